@@ -8,8 +8,8 @@ import type { FolderDocument } from './tree/folder.model.js';
 import type { ItemDocument } from './tree/item.model.js';
 import { accessFilter, flagsOn, itemAccessFilter, levelOn, principalOf, system, type Principal } from './access/access.js';
 import { loadFolder } from './tree/folders.js';
-import { localPathOf, moveFile, readFile, removeFile } from './files/files.js';
-import { treeOf } from './files/file-trees.js';
+import { localPath, moveFile, readFile, removeFile } from './files/files.js';
+import { openTree } from './files/file-trees.js';
 import { removeFiles, storeFiles } from './files/stored-files.js';
 import { removeItem } from './tree/item-removals.js';
 import { createItem } from './tree/items.js';
@@ -71,7 +71,7 @@ export function hostCreateItem(context: HostContext): NonNullable<Host['createIt
 export function hostFiles(context: HostContext): HostFiles {
   return {
     async localPath(file) {
-      const path = localPathOf(context, asFile(file));
+      const path = localPath(context, asFile(file));
       // A path without a file would mean that the bytes are lost. If the data folder belongs to another database, they are in another folder.
       if (path !== null && context.otherFolder !== null && asFile(file).storage.kind === 'stored') {
         return access(path).then(
@@ -93,7 +93,7 @@ export function hostFiles(context: HostContext): HostFiles {
     },
     removeMany: (files) => removeFiles(context, files.map(asFile)),
     move: (file, itemId) => moveFile(context, asFile(file), new Types.ObjectId(itemId)),
-    tree: (file) => treeOf(context, asFile(file)),
+    tree: (file) => openTree(context, asFile(file)),
     downloadPath: (file) => `${context.apiRoot}/file/${asFile(file)._id.toHexString()}/download`,
   };
 }

@@ -135,7 +135,7 @@ async function findOtherFolder(
   store: ByteStore,
   databaseStoreId: Types.ObjectId,
 ): Promise<DataFolder | null> {
-  const folderId = await store.identity(databaseStoreId.toHexString());
+  const folderId = await store.readOwnId(databaseStoreId.toHexString());
   const location = { root: store.root, machine: hostname() };
   if (folderId !== null) {
     await hostState.updateOne({ _id: 'store', folder: null }, { $set: { folder: folderId, ...location } });

@@ -9,8 +9,8 @@ export interface BlobReference {
 }
 
 /**
- * Bytes in the data directory. Files that are copies share them. The record is stored before the bytes and removed before them, so bytes without a
- * record are not in use.
+ * Bytes in the data directory. Files that are copies share them. This record is stored before the bytes and removed before the bytes, so bytes without
+ * a record are not in use.
  */
 export interface BlobDocument {
   /** The key in file records. */

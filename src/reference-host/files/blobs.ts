@@ -6,10 +6,10 @@ import type { FileStorage } from './file.model.js';
 import { isDuplicateKey } from '../duplicate-key.js';
 
 /** Number of removals at the same time. */
-const concurrency = 8;
+const maxConcurrentRemovals = 8;
 
-/** A file record and what it uses. */
-export interface StoredReference {
+/** The id and the storage of a file record. */
+export interface FileReference {
   fileId: Types.ObjectId;
   storage: FileStorage;
 }
@@ -39,26 +39,31 @@ export async function registerBytes(context: HostContext, bytes: readonly NewByt
 }
 
 /** Adds a file record to those that share the same bytes. @throws InvalidError if the bytes no longer exist. */
-export async function shareBytes(context: HostContext, { fileId, storage }: StoredReference): Promise<void> {
+export async function shareBytes(context: HostContext, { fileId, storage }: FileReference): Promise<void> {
   if (storage.kind !== 'stored') return;
   const filter = { _id: storage.key, 'references.0': { $exists: true } };
   const { matchedCount } = await context.models.blob.updateOne(filter, { $push: { references: newReference(context, fileId) } });
   if (matchedCount === 0) throw new InvalidError('The file has been removed.');
 }
 
-/** Removes file records from those that use the same bytes. With the last one the bytes are removed. Can be repeated. */
-export async function releaseBytes({ models, store }: HostContext, references: readonly StoredReference[]): Promise<void> {
-  const stored = references.flatMap(({ fileId, storage }) => (storage.kind === 'stored' ? [{ fileId, key: storage.key }] : []));
-  if (stored.length === 0) return;
-  const _id = { $in: [...new Set(stored.map(({ key }) => key))] };
-  await models.blob.updateMany({ _id }, { $pull: { references: { fileId: { $in: stored.map(({ fileId }) => fileId) } } } });
+/** Records that files no longer use their bytes, and removes bytes that no file uses. Can be repeated. */
+export async function releaseBytes({ models, store }: HostContext, references: readonly FileReference[]): Promise<void> {
+  const storedReferences = references.flatMap(({ fileId, storage }) =>
+    storage.kind === 'stored' ? [{ fileId, key: storage.key }] : [],
+  );
+  if (storedReferences.length === 0) return;
+  const _id = { $in: [...new Set(storedReferences.map(({ key }) => key))] };
+  await models.blob.updateMany(
+    { _id },
+    { $pull: { references: { fileId: { $in: storedReferences.map(({ fileId }) => fileId) } } } },
+  );
   step('bytes:released');
   // From now on no other file record can start to use the bytes.
   const unused = { _id, 'references.0': { $exists: false } };
   const keys = (await models.blob.find(unused, { _id: 1 }).lean()).map((blob) => blob._id);
   await models.blob.deleteMany({ _id: { $in: keys }, 'references.0': { $exists: false } });
   step('bytes:forgotten');
-  for (let start = 0; start < keys.length; start += concurrency) {
-    await Promise.all(keys.slice(start, start + concurrency).map((key) => store.remove(key)));
+  for (let start = 0; start < keys.length; start += maxConcurrentRemovals) {
+    await Promise.all(keys.slice(start, start + maxConcurrentRemovals).map((key) => store.remove(key)));
   }
 }

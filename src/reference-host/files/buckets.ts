@@ -3,13 +3,13 @@ import { LargeImageError } from '../../index.js';
 import { notInstalled } from '../../optional-packages.js';
 import type { Bucket } from '../../s3/index.js';
 
-/** Buckets of the store in the SDK's environment variables. Each is opened when its first file is read. */
+/** Buckets of the store in the SDK's environment variables. The connection is opened when the first file is read. */
 export class Buckets {
   #client: Promise<S3Client> | null = null;
 
   constructor(private readonly env: Readonly<Record<string, string | undefined>> = process.env) {}
 
-  async bucket(name: string): Promise<Bucket> {
+  async openBucket(name: string): Promise<Bucket> {
     const { Bucket } = await import('../../s3/index.js');
     this.#client ??= this.#connect();
     return new Bucket(await this.#client, name);

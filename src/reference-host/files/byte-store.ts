@@ -9,24 +9,24 @@ import { NotFoundError, shownName } from '../../larger-host.js';
 const keyPattern = /^[0-9a-f]{24,64}$/;
 
 /** A range of bytes to write. */
-export interface ChunkToWrite {
+export interface BytesToWrite {
   offset: number;
   /** Final number of bytes of the upload. */
-  size: number;
+  uploadSize: number;
   source: Readable;
   signal?: AbortSignal | undefined;
-  /** Throws if writing is no longer permitted. */
-  mayWrite?: (() => void) | undefined;
+  /** Called before each write. Throws if writing is no longer permitted. */
+  checkPermission?: (() => void) | undefined;
 }
 
 /** Result of writing a range of bytes to an upload. */
-export interface WrittenChunk {
+export interface WriteResult {
   /** Number of bytes of the upload that are on disk. */
   received: number;
   /** The reason why the stream ended early, if it did. */
   failure?: unknown;
-  /** Whether the stream was longer than the upload can be. Then none of it was kept. */
-  tooMany: boolean;
+  /** Whether the stream had more bytes than are left of the upload. Then none of them was kept. */
+  isTooLong: boolean;
 }
 
 /** An upload has fewer bytes on disk than it should. Nothing was written, because further bytes would leave a gap of zeros. */
@@ -39,21 +39,21 @@ export class MissingBytesError extends Error {
  * upload ids are hexadecimal texts made by the host.
  */
 export class ByteStore {
-  readonly #files: string;
-  readonly #uploads: string;
+  readonly #filesFolder: string;
+  readonly #uploadsFolder: string;
   /** File with the id of the database that has the records of this directory. */
-  readonly #owner: string;
+  readonly #ownerPath: string;
 
   constructor(readonly root: string) {
-    this.#files = join(root, 'files');
-    this.#uploads = join(root, 'uploads');
-    this.#owner = join(root, 'store-id');
+    this.#filesFolder = join(root, 'files');
+    this.#uploadsFolder = join(root, 'uploads');
+    this.#ownerPath = join(root, 'store-id');
   }
 
   /** @throws LargeImageError `unavailable` if files cannot be read or written. */
   async requireWritable(): Promise<void> {
     try {
-      await access(this.#files, constants.R_OK | constants.W_OK);
+      await access(this.#filesFolder, constants.R_OK | constants.W_OK);
     } catch (cause) {
       throw new LargeImageError('unavailable', 'The data folder cannot be read or written.', { cause });
     }
@@ -61,15 +61,15 @@ export class ByteStore {
 
   /** Creates the directories. From now on, an empty folder belongs to the database with this id. */
   async prepare(id: string): Promise<void> {
-    await mkdir(this.#files, { recursive: true });
-    await mkdir(this.#uploads, { recursive: true });
-    if ((await lengthAt(this.#owner)) !== null) return;
-    if ((await readdir(this.#files)).length > 0 || (await readdir(this.#uploads)).length > 0) return;
-    const candidate = `${this.#owner}.${randomUUID()}`;
+    await mkdir(this.#filesFolder, { recursive: true });
+    await mkdir(this.#uploadsFolder, { recursive: true });
+    if ((await fileLength(this.#ownerPath)) !== null) return;
+    if ((await readdir(this.#filesFolder)).length > 0 || (await readdir(this.#uploadsFolder)).length > 0) return;
+    const candidate = `${this.#ownerPath}.${randomUUID()}`;
     await writeFile(candidate, `${id}\n${randomUUID()}\n`, { flush: true });
     try {
-      // Unlike a rename, this fails if another process was faster, so that all processes read the same id.
-      await link(candidate, this.#owner);
+      // Unlike a rename, this fails if another process has created the file first, so that all processes read the same id.
+      await link(candidate, this.#ownerPath);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     } finally {
@@ -81,30 +81,33 @@ export class ByteStore {
   /** The path of the bytes of a key. */
   pathOf(key: string): string {
     // The last digits are used, because object ids start with the time.
-    return join(this.#files, key.slice(-2), checkHex(key));
+    return join(this.#filesFolder, key.slice(-2), checkHex(key));
   }
 
   /**
-   * Writes a stream at `offset` of an upload, and flushes it to disk. Former bytes after `offset` are truncated. If the disk fails
+   * Writes a stream at `offset` of an upload, and flushes it to disk. Existing bytes after `offset` are removed. If the disk fails
    * or is full, the upload keeps its bytes up to `offset`.
    *
    * @throws MissingBytesError if the upload ends before `offset`; otherwise the error of the disk.
    */
-  async write(uploadId: string, { offset, size, source, signal, mayWrite }: ChunkToWrite): Promise<WrittenChunk> {
+  async write(
+    uploadId: string,
+    { offset, uploadSize: size, source, signal, checkPermission: mayWrite }: BytesToWrite,
+  ): Promise<WriteResult> {
     const path = this.#uploadPath(uploadId);
     const handle = await open(path, offset === 0 ? constants.O_RDWR | constants.O_CREAT | constants.O_TRUNC : 'r+', 0o600).catch(
-      refuseMissing,
+      throwMissing,
     );
     try {
-      await cutOff(handle, offset);
-      const result = await writeAll(handle, { offset, size, source, signal, mayWrite });
-      if (result.tooMany) await cutOff(handle, offset);
+      await shorten(handle, offset);
+      const result = await writeStream(handle, { offset, uploadSize: size, source, signal, checkPermission: mayWrite });
+      if (result.isTooLong) await shorten(handle, offset);
       await handle.datasync();
       // A file that is renamed immediately needs no name that survives a power failure.
-      if (offset === 0 && result.received < size) await syncDirectory(this.#uploads);
+      if (offset === 0 && result.received < size) await syncDirectory(this.#uploadsFolder);
       return result;
     } catch (error) {
-      await cutOff(handle, offset).catch(() => undefined);
+      await shorten(handle, offset).catch(() => undefined);
       throw error;
     } finally {
       await handle.close();
@@ -115,7 +118,7 @@ export class ByteStore {
   async truncate(uploadId: string, length: number): Promise<void> {
     const handle = await open(this.#uploadPath(uploadId), 'r+');
     try {
-      await cutOff(handle, length);
+      await shorten(handle, length);
       await handle.datasync();
     } finally {
       await handle.close();
@@ -130,17 +133,17 @@ export class ByteStore {
 
   /** Number of bytes of an upload that are on disk; `null` if it has no file. */
   async lengthOf(uploadId: string): Promise<number | null> {
-    return lengthAt(this.#uploadPath(uploadId));
+    return fileLength(this.#uploadPath(uploadId));
   }
 
   /** Whether the bytes of a key are stored. */
   async has(key: string): Promise<boolean> {
-    return (await lengthAt(this.pathOf(key))) !== null;
+    return (await fileLength(this.pathOf(key))) !== null;
   }
 
   /**
    * Turns a complete upload into the bytes of a key, and flushes bytes and name to disk. If the bytes of the key are already
-   * stored, as when it is repeated after a crash, it does nothing.
+   * stored, as when the call is repeated after a crash, only the upload is removed.
    *
    * @throws MissingBytesError if the upload does not have exactly `size` bytes
    */
@@ -150,14 +153,14 @@ export class ByteStore {
     if (await this.has(key)) await rm(source, { force: true });
     else {
       await this.#requireComplete(source, size);
-      if ((await mkdir(dirname(target), { recursive: true })) !== undefined) await syncDirectory(this.#files);
-      await rename(source, target).catch(refuseMissing);
+      if ((await mkdir(dirname(target), { recursive: true })) !== undefined) await syncDirectory(this.#filesFolder);
+      await rename(source, target).catch(throwMissing);
     }
     await syncDirectory(dirname(target));
   }
 
   async #requireComplete(path: string, size: number): Promise<void> {
-    const handle = await open(path, 'r').catch(refuseMissing);
+    const handle = await open(path, 'r').catch(throwMissing);
     try {
       const actualSize = (await handle.stat()).size;
       if (actualSize !== size)
@@ -180,9 +183,9 @@ export class ByteStore {
 
   /** Everything in the store, finished or not, except files whose names do not come from the store. */
   async *list(): AsyncGenerator<{ key: string; remove: () => Promise<void> }> {
-    for (const key of await namesIn(this.#uploads)) yield { key, remove: () => this.discard(key) };
-    for (const directory of await readdir(this.#files)) {
-      for (const key of await namesIn(join(this.#files, directory))) yield { key, remove: () => this.remove(key) };
+    for (const key of await keysIn(this.#uploadsFolder)) yield { key, remove: () => this.discard(key) };
+    for (const directory of await readdir(this.#filesFolder)) {
+      for (const key of await keysIn(join(this.#filesFolder, directory))) yield { key, remove: () => this.remove(key) };
     }
   }
 
@@ -190,17 +193,17 @@ export class ByteStore {
    * Whether the folder belongs to the database with this id. Another database, such as one in memory or a new one, has no records of the files here.
    */
   async belongsTo(id: string): Promise<boolean> {
-    return (await this.identity(id)) !== null;
+    return (await this.readOwnId(id)) !== null;
   }
 
-  /** The id of this directory, if it belongs to the database with an id: `null` otherwise. Copies of the directory have the same. */
-  async identity(id: string): Promise<string | null> {
-    const [owner = '', own = ''] = (await readFile(this.#owner, 'utf8').catch(() => '')).split('\n');
-    return owner === id && own !== '' ? own : null;
+  /** The id of this directory if it belongs to the database with this id, otherwise `null`. Copies of the directory have the same id. */
+  async readOwnId(id: string): Promise<string | null> {
+    const [owner = '', directoryId = ''] = (await readFile(this.#ownerPath, 'utf8').catch(() => '')).split('\n');
+    return owner === id && directoryId !== '' ? directoryId : null;
   }
 
   #uploadPath(uploadId: string): string {
-    return join(this.#uploads, checkHex(uploadId));
+    return join(this.#uploadsFolder, checkHex(uploadId));
   }
 }
 
@@ -218,12 +221,15 @@ export async function readBytes(path: string, { start, end }: { start: number; e
 }
 
 /** Shortens a file, and never lengthens it. @throws MissingBytesError if it is already shorter. */
-async function cutOff(handle: FileHandle, length: number): Promise<void> {
+async function shorten(handle: FileHandle, length: number): Promise<void> {
   if ((await handle.stat()).size < length) throw new MissingBytesError(`The upload does not have ${length} bytes on disk.`);
   await handle.truncate(length);
 }
 
-async function writeAll(handle: FileHandle, { offset, size, source, signal, mayWrite }: ChunkToWrite): Promise<WrittenChunk> {
+async function writeStream(
+  handle: FileHandle,
+  { offset, uploadSize: size, source, signal, checkPermission: mayWrite }: BytesToWrite,
+): Promise<WriteResult> {
   let position = offset;
   // Ending early must not close the connection, because the client still has to receive the reason.
   const chunks = source.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array>;
@@ -234,10 +240,10 @@ async function writeAll(handle: FileHandle, { offset, size, source, signal, mayW
         next = await chunks.next();
         signal?.throwIfAborted();
       } catch (failure) {
-        return { received: position, failure, tooMany: false };
+        return { received: position, failure, isTooLong: false };
       }
-      if (next.done) return { received: position, tooMany: false };
-      if (position + next.value.byteLength > size) return { received: offset, tooMany: true };
+      if (next.done) return { received: position, isTooLong: false };
+      if (position + next.value.byteLength > size) return { received: offset, isTooLong: true };
       mayWrite?.();
       position = await writeBytes(handle, next.value, position);
     }
@@ -264,17 +270,17 @@ function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
-async function namesIn(directory: string): Promise<string[]> {
+async function keysIn(directory: string): Promise<string[]> {
   const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
   return entries.filter((entry) => entry.isFile() && keyPattern.test(entry.name)).map(({ name }) => name);
 }
 
-function refuseMissing(cause: unknown): never {
+function throwMissing(cause: unknown): never {
   if (isMissing(cause)) throw new MissingBytesError('The upload has no bytes on disk.', { cause });
   throw cause;
 }
 
-async function lengthAt(path: string): Promise<number | null> {
+async function fileLength(path: string): Promise<number | null> {
   try {
     return (await stat(path)).size;
   } catch (error) {

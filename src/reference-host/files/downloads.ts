@@ -11,7 +11,7 @@ import {
 } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
-import { readFile, sizeOf } from './files.js';
+import { readFile, currentSize } from './files.js';
 
 /** Parameters of downloads of one file. */
 export const downloadQuery = {
@@ -36,11 +36,11 @@ export interface DownloadRequest {
 /** The response to a download: the bytes or a part of them, or a redirect for a link. */
 export async function downloadFile(context: HostContext, file: FileDocument, request: DownloadRequest): Promise<Reply> {
   if (file.linkUrl !== undefined) return Reply.redirect(file.linkUrl);
-  const size = await sizeOf(file);
-  const range = requestedRange(request.headers, { size, tag: null }) ?? rangeOfParameters(request, size);
+  const size = await currentSize(file);
+  const range = requestedRange(request.headers, { size, tag: null }) ?? readParameterRange(request, size);
   const { start, end } = range ?? { start: 0, end: size };
   const body = await readFile(context, file, { start, end });
-  return Reply.stream(body, contentTypeOf(file.mimeType), {
+  return Reply.stream(body, safeContentType(file.mimeType), {
     status: range === null ? 200 : 206,
     headers: {
       ...rangeHeaders(range, size),
@@ -56,14 +56,14 @@ export async function downloadFile(context: HostContext, file: FileDocument, req
 }
 
 /** The bytes between `offset` and `endByte`; `null` for all. @throws UnsatisfiableRangeError */
-function rangeOfParameters({ offset, endByte = Infinity }: DownloadRequest, size: number): ByteRange | null {
+function readParameterRange({ offset, endByte = Infinity }: DownloadRequest, size: number): ByteRange | null {
   const end = Math.min(endByte, size);
   if (offset === 0 && end === size) return null;
   if (offset >= end) throw new UnsatisfiableRangeError(size);
   return { start: offset, end };
 }
 
-function contentTypeOf(mimeType: string): string {
+function safeContentType(mimeType: string): string {
   // Anything other than a media type would be written into the header unchanged.
   if (!/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(\s*;\s*[\w-]+=("[^"\\\r\n]*"|[\w.+-]+))*$/.test(mimeType))
     return 'application/octet-stream';
@@ -73,12 +73,12 @@ function contentTypeOf(mimeType: string): string {
 /** The header `Content-Disposition` for any name, by RFC 6266, also for names with quotes, line breaks or other alphabets. */
 export function contentDisposition(name: string, disposition: 'inline' | 'attachment'): string {
   // Lone surrogates have no UTF-8 form.
-  const text = name.replace(/\p{Surrogate}/gu, '\ufffd');
+  const validName = name.replace(/\p{Surrogate}/gu, '\ufffd');
   // Only ASCII, because Node parses a header of this name as UTF-8 if the length of the body is known.
   // eslint-disable-next-line no-control-regex -- control characters are what must go
-  const plain = text.replace(/[\u0000-\u001f\u007f]/g, '_').replace(/[^\u0020-\u007e]/g, '?');
-  const quoted = plain.replace(/[\\"]/g, '\\$&');
-  const encoded = encodeURIComponent(text).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
-  const extended = plain === text ? '' : `; filename*=UTF-8''${encoded}`;
+  const asciiName = validName.replace(/[\u0000-\u001f\u007f]/g, '_').replace(/[^\u0020-\u007e]/g, '?');
+  const quoted = asciiName.replace(/[\\"]/g, '\\$&');
+  const encoded = encodeURIComponent(validName).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+  const extended = asciiName === validName ? '' : `; filename*=UTF-8''${encoded}`;
   return `${disposition}; filename="${quoted}"${extended}`;
 }

@@ -4,17 +4,17 @@ import { LargeImageError, type HostFileTree } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
 
-/** The files that belong to a file which is served in place, because it describes a Zarr; `null` for other files. */
-export function treeOf(context: HostContext, { name, storage }: FileDocument): HostFileTree | null {
+/** Gives access to the files of a Zarr, if `file` is its description and served in place; `null` for other files. */
+export function openTree(context: HostContext, { name, storage }: FileDocument): HostFileTree | null {
   if ((storage.kind !== 'in-place' && storage.kind !== 'bucket') || storage.isTree !== true) return null;
-  if (storage.kind === 'in-place') return { file: (path) => fileOnDisk(dirname(storage.path), path) };
+  if (storage.kind === 'in-place') return { file: (path) => openDiskFile(dirname(storage.path), path) };
   const prefix = storage.path.slice(0, storage.path.length - name.length);
-  return { file: (path) => objectIn(context, storage.bucket, `${prefix}${path}`) };
+  return { file: (path) => openObject(context, storage.bucket, `${prefix}${path}`) };
 }
 
 type TreeFile = Awaited<ReturnType<HostFileTree['file']>>;
 
-async function fileOnDisk(folder: string, path: string): Promise<TreeFile> {
+async function openDiskFile(folder: string, path: string): Promise<TreeFile> {
   // Links must not lead out of the folder.
   const realFile = await realpath(join(folder, path)).catch(() => null);
   if (realFile === null || !realFile.startsWith(folder + sep)) return null;
@@ -41,8 +41,8 @@ async function fileOnDisk(folder: string, path: string): Promise<TreeFile> {
   }
 }
 
-async function objectIn({ buckets }: HostContext, name: string, key: string): Promise<TreeFile> {
-  const bucket = await buckets.bucket(name);
+async function openObject({ buckets }: HostContext, name: string, key: string): Promise<TreeFile> {
+  const bucket = await buckets.openBucket(name);
   const state = await bucket.state(key).catch((error: { $metadata?: { httpStatusCode?: number } }) => {
     if (error.$metadata?.httpStatusCode === 404) return null;
     throw new LargeImageError('unavailable', `${key} cannot be read from the bucket ${name}.`, { cause: error });

@@ -1,15 +1,15 @@
 import { Schema, type Types } from 'mongoose';
 
-/** Properties of a file that is served in place, by which it is found again after a move, and a replacement is noticed. */
+/** Properties of a file that is served in place. They tell whether it was moved or replaced. */
 export interface InPlaceState {
   modified: Date;
   /** Device and number of the file in its file system. */
   inode: string;
   /** A hash of its length, start and end. */
   digest: string;
-  /** A hash of all of its bytes, if it has more than those that `digest` covers. It is computed in the background. */
+  /** A hash of all of its bytes, if `digest` does not cover all of them. It is computed in the background. */
   contents?: string;
-  /** When the file was found with another time or number, but the same `digest`. Then it is not known yet whether `contents` are still right. */
+  /** When the file was found with another time or number, but the same `digest`. Until the whole file is read again, `contents` may be wrong. */
   touched?: Date;
   /** Whether the files in its folder and below belong to it, such as the chunks of a Zarr. */
   isTree: boolean;

@@ -49,7 +49,7 @@ async function isInTrash({ models }: HostContext, _id: Types.ObjectId | undefine
 }
 
 /** The fields of a new file record, except its storage. */
-export interface FileRecord {
+export interface NewFileRecord {
   _id?: Types.ObjectId;
   name: string;
   mimeType?: string;
@@ -64,7 +64,7 @@ export interface FileRecord {
 /** A file record to be stored, and the item it belongs to. */
 export interface NewFileOfItem {
   itemId: Types.ObjectId;
-  record: FileRecord;
+  record: NewFileRecord;
 }
 
 /**
@@ -72,7 +72,7 @@ export interface NewFileOfItem {
  *
  * @throws InvalidError if the item no longer exists; then no record is left.
  */
-export async function insertFile(context: HostContext, item: ItemDocument, record: FileRecord): Promise<FileDocument> {
+export async function insertFile(context: HostContext, item: ItemDocument, record: NewFileRecord): Promise<FileDocument> {
   const [inserted] = await insertFiles(context, [{ itemId: item._id, record }]);
   if (inserted!.status === 'rejected') throw inserted!.reason;
   return inserted!.value;
@@ -84,7 +84,7 @@ export async function insertFiles(
   files: readonly NewFileOfItem[],
 ): Promise<PromiseSettledResult<FileDocument>[]> {
   const { models } = context;
-  const created = files.map(newFields);
+  const created = files.map(createRecord);
   // The records are stored without casting, because values from clients have been checked.
   await models.file.insertMany(created, { lean: true });
   step('file:recorded');
@@ -92,11 +92,11 @@ export async function insertFiles(
   const itemDocuments = await models.item
     .find({ _id: { $in: itemIds } }, { folderId: 1, baseParentType: 1, baseParentId: 1 })
     .lean<ItemDocument[]>();
-  const items = new Map(itemDocuments.map((item) => [item._id.toHexString(), item]));
+  const itemsById = new Map(itemDocuments.map((item) => [item._id.toHexString(), item]));
   const results: PromiseSettledResult<FileDocument>[] = [];
   for (const [index, { itemId, record }] of files.entries()) {
     const file = created[index]!;
-    const item = items.get(itemId.toHexString());
+    const item = itemsById.get(itemId.toHexString());
     if (item === undefined) {
       await models.file.deleteOne({ _id: file._id });
       results.push({ status: 'rejected', reason: new InvalidError(`No such item: ${itemId.toHexString()}`, 'id') });
@@ -111,14 +111,14 @@ export async function insertFiles(
 }
 
 /** Stores the records of files whose items are stored afterwards. Nobody sees the files before that. */
-export async function recordFiles({ models }: HostContext, files: readonly NewFileOfItem[]): Promise<FileDocument[]> {
-  const created = files.map(newFields);
+export async function insertHiddenFiles({ models }: HostContext, files: readonly NewFileOfItem[]): Promise<FileDocument[]> {
+  const created = files.map(createRecord);
   await models.file.insertMany(created, { lean: true });
   step('file:recorded');
   return created;
 }
 
-function newFields({ itemId, record }: NewFileOfItem): FileDocument {
+function createRecord({ itemId, record }: NewFileOfItem): FileDocument {
   const { attached = false, fields, mimeType, ...rest } = record;
   return {
     _id: new Types.ObjectId(),
@@ -137,39 +137,42 @@ export async function removeFile(context: HostContext, fileId: Types.ObjectId): 
   const file = await context.models.file.findById(fileId).lean<FileDocument>();
   if (file === null) return;
   // No item is served from an attached file, and a sweep removes bytes without a record.
-  if (file.itemId === null) await dropFiles(context, [file]);
-  else await removeTree(context, 'file', file, (removed) => clearFile(context, removed));
+  if (file.itemId === null) await removeFilesInBatches(context, [file]);
+  else await removeTree(context, 'file', file, (removed) => removeFileLeftovers(context, removed));
 }
 
 /** Removes files whose items no longer exist, or attached files: first the records, then the bytes, in a few steps. Can be repeated. */
-export async function dropFiles(
+export async function removeFilesInBatches(
   context: HostContext,
   files: AsyncIterable<FileDocument> | Iterable<FileDocument>,
 ): Promise<void> {
   for await (const batch of inParts(files, idsPerQuery)) {
     await context.models.file.deleteMany({ _id: { $in: batch.map(({ _id }) => _id) } });
     step('file-removal:hidden');
-    await clearBelongings(context, batch);
+    await removeBytesAndAttachments(context, batch);
   }
 }
 
-/** Removes what a removed file leaves behind. `isRepeated`: some of it may have been removed before. */
-export async function clearFile(context: HostContext, file: FileDocument, isRepeated = false): Promise<void> {
+/** Removes what a file leaves behind after its record was removed. `isRepeated` is whether an earlier call may have done a part of this. */
+export async function removeFileLeftovers(context: HostContext, file: FileDocument, isRepeated = false): Promise<void> {
   const item =
     file.itemId === null ? null : await context.models.item.findById(file.itemId, null, withTrashed).lean<ItemDocument>();
   if (item !== null && !isRepeated) await addItemSize(context, item, -(file.size ?? 0));
   step('file-removal:counted');
-  await clearBelongings(context, [file]);
+  await removeBytesAndAttachments(context, [file]);
   if (item !== null && isRepeated) await correctSizesAround(context, item);
 }
 
-async function clearBelongings(context: HostContext, files: readonly FileDocument[]): Promise<void> {
+async function removeBytesAndAttachments(context: HostContext, files: readonly FileDocument[]): Promise<void> {
   await releaseBytes(
     context,
     files.map(({ _id, storage }) => ({ fileId: _id, storage })),
   );
   const attached = { attachedToType: 'file', attachedToId: { $in: files.map(({ _id }) => _id) } };
-  await dropFiles(context, eachInSlices<FileDocument>(context.models.file.find(attached, null, withoutReadLimit).lean()));
+  await removeFilesInBatches(
+    context,
+    eachInSlices<FileDocument>(context.models.file.find(attached, null, withoutReadLimit).lean()),
+  );
   await context.events.emit('files.removed', { files: files.map((file) => ({ ...file })) });
 }
 
@@ -223,15 +226,15 @@ export async function copyFile(
 }
 
 /** Path of a file's bytes on this machine; `null` for links and objects in buckets. */
-export function localPathOf({ store }: HostContext, { storage }: FileDocument): string | null {
+export function localPath({ store }: HostContext, { storage }: FileDocument): string | null {
   if (storage.kind === 'stored') return store.pathOf(storage.key);
   return storage.kind === 'in-place' ? storage.path : null;
 }
 
-/** Current length of a file in bytes. A file served in place may have been replaced. 0 for links. */
-export async function sizeOf({ size = 0, storage }: FileDocument): Promise<number> {
+/** Current length of a file in bytes, because a file served in place may have been replaced; 0 for links. */
+export async function currentSize({ size = 0, storage }: FileDocument): Promise<number> {
   if (storage.kind !== 'in-place') return size;
-  // Reading it then reports that it no longer exists.
+  // If the file no longer exists, reading it reports that.
   return stat(storage.path).then(
     (stats) => stats.size,
     () => size,
@@ -246,22 +249,26 @@ export async function readFile(
   signal?: AbortSignal,
 ): Promise<Readable> {
   if (isInBucket(file)) return readInBucket(context, file, range, signal);
-  const path = localPathOf(context, file);
+  const path = localPath(context, file);
   if (path === null)
     throw new InvalidError(`The file ${file.name} is a link; its bytes are at ${file.linkUrl ?? 'its address'}.`);
-  return readBytes(path, { start: range.start, end: Math.min(range.end, await sizeOf(file)) });
+  return readBytes(path, { start: range.start, end: Math.min(range.end, await currentSize(file)) });
 }
 
 /** Moves a file to another item. */
-export async function moveFile(context: HostContext, { _id, itemId, size = 0 }: FileDocument, to: Types.ObjectId): Promise<void> {
+export async function moveFile(
+  context: HostContext,
+  { _id, itemId, size = 0 }: FileDocument,
+  targetItemId: Types.ObjectId,
+): Promise<void> {
   const { models } = context;
-  if (itemId === null || itemId.equals(to)) return;
+  if (itemId === null || itemId.equals(targetItemId)) return;
   const parentFields = { folderId: 1, baseParentType: 1, baseParentId: 1 };
-  const items = await models.item.find({ _id: { $in: [itemId, to] } }, parentFields).lean<ItemDocument[]>();
+  const items = await models.item.find({ _id: { $in: [itemId, targetItemId] } }, parentFields).lean<ItemDocument[]>();
   await context.journal.undertake({ kind: 'file-move', items }, async () => {
-    const { modifiedCount } = await models.file.updateOne({ _id, itemId }, { $set: { itemId: to } });
+    const { modifiedCount } = await models.file.updateOne({ _id, itemId }, { $set: { itemId: targetItemId } });
     if (modifiedCount === 0) return;
     step('file:moved');
-    for (const item of items) await addItemSize(context, item, item._id.equals(to) ? size : -size);
+    for (const item of items) await addItemSize(context, item, item._id.equals(targetItemId) ? size : -size);
   });
 }

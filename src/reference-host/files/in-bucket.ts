@@ -12,7 +12,7 @@ export function isInBucket(file: FileDocument): file is FileInBucket {
   return file.storage.kind === 'bucket';
 }
 
-/** Bytes of such a file from `start` to `end`, not including `end`. If the object was replaced, the record is updated. */
+/** Bytes of a file in a bucket from `start` to `end`, not including `end`. If the object was replaced, the record is updated. */
 export async function readInBucket(
   context: HostContext,
   file: FileInBucket,
@@ -20,23 +20,23 @@ export async function readInBucket(
   signal?: AbortSignal,
 ): Promise<Readable> {
   const { bucket: name, path: key, etag } = file.storage;
-  const bucket = await context.buckets.bucket(name);
+  const bucket = await context.buckets.openBucket(name);
   try {
     return await bucket.read({ key, etag, name: file.name }, range, signal);
   } catch (error) {
     const { ReplacedObjectError } = await import('../../s3/index.js');
     if (error instanceof ReplacedObjectError) {
-      const now = await bucket.state(key).catch(() => null);
-      if (now !== null) await refreshFileInBucket(context, file, now);
+      const currentState = await bucket.state(key).catch(() => null);
+      if (currentState !== null) await refreshFileInBucket(context, file, currentState);
     }
     throw error;
   }
 }
 
 /**
- * Updates the record of a file whose object, or one of those that belong to it, was replaced, and announces the change.
+ * Updates the record of a file after its object, or another object of its Zarr, was replaced, and announces the change.
  *
- * @param now its state, and a digest of the objects that belong to it, if they were listed
+ * The third parameter is the current state of the object, and a digest of the objects of its Zarr, if they were listed.
  */
 export async function refreshFileInBucket(
   context: HostContext,
@@ -47,7 +47,7 @@ export async function refreshFileInBucket(
   const isSame = size === file.size && etag === file.storage.etag;
   if (isSame && tree === file.storage.tree) return;
   const isReplaced = !isSame || file.storage.tree !== undefined;
-  const at = new Date();
+  const replacedAt = new Date();
   const updated = await models.file
     .findOneAndUpdate(
       { _id: file._id, 'storage.etag': file.storage.etag },
@@ -56,12 +56,12 @@ export async function refreshFileInBucket(
           size,
           'storage.etag': etag,
           ...(tree !== undefined && { 'storage.tree': tree }),
-          ...(isReplaced && { updated: at }),
+          ...(isReplaced && { updated: replacedAt }),
         },
       },
       { returnDocument: 'after' },
     )
     .lean<FileDocument>();
   if (updated === null || !isReplaced) return;
-  await announceReplaced(context, updated, { formerSize: file.size ?? 0, at });
+  await announceReplaced(context, updated, { formerSize: file.size ?? 0, at: replacedAt });
 }

@@ -10,7 +10,7 @@ import type { HostContext } from '../context.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import type { FileDocument, InPlaceState } from './file.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
-import { recordFiles, type FileRecord } from './files.js';
+import { insertHiddenFiles, type NewFileRecord } from './files.js';
 import { refreshFileInBucket, type FileInBucket } from './in-bucket.js';
 import { announceReplaced } from './replaced-files.js';
 import { withTrashed } from '../trash/trash-mark.js';
@@ -24,7 +24,7 @@ export interface InPlaceFile {
   creatorId: Types.ObjectId | null;
   /** Whether the files in its folder and below belong to it. Default false. */
   isTree?: boolean;
-  /** A digest of these files. */
+  /** A digest of these other files. */
   tree?: string | undefined;
   /** Its state, if it has just been read. */
   stats?: Stats;
@@ -33,20 +33,20 @@ export interface InPlaceFile {
 /** A file that is served in place. */
 export type FileInPlace = FileDocument & { storage: { kind: 'in-place' } };
 
-/** Number of bytes at the start, and at the end, of a file by which it is recognized. */
-const recognizedBytes = 16 * 1024;
+/** Number of bytes at the start, and at the end, of a file that its digest covers. */
+const digestedBytes = 16 * 1024;
 
 /** Whether the digest of a file covers only a part of it. */
 export function hasMiddle(size: number): boolean {
-  return size > 2 * recognizedBytes;
+  return size > 2 * digestedBytes;
 }
 
-/** File handles take about twice the processor time of file descriptors. Thousands of files may be opened. */
+/** File descriptors are used, because file handles take about twice the processor time, and thousands of files may be opened. */
 const [openDescriptor, closeDescriptor] = [promisify(open), promisify(close)];
 const [statDescriptor, readDescriptor] = [promisify(fstat), promisify(read)];
 
-/** The facts by which a file on disk is recognized later. The digest tells files of the same length apart without reading them whole. */
-async function stateOf(
+/** Reads the properties of a file on disk by which it is recognized later. The digest tells files of the same length apart without reading them whole. */
+async function readState(
   path: string,
   stats?: Stats,
 ): Promise<Pick<InPlaceState, 'modified' | 'inode' | 'digest'> & { size: number }> {
@@ -55,24 +55,24 @@ async function stateOf(
     const fileStats = stats ?? (await statDescriptor(descriptor));
     const { size } = fileStats;
     const hash = createHash('sha256').update(`${size}\0`);
-    const length = hasMiddle(size) ? recognizedBytes : size;
+    const length = hasMiddle(size) ? digestedBytes : size;
     for (const position of hasMiddle(size) ? [0, size - length] : [0]) {
       const { bytesRead, buffer } = await readDescriptor(descriptor, Buffer.allocUnsafe(length), 0, length, position);
       hash.update(buffer.subarray(0, bytesRead));
     }
-    return { size, modified: fileStats.mtime, inode: inodeOf(fileStats), digest: hash.digest('base64url') };
+    return { size, modified: fileStats.mtime, inode: formatInode(fileStats), digest: hash.digest('base64url') };
   } finally {
     await closeDescriptor(descriptor);
   }
 }
 
 /** A digest of the length, the start and the end of a file. */
-export async function digestOf(path: string): Promise<string> {
-  return (await stateOf(path)).digest;
+export async function computeDigest(path: string): Promise<string> {
+  return (await readState(path)).digest;
 }
 
 /** Identifies a file by device and inode, which stay the same when it is moved. */
-export function inodeOf({ dev, ino }: Pick<Stats, 'dev' | 'ino'>): string {
+export function formatInode({ dev, ino }: Pick<Stats, 'dev' | 'ino'>): string {
   return `${dev}:${ino}`;
 }
 
@@ -105,14 +105,14 @@ export async function registerFilesInPlace(
   files: readonly InPlaceFile[],
 ): Promise<PromiseSettledResult<{ item: ItemDocument; file: FileDocument }>[]> {
   const prepared = await Promise.allSettled(
-    files.map(async ({ path, itemName, creatorId, isTree = false, tree, stats }): Promise<NewRegistration> => {
+    files.map(async ({ path, itemName, creatorId, isTree = false, tree, stats }): Promise<NewItemWithFile> => {
       checkName('Item', itemName);
-      const { size, ...state } = await stateOf(path, stats);
+      const { size, ...state } = await readState(path, stats);
       const storage = { kind: 'in-place' as const, path, ...state, ...(isTree && { isTree, tree }) };
       return { name: itemName, creatorId, record: { name: basename(path), size, storage, creatorId } };
     }),
   );
-  const registered = await register(
+  const registered = await registerAll(
     context,
     folder,
     prepared.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])),
@@ -122,28 +122,28 @@ export async function registerFilesInPlace(
 }
 
 /** An item to be made, and its only file. */
-interface NewRegistration {
+interface NewItemWithFile {
   name: string;
   creatorId: Types.ObjectId | null;
-  record: FileRecord & { size: number };
+  record: NewFileRecord & { size: number };
 }
 
 /** Stores items with a file each, and announces them. */
-async function register(
+async function registerAll(
   context: HostContext,
   folder: FolderDocument,
-  registrations: readonly NewRegistration[],
+  newItems: readonly NewItemWithFile[],
 ): Promise<{ item: ItemDocument; file: FileDocument }[]> {
-  if (registrations.length === 0) return [];
-  const ids = registrations.map(() => new Types.ObjectId());
+  if (newItems.length === 0) return [];
+  const ids = newItems.map(() => new Types.ObjectId());
   return context.journal.undertake({ kind: 'registering', ids }, async () => {
-    const records = registrations.map(({ record }, index) => ({ itemId: ids[index]!, record }));
-    const files = await recordFiles(context, records);
+    const records = newItems.map(({ record }, index) => ({ itemId: ids[index]!, record }));
+    const files = await insertHiddenFiles(context, records);
     step('in-place:file');
     const items = await createItems(
       context,
       folder,
-      registrations.map(({ name, creatorId, record: { size } }, index) => ({ _id: ids[index]!, name, creatorId, size })),
+      newItems.map(({ name, creatorId, record: { size } }, index) => ({ _id: ids[index]!, name, creatorId, size })),
     );
     step('in-place:item');
     const added = files.map((file, index) => ({ file: { ...file }, item: { ...items[index]! } }));
@@ -164,11 +164,11 @@ export async function refreshFileInPlace(context: HostContext, file: FileDocumen
   if (storage.kind !== 'in-place') return false;
   const stats = await stat(storage.path);
   const isSame = stats.size === file.size && stats.mtime.getTime() === storage.modified?.getTime();
-  if (isSame && storage.inode === inodeOf(stats) && storage.tree === (tree ?? storage.tree)) return false;
-  const { size, ...state } = await stateOf(storage.path);
-  const hasOtherFiles = tree !== undefined && ![undefined, tree].includes(storage.tree);
+  if (isSame && storage.inode === formatInode(stats) && storage.tree === (tree ?? storage.tree)) return false;
+  const { size, ...state } = await readState(storage.path);
+  const hasChangedTree = tree !== undefined && ![undefined, tree].includes(storage.tree);
   // Old records have no digest. Without one, an equal length and time mean that the file is the same.
-  const isReplaced = hasOtherFiles || (storage.digest !== state.digest && !(isSame && storage.digest === undefined));
+  const isReplaced = hasChangedTree || (storage.digest !== state.digest && !(isSame && storage.digest === undefined));
   const now = new Date();
   const changes = {
     ...Object.fromEntries(
@@ -176,11 +176,11 @@ export async function refreshFileInPlace(context: HostContext, file: FileDocumen
     ),
     ...(storage.contents !== undefined && !isReplaced && { 'storage.touched': now }),
   };
-  const outdated = isReplaced && { $unset: { 'storage.contents': 1, 'storage.touched': 1 } };
+  const unsetOutdated = isReplaced && { $unset: { 'storage.contents': 1, 'storage.touched': 1 } };
   const updated = await context.models.file
     .findOneAndUpdate(
       { _id: file._id, size: file.size },
-      { $set: { ...changes, size, ...(isReplaced && { updated: now }) }, ...outdated },
+      { $set: { ...changes, size, ...(isReplaced && { updated: now }) }, ...unsetOutdated },
       { returnDocument: 'after' },
     )
     .lean<FileDocument>();
@@ -205,20 +205,22 @@ export async function registerObjects(
 ): Promise<void> {
   const { models } = context;
   const keys = objects.map(({ object }) => object.key);
-  const stored = await models.file
+  const existingFiles = await models.file
     .find({ 'storage.kind': 'bucket', 'storage.path': { $in: keys }, 'storage.bucket': bucket, itemId: { $ne: null } })
     .lean<FileInBucket[]>();
   // Objects whose items are in the trash get no other items.
-  const items = await models.item.find({ _id: { $in: stored.map(({ itemId }) => itemId!) } }, { _id: 1 }, withTrashed).lean();
-  const existing = new Set(items.map(({ _id }) => _id.toHexString()));
-  const inBucket = new Map<string, FileInBucket[]>();
-  for (const file of stored) {
-    if (!existing.has(file.itemId!.toHexString())) continue;
-    inBucket.set(file.storage.path, [...(inBucket.get(file.storage.path) ?? []), file]);
+  const items = await models.item
+    .find({ _id: { $in: existingFiles.map(({ itemId }) => itemId!) } }, { _id: 1 }, withTrashed)
+    .lean();
+  const existingItemIds = new Set(items.map(({ _id }) => _id.toHexString()));
+  const filesByKey = new Map<string, FileInBucket[]>();
+  for (const file of existingFiles) {
+    if (!existingItemIds.has(file.itemId!.toHexString())) continue;
+    filesByKey.set(file.storage.path, [...(filesByKey.get(file.storage.path) ?? []), file]);
   }
-  const registrations: NewRegistration[] = [];
+  const newItems: NewItemWithFile[] = [];
   for (const { object, itemName, tree } of objects) {
-    const files = inBucket.get(object.key);
+    const files = filesByKey.get(object.key);
     if (files !== undefined) {
       for (const file of files) await refreshFileInBucket(context, file, { ...object, tree });
       continue;
@@ -230,7 +232,7 @@ export async function registerObjects(
       etag: object.etag,
       ...(tree !== undefined && { isTree: true, tree }),
     };
-    registrations.push({
+    newItems.push({
       name: itemName,
       creatorId,
       record: { name: basename(object.key), size: object.size, storage, creatorId },
@@ -240,5 +242,5 @@ export async function registerObjects(
     { _id: { $in: items.map(({ _id }) => _id) }, fileMissing: { $ne: null } },
     { $unset: { fileMissing: 1 } },
   );
-  await register(context, folder, registrations);
+  await registerAll(context, folder, newItems);
 }

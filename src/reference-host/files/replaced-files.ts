@@ -3,7 +3,7 @@ import type { ItemDocument } from '../tree/item.model.js';
 import { addItemSize } from '../tree/sizes.js';
 import type { FileDocument } from './file.model.js';
 
-/** Notes on the item, and announces, that the content of a file which is served in place has changed. */
+/** Announces that the content of a file served in place has changed, and updates its item. */
 export async function announceReplaced(
   context: HostContext,
   file: FileDocument,

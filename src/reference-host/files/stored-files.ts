@@ -3,14 +3,14 @@ import type { NewFileContent, StoredDocument } from '../../index.js';
 import { InvalidError, isId, step } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
-import { withCapacity } from '../uploads/capacity.js';
+import { registerWithinCapacity } from '../uploads/capacity.js';
 import { registerBytes, releaseBytes } from './blobs.js';
-import { dropFiles, insertFiles, removeFile, type NewFileOfItem } from './files.js';
+import { removeFilesInBatches, insertFiles, removeFile, type NewFileOfItem } from './files.js';
 
 /** Number of files that are written, or removed, at the same time. */
-const concurrency = 8;
+const maxConcurrentWrites = 8;
 
-interface Planned {
+interface PlannedFile {
   entry: NewFileOfItem;
   key: string;
   source: NewFileContent;
@@ -25,27 +25,27 @@ export async function storeFiles(
   files: readonly NewFileContent[],
   signal?: AbortSignal,
 ): Promise<PromiseSettledResult<StoredDocument>[]> {
-  const items = await existingItems(context, files);
-  const planned = files.filter(({ file }) => items.has(file.parent.itemId)).map(plan);
-  const stored = new Map<NewFileContent, PromiseSettledResult<StoredDocument>>();
+  const itemIds = await findExistingItemIds(context, files);
+  const planned = files.filter(({ file }) => itemIds.has(file.parent.itemId)).map(planFile);
+  const resultsBySource = new Map<NewFileContent, PromiseSettledResult<StoredDocument>>();
   const outcomes = await storePlanned(context, planned, signal);
-  for (const [index, { source }] of planned.entries()) stored.set(source, outcomes[index]!);
-  return files.map((each) => stored.get(each) ?? rejectMissingItem(each));
+  for (const [index, { source }] of planned.entries()) resultsBySource.set(source, outcomes[index]!);
+  return files.map((each) => resultsBySource.get(each) ?? rejectMissingItem(each));
 }
 
 async function storePlanned(
   context: HostContext,
-  planned: readonly Planned[],
+  planned: readonly PlannedFile[],
   signal: AbortSignal | undefined,
 ): Promise<PromiseSettledResult<StoredDocument>[]> {
   try {
-    await register(context, planned);
+    await registerPlanned(context, planned);
   } catch (reason) {
     for (const { source } of planned) source.content.destroy();
     return planned.map(() => ({ status: 'rejected', reason }));
   }
   step('storing:registered');
-  const written = await settled(planned, (each) => writeBytes(context, each, signal));
+  const written = await settleInBatches(planned, (each) => writeBytes(context, each, signal));
   step('storing:moved');
   const recorded = await insertRecords(
     context,
@@ -60,13 +60,13 @@ function rejectMissingItem({ file, content }: NewFileContent): PromiseRejectedRe
   return { status: 'rejected', reason: new InvalidError(`No such item: ${file.parent.itemId}`, 'id') };
 }
 
-async function existingItems({ models }: HostContext, files: readonly NewFileContent[]): Promise<Set<string>> {
+async function findExistingItemIds({ models }: HostContext, files: readonly NewFileContent[]): Promise<Set<string>> {
   const ids = [...new Set(files.map(({ file }) => file.parent.itemId))].filter(isId);
   const items = await models.item.find({ _id: { $in: ids } }, { _id: 1 }).lean();
   return new Set(items.map(({ _id }) => _id.toHexString()));
 }
 
-function plan(source: NewFileContent): Planned {
+function planFile(source: NewFileContent): PlannedFile {
   const { file } = source;
   const _id = new Types.ObjectId();
   const key = _id.toHexString();
@@ -83,7 +83,7 @@ function plan(source: NewFileContent): Planned {
   return { key, source, entry: { itemId: new Types.ObjectId(file.parent.itemId), record } };
 }
 
-async function register(context: HostContext, planned: readonly Planned[]): Promise<void> {
+async function registerPlanned(context: HostContext, planned: readonly PlannedFile[]): Promise<void> {
   if (planned.length === 0) return;
   const bytes = planned.map(({ key, entry: { record } }) => {
     return { key, size: record.size ?? 0, fileId: record._id!, userId: record.creatorId };
@@ -93,47 +93,50 @@ async function register(context: HostContext, planned: readonly Planned[]): Prom
     for (const [key, userId] of users) {
       const ofUser = bytes.filter((each) => String(each.userId) === key);
       const quotaRequest = { userId, bytes: ofUser.reduce((sum, { size }) => sum + size, 0), isUpload: false };
-      await withCapacity(context, quotaRequest, () => registerBytes(context, ofUser));
+      await registerWithinCapacity(context, quotaRequest, () => registerBytes(context, ofUser));
     }
   } catch (error) {
-    await release(context, planned).catch(() => undefined);
+    await releasePlanned(context, planned).catch(() => undefined);
     throw error;
   }
 }
 
-async function writeBytes(context: HostContext, planned: Planned, signal: AbortSignal | undefined): Promise<void> {
+async function writeBytes(context: HostContext, planned: PlannedFile, signal: AbortSignal | undefined): Promise<void> {
   const { store } = context;
   const { key, source } = planned;
   const { file, content } = source;
   try {
-    const written = await store.write(key, { offset: 0, size: file.size, source: content, ...(signal && { signal }) });
+    const written = await store.write(key, { offset: 0, uploadSize: file.size, source: content, ...(signal && { signal }) });
     if (written.failure !== undefined) throw written.failure;
-    if (written.tooMany || written.received !== file.size) {
-      const received = written.tooMany ? 'more' : `only ${written.received}`;
+    if (written.isTooLong || written.received !== file.size) {
+      const received = written.isTooLong ? 'more' : `only ${written.received}`;
       throw new InvalidError(`The file ${file.name} should have ${file.size} bytes, but its stream has ${received}.`, 'size');
     }
     await store.commit(key, { key, size: file.size });
   } catch (error) {
     content.destroy();
     await store.discard(key);
-    await release(context, [planned]);
+    await releasePlanned(context, [planned]);
     throw error;
   }
 }
 
-function release(context: HostContext, planned: readonly Planned[]): Promise<void> {
+function releasePlanned(context: HostContext, planned: readonly PlannedFile[]): Promise<void> {
   const references = planned.map(({ entry: { record } }) => ({ fileId: record._id!, storage: record.storage }));
   return releaseBytes(context, references);
 }
 
-async function insertRecords(context: HostContext, written: readonly Planned[]): Promise<PromiseSettledResult<StoredDocument>[]> {
+async function insertRecords(
+  context: HostContext,
+  written: readonly PlannedFile[],
+): Promise<PromiseSettledResult<StoredDocument>[]> {
   if (written.length === 0) return [];
   try {
     const inserted = await insertFiles(
       context,
       written.map(({ entry }) => entry),
     );
-    await release(
+    await releasePlanned(
       context,
       written.filter((_, index) => inserted[index]!.status === 'rejected'),
     );
@@ -146,15 +149,15 @@ async function insertRecords(context: HostContext, written: readonly Planned[]):
       () => true,
       () => false,
     );
-    if (noRecords) await release(context, written);
+    if (noRecords) await releasePlanned(context, written);
     return written.map(() => ({ status: 'rejected', reason }));
   }
 }
 
-async function settled<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<PromiseSettledResult<R>[]> {
+async function settleInBatches<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<PromiseSettledResult<R>[]> {
   const results: PromiseSettledResult<R>[] = [];
-  for (let start = 0; start < items.length; start += concurrency) {
-    results.push(...(await Promise.allSettled(items.slice(start, start + concurrency).map(work))));
+  for (let start = 0; start < items.length; start += maxConcurrentWrites) {
+    results.push(...(await Promise.allSettled(items.slice(start, start + maxConcurrentWrites).map(work))));
   }
   return results;
 }
@@ -165,6 +168,6 @@ async function settled<T, R>(items: readonly T[], work: (item: T) => Promise<R>)
 export async function removeFiles(context: HostContext, files: readonly FileDocument[]): Promise<void> {
   // The size of no item changes with an attached file, so attached files can be removed together.
   const isAttached = ({ itemId, storage }: FileDocument) => itemId === null && storage.kind === 'stored';
-  await dropFiles(context, files.filter(isAttached));
+  await removeFilesInBatches(context, files.filter(isAttached));
   for (const file of files) if (!isAttached(file)) await removeFile(context, file._id);
 }

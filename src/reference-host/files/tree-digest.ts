@@ -6,12 +6,13 @@ import { inParts } from '../../larger-host.js';
 /** Number of files whose state is read at the same time. */
 const filesAtOnce = 16;
 
-/** Tells whether one of many files has changed, without reading them: a digest of their names and states, in any order. */
+/** A digest of the names and states of many files, which tells whether one has changed, without reading them. The order does not matter. */
 export class TreeDigest {
   #sum = Buffer.alloc(32);
 
-  add(...facts: readonly (string | number)[]): void {
-    const digest = hash('sha256', JSON.stringify(facts), 'buffer');
+  /** Adds a file by values that change with it, such as its name and size. */
+  add(...values: readonly (string | number)[]): void {
+    const digest = hash('sha256', JSON.stringify(values), 'buffer');
     for (let i = 0; i < digest.length; i += 1) this.#sum[i]! ^= digest[i]!;
   }
 
@@ -21,17 +22,17 @@ export class TreeDigest {
 }
 
 /** A digest of the names, sizes and times of all files in a folder and below it. Links to folders are not followed. */
-export async function treeDigestOf(folder: string, signal?: AbortSignal): Promise<string> {
+export async function computeTreeDigest(folder: string, signal?: AbortSignal): Promise<string> {
   const digest = new TreeDigest();
-  const folders = [''];
-  for (let above = folders.pop(); above !== undefined; above = folders.pop()) {
-    for await (const entries of inParts(await opendir(join(folder, above), { bufferSize: filesAtOnce }), filesAtOnce)) {
+  const pendingFolders = [''];
+  for (let subfolder = pendingFolders.pop(); subfolder !== undefined; subfolder = pendingFolders.pop()) {
+    for await (const entries of inParts(await opendir(join(folder, subfolder), { bufferSize: filesAtOnce }), filesAtOnce)) {
       signal?.throwIfAborted();
       await Promise.all(
         entries.map(async (entry) => {
-          const path = join(above!, entry.name);
+          const path = join(subfolder!, entry.name);
           if (entry.isDirectory()) {
-            folders.push(path);
+            pendingFolders.push(path);
             return;
           }
           // A file that was removed after its folder was listed does not count.

@@ -20,44 +20,44 @@ export interface ZipEntry {
 }
 
 /** A name as part of a path in an archive. The path never leads out of the folder in which the archive is unpacked. */
-function segment(name: string): string {
+function safeName(name: string): string {
   // eslint-disable-next-line no-control-regex -- control characters are what must go
   const safe = name.replace(/[/\\\u0000-\u001f]/g, '_');
   return /^\.+$/.test(safe) ? safe.replace(/\./g, '_') : safe;
 }
 
-const metadataName = 'girder-item-metadata.json';
+const metadataFileName = 'girder-item-metadata.json';
 
 /** The fields of an item that an archive includes. */
-type ArchivedItem = Pick<ItemDocument, '_id' | 'name' | 'updated'>;
+type ItemForArchive = Pick<ItemDocument, '_id' | 'name' | 'updated'>;
 
 interface EntryOptions {
   prefix?: string;
-  /** Leaves out files of other types, and metadata. */
+  /** If set, only files of these types are included, and no metadata. */
   mimeTypes?: ReadonlySet<string> | undefined;
 }
 
 /** The files of an item, below its name, and its metadata if it has any. */
 export function itemEntries(context: HostContext, item: ItemDocument): AsyncGenerator<ZipEntry> {
-  return entriesOfItems(context, [item], {});
+  return itemsEntries(context, [item], {});
 }
 
 /**
  * The files of several items, found by one query, because an archive with many small items would otherwise mostly wait for the
  * database.
  */
-async function* entriesOfItems(
+async function* itemsEntries(
   context: HostContext,
-  items: readonly ArchivedItem[],
+  items: readonly ItemForArchive[],
   { prefix = '', mimeTypes }: EntryOptions,
 ): AsyncGenerator<ZipEntry> {
   const query = context.models.file
     .find({ itemId: { $in: items.map(({ _id }) => _id) } }, null, withoutReadLimit)
     .sort({ name: 1, _id: 1 })
     .lean();
-  const batch = await readInSlices<FileDocument>(items.length > 1 ? query.limit(filesAtOnce) : query);
-  if (batch.length === filesAtOnce && items.length > 1) {
-    for (const item of items) yield* entriesOfItems(context, [item], { prefix, mimeTypes });
+  const batch = await readInSlices<FileDocument>(items.length > 1 ? query.limit(maxQueryFiles) : query);
+  if (batch.length === maxQueryFiles && items.length > 1) {
+    for (const item of items) yield* itemsEntries(context, [item], { prefix, mimeTypes });
     return;
   }
   const byItem = new Map(items.map(({ _id }): [string, FileDocument[]] => [_id.toHexString(), []]));
@@ -65,27 +65,27 @@ async function* entriesOfItems(
   for (const item of items) {
     const itemFiles = byItem.get(item._id.toHexString()) ?? [];
     const files = itemFiles.filter((file) => mimeTypes === undefined || mimeTypes.has(file.mimeType));
-    const isAlone = files.length === 1 && files[0]!.name === item.name && prefix !== '';
-    const base = isAlone ? prefix : `${prefix}${segment(item.name)}/`;
-    for (const file of files) yield { path: base + segment(file.name), date: file.created, content: file };
-    if (isAlone || mimeTypes !== undefined) continue;
-    const text = await metadataText(context, item);
+    const isOnlyFile = files.length === 1 && files[0]!.name === item.name && prefix !== '';
+    const base = isOnlyFile ? prefix : `${prefix}${safeName(item.name)}/`;
+    for (const file of files) yield { path: base + safeName(file.name), date: file.created, content: file };
+    if (isOnlyFile || mimeTypes !== undefined) continue;
+    const text = await readMetadataText(context, item);
     // Metadata may be as long as a document can be. Long ones are read again when they are sent, instead of being kept in memory
     // until then.
-    const content = text.length <= maxBufferedBytes ? text : () => metadataText(context, item);
-    if (text !== '') yield { path: base + metadataName, date: item.updated, content };
+    const content = text.length <= maxBufferedBytes ? text : () => readMetadataText(context, item);
+    if (text !== '') yield { path: base + metadataFileName, date: item.updated, content };
   }
 }
 
 /** The metadata of an item as JSON; empty if it has none. */
-async function metadataText({ models }: HostContext, { _id }: ArchivedItem): Promise<string> {
+async function readMetadataText({ models }: HostContext, { _id }: ItemForArchive): Promise<string> {
   const { meta = {} } = (await models.item.findById(_id, { meta: 1 }).lean<ItemDocument>()) ?? {};
   return Object.keys(meta).length > 0 ? JSON.stringify(toWire(meta)) : '';
 }
 
 /** Limits of one query: number of items, and of files. */
-const itemsAtOnce = 100;
-const filesAtOnce = 5000;
+const maxQueryItems = 100;
+const maxQueryFiles = 5000;
 
 /** Everything in a folder that the caller can read, below the folder's name. */
 export async function* folderEntries(
@@ -94,15 +94,15 @@ export async function* folderEntries(
   principal: Principal,
   { prefix = '', mimeTypes }: EntryOptions = {},
 ): AsyncGenerator<ZipEntry> {
-  const base = `${prefix}${segment(folder.name)}/`;
+  const base = `${prefix}${safeName(folder.name)}/`;
   const items = context.models.item.find({ folderId: folder._id }, { name: 1, updated: 1 }).sort({ lowerName: 1, _id: 1 }).lean();
-  for await (const batch of inParts(eachInSlices<ArchivedItem>(items), itemsAtOnce))
-    yield* entriesOfItems(context, batch, { prefix: base, mimeTypes });
-  yield* foldersIn(context, folder._id, principal, { prefix: base, mimeTypes });
+  for await (const batch of inParts(eachInSlices<ItemForArchive>(items), maxQueryItems))
+    yield* itemsEntries(context, batch, { prefix: base, mimeTypes });
+  yield* subfolderEntries(context, folder._id, principal, { prefix: base, mimeTypes });
 }
 
 /** Everything that the caller can read in the folders of a folder, collection or user. */
-export async function* foldersIn(
+export async function* subfolderEntries(
   context: HostContext,
   parentId: Types.ObjectId,
   principal: Principal,
@@ -116,11 +116,11 @@ export async function* foldersIn(
 }
 
 /**
- * An archive as a response, which is made while it is sent, for as long as the caller can read the entries. Entries are not
+ * An archive as a response. It is made while it is sent, and only as long as the caller can read the entries. Entries are not
  * compressed, because images hardly get smaller.
  */
 export function zipReply(context: HostContext, caller: Caller | null, name: string, entries: AsyncIterable<ZipEntry>): Reply {
-  let sent: FileDocument | null = null;
+  let lastSentFile: FileDocument | null = null;
   const archive = zipStream(entries, {
     open: async (file) => {
       try {
@@ -130,11 +130,12 @@ export function zipReply(context: HostContext, caller: Caller | null, name: stri
         throw error;
       }
     },
-    onSend: (file) => (sent = file),
+    onSend: (file) => (lastSentFile = file),
   });
   return Reply.stream(archive, 'application/zip', {
     headers: { 'Content-Disposition': contentDisposition(`${name}.zip`, 'attachment') },
-    permitted: async () => sent && loadFile(context, sent._id.toHexString(), await principalOf(context, caller), 0),
+    permitted: async () =>
+      lastSentFile && loadFile(context, lastSentFile._id.toHexString(), await principalOf(context, caller), 0),
   });
 }
 
@@ -148,7 +149,7 @@ const [firstYear, lastYear] = [1980, 2107];
 /** Files up to this length are read completely and ahead of their turn, because opening one takes far longer than sending it. */
 const maxBufferedBytes = 64 * 1024;
 /** Number of entries that are prepared in advance. */
-const readAhead = 16;
+const maxPreparedEntries = 16;
 
 /**
  * An archive as bytes. Only one large file is open at a time, however many the archive contains.
@@ -161,16 +162,16 @@ export function zipStream(
   { open, onSend }: { open: (file: FileDocument) => Promise<Readable | null>; onSend?: (file: FileDocument) => void },
 ): Readable {
   let body: Readable | null = null;
-  const ready = async ({ path, date, content }: ZipEntry) => {
+  const prepareEntry = async ({ path, date, content }: ZipEntry) => {
     const isBuffered = typeof content === 'object' && content.linkUrl === undefined && (content.size ?? 0) <= maxBufferedBytes;
     const opened = isBuffered ? await open(content) : null;
     return { path, date, content, isBuffered, buffered: opened && (await buffer(opened)) };
   };
-  async function* inputs() {
-    const used = new Set<string>();
-    for await (const { path, date, content, isBuffered, buffered } of mapAhead(entries, readAhead, ready)) {
+  async function* zipInputs() {
+    const usedPaths = new Set<string>();
+    for await (const { path, date, content, isBuffered, buffered } of mapAhead(entries, maxPreparedEntries, prepareEntry)) {
       if (typeof content !== 'object') {
-        body = Readable.from(slicesOf(typeof content === 'string' ? content : await content()));
+        body = Readable.from(textPieces(typeof content === 'string' ? content : await content()));
       } else {
         if (content.linkUrl !== undefined) continue;
         onSend?.(content);
@@ -179,7 +180,7 @@ export function zipStream(
       const input: Buffer | AsyncIterable<Buffer> | null = buffered ?? body;
       if (input === null) continue;
       try {
-        yield { name: freePath(path, used), lastModified: dateInArchive(date), input };
+        yield { name: claimFreePath(path, usedPaths), lastModified: dateInArchive(date), input };
       } catch {
         // The reader of the archive has disconnected.
         return;
@@ -190,7 +191,7 @@ export function zipStream(
   }
   async function* bytes() {
     try {
-      yield* inPieces(makeZip(inputs(), { buffersAreUTF8: true }));
+      yield* joinPieces(makeZip(zipInputs(), { buffersAreUTF8: true }));
     } finally {
       body?.destroy();
     }
@@ -210,7 +211,7 @@ async function* mapAhead<T, R>(values: AsyncIterable<T>, ahead: number, work: (v
   for (const result of started) yield await result;
 }
 
-function* slicesOf(text: string): Generator<Buffer> {
+function* textPieces(text: string): Generator<Buffer> {
   const bytes = Buffer.from(text);
   for (let start = 0; start < bytes.length; start += pieceBytes) yield bytes.subarray(start, start + pieceBytes);
 }
@@ -221,7 +222,7 @@ function dateInArchive(date: Date): Date {
 }
 
 /** Joins small pieces, such as the entries of an archive's table of contents, and lets other work use the event loop in between. */
-async function* inPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+async function* joinPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let piece: Uint8Array[] = [];
   let length = 0;
   let sliceEnds = performance.now() + sliceMs;
@@ -240,10 +241,11 @@ async function* inPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buff
   if (length > 0) yield Buffer.concat(piece);
 }
 
-/** Two files of an item can have the same name, but two entries of an archive should not. */
-function freePath(path: string, used: Set<string>): string {
-  let free = path;
-  for (let count = 1; used.has(free); count++) free = path.replace(/(\.[^./]*)?$/, (extension) => ` (${count})${extension}`);
-  used.add(free);
-  return free;
+/** Changes a path that is already used, because two files of an item can have the same name. */
+function claimFreePath(path: string, used: Set<string>): string {
+  let uniquePath = path;
+  for (let count = 1; used.has(uniquePath); count++)
+    uniquePath = path.replace(/(\.[^./]*)?$/, (extension) => ` (${count})${extension}`);
+  used.add(uniquePath);
+  return uniquePath;
 }

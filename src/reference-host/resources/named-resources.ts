@@ -18,7 +18,7 @@ export function parseResources(
   { limit = Infinity } = {},
 ): [TreeType, string][] {
   // A document that is named twice is returned once.
-  const named = new Map<string, [TreeType, string]>();
+  const references = new Map<string, [TreeType, string]>();
   for (const [type, ids] of Object.entries(resources)) {
     const treeType = allowed.find((name) => name === type);
     if (treeType === undefined)
@@ -26,18 +26,18 @@ export function parseResources(
     if (!Array.isArray(ids)) throw new BadParameterError(`Resources of type ${type} must be a list of ids.`);
     for (const entry of ids) {
       if (!isId(entry)) throw new InvalidError(`Invalid ObjectId: ${String(entry)}`, 'id');
-      named.set(`${treeType} ${entry.toLowerCase()}`, [treeType, entry.toLowerCase()]);
+      references.set(`${treeType} ${entry.toLowerCase()}`, [treeType, entry.toLowerCase()]);
     }
   }
-  if (named.size === 0) throw new BadParameterError('No resources specified.');
-  if (named.size > limit) throw new BadParameterError(`At most ${limit} resources are allowed, not ${named.size}.`);
-  return [...named.values()];
+  if (references.size === 0) throw new BadParameterError('No resources specified.');
+  if (references.size > limit) throw new BadParameterError(`At most ${limit} resources are allowed, not ${references.size}.`);
+  return [...references.values()];
 }
 
-type Found = Map<string, { _id: Types.ObjectId }>;
+type DocumentsById = Map<string, { _id: Types.ObjectId }>;
 
 /** The documents of a model with these ids, read in batches. */
-async function findAll<D extends { _id: Types.ObjectId }>(model: Model<D>, ids: readonly string[]): Promise<Map<string, D>> {
+async function findByIds<D extends { _id: Types.ObjectId }>(model: Model<D>, ids: readonly string[]): Promise<Map<string, D>> {
   const documents = new Map<string, D>();
   for (const batch of batches([...new Set(ids)])) {
     const query = model.find({ _id: { $in: [...batch] } } as never).lean();
@@ -59,36 +59,36 @@ export async function loadResources(
   principal: Principal,
   level: GrantedLevel,
 ): Promise<Resource[]> {
-  const idsOf = (wanted: TreeType) => resources.flatMap(([type, id]) => (type === wanted ? [id] : []));
-  const items = await findAll<ItemDocument>(models.item, idsOf('item'));
-  const around = [...items.values()].map(({ folderId }) => folderId.toHexString());
-  const folders = await findAll<FolderDocument>(models.folder, [...idsOf('folder'), ...around]);
-  const documentsOfType: Record<TreeType, Found> = {
+  const idsOf = (requestedType: TreeType) => resources.flatMap(([type, id]) => (type === requestedType ? [id] : []));
+  const items = await findByIds<ItemDocument>(models.item, idsOf('item'));
+  const itemFolderIds = [...items.values()].map(({ folderId }) => folderId.toHexString());
+  const folders = await findByIds<FolderDocument>(models.folder, [...idsOf('folder'), ...itemFolderIds]);
+  const documentsByType: Record<TreeType, DocumentsById> = {
     item: items,
     folder: folders,
-    collection: await findAll(models.collection, idsOf('collection')),
-    user: await findAll(models.user, idsOf('user')),
+    collection: await findByIds(models.collection, idsOf('collection')),
+    user: await findByIds(models.user, idsOf('user')),
   };
   return resources.map(([type, id]) => {
-    const doc = documentsOfType[type].get(id);
+    const doc = documentsByType[type].get(id);
     // Rights on an item are those on its folder.
-    const controlled = type === 'item' ? folders.get(String(items.get(id)?.folderId)) : doc;
-    if (doc === undefined || controlled === undefined) throw new UnknownIdError(type, id);
-    requireLevel(type === 'item' ? 'folder' : type, controlled as AccessControlled & typeof doc, principal, level);
+    const accessDocument = type === 'item' ? folders.get(String(items.get(id)?.folderId)) : doc;
+    if (doc === undefined || accessDocument === undefined) throw new UnknownIdError(type, id);
+    requireLevel(type === 'item' ? 'folder' : type, accessDocument as AccessControlled & typeof doc, principal, level);
     // The document was read from the model of its type.
     return { type, doc } as Resource;
   });
 }
 
 /** Filters a list of documents to those that still exist. */
-export async function presentResources(
+export async function loadExistingResources(
   { models }: HostContext,
   named: readonly { type: string; id: Types.ObjectId }[],
 ): Promise<Resource[]> {
   const resources: Resource[] = [];
   for (const type of treeTypes) {
     const ids = named.flatMap((each) => (each.type === type ? [each.id.toHexString()] : []));
-    const documents = await findAll(models[type] as unknown as Model<Resource['doc']>, ids);
+    const documents = await findByIds(models[type] as unknown as Model<Resource['doc']>, ids);
     // The document was read from the model of its type.
     for (const doc of documents.values()) resources.push({ type, doc } as Resource);
   }

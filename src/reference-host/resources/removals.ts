@@ -6,15 +6,15 @@ import { removeCollection } from '../tree/collections.js';
 import { removeFolder } from '../tree/folder-trees.js';
 import { removeItems } from '../tree/item-removals.js';
 import type { NamedDocument } from '../upkeep/undertaking.model.js';
-import { presentResources } from './named-resources.js';
+import { loadExistingResources } from './named-resources.js';
 import type { Resource } from './resources.js';
 
 /** Number of documents that are removed at the same time. Each may take as long as clients wait. */
-const removedTogether = 8;
+const maxConcurrentRemovals = 8;
 
 /**
- * Removes several documents. They are recorded before the first one is removed, so that an interrupted removal can be finished. If
- * it takes longer than clients wait, it continues after this returns.
+ * Removes several documents. Their ids are recorded first, so that an interrupted removal can be finished. If
+ * the removal takes longer than clients wait, it continues after this returns.
  */
 export function removeResources(context: HostContext, resources: readonly Resource[]): Promise<void> {
   const named = resources.map(({ type, doc }) => ({ type, id: doc._id }));
@@ -26,23 +26,24 @@ export function removeResources(context: HostContext, resources: readonly Resour
 
 /** Removes the documents that still exist. Can be repeated. */
 export async function finishRemovals(context: HostContext, named: readonly NamedDocument[]): Promise<void> {
-  for (const batch of batches(named)) await removeEach(context, await presentResources(context, batch));
+  for (const batch of batches(named)) await removeEach(context, await loadExistingResources(context, batch));
 }
 
 /** @throws the first error, after all other documents have been removed. */
 async function removeEach(context: HostContext, resources: readonly Resource[]): Promise<void> {
-  const removing = pLimit(removedTogether);
+  const limitRemovals = pLimit(maxConcurrentRemovals);
   const items = resources.flatMap(({ type, doc }) => (type === 'item' ? [doc] : []));
   const others = resources.filter(({ type }) => type !== 'item');
-  const removed = await Promise.allSettled([
+  const outcomes = await Promise.allSettled([
     removeItems(context, items),
-    ...others.map((resource) => removing(() => remove(context, resource))),
+    ...others.map((resource) => limitRemovals(() => removeFolderOrRoot(context, resource))),
   ]);
-  const failed = removed.find(({ status }) => status === 'rejected');
+  const failed = outcomes.find(({ status }) => status === 'rejected');
   if (failed?.status === 'rejected') throw failed.reason;
 }
 
-async function remove(context: HostContext, { type, doc }: Resource): Promise<void> {
+/** Removes a folder, collection or user with everything in it. */
+async function removeFolderOrRoot(context: HostContext, { type, doc }: Resource): Promise<void> {
   if (type === 'folder') await removeFolder(context, doc);
   else if (type === 'collection') await removeCollection(context, doc);
   else if (type === 'user') await removeUser(context, doc);

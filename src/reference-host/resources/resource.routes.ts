@@ -38,9 +38,9 @@ import { copyItem, updateItem } from '../tree/items.js';
 import { loadResource, loadResources, parseResources, treeTypes, type TreeType } from './named-resources.js';
 import { removeResources } from './removals.js';
 import type { FolderOrItem } from '../tree/tree-documents.js';
-import { changeTags, readTags } from './tags.js';
-import { lookUp, pathOf, search, searchedTypes, type Resource, type SearchedType } from './resources.js';
-import { folderEntries, foldersIn, itemEntries, zipReply, type ZipEntry } from '../files/zip.js';
+import { changeTags, parseTags } from './tags.js';
+import { findByPath, createPath, search, searchedTypes, type Resource, type SearchedType } from './resources.js';
+import { folderEntries, subfolderEntries, itemEntries, zipReply, type ZipEntry } from '../files/zip.js';
 import { byId, copyAnnotations, folderParentType, scopes } from '../http/parameters.js';
 import { collectionView, folderView, groupView, itemView, resourceView, userView } from '../views.js';
 
@@ -48,10 +48,10 @@ import { collectionView, folderView, groupView, itemView, resourceView, userView
  * Maximum number of documents that a request can move or copy. Each needs several writes, one after the other, and clients do not
  * wait longer.
  */
-const maxMoved = 500;
+const maxResources = 500;
 
 /** Documents that a search has found, by their types. */
-const foundSchema = {
+const searchResultSchema = {
   type: 'object',
   properties: {
     collection: listOf(collectionSchema),
@@ -64,7 +64,7 @@ const foundSchema = {
 };
 
 const resourcesParameter = required(json({ kind: 'object', description: 'Ids by type: {"item": [...], "folder": [...]}.' }));
-const progress = boolean({ description: 'Accepted for existing clients, but ignored.' });
+const progressParameter = boolean({ description: 'Accepted for existing clients, but ignored.' });
 
 function searchView(type: SearchedType, doc: object, principal: Principal): Record<string, unknown> {
   switch (type) {
@@ -81,25 +81,25 @@ function searchView(type: SearchedType, doc: object, principal: Principal): Reco
   }
 }
 
-function entriesOf(context: HostContext, resource: Resource, principal: Principal): AsyncGenerator<ZipEntry> {
+function archiveEntries(context: HostContext, resource: Resource, principal: Principal): AsyncGenerator<ZipEntry> {
   if (resource.type === 'item') return itemEntries(context, resource.doc);
   if (resource.type === 'folder') return folderEntries(context, resource.doc, principal);
-  return foldersIn(context, resource.doc._id, principal, { prefix: '' });
+  return subfolderEntries(context, resource.doc._id, principal, { prefix: '' });
 }
 
 /** Maximum number of paths in one request. Each needs several queries. */
 const maxPaths = 1000;
 
-async function readablePath(context: HostContext, type: TreeType, id: string, principal: Principal): Promise<string | null> {
+async function findReadablePath(context: HostContext, type: TreeType, id: string, principal: Principal): Promise<string | null> {
   try {
-    return await pathOf(context, await loadResource(context, type, id, principal, 0), principal);
+    return await createPath(context, await loadResource(context, type, id, principal, 0), principal);
   } catch (error) {
     if (error instanceof UnknownIdError || error instanceof AccessDeniedError) return null;
     throw error;
   }
 }
 
-const finding: RouteDefinition<HostContext>[] = [
+const searchRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/resource/lookup',
@@ -112,7 +112,7 @@ const finding: RouteDefinition<HostContext>[] = [
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
       try {
-        return resourceView(await lookUp(context, query.path, principal), principal);
+        return resourceView(await findByPath(context, query.path, principal), principal);
       } catch (error) {
         if (query.test && error instanceof InvalidError) return null;
         throw error;
@@ -131,7 +131,7 @@ const finding: RouteDefinition<HostContext>[] = [
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);
-      return pathOf(context, await loadResource(context, query.type, params.id, principal, 0), principal);
+      return createPath(context, await loadResource(context, query.type, params.id, principal, 0), principal);
     },
   }),
   defineRoute({
@@ -156,7 +156,7 @@ const finding: RouteDefinition<HostContext>[] = [
       const paths: Record<string, Record<string, string>> = group === undefined ? {} : { group: {} };
       for (const [type, id] of resources) {
         const pathsOfType = (paths[type] ??= {});
-        const path = await readablePath(context, type, id, principal);
+        const path = await findReadablePath(context, type, id, principal);
         if (path !== null) pathsOfType[id] = path;
       }
       return paths;
@@ -176,7 +176,7 @@ const finding: RouteDefinition<HostContext>[] = [
       limit: withDefault(integer({ minimum: 0 }), 10),
       offset: withDefault(integer({ minimum: 0 }), 0),
     },
-    returns: { schema: { anyOf: [foundSchema, listOf(nothing)] } },
+    returns: { schema: { anyOf: [searchResultSchema, listOf(nothing)] } },
     errors: ['bad-parameter'],
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -248,21 +248,21 @@ const finding: RouteDefinition<HostContext>[] = [
   }),
 ];
 
-const target = { parentType: required(folderParentType), parentId: required(id()) };
+const targetParameters = { parentType: required(folderParentType), parentId: required(id()) };
 
-function folderOf(parent: FolderParent): FolderDocument {
+function requireFolder(parent: FolderParent): FolderDocument {
   if (parent.type === 'folder') return parent.doc;
   throw new InvalidError(`Items must be in a folder, not in a ${parent.type}.`, 'parentType');
 }
 
-const changing: RouteDefinition<HostContext>[] = [
+const changeRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'delete',
     path: '/resource',
     summary: 'Remove several documents.',
     access: 'user',
     scope: scopes.own,
-    query: { resources: resourcesParameter, progress },
+    query: { resources: resourcesParameter, progress: progressParameter },
     returns: { schema: { type: 'null' } },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async handle({ query, caller }, context) {
@@ -278,7 +278,7 @@ const changing: RouteDefinition<HostContext>[] = [
     summary: 'Move several items and folders.',
     access: 'user',
     scope: scopes.write,
-    query: { resources: resourcesParameter, ...target, progress },
+    query: { resources: resourcesParameter, ...targetParameters, progress: progressParameter },
     returns: { schema: { type: 'null' } },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async handle({ query, caller }, context) {
@@ -286,12 +286,12 @@ const changing: RouteDefinition<HostContext>[] = [
       const parent = await loadParent(context, query.parentType, query.parentId, principal, 1);
       const resources = await loadResources(
         context,
-        parseResources(query.resources, ['item', 'folder'], { limit: maxMoved }),
+        parseResources(query.resources, ['item', 'folder'], { limit: maxResources }),
         principal,
         2,
       );
       for (const resource of resources) {
-        if (resource.type === 'item') await updateItem(context, resource.doc, { folder: folderOf(parent) });
+        if (resource.type === 'item') await updateItem(context, resource.doc, { folder: requireFolder(parent) });
         else if (resource.type === 'folder' && !resource.doc.parentId.equals(parent.doc._id)) {
           await moveFolder(context, resource.doc, parent);
         }
@@ -314,9 +314,9 @@ const changing: RouteDefinition<HostContext>[] = [
     returns: { schema: { type: 'null' } },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async handle({ query, caller }, context) {
-      const add = readTags(query.add ?? [], 'add');
-      const remove = readTags(query.remove ?? [], 'remove').filter((tag) => !add.includes(tag));
-      const references = parseResources(query.resources, ['item', 'folder'], { limit: maxMoved });
+      const add = parseTags(query.add ?? [], 'add');
+      const remove = parseTags(query.remove ?? [], 'remove').filter((tag) => !add.includes(tag));
+      const references = parseResources(query.resources, ['item', 'folder'], { limit: maxResources });
       const resources = await loadResources(context, references, await principalOf(context, caller), 1);
       for (const resource of resources) await changeTags(context, resource as FolderOrItem, add, remove);
       return null;
@@ -328,7 +328,7 @@ const changing: RouteDefinition<HostContext>[] = [
     summary: 'Copy several items and folders.',
     access: 'user',
     scope: scopes.write,
-    query: { resources: resourcesParameter, ...target, progress, copyAnnotations },
+    query: { resources: resourcesParameter, ...targetParameters, progress: progressParameter, copyAnnotations },
     returns: { schema: { type: 'null' } },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async handle({ query, caller }, context) {
@@ -337,14 +337,14 @@ const changing: RouteDefinition<HostContext>[] = [
       const parent = await loadParent(context, query.parentType, query.parentId, principal, 1);
       const resources = await loadResources(
         context,
-        parseResources(query.resources, ['item', 'folder'], { limit: maxMoved }),
+        parseResources(query.resources, ['item', 'folder'], { limit: maxResources }),
         principal,
         0,
       );
       const isReadable = (folder: FolderDocument) => levelOn(folder, principal) >= 0;
       const copyEach = async () => {
         for (const resource of resources) {
-          if (resource.type === 'item') await copyItem(context, resource.doc, folderOf(parent), options);
+          if (resource.type === 'item') await copyItem(context, resource.doc, requireFolder(parent), options);
           else if (resource.type === 'folder') await copyFolder(context, resource.doc, parent, { ...options, isReadable });
         }
         return null;
@@ -370,7 +370,7 @@ const changing: RouteDefinition<HostContext>[] = [
         const principal = await principalOf(context, caller);
         const resources = await loadResources(context, parseResources(query.resources, treeTypes), principal, 0);
         async function* entries() {
-          for (const resource of resources) yield* entriesOf(context, resource, principal);
+          for (const resource of resources) yield* archiveEntries(context, resource, principal);
         }
         return zipReply(context, caller, 'Resources', entries());
       },
@@ -379,4 +379,4 @@ const changing: RouteDefinition<HostContext>[] = [
 ];
 
 /** Routes for paths, for search, and for changes of several documents at once. */
-export const resourceRoutes: RouteDefinition<HostContext>[] = [...finding, ...changing];
+export const resourceRoutes: RouteDefinition<HostContext>[] = [...searchRoutes, ...changeRoutes];

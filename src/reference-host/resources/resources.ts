@@ -30,18 +30,20 @@ export function escapeName(name: string): string {
 }
 
 /** Finds the document at a path, if the caller may read it. @throws InvalidError that names the path. */
-export async function lookUp(context: HostContext, path: string, principal: Principal): Promise<Resource> {
+export async function findByPath(context: HostContext, path: string, principal: Principal): Promise<Resource> {
   const parts = splitPath(path);
   const [model, rootName, ...rest] = parts;
   if ((model !== 'collection' && model !== 'user') || rootName === undefined) throw new InvalidError('Invalid path format');
   const root = await findRoot(context, model, rootName);
-  const isRootSeen = root !== null && levelOn(root.doc, principal) >= 0;
+  const isRootReadable = root !== null && levelOn(root.doc, principal) >= 0;
   // Callers must not learn that a root exists if they can read neither it nor the document.
   const notFound = () =>
     new InvalidError(
-      isRootSeen ? `Path not found: ${parts.join('/')}` : `${model === 'user' ? 'User' : 'Collection'} not found: ${rootName}`,
+      isRootReadable
+        ? `Path not found: ${parts.join('/')}`
+        : `${model === 'user' ? 'User' : 'Collection'} not found: ${rootName}`,
     );
-  if (root === null || (rest.length === 0 && !isRootSeen)) throw notFound();
+  if (root === null || (rest.length === 0 && !isRootReadable)) throw notFound();
   let current: Resource = root;
   for (const name of rest) {
     if (current.type === 'item') throw notFound();
@@ -75,17 +77,17 @@ async function findChild(
 }
 
 /** The path of a document. @throws AccessDeniedError if the caller cannot read all documents on it. */
-export async function pathOf(context: HostContext, resource: Resource, principal: Principal): Promise<string> {
-  const chain: Resource[] = [resource];
+export async function createPath(context: HostContext, resource: Resource, principal: Principal): Promise<string> {
+  const ancestors: Resource[] = [resource];
   if (resource.type === 'item') {
     const folder = await context.models.folder.findById(resource.doc.folderId).lean<FolderDocument>();
-    if (folder !== null) chain.unshift({ type: 'folder', doc: folder });
+    if (folder !== null) ancestors.unshift({ type: 'folder', doc: folder });
   }
-  const first = chain[0]!;
-  if (first.type === 'folder') chain.unshift(...(await loadAncestors(context, first.doc)));
-  for (const { type, doc } of chain) if (type !== 'item') requireLevel(type, doc, principal, 0);
-  const root = chain[0]!;
-  const names = chain.map(({ type, doc }) => escapeName(type === 'user' ? doc.login : doc.name));
+  const first = ancestors[0]!;
+  if (first.type === 'folder') ancestors.unshift(...(await loadAncestors(context, first.doc)));
+  for (const { type, doc } of ancestors) if (type !== 'item') requireLevel(type, doc, principal, 0);
+  const root = ancestors[0]!;
+  const names = ancestors.map(({ type, doc }) => escapeName(type === 'user' ? doc.login : doc.name));
   return `/${root.type}/${names.join('/')}`;
 }
 
@@ -109,7 +111,7 @@ const maxRanked = 10_000;
 /** A word in a name counts as much as this many words elsewhere. */
 const nameWeight = 10;
 
-interface Searchable {
+interface SearchedDocument {
   _id: Types.ObjectId;
   words: string[];
   name?: string;
@@ -125,39 +127,39 @@ export async function search(
   request: SearchRequest,
 ): Promise<object[]> {
   // Only members that all searched models share are used here.
-  const model = context.models[type] as unknown as Model<Searchable>;
+  const model = context.models[type] as unknown as Model<SearchedDocument>;
   const access =
     type === 'item'
       ? await itemAccessFilter(context, principal, request.level)
       : (accessFilter(principal, request.level) as QueryFilter<AccessControlled>);
-  const match = matchFor(type, request);
+  const match = createMatch(type, request);
   if (match === null) return [];
-  const filter = { $and: [match, access] } as QueryFilter<Searchable>;
+  const filter = { $and: [match, access] } as QueryFilter<SearchedDocument>;
   const { limit, offset, query, mode } = request;
-  const end = limit > 0 ? offset + limit : undefined;
+  const endIndex = limit > 0 ? offset + limit : undefined;
   if (mode === 'prefix') {
     const prefixQuery = model.find(filter).sort({ lowerName: 1, _id: 1 }).skip(offset);
     return readInSlices((limit > 0 ? prefixQuery.limit(limit) : prefixQuery).lean());
   }
-  const searchTerms = new Set(searchWords(query));
-  const score = ({ name, login, words }: Searchable) => {
-    const named = new Set(searchWords(name, login));
-    return words.reduce((sum, word) => sum + (searchTerms.has(word) ? (named.has(word) ? nameWeight : 1) : 0), 0);
+  const queryWords = new Set(searchWords(query));
+  const score = ({ name, login, words }: SearchedDocument) => {
+    const nameWords = new Set(searchWords(name, login));
+    return words.reduce((sum, word) => sum + (queryWords.has(word) ? (nameWords.has(word) ? nameWeight : 1) : 0), 0);
   };
   const candidates: { id: Types.ObjectId; score: number; name: string }[] = [];
   const wordQuery = model.find(filter, { name: 1, lowerName: 1, login: 1, words: 1 }).limit(maxRanked).lean();
-  for await (const candidate of eachInSlices<Searchable>(wordQuery)) {
+  for await (const candidate of eachInSlices<SearchedDocument>(wordQuery)) {
     candidates.push({ id: candidate._id, score: score(candidate), name: candidate.lowerName ?? candidate.login ?? '' });
   }
   const ranked = candidates
     .sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
-    .slice(offset, end);
-  const documents = await readInSlices<Searchable>(model.find({ _id: { $in: ranked.map(({ id }) => id) } }).lean());
+    .slice(offset, endIndex);
+  const documents = await readInSlices<SearchedDocument>(model.find({ _id: { $in: ranked.map(({ id }) => id) } }).lean());
   const byId = new Map(documents.map((document) => [document._id.toHexString(), document]));
   return ranked.map(({ id }) => byId.get(id.toHexString())).filter((document) => document !== undefined);
 }
 
-function matchFor(type: SearchedType, { mode, query }: SearchRequest): QueryFilter<Searchable> | null {
+function createMatch(type: SearchedType, { mode, query }: SearchRequest): QueryFilter<SearchedDocument> | null {
   if (mode === 'text') {
     const words = searchWords(query);
     return words.length === 0 ? null : { words: { $in: words } };

@@ -7,7 +7,7 @@ import { loadResources, parseResources } from './named-resources.js';
 import { itemStates, setItemState } from './states.js';
 
 /** Maximum number of items in one request. Each needs several writes, one after the other. */
-const maxNamed = 500;
+const maxItems = 500;
 
 /** The route for the states of images. */
 export const stateRoutes: RouteDefinition<HostContext>[] = [
@@ -26,11 +26,11 @@ export const stateRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: { type: 'null' } },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async handle({ query: { resources, state }, caller }, context) {
-      const named = parseResources(resources, ['item'], { limit: maxNamed });
+      const references = parseResources(resources, ['item'], { limit: maxItems });
       const principal = await principalOf(context, caller);
-      const loaded = await loadResources(context, named, principal, 1);
+      const items = await loadResources(context, references, principal, 1);
       const user = await context.models.user.findById(principal.id, { login: 1 }).lean();
-      for (const { doc } of loaded) await setItemState(context, doc as ItemDocument, { state, login: user?.login ?? '' });
+      for (const { doc } of items) await setItemState(context, doc as ItemDocument, { state, login: user?.login ?? '' });
       return null;
     },
   }),

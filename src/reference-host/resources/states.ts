@@ -9,7 +9,7 @@ export const itemStates = ['todo', 'review', 'done'] as const;
 export type ItemState = (typeof itemStates)[number];
 
 /**
- * Sets the state of an item, with the user and the time, or removes all three. They are members of its metadata, so that lists can be filtered and
+ * Sets the state of an item, with the user and the time, or removes all three. All are members of its metadata, so that lists can be filtered and
  * sorted by them, and other clients can read them.
  */
 export async function setItemState(
@@ -18,10 +18,10 @@ export async function setItemState(
   change: { state: ItemState | undefined; login: string },
 ): Promise<void> {
   const { state, login } = change;
-  const members = { reviewState: state, reviewStateBy: login, reviewStateAt: new Date().toISOString() };
-  const entries = Object.entries(members).map(([name, value]) => [`meta.${name}`, state === undefined ? '' : value]);
-  const filters = Object.fromEntries(entries) as Record<string, ''>;
-  const update = state === undefined ? { $set: {}, $unset: filters } : { $set: filters, $unset: {} };
+  const stateFields = { reviewState: state, reviewStateBy: login, reviewStateAt: new Date().toISOString() };
+  const entries = Object.entries(stateFields).map(([name, value]) => [`meta.${name}`, state === undefined ? '' : value]);
+  const metadataFields = Object.fromEntries(entries) as Record<string, ''>;
+  const update = state === undefined ? { $set: {}, $unset: metadataFields } : { $set: metadataFields, $unset: {} };
   const changed = await writeMetadata(context.models.item, item, update);
   if (changed === null) throw new UnknownIdError('item', item._id.toHexString());
   // Listeners get plain documents.

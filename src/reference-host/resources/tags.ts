@@ -8,21 +8,21 @@ import { treeModel, type FolderOrItem } from '../tree/tree-documents.js';
 const maxTags = 200;
 const maxTagLength = 200;
 
-/** The tags of a request: without duplicates, empty ones and spaces around them. @throws InvalidError for anything but texts that can be stored */
-export function readTags(tags: readonly unknown[], field: string): string[] {
-  const read = tags.map((tag) => {
+/** The tags of a request, trimmed, without empty tags and duplicates. @throws InvalidError if a tag is no text or too long, or if there are too many */
+export function parseTags(tags: readonly unknown[], field: string): string[] {
+  const trimmedTags = tags.map((tag) => {
     if (typeof tag !== 'string') throw new InvalidError(`Tags must be text, not ${JSON.stringify(tag)}.`, field);
     const text = tag.trim();
     if (text.length > maxTagLength) throw new InvalidError(`A tag may have at most ${maxTagLength} characters.`, field);
     return text;
   });
-  const distinct = [...new Set(read)].filter((tag) => tag !== '');
+  const distinct = [...new Set(trimmedTags)].filter((tag) => tag !== '');
   if (distinct.length > maxTags) throw new InvalidError(`At most ${maxTags} tags can be given at once.`, field);
   return distinct;
 }
 
 /**
- * Adds tags to a document and removes others. They are the list `tags` of its metadata, so that other clients can read and write them. Tags that
+ * Adds tags to a document and removes others. Tags are the list `tags` of its metadata, so that other clients can read and write them. Tags that
  * somebody else changes at the same time are kept.
  *
  * @throws InvalidError if its metadata has something else as `tags`, or would have too many
@@ -36,15 +36,17 @@ export async function changeTags(
   const { tags } = doc.meta ?? {};
   const isList = tags === undefined || tags === null || Array.isArray(tags);
   if (!isList) throw new InvalidError(`The metadata of ${doc.name} has "tags" that are not a list.`, 'resources');
-  const added = add.filter((tag) => !tags?.includes(tag));
-  if ((tags?.length ?? 0) + added.length > maxTags) {
+  const newTags = add.filter((tag) => !tags?.includes(tag));
+  if ((tags?.length ?? 0) + newTags.length > maxTags) {
     throw new InvalidError(`${doc.name} would have more than ${maxTags} tags.`, 'resources');
   }
   const model = treeModel(context, type);
   const { _id } = doc;
   const update = async (change: object, filter: object = {}) => {
-    const at = { $set: { updated: new Date(), ...unindexedMark() } };
-    return model.findOneAndUpdate({ _id, ...filter }, { ...change, ...at }, { returnDocument: 'after' }).lean<TreeDocument>();
+    const commonChange = { $set: { updated: new Date(), ...unindexedMark() } };
+    return model
+      .findOneAndUpdate({ _id, ...filter }, { ...change, ...commonChange }, { returnDocument: 'after' })
+      .lean<TreeDocument>();
   };
   if (tags === null) await update({ $unset: { 'meta.tags': '' } }, { 'meta.tags': null });
   if (remove.length > 0 && tags) await update({ $pull: { 'meta.tags': { $in: remove } } });

@@ -318,8 +318,8 @@ async function describeMissingAdministrator({ context }: ReferenceHost): Promise
 async function ensureAdministrator(host: ReferenceHost, options: StartOptions): Promise<Administrator> {
   const generatedPassword = options.adminPassword === null ? await readOrCreatePassword(options.dataDirectory) : null;
   const password = options.adminPassword ?? generatedPassword?.password ?? '';
-  const { user, isPasswordCorrect: isPassword } = await ensureAdmin(host.context, password);
-  if (isPassword) {
+  const { user, isPasswordCorrect } = await ensureAdmin(host.context, password);
+  if (isPasswordCorrect) {
     const source = generatedPassword === null ? 'from ADMIN_PASSWORD' : `stored in ${generatedPassword.path}`;
     return { user, login: [`Login     ${adminLogin}`, `Password  ${password}   (${source})`] };
   }

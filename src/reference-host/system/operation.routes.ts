@@ -6,26 +6,27 @@ import { defineRoute, type HostContext } from '../context.js';
 import { notInstalled } from '../../optional-packages.js';
 
 /** How long the database can take before the server counts as not ready, in milliseconds. */
-const patienceMs = 2000;
+const databaseTimeoutMs = 2000;
 
 const healthSchema = objectOf({ status: { const: 'ok' } });
 
-/** @throws LargeImageError `unavailable` */
+/** @throws LargeImageError `unavailable` if requests cannot be served */
 async function requireReady({ closing, models, store }: HostContext): Promise<void> {
   if (closing.aborted) throw new LargeImageError('unavailable', 'The server is stopping.');
   const query = models.hostState.findById('store').lean();
-  const late = new AbortController();
+  const timeout = new AbortController();
   try {
-    const outcome = await Promise.race([query, wait(patienceMs, 'late', { signal: late.signal })]);
-    if (outcome === 'late') throw new LargeImageError('unavailable', `The database has not answered within ${patienceMs} ms.`);
+    const outcome = await Promise.race([query, wait(databaseTimeoutMs, 'late', { signal: timeout.signal })]);
+    if (outcome === 'late')
+      throw new LargeImageError('unavailable', `The database has not answered within ${databaseTimeoutMs} ms.`);
   } finally {
-    late.abort();
+    timeout.abort();
     query.catch(() => undefined);
   }
   await store.requireWritable();
 }
 
-function isSame(a: string, b: string): boolean {
+function isSameToken(a: string, b: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(a), digest(b));
 }
@@ -63,7 +64,7 @@ export const operationRoutes: RouteDefinition<HostContext>[] = [
     errors: ['access-denied', 'not-found'],
     async handle({ caller, token }, { metrics }) {
       if (metrics === null) throw new NotFoundError(`This server collects no metrics: ${notInstalled('prom-client')}.`);
-      const isScraper = metrics.token !== null && token !== null && isSame(token, metrics.token);
+      const isScraper = metrics.token !== null && token !== null && isSameToken(token, metrics.token);
       if (!isScraper && caller?.admin !== true) throw new AccessDeniedError('Administrator access required.');
       return Reply.content(await (metrics.text ?? (() => metrics.register.metrics()))(), metrics.register.contentType);
     },

@@ -46,14 +46,14 @@ export interface CoreSettings {
 
 type Definition<K extends keyof CoreSettings> = SettingDefinition<CoreSettings[K]> & { key: K };
 
-function define<K extends keyof CoreSettings>(
+function defineSetting<K extends keyof CoreSettings>(
   key: K,
-  fallback: CoreSettings[K],
+  defaultValue: CoreSettings[K],
   allowed: string,
   description: string,
   { schema, parse }: ValueType<CoreSettings[K]>,
 ): Definition<K> {
-  return { key, default: fallback, public: false, allowed, description, schema, parse };
+  return { key, default: defaultValue, public: false, allowed, description, schema, parse };
 }
 
 /** A type of values, and how values of other types are converted to it or refused. */
@@ -65,13 +65,13 @@ const parseText = (value: unknown): string => {
 };
 
 /** Texts that `parse` checks further. */
-function textLike(parse: (value: unknown) => string): ValueType<string> {
+function textType(parse: (value: unknown) => string): ValueType<string> {
   return { schema: { type: 'string' }, parse };
 }
 
-const anyText = textLike(parseText);
+const anyTextType = textType(parseText);
 
-const trueOrFalse: ValueType<boolean> = {
+const booleanType: ValueType<boolean> = {
   schema: { type: 'boolean' },
   parse(value) {
     if (typeof value === 'boolean') return value;
@@ -79,7 +79,7 @@ const trueOrFalse: ValueType<boolean> = {
   },
 };
 
-function oneOf<const W extends string>(...words: W[]): ValueType<W> {
+function enumType<const W extends string>(...words: W[]): ValueType<W> {
   return {
     schema: { type: 'string', enum: words },
     parse(value) {
@@ -97,7 +97,7 @@ interface NumberRange {
   unit?: 'bytes' | 'seconds' | 'days';
 }
 
-function numberIn({ type = 'integer', minimum = 0, maximum = Number.MAX_SAFE_INTEGER, unit }: NumberRange): ValueType<number> {
+function numberType({ type = 'integer', minimum = 0, maximum = Number.MAX_SAFE_INTEGER, unit }: NumberRange): ValueType<number> {
   return {
     schema: { type, minimum, maximum, ...(unit !== undefined && { 'x-unit': unit }) },
     parse(value) {
@@ -110,7 +110,7 @@ function numberIn({ type = 'integer', minimum = 0, maximum = Number.MAX_SAFE_INT
   };
 }
 
-const count = numberIn({ maximum: 1_000_000 });
+const countType = numberType({ maximum: 1_000_000 });
 
 /** A list separated by commas, with entries trimmed, and without the trailing slash of copied addresses. */
 function parseOrigins(value: unknown): string {
@@ -146,196 +146,196 @@ function parseCreatePolicy(value: unknown): CollectionCreatePolicy {
 }
 
 /** A hundred years: longer than any session, and still a valid date. */
-export const longestTokenDays = 36_500;
+export const maxTokenDays = 36_500;
 
 /** The host's settings, stored by the plugin and served by its routes. */
 export const coreSettingDefinitions = [
-  define(
+  defineSetting(
     'core.cookie_lifetime',
     180,
     'a number of days above 0',
     'Lifetime of a sign-in, in days.',
-    numberIn({ type: 'number', minimum: 1 / 1440, maximum: longestTokenDays, unit: 'days' }),
+    numberType({ type: 'number', minimum: 1 / 1440, maximum: maxTokenDays, unit: 'days' }),
   ),
-  define('core.cookie_domain', '', 'text', 'Domain of the sign-in cookie; empty for this host only.', anyText),
-  define(
+  defineSetting('core.cookie_domain', '', 'text', 'Domain of the sign-in cookie; empty for this host only.', anyTextType),
+  defineSetting(
     'core.cors.allow_origin',
     '',
     'origins separated by commas; * and ? match any text and any character',
     'Origins whose pages may call this server; empty for none.',
-    textLike(parseOrigins),
+    textType(parseOrigins),
   ),
-  define(
+  defineSetting(
     'core.cors.allow_methods',
     'GET, POST, PUT, HEAD, DELETE',
     'HTTP methods separated by commas',
     'HTTP methods allowed for other origins.',
-    anyText,
+    anyTextType,
   ),
-  define(
+  defineSetting(
     'core.cors.allow_headers',
     'Accept-Encoding, Authorization, Content-Disposition, Content-Type, Cookie, Girder-Authorization, Girder-OTP, Girder-Token',
     'header names separated by commas',
     'Request headers allowed for other origins.',
-    anyText,
+    anyTextType,
   ),
-  define(
+  defineSetting(
     'core.cors.expose_headers',
     'Girder-Total-Count, Content-Disposition',
     'header names separated by commas',
     'Response headers exposed to other origins.',
-    anyText,
+    anyTextType,
   ),
-  define(
+  defineSetting(
     'core.registration_policy',
     'open',
     'open, closed or approve',
     'Who can register: anyone (open), no one (closed), or anyone, after approval by an administrator (approve).',
-    oneOf('open', 'closed', 'approve'),
+    enumType('open', 'closed', 'approve'),
   ),
-  define(
+  defineSetting(
     'core.registrations_per_address',
     500,
     'an integer; 0 for no limit',
     'Maximum number of accounts and anonymous sessions that one network can create per hour without signing in.',
-    count,
+    countType,
   ),
-  define('core.enable_password_login', true, 'true or false', 'Let users sign in with passwords.', trueOrFalse),
-  define(
+  defineSetting('core.enable_password_login', true, 'true or false', 'Let users sign in with passwords.', booleanType),
+  defineSetting(
     'core.sign_in_window',
     900,
     'a number of seconds from 1 to 86400',
     'Time for which failed sign-ins count, in seconds from the first one.',
-    numberIn({ minimum: 1, maximum: 86_400, unit: 'seconds' }),
+    numberType({ minimum: 1, maximum: 86_400, unit: 'seconds' }),
   ),
-  define(
+  defineSetting(
     'core.sign_in_failures_per_login_and_address',
     10,
     'an integer; 0 for no limit',
     'Maximum number of wrong passwords for one login from one network.',
-    count,
+    countType,
   ),
-  define(
+  defineSetting(
     'core.sign_in_failures_per_login',
     100,
     'an integer; 0 for no limit',
     'Maximum number of wrong passwords for one login, in total from all networks, except those from which its user has signed in within the last 21 days.',
-    count,
+    countType,
   ),
-  define(
+  defineSetting(
     'core.sign_in_failures_per_address',
     100,
     'an integer; 0 for no limit',
     'Maximum number of wrong passwords (for any login) and of wrong API keys from one network.',
-    count,
+    countType,
   ),
-  define(
+  defineSetting(
     'core.email_verification',
     'disabled',
     'disabled, optional or required',
     'Whether users can sign in before an administrator has marked their email address as verified.',
-    oneOf('disabled', 'optional', 'required'),
+    enumType('disabled', 'optional', 'required'),
   ),
-  define('core.api_keys', true, 'true or false', 'Allow API keys.', trueOrFalse),
-  define(
+  defineSetting('core.api_keys', true, 'true or false', 'Allow API keys.', booleanType),
+  defineSetting(
     'core.collection_create_policy',
     { open: false, groups: [], users: [] },
     'an object {open, groups, users}',
     'Who can create collections, in addition to administrators: everyone, or these groups and users.',
     { schema: { type: 'object' }, parse: parseCreatePolicy },
   ),
-  define(
+  defineSetting(
     'core.user_default_folders',
     'public_private',
     'public_private or none',
     'Folders created for a new user.',
-    oneOf('public_private', 'none'),
+    enumType('public_private', 'none'),
   ),
-  define(
+  defineSetting(
     'core.upload_minimum_chunk_size',
     5 * 1024 * 1024,
     'a number of bytes, 0 or more',
     'Minimum size of upload chunks, except the last.',
-    numberIn({ unit: 'bytes' }),
+    numberType({ unit: 'bytes' }),
   ),
-  define(
+  defineSetting(
     'core.upload_maximum_size',
     100 * 1024 ** 3,
     'a number of bytes; 0 for no limit',
     'Maximum size of an uploaded file.',
-    numberIn({ unit: 'bytes' }),
+    numberType({ unit: 'bytes' }),
   ),
-  define(
+  defineSetting(
     'core.user_maximum_uploads',
     100,
     'an integer; 0 for no limit',
     'Maximum number of unfinished uploads per user.',
-    numberIn({}),
+    numberType({}),
   ),
-  define(
+  defineSetting(
     'core.user_quota',
     1024 ** 4,
     'a number of bytes; 0 for no limit',
     'Maximum total size of a user’s uploads (finished or not) and of the files that jobs created for the user.',
-    numberIn({ unit: 'bytes' }),
+    numberType({ unit: 'bytes' }),
   ),
-  define(
+  defineSetting(
     'core.server_root',
     '',
     'an address such as https://host/images, or empty',
     'Public address of the server, with its path if a proxy serves it below one. Addresses in responses begin with it.',
-    textLike(parseServerRoot),
+    textType(parseServerRoot),
   ),
-  define(
+  defineSetting(
     'core.brand_name',
     'Girder',
     'text',
     'Name of the server on its pages. “Large image” is shown until you set one.',
-    anyText,
+    anyTextType,
   ),
-  define('core.contact_email_address', '', 'text', 'Email address of the administrator.', anyText),
-  define('core.privacy_notice', '', 'text', 'Link to the privacy notice in web clients.', anyText),
-  define('core.banner_color', '#3f3b3b', 'a color such as #3f3b3b', 'Banner color of web clients.', textLike(parseColor)),
-  define(
+  defineSetting('core.contact_email_address', '', 'text', 'Email address of the administrator.', anyTextType),
+  defineSetting('core.privacy_notice', '', 'text', 'Link to the privacy notice in web clients.', anyTextType),
+  defineSetting('core.banner_color', '#3f3b3b', 'a color such as #3f3b3b', 'Banner color of web clients.', textType(parseColor)),
+  defineSetting(
     'core.show_download',
     'all',
     'all, user, admin or none',
     'Who sees download buttons in web clients. Access lists decide who can download.',
-    oneOf('all', 'user', 'admin', 'none'),
+    enumType('all', 'user', 'admin', 'none'),
   ),
-  define(
+  defineSetting(
     'core.disable_anonymous_access',
     false,
     'false',
     'Has no effect; accepted because web clients send it. Access lists decide what can be seen without an account.',
     { schema: { type: 'boolean', enum: [false] }, parse: parseNoAnonymousAccess },
   ),
-  define(
+  defineSetting(
     'core.smtp.encryption',
     'none',
     'none',
     'Has no effect; accepted because web clients send it. This server does not send email.',
-    oneOf('none'),
+    enumType('none'),
   ),
-  define(
+  defineSetting(
     'core.add_to_group_policy',
     'never',
     'never, yesadmin or yesmod',
     'Whether group administrators (yesadmin), or moderators too (yesmod), can add members without inviting them.',
-    oneOf('never', 'yesadmin', 'yesmod'),
+    enumType('never', 'yesadmin', 'yesmod'),
   ),
-  define(
+  defineSetting(
     'core.trash_days',
     30,
     'a number of days; 0 for no limit',
     'How long folders and items stay in the trash before they are removed permanently, in days.',
-    numberIn({ type: 'number', maximum: longestTokenDays, unit: 'days' }),
+    numberType({ type: 'number', maximum: maxTokenDays, unit: 'days' }),
   ),
-  define(
+  defineSetting(
     'core.enable_notification_stream',
     true,
     'true or false',
     'Offer notifications as an event stream. Turning this off closes open streams.',
-    trueOrFalse,
+    booleanType,
   ),
 ] as const;

@@ -9,7 +9,7 @@ import type { Models } from '../models.js';
 const hostFormat = 1;
 
 /**
- * Records in a new database how the host stores its documents, and checks in others whether this release can read them.
+ * Records in a new database how the host stores its documents, and checks in an existing one whether this release can read them.
  *
  * @throws LargeImageError if a later release has stored them in a different format
  */

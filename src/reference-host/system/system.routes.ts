@@ -26,7 +26,7 @@ import {
 import { defineRoute, type HostContext } from '../context.js';
 import type { UploadDocument } from '../uploads/upload.model.js';
 import { pageReply } from '../tree/lists.js';
-import { diskCapacity } from '../uploads/capacity.js';
+import { readDiskCapacity } from '../uploads/capacity.js';
 import { discardUpload } from '../uploads/upload-removal.js';
 import { accessFlags } from '../access/access.routes.js';
 import { scopes } from '../http/parameters.js';
@@ -37,7 +37,7 @@ const protocolRelease = '5.0.21';
 
 const { version: pluginVersion } = createRequire(import.meta.url)('express-large-image/package.json') as { version: string };
 
-const uploadsQuery = {
+const uploadParameters = {
   uploadId: id(),
   userId: id(),
   parentId: id(),
@@ -45,7 +45,7 @@ const uploadsQuery = {
   minimumAge: number({ description: 'Only uploads that were not continued for this many days.', minimum: 0, maximum: 36_500 }),
 };
 
-function uploadsFilter(query: {
+function createUploadFilter(query: {
   uploadId?: string | undefined;
   userId?: string | undefined;
   parentId?: string | undefined;
@@ -195,10 +195,10 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
     summary: 'List unfinished uploads.',
     access: 'admin',
     scope: scopes.readUploads,
-    query: { ...uploadsQuery, ...paging('updated') },
+    query: { ...uploadParameters, ...paging('updated') },
     returns: { schema: listOf(uploadSchema) },
     async handle({ query }, { models }) {
-      return pageReply(models.upload, uploadsFilter(query), query, uploadView);
+      return pageReply(models.upload, createUploadFilter(query), query, uploadView);
     },
   }),
   defineRoute({
@@ -207,10 +207,10 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
     summary: 'Discard unfinished uploads.',
     access: 'admin',
     scope: scopes.cleanUploads,
-    query: uploadsQuery,
+    query: uploadParameters,
     returns: { schema: listOf(uploadSchema) },
     async handle({ query }, context) {
-      const uploads = await context.models.upload.find(uploadsFilter(query)).lean<UploadDocument[]>();
+      const uploads = await context.models.upload.find(createUploadFilter(query)).lean<UploadDocument[]>();
       for (const upload of uploads) await discardUpload(context, upload);
       return uploads.map(uploadView);
     },
@@ -236,7 +236,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
     },
     async handle(_input, context) {
       const { storeId, store, startDate } = context;
-      const capacity = await diskCapacity(context);
+      const capacity = await readDiskCapacity(context);
       return [{ _id: storeId, name: 'Data directory', type: 0, root: store.root, current: true, created: startDate, capacity }];
     },
   }),

@@ -7,7 +7,7 @@ import type { ItemDocument } from '../tree/item.model.js';
 import { removeItems, withoutLargeFields } from '../tree/item-removals.js';
 import { findFolderOrItem, removeFolderOrItem, treeModel, type FolderOrItem } from '../tree/tree-documents.js';
 import { withTrashed, type TrashedDocument } from './trash-mark.js';
-import { countOf } from './trashing.js';
+import { countTrashed } from './trashing.js';
 
 const dayMs = 24 * 60 * 60 * 1000;
 
@@ -19,44 +19,48 @@ export function removeFromTrash(context: HostContext, documents: readonly Trashe
 /**
  * Removes documents that are still in the trash, unless they are being restored or removed. Can be repeated.
  *
- * @param resumes whether to continue removals that have begun
+ * @param resumesRemovals whether to continue removals that have begun
  */
-export async function finishRemoval(context: HostContext, documents: readonly TrashedDocument[], resumes = false): Promise<void> {
+export async function finishRemoval(
+  context: HostContext,
+  documents: readonly TrashedDocument[],
+  resumesRemovals = false,
+): Promise<void> {
   const idsOf = (wantedType: FolderOrItem['type']) => documents.flatMap(({ type, id }) => (type === wantedType ? [id] : []));
   for (const ids of batches(idsOf('folder'))) {
-    for (const folder of await claim<FolderDocument>(context, 'folder', ids, resumes)) {
+    for (const folder of await claimForRemoval<FolderDocument>(context, 'folder', ids, resumesRemovals)) {
       await removeWithProgress(context, folder);
       step('trash-removal:removed');
     }
   }
   for (const ids of batches(idsOf('item'))) {
-    await removeItems(context, await claim<ItemDocument>(context, 'item', ids, resumes));
+    await removeItems(context, await claimForRemoval<ItemDocument>(context, 'item', ids, resumesRemovals));
     step('trash-removal:removed');
   }
 }
 
 /** Marks documents as being removed, so that they can no longer be restored. @returns those that were marked. */
-async function claim<D extends FolderDocument | ItemDocument>(
+async function claimForRemoval<D extends FolderDocument | ItemDocument>(
   context: HostContext,
   type: FolderOrItem['type'],
   ids: readonly Types.ObjectId[],
-  resumes: boolean,
+  resumesRemovals: boolean,
 ): Promise<D[]> {
   const model = treeModel(context, type);
   // Documents whose contents are still being hidden are left alone.
   const removable = { 'trashed.entry': { $ne: null }, 'trashed.size': { $ne: null }, 'trashed.restoring': null };
-  const filter = { _id: { $in: [...ids] }, ...removable, ...(!resumes && { 'trashed.removing': null }) };
+  const filter = { _id: { $in: [...ids] }, ...removable, ...(!resumesRemovals && { 'trashed.removing': null }) };
   const documents = await model.find(filter, { _id: 1 }, withTrashed).lean();
-  const claimed = { _id: { $in: documents.map(({ _id }) => _id) }, ...removable };
-  await model.updateMany(claimed, { $set: { 'trashed.removing': true } }, withTrashed);
-  return model.find({ ...claimed, 'trashed.removing': true }, withoutLargeFields, withTrashed).lean<D[]>();
+  const claimableFilter = { _id: { $in: documents.map(({ _id }) => _id) }, ...removable };
+  await model.updateMany(claimableFilter, { $set: { 'trashed.removing': true } }, withTrashed);
+  return model.find({ ...claimableFilter, 'trashed.removing': true }, withoutLargeFields, withTrashed).lean<D[]>();
 }
 
-/** Removes a folder from the trash. It stays there until its items are removed, and shows how many are left. */
+/** Removes a folder from the trash. The folder stays there until its items are removed, and shows how many are left. */
 async function removeWithProgress(context: HostContext, folder: FolderDocument): Promise<void> {
   const { models } = context;
   const { _id } = folder;
-  let { items, size } = await countOf(context, _id);
+  let { items, size } = await countTrashed(context, _id);
   const trashedItems = models.item
     .find({ 'trashed.root': _id }, withoutLargeFields, { ...withTrashed, ...withoutReadLimit })
     .lean();
@@ -70,8 +74,8 @@ async function removeWithProgress(context: HostContext, folder: FolderDocument):
   await removeFolder(context, folder);
 }
 
-/** The folders and items in the trash that satisfy a condition, folders first; not those inside of trashed folders. */
-async function* trashedDocuments(context: HostContext, condition: Record<string, unknown>): AsyncGenerator<TrashedDocument> {
+/** The folders and items in the trash that satisfy a condition, folders first, without the contents of trashed folders. */
+async function* findTrashedDocuments(context: HostContext, condition: Record<string, unknown>): AsyncGenerator<TrashedDocument> {
   for (const type of ['folder', 'item'] as const) {
     const documents = treeModel(context, type)
       .find({ 'trashed.entry': { $ne: null }, ...condition }, { _id: 1 }, withTrashed)
@@ -84,12 +88,12 @@ async function* trashedDocuments(context: HostContext, condition: Record<string,
  * Removes folders and items that have been in the trash for longer than the setting allows. @returns how many, not counting their
  * contents
  */
-export async function removeExpired(context: HostContext, signal: AbortSignal): Promise<number> {
+export async function removeExpiredTrash(context: HostContext, signal: AbortSignal): Promise<number> {
   const days = await context.setting('core.trash_days');
   if (days === 0) return 0;
   const expired: TrashedDocument[] = [];
   const before = new Date(Date.now() - days * dayMs);
-  for await (const each of trashedDocuments(context, { 'trashed.entry': { $lte: before } })) expired.push(each);
+  for await (const each of findTrashedDocuments(context, { 'trashed.entry': { $lte: before } })) expired.push(each);
   for (const batch of batches(expired)) {
     signal.throwIfAborted();
     await context.journal.undertake({ kind: 'trash-removal', named: [...batch] }, () => finishRemoval(context, batch));
@@ -98,8 +102,8 @@ export async function removeExpired(context: HostContext, signal: AbortSignal): 
 }
 
 /** Removes everything that a removed user had in the trash. */
-export async function removeTrashOf(context: HostContext, userId: Types.ObjectId): Promise<void> {
-  for await (const each of trashedDocuments(context, { baseParentId: userId })) {
+export async function removeTrashOfUser(context: HostContext, userId: Types.ObjectId): Promise<void> {
+  for await (const each of findTrashedDocuments(context, { baseParentId: userId })) {
     const document = await findFolderOrItem(context, each);
     if (document !== null) await removeFolderOrItem(context, document);
   }

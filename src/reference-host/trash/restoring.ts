@@ -13,23 +13,23 @@ import { sortableNames } from '../tree/names/checked-name.js';
 import { claimFreeName } from '../tree/names/names.js';
 import { findFolderOrItem, treeModel, type FolderOrItem } from '../tree/tree-documents.js';
 import { addFolderSize, addRootSize } from '../tree/sizes.js';
-import { withTrashed, type RestoredPlace, type TrashedDocument } from './trash-mark.js';
+import { withTrashed, type RestoredLocation, type TrashedDocument } from './trash-mark.js';
 import { announceItems } from './trashing.js';
 
 /** Name of the folder, in each user's folders, for restored documents whose own folder no longer exists. */
-const restoredFolder = 'Restored';
+const restoredFolderName = 'Restored';
 
 /** How something was restored from the trash. */
-export interface Restored extends TrashedDocument, RestoredPlace {
-  /** Whether its name was taken, so that it has another one. */
+export interface RestoredDocument extends TrashedDocument, RestoredLocation {
+  /** Whether it has another name, because its name was taken. */
   isRenamed: boolean;
   /** Whether it is in another folder than before. */
   isMoved: boolean;
 }
 
 /**
- * Restores an item, or a folder with everything that was put into the trash with it: to `target`, or to the former folder without
- * one. If the former folder no longer exists, it is restored to a folder of the user. If its name is taken, it gets another one. If
+ * Restores an item, or a folder with everything that was put into the trash with it. It is restored to `target`, or if `target` is `null`,
+ * to its former folder. If the former folder no longer exists, it is restored to a folder of the user. If its name is taken, it gets another one. If
  * showing everything again takes longer than clients wait, the work continues after this returns.
  *
  * @throws UnknownIdError if it is not in the trash; LargeImageError `conflict` if it is still being put there.
@@ -38,19 +38,19 @@ export async function restore(
   context: HostContext,
   resource: FolderOrItem,
   { target, userId }: { target: FolderParent | null; userId: Types.ObjectId },
-): Promise<Restored> {
+): Promise<RestoredDocument> {
   const { type, doc } = resource;
   const id = doc._id;
-  let restoredPlace: RestoredPlace | null = null;
+  let restoredPlace: RestoredLocation | null = null;
   const place = await context.journal.undertakeInTime(
     { kind: 'restoring', type, id },
     async () => {
       if (doc.trashed?.size === undefined) {
         throw new LargeImageError('conflict', 'It is still being moved to the trash. Try again in a moment.');
       }
-      const parent = target ?? (await formerParent(context, resource)) ?? (await restoredFolderOf(context, userId));
-      await claim(context, resource, { parentType: parent.type, parentId: parent.doc._id, name: '' });
-      const rememberPlace = (chosen: RestoredPlace) => void (restoredPlace = chosen);
+      const parent = target ?? (await findFormerParent(context, resource)) ?? (await ensureRestoredFolder(context, userId));
+      await claimForRestoring(context, resource, { parentType: parent.type, parentId: parent.doc._id, name: '' });
+      const rememberPlace = (chosen: RestoredLocation) => void (restoredPlace = chosen);
       const restored = await finishRestoring(context, { type, id }, rememberPlace);
       if (restored === null) throw new UnknownIdError(type, id.toHexString());
       return restored;
@@ -61,7 +61,7 @@ export async function restore(
   return { type, id, ...place, isRenamed: place.name !== doc.name, isMoved: !place.parentId.equals(formerId) };
 }
 
-async function formerParent(context: HostContext, resource: FolderOrItem): Promise<FolderParent | null> {
+async function findFormerParent(context: HostContext, resource: FolderOrItem): Promise<FolderParent | null> {
   const { type, doc } = resource;
   return type === 'item' ? findParent(context, 'folder', doc.folderId) : findParent(context, doc.parentCollection, doc.parentId);
 }
@@ -77,15 +77,15 @@ async function findParent({ models }: HostContext, type: FolderParentType, id: T
 }
 
 /** The folder of a user for documents whose own folder no longer exists. */
-async function restoredFolderOf(context: HostContext, userId: Types.ObjectId): Promise<FolderParent> {
+async function ensureRestoredFolder(context: HostContext, userId: Types.ObjectId): Promise<FolderParent> {
   const user = await findParent(context, 'user', userId);
   if (user === null) throw new UnknownIdError('user', userId.toHexString());
-  const doc = await createFolder(context, user, { name: restoredFolder, creatorId: userId, reuseExisting: true });
+  const doc = await createFolder(context, user, { name: restoredFolderName, creatorId: userId, reuseExisting: true });
   return { type: 'folder', doc };
 }
 
 /** Stores where the document will be restored to. Of several simultaneous requests to restore or remove it, one succeeds. */
-async function claim(context: HostContext, { type, doc }: FolderOrItem, restoring: RestoredPlace): Promise<void> {
+async function claimForRestoring(context: HostContext, { type, doc }: FolderOrItem, restoring: RestoredLocation): Promise<void> {
   const filter = {
     _id: doc._id,
     'trashed.entry': doc.trashed!.entry,
@@ -99,7 +99,7 @@ async function claim(context: HostContext, { type, doc }: FolderOrItem, restorin
 }
 
 /**
- * Restores a document after {@link claim} has stored its new place. Can be repeated.
+ * Restores a document after {@link claimForRestoring} has stored its new place. Can be repeated.
  *
  * @param onPlaceChosen called with the folder and name as soon as they are certain, before the document is moved.
  * @returns `null` if nobody has claimed the document for restoring.
@@ -107,15 +107,15 @@ async function claim(context: HostContext, { type, doc }: FolderOrItem, restorin
 export async function finishRestoring(
   context: HostContext,
   { type, id }: TrashedDocument,
-  onPlaceChosen?: (place: RestoredPlace) => void,
-): Promise<RestoredPlace | null> {
+  onPlaceChosen?: (place: RestoredLocation) => void,
+): Promise<RestoredLocation | null> {
   const document = await findFolderOrItem(context, { type, id });
   if (document === null) return null;
   const { trashed } = document.doc;
-  let place: RestoredPlace;
+  let place: RestoredLocation;
   if (trashed !== undefined) {
     if (trashed.restoring === undefined) return null;
-    place = await choosePlace(context, document, trashed.restoring);
+    place = await chooseLocation(context, document, trashed.restoring);
     onPlaceChosen?.(place);
     await (document.type === 'item' ? placeItem(context, document.doc, place) : placeFolder(context, document.doc, place));
   } else if (document.type === 'item') {
@@ -138,14 +138,18 @@ export async function finishRestoring(
 }
 
 /** Claims a free name in the claimed folder, or in another one if that folder no longer exists, and stores the result. */
-async function choosePlace(context: HostContext, { type, doc }: FolderOrItem, claimed: RestoredPlace): Promise<RestoredPlace> {
+async function chooseLocation(
+  context: HostContext,
+  { type, doc }: FolderOrItem,
+  claimed: RestoredLocation,
+): Promise<RestoredLocation> {
   // The folder may have been removed since it was claimed. Then a folder of the user who trashed the document replaces it.
   const parent = await findParent(context, claimed.parentType, claimed.parentId);
   const by = doc.trashed?.by;
-  const { type: parentType, doc: into } =
-    parent ?? (by ? await restoredFolderOf(context, by) : { type: claimed.parentType, doc: { _id: claimed.parentId } });
-  const request = { parentId: into._id, ownerType: type, ownerId: doc._id };
-  const place = { parentType, parentId: into._id, name: await claimFreeName(context, request, doc.name) };
+  const { type: parentType, doc: parentDocument } =
+    parent ?? (by ? await ensureRestoredFolder(context, by) : { type: claimed.parentType, doc: { _id: claimed.parentId } });
+  const request = { parentId: parentDocument._id, ownerType: type, ownerId: doc._id };
+  const place = { parentType, parentId: parentDocument._id, name: await claimFreeName(context, request, doc.name) };
   const change = { $set: { 'trashed.restoring': place } };
   const filter = { _id: doc._id, 'trashed.root': doc._id };
   await treeModel(context, type).updateOne(filter, change, withTrashed);
@@ -154,21 +158,21 @@ async function choosePlace(context: HostContext, { type, doc }: FolderOrItem, cl
 }
 
 /** The fields of a document that depend on its name. */
-const nameFields = ({ description }: { description: string }, name: string) => ({
+const createNameFields = ({ description }: { description: string }, name: string) => ({
   name,
   ...sortableNames(name),
   words: searchWords(name, description),
   ...unindexedMark(),
 });
 
-async function placeItem(context: HostContext, item: ItemDocument, { parentId, name }: RestoredPlace): Promise<void> {
+async function placeItem(context: HostContext, item: ItemDocument, { parentId, name }: RestoredLocation): Promise<void> {
   const { models } = context;
   const folder = await findParent(context, 'folder', parentId);
   const root = folder === null ? {} : rootOf(folder);
   const placed = await models.item
     .findOneAndUpdate(
       { _id: item._id, 'trashed.root': item._id },
-      { $set: { ...nameFields(item, name), folderId: parentId, ...root }, $unset: { trashed: 1 } },
+      { $set: { ...createNameFields(item, name), folderId: parentId, ...root }, $unset: { trashed: 1 } },
       { returnDocument: 'after', ...withTrashed },
     )
     .lean<ItemDocument>();
@@ -181,12 +185,12 @@ async function placeItem(context: HostContext, item: ItemDocument, { parentId, n
   await addRootSize(context, placed, item.size);
 }
 
-async function placeFolder(context: HostContext, folder: FolderDocument, place: RestoredPlace): Promise<void> {
+async function placeFolder(context: HostContext, folder: FolderDocument, place: RestoredLocation): Promise<void> {
   const { models } = context;
   const contents = { 'trashed.root': folder._id, _id: { $ne: folder._id } };
-  const shown = { $unset: { trashed: 1 } };
-  await models.folder.updateMany(contents, shown as object, withTrashed);
-  await models.item.updateMany(contents, shown as object, withTrashed);
+  const removeMark = { $unset: { trashed: 1 } };
+  await models.folder.updateMany(contents, removeMark as object, withTrashed);
+  await models.item.updateMany(contents, removeMark as object, withTrashed);
   step('restore:contents');
   const parent = await findParent(context, place.parentType, place.parentId);
   const root = parent === null ? null : rootOf(parent);
@@ -194,8 +198,8 @@ async function placeFolder(context: HostContext, folder: FolderDocument, place: 
     .findOneAndUpdate(
       { _id: folder._id, 'trashed.root': folder._id },
       {
-        $set: { ...nameFields(folder, place.name), parentId: place.parentId, parentCollection: place.parentType, ...root },
-        ...shown,
+        $set: { ...createNameFields(folder, place.name), parentId: place.parentId, parentCollection: place.parentType, ...root },
+        ...removeMark,
       } as object,
       { returnDocument: 'after', ...withTrashed },
     )

@@ -7,7 +7,7 @@ import { treeModel } from '../tree/tree-documents.js';
 import { withTrashed } from './trash-mark.js';
 
 /** Number of files, and of documents in the trash, that are looked up together. */
-const together = 500;
+const batchSize = 500;
 
 /** The document that a file belongs to. */
 function ownerOf({ itemId, attachedToType, attachedToId }: FileDocument) {
@@ -15,7 +15,7 @@ function ownerOf({ itemId, attachedToType, attachedToId }: FileDocument) {
 }
 
 /** The files among these that do not belong to anything in the trash. */
-async function withoutTrashed(context: HostContext, files: readonly FileDocument[]): Promise<FileDocument[]> {
+async function removeTrashed(context: HostContext, files: readonly FileDocument[]): Promise<FileDocument[]> {
   const trashed = new Set<string>();
   for (const type of ['folder', 'item'] as const) {
     const ids = files.flatMap((file) => (ownerOf(file).type === type ? (ownerOf(file).id ?? []) : []));
@@ -28,19 +28,19 @@ async function withoutTrashed(context: HostContext, files: readonly FileDocument
 }
 
 /** One page of the files that match a filter and do not belong to anything in the trash, and the number of all of them. */
-export async function shownFiles(
+export async function listShownFiles(
   context: HostContext,
   filter: QueryFilter<FileDocument>,
   page: Page,
 ): Promise<{ shown: FileDocument[]; total: number }> {
   const matches = context.models.file.find(filter).sort(sortOrder(page)).lean();
   const shown: FileDocument[] = [];
-  let before = 0;
-  for await (const batch of inParts(eachInSlices<FileDocument>(matches), together)) {
-    const files = await withoutTrashed(context, batch);
-    const rest = files.slice(Math.max(0, page.offset - before));
-    before += files.length;
-    shown.push(...(page.limit === 0 ? rest : rest.slice(0, page.limit - shown.length)));
+  let earlierCount = 0;
+  for await (const batch of inParts(eachInSlices<FileDocument>(matches), batchSize)) {
+    const files = await removeTrashed(context, batch);
+    const pageFiles = files.slice(Math.max(0, page.offset - earlierCount));
+    earlierCount += files.length;
+    shown.push(...(page.limit === 0 ? pageFiles : pageFiles.slice(0, page.limit - shown.length)));
     if (page.limit > 0 && shown.length >= page.limit) break;
   }
   return { shown, total: await countShown(context, filter) };
@@ -53,10 +53,12 @@ async function countShown(context: HostContext, filter: QueryFilter<FileDocument
     const trashed = treeModel(context, type)
       .find({ trashed: { $ne: null } }, { _id: 1 }, withTrashed)
       .lean();
-    for await (const batch of inParts(eachInSlices<{ _id: Types.ObjectId }>(trashed), together)) {
+    for await (const batch of inParts(eachInSlices<{ _id: Types.ObjectId }>(trashed), batchSize)) {
       const ids = { $in: batch.map(({ _id }) => _id) };
-      const owned = { $or: [{ attachedToType: type, attachedToId: ids }, ...(type === 'item' ? [{ itemId: ids }] : [])] };
-      count -= await file.countDocuments({ $and: [filter, owned] } as QueryFilter<FileDocument>);
+      const ownedByTrashed = {
+        $or: [{ attachedToType: type, attachedToId: ids }, ...(type === 'item' ? [{ itemId: ids }] : [])],
+      };
+      count -= await file.countDocuments({ $and: [filter, ownedByTrashed] } as QueryFilter<FileDocument>);
     }
   }
   return Math.max(0, count);

@@ -8,10 +8,10 @@ import { treeModel, type FolderOrItem } from '../tree/tree-documents.js';
 import { withTrashed } from './trash-mark.js';
 
 /** Number of documents whose rights are checked together. */
-const checkedTogether = 200;
+const checkedBatchSize = 200;
 
 /** Folders by id, in the trash or not. */
-async function foldersById({ models }: HostContext, ids: readonly Types.ObjectId[]): Promise<Map<string, FolderDocument>> {
+async function loadFoldersById({ models }: HostContext, ids: readonly Types.ObjectId[]): Promise<Map<string, FolderDocument>> {
   const folders = new Map<string, FolderDocument>();
   for (const batch of batches(ids)) {
     const query = models.folder.find({ _id: { $in: [...batch] } }, { meta: 0 }, withTrashed).lean();
@@ -31,28 +31,28 @@ function mayManage({ type, doc }: FolderOrItem, folder: FolderDocument | undefin
 }
 
 /** The folders and items in the trash that the caller may restore, newest first. Includes folders that are being removed. */
-export async function* trashFor(context: HostContext, principal: Principal): AsyncGenerator<FolderOrItem> {
-  const entries: { at: number; type: 'folder' | 'item'; id: Types.ObjectId }[] = [];
+export async function* listTrash(context: HostContext, principal: Principal): AsyncGenerator<FolderOrItem> {
+  const entries: { trashedAtMs: number; type: 'folder' | 'item'; id: Types.ObjectId }[] = [];
   for (const type of ['folder', 'item'] as const) {
     const marked = { 'trashed.entry': { $ne: null }, ...(type === 'item' && { 'trashed.removing': null }) };
     const query = treeModel(context, type).find(marked, { 'trashed.entry': 1 }, withTrashed).lean();
     for await (const { _id, trashed } of eachInSlices<Pick<FolderDocument, '_id' | 'trashed'>>(query)) {
-      entries.push({ at: trashed!.entry!.getTime(), type, id: _id });
+      entries.push({ trashedAtMs: trashed!.entry!.getTime(), type, id: _id });
     }
   }
-  entries.sort((one, other) => other.at - one.at);
-  for (const batch of batches(entries, checkedTogether)) {
+  entries.sort((one, other) => other.trashedAtMs - one.trashedAtMs);
+  for (const batch of batches(entries, checkedBatchSize)) {
     const keys = batch.map(({ type, id }): [FolderOrItem['type'], string] => [type, id.toHexString()]);
-    for (const document of await documentsOf(context, keys)) {
+    for (const document of await loadDocuments(context, keys)) {
       if (document !== null && mayManage(document.resource, document.folder, principal)) yield document.resource;
     }
   }
 }
 
 /** Documents in the trash, items with their folders; `null` for documents that are not in the trash. */
-async function documentsOf(context: HostContext, named: readonly [string, string][]) {
-  const idsOf = (wanted: string) => named.flatMap(([type, id]) => (type === wanted ? [id] : []));
-  const read = async <D extends FolderDocument | ItemDocument>(type: FolderOrItem['type']) => {
+async function loadDocuments(context: HostContext, named: readonly [string, string][]) {
+  const idsOf = (requestedType: string) => named.flatMap(([type, id]) => (type === requestedType ? [id] : []));
+  const readByType = async <D extends FolderDocument | ItemDocument>(type: FolderOrItem['type']) => {
     const documents = new Map<string, D>();
     const model = treeModel(context, type);
     for (const batch of batches(idsOf(type))) {
@@ -61,9 +61,9 @@ async function documentsOf(context: HostContext, named: readonly [string, string
     }
     return documents;
   };
-  const folders = await read<FolderDocument>('folder');
-  const items = await read<ItemDocument>('item');
-  const parents = await foldersById(
+  const folders = await readByType<FolderDocument>('folder');
+  const items = await readByType<ItemDocument>('item');
+  const parents = await loadFoldersById(
     context,
     [...items.values()].map(({ folderId }) => folderId),
   );
@@ -81,7 +81,7 @@ export async function loadTrashed(
   named: readonly [string, string][],
   principal: Principal,
 ): Promise<FolderOrItem[]> {
-  const documents = await documentsOf(context, named);
+  const documents = await loadDocuments(context, named);
   return documents.map((each, index) => {
     const [type, id] = named[index]!;
     if (each === null) throw new UnknownIdError(type as 'item', id);
@@ -94,14 +94,14 @@ export async function loadTrashed(
 }
 
 /** A page of the caller's trash, and the total number of entries. */
-export async function trashPage(
+export async function readTrashPage(
   context: HostContext,
   principal: Principal,
   { limit, offset }: { limit: number; offset: number },
 ): Promise<{ shown: FolderOrItem[]; total: number }> {
   const shown: FolderOrItem[] = [];
   let total = 0;
-  for await (const batch of inParts(trashFor(context, principal), checkedTogether)) {
+  for await (const batch of inParts(listTrash(context, principal), checkedBatchSize)) {
     for (const each of batch) {
       if (total >= offset && (limit === 0 || shown.length < limit)) shown.push(each);
       total += 1;

@@ -8,7 +8,7 @@ export interface TrashedDocument {
 }
 
 /** Where something comes back from the trash, and under which name. */
-export interface RestoredPlace {
+export interface RestoredLocation {
   parentType: FolderParentType;
   parentId: Types.ObjectId;
   name: string;
@@ -31,7 +31,7 @@ export interface TrashMark {
   /** Size of the files that were put into the trash with it, in bytes. */
   size?: number;
   /** Where it is being restored. */
-  restoring?: RestoredPlace;
+  restoring?: RestoredLocation;
   /** Whether it is being removed permanently. */
   removing?: boolean;
 }
@@ -46,7 +46,7 @@ export const withTrashed: {
   readonly comment?: string;
 } = { withTrashed: true };
 
-const queries = [
+const queryMethods = [
   'find',
   'findOne',
   'findOneAndUpdate',
@@ -64,7 +64,7 @@ const queries = [
  * {@link withTrashed} sees it: the trash itself, sizes, and removals.
  */
 export function hideTrashed(schema: Schema): void {
-  schema.pre([...queries], function hide(this: Query<unknown, unknown>) {
+  schema.pre([...queryMethods], function hide(this: Query<unknown, unknown>) {
     if (this.getOptions().withTrashed !== true) this.where({ trashed: null });
   });
   schema.pre('aggregate', function hide(this: Aggregate<unknown>) {

@@ -27,18 +27,18 @@ import { loadParent } from '../tree/folders.js';
 import { listReply } from '../tree/lists.js';
 import type { FolderOrItem } from '../tree/tree-documents.js';
 import { removeFromTrash } from './emptying.js';
-import { restore, type Restored } from './restoring.js';
-import { loadTrashed, trashFor, trashPage } from './trash-list.js';
+import { restore, type RestoredDocument } from './restoring.js';
+import { loadTrashed, listTrash, readTrashPage } from './trash-list.js';
 import type { TrashedDocument } from './trash-mark.js';
-import { sumOfItems, trash } from './trashing.js';
+import { countItems, moveToTrash } from './trashing.js';
 
 const dayMs = 24 * 60 * 60 * 1000;
 /** Maximum number of documents that a request can name. Each needs several writes, one after the other. */
-const maxNamed = 500;
+const maxDocuments = 500;
 
-const namedTypes = ['folder', 'item'] as const;
+const trashTypes = ['folder', 'item'] as const;
 const resources = json({ kind: 'object', description: 'Ids by type: {"item": [...], "folder": [...]}.' });
-const documentType = { type: 'string', enum: [...namedTypes] } as const;
+const documentType = { type: 'string', enum: [...trashTypes] } as const;
 
 const extentMembers = {
   folders: { ...anyInteger, description: 'Folders below the folder.' },
@@ -79,21 +79,25 @@ const restoredSchema = component(
 );
 
 /** The named documents, if the caller may remove all of them. */
-async function removable(context: HostContext, named: Record<string, unknown>, principal: Principal): Promise<FolderOrItem[]> {
-  const parsed = parseResources(named, namedTypes, { limit: maxNamed });
+async function loadRemovable(
+  context: HostContext,
+  named: Record<string, unknown>,
+  principal: Principal,
+): Promise<FolderOrItem[]> {
+  const parsed = parseResources(named, trashTypes, { limit: maxDocuments });
   const documents: FolderOrItem[] = [];
   for (const [type, level] of [
     ['folder', 2],
     ['item', 1],
   ] as const) {
-    const some = parsed.filter(([each]) => each === type);
+    const references = parsed.filter(([each]) => each === type);
     // The documents were read from the models of these types.
-    documents.push(...((await loadResources(context, some, principal, level)) as FolderOrItem[]));
+    documents.push(...((await loadResources(context, references, principal, level)) as FolderOrItem[]));
   }
   return documents;
 }
 
-async function extentOf(context: HostContext, named: readonly FolderOrItem[]) {
+async function computeExtent(context: HostContext, named: readonly FolderOrItem[]) {
   const extent = { folders: 0, items: 0, size: 0 };
   for (const { type, doc } of named) {
     if (type === 'item') {
@@ -101,10 +105,10 @@ async function extentOf(context: HostContext, named: readonly FolderOrItem[]) {
       extent.size += doc.size;
       continue;
     }
-    const below = await listFoldersBelow(context, doc);
-    extent.folders += below.length;
-    for (const batch of batches([doc, ...below].map(({ _id }) => _id))) {
-      const sum = await sumOfItems(context, { folderId: { $in: [...batch] } }, withoutReadLimit);
+    const foldersBelow = await listFoldersBelow(context, doc);
+    extent.folders += foldersBelow.length;
+    for (const batch of batches([doc, ...foldersBelow].map(({ _id }) => _id))) {
+      const sum = await countItems(context, { folderId: { $in: [...batch] } }, withoutReadLimit);
       extent.items += sum.items;
       extent.size += sum.size;
     }
@@ -113,13 +117,13 @@ async function extentOf(context: HostContext, named: readonly FolderOrItem[]) {
 }
 
 /** Folders and items in the trash, as clients see them. */
-async function viewsOfTrash(context: HostContext, shown: readonly FolderOrItem[]): Promise<unknown[]> {
+async function createTrashViews(context: HostContext, shown: readonly FolderOrItem[]): Promise<unknown[]> {
   const { models } = context;
   const days = await context.setting('core.trash_days');
-  const users = new Map<string, string>();
+  const loginsById = new Map<string, string>();
   for (const batch of batches(shown.flatMap(({ doc }) => doc.trashed?.by ?? []))) {
     for (const { _id, login } of await models.user.find({ _id: { $in: [...batch] } }, { login: 1 }).lean()) {
-      users.set(_id.toHexString(), login);
+      loginsById.set(_id.toHexString(), login);
     }
   }
   return shown.map(({ type, doc }) => {
@@ -131,7 +135,7 @@ async function viewsOfTrash(context: HostContext, shown: readonly FolderOrItem[]
       path,
       trashed: entry,
       expires: days === 0 ? null : new Date(entry.getTime() + days * dayMs),
-      trashedBy: (by && users.get(by.toHexString())) ?? null,
+      trashedBy: (by && loginsById.get(by.toHexString())) ?? null,
       isComplete: size !== undefined,
       isRemoving: removing,
       ...(size !== undefined && { folders, items, size }),
@@ -139,7 +143,7 @@ async function viewsOfTrash(context: HostContext, shown: readonly FolderOrItem[]
   });
 }
 
-function restoredView({ type, id: _id, name, parentType, parentId, isRenamed, isMoved }: Restored) {
+function restoredView({ type, id: _id, name, parentType, parentId, isRenamed, isMoved }: RestoredDocument) {
   return { _id, _modelType: type, name, parentType, parentId, isRenamed, isMoved };
 }
 
@@ -156,7 +160,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: extentSchema },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async handle({ query, caller }, context) {
-      return extentOf(context, await removable(context, query.resources, await principalOf(context, caller)));
+      return computeExtent(context, await loadRemovable(context, query.resources, await principalOf(context, caller)));
     },
   }),
   defineRoute({
@@ -172,7 +176,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
-      await trash(context, await removable(context, query.resources, principal), principal.id);
+      await moveToTrash(context, await loadRemovable(context, query.resources, principal), principal.id);
       return null;
     },
   }),
@@ -195,7 +199,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
       const principal = await principalOf(context, caller);
       const { parentType = 'folder', parentId } = query;
       const target = parentId === undefined ? null : await loadParent(context, parentType, parentId, principal, 1);
-      const named = await loadTrashed(context, parseResources(query.resources, namedTypes, { limit: maxNamed }), principal);
+      const named = await loadTrashed(context, parseResources(query.resources, trashTypes, { limit: maxDocuments }), principal);
       if (target !== null && target.type !== 'folder' && named.some(({ type }) => type === 'item')) {
         throw new InvalidError(`Items must be in a folder, not in a ${target.type}.`, 'parentType');
       }
@@ -216,8 +220,8 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
     },
     returns: { schema: listOf(trashedSchema) },
     async handle({ query, caller }, context) {
-      const { shown, total } = await trashPage(context, await principalOf(context, caller), query);
-      return listReply(await viewsOfTrash(context, shown), total);
+      const { shown, total } = await readTrashPage(context, await principalOf(context, caller), query);
+      return listReply(await createTrashViews(context, shown), total);
     },
   }),
   defineRoute({
@@ -232,9 +236,9 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
       const named: TrashedDocument[] = [];
-      const note = ({ type, doc }: FolderOrItem) => named.push({ type, id: doc._id });
-      if (query.resources === undefined) for await (const each of trashFor(context, principal)) note(each);
-      else (await loadTrashed(context, parseResources(query.resources, namedTypes), principal)).forEach(note);
+      const addDocument = ({ type, doc }: FolderOrItem) => named.push({ type, id: doc._id });
+      if (query.resources === undefined) for await (const each of listTrash(context, principal)) addDocument(each);
+      else (await loadTrashed(context, parseResources(query.resources, trashTypes), principal)).forEach(addDocument);
       if (named.length > 0) await removeFromTrash(context, named);
       return null;
     },

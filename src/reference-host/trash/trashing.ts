@@ -2,7 +2,7 @@ import type { AggregateOptions, Types } from 'mongoose';
 import { batches, eachInSlices, inParts, step, withoutReadLimit } from '../../larger-host.js';
 import { system } from '../access/access.js';
 import type { HostContext } from '../context.js';
-import { escapeName, pathOf } from '../resources/resources.js';
+import { escapeName, createPath } from '../resources/resources.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import { releaseNames } from '../tree/names/names.js';
@@ -10,13 +10,17 @@ import type { FolderOrItem } from '../tree/tree-documents.js';
 import { withTrashed, type TrashedDocument } from './trash-mark.js';
 
 /** Number of items that are announced together. */
-const announcedTogether = 500;
+const announcementSize = 500;
 
 /**
  * Puts folders, with everything in them, and items into the trash. They disappear immediately and free their names. If hiding what is in
  * them takes longer than clients wait, it continues after this returns.
  */
-export async function trash(context: HostContext, resources: readonly FolderOrItem[], by: Types.ObjectId | null): Promise<void> {
+export async function moveToTrash(
+  context: HostContext,
+  resources: readonly FolderOrItem[],
+  by: Types.ObjectId | null,
+): Promise<void> {
   // Folders come first, so that items in one of the named folders are hidden together with it.
   const ordered = resources.toSorted((one, other) => Number(one.type === 'item') - Number(other.type === 'item'));
   const named = ordered.map(({ type, doc }): TrashedDocument => ({ type, id: doc._id }));
@@ -29,27 +33,27 @@ export async function trash(context: HostContext, resources: readonly FolderOrIt
   });
 }
 
-interface Trashing {
+interface TrashingFields {
   at: Date;
   by: Types.ObjectId | null;
 }
 
 /** The path of a folder; `null` if a folder above it is in the trash already, so that the folder is hidden together with that one. */
-async function visiblePathOf(context: HostContext, folder: FolderDocument | null): Promise<string | null> {
-  const path = folder === null ? '' : await pathOf(context, { type: 'folder', doc: folder }, system);
+async function findVisiblePath(context: HostContext, folder: FolderDocument | null): Promise<string | null> {
+  const path = folder === null ? '' : await createPath(context, { type: 'folder', doc: folder }, system);
   return /^\/(collection|user)\//.test(path) ? path : null;
 }
 
-async function hideFolder(context: HostContext, folder: FolderDocument, { at, by }: Trashing): Promise<void> {
+async function hideFolder(context: HostContext, folder: FolderDocument, { at, by }: TrashingFields): Promise<void> {
   const { _id } = folder;
-  const path = await visiblePathOf(context, folder);
+  const path = await findVisiblePath(context, folder);
   if (path === null) return;
-  // If somebody else was faster, this finds nothing.
+  // If another request has moved the folder to the trash first, this finds nothing.
   await context.models.folder.updateOne({ _id }, { $set: { trashed: { root: _id, entry: at, by, path } } });
   step('trash:hidden');
 }
 
-async function hideItems(context: HostContext, items: readonly ItemDocument[], { at, by }: Trashing): Promise<void> {
+async function hideItems(context: HostContext, items: readonly ItemDocument[], { at, by }: TrashingFields): Promise<void> {
   const { models } = context;
   const folderPaths = new Map<string, string | null>();
   for (const batch of batches(items)) {
@@ -57,7 +61,7 @@ async function hideItems(context: HostContext, items: readonly ItemDocument[], {
     for (const { _id, folderId, name } of batch) {
       const key = folderId.toHexString();
       if (!folderPaths.has(key))
-        folderPaths.set(key, await visiblePathOf(context, await models.folder.findById(folderId).lean<FolderDocument>()));
+        folderPaths.set(key, await findVisiblePath(context, await models.folder.findById(folderId).lean<FolderDocument>()));
       const folderPath = folderPaths.get(key);
       if (typeof folderPath !== 'string') continue;
       const trashed = { root: _id, entry: at, by, path: `${folderPath}/${escapeName(name)}` };
@@ -69,14 +73,14 @@ async function hideItems(context: HostContext, items: readonly ItemDocument[], {
 }
 
 /**
- * Hides the contents of folders that were marked as trashed at time `at`, announces everything that is hidden, and counts it. Documents
- * that are counted already are skipped, so this can be repeated.
+ * Hides the contents of folders that were marked as trashed at time `at`, and counts and announces everything that is hidden. Documents
+ * that have been counted are skipped, so this can be repeated.
  */
 export async function finishTrashing(
   context: HostContext,
   { named, at }: { named: readonly TrashedDocument[]; at: Date },
 ): Promise<void> {
-  const idsOf = (kind: TrashedDocument['type']) => named.flatMap(({ type, id }) => (type === kind ? [id] : []));
+  const idsOf = (requestedType: TrashedDocument['type']) => named.flatMap(({ type, id }) => (type === requestedType ? [id] : []));
   const { models, events } = context;
   for (const id of idsOf('folder')) {
     const uncounted = { _id: id, 'trashed.entry': at, 'trashed.size': null };
@@ -85,7 +89,7 @@ export async function finishTrashing(
     await hideContents(context, id);
     await events.emit('access.changed', {});
     await announceItems(context, 'item.hidden', { 'trashed.root': id });
-    const { folders, items, size } = await countOf(context, id);
+    const { folders, items, size } = await countTrashed(context, id);
     const counted = { 'trashed.folders': folders, 'trashed.items': items, 'trashed.size': size };
     await models.folder.updateOne(uncounted, { $set: counted }, withTrashed);
     step('trash:counted');
@@ -109,35 +113,35 @@ export async function finishTrashing(
 /** Marks everything below a folder, except what is in the trash already. */
 async function hideContents({ models }: HostContext, root: Types.ObjectId): Promise<void> {
   const $set = { trashed: { root } };
-  for (let level = [root]; level.length > 0;) {
-    const below: Types.ObjectId[] = [];
-    for (const batch of batches(level)) {
+  for (let parentIds = [root]; parentIds.length > 0;) {
+    const childIds: Types.ObjectId[] = [];
+    for (const batch of batches(parentIds)) {
       const parents = { $in: [...batch] };
       const children = { parentId: parents, $or: [{ trashed: null }, { 'trashed.root': root }] };
       const folders = models.folder.find(children, { _id: 1 }, { ...withTrashed, ...withoutReadLimit }).lean();
-      for await (const { _id } of eachInSlices<FolderDocument>(folders)) below.push(_id);
+      for await (const { _id } of eachInSlices<FolderDocument>(folders)) childIds.push(_id);
       // Folders are hidden first, so that a request that creates an item in one of them finds that the folder no longer exists.
       await models.folder.updateMany({ parentId: parents }, { $set });
       await models.item.updateMany({ folderId: parents }, { $set });
       step('trash:below');
     }
-    level = below;
+    parentIds = childIds;
   }
 }
 
 /** Number and size of the items that were put into the trash with a folder or item, and number of the folders below it. */
-export async function countOf(context: HostContext, root: Types.ObjectId) {
-  const inIt = { 'trashed.root': root };
+export async function countTrashed(context: HostContext, root: Types.ObjectId) {
+  const contentsFilter = { 'trashed.root': root };
   const options = { ...withTrashed, ...withoutReadLimit };
   const [folders, sum] = await Promise.all([
-    context.models.folder.countDocuments({ ...inIt, _id: { $ne: root } }, options),
-    sumOfItems(context, inIt, options),
+    context.models.folder.countDocuments({ ...contentsFilter, _id: { $ne: root } }, options),
+    countItems(context, contentsFilter, options),
   ]);
   return { folders, ...sum };
 }
 
 /** Number and total size of items. */
-export async function sumOfItems({ models }: Pick<HostContext, 'models'>, filter: object, options: AggregateOptions) {
+export async function countItems({ models }: Pick<HostContext, 'models'>, filter: object, options: AggregateOptions) {
   const [sum] = await models.item.aggregate<{ items: number; size: number }>(
     [{ $match: filter }, { $group: { _id: null, items: { $sum: 1 }, size: { $sum: '$size' } } }],
     options,
@@ -145,14 +149,14 @@ export async function sumOfItems({ models }: Pick<HostContext, 'models'>, filter
   return { items: sum?.items ?? 0, size: sum?.size ?? 0 };
 }
 
-/** Tells the plugin about items, some at a time. @throws the error of a listener, after which it must be repeated. */
+/** Tells the plugin about items, in batches. @throws the error of a listener; then the call must be repeated. */
 export async function announceItems(
   { models, events }: HostContext,
   name: 'item.hidden' | 'item.shown',
   filter: Record<string, unknown>,
 ): Promise<void> {
   const query = models.item.find(filter, { meta: 0, words: 0 }, { ...withTrashed, ...withoutReadLimit }).lean();
-  for await (const items of inParts(eachInSlices<ItemDocument>(query), announcedTogether)) {
+  for await (const items of inParts(eachInSlices<ItemDocument>(query), announcementSize)) {
     await events.deliver(name, { items: items.map((item) => ({ ...item })) });
     step('trash:announced');
   }

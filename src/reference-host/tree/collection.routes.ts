@@ -25,7 +25,7 @@ import {
 import { findFilter, findText } from './finding/find-filter.js';
 import { pageReply } from './lists.js';
 import { wordsFilter } from '../resources/resources.js';
-import { foldersIn, zipReply } from '../files/zip.js';
+import { subfolderEntries, zipReply } from '../files/zip.js';
 import {
   accessRoutes,
   readAuthorizer,
@@ -122,7 +122,7 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
     returns: { types: ['application/zip'] },
     authorize: mayReadCollection,
     handle: ({ granted: { document, principal }, caller }, context) =>
-      zipReply(context, caller, document.name, foldersIn(context, document._id, principal, { prefix: '' })),
+      zipReply(context, caller, document.name, subfolderEntries(context, document._id, principal, { prefix: '' })),
   }),
   ...readRoutes(kind),
   ...removalRoutes(kind, { level: 2, remove: removeCollection, nameOf: ({ name }) => name }),

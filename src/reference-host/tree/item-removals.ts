@@ -2,7 +2,7 @@ import type { Types } from 'mongoose';
 import { batches, eachInSlices, step, withoutReadLimit } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from '../files/file.model.js';
-import { dropFiles } from '../files/files.js';
+import { removeFilesInBatches } from '../files/files.js';
 import { withTrashed } from '../trash/trash-mark.js';
 import { recordedForm, unrecordedFields, removeTree } from '../upkeep/removal.js';
 import { discardUploadsOf } from '../uploads/upload-removal.js';
@@ -58,7 +58,7 @@ export async function removeItemLeftovers(
   await releaseNames(context, ids);
   await discardUploadsOf(context, ids);
   for (const filter of [{ itemId: { $in: ids } }, { attachedToType: 'item', attachedToId: { $in: ids } }]) {
-    await dropFiles(context, eachInSlices<FileDocument>(models.file.find(filter, null, withoutReadLimit).lean()));
+    await removeFilesInBatches(context, eachInSlices<FileDocument>(models.file.find(filter, null, withoutReadLimit).lean()));
   }
   step('item-removal:emptied');
   for (const [item, size] of sumSizesBy(items, ({ folderId }) => folderId)) {

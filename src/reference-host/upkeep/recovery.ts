@@ -4,7 +4,7 @@ import type { FileDocument } from '../files/file.model.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import type { Undertaking } from './undertaking.model.js';
-import { clearFile, dropFiles } from '../files/files.js';
+import { removeFileLeftovers, removeFilesInBatches } from '../files/files.js';
 import { removeLeftovers, removeContentsUntil, finishMove, removeFoldersIn } from '../tree/folder-trees.js';
 import { hasAccess, setAccessBelow } from '../access/folder-access.js';
 import { clearGroup } from '../groups/groups.js';
@@ -63,7 +63,7 @@ async function finishRemoval(context: HostContext, { type, doc }: Of<'removal'>)
   switch (type) {
     // The recorded document has this type, without the fields that are not needed here.
     case 'file':
-      return clearFile(context, doc as FileDocument, true);
+      return removeFileLeftovers(context, doc as FileDocument, true);
     case 'item':
       return removeItemLeftovers(context, [doc as ItemDocument], true);
     case 'folder':
@@ -84,7 +84,7 @@ async function undoMaking(context: HostContext, undertaking: Of<'making'>): Prom
 
 /** Removes files that were recorded for items that do not exist. */
 async function dropFilesOf(context: HostContext, itemIds: readonly Types.ObjectId[]): Promise<void> {
-  await dropFiles(context, await context.models.file.find({ itemId: { $in: [...itemIds] } }).lean<FileDocument[]>());
+  await removeFilesInBatches(context, await context.models.file.find({ itemId: { $in: [...itemIds] } }).lean<FileDocument[]>());
 }
 
 async function finishNaming(context: HostContext, { type, id, before }: Of<'naming'>): Promise<void> {

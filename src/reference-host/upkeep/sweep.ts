@@ -3,10 +3,10 @@ import { eachInSlices, withoutReadLimit } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { BlobDocument } from '../files/blob.model.js';
 import type { FileStorage } from '../files/file.model.js';
-import { releaseBytes, type StoredReference } from '../files/blobs.js';
+import { releaseBytes, type FileReference } from '../files/blobs.js';
 import { indexMissingTerms } from '../tree/finding/index-terms.js';
 import { folderSizes, itemSizes, correctSizes, rootSizes, type ComputeSizes } from '../tree/recount.js';
-import { removeExpired } from '../trash/emptying.js';
+import { removeExpiredTrash } from '../trash/emptying.js';
 import { withTrashed } from '../trash/trash-mark.js';
 import { discardStaleUploads } from '../uploads/upload-removal.js';
 
@@ -47,7 +47,7 @@ export interface Swept {
 export async function sweep(context: HostContext, { uploadLifetimeMs, signal }: SweepOptions): Promise<Swept> {
   const { models, life, store, storeId } = context;
   const uploads = await discardStaleUploads(context, new Date(Date.now() - uploadLifetimeMs));
-  const trash = await removeExpired(context, signal);
+  const trash = await removeExpiredTrash(context, signal);
   const { registrations, missing } = await sweepRegistrations(context, signal);
   const bytes = (await store.belongsTo(storeId.toHexString())) ? await sweepBytes(context, signal) : 0;
   const sizes =
@@ -80,10 +80,10 @@ async function sweepRegistrations(context: HostContext, signal: AbortSignal): Pr
     const recorded = new Set(
       files.map(({ _id, storage }) => (storage.kind === 'stored' ? `${storage.key}/${_id.toHexString()}` : '')),
     );
-    const leftOver: StoredReference[] = [];
+    const leftOver: FileReference[] = [];
     for (const { _id: key, references } of blobs) {
       if (unfinished.has(key)) continue;
-      const lost: StoredReference[] = [];
+      const lost: FileReference[] = [];
       const isRecorded = references.some(({ fileId }) => recorded.has(`${key}/${fileId.toHexString()}`));
       for (const { fileId, process, since } of references) {
         if (recorded.has(`${key}/${fileId.toHexString()}`)) continue;

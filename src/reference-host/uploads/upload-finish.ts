@@ -7,7 +7,7 @@ import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import type { UploadDocument } from './upload.model.js';
 import { registerBytes, releaseBytes } from '../files/blobs.js';
-import { insertFile, recordFiles } from '../files/files.js';
+import { insertFile, insertHiddenFiles } from '../files/files.js';
 import { createItem, touchItem } from '../tree/items.js';
 import { correctSizesAround } from '../tree/recount.js';
 import { addItemSize } from '../tree/sizes.js';
@@ -21,18 +21,18 @@ export async function finishUpload(context: HostContext, upload: UploadDocument,
   const { models, store, events } = context;
   const { size, userId, reference } = upload;
   const key = upload._id.toHexString();
-  const stored = { fileId: upload.fileId ?? upload._id, storage: { kind: 'stored' as const, key } };
-  await registerBytes(context, [{ key, size, userId, fileId: stored.fileId }]);
+  const fileReference = { fileId: upload.fileId ?? upload._id, storage: { kind: 'stored' as const, key } };
+  await registerBytes(context, [{ key, size, userId, fileId: fileReference.fileId }]);
   step('upload:registered');
   let file: FileDocument;
   try {
     await store.commit(key, { key, size });
     step('upload:moved');
-    file = await publish(context, upload);
+    file = await createOrReplaceFile(context, upload);
   } catch (error) {
     // Other errors may be temporary, and the upload can be completed later.
-    if (!isFinal(error)) throw error;
-    await releaseBytes(context, [stored]);
+    if (!isPermanentFailure(error)) throw error;
+    await releaseBytes(context, [fileReference]);
     await models.upload.deleteOne({ _id: upload._id });
     await store.discard(key);
     throw error instanceof MissingBytesError ? new UnknownIdError('upload', key) : error;
@@ -48,19 +48,19 @@ export async function finishUpload(context: HostContext, upload: UploadDocument,
 }
 
 /** Whether an upload can never be completed, because its parent was removed or the upload was discarded. */
-function isFinal(error: unknown): boolean {
+function isPermanentFailure(error: unknown): boolean {
   return (
     error instanceof MissingBytesError ||
     (error instanceof LargeImageError && (error.code === 'invalid' || error.code === 'unknown-id'))
   );
 }
 
-function publish(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
+function createOrReplaceFile(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
   if (upload.fileId !== undefined) return replaceContents(context, upload);
-  return upload.parentType === 'item' ? addToItem(context, upload) : makeItem(context, upload);
+  return upload.parentType === 'item' ? addToItem(context, upload) : createItemWithFile(context, upload);
 }
 
-function recordOf(upload: UploadDocument) {
+function createFileRecord(upload: UploadDocument) {
   const { _id, name, mimeType, size, userId } = upload;
   return { _id, name, mimeType, size, storage: { kind: 'stored' as const, key: _id.toHexString() }, creatorId: userId };
 }
@@ -72,21 +72,21 @@ async function addToItem(context: HostContext, upload: UploadDocument): Promise<
   if (existing !== null && existing.itemId?.equals(upload.parentId) !== true) return existing;
   const item = await models.item.findById(upload.parentId).lean<ItemDocument>();
   if (item === null) throw new InvalidError(`No such item: ${upload.parentId.toHexString()}`, 'id');
-  if (existing === null) return insertFile(context, item, recordOf(upload));
+  if (existing === null) return insertFile(context, item, createFileRecord(upload));
   await correctSizesAround(context, item);
   await events.emit('file.saved', { file: { ...existing }, created: true });
   return existing;
 }
 
 /** Creates the file and then its item. The item makes the file visible. */
-async function makeItem(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
+async function createItemWithFile(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
   const { models, events } = context;
   const itemId = upload.itemId!;
   // The item is read before the file: if the item is missing because its file was moved, the file shows that.
   const existing = await models.item.findById(itemId, null, withTrashed).lean<ItemDocument>();
   const file =
     (await models.file.findById(upload._id).lean<FileDocument>()) ??
-    (await recordFiles(context, [{ itemId, record: recordOf(upload) }]))[0]!;
+    (await insertHiddenFiles(context, [{ itemId, record: createFileRecord(upload) }]))[0]!;
   if (file.itemId?.equals(itemId) !== true) return file;
   if (existing === null) {
     try {
@@ -95,7 +95,7 @@ async function makeItem(context: HostContext, upload: UploadDocument): Promise<F
       const { name, size, userId } = upload;
       await createItem(context, folder, { _id: itemId, name, size, creatorId: userId });
     } catch (error) {
-      if (isFinal(error)) await models.file.deleteOne({ _id: file._id });
+      if (isPermanentFailure(error)) await models.file.deleteOne({ _id: file._id });
       throw error;
     }
   } else await correctSizesAround(context, existing);

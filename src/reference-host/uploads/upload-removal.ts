@@ -5,7 +5,7 @@ import { releaseBytes } from '../files/blobs.js';
 import { withTrashed } from '../trash/trash-mark.js';
 
 /** Key of the claim that a request has while it writes to an upload or completes it. */
-export const uploadClaim = (id: Types.ObjectId): string => `upload/${id.toHexString()}`;
+export const uploadClaimKey = (id: Types.ObjectId): string => `upload/${id.toHexString()}`;
 
 class UploadInUse extends Error {}
 
@@ -15,9 +15,9 @@ class UploadInUse extends Error {}
  */
 export async function discardUpload(context: HostContext, upload: UploadDocument): Promise<void> {
   const { models, store, claims } = context;
-  const busy = { patienceMs: 0, busy: () => new UploadInUse() };
+  const claimOptions = { patienceMs: 0, busy: () => new UploadInUse() };
   try {
-    await claims.run(uploadClaim(upload._id), busy, () => unmakeFile(context, upload));
+    await claims.run(uploadClaimKey(upload._id), claimOptions, () => undoCompletion(context, upload));
   } catch (error) {
     if (!(error instanceof UploadInUse)) throw error;
   }
@@ -26,7 +26,7 @@ export async function discardUpload(context: HostContext, upload: UploadDocument
 }
 
 /** Undoes the steps of completing an upload if they were interrupted. */
-async function unmakeFile(context: HostContext, { _id, fileId, itemId }: UploadDocument): Promise<void> {
+async function undoCompletion(context: HostContext, { _id, fileId, itemId }: UploadDocument): Promise<void> {
   const { models } = context;
   const key = _id.toHexString();
   const isHidden = itemId !== undefined && (await models.item.exists({ _id: itemId }).setOptions(withTrashed)) === null;
@@ -43,7 +43,7 @@ export async function discardUploadsOf(context: HostContext, parentIds: readonly
 }
 
 /**
- * Removes uploads that were not continued since a date, and those whose first request was interrupted, because no client knows them.
+ * Removes uploads that were not continued since a date, and those whose first request was interrupted, because no client knows their ids.
  *
  * @returns the number of uploads.
  */

@@ -27,10 +27,10 @@ import { discardUpload } from './upload-removal.js';
 import {
   completeUpload,
   createUpload,
-  keepUpload,
+  markKnownToClient,
   loadUpload,
   receiveChunk,
-  uploadOffset,
+  readUploadOffset,
   type NewUpload,
   type UploadResult,
 } from './uploads.js';
@@ -38,22 +38,22 @@ import { checkName } from '../tree/names/checked-name.js';
 import { byId, returnsMessage, scopes } from '../http/parameters.js';
 import { fileView, uploadView } from '../views.js';
 
-const largestFile = Number.MAX_SAFE_INTEGER;
+const maxFileBytes = Number.MAX_SAFE_INTEGER;
 
-function contentTypeOf(headers: IncomingHttpHeaders): string {
+function readContentType(headers: IncomingHttpHeaders): string {
   return (headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase();
 }
 
-function announcedLength(headers: IncomingHttpHeaders): number | null {
+function readContentLength(headers: IncomingHttpHeaders): number | null {
   const length = headers['content-length'];
   return length === undefined ? null : Number(length);
 }
 
 /** Whether the body of the request is a file, not a form. */
-function hasContent(headers: IncomingHttpHeaders): boolean {
-  const type = contentTypeOf(headers);
+function isFileBody(headers: IncomingHttpHeaders): boolean {
+  const type = readContentType(headers);
   if (type === 'application/x-www-form-urlencoded' || type === 'multipart/form-data') return false;
-  return headers['transfer-encoding'] !== undefined || (announcedLength(headers) ?? 0) > 0;
+  return headers['transfer-encoding'] !== undefined || (readContentLength(headers) ?? 0) > 0;
 }
 
 /** Loads the item of the new file, or the folder in which an item will be created for it. */
@@ -82,7 +82,7 @@ async function startUpload(
   { headers, body, signal, caller }: BodyInput,
   principal: Principal,
 ): Promise<Record<string, unknown>> {
-  const hasBytes = upload.size === 0 || hasContent(headers);
+  const hasBytes = upload.size === 0 || isFileBody(headers);
   const created = await createUpload(context, { ...upload, hasBytes });
   try {
     if (upload.size === 0) {
@@ -90,9 +90,9 @@ async function startUpload(
       return fileView(file, principal, context.storeId);
     }
     if (!hasBytes) return uploadView(created);
-    const chunk = { offset: 0, body, announced: announcedLength(headers), caller, signal };
+    const chunk = { offset: 0, body, announcedBytes: readContentLength(headers), caller, signal };
     const result = await receiveChunk(context, created._id, chunk);
-    if ('upload' in result) await keepUpload(context, created);
+    if ('upload' in result) await markKnownToClient(context, created);
     return resultView(context, result, principal);
   } catch (error) {
     await discardUpload(context, created);
@@ -108,7 +108,7 @@ async function loadOwnUpload(context: HostContext, uploadId: string, principal: 
 }
 
 /** Loads an upload of the caller, who must still have write access to its parent. */
-async function loadContinuable(context: HostContext, uploadId: string, principal: Principal): Promise<UploadDocument> {
+async function loadWritableUpload(context: HostContext, uploadId: string, principal: Principal): Promise<UploadDocument> {
   const upload = await loadOwnUpload(context, uploadId, principal);
   await loadUploadParent(context, upload.parentType, upload.parentId.toHexString(), principal);
   return upload;
@@ -126,7 +126,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
       parentType: required(oneOf(['folder', 'item'], { description: 'Whether the parent of the file is a folder or an item.' })),
       parentId: required(id()),
       name: required(text()),
-      size: integer({ minimum: 0, maximum: largestFile, description: 'Length of the file in bytes.' }),
+      size: integer({ minimum: 0, maximum: maxFileBytes, description: 'Length of the file in bytes.' }),
       mimeType: text(),
       reference: text({ description: 'Text that is passed to the event handlers when the upload is complete.' }),
       linkUrl: text({ description: 'Address that the file links to. No bytes are uploaded then.' }),
@@ -146,7 +146,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
       if (query.assetstoreId !== undefined && !context.storeId.equals(query.assetstoreId)) {
         throw new InvalidError(`No such assetstore: ${query.assetstoreId}`, 'id');
       }
-      if (linkUrl !== undefined) return makeLink(context, { item, folder, name, mimeType, linkUrl }, principal);
+      if (linkUrl !== undefined) return createLink(context, { item, folder, name, mimeType, linkUrl }, principal);
       if (size === undefined) throw new BadParameterError('Parameter "size" is required.');
       const upload = {
         name,
@@ -176,15 +176,15 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'conflict'],
     async authorize({ query, caller }, context) {
       const principal = await principalOf(context, caller);
-      return { principal, upload: await loadContinuable(context, query.uploadId, principal) };
+      return { principal, upload: await loadWritableUpload(context, query.uploadId, principal) };
     },
     async handle({ query, granted: { principal, upload }, caller, body, headers, signal }, context) {
-      if (contentTypeOf(headers) === 'multipart/form-data') {
+      if (readContentType(headers) === 'multipart/form-data') {
         throw new BadParameterError(
           'Multipart encoding is no longer supported. Send the chunk in the request body, and other parameters in the query string.',
         );
       }
-      const chunk = { offset: query.offset, body, announced: announcedLength(headers), caller, signal };
+      const chunk = { offset: query.offset, body, announcedBytes: readContentLength(headers), caller, signal };
       return resultView(context, await receiveChunk(context, upload._id, chunk), principal);
     },
   }),
@@ -199,7 +199,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     errors: ['unknown-id'],
     async handle({ query, caller }, context) {
       const upload = await loadOwnUpload(context, query.uploadId, await principalOf(context, caller));
-      return { offset: await uploadOffset(context, upload._id) };
+      return { offset: await readUploadOffset(context, upload._id) };
     },
   }),
   defineRoute({
@@ -213,7 +213,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     errors: ['bad-parameter', 'unknown-id', 'access-denied'],
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
-      const upload = await loadContinuable(context, query.uploadId, principal);
+      const upload = await loadWritableUpload(context, query.uploadId, principal);
       return fileView(await completeUpload(context, upload._id, caller), principal, context.storeId);
     },
   }),
@@ -241,7 +241,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     access: 'user',
     scope: scopes.write,
     params: byId,
-    query: { size: required(integer({ minimum: 0, maximum: largestFile })), reference: text(), assetstoreId: id() },
+    query: { size: required(integer({ minimum: 0, maximum: maxFileBytes })), reference: text(), assetstoreId: id() },
     body: 'stream',
     bodyOptional: true,
     returns: { schema: uploadResult },
@@ -267,7 +267,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
   }),
 ];
 
-async function makeLink(
+async function createLink(
   context: HostContext,
   {
     item,
@@ -282,10 +282,10 @@ async function makeLink(
   if (!/^https?:/i.test(url) || !URL.canParse(url)) {
     throw new InvalidError('Linked file URL must start with http: or https:.', 'linkUrl');
   }
-  const checked = checkName('File', name);
-  const parent = item ?? (await createItem(context, folder, { name: checked, creatorId: principal.id }));
+  const checkedFileName = checkName('File', name);
+  const parent = item ?? (await createItem(context, folder, { name: checkedFileName, creatorId: principal.id }));
   const file = await insertFile(context, parent, {
-    name: checked,
+    name: checkedFileName,
     // The normalized address is ASCII without line breaks, so it can be sent as a header.
     linkUrl: new URL(url).href,
     storage: { kind: 'link' },

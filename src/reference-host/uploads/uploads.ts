@@ -7,11 +7,11 @@ import type { HostContext } from '../context.js';
 import type { FileDocument } from '../files/file.model.js';
 import type { UploadDocument } from './upload.model.js';
 import { checkName } from '../tree/names/checked-name.js';
-import { withCapacity } from './capacity.js';
+import { registerWithinCapacity } from './capacity.js';
 import { finishUpload } from './upload-finish.js';
-import { uploadClaim } from './upload-removal.js';
+import { uploadClaimKey } from './upload-removal.js';
 
-/** Longest time that a request waits for another request on the same upload, usually one whose client has disconnected. */
+/** How long a request waits at most for another request on the same upload, in milliseconds. Usually the client of the other one has disconnected. */
 const writerPatienceMs = 5_000;
 const writerPollMs = 25;
 
@@ -34,15 +34,15 @@ export type UploadResult = { upload: UploadDocument } | { file: FileDocument };
 export async function createUpload(context: HostContext, upload: NewUpload): Promise<UploadDocument> {
   const name = checkName('File', upload.name);
   if (upload.size < 0) throw new InvalidError(`Upload size must be 0 or more, not ${upload.size}.`, 'size');
-  const largest = await context.setting('core.upload_maximum_size');
-  if (largest > 0 && upload.size > largest) {
+  const maxBytes = await context.setting('core.upload_maximum_size');
+  if (maxBytes > 0 && upload.size > maxBytes) {
     throw new LargeImageError(
       'too-large',
-      `A file may have at most ${largest} bytes (core.upload_maximum_size), not ${upload.size} bytes.`,
+      `A file may have at most ${maxBytes} bytes (core.upload_maximum_size), not ${upload.size} bytes.`,
     );
   }
   const quotaRequest = { userId: upload.userId, bytes: upload.size, isUpload: true };
-  return withCapacity(context, quotaRequest, () => recordUpload(context, { ...upload, name }));
+  return registerWithinCapacity(context, quotaRequest, () => recordUpload(context, { ...upload, name }));
 }
 
 async function recordUpload(context: HostContext, upload: NewUpload): Promise<UploadDocument> {
@@ -69,7 +69,7 @@ async function recordUpload(context: HostContext, upload: NewUpload): Promise<Up
 }
 
 /** Marks an upload as known to its client, which can then continue it. */
-export async function keepUpload({ models }: HostContext, { _id }: UploadDocument): Promise<void> {
+export async function markKnownToClient({ models }: HostContext, { _id }: UploadDocument): Promise<void> {
   await models.upload.updateOne({ _id }, { $unset: { startedBy: '' } });
 }
 
@@ -81,17 +81,17 @@ export async function loadUpload({ models }: HostContext, id: string): Promise<U
 }
 
 /** Number of bytes of an upload that are on disk, once no request writes to it. */
-export async function uploadOffset(context: HostContext, id: Types.ObjectId): Promise<number> {
+export async function readUploadOffset(context: HostContext, id: Types.ObjectId): Promise<number> {
   const deadline = Date.now() + writerPatienceMs;
-  while ((await context.claims.isTaken(uploadClaim(id))) && Date.now() < deadline) await delay(writerPollMs);
-  return (await findOnDisk(context, id.toHexString())).received;
+  while ((await context.claims.isTaken(uploadClaimKey(id))) && Date.now() < deadline) await delay(writerPollMs);
+  return (await loadWithReceivedBytes(context, id.toHexString())).received;
 }
 
 /**
  * Loads an upload and corrects its number of received bytes from the disk: if the file is in its final position, all bytes have
  * arrived; otherwise at most the length of the temporary file.
  */
-async function findOnDisk(context: HostContext, id: string): Promise<UploadDocument> {
+async function loadWithReceivedBytes(context: HostContext, id: string): Promise<UploadDocument> {
   const upload = await loadUpload(context, id);
   if (upload.published === true && (await context.models.file.exists({ _id: upload.fileId ?? upload._id })) === null) {
     // The upload was complete, and its file has been removed since.
@@ -104,15 +104,16 @@ async function findOnDisk(context: HostContext, id: string): Promise<UploadDocum
 }
 
 /** Runs `work` while no other request writes to the upload. */
-async function writing<T>(
+async function runAsOnlyWriter<T>(
   context: HostContext,
   uploadId: Types.ObjectId,
   work: (upload: UploadDocument, confirmClaim: () => void) => Promise<T>,
 ): Promise<T> {
   const id = uploadId.toHexString();
-  const busy = () => new LargeImageError('conflict', `Another request is writing to upload ${id}. Wait until it has finished.`);
-  return context.claims.run(uploadClaim(uploadId), { patienceMs: writerPatienceMs, busy }, async (confirmClaim) =>
-    work(await findOnDisk(context, id), confirmClaim),
+  const busyError = () =>
+    new LargeImageError('conflict', `Another request is writing to upload ${id}. Wait until it has finished.`);
+  return context.claims.run(uploadClaimKey(uploadId), { patienceMs: writerPatienceMs, busy: busyError }, async (confirmClaim) =>
+    work(await loadWithReceivedBytes(context, id), confirmClaim),
   );
 }
 
@@ -121,7 +122,7 @@ export interface Chunk {
   offset: number;
   body: Readable;
   /** Length in bytes that the request announces; `null` if it does not. */
-  announced: number | null;
+  announcedBytes: number | null;
   caller: Caller | null;
   signal: AbortSignal;
 }
@@ -131,7 +132,7 @@ export interface Chunk {
  * upload can be continued from there.
  */
 export async function receiveChunk(context: HostContext, uploadId: Types.ObjectId, chunk: Chunk): Promise<UploadResult> {
-  return writing(context, uploadId, async (upload, confirmClaim) => {
+  return runAsOnlyWriter(context, uploadId, async (upload, confirmClaim) => {
     const received = await writeChunk(context, upload, chunk, confirmClaim);
     if (received === upload.size) return { file: await finishUpload(context, upload, chunk.caller) };
     return { upload: await loadUpload(context, uploadId.toHexString()) };
@@ -142,28 +143,34 @@ export async function receiveChunk(context: HostContext, uploadId: Types.ObjectI
 async function writeChunk(
   context: HostContext,
   upload: UploadDocument,
-  { offset, body, announced, signal }: Chunk,
+  { offset, body, announcedBytes: announced, signal }: Chunk,
   confirmClaim: () => void,
 ): Promise<number> {
   const id = upload._id.toHexString();
   if (offset !== upload.received) {
     throw new BadParameterError(`Server has received ${upload.received} bytes, but client sent offset ${offset}.`);
   }
-  const tooMany = () => new InvalidError('Received too many bytes.');
-  if (announced !== null && offset + announced > upload.size) throw tooMany();
-  const minimum = await context.setting('core.upload_minimum_chunk_size');
-  const tooShort = (length: number) => offset + length < upload.size && length < minimum;
-  const shortChunk = () => new InvalidError('Chunk is smaller than the minimum size.');
-  if (announced !== null && tooShort(announced)) throw shortChunk();
+  const tooManyBytesError = () => new InvalidError('Received too many bytes.');
+  if (announced !== null && offset + announced > upload.size) throw tooManyBytesError();
+  const minChunkBytes = await context.setting('core.upload_minimum_chunk_size');
+  const isTooShort = (length: number) => offset + length < upload.size && length < minChunkBytes;
+  const chunkTooShortError = () => new InvalidError('Chunk is smaller than the minimum size.');
+  if (announced !== null && isTooShort(announced)) throw chunkTooShortError();
   // All bytes have arrived, and the file may already be in its final position, where it must not be written to.
-  if (offset === upload.size) return (await isEmpty(body)) ? offset : Promise.reject(tooMany());
-  const written = await context.store.write(id, { offset, size: upload.size, source: body, signal, mayWrite: confirmClaim });
+  if (offset === upload.size) return (await isEmpty(body)) ? offset : Promise.reject(tooManyBytesError());
+  const written = await context.store.write(id, {
+    offset,
+    uploadSize: upload.size,
+    source: body,
+    signal,
+    checkPermission: confirmClaim,
+  });
   step('upload:written');
-  if (written.tooMany) throw tooMany();
+  if (written.isTooLong) throw tooManyBytesError();
   const isBroken = written.failure !== undefined;
-  if (!isBroken && tooShort(written.received - offset)) {
+  if (!isBroken && isTooShort(written.received - offset)) {
     await context.store.truncate(id, offset);
-    throw shortChunk();
+    throw chunkTooShortError();
   }
   confirmClaim();
   await recordReceived(context, upload._id, written.received);
@@ -193,7 +200,7 @@ export async function completeUpload(
   uploadId: Types.ObjectId,
   caller: Caller | null,
 ): Promise<FileDocument> {
-  return writing(context, uploadId, async (upload) => {
+  return runAsOnlyWriter(context, uploadId, async (upload) => {
     if (upload.received !== upload.size) {
       throw new BadParameterError(
         `Server has only received ${upload.received} bytes, but the file should be ${upload.size} bytes.`,

@@ -4,7 +4,7 @@ import { defineRoute, type HostContext } from '../context.js';
 import { fileSchema, folderSchema } from '../http/schemas.js';
 import { scopes } from '../http/parameters.js';
 import { listReply, pageReply, requireVisibleField, createViews } from '../tree/lists.js';
-import { shownFiles } from '../trash/shown-files.js';
+import { listShownFiles } from '../trash/shown-files.js';
 import { fileView, folderView, itemView } from '../views.js';
 
 const query = {
@@ -70,7 +70,7 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
       return explained(async () => {
-        const { shown, total } = await shownFiles(context, checked(query.query), query);
+        const { shown, total } = await listShownFiles(context, checked(query.query), query);
         return listReply(await createViews(shown, (file) => fileView(file, principal, context.storeId)), total);
       });
     },

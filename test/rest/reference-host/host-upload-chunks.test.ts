@@ -103,7 +103,7 @@ it('has received no more than is on disk, and never writes after a gap', async (
   expect(await offset()).toBe(10);
   expect((await sendChunk(1)).status).toBe(400);
   const source = Readable.from([chunkAt(1)]);
-  await expect(store.write(uploadId, { offset: chunkSize, size: body.length, source })).rejects.toThrow(MissingBytesError);
+  await expect(store.write(uploadId, { offset: chunkSize, uploadSize: body.length, source })).rejects.toThrow(MissingBytesError);
   await expect(store.commit(uploadId, { key: uploadId, size: body.length })).rejects.toThrow(MissingBytesError);
   expect((await stat(onDisk())).size).toBe(10);
 

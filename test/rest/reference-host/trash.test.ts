@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ServedFiles } from '../../../src/reference-host/start/content/served-files.js';
 import type { FolderDocument } from '../../../src/reference-host/tree/folder.model.js';
 import { createItems } from '../../../src/reference-host/tree/items.js';
-import { removeExpired } from '../../../src/reference-host/trash/emptying.js';
+import { removeExpiredTrash } from '../../../src/reference-host/trash/emptying.js';
 import { startHost, type Answer, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 
 type Json = Record<string, unknown>;
@@ -161,14 +161,14 @@ describe('an item in the trash', () => {
     const { context } = server.host;
     expect(await context.models.file.countDocuments({ itemId: new Types.ObjectId(first.item) })).toBe(0);
     expect(await thumbnails(first.item)).toBe(0);
-    await removeExpired(context, new AbortController().signal);
+    await removeExpiredTrash(context, new AbortController().signal);
     expect(await thumbnails(second.item)).toBeGreaterThan(0);
     const old = { $set: { 'trashed.entry': new Date(Date.now() - 31 * 24 * 60 * 60 * 1000) } };
     await context.models.item.updateOne({ _id: new Types.ObjectId(second.item) }, old, { withTrashed: true } as never);
     await admin.ok('PUT', '/system/setting', { query: { key: 'core.trash_days', value: '0' } });
-    expect(await removeExpired(context, new AbortController().signal)).toBe(0);
+    expect(await removeExpiredTrash(context, new AbortController().signal)).toBe(0);
     await admin.ok('DELETE', '/system/setting', { query: { key: 'core.trash_days' } });
-    expect(await removeExpired(context, new AbortController().signal)).toBeGreaterThan(0);
+    expect(await removeExpiredTrash(context, new AbortController().signal)).toBeGreaterThan(0);
     expect(await thumbnails(second.item)).toBe(0);
     expect((await listed()).map(({ _id }) => _id)).not.toContain(second.item);
   });

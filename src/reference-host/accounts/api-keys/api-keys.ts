@@ -2,7 +2,7 @@ import { Types } from 'mongoose';
 import { LargeImageError } from '../../../index.js';
 import { InvalidError, LevelDeniedError, UnknownIdError } from '../../../larger-host.js';
 import type { HostContext } from '../../context.js';
-import { longestTokenDays } from '../../system/settings.js';
+import { maxTokenDays } from '../../system/settings.js';
 import type { ApiKeyDocument } from './api-key.model.js';
 import type { Principal } from '../../access/access.js';
 import { forgetTokens, hashOf, issueToken, randomText, userScope, type IssuedToken } from '../tokens/tokens.js';
@@ -88,8 +88,8 @@ export async function createApiKey(
 }
 
 function checkDuration(days: number | undefined): number | undefined {
-  if (days !== undefined && !(days >= 0 && days <= longestTokenDays)) {
-    throw new InvalidError(`Token duration must be from 0 to ${longestTokenDays} days.`, 'tokenDuration');
+  if (days !== undefined && !(days >= 0 && days <= maxTokenDays)) {
+    throw new InvalidError(`Token duration must be from 0 to ${maxTokenDays} days.`, 'tokenDuration');
   }
   // Existing clients send 0 for a key with the default lifetime.
   return days === 0 ? undefined : days;

@@ -13,7 +13,7 @@ import { claimFirst } from './first-user.js';
 import { checkPasswordRule, type HashLane } from '../sign-in/passwords.js';
 import { forgetTokens } from '../tokens/tokens.js';
 import { withTrashed } from '../../trash/trash-mark.js';
-import { removeTrashOf } from '../../trash/emptying.js';
+import { removeTrashOfUser } from '../../trash/emptying.js';
 
 const maxLoginLength = 255;
 /** Largest length that SMTP allows. */
@@ -207,7 +207,7 @@ export async function clearUser(context: HostContext, _id: Types.ObjectId): Prom
   await forgetTokens(context, { userId: _id });
   await models.apiKey.deleteMany({ userId: _id });
   await removeFoldersIn(context, _id);
-  await removeTrashOf(context, _id);
+  await removeTrashOfUser(context, _id);
   await models.notification.deleteMany({ userId: _id });
   const removeAccess = { $pull: { 'access.users': { id: _id } } };
   await models.folder.updateMany({ 'access.users.id': _id }, removeAccess, withTrashed);

@@ -1,4 +1,4 @@
-import { inodeOf } from '../../files/in-place.js';
+import { formatInode } from '../../files/in-place.js';
 import type { KnownFile } from './gone-files.js';
 import { inTurns } from './in-turns.js';
 import type { OwnFile } from './own-files.js';
@@ -15,7 +15,7 @@ export interface DisplacedFile {
 /** Decides for each former file whether it was moved. If its new path has items already, they must be moved too. */
 export async function markMoved(displaced: DisplacedFile[], fresh: readonly OwnFile[]): Promise<DisplacedFile[]> {
   if (displaced.length === 0) return displaced;
-  const keyOf = ({ stats }: OwnFile) => `${inodeOf(stats)} ${stats.size} ${stats.mtime.getTime()}`;
+  const keyOf = ({ stats }: OwnFile) => `${formatInode(stats)} ${stats.size} ${stats.mtime.getTime()}`;
   const formerKeyOf = ({ size, storage }: KnownFile) => `${storage.inode} ${size} ${storage.modified?.getTime()}`;
   /** Keys of the files that can take over the items of a former file. */
   const takerKeys = new Set<string>();

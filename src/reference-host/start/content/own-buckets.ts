@@ -22,7 +22,7 @@ export async function requireBuckets(prefixes: readonly BucketPrefix[], signal: 
   const buckets = new Buckets();
   try {
     for (const bucketPrefix of prefixes) {
-      const listing = listObjects(await buckets.bucket(bucketPrefix.bucket), bucketPrefix, signal);
+      const listing = listObjects(await buckets.openBucket(bucketPrefix.bucket), bucketPrefix, signal);
       await listing.next();
       await listing.return(undefined);
     }
@@ -85,7 +85,7 @@ export async function addOwnBuckets(
   let count = 0;
   let missing = 0;
   for (const bucketPrefix of options.prefixes) {
-    const bucket = await context.buckets.bucket(bucketPrefix.bucket);
+    const bucket = await context.buckets.openBucket(bucketPrefix.bucket);
     const listedKeys = new Set<string>();
     const zarrsByFolder = new Map<string, ListedZarr>();
     let batchFolderNames: readonly string[] = [];

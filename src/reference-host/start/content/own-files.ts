@@ -2,7 +2,7 @@ import type { Stats } from 'node:fs';
 import { lstat, opendir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { batches, inParts } from '../../../larger-host.js';
-import { treeDigestOf } from '../../files/tree-digest.js';
+import { computeTreeDigest } from '../../files/tree-digest.js';
 
 /** A local file, and the names of the folders in the collection in which its item is placed. */
 export interface OwnFile {
@@ -82,7 +82,7 @@ async function* listFolderOrZarr(realPath: string, foldersAbove: string[], searc
     if (description !== null) {
       if (!search.seen.has(realPath)) {
         // A Zarr that is named on the command line goes with the single files.
-        const tree = await treeDigestOf(realPath, search.signal);
+        const tree = await computeTreeDigest(realPath, search.signal);
         yield {
           ...description,
           folders: foldersAbove.length === 0 ? ['Files'] : foldersAbove,

@@ -6,9 +6,9 @@ import { batches, eachInSlices } from '../../../larger-host.js';
 import type { HostContext } from '../../context.js';
 import type { CollectionDocument } from '../../tree/collection.model.js';
 import {
-  digestOf,
+  computeDigest,
   hasMiddle,
-  inodeOf,
+  formatInode,
   refreshFileInPlace,
   registerFilesInPlace,
   type FileInPlace,
@@ -98,7 +98,7 @@ export class ServedFiles {
         newFiles.push(own);
         continue;
       }
-      if (files.some(({ storage }) => storage.inode !== inodeOf(own.stats))) {
+      if (files.some(({ storage }) => storage.inode !== formatInode(own.stats))) {
         displaced.push({ own, formerFiles: files });
         continue;
       }
@@ -277,7 +277,7 @@ function needsComparison({ size = 0, storage }: KnownFile): boolean {
 
 function matchesRecord({ size, storage }: KnownFile, { stats, treeDigest: tree }: OwnFile): boolean {
   const isSame = size === stats.size && storage.modified?.getTime() === stats.mtime.getTime();
-  return isSame && storage.inode === inodeOf(stats) && storage.tree === tree;
+  return isSame && storage.inode === formatInode(stats) && storage.tree === tree;
 }
 
 /** Known files that no longer exist. Files that just cannot be read, or are no longer served, do not count. */
@@ -300,7 +300,7 @@ async function findGoneFiles(
 }
 
 function identityOf({ path, stats }: OwnFile) {
-  return { inode: inodeOf(stats), size: stats.size, modified: stats.mtime, digest: () => digestOf(path) };
+  return { inode: formatInode(stats), size: stats.size, modified: stats.mtime, digest: () => computeDigest(path) };
 }
 
 /** An item that should get the new name of its file. */
@@ -330,7 +330,7 @@ async function moveItem(
 ): Promise<RenamedItem[]> {
   const { models, events } = context;
   const formerName = moved.storage.isTree === true ? dirname(moved.storage.path) : moved.storage.path;
-  const newLocation = { 'storage.path': own.path, 'storage.inode': inodeOf(own.stats) };
+  const newLocation = { 'storage.path': own.path, 'storage.inode': formatInode(own.stats) };
   // Copies of the item have separate file records with the same bytes.
   await models.file.updateMany({ _id: { $in: copies.map(({ _id }) => _id) } }, { $set: newLocation });
   const file = await models.file
