@@ -1,5 +1,5 @@
 import { adminView } from './admin/admin-view.js';
-import { resumeEdits, unsavedChanges } from './annotations/edits.js';
+import { resumeEdits, countUnsavedChanges } from './annotations/edits.js';
 import { ApiError, isOpenedByLink, isGoneOrForbidden, maySucceedLater, useServer, pollUntilTrue } from './api.js';
 import { annotationTexts } from './annotation-texts.js';
 import { commentTexts } from './comment-texts.js';
@@ -150,7 +150,7 @@ async function explainError(error: unknown): Promise<[title: string, notice: HTM
   if (error.status === 403) return [accountTexts.noAccess, await denialNotice(error)];
   if (error.status !== 401) return [accountTexts.cannotBeShown, errorNotice(error)];
   if (!hasSessionEnded()) return [accountTexts.pleaseSignIn, errorNotice(error)];
-  return [accountTexts.sessionEnded, h('p.notice.surface.session-over', accountTexts.sessionEndedMore(unsavedChanges()))];
+  return [accountTexts.sessionEnded, h('p.notice.surface.session-over', accountTexts.sessionEndedMore(countUnsavedChanges()))];
 }
 
 /** A notice that says whom to ask for access. */
@@ -190,7 +190,7 @@ function showSessionNotice() {
   link.addEventListener('click', () => (link.href = signInHash()));
   const dismiss = () => (dismissSessionEnd(), showSessionNotice());
   const close = button('', dismiss, { picture: 'close', name: accountTexts.continueSignedOut });
-  const text = `${accountTexts.sessionEndedSentence} ${accountTexts.sessionEndedMore(unsavedChanges())}`;
+  const text = `${accountTexts.sessionEndedSentence} ${accountTexts.sessionEndedMore(countUnsavedChanges())}`;
   fill(sessionNotice, h('p.grow', { role: 'alert' }, text), link, close);
 }
 

@@ -8,7 +8,7 @@ import { OverlayPictures } from './drawing/overlay-pictures.js';
 import { polygonOf } from './drawing/polygons.js';
 import { AnnotationPanel } from './panel/panel.js';
 import { OpenObjects } from './objects/open-objects.js';
-import { onPointer } from './pointer.js';
+import { followPointer } from './pointer.js';
 import { PointedShapes, type ShapeOnSheet } from './pointed-shapes.js';
 import { Sheets } from './sheets.js';
 import { SmallAnnotations } from './small-annotations.js';
@@ -26,17 +26,17 @@ interface AnnotationsOptions {
   metadata: ImageMetadata;
   stage: Stage;
   /** element in which the image is drawn */
-  drawing: HTMLElement;
+  stageElement: HTMLElement;
   /** element for the tools */
   container: HTMLElement;
   /** ids of hidden annotations */
-  hide: string[];
+  hiddenIds: string[];
   /** colors and filters by the id of their annotation */
   colorings: ReadonlyMap<string, Coloring>;
   /** whether users who may annotate are offered tools for the first shape, if there are no annotations */
-  offersFirst: boolean;
+  offersFirstShape: boolean;
   /** called when the hidden annotations change */
-  onHide: () => void;
+  onHiddenChange: () => void;
   /** called if the item was removed or the user has lost access */
   onRefused: () => void;
   signal: AbortSignal;
@@ -45,24 +45,24 @@ interface AnnotationsOptions {
 /** The annotations of an image, on the stage and in their panel. */
 export class ImageAnnotations {
   readonly #toolbox: Toolbox;
-  readonly #pointed: PointedShapes;
+  readonly #pointedShapes: PointedShapes;
   readonly #sheets: Sheets;
-  readonly #objects: OpenObjects;
+  readonly #openObjects: OpenObjects;
   readonly #pictures: OverlayPictures;
   readonly #layer: ReturnType<typeof drawingLayer>;
   readonly #panel: AnnotationPanel;
 
   constructor(private readonly options: AnnotationsOptions) {
-    const { stage, drawing, container, metadata, signal } = options;
+    const { stage, stageElement, container, metadata, signal } = options;
     this.#toolbox = this.#makeToolbox();
-    this.#pointed = new PointedShapes(metadata, this.#toolbox.tools, () => this.#sheets.visible);
-    container.append(this.#pointed.element, this.#toolbox.element);
+    this.#pointedShapes = new PointedShapes(metadata, this.#toolbox.tools, () => this.#sheets.visible);
+    container.append(this.#pointedShapes.element, this.#toolbox.element);
     this.#sheets = this.#makeSheets();
-    this.#objects = this.#makeObjects();
-    this.#pictures = new OverlayPictures({ signal, onLoad: () => this.#layer.redraw(), onProblem: this.#report });
+    this.#openObjects = this.#makeObjects();
+    this.#pictures = new OverlayPictures({ signal, onLoad: () => this.#layer.redraw(), onProblem: this.#showMessage });
     this.#layer = this.#makeLayer();
     this.#panel = this.#makePanel();
-    onPointer(drawing, (at, isPressed) => this.#hover(at, isPressed), signal);
+    followPointer(stageElement, (at, isPressed) => this.#hover(at, isPressed), signal);
     stage.onMove(throttled(() => this.#sheets.refresh(), signal));
     stage.onRest(() => signal.aborted || this.#sheets.refresh());
     signal.addEventListener('abort', () => this.#close(), { once: true });
@@ -96,14 +96,14 @@ export class ImageAnnotations {
 
   /** The topmost shape at a point of the stage. */
   shapeAt(at: Point) {
-    return idsOf(this.#pointed.shapeAt(at));
+    return shapeIds(this.#pointedShapes.shapeAt(at));
   }
 
   /** The selected shape, or the one whose card was opened. */
   get selectedShape() {
     const { sheet, toolContext } = this.#toolbox.edited;
-    const shape = toolContext.selected();
-    return idsOf(sheet && shape ? { sheet, shape } : this.#pointed.opened);
+    const shape = toolContext.selectedShape();
+    return shapeIds(sheet && shape ? { sheet, shape } : this.#pointedShapes.shapeOfOpenCard);
   }
 
   /** Remembers that the address names the hidden annotations. Must be called after it was updated. */
@@ -117,40 +117,40 @@ export class ImageAnnotations {
     this.#panel.refresh();
   }
 
-  readonly #report = (message: string) => this.#panel.say(message);
+  readonly #showMessage = (message: string) => this.#panel.showProblem(message);
 
   #makeToolbox() {
-    const { stage, drawing, container, signal } = this.options;
+    const { stage, stageElement, container, signal } = this.options;
     return new Toolbox({
       stage,
-      drawing,
+      stageElement,
       container,
-      mayBegin: () => this.#mayBegin,
-      begin: () => this.#panel.begin(),
-      onSelect: (shape) => this.#objects.reveal(this.#toolbox.edited.sheet, shape),
+      mayBeginFirst: () => this.#mayBegin,
+      beginFirst: () => this.#panel.beginFirst(),
+      onSelect: (shape) => this.#openObjects.reveal(this.#toolbox.edited.sheet, shape),
       onInspect: (at) => this.#inspect(at),
       onSaved: (record) => this.#panel.update(record),
-      unpin: () => this.#pointed.closeCard(),
+      closeCard: () => this.#pointedShapes.closeCard(),
       redraw: () => this.#layer.redraw(),
       redrawLive: () => this.#layer.redrawLive(),
-      report: this.#report,
+      showProblem: this.#showMessage,
       signal,
     });
   }
 
   #makeSheets() {
-    const { item, metadata, stage, hide, colorings, onHide, signal } = this.options;
+    const { item, metadata, stage, hiddenIds, colorings, onHiddenChange, signal } = this.options;
     return new Sheets({
       stage,
       metadata,
-      small: new SmallAnnotations(item._id, signal),
-      hide,
+      smallAnnotations: new SmallAnnotations(item._id, signal),
+      hiddenIds,
       colorings,
-      onHide,
+      onHiddenChange,
       redraw: () => this.#layer.redraw(),
-      onMore: () => this.#layer.redrawMore(),
-      onError: (error) => signal.aborted || this.#report(messageOf(error)),
-      onGone: (sheet) => this.#toolbox.edited.sheet === sheet && this.#edit(null),
+      onMoreShapes: () => this.#layer.redrawMore(),
+      onError: (error) => signal.aborted || this.#showMessage(messageOf(error)),
+      onGone: (sheet) => this.#toolbox.edited.sheet === sheet && this.#startEditing(null),
     });
   }
 
@@ -163,32 +163,32 @@ export class ImageAnnotations {
       view: stage.view,
       outline: () => this.#outline(),
       goTo: ({ x, y }) => stage.goTo({ ...stage.place(), x, y }),
-      onMarks: () => this.#layer.redrawLive(),
+      onMarksChange: () => this.#layer.redrawLive(),
       onCreated: () => this.#panel.reload(),
       onFilter: (id, filter) => {
         const sheet = this.#sheets.get(id);
-        if (sheet) this.#sheets.show(id, { coloring: { ...sheet.display.coloring, filter } });
+        if (sheet) this.#sheets.changeDisplay(id, { coloring: { ...sheet.display.coloring, filter } });
         this.#panel.refreshColoring(id);
       },
     });
   }
 
   #makeLayer() {
-    const { stage, drawing } = this.options;
+    const { stage, stageElement } = this.options;
     const { tools, edited } = this.#toolbox;
     const sheets = this.#sheets;
-    return drawingLayer(stage, drawing, {
+    return drawingLayer(stage, stageElement, {
       overlays: () => sheets.visible.flatMap((sheet) => sheet.overlays()),
-      picture: (element) => this.#pictures.pictureOf(element),
-      shapes: (box) => sheets.visible.map((sheet) => ({ elements: sheet.painted(box), opacity: sheet.display.opacity })),
-      labeled: () => sheets.visible.flatMap((sheet) => sheet.labeled()),
+      picture: (element) => this.#pictures.loadedPicture(element),
+      shapes: (box) => sheets.visible.map((sheet) => ({ elements: sheet.paintedElements(box), opacity: sheet.display.opacity })),
+      labeled: () => sheets.visible.flatMap((sheet) => sheet.labeledElements()),
       covers: (box) => sheets.covers(box),
       live: () => (edited.visible ? tools.live : []),
-      hovered: () => this.#pointed.hovered,
-      above: (painter) => {
-        const isMarked = this.#objects.mark(painter);
+      hovered: () => this.#pointedShapes.hovered,
+      paintAbove: (painter) => {
+        const isMarked = this.#openObjects.paintMarks(painter);
         const { isAny, measured } = paintMarks(painter, tools, edited.visible?.selection.shapes ?? null);
-        this.#pointed.showFacts(measured);
+        this.#pointedShapes.showFacts(measured);
         return isMarked || isAny;
       },
     });
@@ -199,43 +199,43 @@ export class ImageAnnotations {
     const { tools, edited } = this.#toolbox;
     return new AnnotationPanel({
       item,
-      image: container,
+      imageElement: container,
       signal,
       onList: (records) => {
-        this.#sheets.apply(records);
-        this.#objects.update(records);
-        this.#toolbox.offer();
+        this.#sheets.update(records);
+        this.#openObjects.update(records);
+        this.#toolbox.updateOffer();
         return (id) => this.#sheets.get(id)?.visible ?? false;
       },
-      onShow: (id, changes) => {
-        this.#sheets.show(id, changes);
-        if (changes.coloring) this.#objects.showFilter(id);
+      onDisplayChange: (id, changes) => {
+        this.#sheets.changeDisplay(id, changes);
+        if (changes.coloring) this.#openObjects.showFilter(id);
       },
       finishDrawing: () => tools.finish(),
-      onEdit: (id) => this.#edit(id),
-      onTable: (id, mayCreate) => this.#objects.toggle(id, mayCreate),
-      onRenamed: async () => edited.editor?.reload(),
-      onConflict: async (reason) => (await edited.editor?.takeOver()) ?? reason,
+      onEdit: (id) => this.#startEditing(id),
+      onToggleTable: (id, mayCreate) => this.#openObjects.toggle(id, mayCreate),
+      reloadEdited: async () => edited.editor?.reload(),
+      reloadAfterConflict: async (reason) => (await edited.editor?.takeOver()) ?? reason,
       onRefused,
     });
   }
 
   #close() {
     this.#toolbox.close();
-    this.#objects.close();
+    this.#openObjects.close();
     this.#sheets.close();
   }
 
   /** Whether choosing a tool creates the first annotation of the image. */
   get #mayBegin() {
-    return this.options.offersFirst && this.#panel.mayBegin;
+    return this.options.offersFirstShape && this.#panel.mayBeginFirst;
   }
 
   /** Starts editing an annotation; `null` ends editing. */
-  #edit(id: string | null) {
+  #startEditing(id: string | null) {
     const sheet = id === null ? undefined : this.#sheets.get(id);
-    this.#pointed.closeCard();
-    if (sheet) this.#sheets.show(sheet.record._id, { visible: true });
+    this.#pointedShapes.closeCard();
+    if (sheet) this.#sheets.changeDisplay(sheet.record._id, { visible: true });
     const editor = this.#toolbox.edit(sheet ?? null);
     this.#layer.redraw();
     return editor;
@@ -244,27 +244,27 @@ export class ImageAnnotations {
   /** The area that was measured last, or the selected area, as points in image pixels. */
   #outline(): Point[] | null {
     const { tools, edited } = this.#toolbox;
-    const selected = tools.measured?.closed ? tools.measured : edited.toolContext.selected();
+    const selected = tools.measured?.closed ? tools.measured : edited.toolContext.selectedShape();
     const polygon = selected && isArea(selected) ? polygonOf(selected) : null;
     return polygon?.points.map(([x, y]) => ({ x, y })) ?? null;
   }
 
   #inspect(at: Point) {
-    const clicked = this.#pointed.click(at);
-    if (clicked) this.#objects.reveal(clicked.sheet, clicked.shape);
+    const clicked = this.#pointedShapes.openCardAt(at);
+    if (clicked) this.#openObjects.reveal(clicked.sheet, clicked.shape);
   }
 
   #hover(at: Point, isPressed: boolean) {
     const { tools } = this.#toolbox;
     tools.hover(at);
     if (isPressed) return;
-    this.options.stage.canvas.style.cursor = tools.cursor(at);
-    if (this.#pointed.hover(at)) this.#layer.redrawLive();
+    this.options.stage.canvas.style.cursor = tools.cursorAt(at);
+    if (this.#pointedShapes.hover(at)) this.#layer.redrawLive();
   }
 }
 
 /** The ids by which a comment refers to a shape. */
-function idsOf(target: ShapeOnSheet | null) {
+function shapeIds(target: ShapeOnSheet | null) {
   return target && { annotationId: target.sheet.record._id, elementId: target.shape.id };
 }
 

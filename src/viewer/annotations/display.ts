@@ -1,4 +1,4 @@
-import { plain, type Coloring } from './coloring/coloring.js';
+import { plainColoring, type Coloring } from './coloring/coloring.js';
 
 /** The user's choices for the display of an annotation. */
 export interface Display {
@@ -15,7 +15,7 @@ const displays: Map<string, Display> = new Map();
 
 /** The display of an annotation. It is kept while the page is open, so that hidden annotations stay hidden. */
 export function displayOf(annotationId: string) {
-  const display = displays.get(annotationId) ?? { opacity: 1, hidden: new Set(), coloring: plain };
+  const display = displays.get(annotationId) ?? { opacity: 1, hidden: new Set(), coloring: plainColoring };
   displays.set(annotationId, display);
   return display;
 }

@@ -6,18 +6,18 @@ import { annotationTexts } from '../annotation-texts.js';
 /** The number of unsaved changes, and the buttons that undo, discard and save them. */
 export function editBar(
   edits: Edits,
-  on: { undo: () => void; redo: () => void; discard: () => void; save: () => void },
+  handlers: { undo: () => void; redo: () => void; discard: () => void; save: () => void },
   isSaving: () => boolean,
 ) {
   const status = h('p.quiet-text', { role: 'status' });
-  const undo = button('', on.undo, { picture: 'undo', name: annotationTexts.undo });
-  const redo = button('', on.redo, { picture: 'redo', name: annotationTexts.redo });
-  const discard = button(annotationTexts.discard, on.discard);
-  const save = button(commonTexts.save, on.save, { kind: 'primary' });
+  const undo = button('', handlers.undo, { picture: 'undo', name: annotationTexts.undo });
+  const redo = button('', handlers.redo, { picture: 'redo', name: annotationTexts.redo });
+  const discard = button(annotationTexts.discard, handlers.discard);
+  const save = button(commonTexts.save, handlers.save, { kind: 'primary' });
   return { elements: [status, actions(undo, redo, discard, save)], show };
 
   function show() {
-    const count = edits.size;
+    const count = edits.changedElementCount;
     const reason = whyAtRisk(edits);
     const risk = reason === null ? '' : ` ${annotationTexts.notKept(reason)}`;
     status.textContent = count === 0 ? annotationTexts.allSaved : `${annotationTexts.unsaved(count)}${risk}`;

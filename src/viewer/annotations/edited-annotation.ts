@@ -7,20 +7,20 @@ import type { ToolContext } from './drawing/tool-context.js';
 /** The part of the tools' context that is about the edited annotation. */
 type EditingContext = Pick<
   ToolContext,
-  'shapes' | 'selected' | 'select' | 'pick' | 'find' | 'commit' | 'keepDraft' | 'split' | 'make' | 'editing'
+  'shapes' | 'selectedShape' | 'select' | 'selectInside' | 'find' | 'commit' | 'keepDraft' | 'split' | 'makeShape' | 'isEditing'
 >;
 
 /** The annotation that is being edited, at most one. */
 export class EditedAnnotation {
-  #current: { sheet: Sheet; editor: Editor; end: AbortController } | null = null;
+  #current: { sheet: Sheet; editor: Editor; controller: AbortController } | null = null;
 
   constructor(
-    private readonly parts: {
+    private readonly options: {
       redraw: () => void;
       /** screen pixels per image pixel */
       zoom: () => number;
       /** shows what went wrong, or clears the message */
-      report: (message: string) => void;
+      showProblem: (message: string) => void;
       onSaved: (record: AnnotationRecord) => void;
     },
   ) {}
@@ -40,33 +40,33 @@ export class EditedAnnotation {
 
   begin(sheet: Sheet) {
     this.end();
-    const end = new AbortController();
-    const onSaved = () => this.parts.onSaved(sheet.record);
-    const editor = editAnnotation({ ...this.parts, sheet, onSaved, signal: end.signal });
-    this.#current = { sheet, editor, end };
+    const controller = new AbortController();
+    const onSaved = () => this.options.onSaved(sheet.record);
+    const editor = editAnnotation({ ...this.options, sheet, onSaved, signal: controller.signal });
+    this.#current = { sheet, editor, controller };
   }
 
   end() {
-    this.#current?.end.abort();
+    this.#current?.controller.abort();
     this.#current = null;
   }
 
   /** The functions by which the tools change the edited annotation. They do nothing while there is none. */
   get toolContext(): EditingContext {
     return {
-      shapes: () => (this.sheet?.visible ? this.sheet.elements() : []),
-      selected: () => this.editor?.selection.only ?? null,
+      shapes: () => (this.sheet?.visible ? this.sheet.shownElements() : []),
+      selectedShape: () => this.editor?.selection.onlyShape ?? null,
       select: (element, isAdding) => this.editor?.selection.select(element, isAdding),
-      pick: (outline, isAdding) => this.editor?.selection.pick(outline, isAdding),
+      selectInside: (outline, isAdding) => this.editor?.selection.selectInside(outline, isAdding),
       find: (id) => this.editor?.find(id) ?? null,
       commit: (...edits) => this.editor?.commit(...edits),
       keepDraft: (draft) => this.sheet?.edits.keepDraft(draft, this.sheet.record),
       split: (line) => this.editor?.split(line),
-      make: (members) => {
+      makeShape: (members) => {
         if (!this.editor) throw new Error(annotationTexts.notEdited);
         return this.editor.make(members);
       },
-      editing: () => this.editor !== null,
+      isEditing: () => this.editor !== null,
     };
   }
 }

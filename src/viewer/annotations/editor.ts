@@ -1,7 +1,7 @@
 import { h, linkButton, showMessage } from '../dom.js';
 import { editBar } from './edit-bar.js';
 import { onEdits } from './edits.js';
-import { inColor } from './coloring/painting.js';
+import { withNewColor } from './coloring/painting.js';
 import { Groups, type EditedGroups } from './groups.js';
 import type { Edit } from './model.js';
 import { polygonChanges } from './polygon-changes.js';
@@ -23,14 +23,14 @@ interface EditorOptions {
   /** screen pixels per image pixel */
   zoom: () => number;
   /** shows what went wrong, or clears the message */
-  report: (message: string) => void;
+  showProblem: (message: string) => void;
   /** called when the annotation was changed */
   onSaved: () => void;
 }
 
 /** Editing of an annotation: its groups, the selected shapes, and unsaved changes. */
 export function editAnnotation(options: EditorOptions) {
-  const { sheet, signal, redraw, zoom, report, onSaved } = options;
+  const { sheet, signal, redraw, zoom, showProblem, onSaved } = options;
   const { edits } = sheet;
   const groups = new Groups();
   const selection = new Selection(sheet, () => (form.show(), redraw()));
@@ -39,48 +39,48 @@ export function editAnnotation(options: EditorOptions) {
     deselect: () => selection.select(null),
     onSaved,
     onState: () => bar.show(),
-    report,
+    showProblem,
   });
-  const polygons = polygonChanges({ sheet, selection, commit, zoom, report, signal });
+  const polygonActions = polygonChanges({ sheet, selection, commit, zoom, showProblem, signal });
   const form = shapeForm({
     groups,
     selection: () => selection.shapes,
     commit,
     remove: removeSelected,
-    merge: polygons.merge,
-    simplify: polygons.simplify,
+    merge: polygonActions.merge,
+    simplify: polygonActions.simplify,
   });
   const bar = editBar(
     edits,
-    { undo: () => step('undo'), redo: () => step('redo'), discard, save: () => void saving.save() },
+    { undo: () => undoOrRedo('undo'), redo: () => undoOrRedo('redo'), discard, save: () => void saving.save() },
     () => saving.isRunning,
   );
   const element = h('div.annotation-editor.column', form.element, ...bar.elements);
-  const edited: EditedGroups = { groups, onChoose: () => form.show(), onLearned: () => form.offerGroups(), recolor };
+  const editedGroups: EditedGroups = { groups, onChoose: () => form.show(), onReported: () => form.offerGroups(), recolor };
   selection.select(null);
   bar.show();
   onEdits(bar.show, signal);
   return {
     element,
-    groups: edited,
+    groups: editedGroups,
     selection,
     find: (id: string) => sheet.find(id),
-    make: groups.make.bind(groups),
+    make: groups.makeShape.bind(groups),
     commit,
-    split: polygons.split,
-    step,
+    split: polygonActions.split,
+    step: undoOrRedo,
     removeSelected,
     save: () => saving.save(),
     reload: () => saving.reload(),
-    takeOver: () => saving.takeOver(),
+    takeOver: () => saving.reloadAndExplain(),
   };
 
   function commit(...changes: Edit[]) {
     edits.changeAll(changes, sheet.record);
-    showAll();
+    updateAll();
   }
 
-  function showAll() {
+  function updateAll() {
     form.show();
     bar.show();
     redraw();
@@ -93,33 +93,33 @@ export function editAnnotation(options: EditorOptions) {
     commit(...deleted.map((before) => ({ before, after: null })));
   }
 
-  function step(direction: 'undo' | 'redo') {
+  function undoOrRedo(direction: 'undo' | 'redo') {
     edits[direction]();
-    followColors();
-    selection.dropGone();
-    showAll();
+    adoptShapeColors();
+    selection.dropRemoved();
+    updateAll();
   }
 
   function discard() {
     edits.discard();
-    followColors();
+    adoptShapeColors();
     selection.select(null);
     bar.show();
-    report('');
-    const undo = linkButton(commonTexts.undo, () => step('undo'));
+    showProblem('');
+    const undo = linkButton(commonTexts.undo, () => undoOrRedo('undo'));
     showMessage(annotationTexts.discarded, undo);
   }
 
   /** After undo and redo, gives groups the colors of their shapes. */
-  function followColors() {
-    if (sheet.isWhole) groups.adoptColors(sheet.all());
+  function adoptShapeColors() {
+    if (sheet.isCompletelyLoaded) groups.adoptColors(sheet.loadedShapes());
   }
 
   function recolor(group: string | null, color: string) {
     groups.setColor(group, color);
-    if (!sheet.isWhole) return false;
-    const shapes = [...sheet.all()].filter((shape) => !isOverlay(shape) && (shape.group ?? null) === group);
-    commit(...shapes.map((before) => ({ before, after: inColor(before, color) })));
+    if (!sheet.isCompletelyLoaded) return false;
+    const shapes = [...sheet.loadedShapes()].filter((shape) => !isOverlay(shape) && (shape.group ?? null) === group);
+    commit(...shapes.map((before) => ({ before, after: withNewColor(before, color) })));
     return true;
   }
 }

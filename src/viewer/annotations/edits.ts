@@ -1,4 +1,4 @@
-import { storeEdits, ownerOfEdits, reasonNotKept, takeStoredEdits, type StoredEdits } from './stored-edits.js';
+import { storeEdits, currentPrefix, reasonNotKept, passOnStoredEdits, type StoredEdits } from './stored-edits.js';
 import { loadElement, sendChanges } from './requests.js';
 import { lastUser } from '../session.js';
 import { newId, type AnnotationRecord, type Edit, type Element } from './model.js';
@@ -25,12 +25,12 @@ export class Edits {
   #version: number | null = null;
   #itemId = '';
   /** The prefix of the key under which the browser stores the changes. */
-  #owner = ownerOfEdits();
+  #prefix = currentPrefix();
   /** A half-drawn shape. */
   #draft: Element | null = null;
   /** Counts changes, to tell whether a stored state is the current one. */
   #revision = 0;
-  #storing: Promise<void> | null = null;
+  #pendingStore: Promise<void> | null = null;
   /** Whether the browser has stored the current changes. */
   #isStored = true;
 
@@ -43,14 +43,14 @@ export class Edits {
    */
   async resume({ version, itemId, edits, draft }: StoredEdits): Promise<boolean> {
     const areConflicting = (this.#draft && draft) || edits.some(([id]) => this.#edits.has(id));
-    if (this.unsaved > 0 && (areConflicting || version !== this.#version)) return false;
+    if (this.unsavedCount > 0 && (areConflicting || version !== this.#version)) return false;
     this.#edits = new Map([...this.#edits, ...edits]);
     this.#draft ??= draft;
     this.#version = version;
     this.#itemId = itemId;
-    this.#owner = ownerOfEdits();
+    this.#prefix = currentPrefix();
     this.#store();
-    await this.#storing;
+    await this.#pendingStore;
     return this.#isStored;
   }
 
@@ -61,7 +61,7 @@ export class Edits {
 
   keepDraft(draft: Element | null, { _version, itemId }: Pick<AnnotationRecord, '_version' | 'itemId'>) {
     if (draft === this.#draft) return;
-    if (this.unsaved === 0) this.#startFrom(_version);
+    if (this.unsavedCount === 0) this.#startAtVersion(_version);
     this.#itemId = itemId;
     this.#draft = draft;
     this.#store();
@@ -69,22 +69,22 @@ export class Edits {
 
   /** Whether the changes would be lost with the page. */
   get isAtRisk() {
-    return this.unsaved > 0 && !this.#isStored;
+    return this.unsavedCount > 0 && !this.#isStored;
   }
 
   /** Stores the changes in the browser. Changes that are made while a state is being stored are stored after it. */
   #store() {
     this.#isStored = false;
     this.#revision += 1;
-    tellListeners();
-    this.#storing ??= this.#storeNow().finally(() => (this.#storing = null));
+    notifyListeners();
+    this.#pendingStore ??= this.#storeNow().finally(() => (this.#pendingStore = null));
   }
 
   async #storeNow() {
     // A finished shape is no longer a draft and becomes a change immediately: both are stored together.
     await Promise.resolve();
-    for (let stored = -1; stored !== this.#revision;) {
-      stored = this.#revision;
+    for (let storedRevision = -1; storedRevision !== this.#revision;) {
+      storedRevision = this.#revision;
       const { annotationId } = this;
       const unsaved = {
         annotationId,
@@ -93,34 +93,34 @@ export class Edits {
         edits: [...this.#edits],
         draft: this.#draft,
       };
-      this.#isStored = (await storeEdits(this.#owner, unsaved)) && stored === this.#revision;
+      this.#isStored = (await storeEdits(this.#prefix, unsaved)) && storedRevision === this.#revision;
     }
-    tellListeners();
+    notifyListeners();
   }
 
-  get size() {
+  get changedElementCount() {
     return this.#edits.size;
   }
 
   /** Number of changes, including a half-drawn shape. */
-  get unsaved() {
-    return this.size + Number(this.#draft !== null);
+  get unsavedCount() {
+    return this.changedElementCount + Number(this.#draft !== null);
   }
 
-  #startFrom(version: number) {
+  #startAtVersion(version: number) {
     this.#version = version;
-    this.#owner = ownerOfEdits();
+    this.#prefix = currentPrefix();
   }
 
   /** Number of elements that the annotation gains when the changes are saved. */
-  get growth() {
+  get addedElementCount() {
     let growth = 0;
     for (const { before, after } of this.#edits.values()) growth += Number(after !== null) - Number(before !== null);
     return growth;
   }
 
   /** Number of shapes that each group gains or loses when the changes are saved; `null` for shapes without a group. */
-  growthOfGroups(): Map<string | null, number> {
+  countChangeByGroup(): Map<string | null, number> {
     const growth: Map<string | null, number> = new Map();
     const add = (element: Element | null, by: number) => {
       if (element) growth.set(element.group ?? null, (growth.get(element.group ?? null) ?? 0) + by);
@@ -147,15 +147,15 @@ export class Edits {
    */
   changeAll(changes: readonly Edit[], { _version, itemId }: Pick<AnnotationRecord, '_version' | 'itemId'>) {
     if (changes.length === 0) return;
-    if (this.#edits.size === 0) this.#startFrom(_version);
+    if (this.#edits.size === 0) this.#startAtVersion(_version);
     this.#itemId = itemId;
     const edits = new Map(this.#edits);
     for (const { before, after } of changes) {
       const id = (after ?? before)?.id;
       if (id === undefined) continue;
-      const stored = edits.has(id) ? (edits.get(id)?.before ?? null) : before;
-      if (stored === null && after === null) edits.delete(id);
-      else edits.set(id, { before: stored, after });
+      const storedElement = edits.has(id) ? (edits.get(id)?.before ?? null) : before;
+      if (storedElement === null && after === null) edits.delete(id);
+      else edits.set(id, { before: storedElement, after });
     }
     this.#addStep(edits);
   }
@@ -170,14 +170,14 @@ export class Edits {
   }
 
   undo() {
-    this.#step(this.#undoSteps, this.#redoSteps);
+    this.#moveStep(this.#undoSteps, this.#redoSteps);
   }
 
   redo() {
-    this.#step(this.#redoSteps, this.#undoSteps);
+    this.#moveStep(this.#redoSteps, this.#undoSteps);
   }
 
-  #step(from: Map<string, Edit>[], to: Map<string, Edit>[]) {
+  #moveStep(from: Map<string, Edit>[], to: Map<string, Edit>[]) {
     const edits = from.pop();
     if (!edits) return;
     to.push(this.#edits);
@@ -187,7 +187,7 @@ export class Edits {
 
   /** Discards the changes. This can be undone like any other step. */
   discard() {
-    if (this.size > 0) this.#addStep(new Map());
+    if (this.changedElementCount > 0) this.#addStep(new Map());
   }
 
   /** Forgets the changes, also in the browser. */
@@ -224,15 +224,15 @@ export class Edits {
     const entries = [...this.#edits];
     const put = entries.flatMap(([, { after }]) => (after ? [after] : []));
     const remove = entries.flatMap(([id, { after }]) => (after ? [] : [id]));
-    const report = await sendChanges(record, { put, remove });
-    this.#version = report._version;
+    const savedRecord = await sendChanges(record, { put, remove });
+    this.#version = savedRecord._version;
     // Changes made during the request stay unsaved, and apply to the new version. Steps are undone across saves, as further changes.
-    const sent = new Map(entries);
-    this.#edits = onTopOf(sent, this.#edits);
-    this.#undoSteps = this.#undoSteps.map((edits) => onTopOf(sent, edits));
-    this.#redoSteps = this.#redoSteps.map((edits) => onTopOf(sent, edits));
+    const sentEdits = new Map(entries);
+    this.#edits = rebasedOnSaved(sentEdits, this.#edits);
+    this.#undoSteps = this.#undoSteps.map((edits) => rebasedOnSaved(sentEdits, edits));
+    this.#redoSteps = this.#redoSteps.map((edits) => rebasedOnSaved(sentEdits, edits));
     this.#store();
-    return report;
+    return savedRecord;
   }
 
   /**
@@ -275,7 +275,7 @@ export class Edits {
 }
 
 /** Converts changes of a version to changes of the next version, which was created by saving `saved` on the same version. */
-function onTopOf(saved: ReadonlyMap<string, Edit>, edits: ReadonlyMap<string, Edit>): Map<string, Edit> {
+function rebasedOnSaved(saved: ReadonlyMap<string, Edit>, edits: ReadonlyMap<string, Edit>): Map<string, Edit> {
   const changes = new Map(edits);
   for (const [id, { before, after: stored }] of saved) {
     const edit = edits.get(id);
@@ -291,11 +291,11 @@ function onTopOf(saved: ReadonlyMap<string, Edit>, edits: ReadonlyMap<string, Ed
 const editsByKey: Map<string, Edits> = new Map();
 
 /** The beginning of the keys of the changes that the page shows. Others who sign in on the page do not see them, nor does anybody after the user has signed out. */
-const shownKeys = () => `${lastUser()?._id ?? ''} `;
+const keyPrefix = () => `${lastUser()?._id ?? ''} `;
 
 /** The unsaved changes of an annotation. They are kept even if the user leaves the image, and by the browser even if the page is closed. */
 export function editsOf(annotationId: string) {
-  const key = shownKeys() + annotationId;
+  const key = keyPrefix() + annotationId;
   let edits = editsByKey.get(key);
   if (!edits) {
     edits = new Edits(annotationId);
@@ -306,10 +306,10 @@ export function editsOf(annotationId: string) {
 
 /** Discards the unsaved changes of an annotation. */
 export function forgetEdits(annotationId: string) {
-  const key = shownKeys() + annotationId;
+  const key = keyPrefix() + annotationId;
   editsByKey.get(key)?.forget();
   editsByKey.delete(key);
-  tellListeners();
+  notifyListeners();
 }
 
 /**
@@ -320,7 +320,7 @@ export function forgetEdits(annotationId: string) {
 export async function resumeEdits(): Promise<{ itemId: string | null; count: number; elsewhere: number }> {
   let itemId: string | null = null;
   let count = 0;
-  const elsewhere = await takeStoredEdits(async (keptEdits) => {
+  const elsewhere = await passOnStoredEdits(async (keptEdits) => {
     const isResumed = await editsOf(keptEdits.annotationId).resume(keptEdits);
     if (isResumed) {
       itemId = keptEdits.itemId;
@@ -337,9 +337,9 @@ export function whyAtRisk(edits: Edits) {
 }
 
 /** Number of unsaved changes that the user has made, in all annotations. */
-export function unsavedChanges() {
-  const prefix = shownKeys();
-  return [...editsByKey].reduce((sum, [key, { unsaved }]) => sum + (key.startsWith(prefix) ? unsaved : 0), 0);
+export function countUnsavedChanges() {
+  const prefix = keyPrefix();
+  return [...editsByKey].reduce((sum, [key, { unsavedCount }]) => sum + (key.startsWith(prefix) ? unsavedCount : 0), 0);
 }
 
 const listeners: Set<() => void> = new Set();
@@ -350,7 +350,7 @@ export function onEdits(listener: () => void, signal?: AbortSignal) {
   signal?.addEventListener('abort', () => listeners.delete(listener), { once: true });
 }
 
-function tellListeners() {
+function notifyListeners() {
   for (const listener of listeners) listener();
 }
 

@@ -1,4 +1,4 @@
-import { groupsOf } from './requests.js';
+import { requestGroups } from './requests.js';
 import { nameOf, type Box, type Element } from './model.js';
 import { annotationTexts } from '../annotation-texts.js';
 import { formatNumber } from '../format.js';
@@ -32,17 +32,17 @@ export async function figureLayers(
 ): Promise<FigureLayer[]> {
   return Promise.all(
     sheets.map(async (sheet) => {
-      const part = await sheet.shapesIn(box, signal);
+      const sheetContent = await sheet.shapesIn(box, signal);
       const overlays = await Promise.all(
-        part.overlays.map(async (element) => ({ element, picture: await pictures.whenLoaded(element) })),
+        sheetContent.overlays.map(async (element) => ({ element, picture: await pictures.loadPicture(element) })),
       );
       return {
         name: nameOf(sheet.record),
         opacity: sheet.display.opacity,
-        shapes: part.shapes,
+        shapes: sheetContent.shapes,
         overlays: overlays.flatMap(({ element, picture }) => (picture ? [{ element, picture }] : [])),
-        tiles: part.tiles,
-        legend: await legendOf(sheet, part, signal),
+        tiles: sheetContent.tiles,
+        legend: await legendOf(sheet, sheetContent, signal),
       };
     }),
   );
@@ -62,12 +62,12 @@ async function legendOf(sheet: Sheet, { shapes, legend, tiles }: ShapesInBox, si
       colors: [color],
     }));
   }
-  const named = (group: string | null, color: string) => ({ label: group ?? nameOf(record), colors: [color] });
+  const groupEntry = (group: string | null, color: string) => ({ label: group ?? nameOf(record), colors: [color] });
   if (tiles) {
-    const groups = await groupsOf(record, signal);
-    return groups.filter(({ name }) => !display.hidden.has(name)).map(({ name, color }) => named(name, color));
+    const groups = await requestGroups(record, signal);
+    return groups.filter(({ name }) => !display.hidden.has(name)).map(({ name, color }) => groupEntry(name, color));
   }
   const colors: Map<string | null, string> = new Map();
   for (const { group = null, lineColor = '#000000' } of shapes) if (!colors.has(group)) colors.set(group, lineColor);
-  return [...colors].map(([group, color]) => named(group, color));
+  return [...colors].map(([group, color]) => groupEntry(group, color));
 }

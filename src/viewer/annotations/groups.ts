@@ -2,7 +2,7 @@ import { isOverlay } from './drawing/shapes.js';
 import { newId, type Element } from './model.js';
 
 /** Colors of new groups in turn. They are distinguishable on stained tissue and by color-blind people. */
-const newColors = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7a3ec8', '#b2182b'];
+const groupColors = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7a3ec8', '#b2182b'];
 /** Maximum number of groups that are offered at once. Others are found in the legend. */
 const maxOffered = 100;
 /** Opacity of the fill of shapes, from 0 to 1. */
@@ -14,14 +14,14 @@ const lineWidth = 3;
  *
  * @param color `#rrggbb`
  */
-export function styleOf({ type, closed }: Pick<Element, 'type' | 'closed'>, color: string): Partial<Element> {
+export function shapeStyle({ type, closed }: Pick<Element, 'type' | 'closed'>, color: string): Partial<Element> {
   if (type === 'polyline' && !closed) return { lineColor: color, lineWidth };
   const [r, g, b] = [1, 3, 5].map((start) => Number.parseInt(color.slice(start, start + 2), 16));
   return { lineColor: color, lineWidth, fillColor: type === 'point' ? color : `rgba(${r}, ${g}, ${b}, ${fillOpacity})` };
 }
 
 /** The color of a shape without its opacity, as `#rrggbb`; `null` if it has no color. */
-function colorOf({ lineColor = '' }: Element): string | null {
+function opaqueLineColor({ lineColor = '' }: Element): string | null {
   const [, short, long] = /^#(?:([\da-f]{3})[\da-f]?|([\da-f]{6})(?:[\da-f]{2})?)$/i.exec(lineColor) ?? [];
   if (short) return `#${short.replaceAll(/./g, '$&$&')}`.toLowerCase();
   if (long) return `#${long}`.toLowerCase();
@@ -34,34 +34,34 @@ function colorOf({ lineColor = '' }: Element): string | null {
 export class Groups {
   /** colors by name; `null` for no group */
   #colors: Map<string | null, string> = new Map([[null, '#ffb000']]);
-  chosen: string | null = null;
+  chosenGroup: string | null = null;
 
   get names() {
     return this.#colors.keys();
   }
 
   colorOf(group: string | null) {
-    return this.#colors.get(group) ?? this.add(group);
+    return this.#colors.get(group) ?? this.addGroup(group);
   }
 
   /** The groups to offer. If there are many, only some of them, and always `alwaysOffered`. */
-  offered(...alwaysOffered: (string | null)[]) {
+  namesToOffer(...alwaysOffered: (string | null)[]) {
     const names = [...this.#colors.keys()];
     return names.length <= maxOffered ? names : [...new Set([...alwaysOffered, null, ...names.slice(0, maxOffered)])];
   }
 
-  add(group: string | null, color?: string | null) {
+  addGroup(group: string | null, color?: string | null) {
     const groupColor = this.#colors.get(group);
     if (groupColor) return groupColor;
-    const chosen = color ?? newColors[(this.#colors.size - 1) % newColors.length] ?? '#000000';
-    this.#colors.set(group, chosen);
-    return chosen;
+    const newColor = color ?? groupColors[(this.#colors.size - 1) % groupColors.length] ?? '#000000';
+    this.#colors.set(group, newColor);
+    return newColor;
   }
 
   /** A new shape in the chosen group and its color. */
-  make(members: Pick<Element, 'type'> & Partial<Element>): Element {
-    const group = this.chosen;
-    const style = styleOf(members, this.colorOf(group));
+  makeShape(members: Pick<Element, 'type'> & Partial<Element>): Element {
+    const group = this.chosenGroup;
+    const style = shapeStyle(members, this.colorOf(group));
     return { ...members, ...style, ...(group !== null && { group }), id: newId() };
   }
 
@@ -74,14 +74,14 @@ export class Groups {
     const colors = new Map<string | null, string>();
     for (const shape of shapes) {
       const group = shape.group ?? null;
-      const color = isOverlay(shape) || colors.has(group) ? null : colorOf(shape);
+      const color = isOverlay(shape) || colors.has(group) ? null : opaqueLineColor(shape);
       if (color !== null) colors.set(group, color);
     }
     for (const [group, color] of colors) this.setColor(group, color);
   }
 
   /** Adds groups with their colors as the server reports them. @param replaces whether these colors replace earlier ones */
-  learn(groups: { name: string | null; color: string }[], replaces: boolean) {
+  addReported(groups: { name: string | null; color: string }[], replaces: boolean) {
     for (const { name, color } of groups) if (replaces || !this.#colors.has(name)) this.#colors.set(name, color);
   }
 }
@@ -92,7 +92,7 @@ export interface EditedGroups {
   /** called when another group was chosen for new shapes */
   onChoose: () => void;
   /** called when the server has sent the groups */
-  onLearned: () => void;
+  onReported: () => void;
   /** Changes the color of a group, and of its shapes if all of them are loaded. @returns whether they are */
   recolor: (group: string | null, color: string) => boolean;
 }

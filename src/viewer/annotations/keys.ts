@@ -3,66 +3,66 @@ import { toolKeys, toolKeySetting, type Tool } from './drawing/tool-names.js';
 import type { Tools } from './drawing/tools.js';
 
 /** The parts of the page that keys control. */
-interface KeyUsers {
+interface KeyTargets {
   tools: Tools;
   /** the editor of the edited annotation; `null` while none is edited */
   editor: () => Pick<Editor, 'removeSelected' | 'step' | 'save'> | null;
   /** whether a tool can be chosen now */
   isOffered: (tool: Tool) => boolean;
   /** chooses a tool */
-  use: (tool: Tool) => void;
+  chooseTool: (tool: Tool) => void;
   /** the element that has the focus while the image has it */
   canvas: HTMLElement;
   /** closes the card of the clicked shape */
-  unpin: () => void;
+  closeCard: () => void;
   signal: AbortSignal;
 }
 
 /** Handles keys that are pressed anywhere on the page. */
-export function followKeys(root: Node, { signal, ...users }: KeyUsers) {
-  const onKeyDown = (event: Event) => handleKey(event as KeyboardEvent, users) && event.preventDefault();
+export function followKeys(root: Node, { signal, ...targets }: KeyTargets) {
+  const onKeyDown = (event: Event) => handleKey(event as KeyboardEvent, targets) && event.preventDefault();
   root.addEventListener('keydown', onKeyDown, { signal });
   // Captured before the library that draws the image, which would also use R.
-  const onToolKey = (event: Event) => chooseTool(event as KeyboardEvent, users) && event.stopPropagation();
+  const onToolKey = (event: Event) => handleToolKey(event as KeyboardEvent, targets) && event.stopPropagation();
   root.addEventListener('keydown', onToolKey, { capture: true, signal });
 }
 
 /** Chooses a tool by its key. @returns whether the key is for a tool */
-function chooseTool(
+function handleToolKey(
   { key, target, ctrlKey, metaKey, altKey }: KeyboardEvent,
-  { isOffered, use, canvas }: Omit<KeyUsers, 'signal'>,
+  { isOffered, chooseTool, canvas }: Omit<KeyTargets, 'signal'>,
 ) {
   const tool = toolKeys[key];
   if (tool === undefined || target !== canvas || ctrlKey || metaKey || altKey || !toolKeySetting.isOn) return false;
   if (!isOffered(tool)) return false;
-  use(tool);
+  chooseTool(tool);
   return true;
 }
 
 /** Carries out the action of a key while something is drawn or edited. @returns whether the key has one */
-function handleKey(event: KeyboardEvent, { tools, editor, unpin }: Omit<KeyUsers, 'signal'>) {
+function handleKey(event: KeyboardEvent, { tools, editor, closeCard }: Omit<KeyTargets, 'signal'>) {
   const { key } = event;
   const target = event.target as HTMLElement;
   const isModified = event.ctrlKey || event.metaKey;
-  const edited = editor();
-  if (isModified && key.toLowerCase() === 's' && edited && !target.closest('dialog')) {
+  const currentEditor = editor();
+  if (isModified && key.toLowerCase() === 's' && currentEditor && !target.closest('dialog')) {
     // Fields apply their text when they lose the focus, or at Enter.
     if (target.matches('input[type=text]')) target.dispatchEvent(new Event('change'));
-    void edited.save();
+    void currentEditor.save();
     return true;
   }
   // Browsers do not undo anything in these controls.
   const isUndoableControl = isModified && target.closest('select, input:is([type=checkbox], [type=radio], [type=color])');
   if (!isUndoableControl && target.closest('input, textarea, select, dialog')) return false;
-  if (key === 'Escape') unpin();
-  if (!edited && tools.tool !== 'measure') return false;
+  if (key === 'Escape') closeCard();
+  if (!currentEditor && tools.tool !== 'measure') return false;
   const isButton = target.closest('button, a, summary') !== null;
   if (key === 'Escape') tools.cancel();
   else if (key === 'Enter' && !isButton) tools.finish();
-  else if (key === 'Delete' && !isButton) edited?.removeSelected();
+  else if (key === 'Delete' && !isButton) currentEditor?.removeSelected();
   else if (key === 'Backspace' && !isButton) {
-    if (!tools.dropVertex()) edited?.removeSelected();
-  } else if (isModified && /^[zy]$/i.test(key)) edited?.step(/y/i.test(key) || event.shiftKey ? 'redo' : 'undo');
+    if (!tools.dropVertex()) currentEditor?.removeSelected();
+  } else if (isModified && /^[zy]$/i.test(key)) currentEditor?.step(/y/i.test(key) || event.shiftKey ? 'redo' : 'undo');
   else return false;
   return true;
 }

@@ -1,11 +1,11 @@
 import { formatCount, formatLength, formatNumber } from '../format.js';
-import { cornersOf, isArea, memoized, rotated } from './drawing/shapes.js';
+import { cornersOf, isArea, cachedByElement, rotateVector } from './drawing/shapes.js';
 import type { Element } from './model.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { annotationTexts } from '../annotation-texts.js';
 
 /** Number of corners of the polygon that approximates an ellipse. Its area is exact to a hundred-thousandth. */
-const corners = 720;
+const ellipseCorners = 720;
 
 /** The rings of a shape, or its line, in full-resolution pixels; the outer ring first. */
 function ringsOf(element: Element): (readonly number[])[][] {
@@ -13,9 +13,9 @@ function ringsOf(element: Element): (readonly number[])[][] {
   if (points) return [points, ...holes];
   if (type !== 'ellipse' && type !== 'circle') return [cornersOf(element).map(({ x, y }) => [x, y])];
   const { width = 2 * radius, height = 2 * radius } = element;
-  const ring = Array.from({ length: corners }, (_, index) => {
-    const angle = (2 * Math.PI * index) / corners;
-    const { x, y } = rotated((Math.cos(angle) * width) / 2, (Math.sin(angle) * height) / 2, rotation);
+  const ring = Array.from({ length: ellipseCorners }, (_, index) => {
+    const angle = (2 * Math.PI * index) / ellipseCorners;
+    const { x, y } = rotateVector((Math.cos(angle) * width) / 2, (Math.sin(angle) * height) / 2, rotation);
     return [center[0] + x, center[1] + y];
   });
   return [ring];
@@ -39,9 +39,9 @@ export function measuresOf(element: Element, { mm_x: mmX, mm_y: mmY }: ImageMeta
 }
 
 /** Area, length or perimeter, and centroid (`x`, `y`) in full-resolution pixels, by the rules of the server's tables. */
-export const sizeOf = memoized(measure);
+export const geometryOf = cachedByElement(computeGeometry);
 
-function measure(element: Element): Record<'area' | 'length' | 'x' | 'y', number> {
+function computeGeometry(element: Element): Record<'area' | 'length' | 'x' | 'y', number> {
   const { type, center = [0, 0, 0], width = 0, height = 0, radius = 0 } = element;
   const [x, y] = center;
   if (type === 'point') return { area: 0, length: 0, x, y };
@@ -51,10 +51,10 @@ function measure(element: Element): Record<'area' | 'length' | 'x' | 'y', number
   const length = rings.reduce((sum, ring) => sum + lengthOf(ring, hasArea), 0);
   if (!element.points) return { area: (type === 'ellipse' ? Math.PI / 4 : 1) * width * height, length, x, y };
   const parts = rings.map((ring, index) => ({ ...momentsOf(ring), sign: index === 0 ? 1 : -1 }));
-  const total = (key: 'area' | 'x' | 'y') => parts.reduce((sum, part) => sum + part.sign * part[key], 0);
-  const area = hasArea ? total('area') : 0;
-  if (area > 0) return { area, length, x: total('x') / area, y: total('y') / area };
-  return { area, length, ...middleOfLines(rings, hasArea) };
+  const signedSum = (key: 'area' | 'x' | 'y') => parts.reduce((sum, part) => sum + part.sign * part[key], 0);
+  const area = hasArea ? signedSum('area') : 0;
+  if (area > 0) return { area, length, x: signedSum('x') / area, y: signedSum('y') / area };
+  return { area, length, ...centroidOfLines(rings, hasArea) };
 }
 
 /** Area of a ring, and its centroid multiplied by the area. */
@@ -74,7 +74,7 @@ function momentsOf(ring: readonly (readonly [number, number])[]) {
 }
 
 /** The centroid of lines. */
-function middleOfLines(rings: readonly (readonly (readonly [number, number])[])[], isClosed: boolean) {
+function centroidOfLines(rings: readonly (readonly (readonly [number, number])[])[], isClosed: boolean) {
   const [first = [0, 0] as const] = rings[0] ?? [];
   const sum = { length: 0, x: 0, y: 0 };
   for (const ring of rings) {

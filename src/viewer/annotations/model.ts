@@ -79,7 +79,7 @@ export function contains(outer: Box, inner: Box) {
 }
 
 /** The parts of a box that are outside another one. */
-export function outside({ left, top, right, bottom }: Box, other: Box): Box[] {
+export function partsOutsideBox({ left, top, right, bottom }: Box, other: Box): Box[] {
   const above = Math.max(top, other.top);
   const below = Math.min(bottom, other.bottom);
   const parts = [

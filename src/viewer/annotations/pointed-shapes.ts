@@ -31,7 +31,7 @@ export class PointedShapes {
   /** The topmost shape at a point of the stage, of any annotation. */
   shapeAt(at: Point): ShapeOnSheet | null {
     for (const sheet of this.visibleSheets().toReversed()) {
-      const shape = this.tools.topmost(sheet.elements(), at);
+      const shape = this.tools.topmost(sheet.shownElements(), at);
       if (shape) return { sheet, shape };
     }
     return null;
@@ -39,13 +39,13 @@ export class PointedShapes {
 
   /** @returns whether another shape is under the pointer now */
   hover(at: Point) {
-    const formerShape = this.hovered;
+    const previousShape = this.hovered;
     this.hovered = this.shapeAt(at)?.shape ?? null;
-    return this.hovered !== formerShape;
+    return this.hovered !== previousShape;
   }
 
   /** Opens the card of the shape at a point of the stage, or closes the open one if there is no shape. */
-  click(at: Point) {
+  openCardAt(at: Point) {
     this.#clicked = this.shapeAt(at);
     this.#card.pin(this.#clicked?.shape ?? null);
     return this.#clicked;
@@ -56,7 +56,7 @@ export class PointedShapes {
   }
 
   /** The clicked shape, while its card is open. */
-  get opened() {
+  get shapeOfOpenCard() {
     return this.#clicked?.shape === this.#card.pinned() ? this.#clicked : null;
   }
 

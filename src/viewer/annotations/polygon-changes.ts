@@ -13,31 +13,31 @@ export function polygonChanges(options: {
   /** screen pixels per image pixel */
   zoom: () => number;
   /** shows what went wrong */
-  report: (message: string) => void;
+  showProblem: (message: string) => void;
   signal: AbortSignal;
 }) {
-  const { sheet, selection, commit, zoom, report, signal } = options;
+  const { sheet, selection, commit, zoom, showProblem, signal } = options;
   return {
-    merge: () => void change(() => mergeEdits(selection.shapes)),
-    simplify: () => void change(simplify),
-    split: (line: Element) => void change(() => split(line)),
+    merge: () => void applyChange(() => mergeEdits(selection.shapes)),
+    simplify: () => void applyChange(simplify),
+    split: (line: Element) => void applyChange(() => split(line)),
   };
 
-  async function change(make: () => Promise<Edit[]>) {
+  async function applyChange(makeEdits: () => Promise<Edit[]>) {
     try {
-      const changes = await make();
+      const changes = await makeEdits();
       if (signal.aborted || changes.length === 0) return;
       commit(...changes);
       selection.selectAll(changes.flatMap(({ after }) => after?.id ?? []));
     } catch (error) {
-      if (!signal.aborted) report(messageOf(error));
+      if (!signal.aborted) showProblem(messageOf(error));
     }
   }
 
   /** Without a selection, the line cuts all shapes. */
   async function split(line: Element) {
     const chosen = selection.shapes;
-    const changes = await splitEdits(chosen.length > 0 ? chosen : [...sheet.elements()], line);
+    const changes = await splitEdits(chosen.length > 0 ? chosen : [...sheet.shownElements()], line);
     if (changes.length === 0) showMessage(annotationTexts.noneSplit);
     return changes;
   }
@@ -46,9 +46,11 @@ export function polygonChanges(options: {
   async function simplify() {
     const chosen = selection.shapes;
     const changes = await simplifyEdits(chosen, 1 / zoom());
-    const changed = new Map(changes.flatMap(({ after }) => (after ? [[after.id, after]] : [])));
-    const count = (shapes: readonly Element[]) => shapes.reduce((sum, { points = [] }) => sum + points.length, 0);
-    showMessage(annotationTexts.simplified(count(chosen), count(chosen.map((shape) => changed.get(shape.id) ?? shape))));
+    const changedById = new Map(changes.flatMap(({ after }) => (after ? [[after.id, after]] : [])));
+    const countPoints = (shapes: readonly Element[]) => shapes.reduce((sum, { points = [] }) => sum + points.length, 0);
+    showMessage(
+      annotationTexts.simplified(countPoints(chosen), countPoints(chosen.map((shape) => changedById.get(shape.id) ?? shape))),
+    );
     return changes;
   }
 }

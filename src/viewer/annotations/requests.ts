@@ -13,23 +13,23 @@ export function isConflict(error: unknown) {
 }
 
 /** The header that makes the server refuse a change if the annotation has another version by now. */
-function ifMatch(record: AnnotationRecord) {
+function versionHeader(record: AnnotationRecord) {
   return { 'If-Match': `"${record._version}"` };
 }
 
 /** The annotations of an item, oldest first. */
 export async function listAnnotations(itemId: string, signal: AbortSignal): Promise<AnnotationRecord[]> {
   const records = await request('GET', 'annotation', { query: { itemId, limit: 0 }, signal });
-  return records.map(asRecord).toSorted((a, b) => a.created.localeCompare(b.created));
+  return records.map(toRecord).toSorted((a, b) => a.created.localeCompare(b.created));
 }
 
 /** The deleted annotations of an item that the user may restore, newest first. */
 export async function listDeleted(itemId: string): Promise<AnnotationRecord[]> {
-  return (await request('GET', 'annotation/deleted', { query: { itemId, limit: 100 } })).map(asRecord);
+  return (await request('GET', 'annotation/deleted', { query: { itemId, limit: 100 } })).map(toRecord);
 }
 
 /** A response as a record. Its schema also describes previous versions, which have fewer members. */
-function asRecord(annotation: Documents['Annotation']) {
+function toRecord(annotation: Documents['Annotation']) {
   return annotation as AnnotationRecord;
 }
 
@@ -37,7 +37,7 @@ function asRecord(annotation: Documents['Annotation']) {
 export async function haveChanged(itemId: string, records: readonly AnnotationRecord[], signal: AbortSignal): Promise<boolean> {
   const query = { itemId, limit: 1, sort: '_version', sortdir: -1 };
   const { entries, total } = await requestList('annotation', { query, signal });
-  return total !== records.length || (total > 0 && entries[0]?._version !== newestOf(records));
+  return total !== records.length || (total > 0 && entries[0]?._version !== newestVersionOf(records));
 }
 
 /** Number of annotations of an item that the user may see, change and administer, and their newest version. */
@@ -50,18 +50,18 @@ export function followChanges(itemId: string, { signal, onEvent }: { signal: Abo
 }
 
 /** Whether a state matches a list of annotations. */
-export function isStateOf({ total, version, writable, administered }: ListState, records: readonly AnnotationRecord[]) {
+export function isUpToDate({ total, version, writable, administered }: ListState, records: readonly AnnotationRecord[]) {
   const [mayWrite, mayAdminister] = [1, 2].map((level) => records.filter(({ _accessLevel }) => _accessLevel >= level).length);
   return (
     total === records.length &&
-    (total === 0 || version === newestOf(records)) &&
+    (total === 0 || version === newestVersionOf(records)) &&
     writable === mayWrite &&
     administered === mayAdminister
   );
 }
 
 /** The newest version. All annotations share one counter of versions. */
-function newestOf(records: readonly AnnotationRecord[]) {
+function newestVersionOf(records: readonly AnnotationRecord[]) {
   return Math.max(...records.map(({ _version }) => _version));
 }
 
@@ -75,7 +75,7 @@ export async function createAnnotation(
   { name, description }: { name: string; description: string },
 ): Promise<AnnotationRecord> {
   const json = { name, ...(description !== '' && { description }), elements: [] };
-  return asRecord(await request('POST', 'annotation', { query: { itemId }, json }));
+  return toRecord(await request('POST', 'annotation', { query: { itemId }, json }));
 }
 
 /** The media type of a table of shapes, by the first bytes of the file; `null` for other files. */
@@ -96,13 +96,13 @@ export async function importAnnotations(itemId: string, file: File): Promise<num
   const bytes = new Uint8Array(await file.slice(0, 4096).arrayBuffer());
   const start = new TextDecoder().decode(bytes);
   // GeoJSON is named after its file; a name in the file comes later, and takes precedence.
-  const named = `{"name":${JSON.stringify(file.name.replace(/\.\w+$/, ''))},`;
+  const jsonStart = `{"name":${JSON.stringify(file.name.replace(/\.\w+$/, ''))},`;
   let text: Blob = file;
   // QuPath writes a list of features, which become one annotation.
   if (/^\s*\[\s*\{/.test(start) && /"type"\s*:\s*"Feature"/.test(start)) {
-    text = new Blob([named, '"type":"FeatureCollection","features":', file, '}']);
+    text = new Blob([jsonStart, '"type":"FeatureCollection","features":', file, '}']);
   } else if (/^\s*\{\s*"type"\s*:\s*"FeatureCollection"/.test(start)) {
-    text = new Blob([named, file.slice(bytes.indexOf(0x7b) + 1)]);
+    text = new Blob([jsonStart, file.slice(bytes.indexOf(0x7b) + 1)]);
   }
   return request('POST', `annotation/item/${itemId}`, { text, headers: { 'Content-Type': 'application/json' } });
 }
@@ -111,7 +111,7 @@ export async function importAnnotations(itemId: string, file: File): Promise<num
 export async function reloadAnnotation(record: AnnotationRecord): Promise<AnnotationRecord> {
   const loaded = await request('GET', `annotation/${record._id}`, { query: { limit: 1 } });
   const { elements: _left, ...annotation } = loaded.annotation;
-  return asRecord({ ...loaded, annotation });
+  return toRecord({ ...loaded, annotation });
 }
 
 export async function renameAnnotation(record: AnnotationRecord, { name, description }: { name: string; description: string }) {
@@ -121,7 +121,7 @@ export async function renameAnnotation(record: AnnotationRecord, { name, descrip
   const formerDescription = record.annotation.description;
   if (description !== '') json.push({ op: formerDescription ? 'replace' : 'add', path: 'description', value: description });
   else if (formerDescription !== undefined) json.push({ op: 'remove', path: 'description' });
-  await request('PATCH', `annotation/${record._id}`, { json, headers: ifMatch(record) });
+  await request('PATCH', `annotation/${record._id}`, { json, headers: versionHeader(record) });
 }
 
 /** Makes a previous version the newest one. */
@@ -136,7 +136,7 @@ export async function keepsHistory() {
 }
 
 export function removeAnnotation(record: AnnotationRecord) {
-  return request('DELETE', `annotation/${record._id}`, { headers: ifMatch(record) });
+  return request('DELETE', `annotation/${record._id}`, { headers: versionHeader(record) });
 }
 
 /**
@@ -151,7 +151,7 @@ export async function loadElements(
   const query = { ...region, limit: limit + 1, maxDetails, orders: true, _: record._version };
   const { annotation, _elementQuery } = await request('GET', `annotation/${record._id}`, { query, signal });
   const { returned = 0, details = 0, orders = [] } = _elementQuery ?? {};
-  return returned > limit || details >= maxDetails ? null : { elements: asElements(annotation.elements), orders };
+  return returned > limit || details >= maxDetails ? null : { elements: toElements(annotation.elements), orders };
 }
 
 /** All elements of several annotations of an item, by the ids of the annotations. Annotations that have other versions by now are left out. */
@@ -166,14 +166,14 @@ export async function loadAllElements(
   const current = loaded.filter(({ _id, _version }) => versions.get(_id) === _version);
   return new Map(
     current.map(({ _id, annotation }) => {
-      const elements = asElements(annotation.elements);
+      const elements = toElements(annotation.elements);
       return [_id, { elements, orders: [...elements.keys()] }];
     }),
   );
 }
 
 /** Stored elements always have ids, and the page draws all types by their members. */
-function asElements(elements: unknown[] = []) {
+function toElements(elements: unknown[] = []) {
   return elements as Element[];
 }
 
@@ -194,7 +194,7 @@ export async function loadOverlays(record: AnnotationRecord, signal: AbortSignal
 export async function loadElement(record: AnnotationRecord, id: string): Promise<Element | null> {
   try {
     const stored = await request('GET', `annotation/${record._id}/elements/${id}`);
-    return asElements([stored])[0] ?? null;
+    return toElements([stored])[0] ?? null;
   } catch (error) {
     if ((error as { status?: number }).status === 404) return null;
     throw error;
@@ -206,11 +206,11 @@ export function sendChanges(
   record: AnnotationRecord,
   changes: ElementChanges,
 ): Promise<Pick<AnnotationRecord, '_version' | '_elementCount' | '_detailsCount' | 'groups'>> {
-  return request('PATCH', `annotation/${record._id}/elements`, { json: changes, headers: ifMatch(record) });
+  return request('PATCH', `annotation/${record._id}/elements`, { json: changes, headers: versionHeader(record) });
 }
 
 /** Largest length of a list of groups in an address, in characters. */
-const maxFilter = 4000;
+const maxFilterLength = 4000;
 
 /** The query for tiles without the hidden groups. It lists the hidden groups, or the visible ones if that is shorter; `null` if both lists are too long. */
 export function groupFilter({ groups = [] }: AnnotationRecord, hidden: ReadonlySet<string | null>): Query | null {
@@ -218,7 +218,7 @@ export function groupFilter({ groups = [] }: AnnotationRecord, hidden: ReadonlyS
   if (hiddenNames.length === 0) return {};
   const [visibleGroups, hiddenGroups] = [JSON.stringify(groups.filter((name) => !hidden.has(name))), JSON.stringify(hiddenNames)];
   const isShort = visibleGroups.length < hiddenGroups.length;
-  if ((isShort ? visibleGroups : hiddenGroups).length > maxFilter) return null;
+  if ((isShort ? visibleGroups : hiddenGroups).length > maxFilterLength) return null;
   return isShort ? { groups: visibleGroups } : { without: hiddenGroups };
 }
 
@@ -228,6 +228,6 @@ export function overlayTileUrl(record: AnnotationRecord, filter: Query, level: n
 }
 
 /** The groups of an annotation with their colors. */
-export async function groupsOf(record: AnnotationRecord, signal: AbortSignal): Promise<Group[]> {
+export async function requestGroups(record: AnnotationRecord, signal: AbortSignal): Promise<Group[]> {
   return (await request('GET', `annotation/${record._id}/tiles`, { signal })).groups;
 }

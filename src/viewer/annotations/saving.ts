@@ -18,7 +18,7 @@ interface SavingParts {
   /** called when saving begins and when changes were saved or rebased */
   onState: () => void;
   /** shows what went wrong, or clears the message */
-  report: (message: string) => void;
+  showProblem: (message: string) => void;
 }
 
 /** Saves the unsaved changes of the edited annotation, and merges them with the changes of others. */
@@ -28,17 +28,17 @@ export class Saving {
   constructor(private readonly parts: SavingParts) {}
 
   async save() {
-    const { sheet, onState, report } = this.parts;
-    if (this.isRunning || sheet.edits.size === 0) return;
+    const { sheet, onState, showProblem } = this.parts;
+    if (this.isRunning || sheet.edits.changedElementCount === 0) return;
     this.isRunning = true;
     onState();
-    report('');
+    showProblem('');
     try {
       const conflicts = await saveEdits(this.parts);
-      if (conflicts) report(annotationTexts.changedMeanwhile(conflicts, sheet.edits.size > 0));
+      if (conflicts) showProblem(annotationTexts.changedMeanwhile(conflicts, sheet.edits.changedElementCount > 0));
       else showMessage(annotationTexts.savedNamed(nameOf(sheet.record)));
     } catch (error) {
-      report(messageOf(error));
+      showProblem(messageOf(error));
     } finally {
       this.isRunning = false;
       onState();
@@ -57,9 +57,9 @@ export class Saving {
    *
    * @returns a message about it
    */
-  async takeOver(): Promise<string> {
+  async reloadAndExplain(): Promise<string> {
     try {
-      return annotationTexts.changedMeanwhile(await this.reload(), this.parts.sheet.edits.size > 0);
+      return annotationTexts.changedMeanwhile(await this.reload(), this.parts.sheet.edits.changedElementCount > 0);
     } catch (error) {
       return messageOf(error);
     }
@@ -79,9 +79,9 @@ async function saveEdits({ sheet, deselect, onSaved }: SavingParts): Promise<Con
       deselect();
       return conflicts;
     }
-    if (edits.size === 0) return undefined;
+    if (edits.changedElementCount === 0) return undefined;
     // If shapes were drawn, they stay as they are; otherwise the server draws new tiles.
-    const drawnShapes = sheet.hasShapes ? [...sheet.all()] : undefined;
+    const drawnShapes = sheet.hasShapes ? [...sheet.loadedShapes()] : undefined;
     try {
       const { _version, _elementCount, _detailsCount, groups: names } = await edits.save(sheet.record);
       const record = { ...sheet.record, _version, _elementCount, _detailsCount, ...(names && { groups: names }) };

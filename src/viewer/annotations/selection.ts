@@ -1,6 +1,6 @@
 import { showMessage } from '../dom.js';
 import { annotationTexts } from '../annotation-texts.js';
-import { middleOf, touches } from './drawing/shapes.js';
+import { middleOfBox, touches } from './drawing/shapes.js';
 import type { Element } from './model.js';
 import type { Sheet } from './sheet.js';
 
@@ -18,7 +18,7 @@ export class Selection {
   }
 
   /** The selected shape, if it is only one. */
-  get only() {
+  get onlyShape() {
     const [first = null, second] = this.shapes;
     return second ? null : first;
   }
@@ -38,20 +38,20 @@ export class Selection {
   }
 
   /** Selects the shapes whose center is inside an outline. */
-  pick(outline: Element, isAdding: boolean) {
+  selectInside(outline: Element, isAdding: boolean) {
     const { sheet } = this;
     if (!sheet.hasShapes && sheet.record._elementCount > 0) {
       showMessage(annotationTexts.pickZoom);
       return;
     }
-    const enclosed = [...sheet.elements()].filter((shape) => touches(outline, middleOf(shape), 0));
+    const enclosed = [...sheet.shownElements()].filter((shape) => touches(outline, middleOfBox(shape), 0));
     if (enclosed.length === 0) showMessage(annotationTexts.pickedNone);
     const ids = enclosed.map(({ id }) => id);
     this.selectAll(isAdding ? [...new Set([...this.#ids, ...ids])] : ids);
   }
 
   /** Forgets shapes that no longer exist. */
-  dropGone() {
+  dropRemoved() {
     this.#ids = this.shapes.map(({ id }) => id);
   }
 }

@@ -8,7 +8,7 @@ import { annotationTexts } from '../annotation-texts.js';
 import { formatNumber, shorten } from '../format.js';
 
 /** Maximum lengths of shown texts, in characters. Longer texts would cover the image. */
-const maxText = { term: 60, value: 300 };
+const maxLengths = { term: 60, value: 300 };
 /** Maximum number of shown user fields. */
 const maxFields = 100;
 
@@ -28,10 +28,10 @@ export function shapeCard(metadata: ImageMetadata) {
     close.hidden = pinned === null;
     if (next === shownShape || next === null) return;
     shownShape = next;
-    const { rows, nested } = fieldsOf(next.user ?? {});
+    const { rows, nested } = splitFields(next.user ?? {});
     const count = Object.keys(nested).length;
     const folded = count > 0 && h('details', h('summary', annotationTexts.moreFields(count)), valueTree(nested));
-    fill(content, factList(factsOf(next, rows)), folded);
+    fill(content, factList(cardRows(next, rows)), folded);
   }
 
   function pin(shape: Element | null) {
@@ -39,7 +39,7 @@ export function shapeCard(metadata: ImageMetadata) {
     show(null);
   }
 
-  function factsOf(shape: Element, fields: [string, string][]): [string, string][] {
+  function cardRows(shape: Element, fields: [string, string][]): [string, string][] {
     const facts: (readonly [string, string | null | undefined])[] = [
       [annotationTexts.group, shape.group],
       [annotationTexts.label, shape.label?.value],
@@ -47,21 +47,21 @@ export function shapeCard(metadata: ImageMetadata) {
       ...fields,
       [annotationTexts.type, shape.id === 'measure' ? null : annotationTexts.types[shape.closed ? 'polygon' : shape.type]],
     ];
-    return facts.map(([term, value]) => [shorten(term, maxText.term), shorten(value ?? '', maxText.value)]);
+    return facts.map(([term, value]) => [shorten(term, maxLengths.term), shorten(value ?? '', maxLengths.value)]);
   }
 }
 
 /** Digits of a measurement with fractions. */
-const digits = 6;
+const significantDigits = 6;
 
 /** Measurements and other values of `user` as rows, including those in an object there. `nested` has the values that are nested deeper or exceed the maximum. */
-function fieldsOf(user: Record<string, unknown>) {
+function splitFields(user: Record<string, unknown>) {
   const rows: [string, string][] = [];
   const nested: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(user)) {
     const isNested = typeof value === 'object' && value !== null && !Array.isArray(value);
     const entries = isNested ? Object.entries(value).map(([inner, member]) => [`${name} / ${inner}`, member]) : [[name, value]];
-    const texts = entries.map(([label, member]) => [label, textOf(member)]);
+    const texts = entries.map(([label, member]) => [label, scalarText(member)]);
     const areRows = texts.every((row): row is [string, string] => row[1] !== null);
     if (areRows && rows.length + texts.length <= maxFields) rows.push(...texts);
     else nested[name] = value;
@@ -70,8 +70,8 @@ function fieldsOf(user: Record<string, unknown>) {
 }
 
 /** A value as text; `null` if it has parts. */
-function textOf(value: unknown): string | null {
-  if (typeof value === 'number') return Number.isInteger(value) ? String(value) : formatNumber(value, digits);
+function scalarText(value: unknown): string | null {
+  if (typeof value === 'number') return Number.isInteger(value) ? String(value) : formatNumber(value, significantDigits);
   if (typeof value === 'object' && value !== null) return null;
   return value === null ? '–' : `${value as string | boolean}`;
 }

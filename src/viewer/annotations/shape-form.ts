@@ -2,7 +2,7 @@ import { actions, button, fill, h } from '../dom.js';
 import { field } from '../forms.js';
 import { annotationTexts } from '../annotation-texts.js';
 import { isArea, isLocked } from './drawing/shapes.js';
-import { styleOf, type Groups } from './groups.js';
+import { shapeStyle, type Groups } from './groups.js';
 import type { Edit, Element } from './model.js';
 
 /** The form of the selected shapes: their group and label, and what can be done with them. */
@@ -15,7 +15,7 @@ export function shapeForm(options: {
   simplify: () => void;
 }) {
   const { groups, selection, commit, remove, merge, simplify } = options;
-  const groupSelect = h('select', { onchange: () => regroup(JSON.parse(groupSelect.value)) });
+  const groupSelect = h('select', { onchange: () => setGroup(JSON.parse(groupSelect.value)) });
   const element = h('div.shape-form.column');
   return { element, show, offerGroups };
 
@@ -46,7 +46,7 @@ export function shapeForm(options: {
 
   function labelField(shape: Element) {
     const { value = '' } = shape.label ?? {};
-    const label = h('input', { type: 'text', autocomplete: 'off', value, onchange: () => relabel(label.value) });
+    const label = h('input', { type: 'text', autocomplete: 'off', value, onchange: () => setLabel(label.value) });
     return field(annotationTexts.label, label);
   }
 
@@ -54,7 +54,7 @@ export function shapeForm(options: {
   function offerGroups() {
     const shapeGroups = [...new Set(selection().map(({ group = null }) => group))];
     const isOne = shapeGroups.length < 2;
-    const names = groups.offered(...shapeGroups.slice(0, 2), groups.chosen);
+    const names = groups.namesToOffer(...shapeGroups.slice(0, 2), groups.chosenGroup);
     fill(
       groupSelect,
       !isOne && h('option', { value: '""', disabled: true, hidden: true }, annotationTexts.variousGroups),
@@ -79,14 +79,14 @@ export function shapeForm(options: {
     });
   }
 
-  function regroup([name]: [string | null]) {
+  function setGroup([name]: [string | null]) {
     changeAll((shape) => {
       const { group: _former, ...rest } = shape;
-      return { ...rest, ...(name !== null && { group: name }), ...styleOf(shape, groups.colorOf(name)) };
+      return { ...rest, ...(name !== null && { group: name }), ...shapeStyle(shape, groups.colorOf(name)) };
     });
   }
 
-  function relabel(text: string) {
+  function setLabel(text: string) {
     const value = text.trim();
     changeAll((shape) => {
       const { label, ...rest } = shape;

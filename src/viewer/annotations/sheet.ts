@@ -1,15 +1,15 @@
 import { contains, nameOf, overlaps, type AnnotationRecord, type Box, type Element } from './model.js';
 import { displayOf, type Display } from './display.js';
 import { coloringQuery, isPlain, needsLegend } from './coloring/coloring.js';
-import { paintingKey, Painting } from './coloring/painting.js';
-import { legendOf, type ColoringLegend } from './coloring/requests.js';
+import { paintingKey, ShapeColors } from './coloring/painting.js';
+import { requestLegend, type ColoringLegend } from './coloring/requests.js';
 import { editsOf, type Edits } from './edits.js';
 import type { SmallAnnotations } from './small-annotations.js';
 import { groupFilter, loadElements, loadOverlays, overlayTileUrl } from './requests.js';
 import { everywhere, Patches, partsOutside } from './drawing/patches.js';
-import { boxOf, isOutlined, isOverlay } from './drawing/shapes.js';
+import { boxOf, isDrawnByPage, isOverlay } from './drawing/shapes.js';
 import type { Stage } from '../stage/contract.js';
-import { Reach, regionOf } from './drawing/reach.js';
+import { FetchRegions, regionOf } from './drawing/reach.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { annotationTexts } from '../annotation-texts.js';
 import type { TileLayer, TileUrl } from '../stage/tile-layer.js';
@@ -27,7 +27,7 @@ const maxDetails = 250_000;
 export const maxFigureShapes = 20_000;
 
 /** If more parts of a region than this are missing, the region is fetched as a whole. */
-const maxParts = 4;
+const maxMissingParts = 4;
 
 /**
  * Shapes are denser than average where people look. If the expected number exceeds `maxShapes` by more than this factor, shapes are not requested.
@@ -44,10 +44,10 @@ export interface SheetOptions {
   /** called when the drawing must be updated */
   redraw: () => void;
   /** called when shapes of more parts of the image have arrived */
-  onMore: () => void;
+  onMoreShapes: () => void;
   onError: (error: unknown) => void;
   /** loads small annotations, which are fetched completely */
-  small: SmallAnnotations;
+  smallAnnotations: SmallAnnotations;
 }
 
 /** The part of an annotation in a box of the image. `tiles` are the server's tiles, if they are shown instead of stored shapes. */
@@ -62,28 +62,28 @@ export interface ShapesInBox {
 /** An annotation on the stage: drawn as shapes if few enough are in the view, otherwise as tiles of the server. */
 export class Sheet {
   /** stored elements near the view; `null` until they are requested */
-  #gathered: Map<string, Element> | null = new Map();
+  #elementsNearView: Map<string, Element> | null = new Map();
   /** the image and pixelmap elements near the view */
-  #overlays: readonly Element[] = [];
+  #overlaysNearView: readonly Element[] = [];
   /** all image and pixelmap elements, which are shown together with tiles, and the version for which they were requested */
-  #allOverlays: { of: number | null; elements: readonly Element[] } = { of: null, elements: [] };
+  #allOverlays: { version: number | null; elements: readonly Element[] } = { version: null, elements: [] };
   /** the box around the view whose elements are in `#gathered` */
-  #near: Box | null = null;
+  #boxNearView: Box | null = null;
   /** whether there are too many shapes near the view to draw; `null` until that is known */
-  #dense: boolean | null = null;
+  #cachedIsDense: boolean | null = null;
   #patches = new Patches();
   /** running requests */
-  #requests: { box: Box; end: AbortController }[] = [];
+  #requests: { box: Box; controller: AbortController }[] = [];
   /** The region around a view that had too many shapes, and the view's share of the image. */
   #tooDense: { region: Box; share: number } | null = null;
   #tiles: TileLayer | null = null;
   /** The tiles for a version and a display, with a key for both. */
-  #tilesOf: { key: string; url: TileUrl } | null = null;
-  #end = new AbortController();
-  #shown = 'none';
-  #reach = new Reach();
+  #cachedTileUrl: { key: string; url: TileUrl } | null = null;
+  #closed = new AbortController();
+  #shownAs = 'none';
+  #reach = new FetchRegions();
   /** The filter and the colors of shapes; `null` for their own colors, and until the server has sent others. */
-  #painting: Painting | null = null;
+  #painting: ShapeColors | null = null;
   /** The key of the last requested `#painting`. */
   #paintingKey = '';
   #paintingRequest = new AbortController();
@@ -103,48 +103,49 @@ export class Sheet {
 
   /** Whether the shapes in the view are loaded, so that they can be selected. */
   get hasShapes() {
-    return this.#shown === 'shapes';
+    return this.#shownAs === 'shapes';
   }
 
   /** Whether all shapes of the annotation are loaded. */
-  get isWhole() {
+  get isCompletelyLoaded() {
     return this.record._elementCount === 0 || (this.hasShapes && this.#hasLoaded(everywhere));
   }
 
   /** The loaded shapes: all in the view, or only unsaved ones above tiles. */
-  all() {
-    return this.edits.applied(this.hasShapes ? this.#stored : new Map());
+  loadedShapes() {
+    return this.edits.applied(this.hasShapes ? this.#storedShapes : new Map());
   }
 
   /** The elements that this page draws; for a box of the image, at least those that overlap it. */
-  *elements(box?: Box): Generator<Element, void> {
-    yield* this.#drawn(box && this.#isPlain ? this.#patches.within(box).values() : this.all());
+  *shownElements(box?: Box): Generator<Element, void> {
+    yield* this.#filterShown(box && this.#isDrawnAsStored ? this.#patches.elementsIn(box).values() : this.loadedShapes());
   }
 
   /** The elements that this page draws whose labels are always visible. */
-  labeled() {
+  labeledElements() {
     const isLabeled = ({ label }: Element) => label?.visibility === 'always';
-    if (this.#isPlain && this.#near) return [...this.#drawn(this.#patches.within(this.#near, isLabeled).values())];
-    return [...this.elements()].filter(isLabeled);
+    if (this.#isDrawnAsStored && this.#boxNearView)
+      return [...this.#filterShown(this.#patches.elementsIn(this.#boxNearView, isLabeled).values())];
+    return [...this.shownElements()].filter(isLabeled);
   }
 
-  *#drawn(elements: Iterable<Element>) {
+  *#filterShown(elements: Iterable<Element>) {
     const { hidden } = this.display;
     const painting = this.#painting;
     for (const element of elements) {
       const isShown = !hidden.has(element.group ?? null) && !isOverlay(element);
-      if (isShown && (painting?.shows(element) ?? true)) yield element;
+      if (isShown && (painting?.matches(element) ?? true)) yield element;
     }
   }
 
   /** The elements that this page draws in a box of the image, in their colors. */
-  *painted(box: Box): Generator<Element, void> {
+  *paintedElements(box: Box): Generator<Element, void> {
     const painting = this.#painting;
-    for (const element of this.elements(box)) yield painting?.paint(element) ?? element;
+    for (const element of this.shownElements(box)) yield painting?.toColored(element) ?? element;
   }
 
   /** Requests the colors of another coloring or another version. Until they arrive, the previous ones are used. */
-  #repaint() {
+  #updatePainting() {
     const { display, record, options } = this;
     const name = paintingKey(record._version, display.coloring);
     if (name === this.#paintingKey) return;
@@ -154,14 +155,14 @@ export class Sheet {
     const { signal } = this.#paintingRequest;
     const { coloring } = display;
     if (!needsLegend(coloring)) {
-      this.#painting = isPlain(coloring) ? null : new Painting(coloring, null);
+      this.#painting = isPlain(coloring) ? null : new ShapeColors(coloring, null);
       options.redraw();
       return;
     }
-    void legendOf(record, coloring, signal).then(
+    void requestLegend(record, coloring, signal).then(
       (legend) => {
         if (signal.aborted) return;
-        this.#painting = new Painting(coloring, legend);
+        this.#painting = new ShapeColors(coloring, legend);
         options.redraw();
       },
       (error: unknown) => {
@@ -171,22 +172,25 @@ export class Sheet {
   }
 
   /** Whether the drawing equals the stored annotation, without unsaved changes. */
-  get #isPlain() {
-    return this.hasShapes && this.edits.size === 0 && this.#near !== null;
+  get #isDrawnAsStored() {
+    return this.hasShapes && this.edits.changedElementCount === 0 && this.#boxNearView !== null;
   }
 
-  get #stored() {
-    return (this.#gathered ??= this.#patches.within(this.#near ?? everywhere, (element) => !isOverlay(element)));
+  get #storedShapes() {
+    return (this.#elementsNearView ??= this.#patches.elementsIn(
+      this.#boxNearView ?? everywhere,
+      (element) => !isOverlay(element),
+    ));
   }
 
   /** The loaded elements that show other images on top of this one. */
   overlays(): readonly Element[] {
     if (!this.visible) return [];
-    return this.#asShown(this.#shown === 'tiles' ? this.#allOverlays.elements : this.#overlays);
+    return this.#visibleOverlays(this.#shownAs === 'tiles' ? this.#allOverlays.elements : this.#overlaysNearView);
   }
 
   /** The overlays of visible groups, with the opacity of the annotation. */
-  #asShown(overlays: readonly Element[]): Element[] {
+  #visibleOverlays(overlays: readonly Element[]): Element[] {
     const { hidden, opacity } = this.display;
     return overlays.flatMap((overlay) =>
       hidden.has(overlay.group ?? null) ? [] : [{ ...overlay, opacity: (overlay.opacity ?? 1) * opacity }],
@@ -196,20 +200,23 @@ export class Sheet {
   /** Whether all shapes in a box are loaded, or tiles are shown. */
   covers(box: Box) {
     if (!this.visible || !this.hasShapes) return true;
-    return this.#hasLoaded(box) && (this.edits.size === 0 || (this.#near !== null && contains(this.#near, box)));
+    return (
+      this.#hasLoaded(box) &&
+      (this.edits.changedElementCount === 0 || (this.#boxNearView !== null && contains(this.#boxNearView, box)))
+    );
   }
 
   /** Whether all stored elements in a box have arrived. */
   #hasLoaded(box: Box) {
-    return this.#patches.missing(box).length === 0;
+    return this.#patches.missingParts(box).length === 0;
   }
 
   find(id: string) {
-    return this.edits.find(id, this.#stored);
+    return this.edits.find(id, this.#storedShapes);
   }
 
   /** Changes the display. */
-  show(changes: Partial<Display>) {
+  changeDisplay(changes: Partial<Display>) {
     Object.assign(this.display, changes);
     this.refresh();
     this.options.redraw();
@@ -219,16 +226,17 @@ export class Sheet {
   update(record: AnnotationRecord, elements?: Iterable<Element>) {
     const isChanged = record._version !== this.record._version;
     this.record = record;
-    this.#dense = null;
-    if (isChanged) this.#stop();
+    this.#cachedIsDense = null;
+    if (isChanged) this.#abortRequests();
     if (elements) {
-      this.#gathered = new Map([...elements].map((element) => [element.id, element]));
-      if (this.#near) this.#patches.change(this.#near, [...this.#overlays, ...this.#gathered.values()]);
+      this.#elementsNearView = new Map([...elements].map((element) => [element.id, element]));
+      if (this.#boxNearView)
+        this.#patches.replaceElements(this.#boxNearView, [...this.#overlaysNearView, ...this.#elementsNearView.values()]);
     } else if (isChanged) {
       // The previous elements stay visible until the new ones have arrived.
-      this.#gathered = this.#stored;
+      this.#elementsNearView = this.#storedShapes;
       this.#patches.clear();
-      this.#near = null;
+      this.#boxNearView = null;
       this.#tooDense = null;
     }
     this.refresh();
@@ -240,12 +248,12 @@ export class Sheet {
     const { record, edits } = this;
     const options = { region: box, limit: maxFigureShapes, maxDetails, signal };
     const loaded = record._elementCount === 0 ? { elements: [] } : await loadElements(record, options);
-    const isDrawn = loaded?.elements.every((element) => isOverlay(element) || isOutlined(element)) ?? false;
+    const isDrawn = loaded?.elements.every((element) => isOverlay(element) || isDrawnByPage(element)) ?? false;
     const stored = isDrawn ? (loaded?.elements ?? []) : [];
-    const shapes = [...this.#drawn(edits.applied(new Map(stored.map((element) => [element.id, element]))))];
+    const shapes = [...this.#filterShown(edits.applied(new Map(stored.map((element) => [element.id, element]))))];
     return {
-      shapes: shapes.map((element) => this.#painting?.paint(element) ?? element),
-      overlays: this.#asShown(loaded ? loaded.elements.filter(isOverlay) : await loadOverlays(record, signal)),
+      shapes: shapes.map((element) => this.#painting?.toColored(element) ?? element),
+      overlays: this.#visibleOverlays(loaded ? loaded.elements.filter(isOverlay) : await loadOverlays(record, signal)),
       tiles: isDrawn ? null : this.#tileUrl(),
       legend: this.#painting?.legend ?? null,
     };
@@ -253,14 +261,14 @@ export class Sheet {
 
   /** Updates the visible shapes or tiles after the view has moved. */
   refresh() {
-    if (this.#end.signal.aborted) return;
-    this.#repaint();
+    if (this.#closed.signal.aborted) return;
+    this.#updatePainting();
     const view = this.options.stage.view();
     if (!this.visible || this.record._elementCount === 0) {
-      this.#stop();
+      this.#abortRequests();
       if (this.record._elementCount === 0) {
-        this.#gathered = new Map();
-        this.#overlays = [];
+        this.#elementsNearView = new Map();
+        this.#overlaysNearView = [];
       }
       this.#switchTo(this.visible ? 'shapes' : 'none');
       return;
@@ -268,23 +276,24 @@ export class Sheet {
     const { region, soon, around } = this.#reach.update(view);
     const isCovered = this.#hasLoaded(view);
     // While elements are edited, those in a margin around the view are needed too, because they can be grasped.
-    const isOutdated = !this.#near || !contains(this.#near, this.edits.size > 0 ? around : view) || this.#isDense;
-    if (isOutdated && (isCovered || (this.#near && this.hasShapes))) this.#gather();
+    const isOutdated =
+      !this.#boxNearView || !contains(this.#boxNearView, this.edits.changedElementCount > 0 ? around : view) || this.#isDense;
+    if (isOutdated && (isCovered || (this.#boxNearView && this.hasShapes))) this.#collectNearView();
     if (isCovered) this.#switchTo(this.#isDense ? 'tiles' : 'shapes');
-    for (const { box, end } of this.#requests) if (!overlaps(box, region)) end.abort();
-    this.#requests = this.#requests.filter(({ end }) => !end.signal.aborted);
-    if (partsOutside(this.#patches.missing(soon), this.#requests).length === 0) return;
+    for (const { box, controller: end } of this.#requests) if (!overlaps(box, region)) end.abort();
+    this.#requests = this.#requests.filter(({ controller: end }) => !end.signal.aborted);
+    if (partsOutside(this.#patches.missingParts(soon), this.#requests).length === 0) return;
     const share = this.#shareOf(view);
-    if (!this.#isTooMuch(view, share)) this.#load(this.#isSmall ? everywhere : region, share);
+    if (!this.#hasTooManyShapes(view, share)) this.#load(this.#isSmall ? everywhere : region, share);
     else if (!isCovered) {
-      this.#stop();
+      this.#abortRequests();
       this.#switchTo('tiles');
     }
   }
 
   close() {
-    this.#end.abort();
-    this.#stop();
+    this.#closed.abort();
+    this.#abortRequests();
     this.#paintingRequest.abort();
     this.#switchTo('none');
     this.#tiles?.remove();
@@ -297,7 +306,8 @@ export class Sheet {
   }
 
   get #isDense() {
-    return (this.#dense ??= (!this.#near || this.#patches.count(this.#near) > maxShapes) && this.#stored.size > maxShapes);
+    return (this.#cachedIsDense ??=
+      (!this.#boxNearView || this.#patches.countIn(this.#boxNearView) > maxShapes) && this.#storedShapes.size > maxShapes);
   }
 
   /** The region that is fetched for the current view. */
@@ -314,14 +324,14 @@ export class Sheet {
   }
 
   /** Whether too many shapes are expected. */
-  #isTooMuch(view: Box, share: number) {
+  #hasTooManyShapes(view: Box, share: number) {
     const { _elementCount: count, _detailsCount: details } = this.record;
     if (Math.max(count / maxShapes, details / maxDetails) * share > densityAllowance) return true;
     return this.#tooDense !== null && contains(this.#tooDense.region, view) && share > this.#tooDense.share * requestAgainBelow;
   }
 
-  #stop() {
-    for (const { end } of this.#requests) end.abort();
+  #abortRequests() {
+    for (const { controller: end } of this.#requests) end.abort();
     this.#requests = [];
   }
 
@@ -329,61 +339,62 @@ export class Sheet {
   #load(region: Box, share: number) {
     const view = this.options.stage.view();
     // Until the shapes have arrived, tiles are better than shapes of another region.
-    if (!this.#isSmall && this.#patches.missing(view)[0] === view) this.#switchTo('tiles');
-    const parts = partsOutside(this.#patches.missing(region), this.#requests);
-    for (const box of parts.length > maxParts ? [this.#region] : parts) void this.#request(box, share);
+    if (!this.#isSmall && this.#patches.missingParts(view)[0] === view) this.#switchTo('tiles');
+    const parts = partsOutside(this.#patches.missingParts(region), this.#requests);
+    for (const box of parts.length > maxMissingParts ? [this.#region] : parts) void this.#request(box, share);
   }
 
   async #request(box: Box, share: number) {
-    const running = { box, end: new AbortController() };
-    const { signal } = running.end;
-    this.#requests.push(running);
+    const pendingRequest = { box, controller: new AbortController() };
+    const { signal } = pendingRequest.controller;
+    this.#requests.push(pendingRequest);
     try {
       const { record } = this;
       const loaded = await (box === everywhere
-        ? this.options.small.load(record)
+        ? this.options.smallAnnotations.load(record)
         : loadElements(record, { region: box, limit: maxShapes, maxDetails, signal }));
       if (signal.aborted) return;
       // Only the server draws heatmaps and similar elements.
-      if (loaded?.elements.every((element) => isOverlay(element) || isOutlined(element))) {
+      if (loaded?.elements.every((element) => isOverlay(element) || isDrawnByPage(element))) {
         this.#patches.add({ box, ...loaded });
         this.#tooDense = null;
       } else this.#tooDense = { region: this.#region, share };
-      this.#gather();
-      const isPart = this.#tooDense !== null && !this.#hasLoaded(this.options.stage.view());
-      this.#switchTo(isPart || this.#isDense ? 'tiles' : 'shapes');
+      this.#collectNearView();
+      const isIncomplete = this.#tooDense !== null && !this.#hasLoaded(this.options.stage.view());
+      this.#switchTo(isIncomplete || this.#isDense ? 'tiles' : 'shapes');
       if (this.#tooDense) this.options.redraw();
-      if (box === everywhere && this.#isOutside()) this.options.onError(new Error(annotationTexts.outside(nameOf(this.record))));
+      if (box === everywhere && this.#isOutsideImage())
+        this.options.onError(new Error(annotationTexts.outside(nameOf(this.record))));
     } catch (error) {
       if (!signal.aborted) this.options.onError(error);
     } finally {
-      this.#requests = this.#requests.filter((other) => other !== running);
+      this.#requests = this.#requests.filter((other) => other !== pendingRequest);
     }
   }
 
   /** Whether there are shapes, but none of them on the image. */
-  #isOutside() {
+  #isOutsideImage() {
     const { sizeX, sizeY } = this.options.metadata;
     const image = { left: 0, top: 0, right: sizeX, bottom: sizeY };
-    const shapes = [...this.#stored.values()];
+    const shapes = [...this.#storedShapes.values()];
     return shapes.length > 0 && !shapes.some((element) => overlaps(boxOf(element), image));
   }
 
   /** Collects the loaded elements near the view. */
-  #gather() {
-    this.#near = this.#region;
-    this.#gathered = this.#dense = null;
-    this.#patches.trim(this.#near);
-    this.#overlays = [...this.#patches.within(this.#near, isOverlay).values()];
-    this.options.onMore();
+  #collectNearView() {
+    this.#boxNearView = this.#region;
+    this.#elementsNearView = this.#cachedIsDense = null;
+    this.#patches.trim(this.#boxNearView);
+    this.#overlaysNearView = [...this.#patches.elementsIn(this.#boxNearView, isOverlay).values()];
+    this.options.onMoreShapes();
   }
 
-  #switchTo(what: 'none' | 'shapes' | 'tiles') {
-    if (this.#shown !== what) {
-      this.#shown = what;
+  #switchTo(nextShown: 'none' | 'shapes' | 'tiles') {
+    if (this.#shownAs !== nextShown) {
+      this.#shownAs = nextShown;
       this.options.redraw();
     }
-    if (what === 'tiles') this.#showTiles();
+    if (nextShown === 'tiles') this.#showTiles();
     else this.#tiles?.hide();
   }
 
@@ -392,8 +403,9 @@ export class Sheet {
     const { record, display } = this;
     const filter = { ...groupFilter(record, display.hidden), ...coloringQuery(display.coloring) };
     const key = JSON.stringify([record._version, filter]);
-    if (this.#tilesOf?.key !== key) this.#tilesOf = { key, url: (level, x, y) => overlayTileUrl(record, filter, level, x, y) };
-    return this.#tilesOf.url;
+    if (this.#cachedTileUrl?.key !== key)
+      this.#cachedTileUrl = { key, url: (level, x, y) => overlayTileUrl(record, filter, level, x, y) };
+    return this.#cachedTileUrl.url;
   }
 
   #showTiles() {
@@ -404,15 +416,15 @@ export class Sheet {
 
   async #loadAllOverlays() {
     const { record, options } = this;
-    if (this.#allOverlays.of === record._version) return;
-    this.#allOverlays.of = record._version;
+    if (this.#allOverlays.version === record._version) return;
+    this.#allOverlays.version = record._version;
     try {
-      const elements = await loadOverlays(record, this.#end.signal);
-      if (this.#allOverlays.of !== record._version) return;
+      const elements = await loadOverlays(record, this.#closed.signal);
+      if (this.#allOverlays.version !== record._version) return;
       this.#allOverlays.elements = elements;
       options.redraw();
     } catch (error) {
-      if (!this.#end.signal.aborted) options.onError(error);
+      if (!this.#closed.signal.aborted) options.onError(error);
     }
   }
 }

@@ -1,15 +1,15 @@
-import { plain, type Coloring } from './coloring/coloring.js';
+import { plainColoring, type Coloring } from './coloring/coloring.js';
 import { displayOf, type Display } from './display.js';
 import { Sheet, type SheetOptions } from './sheet.js';
 import type { AnnotationRecord, Box } from './model.js';
 
 interface SheetsOptions extends Omit<SheetOptions, 'record'> {
   /** ids of the annotations that the address hides */
-  hide: string[];
+  hiddenIds: string[];
   /** colors and filters in the address, by the id of their annotation */
   colorings: ReadonlyMap<string, Coloring>;
   /** called when the hidden annotations change */
-  onHide: () => void;
+  onHiddenChange: () => void;
   /** called before an annotation that is no longer listed is removed */
   onGone: (sheet: Sheet) => void;
 }
@@ -23,8 +23,8 @@ export class Sheets {
   #hiddenInAddress: string[];
 
   constructor(private readonly options: SheetsOptions) {
-    this.#hiddenInAddress = options.hide;
-    for (const id of options.hide) displayOf(id).visible = false;
+    this.#hiddenInAddress = options.hiddenIds;
+    for (const id of options.hiddenIds) displayOf(id).visible = false;
     for (const [id, coloring] of options.colorings) displayOf(id).coloring = coloring;
   }
 
@@ -39,7 +39,7 @@ export class Sheets {
 
   /** Ids of the annotations that the user has hidden. */
   get hidden() {
-    if (!this.#isListed) return this.options.hide;
+    if (!this.#isListed) return this.options.hiddenIds;
     return [...this.#sheets].flatMap(([id, { display, visible }]) => (display.visible === false && !visible ? [id] : []));
   }
 
@@ -49,7 +49,7 @@ export class Sheets {
   }
 
   /** Applies a new list of the server. */
-  apply(records: AnnotationRecord[]) {
+  update(records: AnnotationRecord[]) {
     const ids = new Set(records.map(({ _id }) => _id));
     for (const [id, sheet] of this.#sheets) {
       if (ids.has(id)) continue;
@@ -65,19 +65,19 @@ export class Sheets {
     // Annotations that were hidden on an earlier visit of this image are added to the address.
     const isFirst = !this.#isListed;
     this.#isListed = true;
-    if (isFirst) this.options.onHide();
+    if (isFirst) this.options.onHiddenChange();
     this.options.redraw();
   }
 
   #add(record: AnnotationRecord) {
     const sheet = new Sheet({ ...this.options, record });
     this.#sheets.set(record._id, sheet);
-    sheet.show({});
+    sheet.changeDisplay({});
   }
 
-  show(id: string, changes: Partial<Display>) {
-    this.#sheets.get(id)?.show(changes);
-    if (changes.visible !== undefined || changes.coloring) this.options.onHide();
+  changeDisplay(id: string, changes: Partial<Display>) {
+    this.#sheets.get(id)?.changeDisplay(changes);
+    if (changes.visible !== undefined || changes.coloring) this.options.onHiddenChange();
   }
 
   /** Colors and filters of the annotations; before the list has arrived, those in the address. */
@@ -88,7 +88,7 @@ export class Sheets {
 
   /** Shows these colors and filters, and no others. */
   setColorings(colorings: ReadonlyMap<string, Coloring>) {
-    for (const [id, sheet] of this.#sheets) sheet.show({ coloring: colorings.get(id) ?? plain });
+    for (const [id, sheet] of this.#sheets) sheet.changeDisplay({ coloring: colorings.get(id) ?? plainColoring });
   }
 
   /** Remembers that the address names the hidden annotations. Must be called after it was updated. */
@@ -100,8 +100,8 @@ export class Sheets {
   hideOnly(ids: string[]) {
     if (!this.#isListed) for (const id of ids) displayOf(id).visible = false;
     for (const [id, sheet] of this.#sheets)
-      if (ids.includes(id)) sheet.show({ visible: false });
-      else if (this.#hiddenInAddress.includes(id)) sheet.show({ visible: true });
+      if (ids.includes(id)) sheet.changeDisplay({ visible: false });
+      else if (this.#hiddenInAddress.includes(id)) sheet.changeDisplay({ visible: true });
   }
 
   /** Updates the visible shapes or tiles after the view has moved. */

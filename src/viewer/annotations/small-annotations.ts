@@ -4,11 +4,11 @@ import type { AnnotationRecord, Element } from './model.js';
 /** Maximum numbers of annotations, elements and points in one request. */
 const limits = { annotations: 100, elements: 20_000, details: 500_000 };
 
-type Elements = { elements: Element[]; orders: number[] };
+type LoadedElements = { elements: Element[]; orders: number[] };
 
 interface PendingLoad {
   record: AnnotationRecord;
-  resolve: (loaded: Promise<Elements | null>) => void;
+  resolve: (loaded: Promise<LoadedElements | null>) => void;
 }
 
 /** Loads small annotations completely. Simultaneous calls share a request, because there may be hundreds. */
@@ -21,7 +21,7 @@ export class SmallAnnotations {
   ) {}
 
   /** The elements of an annotation, with their order. */
-  load(record: AnnotationRecord): Promise<Elements | null> {
+  load(record: AnnotationRecord): Promise<LoadedElements | null> {
     return new Promise((resolve) => {
       if (this.#pending.length === 0) setTimeout(() => this.#send());
       this.#pending.push({ record, resolve });
@@ -49,17 +49,17 @@ export class SmallAnnotations {
   }
 
   #sendBatch(batch: PendingLoad[]) {
-    const alone = (record: AnnotationRecord) =>
+    const loadAlone = (record: AnnotationRecord) =>
       loadElements(record, { region: null, limit: limits.elements, maxDetails: limits.details, signal: this.signal });
     if (batch.length === 1) {
-      for (const { record, resolve } of batch) resolve(alone(record));
+      for (const { record, resolve } of batch) resolve(loadAlone(record));
       return;
     }
     const records = batch.map(({ record }) => record);
     const loaded = loadAllElements(this.itemId, records, this.signal);
     for (const { record, resolve } of batch) {
       // The response lacks annotations with other versions; these are requested alone.
-      const elements = loaded.then((loadedById) => loadedById.get(record._id) ?? alone(record));
+      const elements = loaded.then((elementsById) => elementsById.get(record._id) ?? loadAlone(record));
       resolve(elements);
     }
   }

@@ -1,6 +1,6 @@
 import { button, h } from '../dom.js';
 import { annotationTexts } from '../annotation-texts.js';
-import { isOffered, toolKeys, toolNames, type OfferedTools, type Tool } from './drawing/tool-names.js';
+import { isOffered, toolKeys, toolNames, type ToolOffer, type Tool } from './drawing/tool-names.js';
 
 /** Smallest and largest radius of the brush, in CSS pixels. */
 const brushRadii = { min: 3, max: 120 };
@@ -19,37 +19,42 @@ export function toolbar({
   const buttons = toolNames.map((tool) => {
     const [name, hint] = annotationTexts.tools[tool];
     const key = keys.get(tool);
-    const control = button('', () => onTool(tool), {
+    const toolButton = button('', () => onTool(tool), {
       picture: tool,
       name,
       hint: key ? `${hint} (${key})` : hint,
       isPressed: false,
     });
-    if (key) control.setAttribute('aria-keyshortcuts', key);
-    return { tool, button: control };
+    if (key) toolButton.setAttribute('aria-keyshortcuts', key);
+    return { tool, button: toolButton };
   });
-  const size = h('input', {
+  const radiusSlider = h('input', {
     type: 'range',
     ...brushRadii,
     value: radius,
     'aria-label': annotationTexts.brushSize,
     title: annotationTexts.brushSize,
-    oninput: () => onRadius(size.valueAsNumber),
+    oninput: () => onRadius(radiusSlider.valueAsNumber),
   });
-  const sizes = h('div.brush-size.row', { hidden: true }, size);
+  const radiusRow = h('div.brush-size.row', { hidden: true }, radiusSlider);
   const attributes = { role: 'toolbar', 'aria-label': annotationTexts.drawingTools };
-  const element = h('div.annotation-tools.surface.raised', attributes, ...buttons.map(({ button: control }) => control), sizes);
+  const element = h(
+    'div.annotation-tools.surface.raised',
+    attributes,
+    ...buttons.map(({ button: control }) => control),
+    radiusRow,
+  );
   offer('measure');
   return {
     element,
     offer,
     show(chosen: Tool) {
       for (const { tool, button: control } of buttons) control.setAttribute('aria-pressed', String(tool === chosen));
-      sizes.hidden = chosen !== 'brush' && chosen !== 'eraser';
+      radiusRow.hidden = chosen !== 'brush' && chosen !== 'eraser';
     },
   };
 
-  function offer(offered: OfferedTools) {
+  function offer(offered: ToolOffer) {
     for (const { tool, button: control } of buttons) control.hidden = !isOffered(tool, offered);
     element.classList.toggle('ruler-only', offered === 'measure');
   }

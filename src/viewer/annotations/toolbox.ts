@@ -2,7 +2,7 @@ import { messageOf, showMessage } from '../dom.js';
 import { annotationTexts } from '../annotation-texts.js';
 import type { Stage } from '../stage/contract.js';
 import { addKeyboardCross } from './drawing/keyboard-cross.js';
-import { firstShapeTools, isOffered, type OfferedTools, type Tool } from './drawing/tool-names.js';
+import { firstShapeTools, isOffered, type ToolOffer, type Tool } from './drawing/tool-names.js';
 import { Tools } from './drawing/tools.js';
 import { followKeys } from './keys.js';
 import type { AnnotationRecord, Element, Point } from './model.js';
@@ -13,13 +13,13 @@ import { EditedAnnotation } from './edited-annotation.js';
 interface ToolboxOptions {
   stage: Stage;
   /** element in which the image is drawn */
-  drawing: HTMLElement;
+  stageElement: HTMLElement;
   /** element of the image and everything on it */
   container: HTMLElement;
   /** whether a tool may create the first annotation of the image */
-  mayBegin: () => boolean;
+  mayBeginFirst: () => boolean;
   /** creates the first annotation of the image, and starts editing it */
-  begin: () => Promise<void>;
+  beginFirst: () => Promise<void>;
   /** called when a shape of the edited annotation is selected */
   onSelect: (shape: Element) => void;
   /** called at a click while nothing is edited */
@@ -27,11 +27,11 @@ interface ToolboxOptions {
   /** called with a new version of the edited annotation */
   onSaved: (record: AnnotationRecord) => void;
   /** closes the card of the clicked shape */
-  unpin: () => void;
+  closeCard: () => void;
   redraw: () => void;
   redrawLive: () => void;
   /** shows what went wrong, or clears the message */
-  report: (message: string) => void;
+  showProblem: (message: string) => void;
   signal: AbortSignal;
 }
 
@@ -41,11 +41,11 @@ export class Toolbox {
   readonly edited: EditedAnnotation;
   readonly #bar: ReturnType<typeof toolbar>;
   /** The tool that was chosen last. It may not be in use yet, while an annotation is being created. */
-  #chosen: Tool = 'select';
+  #chosenTool: Tool = 'select';
 
   constructor(private readonly options: ToolboxOptions) {
-    const { stage, drawing, container, onSelect, onInspect, redraw, redrawLive, report, signal } = options;
-    this.edited = new EditedAnnotation({ redraw, zoom: stage.zoom, report, onSaved: options.onSaved });
+    const { stage, stageElement, container, onSelect, onInspect, redraw, redrawLive, showProblem, signal } = options;
+    this.edited = new EditedAnnotation({ redraw, zoom: stage.zoom, showProblem, onSaved: options.onSaved });
     const { toolContext } = this.edited;
     this.tools = new Tools({
       ...toolContext,
@@ -56,22 +56,22 @@ export class Toolbox {
       },
       inspect: onInspect,
       redraw: redrawLive,
-      onError: (error) => report(messageOf(error)),
-      onTool: () => this.#bar.show(this.tools.tool),
+      onError: (error) => showProblem(messageOf(error)),
+      onToolChange: () => this.#bar.show(this.tools.tool),
     });
     this.#bar = toolbar({
       radius: this.tools.brushRadius,
       onRadius: (radius) => (this.tools.brushRadius = radius),
-      onTool: (tool) => this.#clicked(tool),
+      onTool: (tool) => this.#onToolButton(tool),
     });
-    addKeyboardCross(stage, drawing, this.tools, signal);
+    addKeyboardCross(stage, stageElement, this.tools, signal);
     followKeys(container.getRootNode(), {
       tools: this.tools,
       editor: () => this.edited.editor,
       isOffered: (tool) => isOffered(tool, this.#offered),
-      use: (tool) => void this.#useTool(tool),
+      chooseTool: (tool) => void this.#useTool(tool),
       canvas: stage.canvas,
-      unpin: options.unpin,
+      closeCard: options.closeCard,
       signal,
     });
   }
@@ -83,33 +83,33 @@ export class Toolbox {
   /** Ends editing, and starts editing another annotation. */
   edit(sheet: Sheet | null) {
     // An unfinished shape is kept as an unsaved change.
-    this.tools.leave();
+    this.tools.finishOrKeep();
     this.edited.end();
-    this.tools.use('select');
+    this.tools.useTool('select');
     const draft = sheet?.edits.draft;
     if (sheet) this.edited.begin(sheet);
     if (draft) this.tools.resume(draft);
-    this.offer();
+    this.updateOffer();
     return this.edited.editor;
   }
 
   /** Offers the tools that can be used now. */
-  offer() {
+  updateOffer() {
     this.#bar.offer(this.#offered);
   }
 
   /** Keeps an unfinished shape as an unsaved change, and ends editing. */
   close() {
-    this.tools.leave();
+    this.tools.finishOrKeep();
     this.edited.end();
   }
 
-  get #offered(): OfferedTools {
+  get #offered(): ToolOffer {
     if (this.edited.editor) return 'all';
-    return this.options.mayBegin() ? 'first' : 'measure';
+    return this.options.mayBeginFirst() ? 'first' : 'measure';
   }
 
-  #clicked(tool: Tool) {
+  #onToolButton(tool: Tool) {
     const { container, stage } = this.options;
     void this.#useTool(tool === this.tools.tool ? 'select' : tool);
     // A click of the mouse moves the focus to the image, so that the keys of the tool work. Keyboard users stay on the button.
@@ -117,20 +117,20 @@ export class Toolbox {
   }
 
   async #useTool(tool: Tool) {
-    const { begin, report, signal } = this.options;
-    this.#chosen = tool;
+    const { beginFirst, showProblem, signal } = this.options;
+    this.#chosenTool = tool;
     let isReady = true;
     if (!this.edited.editor && firstShapeTools.has(tool)) {
       this.tools.delayGestures();
       try {
-        await begin();
+        await beginFirst();
       } catch (error) {
-        report(messageOf(error));
+        showProblem(messageOf(error));
       }
-      if (this.#chosen !== tool) return;
+      if (this.#chosenTool !== tool) return;
       isReady = this.edited.editor !== null && !signal.aborted;
     }
-    if (isReady) this.tools.use(tool);
+    if (isReady) this.tools.useTool(tool);
     this.tools.endDelay(isReady && firstShapeTools.has(tool));
     if (!isReady) return;
     // A tool that was refused says what it needs: a hole, for example, needs a selected polygon.

@@ -1,7 +1,7 @@
 import { boxOf, isArea } from '../annotations/drawing/shapes.js';
 import {
-  arrowHead,
-  defaultLine,
+  arrowheadLength,
+  defaultLineColor,
   defaultLineWidth,
   maxLabels,
   maxLabelWidth,
@@ -145,7 +145,7 @@ export interface Ground {
 /** The marks of a shape; its lines are as wide as on the screen. */
 export function marksOfShape(element: Element, { placement, unit }: Ground, opacity: number): PathMark[] {
   const scale = Math.hypot(placement.a, placement.b) / unit;
-  const { lineColor = defaultLine, lineWidth = defaultLineWidth, fillColor, points = [] } = element;
+  const { lineColor = defaultLineColor, lineWidth = defaultLineWidth, fillColor, points = [] } = element;
   const outline = new Outline(placement);
   if (element.type === 'point') outline.arc(element.center?.[0] ?? 0, element.center?.[1] ?? 0, pointRadius / scale);
   else traceOutline(element, outline);
@@ -156,7 +156,7 @@ export function marksOfShape(element: Element, { placement, unit }: Ground, opac
   const [head, tail] = points;
   if (element.type !== 'arrow' || !head || !tail) return [mark];
   const angle = Math.atan2(tail[1] - head[1], tail[0] - head[0]);
-  const length = arrowHead / scale;
+  const length = arrowheadLength / scale;
   const tip = new Outline(placement);
   for (const side of [-0.45, 0.45]) {
     tip.moveTo(head[0], head[1]);

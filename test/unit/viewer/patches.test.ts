@@ -19,11 +19,11 @@ it('merges patches without gaps, in the order of the annotation', () => {
   const patches = new Patches();
   const border = [square(2, 10, 5), square(5, 10, 6)];
   patches.add(patchOf(box(10, 0, 20, 10), [...border, square(7, 15, 5)]));
-  expect(patches.missing(box(5, 0, 20, 10))).toEqual([box(5, 0, 10, 10)]);
+  expect(patches.missingParts(box(5, 0, 20, 10))).toEqual([box(5, 0, 10, 10)]);
   patches.add(patchOf(box(0, 0, 10, 10), [square(1, 5, 5), ...border, square(6, 6, 6)]));
-  expect(patches.missing(box(5, 0, 20, 10))).toEqual([]);
-  expect(idsOf(patches.within(box(0, 0, 20, 10)))).toEqual([1, 2, 5, 6, 7]);
-  expect(idsOf(patches.within(box(12, 0, 20, 10)))).toEqual([7]);
+  expect(patches.missingParts(box(5, 0, 20, 10))).toEqual([]);
+  expect(idsOf(patches.elementsIn(box(0, 0, 20, 10)))).toEqual([1, 2, 5, 6, 7]);
+  expect(idsOf(patches.elementsIn(box(12, 0, 20, 10)))).toEqual([7]);
 });
 
 it('drops the elements that were near least recently when there are too many', () => {
@@ -35,7 +35,7 @@ it('drops the elements that were near least recently when there are too many', (
     // The first patch is used again and again.
     patches.trim(box(2, 0, 8, 10));
   }
-  const isHere = (part: number) => patches.missing(box(part * 10, 0, part * 10 + 9, 10)).length === 0;
+  const isHere = (part: number) => patches.missingParts(box(part * 10, 0, part * 10 + 9, 10)).length === 0;
   expect([0, 1, 2, 3, 4, 5].map(isHere)).toEqual([true, false, true, true, true, true]);
   // Shapes of many points count for more.
   const patch = patchOf(box(900, 0, 909, 10), [
@@ -43,17 +43,17 @@ it('drops the elements that were near least recently when there are too many', (
   ]);
   patches.add(patch);
   patches.trim(box(0, 0, 9, 10));
-  expect(patches.missing(patch.box)).toEqual([patch.box]);
+  expect(patches.missingParts(patch.box)).toEqual([patch.box]);
 });
 
 it('after a change known shapes keep their order, new ones come last, and other regions are forgotten', () => {
   const patches = new Patches();
   patches.add(patchOf(box(0, 0, 10, 10), [square(1, 5, 5), square(3, 6, 5)]));
   patches.add(patchOf(box(50, 0, 60, 10), [square(9, 55, 5)]));
-  patches.change(box(0, 0, 8, 10), [square(100, 5, 5), square(3, 6, 6), square(1, 5, 6), square(101, 5, 5)]);
-  expect(idsOf(patches.within(box(0, 0, 8, 10)))).toEqual([1, 3, 100, 101]);
-  expect(patches.missing(box(0, 0, 10, 10))).toEqual([box(8, 0, 10, 10)]);
-  expect(patches.missing(box(50, 0, 60, 10))).toHaveLength(1);
+  patches.replaceElements(box(0, 0, 8, 10), [square(100, 5, 5), square(3, 6, 6), square(1, 5, 6), square(101, 5, 5)]);
+  expect(idsOf(patches.elementsIn(box(0, 0, 8, 10)))).toEqual([1, 3, 100, 101]);
+  expect(patches.missingParts(box(0, 0, 10, 10))).toEqual([box(8, 0, 10, 10)]);
+  expect(patches.missingParts(box(50, 0, 60, 10))).toHaveLength(1);
   patches.add(patchOf(box(8, 0, 20, 10), [square(2, 8, 5)]));
-  expect(idsOf(patches.within(box(0, 0, 20, 10)))).toEqual([1, 2, 3, 100, 101]);
+  expect(idsOf(patches.elementsIn(box(0, 0, 20, 10)))).toEqual([1, 2, 3, 100, 101]);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { mergeEdits, simplifyEdits, splitEdits } from '../../../src/viewer/annotations/drawing/polygon-edits.js';
-import { areaOf, asPolygon, polygonOf, polygonTools } from '../../../src/viewer/annotations/drawing/polygons.js';
+import { areaOf, asPolygon, polygonOf, loadPolygonTools } from '../../../src/viewer/annotations/drawing/polygons.js';
 import type { Coordinate, Element } from '../../../src/viewer/annotations/model.js';
 
 const square = (x: number, y: number, side: number, rest: Partial<Element> = {}): Element => ({
@@ -47,7 +47,7 @@ describe('polygons in the viewer', () => {
   });
 
   it('keeps holes and islands when areas are subtracted', async () => {
-    const polygons = await polygonTools();
+    const polygons = await loadPolygonTools();
     const [outer, hole] = [square(0, 0, 100), square(20, 20, 40)].map((shape) => polygonOf(shape)!);
     const [ring, ...others] = polygons.subtract([outer!], [hole!]);
     expect(others).toEqual([]);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { Reach, regionOf } from '../../../src/viewer/annotations/drawing/reach.js';
+import { FetchRegions, regionOf } from '../../../src/viewer/annotations/drawing/reach.js';
 import type { Box } from '../../../src/viewer/annotations/model.js';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
@@ -13,7 +13,7 @@ const view = (left: number, top: number, width: number = 1000): Box => ({
 });
 
 /** The required region at the end of a movement that is reported in parts, one every 50 ms. */
-function moved(reach: Reach, x: number, y: number, steps: number = 60) {
+function moved(reach: FetchRegions, x: number, y: number, steps: number = 60) {
   let [left, top] = [0, 0];
   for (let step = 0; step < steps; step += 1) {
     reach.update(view(left, top));
@@ -24,10 +24,10 @@ function moved(reach: Reach, x: number, y: number, steps: number = 60) {
 }
 
 it('needs more ahead when the view moves, and the same on each side when it rests', () => {
-  const still = moved(new Reach(), 0, 0);
+  const still = moved(new FetchRegions(), 0, 0);
   expect(still.soon).toEqual(still.around);
   expect(still.region).toEqual(regionOf(view(0, 0)));
-  const { soon, region, left, top, around } = moved(new Reach(), 100, -20);
+  const { soon, region, left, top, around } = moved(new FetchRegions(), 100, -20);
   const unmoved = regionOf(view(left, top));
   // The view moves by two widths in a second.
   expect([soon.right - around.right, around.top - soon.top].map(Math.round)).toEqual([350, 70]);
@@ -36,12 +36,12 @@ it('needs more ahead when the view moves, and the same on each side when it rest
   expect([region.left, region.bottom]).toEqual([unmoved.left, unmoved.bottom]);
   expect(region.top).toBeLessThan(unmoved.top - 100);
   // After a short drag at the same speed, only a little more is fetched.
-  const drag = moved(new Reach(), 100, 0, 2);
+  const drag = moved(new FetchRegions(), 100, 0, 2);
   expect(drag.soon.right - drag.around.right).toBeLessThan(150);
 });
 
 it('fetches adjacent regions at any speed, and has no speed after a rest or zoom', () => {
-  const reach = new Reach();
+  const reach = new FetchRegions();
   const { region, left } = moved(reach, 5000, 0);
   expect(region.right).toBeLessThan(left + 1000 + 1500);
   // A view that is reported twice at the same moment keeps its speed.

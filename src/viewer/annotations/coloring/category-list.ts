@@ -5,7 +5,7 @@ import { annotationTexts } from '../../annotation-texts.js';
 import type { Cell } from '../objects/requests.js';
 
 /** Number of categories that are listed initially, and added by each click on “Show more”. */
-const listedAtOnce = 100;
+const listStep = 100;
 
 /** Above this many categories, a search field is shown. */
 const maxUnfiltered = 12;
@@ -21,18 +21,24 @@ export interface Category<Value extends Cell> {
 export function categoryList<Value extends Cell>(options: {
   label: string;
   /** the label of the field that finds a category */
-  find: string;
+  searchLabel: string;
   onColor: (value: Value, color: string) => void;
   /** Makes the elements that name a category, with controls next to the name; `refresh` updates their state. */
   makeName?: (value: Value, words: string) => { elements: Child[]; refresh: () => void };
 }) {
-  const { label, find, onColor, makeName } = options;
+  const { label, searchLabel, onColor, makeName } = options;
   let categories: readonly Category<Value>[] = [];
-  let listedCount = listedAtOnce;
+  let listedCount = listStep;
   let alwaysListed: Value | undefined;
   let isFixed = false;
   let rows: Map<Value, ReturnType<typeof makeRow>> = new Map();
-  const filter = h('input', { type: 'search', placeholder: find, 'aria-label': find, hidden: true, oninput: () => search() });
+  const filter = h('input', {
+    type: 'search',
+    placeholder: searchLabel,
+    'aria-label': searchLabel,
+    hidden: true,
+    oninput: () => search(),
+  });
   const list = h('ul.legend-groups.column', { 'aria-label': label });
   return { elements: [filter, list], show, recreateRows };
 
@@ -41,26 +47,26 @@ export function categoryList<Value extends Cell>(options: {
     categories = next;
     ({ isFixed = false, alwaysListed } = display);
     filter.hidden = categories.length <= maxUnfiltered && filter.value === '';
-    refresh();
+    refreshRows();
   }
 
   /** Recreates all rows, because they need other controls now. */
   function recreateRows() {
     rows = new Map();
-    refresh();
+    refreshRows();
   }
 
   function search() {
-    listedCount = listedAtOnce;
-    refresh();
+    listedCount = listStep;
+    refreshRows();
   }
 
-  function refresh() {
+  function refreshRows() {
     const filterText = filter.value.trim().toLowerCase();
-    const matches = categories.filter(({ value }) => wordsOf(value).toLowerCase().includes(filterText));
+    const matches = categories.filter(({ value }) => categoryName(value).toLowerCase().includes(filterText));
     const listed = matches.slice(0, listedCount);
-    const further = categories.filter((category) => category.value === alwaysListed && !listed.includes(category));
-    const shownRows = [...further, ...listed].map((category) => {
+    const listedAnyway = categories.filter((category) => category.value === alwaysListed && !listed.includes(category));
+    const shownRows = [...listedAnyway, ...listed].map((category) => {
       const row = rows.get(category.value) ?? makeRow(category.value);
       row.show(category);
       return [category.value, row] as const;
@@ -76,15 +82,15 @@ export function categoryList<Value extends Cell>(options: {
 
   function moreRow(count: number) {
     const showMore = () => {
-      listedCount += listedAtOnce;
-      refresh();
+      listedCount += listStep;
+      refreshRows();
     };
-    const button = linkButton(annotationTexts.showMore(Math.min(count, listedAtOnce)), showMore);
+    const button = linkButton(annotationTexts.showMore(Math.min(count, listStep)), showMore);
     return h('li.quiet-text.row.wrap', annotationTexts.more(count), button);
   }
 
   function makeRow(value: Value) {
-    const words = wordsOf(value);
+    const words = categoryName(value);
     const name = commonTexts.colorOf(words);
     const color = h('input.swatch', { type: 'color', 'aria-label': name, onchange: () => onColor(value, color.value) });
     const count = h('span.count.quiet-text.small');
@@ -103,6 +109,6 @@ export function categoryList<Value extends Cell>(options: {
   }
 }
 
-function wordsOf(value: Cell) {
+function categoryName(value: Cell) {
   return annotationTexts.groupName(value === null ? null : String(value));
 }

@@ -1,4 +1,4 @@
-import { allOf, type Cell, type ObjectFilter } from '../objects/requests.js';
+import { combineFilters, type Cell, type ObjectFilter } from '../objects/requests.js';
 
 /** How the shapes of an annotation are colored and filtered. */
 export interface Coloring {
@@ -18,18 +18,18 @@ export interface Coloring {
 /** The color of a category, as `#rrggbb`. */
 export type CategoryColor = readonly [value: Cell, color: string];
 
-export const plain: Coloring = { by: null, palette: null, low: null, high: null, heat: null, colors: [], filter: null };
+export const plainColoring: Coloring = { by: null, palette: null, low: null, high: null, heat: null, colors: [], filter: null };
 
 /** Maximum length of the colors of categories in an address, in characters. */
-const maxColors = 3000;
+const maxColorsLength = 3000;
 
 /** Whether the colors of categories fit into the addresses of the server's tiles. */
 export function fitsAddress(colors: readonly CategoryColor[]) {
-  return encodeURIComponent(JSON.stringify(colors)).length <= maxColors;
+  return encodeURIComponent(JSON.stringify(colors)).length <= maxColorsLength;
 }
 
 /** Colors of categories, with a new color for one of them. */
-export function withColor(colors: readonly CategoryColor[], value: Cell, color: string): CategoryColor[] {
+export function setCategoryColor(colors: readonly CategoryColor[], value: Cell, color: string): CategoryColor[] {
   return [...colors.filter(([other]) => other !== value), [value, color]];
 }
 
@@ -51,7 +51,7 @@ export function needsLegend({ by, heat, filter }: Coloring) {
  *
  * @param isNumber whether a column has numbers
  */
-export function changedColoring(
+export function changeColoring(
   formerColoring: Coloring,
   changes: Partial<Coloring>,
   isNumber: (column: string | null) => boolean,
@@ -80,18 +80,18 @@ export function coloringQuery({ by, palette, low, high, heat, colors, filter }: 
 
 /** Colorings of several annotations for an address; `null` if all are plain. */
 export function writeColorings(colorings: Iterable<readonly [id: string, coloring: Coloring]>): string | null {
-  const written = [...colorings].filter(([, coloring]) => !isPlain(coloring));
-  if (written.length === 0) return null;
+  const changedColorings = [...colorings].filter(([, coloring]) => !isPlain(coloring));
+  if (changedColorings.length === 0) return null;
   const isUsed = (value: unknown) => value !== null && !(Array.isArray(value) && value.length === 0);
   const withoutUnused = (coloring: Coloring) => Object.fromEntries(Object.entries(coloring).filter(([, value]) => isUsed(value)));
-  return JSON.stringify(Object.fromEntries(written.map(([id, coloring]) => [id, withoutUnused(coloring)])));
+  return JSON.stringify(Object.fromEntries(changedColorings.map(([id, coloring]) => [id, withoutUnused(coloring)])));
 }
 
 /** Reads colorings from an address. Invalid parts are ignored. */
 export function readColorings(text: string | null): Map<string, Coloring> {
   const colorings: Map<string, Coloring> = new Map();
-  for (const [id, entry] of Object.entries(membersOf(parseJson(text)))) {
-    const { by, palette, low, high, heat, colors, filter } = membersOf(entry);
+  for (const [id, entry] of Object.entries(toObject(parseJson(text)))) {
+    const { by, palette, low, high, heat, colors, filter } = toObject(entry);
     colorings.set(id, {
       by: typeof by === 'string' ? by : null,
       palette: typeof palette === 'string' ? palette : null,
@@ -113,7 +113,7 @@ function parseJson(text: string | null): unknown {
   }
 }
 
-function membersOf(value: unknown): Record<string, unknown> {
+function toObject(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
 
@@ -129,9 +129,9 @@ function readColors(value: unknown): CategoryColor[] {
 
 /** Reads a filter of ranges and categories. Filters of the table have no other conditions. */
 function readFilter(value: unknown): ObjectFilter | null {
-  const { and } = membersOf(value);
-  if (Array.isArray(and)) return allOf(...and.map(readFilter));
-  const { column, gte, lte, in: listed } = membersOf(value);
+  const { and } = toObject(value);
+  if (Array.isArray(and)) return combineFilters(...and.map(readFilter));
+  const { column, gte, lte, in: listed } = toObject(value);
   if (typeof column !== 'string') return null;
   const isCell = (cell: unknown): cell is Cell => cell === null || ['string', 'number', 'boolean'].includes(typeof cell);
   const condition = {
@@ -144,7 +144,7 @@ function readFilter(value: unknown): ObjectFilter | null {
 }
 
 /** The conditions of columns in a filter. */
-export function conditionsOf(filter: ObjectFilter | null) {
+export function columnConditions(filter: ObjectFilter | null) {
   const parts = filter === null ? [] : 'and' in filter ? filter.and : [filter];
   return parts.flatMap((part) => ('column' in part ? [part] : []));
 }

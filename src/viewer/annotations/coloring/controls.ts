@@ -2,11 +2,11 @@ import { errorNotice, fill, h, linkButton, newestOnly } from '../../dom.js';
 import { annotationTexts } from '../../annotation-texts.js';
 import { objectTexts } from '../../object-texts.js';
 import type { AnnotationRecord } from '../model.js';
-import { columnsOf, type Cell, type ObjectColumn } from '../objects/requests.js';
+import { requestColumns, type Cell, type ObjectColumn } from '../objects/requests.js';
 import { categoryList } from './category-list.js';
 import { ColoringChoices } from './choices.js';
-import { changedColoring, fitsAddress, isPlain, needsLegend, withColor, type Coloring } from './coloring.js';
-import { legendOf, type ColoringLegend } from './requests.js';
+import { changeColoring, fitsAddress, isPlain, needsLegend, setCategoryColor, type Coloring } from './coloring.js';
+import { requestLegend, type ColoringLegend } from './requests.js';
 import { ColoringScale } from './scale.js';
 
 interface ColoringOptions {
@@ -23,17 +23,17 @@ export class ColoringControls {
   /** The controls, and a line about the filter, which is visible while they are folded. */
   readonly elements: HTMLElement[];
   readonly #details: HTMLDetailsElement;
-  readonly #filtered = h('p.row.wrap.small', { role: 'status' });
+  readonly #filterLine = h('p.row.wrap.small', { role: 'status' });
   readonly #message = h('div', { role: 'alert' });
   readonly #choices = new ColoringChoices((changes) => this.#change(changes));
   readonly #legend = h('div.coloring-scale.column');
   readonly #categories = categoryList<Cell>({
     label: objectTexts.colors,
-    find: annotationTexts.findCategory,
+    searchLabel: annotationTexts.findCategory,
     onColor: (value, color) => this.#colorCategory(value, color),
   });
   readonly #scale: ColoringScale;
-  readonly #begin = newestOnly();
+  readonly #beginRefresh = newestOnly();
   #columns: ObjectColumn[] = [];
   /** The version of the annotation whose columns are loaded; -1 before that. */
   #columnsVersion = -1;
@@ -48,7 +48,7 @@ export class ColoringControls {
       this.#message,
       h('div.coloring-fields.column', ...this.#choices.elements, this.#legend),
     );
-    this.elements = [this.#filtered, this.#details];
+    this.elements = [this.#filterLine, this.#details];
   }
 
   /** Shows the current state, for the current version. */
@@ -57,14 +57,14 @@ export class ColoringControls {
     const record = this.options.record();
     if (!record) return;
     const coloring = this.options.coloring();
-    const isNewest = this.#begin();
+    const isNewest = this.#beginRefresh();
     const isCurrent = () => !signal.aborted && isNewest();
     fill(this.#message);
     try {
       if (this.#details.open) await this.#loadColumns(record);
       if (!isCurrent()) return;
       this.#choices.show(coloring, this.#columns);
-      const legend = needsLegend(coloring) ? await legendOf(record, coloring, signal) : null;
+      const legend = needsLegend(coloring) ? await requestLegend(record, coloring, signal) : null;
       if (!isCurrent()) return;
       this.#showFilter(record, coloring, legend);
       await this.#showLegend(record, coloring, legend, isCurrent);
@@ -75,22 +75,22 @@ export class ColoringControls {
 
   async #loadColumns(record: AnnotationRecord) {
     if (this.#columnsVersion === record._version) return;
-    const columns = await columnsOf(record, this.options.signal);
+    const columns = await requestColumns(record, this.options.signal);
     this.#columns = columns.filter(({ type, count }) => type !== 'id' && count > 0);
     this.#columnsVersion = record._version;
   }
 
   #change(changes: Partial<Coloring>) {
-    const formerColoring = { ...this.options.coloring(), ...this.#scale.takeChosen() };
+    const formerColoring = { ...this.options.coloring(), ...this.#scale.takePendingBounds() };
     const isNumber = (column: string | null) => this.#columns.some(({ name, type }) => name === column && type === 'number');
-    this.options.onChange(changedColoring(formerColoring, changes, isNumber));
+    this.options.onChange(changeColoring(formerColoring, changes, isNumber));
     void this.refresh();
   }
 
   #showFilter(record: AnnotationRecord, { filter }: Coloring, legend: ColoringLegend | null) {
     const words = legend && filter && objectTexts.filtered(legend.count, record._elementCount);
-    fill(this.#filtered, words, words && linkButton(objectTexts.removeFilter, () => this.#change({ filter: null })));
-    this.#filtered.hidden = !words;
+    fill(this.#filterLine, words, words && linkButton(objectTexts.removeFilter, () => this.#change({ filter: null })));
+    this.#filterLine.hidden = !words;
   }
 
   async #showLegend(record: AnnotationRecord, coloring: Coloring, legend: ColoringLegend | null, isCurrent: () => boolean) {
@@ -105,13 +105,13 @@ export class ColoringControls {
       // If the list is there already, it is not replaced, because it may have the focus.
       if (!this.#legend.contains(this.#categories.elements[0]!)) fill(this.#legend, this.#categories.elements);
     } else if (scale) {
-      const elements = await this.#scale.elements(record, coloring, scale);
+      const elements = await this.#scale.createElements(record, coloring, scale);
       if (isCurrent()) fill(this.#legend, elements);
     } else fill(this.#legend);
   }
 
   #colorCategory(value: Cell, color: string) {
-    const colors = withColor(this.options.coloring().colors, value, color);
+    const colors = setCategoryColor(this.options.coloring().colors, value, color);
     if (fitsAddress(colors)) this.#change({ colors });
     else fill(this.#message, errorNotice(annotationTexts.tooManyColors));
   }

@@ -4,7 +4,7 @@ import type { ColoringLegend } from './requests.js';
 import { matchesFilter, valueOf } from './values.js';
 
 /** The filter and the colors of the shapes that this page draws. The server's tiles have the same. */
-export class Painting {
+export class ShapeColors {
   readonly #colors: Map<unknown, string>;
   /** Copies of shapes in other colors, by the original shape. */
   readonly #painted: WeakMap<Element, Element> = new WeakMap();
@@ -19,18 +19,18 @@ export class Painting {
     this.#colors = new Map(listed);
   }
 
-  shows(element: Element) {
+  matches(element: Element) {
     return matchesFilter(this.coloring.filter, element, this.legend?.columns ?? {});
   }
 
   /** A shape in its color. Without colors, it is the same shape. */
-  paint(element: Element): Element {
+  toColored(element: Element): Element {
     const { by, colors } = this.coloring;
     if (by === null && colors.length === 0) return element;
     const cached = this.#painted.get(element);
     if (cached) return cached;
     const color = this.#colorOf(element);
-    const painted = color === undefined ? element : inColor(element, color);
+    const painted = color === undefined ? element : withNewColor(element, color);
     this.#painted.set(element, painted);
     return painted;
   }
@@ -49,12 +49,12 @@ export class Painting {
 }
 
 /** A shape with the red, green and blue of a color. Its fill and line stay as opaque as they are. */
-export function inColor(element: Element, color: string): Element {
+export function withNewColor(element: Element, color: string): Element {
   const { fillColor, lineColor } = element;
-  return { ...element, lineColor: withAlpha(color, lineColor), ...(fillColor && { fillColor: withAlpha(color, fillColor) }) };
+  return { ...element, lineColor: keepAlpha(color, lineColor), ...(fillColor && { fillColor: keepAlpha(color, fillColor) }) };
 }
 
-function withAlpha(color: string, formerColor: string = ''): string {
+function keepAlpha(color: string, formerColor: string = ''): string {
   const digits = /^#(?:[\da-f]{3}([\da-f])|[\da-f]{6}([\da-f]{2}))$/i.exec(formerColor);
   if (digits) return `${color}${digits[1] ? digits[1].repeat(2) : digits[2]}`;
   const alpha = /^rgba\((?:[^,]*,){3}\s*([\d.]+)/.exec(formerColor)?.[1];

@@ -1,5 +1,5 @@
 import { boxOf } from '../drawing/shapes.js';
-import { sizeOf } from '../measures.js';
+import { geometryOf } from '../measures.js';
 import type { Element } from '../model.js';
 import type { Cell, ObjectFilter } from '../objects/requests.js';
 
@@ -7,7 +7,7 @@ import type { Cell, ObjectFilter } from '../objects/requests.js';
 type ColumnTypes = Readonly<Record<string, string>>;
 
 /** Longer texts do not count as values, as on the server. */
-const maxText = 1024;
+const maxTextLength = 1024;
 
 /** If a name has both numbers and other values, the column with the numbers has this ending. */
 const numberEnding = '#number';
@@ -16,15 +16,15 @@ const numberEnding = '#number';
 export function valueOf(element: Element, column: string, types: ColumnTypes): Cell {
   const type = types[column];
   if (!column.startsWith('/')) return baseValue(element, column);
-  const value = valueAt(element.user, column) ?? (type === 'number' ? valueAt(element.user, withoutEnding(column)) : null);
+  const value = valueAt(element.user, column) ?? (type === 'number' ? valueAt(element.user, removeNumberEnding(column)) : null);
   if (type === 'number') return typeof value === 'number' && Number.isFinite(value) ? value : null;
   if (type === 'boolean') return typeof value === 'boolean' ? value : null;
   const isCell =
-    typeof value === 'number' || typeof value === 'boolean' || (typeof value === 'string' && value.length <= maxText);
+    typeof value === 'number' || typeof value === 'boolean' || (typeof value === 'string' && value.length <= maxTextLength);
   return isCell ? String(value) : null;
 }
 
-function withoutEnding(column: string) {
+function removeNumberEnding(column: string) {
   return column.endsWith(numberEnding) ? column.slice(0, -numberEnding.length) : column;
 }
 
@@ -53,7 +53,7 @@ function baseValue(element: Element, column: string): Cell {
     case 'length':
     case 'x':
     case 'y':
-      return sizeOf(element)[column];
+      return geometryOf(element)[column];
     case 'xmin':
       return left;
     case 'ymin':

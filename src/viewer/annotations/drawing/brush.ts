@@ -1,5 +1,5 @@
 import { newId, type Edit, type Element, type Point } from '../model.js';
-import { areaOf, asPolygon, polygonOf, polygonTools, type Polygon, type PolygonTools } from './polygons.js';
+import { areaOf, asPolygon, polygonOf, loadPolygonTools, type Polygon, type PolygonTools } from './polygons.js';
 
 /** How a stroke begins. */
 export interface StrokeStart {
@@ -27,7 +27,7 @@ export class Brush {
   }
 
   /** The shapes that result from the stroke so far. */
-  get shapes(): Element[] {
+  get strokeShapes(): Element[] {
     return this.#stroke?.shapes ?? [];
   }
 
@@ -52,14 +52,14 @@ export class Brush {
     });
   }
 
-  drop() {
+  discardStroke() {
     this.#stroke = null;
   }
 
   /** Adds the new points to the stroke, and loads the library first if needed. @returns whether it succeeded */
   async #draw(stroke: Stroke): Promise<boolean> {
     try {
-      this.#polygons ??= await polygonTools();
+      this.#polygons ??= await loadPolygonTools();
       stroke.draw(this.#polygons);
       this.options.onChange();
       return true;
@@ -75,12 +75,12 @@ export class Brush {
 class Stroke {
   /** points of the image that are not drawn yet */
   readonly points: Point[];
-  #last: Point;
+  #lastPoint: Point;
   #area: Polygon[];
 
   constructor(private readonly start: StrokeStart) {
     this.points = [start.at];
-    this.#last = start.at;
+    this.#lastPoint = start.at;
     const polygon = start.isNew ? null : polygonOf(start.shape);
     this.#area = polygon ? [polygon] : [];
   }
@@ -88,10 +88,10 @@ class Stroke {
   draw(polygons: PolygonTools) {
     if (this.points.length === 0) return;
     const { radius, isErasing } = this.start;
-    const line = [this.#last, ...this.points.splice(0)];
-    this.#last = line.at(-1) ?? this.#last;
-    const drawn = polygons.stroke(line, radius);
-    this.#area = isErasing ? polygons.subtract(this.#area, drawn) : polygons.unite([...this.#area, ...drawn]);
+    const line = [this.#lastPoint, ...this.points.splice(0)];
+    this.#lastPoint = line.at(-1) ?? this.#lastPoint;
+    const strokeArea = polygons.stroke(line, radius);
+    this.#area = isErasing ? polygons.subtract(this.#area, strokeArea) : polygons.unite([...this.#area, ...strokeArea]);
   }
 
   /** The changed shape with the largest part of the area, and new shapes with the other parts. */

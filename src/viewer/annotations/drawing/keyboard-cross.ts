@@ -15,31 +15,31 @@ export function addKeyboardCross(stage: Stage, element: HTMLElement, tools: Tool
     const { width, height } = stage.size();
     return { x: width / 2, y: height / 2 };
   };
-  const follow = () => {
-    if (!cross.hidden) tools.follow(middle());
+  const followCross = () => {
+    if (!cross.hidden) tools.followCross(middle());
   };
-  stage.onMove(follow);
-  stage.onRest(follow);
+  stage.onMove(followCross);
+  stage.onRest(followCross);
   // While Space is held, dragging moves the view; Space alone is a click when it is released.
-  let isClick = false;
+  let willClick = false;
   const onKey = (event: KeyboardEvent) => {
     if (event.key === ' ') {
       event.preventDefault();
       if (event.repeat) return;
-      isClick = tools.isPaused = true;
+      willClick = tools.isPaused = true;
     } else if (!event.key.startsWith('Arrow')) return;
     cross.hidden = false;
   };
   const onKeyUp = ({ key }: KeyboardEvent) => {
     if (key !== ' ') return;
     tools.isPaused = false;
-    if (isClick) tools.clickByKey(middle());
-    isClick = false;
+    if (willClick) tools.clickByKey(middle());
+    willClick = false;
   };
-  const releaseSpace = () => (isClick = tools.isPaused = false);
+  const releaseSpace = () => (willClick = tools.isPaused = false);
   stage.canvas.addEventListener('keydown', onKey, { signal });
   stage.canvas.addEventListener('keyup', onKeyUp, { signal });
-  element.addEventListener('pointerdown', () => (isClick = false), { signal, capture: true });
+  element.addEventListener('pointerdown', () => (willClick = false), { signal, capture: true });
   stage.canvas.addEventListener('blur', releaseSpace, { signal });
   const hide = () => (cross.hidden = true);
   // Browsers also report a move if the page has moved under the pointer.

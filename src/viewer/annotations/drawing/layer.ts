@@ -7,7 +7,7 @@ import type { Stage } from '../../stage/contract.js';
 import type { OverlayPicture } from './overlay-pictures.js';
 
 /** The content of the stage, bottom first: overlays, tiles of the server, shapes, labels, and everything that `above` paints. */
-export type Content = {
+export type LayerContent = {
   overlays: () => Iterable<Element>;
   picture: (element: Element) => OverlayPicture | null;
   /** at least the shapes that overlap a box of the image */
@@ -20,7 +20,7 @@ export type Content = {
   live: () => readonly Element[];
   hovered: () => Element | null;
   /** paints above the shapes; returns whether it has painted anything */
-  above: (painter: Painter) => boolean;
+  paintAbove: (painter: Painter) => boolean;
 };
 
 /** Side of a cell, in CSS pixels. */
@@ -30,10 +30,10 @@ const cellSide = 256;
 const cellMargin = cellSide / 8;
 
 /** Maximum number of points drawn in one frame, so that no frame takes long. */
-const pointsAtATime = 6000;
+const maxPointsPerFrame = 6000;
 
 /** Cost of a shape in addition to its points, as a number of points. */
-const pointsOfShape = 8;
+const costOfShape = 8;
 
 /**
  * The drawing above the image: cells of shapes, which move with the view, and a canvas for everything that changes under the
@@ -42,23 +42,23 @@ const pointsOfShape = 8;
  * @param element the element that the stage fills
  * @returns functions that redraw everything, only new content, or only the live canvas
  */
-export function drawingLayer(stage: Stage, element: HTMLElement, content: Content) {
-  const live = h('canvas.live-layer', { 'aria-hidden': 'true' });
+export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerContent) {
+  const liveCanvas = h('canvas.live-layer', { 'aria-hidden': 'true' });
   let labeled: Element[] = [];
   /** Ids of the shapes that the cells leave out, because the live canvas shows them. */
-  let leftOut = '';
+  let liveIdsInCells = '';
   /** Number of points that may still be drawn in this frame. */
-  let pointsLeft = pointsAtATime;
+  let pointsLeft = maxPointsPerFrame;
   const cellCanvas = new OffscreenCanvas(1, 1);
   const overlayCanvas = new OffscreenCanvas(1, 1);
   /** Ids of the overlays that were drawn last. */
   let overlayIds = '';
-  let isDirty = false;
+  let hasDrawnLive = false;
   let isScheduled = false;
   // The layer is below the overview in the corner.
-  element.querySelector('.navigator')?.before(live);
+  element.querySelector('.navigator')?.before(liveCanvas);
   const overlays = new CellLayer({ stage, depth: 'picture', cut: cutOverlays, parallel: 1 });
-  const cells = new CellLayer({ stage, depth: 'shapes', cut, parallel: 1, onShown: redrawLive });
+  const cells = new CellLayer({ stage, depth: 'shapes', cut: cutShapes, parallel: 1, onShown: redrawLive });
   // In the same frame as the image, so that shapes do not lag behind it.
   stage.onMove(drawLive);
   return { redraw, redrawMore, redrawLive };
@@ -81,7 +81,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
     isScheduled = true;
     requestAnimationFrame(() => {
       isScheduled = false;
-      if (live.isConnected) drawLive();
+      if (liveCanvas.isConnected) drawLive();
     });
   }
 
@@ -89,22 +89,22 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
   function redrawMore() {
     redrawOverlays(false);
     updateLabels();
-    cells.redrawCells(({ lacking }: ShapeCell) => lacking !== undefined && content.covers(lacking));
+    cells.redrawCells(({ missingBox }: ShapeCell) => missingBox !== undefined && content.covers(missingBox));
     redrawLive();
   }
 
   function updateLabels() {
     const liveIds = content.live().map(({ id }) => id);
-    leftOut = liveIds.join(' ');
+    liveIdsInCells = liveIds.join(' ');
     labeled = content.labeled().filter(({ id }) => !liveIds.includes(id));
   }
 
-  function cut(placement: DOMMatrix): Cut {
+  function cutShapes(placement: DOMMatrix): Cut {
     updateLabels();
     return {
       ...squares(placement),
       draw: (cell, signal) => drawCell(cell, placement, signal),
-      isReady: ({ box }) => content.covers(inImage(box, placement, cellMargin)),
+      isReady: ({ box }) => content.covers(toImageBox(box, placement, cellMargin)),
     };
   }
 
@@ -113,62 +113,61 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
   }
 
   function drawOverlays({ box }: Cell, placement: DOMMatrix): ImageBitmap {
-    const painter = cellPainter(overlayCanvas, box, placement);
+    const painter = makeCellPainter(overlayCanvas, box, placement);
     for (const overlay of content.overlays()) {
       const picture = content.picture(overlay);
-      if (picture) painter.overlay(overlay, picture);
+      if (picture) painter.paintOverlay(overlay, picture);
     }
     return overlayCanvas.transferToImageBitmap();
   }
 
   async function drawCell(cell: ShapeCell, placement: DOMMatrix, signal: AbortSignal): Promise<ImageBitmap | null> {
-    const around = inImage(cell.box, placement, cellMargin);
+    const around = toImageBox(cell.box, placement, cellMargin);
     const liveIds = content.live().map(({ id }) => id);
-    if (content.covers(around)) delete cell.lacking;
-    else cell.lacking = around;
-    const painter = cellPainter(cellCanvas, cell.box, placement);
+    if (content.covers(around)) delete cell.missingBox;
+    else cell.missingBox = around;
+    const painter = makeCellPainter(cellCanvas, cell.box, placement);
     let isEmpty = true;
     for (const { elements, opacity } of content.shapes(around)) {
-      const visible = [...elements].filter((shape) => painter.reaches(shape) && !liveIds.includes(shape.id));
+      const visible = [...elements].filter((shape) => painter.isInView(shape) && !liveIds.includes(shape.id));
       isEmpty &&= visible.length === 0;
       for (let start = 0, end = 0; start < visible.length; start = end) {
         if (pointsLeft <= 0) {
           painter.flush();
           await nextFrame();
           signal.throwIfAborted();
-          pointsLeft = pointsAtATime;
+          pointsLeft = maxPointsPerFrame;
         }
-        for (; end < visible.length && pointsLeft > 0; end += 1)
-          pointsLeft -= pointsOfShape + (visible[end]?.points?.length ?? 4);
-        painter.shapes(visible.slice(start, end), opacity);
+        for (; end < visible.length && pointsLeft > 0; end += 1) pointsLeft -= costOfShape + (visible[end]?.points?.length ?? 4);
+        painter.paintShapes(visible.slice(start, end), opacity);
       }
     }
     // More shapes have arrived while the cell was drawn.
-    if (cell.lacking && content.covers(cell.lacking)) return drawCell(cell, placement, signal);
+    if (cell.missingBox && content.covers(cell.missingBox)) return drawCell(cell, placement, signal);
     return isEmpty ? null : cellCanvas.transferToImageBitmap();
   }
 
   function drawLive() {
     const hovered = content.hovered();
-    const painter = painterOf(live, stage.size(), stage.placement(), stage.view(), isDirty);
+    const painter = makePainter(liveCanvas, stage.size(), stage.placement(), stage.view(), hasDrawnLive);
     const shapes = content.live();
-    if (shapes.map(({ id }) => id).join(' ') !== leftOut) cells.redraw();
-    painter.shapes(shapes, 1);
+    if (shapes.map(({ id }) => id).join(' ') !== liveIdsInCells) cells.redraw();
+    painter.paintShapes(shapes, 1);
     const labels = hovered && !labeled.includes(hovered) ? [...labeled, hovered] : labeled;
-    for (const shape of labels) if (shape.label?.visibility !== 'hidden') painter.label(shape);
-    isDirty = content.above(painter) || shapes.length > 0 || labels.length > 0;
-    live.hidden = !isDirty;
+    for (const shape of labels) if (shape.label?.visibility !== 'hidden') painter.paintLabel(shape);
+    hasDrawnLive = content.paintAbove(painter) || shapes.length > 0 || labels.length > 0;
+    liveCanvas.hidden = !hasDrawnLive;
   }
 }
 
 /** Converts a box of the stage, extended beyond its sides, to image coordinates. */
-function inImage({ left, top, right, bottom }: Box, placement: DOMMatrix, beyond: number = 0) {
-  const back = placement.inverse();
+function toImageBox({ left, top, right, bottom }: Box, placement: DOMMatrix, marginOnStage: number = 0) {
+  const stageToImage = placement.inverse();
   const [columns, rows] = [
-    [left - beyond, right + beyond],
-    [top - beyond, bottom + beyond],
+    [left - marginOnStage, right + marginOnStage],
+    [top - marginOnStage, bottom + marginOnStage],
   ];
-  return boxAround(columns.flatMap((x) => rows.map((y) => back.transformPoint({ x, y }))));
+  return boxAround(columns.flatMap((x) => rows.map((y) => stageToImage.transformPoint({ x, y }))));
 }
 
 /** Cells that are squares on the screen. */
@@ -177,33 +176,33 @@ function squares(placement: DOMMatrix) {
   return { toImage: placement.inverse(), width: side, height: side, origin: { x: 0, y: 0 }, range: everywhere };
 }
 
-function cellPainter(easel: OffscreenCanvas, box: Box, placement: DOMMatrix) {
+function makeCellPainter(canvas: OffscreenCanvas, box: Box, placement: DOMMatrix) {
   const { left, top, right, bottom } = box;
   const placed = new DOMMatrix().translate(-left, -top).multiply(placement);
-  return painterOf(easel, { width: right - left, height: bottom - top }, placed, inImage(box, placement));
+  return makePainter(canvas, { width: right - left, height: bottom - top }, placed, toImageBox(box, placement));
 }
 
 /** `lacking`: the box of the image whose shapes were missing when the cell was drawn. */
-type ShapeCell = Cell & { lacking?: Box };
+type ShapeCell = Cell & { missingBox?: Box };
 
 function nextFrame() {
   return new Promise<void>((resolve) => requestAnimationFrame(() => resolve()));
 }
 
-/** @param isUsed whether there may be something to erase */
-function painterOf(
+/** @param mustClear whether there may be something to erase */
+function makePainter(
   canvas: HTMLCanvasElement | OffscreenCanvas,
   { width, height }: { width: number; height: number },
   placement: DOMMatrix,
   view: Box,
-  isUsed: boolean = true,
+  mustClear: boolean = true,
 ) {
   const ratio = devicePixelRatio;
   const size = { width: Math.round(width * ratio), height: Math.round(height * ratio) };
   // Canvases of cells are in software memory, because `flush` reads them, so that the browser does not draw everything in one frame.
   const context = canvas.getContext('2d', { willReadFrequently: canvas instanceof OffscreenCanvas }) as Context;
   if (canvas.width !== size.width || canvas.height !== size.height) Object.assign(canvas, size);
-  else if (isUsed) {
+  else if (mustClear) {
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, canvas.width, canvas.height);
   }

@@ -29,18 +29,18 @@ export function drawOverlay(
 /** Maximum side of the picture of an overlay. One picture is enough at usual zooms; finer ones would need tiles. */
 const maxSide = 2048;
 /** Maximum side of a pixelmap, whose pixels are numbers that cannot be scaled down. */
-const maxMapSide = 4096;
+const maxPixelmapSide = 4096;
 
 /** The item that an overlay shows. The name of the field contains the host's brand. */
-function itemOf(element: Element): string {
+function itemIdOf(element: Element): string {
   const field = Object.keys(element).find((key) => key.endsWith('Id')) ?? '';
   return String((element as unknown as Record<string, unknown>)[field]);
 }
 
 /** Overlays with the same key have the same picture. */
-function keyOf(element: Element) {
+function pictureKey(element: Element) {
   const { type, values, categories, boundaries } = element;
-  return JSON.stringify([itemOf(element), type, values, categories, boundaries]);
+  return JSON.stringify([itemIdOf(element), type, values, categories, boundaries]);
 }
 
 /** Pictures of overlays, fetched when they are first drawn. */
@@ -52,8 +52,8 @@ export class OverlayPictures {
   constructor(private readonly options: { signal: AbortSignal; onLoad: () => void; onProblem: (text: string) => void }) {}
 
   /** The picture of an element, once it has arrived. */
-  pictureOf(element: Element): OverlayPicture | null {
-    const key = keyOf(element);
+  loadedPicture(element: Element): OverlayPicture | null {
+    const key = pictureKey(element);
     const cached = this.#pictures.get(key);
     if (cached === undefined) {
       this.#pictures.set(key, null);
@@ -63,24 +63,24 @@ export class OverlayPictures {
   }
 
   /** The picture of an element, when it has arrived; `null` if there is none. */
-  async whenLoaded(element: Element): Promise<OverlayPicture | null> {
-    this.pictureOf(element);
-    await this.#loading.get(keyOf(element));
-    return this.pictureOf(element);
+  async loadPicture(element: Element): Promise<OverlayPicture | null> {
+    this.loadedPicture(element);
+    await this.#loading.get(pictureKey(element));
+    return this.loadedPicture(element);
   }
 
   async #load(key: string, element: Element) {
     const { signal, onLoad, onProblem } = this.options;
     try {
-      const id = itemOf(element);
+      const id = itemIdOf(element);
       const { sizeX: width, sizeY: height } = await request('GET', `item/${id}/tiles`, { signal });
-      const isMap = element.type === 'pixelmap';
-      if (isMap && Math.max(width, height) > maxMapSide) throw new Error(annotationTexts.overlayTooLarge);
-      const shrink = isMap ? 1 : Math.min(1, maxSide / Math.max(width, height));
-      const size = { width: Math.ceil(width * shrink), height: Math.ceil(height * shrink) };
+      const isPixelmap = element.type === 'pixelmap';
+      if (isPixelmap && Math.max(width, height) > maxPixelmapSide) throw new Error(annotationTexts.overlayTooLarge);
+      const scale = isPixelmap ? 1 : Math.min(1, maxSide / Math.max(width, height));
+      const size = { width: Math.ceil(width * scale), height: Math.ceil(height * scale) };
       const image = await requestPicture(apiUrl(`item/${id}/tiles/region`, { ...size, encoding: 'PNG' }), signal);
       if (signal.aborted) return;
-      this.#pictures.set(key, { picture: isMap ? colorByCategory(image, element) : image, width, height });
+      this.#pictures.set(key, { picture: isPixelmap ? colorByCategory(image, element) : image, width, height });
       onLoad();
     } catch (error) {
       if (!signal.aborted) onProblem(annotationTexts.overlayFailed((error as Error).message));
@@ -94,19 +94,19 @@ function colorByCategory(image: ImageBitmap, element: Element) {
   const context = canvas.getContext('2d', { willReadFrequently: true }) as OffscreenCanvasRenderingContext2D;
   context.drawImage(image, 0, 0);
   const pixels = context.getImageData(0, 0, canvas.width, canvas.height);
-  const colors = colorsOf(element);
+  const colors = colorTable(element);
   const { data } = pixels;
-  for (let at = 0; at < data.length; at += 4) {
+  for (let offset = 0; offset < data.length; offset += 4) {
     // The picture is gray, so red is the value.
-    const color = (data[at] ?? 0) * 4;
-    for (let channel = 0; channel < 4; channel += 1) data[at + channel] = colors[color + channel] ?? 0;
+    const colorOffset = (data[offset] ?? 0) * 4;
+    for (let channel = 0; channel < 4; channel += 1) data[offset + channel] = colors[colorOffset + channel] ?? 0;
   }
   context.putImageData(pixels, 0, 0);
   return canvas;
 }
 
 /** Red, green, blue and opacity for each pixel value; values without a category are transparent. */
-function colorsOf({ values = [], categories = [], boundaries = false }: Element) {
+function colorTable({ values = [], categories = [], boundaries = false }: Element) {
   const canvas = new OffscreenCanvas(256, 1);
   const context = canvas.getContext('2d', { willReadFrequently: true }) as OffscreenCanvasRenderingContext2D;
   for (let value = 0; value < 256; value += 1) {

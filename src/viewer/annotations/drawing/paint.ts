@@ -1,20 +1,20 @@
 import { clipToWidth } from '../../format.js';
 import { overlaps } from '../model.js';
-import { boxOf, cornersOf, handlesOf, isArea, memoized } from './shapes.js';
+import { boxOf, cornersOf, handlesOf, isArea, cachedByElement } from './shapes.js';
 import type { Box, Element, Point } from '../model.js';
 import { drawOverlay, type OverlayPicture } from './overlay-pictures.js';
 
 /** The default color of lines, also in the server's pictures. */
-export const defaultLine = 'rgb(0,0,0)';
+export const defaultLineColor = 'rgb(0,0,0)';
 export const defaultLineWidth = 2;
 /** Only corners of lines wider than this, in screen pixels, look round. Drawing round corners takes a seventh more time. */
-const roundAbove = 2;
+const roundJoinAbove = 2;
 /** Radius of points, in CSS pixels. */
 export const pointRadius = 5;
 const spotRadius = 7;
 const handleSize = 9;
 /** Length of an arrowhead, in CSS pixels. */
-export const arrowHead = 14;
+export const arrowheadLength = 14;
 /** Distance between a box and its rotation handle above it, in CSS pixels. */
 export const rotationHandleDistance = 26;
 /** Shapes smaller than this, in CSS pixels, are drawn as a dot. */
@@ -28,7 +28,7 @@ export const maxLabelWidth = 240;
 export type OutlineSink = Pick<Path2D, 'moveTo' | 'lineTo' | 'closePath' | 'arc' | 'ellipse'>;
 
 /** The outline of an element in image pixels. */
-const pathOf = memoized((element) => traceOutline(element, new Path2D()));
+const pathOf = cachedByElement((element) => traceOutline(element, new Path2D()));
 
 /** Adds the outline of an element to a path, except for points. */
 export function traceOutline<T extends OutlineSink>(element: Element, path: T): T {
@@ -38,16 +38,16 @@ export function traceOutline<T extends OutlineSink>(element: Element, path: T): 
   else if (type === 'rectangle' || type === 'rectanglegrid') {
     const corners = cornersOf(element);
     const ring = corners.map(({ x, y }) => [x, y]);
-    trace(path, ring, true);
+    traceVertices(path, ring, true);
     if (type === 'rectanglegrid') traceGrid(path, corners, element);
   } else {
-    trace(path, points, element.closed === true);
-    for (const hole of holes) trace(path, hole, true);
+    traceVertices(path, points, element.closed === true);
+    for (const hole of holes) traceVertices(path, hole, true);
   }
   return path;
 }
 
-function trace(path: OutlineSink, points: readonly (readonly number[])[], closed: boolean) {
+function traceVertices(path: OutlineSink, points: readonly (readonly number[])[], closed: boolean) {
   for (const [index, [x = 0, y = 0]] of points.entries()) {
     if (index === 0) path.moveTo(x, y);
     else path.lineTo(x, y);
@@ -81,7 +81,7 @@ export type Context = CanvasRenderingContext2D | OffscreenCanvasRenderingContext
 
 /** Draws on one canvas. */
 export class Painter {
-  private labels = 0;
+  private labelCount = 0;
   /** CSS pixels per image pixel */
   readonly #scale: number;
 
@@ -100,18 +100,18 @@ export class Painter {
   }
 
   /** Coordinates are image pixels from here on. */
-  #inImage() {
+  #useImageCoordinates() {
     this.context.setTransform(new DOMMatrix().scale(this.ratio).multiply(this.placement));
   }
 
   /** Coordinates are CSS pixels of the stage from here on. */
-  #onStage() {
+  #useStageCoordinates() {
     this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
   }
 
   /** Draws another image on top of this one. */
-  overlay(element: Element, overlay: OverlayPicture) {
-    this.#inImage();
+  paintOverlay(element: Element, overlay: OverlayPicture) {
+    this.#useImageCoordinates();
     drawOverlay(this.context, element, overlay);
     this.context.globalAlpha = 1;
   }
@@ -122,28 +122,28 @@ export class Painter {
   }
 
   /** Whether any part of a shape is visible, including its line and its arrowhead. */
-  reaches(element: Element) {
+  isInView(element: Element) {
     const { left, top, right, bottom } = this.view;
     const line = (element.lineWidth ?? defaultLineWidth) * Math.min(1, this.#scale);
-    const beyond = element.type === 'arrow' ? arrowHead : element.type === 'point' ? pointRadius : 0;
-    const margin = (beyond + 1 + line / 2) / this.#scale;
+    const fixedMargin = element.type === 'arrow' ? arrowheadLength : element.type === 'point' ? pointRadius : 0;
+    const margin = (fixedMargin + 1 + line / 2) / this.#scale;
     return overlaps(boxOf(element), { left: left - margin, top: top - margin, right: right + margin, bottom: bottom + margin });
   }
 
   /** @param elements in the order in which they cover each other */
-  shapes(elements: Iterable<Element>, opacity: number) {
+  paintShapes(elements: Iterable<Element>, opacity: number) {
     const { context } = this;
-    this.#inImage();
+    this.#useImageCoordinates();
     context.lineCap = 'round';
     context.globalAlpha = opacity;
-    for (const element of elements) this.#shape(element, boxOf(element));
+    for (const element of elements) this.#paintShape(element, boxOf(element));
     context.globalAlpha = 1;
   }
 
-  #shape(element: Element, box: Box) {
+  #paintShape(element: Element, box: Box) {
     const { context } = this;
     const scale = this.#scale;
-    const { lineColor = defaultLine, lineWidth = defaultLineWidth, fillColor } = element;
+    const { lineColor = defaultLineColor, lineWidth = defaultLineWidth, fillColor } = element;
     if (element.type === 'point') {
       const [x, y] = element.center ?? [0, 0];
       context.beginPath();
@@ -162,7 +162,7 @@ export class Painter {
     const path = pathOf(element);
     if (fillColor && isArea(element)) this.#fill(fillColor, path);
     this.#stroke(lineColor, lineWidth, path);
-    if (element.type === 'arrow') this.#arrowHead(element, lineWidth);
+    if (element.type === 'arrow') this.#paintArrowhead(element, lineWidth);
   }
 
   #fill(color: string, path?: Path2D) {
@@ -179,17 +179,17 @@ export class Painter {
     const visibleWidth = Math.max(1, width * Math.min(1, scale));
     context.strokeStyle = color;
     context.lineWidth = visibleWidth / scale;
-    context.lineJoin = visibleWidth * this.ratio > roundAbove ? 'round' : 'bevel';
+    context.lineJoin = visibleWidth * this.ratio > roundJoinAbove ? 'round' : 'bevel';
     if (path) context.stroke(path);
     else context.stroke();
   }
 
   /** The arrowhead is at the first point. */
-  #arrowHead({ points = [], lineColor = defaultLine }: Element, lineWidth: number) {
+  #paintArrowhead({ points = [], lineColor = defaultLineColor }: Element, lineWidth: number) {
     const [head, tail] = points;
     if (!head || !tail) return;
     const angle = Math.atan2(tail[1] - head[1], tail[0] - head[0]);
-    const length = arrowHead / this.#scale;
+    const length = arrowheadLength / this.#scale;
     const { context } = this;
     context.beginPath();
     for (const side of [-0.45, 0.45]) {
@@ -200,25 +200,25 @@ export class Painter {
   }
 
   /** Marks shapes as selected together. */
-  selections(elements: readonly Element[], accent: string) {
-    for (const element of elements) if (this.reaches(element)) this.selection(element, { accent, handles: false });
+  markTogether(elements: readonly Element[], accent: string) {
+    for (const element of elements) if (this.isInView(element)) this.markCurrent(element, { accent, handles: false });
   }
 
   /** Marks the position of a shape that is not drawn here. @param at in pixels of the image */
-  spot({ x, y }: Point, accent: string) {
+  markSpot({ x, y }: Point, accent: string) {
     const { left, top, right, bottom } = this.view;
     if (x < left || x > right || y < top || y > bottom) return;
     const scale = this.#scale;
-    this.#inImage();
+    this.#useImageCoordinates();
     this.context.beginPath();
     this.context.arc(x, y, spotRadius / scale, 0, 2 * Math.PI);
-    this.#mark(accent);
+    this.#strokeMark(accent);
   }
 
   /** The circle of the brush. @param at in CSS pixels of the stage */
-  brush({ x, y }: Point, radius: number, accent: string) {
+  paintBrush({ x, y }: Point, radius: number, accent: string) {
     const { context } = this;
-    this.#onStage();
+    this.#useStageCoordinates();
     context.beginPath();
     context.arc(x, y, radius, 0, 2 * Math.PI);
     for (const [color, width] of [
@@ -232,20 +232,20 @@ export class Painter {
   }
 
   /** Marks a shape as the one being worked on. */
-  selection(element: Element, { accent, handles }: { accent: string; handles: boolean }) {
+  markCurrent(element: Element, { accent, handles }: { accent: string; handles: boolean }) {
     const { context } = this;
     const scale = this.#scale;
-    this.#inImage();
+    this.#useImageCoordinates();
     if (element.type === 'point') {
       const [x, y] = element.center ?? [0, 0];
       context.beginPath();
       context.arc(x, y, (pointRadius + 4) / scale, 0, 2 * Math.PI);
-      this.#mark(accent);
-    } else this.#mark(accent, pathOf(element));
-    if (handles) this.handles(element, accent);
+      this.#strokeMark(accent);
+    } else this.#strokeMark(accent, pathOf(element));
+    if (handles) this.#paintHandles(element, accent);
   }
 
-  #mark(accent: string, path?: Path2D) {
+  #strokeMark(accent: string, path?: Path2D) {
     const { context } = this;
     context.lineJoin = 'round';
     for (const [color, width] of [
@@ -259,9 +259,9 @@ export class Painter {
     }
   }
 
-  handles(element: Element, accent: string) {
+  #paintHandles(element: Element, accent: string) {
     const { context } = this;
-    this.#onStage();
+    this.#useStageCoordinates();
     for (const handle of handlesOf(element, rotationHandleDistance / this.#scale)) {
       const size = handle.kind === 'middle' ? handleSize - 3 : handleSize;
       const at = this.placement.transformPoint(handle);
@@ -277,13 +277,13 @@ export class Painter {
   }
 
   /** Writes the label of an element next to it. */
-  label(element: Element) {
-    if (!element.label || element.label.value === '' || this.labels >= maxLabels) return;
+  paintLabel(element: Element) {
+    if (!element.label || element.label.value === '' || this.labelCount >= maxLabels) return;
     const box = boxOf(element);
     if (!overlaps(box, this.view)) return;
-    this.labels += 1;
+    this.labelCount += 1;
     const { context } = this;
-    this.#onStage();
+    this.#useStageCoordinates();
     context.font = `600 ${Math.min(40, Math.max(9, element.label.fontSize ?? 13))}px system-ui, sans-serif`;
     context.textAlign = 'center';
     context.textBaseline = 'bottom';
@@ -294,13 +294,13 @@ export class Painter {
       [box.top, box.bottom].map((y) => this.placement.transformPoint({ x, y })),
     );
     const middle = corners.reduce((sum, { x }) => sum + x / corners.length, 0);
-    const above = element.type === 'point' ? pointRadius + 3 : 4;
-    const top = Math.max(Math.min(...corners.map(({ y }) => y)), 24) - above;
+    const gap = element.type === 'point' ? pointRadius + 3 : 4;
+    const bottom = Math.max(Math.min(...corners.map(({ y }) => y)), 24) - gap;
     const text =
       shortLabels.get(element) ?? clipToWidth(element.label.value, maxLabelWidth, (part) => context.measureText(part).width);
     shortLabels.set(element, text);
-    context.strokeText(text, middle, top);
+    context.strokeText(text, middle, bottom);
     context.fillStyle = element.label.color ?? '#16181f';
-    context.fillText(text, middle, top);
+    context.fillText(text, middle, bottom);
   }
 }

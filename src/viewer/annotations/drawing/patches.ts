@@ -1,5 +1,5 @@
 import { boxOf, isOverlay } from './shapes.js';
-import { outside, overlaps, type Box, type Element } from '../model.js';
+import { partsOutsideBox, overlaps, type Box, type Element } from '../model.js';
 
 /** Maximum number of shapes, and of their points, kept for one annotation in addition to those near the view. */
 const maxShapes = 20_000;
@@ -9,29 +9,29 @@ const maxPoints = 500_000;
 export type Patch = { box: Box; elements: readonly Element[]; orders: readonly number[] };
 
 /** A patch with the boxes of its elements, which are searched for each cell, and the number of their points. */
-type StoredPatch = Patch & { boxes: readonly Box[]; points: number };
+type IndexedPatch = Patch & { boxes: readonly Box[]; points: number };
 
 export const everywhere: Box = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
 
 /** The loaded elements of one version of an annotation, so that returning to a position needs no request. */
 export class Patches {
   /** most recently used last */
-  #patches: StoredPatch[] = [];
+  #patches: IndexedPatch[] = [];
 
   /** The parts of a box that are not loaded. */
-  missing(box: Box): Box[] {
+  missingParts(box: Box): Box[] {
     return partsOutside([box], this.#patches);
   }
 
   /** Replaces the elements of a box after a change. New elements come last. */
-  change(box: Box, elements: readonly Element[]) {
+  replaceElements(box: Box, elements: readonly Element[]) {
     const orderById = new Map(this.#patches.flatMap((patch) => patch.elements.map(({ id }, index) => [id, patch.orders[index]])));
     const orders = elements.map(({ id }) => orderById.get(id) ?? Infinity);
-    this.#patches = this.#overlapping(box).map((patch) => withBoxes({ box: intersection(patch.box, box), elements, orders }));
+    this.#patches = this.#overlapping(box).map((patch) => indexPatch({ box: intersection(patch.box, box), elements, orders }));
   }
 
   add(patch: Patch) {
-    this.#patches.push(withBoxes(patch));
+    this.#patches.push(indexPatch(patch));
   }
 
   clear() {
@@ -40,12 +40,12 @@ export class Patches {
 
   /** Drops patches that do not touch the box, least recently used first, until the others are within the maximum. */
   trim(box: Box) {
-    const used = this.#overlapping(box);
-    this.#patches = [...mostRecent(this.#patches.filter((patch) => !used.includes(patch))), ...used];
+    const touching = this.#overlapping(box);
+    this.#patches = [...mostRecentWithinLimit(this.#patches.filter((patch) => !touching.includes(patch))), ...touching];
   }
 
   /** The loaded elements that touch a box and pass a test, by id, in the order of the annotation. */
-  within(box: Box, test: (element: Element) => boolean = () => true): Map<string, Element> {
+  elementsIn(box: Box, test: (element: Element) => boolean = () => true): Map<string, Element> {
     const byId: Map<string, [order: number, element: Element]> = new Map();
     for (const { elements, orders, boxes } of this.#overlapping(box))
       for (const [index, element] of elements.entries())
@@ -57,7 +57,7 @@ export class Patches {
   }
 
   /** Number of loaded elements in a box. Elements from several requests count several times. */
-  count(box: Box) {
+  countIn(box: Box) {
     return this.#overlapping(box).reduce((sum, { boxes }) => sum + boxes.filter((other) => overlaps(other, box)).length, 0);
   }
 
@@ -75,13 +75,13 @@ function intersection(box: Box, other: Box): Box {
   };
 }
 
-function withBoxes(patch: Patch): StoredPatch {
+function indexPatch(patch: Patch): IndexedPatch {
   const boxes = patch.elements.map((element) => (isOverlay(element) ? everywhere : boxOf(element)));
   return { ...patch, boxes, points: patch.elements.reduce((sum, { points }) => sum + (points?.length ?? 1), 0) };
 }
 
 /** The most recently used patches, up to the maximum. */
-function mostRecent(patches: StoredPatch[]) {
+function mostRecentWithinLimit(patches: IndexedPatch[]) {
   let [shapes, points] = [0, 0];
   const first = patches.findLastIndex((patch) => {
     shapes += patch.elements.length;
@@ -94,6 +94,7 @@ function mostRecent(patches: StoredPatch[]) {
 /** The parts of boxes that are outside all other boxes. */
 export function partsOutside(boxes: Box[], others: Iterable<{ box: Box }>): Box[] {
   let remaining = boxes;
-  for (const { box } of others) remaining = remaining.flatMap((part) => (overlaps(part, box) ? outside(part, box) : [part]));
+  for (const { box } of others)
+    remaining = remaining.flatMap((part) => (overlaps(part, box) ? partsOutsideBox(part, box) : [part]));
   return remaining;
 }

@@ -1,15 +1,15 @@
 import { annotationTexts } from '../../annotation-texts.js';
 import { newId, overlaps, type Edit, type Element } from '../model.js';
-import { areaOf, asPolygon, polygonOf, polygonTools } from './polygons.js';
+import { areaOf, asPolygon, polygonOf, loadPolygonTools } from './polygons.js';
 import { boxOf, isLocked } from './shapes.js';
 
 /** Half the width of a cut, in pixels of the image: the smallest that the library distinguishes. */
 const cutRadius = 0.01;
 
 /** Areas with a smaller gap, in pixels of the image, can be merged. The parts of a split area have a gap, because of the cut and of rounding. */
-const widestGap = 0.05;
+const maxGap = 0.05;
 
-function areasOf(shapes: readonly Element[]) {
+function unlockedAreas(shapes: readonly Element[]) {
   return shapes.flatMap((shape) => {
     const polygon = isLocked(shape) ? null : polygonOf(shape);
     return polygon ? [{ shape, polygon }] : [];
@@ -18,12 +18,12 @@ function areasOf(shapes: readonly Element[]) {
 
 /** Merges areas into the first shape. @throws Error if they do not touch each other */
 export async function mergeEdits(shapes: readonly Element[]): Promise<Edit[]> {
-  const [first, ...others] = areasOf(shapes);
+  const [first, ...others] = unlockedAreas(shapes);
   if (!first || others.length === 0) return [];
-  const { unite, bridge } = await polygonTools();
+  const { unite, bridge } = await loadPolygonTools();
   const polygons = [first, ...others].map(({ polygon }) => polygon);
   const united = unite(polygons);
-  const [merged, unmerged] = united.length > 1 ? bridge(polygons, widestGap) : united;
+  const [merged, unmerged] = united.length > 1 ? bridge(polygons, maxGap) : united;
   if (!merged || unmerged) throw new Error(annotationTexts.mergeApart);
   const removals = others.map(({ shape }) => ({ before: shape, after: null }));
   return [{ before: first.shape, after: asPolygon(first.shape, merged) }, ...removals];
@@ -31,13 +31,13 @@ export async function mergeEdits(shapes: readonly Element[]): Promise<Edit[]> {
 
 /** Cuts areas along a line. The largest part stays the same shape. */
 export async function splitEdits(shapes: readonly Element[], line: Element): Promise<Edit[]> {
-  const polygons = await polygonTools();
+  const polygons = await loadPolygonTools();
   const cut = polygons.stroke(
     (line.points ?? []).map(([x, y]) => ({ x, y })),
     cutRadius,
   );
-  const crossed = areasOf(shapes.filter((shape) => overlaps(boxOf(shape), boxOf(line))));
-  return crossed.flatMap(({ shape, polygon }): Edit[] => {
+  const candidates = unlockedAreas(shapes.filter((shape) => overlaps(boxOf(shape), boxOf(line))));
+  return candidates.flatMap(({ shape, polygon }): Edit[] => {
     const parts = polygons.subtract([polygon], cut).toSorted((a, b) => areaOf(b) - areaOf(a));
     if (parts.length < 2) return [];
     return parts.map((part, index) => {
@@ -49,7 +49,7 @@ export async function splitEdits(shapes: readonly Element[], line: Element): Pro
 
 /** Removes vertices of polygons and lines that are closer than a distance, in pixels of the image, to the line between the others. */
 export async function simplifyEdits(shapes: readonly Element[], distance: number): Promise<Edit[]> {
-  const polygons = await polygonTools();
+  const polygons = await loadPolygonTools();
   return shapes.flatMap((before): Edit[] => {
     const { type, points = [], holes = [], closed = false } = before;
     if (type !== 'polyline' || isLocked(before)) return [];

@@ -1,6 +1,6 @@
 import type { Path64, Paths64, PolyPath64 } from 'clipper2-ts';
 import type { Coordinate, Element, Point } from '../model.js';
-import { cornersOf, isArea, rotated } from './shapes.js';
+import { cornersOf, isArea, rotateVector } from './shapes.js';
 
 /** The outline of an area, and its holes. */
 export interface Polygon {
@@ -9,14 +9,14 @@ export interface Polygon {
 }
 
 /** The library counts in whole numbers: hundredths of a pixel. */
-const unit = 100;
+const unitsPerPixel = 100;
 /** Vertices of the outline of a round shape. */
 const roundVertices = 96;
 /** Parts with a smaller area, in square pixels, are left over from rounding. */
 const minArea = 0.01;
 
 /** Operations on polygons. The library for them is loaded when they are first needed. */
-export async function polygonTools() {
+export async function loadPolygonTools() {
   const { Clipper64, ClipperOffset, ClipType, EndType, FillRule, JoinType, PolyTree64, area, ramerDouglasPeucker } =
     await import('clipper2-ts');
 
@@ -32,8 +32,10 @@ export async function polygonTools() {
       for (let index = 0; index < node.count; index += 1) {
         const outer = node.child(index);
         const holes = Array.from({ length: outer.count }, (_, at) => outer.child(at));
-        if (outer.poly && Math.abs(area(outer.poly)) >= minArea * unit * unit) {
-          const largeHoles = holes.flatMap(({ poly }) => (poly && Math.abs(area(poly)) >= minArea * unit * unit ? [poly] : []));
+        if (outer.poly && Math.abs(area(outer.poly)) >= minArea * unitsPerPixel * unitsPerPixel) {
+          const largeHoles = holes.flatMap(({ poly }) =>
+            poly && Math.abs(area(poly)) >= minArea * unitsPerPixel * unitsPerPixel ? [poly] : [],
+          );
           polygons.push({ points: fromPath(outer.poly), holes: largeHoles.map(fromPath) });
         }
         // Islands in holes are separate polygons.
@@ -61,23 +63,23 @@ export async function polygonTools() {
   function simplify(points: readonly Coordinate[], distance: number, isClosed: boolean): Coordinate[] {
     const path = toPath(points);
     // The first vertex is repeated at the end, because the library keeps both ends of a path.
-    const open = ramerDouglasPeucker(isClosed ? [...path, ...path.slice(0, 1)] : path, distance * unit);
+    const open = ramerDouglasPeucker(isClosed ? [...path, ...path.slice(0, 1)] : path, distance * unitsPerPixel);
     const fewer = fromPath(isClosed ? open.slice(0, -1) : open);
     return fewer.length < (isClosed ? 3 : 2) ? [...points] : fewer;
   }
 
   /** The paths of areas that grow by a distance, or shrink. */
-  function resized(paths: Paths64, distance: number): Paths64 {
+  function growOrShrink(paths: Paths64, distance: number): Paths64 {
     const offset = new ClipperOffset();
     offset.addPaths(paths, JoinType.Miter, EndType.Polygon);
     const result: Paths64 = [];
-    offset.execute(distance * unit, result);
+    offset.execute(distance * unitsPerPixel, result);
     return result;
   }
 
   /** The area that some polygons cover together, with the gaps between them that are narrower than a distance. */
   const bridge = (polygons: readonly Polygon[], distance: number): Polygon[] => {
-    const paths = resized(resized(pathsOf(polygons), distance), -distance);
+    const paths = growOrShrink(growOrShrink(pathsOf(polygons), distance), -distance);
     const smooth = (ring: Coordinate[]) => simplify(ring, 2 * distance, true);
     return execute(ClipType.Union, paths, []).map(({ points, holes }) => ({
       points: smooth(points),
@@ -91,30 +93,31 @@ export async function polygonTools() {
     /** The area that some polygons cover together. */
     unite: (polygons: readonly Polygon[]) => execute(ClipType.Union, pathsOf(polygons), []),
     /** The part of an area that is outside other ones. */
-    subtract: (from: readonly Polygon[], what: readonly Polygon[]) => execute(ClipType.Difference, pathsOf(from), pathsOf(what)),
+    subtract: (from: readonly Polygon[], subtracted: readonly Polygon[]) =>
+      execute(ClipType.Difference, pathsOf(from), pathsOf(subtracted)),
     /** The area within a distance of a line. */
     stroke(line: readonly Point[], radius: number): Polygon[] {
-      const offset = new ClipperOffset(2, Math.max(1, radius * unit * 0.01));
+      const offset = new ClipperOffset(2, Math.max(1, radius * unitsPerPixel * 0.01));
       offset.addPath(
-        line.map(({ x, y }) => ({ x: Math.round(x * unit), y: Math.round(y * unit) })),
+        line.map(({ x, y }) => ({ x: Math.round(x * unitsPerPixel), y: Math.round(y * unitsPerPixel) })),
         JoinType.Round,
         EndType.Round,
       );
       const paths: Paths64 = [];
-      offset.execute(radius * unit, paths);
+      offset.execute(radius * unitsPerPixel, paths);
       return execute(ClipType.Union, paths, []);
     },
   };
 }
 
-export type PolygonTools = Awaited<ReturnType<typeof polygonTools>>;
+export type PolygonTools = Awaited<ReturnType<typeof loadPolygonTools>>;
 
 function toPath(points: readonly Coordinate[]): Path64 {
-  return points.map(([x, y]) => ({ x: Math.round(x * unit), y: Math.round(y * unit) }));
+  return points.map(([x, y]) => ({ x: Math.round(x * unitsPerPixel), y: Math.round(y * unitsPerPixel) }));
 }
 
 function fromPath(path: Path64): Coordinate[] {
-  return path.map(({ x, y }) => [x / unit, y / unit, 0]);
+  return path.map(({ x, y }) => [x / unitsPerPixel, y / unitsPerPixel, 0]);
 }
 
 /** The area of a shape as a polygon; `null` for lines and points. */
@@ -127,7 +130,7 @@ export function polygonOf(element: Element): Polygon | null {
   const [across, down] = type === 'circle' ? [radius, radius] : [width / 2, height / 2];
   const outline = Array.from({ length: roundVertices }, (_, index): Coordinate => {
     const angle = (index * 2 * Math.PI) / roundVertices;
-    const { x, y } = rotated(across * Math.cos(angle), down * Math.sin(angle), rotation);
+    const { x, y } = rotateVector(across * Math.cos(angle), down * Math.sin(angle), rotation);
     return [center[0] + x, center[1] + y, center[2]];
   });
   return { points: outline, holes: [] };
@@ -148,13 +151,13 @@ export function asPolygon(element: Element, { points, holes }: Polygon): Element
   const z = element.points?.[0]?.[2] ?? center?.[2] ?? 0;
   const { holes: _former, ...withoutHoles } = rest as Element & { normal?: unknown };
   delete withoutHoles.normal;
-  const at = (ring: Coordinate[]) => ring.map(([x, y]): Coordinate => [x, y, z]);
+  const withDepth = (ring: Coordinate[]) => ring.map(([x, y]): Coordinate => [x, y, z]);
   return {
     ...withoutHoles,
     type: 'polyline',
     closed: true,
-    points: at(points),
-    ...(holes.length > 0 && { holes: holes.map(at) }),
+    points: withDepth(points),
+    ...(holes.length > 0 && { holes: holes.map(withDepth) }),
   };
 }
 

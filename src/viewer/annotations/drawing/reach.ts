@@ -1,13 +1,13 @@
 import type { Box } from '../model.js';
 
 /** Shapes are fetched up to this distance from the view, as a share of its size. */
-const margin = 0.3;
+const marginShare = 0.3;
 
 /** While the view moves, shapes are fetched ahead for about the area that it covers in this time, in milliseconds. */
 const aheadMs = 400;
 
 /** A box, extended by a share of its size on each side, and by a distance in the direction of movement. */
-function extended({ left, top, right, bottom }: Box, share: number, x: number = 0, y: number = 0): Box {
+function extendBox({ left, top, right, bottom }: Box, share: number, x: number = 0, y: number = 0): Box {
   const [across, down] = [(right - left) * share, (bottom - top) * share];
   return {
     left: left - across + Math.min(0, x),
@@ -19,30 +19,33 @@ function extended({ left, top, right, bottom }: Box, share: number, x: number = 
 
 /** The region to fetch for a view. Its edges are multiples of a power of two, so that there are no narrow gaps between regions. */
 export function regionOf(view: Box, x: number = 0, y: number = 0): Box {
-  const { left, top, right, bottom } = extended(view, margin, x, y);
+  const { left, top, right, bottom } = extendBox(view, marginShare, x, y);
   const step = 2 ** Math.floor(Math.log2((view.right - view.left) / 10));
-  const [low, high] = [(value: number) => Math.floor(value / step) * step, (value: number) => Math.ceil(value / step) * step];
-  return { left: low(left), top: low(top), right: high(right), bottom: high(bottom) };
+  const [roundDown, roundUp] = [
+    (value: number) => Math.floor(value / step) * step,
+    (value: number) => Math.ceil(value / step) * step,
+  ];
+  return { left: roundDown(left), top: roundDown(top), right: roundUp(right), bottom: roundUp(bottom) };
 }
 
 /** Tells which part of the image a view needs now and soon. */
-export class Reach {
+export class FetchRegions {
   /** A box that follows the view. Its distance from the view shows how fast the view moves. */
   #trailing: Box = { left: 0, top: 0, right: 0, bottom: 0 };
-  #time = 0;
+  #lastUpdateMs = 0;
 
   /** @returns `around`: the view with a margin; `soon`: `around`, extended in the direction of movement; `region`: the box to fetch */
   update(view: Box) {
     const [width, trailing] = [view.right - view.left, this.#trailing];
-    const passed = performance.now() - this.#time;
-    this.#time += passed;
+    const passedMs = performance.now() - this.#lastUpdateMs;
+    this.#lastUpdateMs += passedMs;
     const isZoomed = Math.abs(width - trailing.right + trailing.left) > width / 1000;
-    const share = isZoomed ? 0 : Math.max(0, 1 - passed / aheadMs);
+    const share = isZoomed ? 0 : Math.max(0, 1 - passedMs / aheadMs);
     // After a jump, the region must still be next to the view.
-    const lead = (side: 'left' | 'top') => Math.max(-width, Math.min(width, (view[side] - trailing[side]) * share));
-    const [x, y] = [lead('left'), lead('top')];
+    const distanceAhead = (side: 'left' | 'top') => Math.max(-width, Math.min(width, (view[side] - trailing[side]) * share));
+    const [x, y] = [distanceAhead('left'), distanceAhead('top')];
     this.#trailing = { left: view.left - x, top: view.top - y, right: view.right - x, bottom: view.bottom - y };
-    const around = extended(view, margin / 2);
-    return { around, soon: extended(view, margin / 2, x / 2, y / 2), region: regionOf(view, x, y) };
+    const around = extendBox(view, marginShare / 2);
+    return { around, soon: extendBox(view, marginShare / 2, x / 2, y / 2), region: regionOf(view, x, y) };
   }
 }

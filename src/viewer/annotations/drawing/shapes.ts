@@ -10,7 +10,7 @@ export type Handle = Point & { kind: 'corner' | 'turn' | 'rim' | 'vertex' | 'mid
 /** Types of elements that this page draws as outlines. */
 const outlinedTypes = new Set(['arrow', 'circle', 'ellipse', 'point', 'polyline', 'rectangle', 'rectanglegrid']);
 /** Corners of a unit box, in the order of the handles. */
-const corners = [
+const unitCorners = [
   [-0.5, -0.5],
   [0.5, -0.5],
   [0.5, 0.5],
@@ -22,7 +22,7 @@ const maxVertexHandles = 400;
 const minSide = 1e-3;
 
 /** Whether this page can draw an element. The server draws the others. */
-export function isOutlined({ type }: Element) {
+export function isDrawnByPage({ type }: Element) {
   return outlinedTypes.has(type);
 }
 
@@ -38,7 +38,7 @@ export function isLocked({ user }: Element) {
 }
 
 /** The middle of the box around a shape. */
-export function middleOf(element: Element): Point {
+export function middleOfBox(element: Element): Point {
   const { left, top, right, bottom } = boxOf(element);
   return { x: (left + right) / 2, y: (top + bottom) / 2 };
 }
@@ -53,7 +53,7 @@ export function isArea(element: Element) {
 }
 
 /** Rotates a vector. @param angle radians */
-export function rotated(x: number, y: number, angle: number = 0): Point {
+export function rotateVector(x: number, y: number, angle: number = 0): Point {
   const cos = Math.cos(angle);
   const sin = Math.sin(angle);
   return { x: x * cos - y * sin, y: x * sin + y * cos };
@@ -61,14 +61,14 @@ export function rotated(x: number, y: number, angle: number = 0): Point {
 
 /** The four corners of a rectangle or of the box around an ellipse, upper left first. */
 export function cornersOf({ center = [0, 0, 0], width = 0, height = 0, rotation }: Element): Point[] {
-  return corners.map(([x, y]) => {
-    const corner = rotated(x * width, y * height, rotation);
+  return unitCorners.map(([x, y]) => {
+    const corner = rotateVector(x * width, y * height, rotation);
     return { x: center[0] + corner.x, y: center[1] + corner.y };
   });
 }
 
 /** Caches the results of a function, by element. */
-export function memoized<T>(make: (element: Element) => T): (element: Element) => T {
+export function cachedByElement<T>(make: (element: Element) => T): (element: Element) => T {
   const values: WeakMap<Element, T> = new WeakMap();
   return (element) => {
     let value = values.get(element);
@@ -78,9 +78,9 @@ export function memoized<T>(make: (element: Element) => T): (element: Element) =
 }
 
 /** The box around a shape, without its line. */
-export const boxOf = memoized(measure);
+export const boxOf = cachedByElement(computeBox);
 
-function measure(element: Element): Box {
+function computeBox(element: Element): Box {
   const { center = [0, 0, 0], radius = 0, points } = element;
   const [x, y] = center;
   if (points) return boxAround(points.map(([pointX, pointY]) => ({ x: pointX, y: pointY })));
@@ -100,11 +100,11 @@ export function touches(element: Element, point: Point, reach: number) {
   if (point.x < box.left - reach || point.x > box.right + reach || point.y < box.top - reach || point.y > box.bottom + reach)
     return false;
   const { type, center = [0, 0, 0], radius = 0, width = 0, height = 0, rotation = 0, points = [], holes = [] } = element;
-  const away = rotated(point.x - center[0], point.y - center[1], -rotation);
+  const fromCenter = rotateVector(point.x - center[0], point.y - center[1], -rotation);
   if (type === 'point') return true;
-  if (type === 'circle') return Math.hypot(away.x, away.y) <= radius + reach;
-  if (type === 'ellipse') return Math.hypot(away.x / (width / 2 + reach), away.y / (height / 2 + reach)) <= 1;
-  if (isBox(element)) return Math.abs(away.x) <= width / 2 + reach && Math.abs(away.y) <= height / 2 + reach;
+  if (type === 'circle') return Math.hypot(fromCenter.x, fromCenter.y) <= radius + reach;
+  if (type === 'ellipse') return Math.hypot(fromCenter.x / (width / 2 + reach), fromCenter.y / (height / 2 + reach)) <= 1;
+  if (isBox(element)) return Math.abs(fromCenter.x) <= width / 2 + reach && Math.abs(fromCenter.y) <= height / 2 + reach;
   if (element.closed && insideRing(points, point)) return !holes.some((hole) => insideRing(hole, point));
   const sideCount = element.closed ? points.length : points.length - 1;
   for (let index = 0; index < sideCount; index += 1) {
@@ -129,8 +129,8 @@ function insideRing(ring: readonly Coordinate[], { x, y }: Point) {
 function distanceToSide({ x, y }: Point, [fromX, fromY]: Coordinate, [toX, toY]: Coordinate) {
   const across = toX - fromX;
   const down = toY - fromY;
-  const length = across * across + down * down;
-  const share = length === 0 ? 0 : Math.min(1, Math.max(0, ((x - fromX) * across + (y - fromY) * down) / length));
+  const squaredLength = across * across + down * down;
+  const share = squaredLength === 0 ? 0 : Math.min(1, Math.max(0, ((x - fromX) * across + (y - fromY) * down) / squaredLength));
   return Math.hypot(x - fromX - share * across, y - fromY - share * down);
 }
 
@@ -143,7 +143,7 @@ export function handlesOf(element: Element, handleDistance: number): Handle[] {
   const { type, center = [0, 0, 0], radius = 0, height = 0, rotation, points = [] } = element;
   if (type === 'circle') return [{ kind: 'rim', index: 0, x: center[0] + radius, y: center[1] }];
   if (isBox(element)) {
-    const top = rotated(0, -height / 2 - handleDistance, rotation);
+    const top = rotateVector(0, -height / 2 - handleDistance, rotation);
     const corners = cornersOf(element).map((corner, index) => ({ ...corner, kind: 'corner' as const, index }));
     return [...corners, { kind: 'turn', index: 0, x: center[0] + top.x, y: center[1] + top.y }];
   }
@@ -160,17 +160,17 @@ export function handlesOf(element: Element, handleDistance: number): Handle[] {
 }
 
 /** A number as stored: rounded to a thousandth of a pixel. */
-function rounded(value: number) {
+function roundToThousandth(value: number) {
   return Math.round(value * 1000) / 1000;
 }
 
-export function coordinate(x: number, y: number, z: number = 0): Coordinate {
-  return [rounded(x), rounded(y), z];
+export function toCoordinate(x: number, y: number, z: number = 0): Coordinate {
+  return [roundToThousandth(x), roundToThousandth(y), z];
 }
 
 /** The shape, moved by a distance in pixels of the image. */
-export function moved(element: Element, x: number, y: number): Element {
-  const shift = (point: Coordinate) => coordinate(point[0] + x, point[1] + y, point[2]);
+export function moveShape(element: Element, x: number, y: number): Element {
+  const shift = (point: Coordinate) => toCoordinate(point[0] + x, point[1] + y, point[2]);
   const result = { ...element };
   if (element.center) result.center = shift(element.center);
   if (element.points) result.points = element.points.map(shift);
@@ -179,9 +179,9 @@ export function moved(element: Element, x: number, y: number): Element {
 }
 
 /** The shape with one of its handles at another position. The corner opposite to a moved one stays fixed. */
-export function reshaped(element: Element, { kind, index }: Handle, to: Point): Element {
+export function moveHandle(element: Element, { kind, index }: Handle, to: Point): Element {
   const { center = [0, 0, 0], rotation, points = [] } = element;
-  if (kind === 'rim') return { ...element, radius: rounded(Math.hypot(to.x - center[0], to.y - center[1])) };
+  if (kind === 'rim') return { ...element, radius: roundToThousandth(Math.hypot(to.x - center[0], to.y - center[1])) };
   if (kind === 'turn') {
     const angle = Math.atan2(to.y - center[1], to.x - center[0]) + Math.PI / 2;
     return { ...element, rotation: Number(Math.atan2(Math.sin(angle), Math.cos(angle)).toFixed(5)) };
@@ -191,30 +191,30 @@ export function reshaped(element: Element, { kind, index }: Handle, to: Point): 
     return boxBetween(element, fixed, to, rotation);
   }
   const z = points[index]?.[2] ?? 0;
-  if (kind === 'vertex') return { ...element, points: points.with(index, coordinate(to.x, to.y, z)) };
-  return { ...element, points: points.toSpliced(index + 1, 0, coordinate(to.x, to.y, z)) };
+  if (kind === 'vertex') return { ...element, points: points.with(index, toCoordinate(to.x, to.y, z)) };
+  return { ...element, points: points.toSpliced(index + 1, 0, toCoordinate(to.x, to.y, z)) };
 }
 
 /** A rectangle or ellipse that reaches from one corner to another. */
 export function boxBetween(element: Element, from: Point, to: Point, rotation: number = 0): Element {
-  const sides = rotated(to.x - from.x, to.y - from.y, -rotation);
+  const sides = rotateVector(to.x - from.x, to.y - from.y, -rotation);
   return {
     ...element,
-    center: coordinate((from.x + to.x) / 2, (from.y + to.y) / 2, element.center?.[2]),
-    width: rounded(Math.abs(sides.x)),
-    height: rounded(Math.abs(sides.y)),
+    center: toCoordinate((from.x + to.x) / 2, (from.y + to.y) / 2, element.center?.[2]),
+    width: roundToThousandth(Math.abs(sides.x)),
+    height: roundToThousandth(Math.abs(sides.y)),
   };
 }
 
 /** The shape without a vertex; unchanged if it has the minimum number. */
-export function withoutVertex(element: Element, index: number): Element {
+export function removeVertex(element: Element, index: number): Element {
   const { points = [], closed, type } = element;
   const minPoints = closed ? 3 : 2;
   return type !== 'polyline' || points.length <= minPoints ? element : { ...element, points: points.toSpliced(index, 1) };
 }
 
 /** Whether a new shape is large enough to be intentional. */
-export function isDrawn(element: Element) {
+export function isLargeEnough(element: Element) {
   const { type, width = 0, height = 0, points = [] } = element;
   if (isBox(element)) return width > minSide && height > minSide;
   return type === 'point' || points.length >= (element.closed ? 3 : 2);

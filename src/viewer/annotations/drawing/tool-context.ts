@@ -7,11 +7,11 @@ export interface ToolContext {
   /** shapes that can be grasped, topmost last; none while nothing is edited */
   shapes: () => Iterable<Element>;
   /** the selected shape, if it is only one */
-  selected: () => Element | null;
+  selectedShape: () => Element | null;
   /** `isAdding` adds it to the selected ones, or removes it from them */
   select: (element: Element | null, isAdding?: boolean) => void;
   /** selects the shapes whose center is inside an outline */
-  pick: (outline: Element, isAdding: boolean) => void;
+  selectInside: (outline: Element, isAdding: boolean) => void;
   /** the current state of a shape; `null` if it no longer exists */
   find: (id: string) => Element | null;
   /** a finished change */
@@ -21,12 +21,12 @@ export interface ToolContext {
   /** cuts shapes along a line */
   split: (line: Element) => void;
   /** a new element in the selected group and color */
-  make: (members: Pick<Element, 'type'> & Partial<Element>) => Element;
-  editing: () => boolean;
+  makeShape: (members: Pick<Element, 'type'> & Partial<Element>) => Element;
+  isEditing: () => boolean;
   /** a click while nothing is edited */
   inspect: (at: Point) => void;
   redraw: () => void;
   onError: (error: unknown) => void;
   /** called when another tool is selected */
-  onTool: () => void;
+  onToolChange: () => void;
 }

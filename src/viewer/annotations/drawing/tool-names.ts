@@ -32,9 +32,9 @@ export const ringTools: ReadonlySet<Tool> = new Set(['polygon', 'hole', 'lasso']
 export const firstShapeTools: ReadonlySet<Tool> = new Set(['rectangle', 'ellipse', 'polygon', 'line', 'point', 'brush']);
 
 /** Which tools can be used now: all, the tools that can draw the first shape, or only the ruler. */
-export type OfferedTools = 'all' | 'first' | 'measure';
+export type ToolOffer = 'all' | 'first' | 'measure';
 
-export function isOffered(tool: Tool, offered: OfferedTools) {
+export function isOffered(tool: Tool, offered: ToolOffer) {
   return offered === 'all' || tool === 'measure' || (offered === 'first' && firstShapeTools.has(tool));
 }
 

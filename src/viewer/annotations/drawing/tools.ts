@@ -2,15 +2,15 @@ import { Brush } from './brush.js';
 import { rotationHandleDistance } from './paint.js';
 import {
   boxBetween,
-  coordinate,
+  toCoordinate,
   handlesOf,
   isArea,
-  isDrawn,
+  isLargeEnough,
   isLocked,
-  moved,
-  reshaped,
+  moveShape,
+  moveHandle,
   touches,
-  withoutVertex,
+  removeVertex,
   type Handle,
 } from './shapes.js';
 import { transientTools, ringTools, selectionTools, type Tool } from './tool-names.js';
@@ -18,14 +18,14 @@ import type { Element, Point } from '../model.js';
 import type { ToolContext } from './tool-context.js';
 
 /** Distance in screen pixels at which a point counts as hit. */
-const reach = 6;
+const shapeReach = 6;
 const handleReach = 9;
 
 /** While dragging, a vertex is added each time the pointer has moved this far, in screen pixels. */
 const freehandStep = 5;
 
 /** Smaller rectangles, in screen pixels, are accidental. */
-const minDrag = 4;
+const minBoxSide = 4;
 
 /** Turns gestures on the stage into changes of shapes. */
 export class Tools {
@@ -49,49 +49,49 @@ export class Tools {
   /** The pressed pointer of a tool that draws. `isFirst` is true if it begins a new drawing. */
   #press: { at: Point; isDragged: boolean; isFirst: boolean } | null = null;
   /** Delayed gestures; `null` while gestures are not delayed. */
-  #delayed: (() => void)[] | null = null;
+  #delayedGestures: (() => void)[] | null = null;
 
   constructor(private readonly toolContext: ToolContext) {
     this.#brush = new Brush({ onChange: toolContext.redraw, onError: toolContext.onError });
     toolContext.stage.onPointer({
-      press: (at) => this.#actOrDelay(() => this.#pressed(at)),
-      drag: (at) => this.#actOrDelay(() => this.#dragged(at)),
-      release: (at, isAdding) => this.#actOrDelay(() => this.#released(at, isAdding)),
+      press: (at) => this.#actOrDelay(() => this.#onPress(at)),
+      drag: (at) => this.#actOrDelay(() => this.#onDrag(at)),
+      release: (at, isAdding) => this.#actOrDelay(() => this.#onRelease(at, isAdding)),
       cancel: () => this.#actOrDelay(() => this.#cancelPress()),
-      click: (at, isAdding) => this.#actOrDelay(() => this.#clicked(at, isAdding)),
-      doubleClick: (at) => this.#actOrDelay(() => this.#doubleClicked(at)),
+      click: (at, isAdding) => this.#actOrDelay(() => this.#onClick(at, isAdding)),
+      doubleClick: (at) => this.#actOrDelay(() => this.#onDoubleClick(at)),
     });
   }
 
   /** Delays gestures while an annotation to draw in is being created. */
   delayGestures() {
-    this.#delayed ??= [];
+    this.#delayedGestures ??= [];
   }
 
   /** Ends the delay. @param isReady whether there is an annotation now, so that the delayed gestures are carried out */
   endDelay(isReady: boolean) {
-    const delayed = this.#delayed ?? [];
-    this.#delayed = null;
+    const delayed = this.#delayedGestures ?? [];
+    this.#delayedGestures = null;
     if (isReady) for (const act of delayed) act();
   }
 
   /** Carries out a gesture, now or after the delay. @returns whether the tools use it */
   #actOrDelay(act: () => boolean | void): boolean {
-    if (!this.#delayed) return act() === true;
-    if (!this.isPaused) this.#delayed.push(act);
+    if (!this.#delayedGestures) return act() === true;
+    if (!this.isPaused) this.#delayedGestures.push(act);
     return !this.isPaused;
   }
 
-  use(tool: Tool) {
-    this.#drop();
-    const selected = this.toolContext.selected();
+  useTool(tool: Tool) {
+    this.#dropDrawing();
+    const selected = this.toolContext.selectedShape();
     const canHaveHole = selected?.type === 'polyline' && selected.closed === true && !isLocked(selected);
     this.#polygonWithHole = tool === 'hole' && canHaveHole ? selected.id : null;
     this.measured = null;
     this.brushAt = null;
     this.tool = tool === 'hole' && !canHaveHole ? 'select' : tool;
     if (!selectionTools.has(this.tool)) this.toolContext.select(null);
-    this.toolContext.onTool();
+    this.toolContext.onToolChange();
     this.toolContext.redraw();
   }
 
@@ -111,19 +111,19 @@ export class Tools {
 
   /** Continues with a shape that was half drawn. */
   resume(draft: Element) {
-    this.use(draft.closed ? 'polygon' : 'line');
+    this.useTool(draft.closed ? 'polygon' : 'line');
     this.draft = draft;
     this.toolContext.redraw();
   }
 
   /** The shapes that are being drawn or changed. */
   get live(): Element[] {
-    if (this.#brush.isDown) return this.#brush.shapes;
+    if (this.#brush.isDown) return this.#brush.strokeShapes;
     return this.draft && !transientTools.has(this.tool) ? [this.draft] : [];
   }
 
   /** An outline that is drawn to select, cut or measure. */
-  get mark(): Element | null {
+  get transientOutline(): Element | null {
     return transientTools.has(this.tool) ? (this.draft ?? this.measured) : null;
   }
 
@@ -135,10 +135,10 @@ export class Tools {
   /** Cancels the drawing, then the tool, then the selection. */
   cancel() {
     if (this.draft || this.measured || this.#grasp || this.#brush.isDown) {
-      this.#drop();
+      this.#dropDrawing();
       this.measured = null;
       this.toolContext.redraw();
-    } else if (this.tool !== 'select') this.use('select');
+    } else if (this.tool !== 'select') this.useTool('select');
     else this.toolContext.select(null);
   }
 
@@ -148,15 +148,15 @@ export class Tools {
     const grasp = this.#grasp;
     this.#endStroke();
     if (!draft) return;
-    this.#drop();
+    this.#dropDrawing();
     if (grasp && this.tool === 'select') this.toolContext.commit({ before: grasp.before, after: draft });
-    else if (isDrawn(draft)) this.#useDrawing(draft);
+    else if (isLargeEnough(draft)) this.#useDrawing(draft);
     this.toolContext.redraw();
   }
 
   /** Completes the current shape, before editing ends. A shape with too few vertices is kept, and can be continued later. */
-  leave() {
-    if (!this.#isHalfDrawn || !this.draft || isDrawn(this.draft)) return this.finish();
+  finishOrKeep() {
+    if (!this.#isHalfDrawn || !this.draft || isLargeEnough(this.draft)) return this.finish();
     // The setter would drop the stored draft too.
     this.#draft = null;
     this.tip = null;
@@ -198,28 +198,28 @@ export class Tools {
   }
 
   #clickByKeyNow(at: Point) {
-    if (this.#grasp || this.#brush.isDown) this.#released(at);
-    else if (!this.#pressed(at)) this.#clicked(at);
-    else if (!this.#grasp && !this.#brush.isDown) this.#released(at);
+    if (this.#grasp || this.#brush.isDown) this.#onRelease(at);
+    else if (!this.#onPress(at)) this.#onClick(at);
+    else if (!this.#grasp && !this.#brush.isDown) this.#onRelease(at);
   }
 
   /** Called when the image has moved under the cross. @param at position of the cross in pixels of the stage */
-  follow(at: Point) {
-    if (this.#grasp || this.#brush.isDown) this.#dragged(at);
+  followCross(at: Point) {
+    if (this.#grasp || this.#brush.isDown) this.#onDrag(at);
     else this.hover(at);
   }
 
   /** The cursor's shape at a position. */
-  cursor(at: Point): string {
+  cursorAt(at: Point): string {
     if (this.isPaused) return 'grab';
-    if (this.#delayed) return 'crosshair';
+    if (this.#delayedGestures) return 'crosshair';
     if (this.tool !== 'select') return 'crosshair';
-    if (!this.toolContext.editing()) return '';
-    const selected = this.toolContext.selected();
+    if (!this.toolContext.isEditing()) return '';
+    const selected = this.toolContext.selectedShape();
     const point = this.toolContext.stage.toImage(at.x, at.y);
     const isMovable = selected !== null && !isLocked(selected);
     if (isMovable && this.#handleAt(selected, point)) return 'pointer';
-    if (isMovable && touches(selected, point, reach / this.#scale)) return 'move';
+    if (isMovable && touches(selected, point, shapeReach / this.#scale)) return 'move';
     return this.shapeAt(at) ? 'pointer' : '';
   }
 
@@ -229,7 +229,7 @@ export class Tools {
   }
 
   /** The topmost of some shapes at a position of the stage. @param distance in screen pixels at which a shape counts as hit */
-  topmost(shapes: Iterable<Element>, at: Point, distance: number = reach): Element | null {
+  topmost(shapes: Iterable<Element>, at: Point, distance: number = shapeReach): Element | null {
     const point = this.toolContext.stage.toImage(at.x, at.y);
     let topmostShape: Element | null = null;
     for (const element of shapes) if (touches(element, point, distance / this.#scale)) topmostShape = element;
@@ -241,19 +241,19 @@ export class Tools {
   }
 
   #isActive() {
-    return this.tool === 'measure' || this.toolContext.editing();
+    return this.tool === 'measure' || this.toolContext.isEditing();
   }
 
   get #scale() {
     return this.toolContext.stage.zoom();
   }
 
-  #drop() {
+  #dropDrawing() {
     this.draft = null;
     this.tip = null;
     this.#grasp = null;
     this.#press = null;
-    this.#brush.drop();
+    this.#brush.discardStroke();
   }
 
   /** Cancels the current gesture, but keeps the vertices that were clicked before. */
@@ -261,7 +261,7 @@ export class Tools {
     if (this.#grasp || this.#press?.isFirst) this.draft = null;
     this.#grasp = null;
     this.#press = null;
-    this.#brush.drop();
+    this.#brush.discardStroke();
     this.toolContext.redraw();
   }
 
@@ -278,7 +278,7 @@ export class Tools {
       return;
     }
     if (this.tool === 'box' || this.tool === 'lasso') {
-      this.toolContext.pick(element, isAdding);
+      this.toolContext.selectInside(element, isAdding);
       return;
     }
     if (this.tool === 'split') {
@@ -298,28 +298,28 @@ export class Tools {
   }
 
   #handleAt(element: Element, point: Point): Handle | null {
-    const isNear = handleReach / this.#scale;
+    const maxDistance = handleReach / this.#scale;
     const handles = handlesOf(element, rotationHandleDistance / this.#scale);
-    return handles.findLast(({ x, y }) => Math.hypot(x - point.x, y - point.y) <= isNear) ?? null;
+    return handles.findLast(({ x, y }) => Math.hypot(x - point.x, y - point.y) <= maxDistance) ?? null;
   }
 
-  #pressed(at: Point) {
-    const { stage, selected, make } = this.toolContext;
+  #onPress(at: Point) {
+    const { stage, selectedShape, makeShape } = this.toolContext;
     if (!this.#isActive() || this.isPaused) return false;
     const point = stage.toImage(at.x, at.y);
     if (this.isBrush) return this.#pressBrush(point, at);
     if (this.tool === 'select') {
-      const before = selected();
+      const before = selectedShape();
       if (!before || isLocked(before)) return false;
       const handle = this.#handleAt(before, point);
-      if (!handle && !touches(before, point, reach / this.#scale)) return false;
+      if (!handle && !touches(before, point, shapeReach / this.#scale)) return false;
       this.#grasp = { before, handle, from: point };
       return true;
     }
     this.#press = { at, isDragged: false, isFirst: this.draft === null };
     const box = { center: [0, 0, 0] as [number, number, number], width: 0, height: 0, rotation: 0 };
     if (this.tool === 'rectangle' || this.tool === 'ellipse')
-      this.#grasp = { before: make({ type: this.tool, ...box }), handle: null, from: point };
+      this.#grasp = { before: makeShape({ type: this.tool, ...box }), handle: null, from: point };
     else if (this.tool === 'box') this.#grasp = { before: { type: 'rectangle', id: 'box', ...box }, handle: null, from: point };
     return true;
   }
@@ -328,21 +328,21 @@ export class Tools {
   #pressBrush(point: Point, at: Point, from: Point = point) {
     const isErasing = this.tool === 'eraser';
     const radius = this.brushRadius / this.#scale;
-    const selected = this.toolContext.selected();
-    const isOn = selected !== null && isArea(selected) && touches(selected, point, radius);
-    const below = isErasing ? this.topmost(this.#areas(), at, this.brushRadius) : null;
-    const shape = isOn ? selected : below;
+    const selected = this.toolContext.selectedShape();
+    const startsOnSelected = selected !== null && isArea(selected) && touches(selected, point, radius);
+    const shapeToErase = isErasing ? this.topmost(this.#areas(), at, this.brushRadius) : null;
+    const shape = startsOnSelected ? selected : shapeToErase;
     this.brushAt = at;
     if (shape && isLocked(shape)) return true;
     if (shape) this.#brush.press({ shape, isNew: false, isErasing, radius, at: from });
     else if (!isErasing) {
-      const outline = this.toolContext.make({ type: 'polyline', closed: true, points: [] });
+      const outline = this.toolContext.makeShape({ type: 'polyline', closed: true, points: [] });
       this.#brush.press({ shape: outline, isNew: true, isErasing, radius, at: point });
     }
     return true;
   }
 
-  #dragged(at: Point) {
+  #onDrag(at: Point) {
     const { stage } = this.toolContext;
     const point = stage.toImage(at.x, at.y);
     if (this.isBrush) {
@@ -354,7 +354,7 @@ export class Tools {
     } else if (this.tool === 'select') {
       if (!this.#grasp) return;
       const { before, handle, from } = this.#grasp;
-      this.draft = handle ? reshaped(before, handle, point) : moved(before, point.x - from.x, point.y - from.y);
+      this.draft = handle ? moveHandle(before, handle, point) : moveShape(before, point.x - from.x, point.y - from.y);
     } else if (this.#grasp) {
       this.draft = boxBetween(this.#grasp.before, this.#grasp.from, point);
     } else if (this.#press && this.tool !== 'point') {
@@ -367,7 +367,7 @@ export class Tools {
     this.toolContext.redraw();
   }
 
-  #released(at: Point, isAdding: boolean = false) {
+  #onRelease(at: Point, isAdding: boolean = false) {
     const { draft } = this;
     const grasp = this.#grasp;
     const press = this.#press;
@@ -380,11 +380,11 @@ export class Tools {
     } else if (grasp) {
       this.draft = null;
       const { x, y } = this.toolContext.stage.toImage(at.x, at.y);
-      const isLarge = Math.min(Math.abs(x - grasp.from.x), Math.abs(y - grasp.from.y)) * this.#scale >= minDrag;
-      if (draft && isLarge && isDrawn(draft)) this.#useDrawing(draft, isAdding);
+      const isLarge = Math.min(Math.abs(x - grasp.from.x), Math.abs(y - grasp.from.y)) * this.#scale >= minBoxSide;
+      if (draft && isLarge && isLargeEnough(draft)) this.#useDrawing(draft, isAdding);
     } else if (this.tool === 'point') {
       const { x, y } = this.toolContext.stage.toImage(at.x, at.y);
-      this.#useDrawing(this.toolContext.make({ type: 'point', center: coordinate(x, y) }));
+      this.#useDrawing(this.toolContext.makeShape({ type: 'point', center: toCoordinate(x, y) }));
     } else if (press?.isDragged) {
       if (press.isFirst) this.finish();
     } else if (press) this.#clickVertex(at);
@@ -408,30 +408,30 @@ export class Tools {
     const { x, y } = this.toolContext.stage.toImage(at.x, at.y);
     const members = { type: 'polyline', closed: ringTools.has(this.tool), points: [] };
     const isSaved = !transientTools.has(this.tool);
-    const draft = this.draft ?? (isSaved ? this.toolContext.make(members) : { ...members, id: this.tool });
+    const draft = this.draft ?? (isSaved ? this.toolContext.makeShape(members) : { ...members, id: this.tool });
     this.measured = null;
-    this.draft = { ...draft, points: [...(draft.points ?? []), coordinate(x, y)] };
+    this.draft = { ...draft, points: [...(draft.points ?? []), toCoordinate(x, y)] };
     this.tip = null;
   }
 
-  #clicked(at: Point, isAdding: boolean = false) {
+  #onClick(at: Point, isAdding: boolean = false) {
     if (this.isPaused) return;
-    if (this.toolContext.editing()) this.toolContext.select(this.shapeAt(at), isAdding);
+    if (this.toolContext.isEditing()) this.toolContext.select(this.shapeAt(at), isAdding);
     else this.toolContext.inspect(at);
   }
 
-  #doubleClicked(at: Point) {
+  #onDoubleClick(at: Point) {
     if (!this.#isActive() || this.isPaused) return false;
     if (this.tool !== 'select') {
       this.finish();
       return true;
     }
-    const selected = this.toolContext.selected();
+    const selected = this.toolContext.selectedShape();
     if (!selected || isLocked(selected)) return false;
     const point = this.toolContext.stage.toImage(at.x, at.y);
     const handle = this.#handleAt(selected, point);
     if (handle?.kind === 'vertex') {
-      const fewer = withoutVertex(selected, handle.index);
+      const fewer = removeVertex(selected, handle.index);
       if (fewer !== selected) this.toolContext.commit({ before: selected, after: fewer });
     }
     return true;

@@ -1,9 +1,9 @@
 import { button, fill, h } from '../../dom.js';
 import { objectTexts } from '../../object-texts.js';
 import { annotationTexts } from '../../annotation-texts.js';
-import { conditionsOf } from '../coloring/coloring.js';
+import { columnConditions } from '../coloring/coloring.js';
 import type { Range } from './plot-ranges.js';
-import { allOf, rangeFilter, type Cell, type ObjectColumn, type ObjectFilter } from './requests.js';
+import { combineFilters, rangeFilter, type Cell, type ObjectColumn, type ObjectFilter } from './requests.js';
 
 /** A range of a column of numbers, or some of its categories. */
 interface Condition {
@@ -17,28 +17,28 @@ interface Condition {
 export function filterControls(initial: ObjectFilter | null, onChange: () => void) {
   let columns: ObjectColumn[] = [];
   /** A filter whose columns are not known yet. */
-  let pending: ObjectFilter | null | undefined = initial;
+  let pendingFilter: ObjectFilter | null | undefined = initial;
   const conditions: Condition[] = [];
   const list = h('ul.plain-list.object-conditions');
-  const add = h('select', { 'aria-label': objectTexts.addFilter, onchange: () => addNew() });
+  const columnList = h('select', { 'aria-label': objectTexts.addFilter, onchange: () => addCondition() });
   return {
-    element: h('div.object-filters.row.wrap', list, add),
+    element: h('div.object-filters.row.wrap', list, columnList),
     get filter(): ObjectFilter | null {
-      return pending === undefined ? allOf(...conditions.map(filterOf)) : pending;
+      return pendingFilter === undefined ? combineFilters(...conditions.map(filterOf)) : pendingFilter;
     },
     /** Replaces all conditions. */
     set(next: ObjectFilter | null) {
-      pending = next;
-      takePending();
+      pendingFilter = next;
+      applyPendingFilter();
     },
     setColumns(next: ObjectColumn[]) {
       columns = next.filter(({ type }) => type !== 'id');
       fill(
-        add,
+        columnList,
         h('option', { value: '' }, objectTexts.addFilter),
         ...columns.map(({ name }) => h('option', { value: name }, name)),
       );
-      takePending();
+      applyPendingFilter();
     },
     /** Adds or replaces ranges of columns. */
     setRanges(ranges: readonly Range[]) {
@@ -48,50 +48,55 @@ export function filterControls(initial: ObjectFilter | null, onChange: () => voi
         if (condition) Object.assign(condition, { low, high });
         else if (column) conditions.push({ column, low, high, categories: [] });
       }
-      show();
+      showConditions();
       onChange();
     },
   };
 
-  function takePending() {
-    if (pending === undefined || columns.length === 0) return;
+  function applyPendingFilter() {
+    if (pendingFilter === undefined || columns.length === 0) return;
     conditions.length = 0;
-    for (const { column: name, gte = null, lte = null, in: categories = [] } of conditionsOf(pending)) {
+    for (const { column: name, gte = null, lte = null, in: categories = [] } of columnConditions(pendingFilter)) {
       const column = columns.find((candidate) => candidate.name === name);
       if (column) conditions.push({ column, low: gte, high: lte, categories });
     }
-    pending = undefined;
-    show();
+    pendingFilter = undefined;
+    showConditions();
   }
 
-  function addNew() {
-    const column = columns.find(({ name }) => name === add.value);
-    add.value = '';
+  function addCondition() {
+    const column = columns.find(({ name }) => name === columnList.value);
+    columnList.value = '';
     if (!column || conditions.some((candidate) => candidate.column.name === column.name)) return;
     conditions.push({ column, low: null, high: null, categories: [] });
-    show();
+    showConditions();
     list.querySelector<HTMLElement>('li:last-child :is(input, select)')?.focus();
   }
 
-  function show() {
-    fill(list, ...conditions.map(row));
+  function showConditions() {
+    fill(list, ...conditions.map(conditionRow));
   }
 
-  function row(condition: Condition) {
+  function conditionRow(condition: Condition) {
     const { column } = condition;
-    const drop = () => {
+    const removeCondition = () => {
       conditions.splice(conditions.indexOf(condition), 1);
-      show();
-      add.focus();
+      showConditions();
+      columnList.focus();
       onChange();
     };
-    const remove = button('', drop, { picture: 'close', name: objectTexts.remove(column.name) });
-    return h('li.row', h('span.clip', { title: column.name }, column.name), ...inputsOf(condition, onChange), remove);
+    const removeButton = button('', removeCondition, { picture: 'close', name: objectTexts.remove(column.name) });
+    return h(
+      'li.row',
+      h('span.clip', { title: column.name }, column.name),
+      ...conditionInputs(condition, onChange),
+      removeButton,
+    );
   }
 }
 
 /** Two fields for the bounds of numbers, or a list of categories. */
-function inputsOf(condition: Condition, onChange: () => void): HTMLElement[] {
+function conditionInputs(condition: Condition, onChange: () => void): HTMLElement[] {
   const { column } = condition;
   if (column.type !== 'number') return [categoryInput(condition, onChange)];
   return (['low', 'high'] as const).map((bound) => boundInput(condition, bound, onChange));
@@ -99,12 +104,12 @@ function inputsOf(condition: Condition, onChange: () => void): HTMLElement[] {
 
 function boundInput(condition: Condition, bound: 'low' | 'high', onChange: () => void) {
   const { name, min, max } = condition.column;
-  const extreme = bound === 'low' ? min : max;
+  const columnBound = bound === 'low' ? min : max;
   const input = h('input', {
     type: 'number',
     step: 'any',
     value: condition[bound] ?? '',
-    placeholder: extreme === undefined ? '' : String(Number(extreme.toPrecision(4))),
+    placeholder: columnBound === undefined ? '' : String(Number(columnBound.toPrecision(4))),
     'aria-label': objectTexts[bound](name),
     onchange() {
       condition[bound] = input.value === '' ? null : input.valueAsNumber;

@@ -23,8 +23,8 @@ export function objectActions({ record, filter, itemId, mayCreate, onCreated, ru
       picture: 'download',
     }),
   );
-  const copying = mayCreate && button(objectTexts.newAnnotation, () => void run(copy), { picture: 'plus' });
-  return actions(...(isOpenedByLink() ? [] : downloads), copying);
+  const copyButton = mayCreate && button(objectTexts.newAnnotation, () => void run(copy), { picture: 'plus' });
+  return actions(...(isOpenedByLink() ? [] : downloads), copyButton);
 
   async function copy() {
     const name = objectTexts.newName(nameOf(record()));

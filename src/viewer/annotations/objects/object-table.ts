@@ -3,7 +3,7 @@ import { objectTexts } from '../../object-texts.js';
 import { nameOf, type Point } from '../model.js';
 import type { ObjectsContext } from './objects-context.js';
 import { filterOfRanges, type Range } from './plot-ranges.js';
-import { allOf, idsOf, rowsOf, type Cell, type ObjectFilter } from './requests.js';
+import { combineFilters, requestIds, requestRows, type Cell, type ObjectFilter } from './requests.js';
 import { ObjectRows, type ObjectRow, type Sorting } from './rows.js';
 import { SelectedObjects } from './selected.js';
 
@@ -25,29 +25,29 @@ interface ObjectTableOptions extends ObjectsContext {
 /** The shapes as rows, in an order that the user chooses, and the selected ones. */
 export class ObjectTable {
   /** Shows the number of rows. */
-  readonly count = h('span.quiet-text.small', { role: 'status' });
+  readonly countElement = h('span.quiet-text.small', { role: 'status' });
   readonly #rows: ObjectRows;
-  readonly #selected: SelectedObjects;
+  readonly #selectedObjects: SelectedObjects;
   #columns: readonly string[] = [];
   #sorting: Sorting = { column: 'order', descending: false };
-  readonly #begin = newestOnly();
+  readonly #beginSelection = newestOnly();
 
   constructor(private readonly options: ObjectTableOptions) {
     const { record, goTo, onSelection, onClear, onError, signal } = options;
-    this.#selected = new SelectedObjects(onSelection, () => (onClear(), this.#select(new Map())));
+    this.#selectedObjects = new SelectedObjects(onSelection, () => (onClear(), this.#select(new Map())));
     this.#rows = new ObjectRows({
       label: objectTexts.tableOf(nameOf(record())),
       load: (offset, limit, end) => this.#load(offset, limit, end),
-      isSelected: (id) => this.selected.has(id),
-      onSelect: (row, isSelected) => (isSelected ? this.#selected.add(row) : this.#selected.delete(row.id)),
+      isSelected: (id) => this.selectedPositions.has(id),
+      onSelect: (row, isSelected) => (isSelected ? this.#selectedObjects.add(row) : this.#selectedObjects.delete(row.id)),
       onShow: (row) => {
         goTo({ x: row.x, y: row.y });
-        this.#selected.add(row);
+        this.#selectedObjects.add(row);
         this.#rows.refresh();
       },
       sorting: () => this.#sorting,
       onSort: (column) => this.#sort(column),
-      onTotal: (total) => (this.count.textContent = objectTexts.rowCount(total)),
+      onTotal: (total) => (this.countElement.textContent = objectTexts.rowCount(total)),
       onError,
       signal,
     });
@@ -58,12 +58,12 @@ export class ObjectTable {
   }
 
   /** Positions of the selected shapes by their ids; `null` until they are known. */
-  get selected() {
-    return this.#selected.places;
+  get selectedPositions() {
+    return this.#selectedObjects.positions;
   }
 
   get clearButton() {
-    return this.#selected.clearButton;
+    return this.#selectedObjects.clearButton;
   }
 
   /** Shows these columns. */
@@ -81,12 +81,12 @@ export class ObjectTable {
   selectRanges(ranges: readonly Range[]) {
     const { record, filter, run, signal } = this.options;
     return run(async () => {
-      const isCurrent = this.#begin();
-      const filterInRanges = allOf(filter(), filterOfRanges(ranges));
+      const isCurrent = this.#beginSelection();
+      const filterInRanges = combineFilters(filter(), filterOfRanges(ranges));
       if (!filterInRanges) return;
       const [{ count, ids }, { rows }] = await Promise.all([
-        idsOf(record(), filterInRanges, maxSelected, signal),
-        rowsOf(record(), { filter: filterInRanges, columns: ['id', 'x', 'y'], limit: maxMarked }, signal),
+        requestIds(record(), filterInRanges, maxSelected, signal),
+        requestRows(record(), { filter: filterInRanges, columns: ['id', 'x', 'y'], limit: maxMarked }, signal),
       ]);
       if (signal.aborted || !isCurrent()) return;
       const places: Map<string, Point | null> = new Map(ids.map((id) => [id, null]));
@@ -100,23 +100,27 @@ export class ObjectTable {
   reveal(id: string) {
     const { record, filter, run, signal } = this.options;
     return run(async () => {
-      const isCurrent = this.#begin();
+      const isCurrent = this.#beginSelection();
       const { column, descending } = this.#sorting;
       const idFilter: ObjectFilter = { column: 'id', in: [id] };
-      const { rows } = await rowsOf(record(), { filter: idFilter, columns: ['x', 'y', column], limit: 1 }, signal);
+      const { rows } = await requestRows(record(), { filter: idFilter, columns: ['x', 'y', column], limit: 1 }, signal);
       const [row] = rows;
       if (signal.aborted || !isCurrent() || !row) return;
       const [x, y, value] = row;
       this.#select(new Map([[id, { x: Number(x), y: Number(y) }]]));
       if (typeof value !== 'number') return;
-      const before: ObjectFilter = { column, ...(descending ? { gte: value } : { lte: value }) };
-      const { total } = await rowsOf(record(), { filter: allOf(filter(), before), columns: ['id'], limit: 0 }, signal);
+      const filterUpToRow: ObjectFilter = { column, ...(descending ? { gte: value } : { lte: value }) };
+      const { total } = await requestRows(
+        record(),
+        { filter: combineFilters(filter(), filterUpToRow), columns: ['id'], limit: 0 },
+        signal,
+      );
       if (!signal.aborted && isCurrent()) this.#rows.scrollTo(Math.max(0, total - 1));
     });
   }
 
   #select(places: Map<string, Point | null>) {
-    this.#selected.replace(places);
+    this.#selectedObjects.replace(places);
     this.#rows.refresh();
   }
 
@@ -130,7 +134,7 @@ export class ObjectTable {
     const { column: sort, descending } = this.#sorting;
     const columns = ['id', 'x', 'y', ...this.#columns];
     const query = { filter: filter(), columns, sort, sortdir: descending ? -1 : 1, offset, limit } as const;
-    const { total, rows } = await rowsOf(record(), query, signal);
+    const { total, rows } = await requestRows(record(), query, signal);
     const objects = rows.map(([id, x, y, ...cells], at): ObjectRow => {
       return { index: offset + at, id: String(id), x: Number(x), y: Number(y), cells: cells as Cell[] };
     });

@@ -7,7 +7,7 @@ import { objectActions } from './object-actions.js';
 import { ObjectTable } from './object-table.js';
 import { taskMessage, type ObjectsContext } from './objects-context.js';
 import { ObjectPlot } from './plot.js';
-import { columnsOf, type ObjectFilter } from './requests.js';
+import { requestColumns, type ObjectFilter } from './requests.js';
 import { scopeChoice } from './scope.js';
 import { summaryTable } from './summary.js';
 
@@ -28,7 +28,7 @@ export interface ObjectsPanelOptions {
   /** moves the view to a point of the image */
   goTo: (at: Point) => void;
   /** called when the shapes to mark on the image have changed */
-  onMarks: () => void;
+  onMarksChange: () => void;
   onCreated: () => Promise<unknown>;
   /** the initial filter */
   filter: ObjectFilter | null;
@@ -40,7 +40,7 @@ export interface ObjectsPanelOptions {
 
 /** The table, the summary and the plots of the shapes of an annotation. */
 export function objectsPanel(options: ObjectsPanelOptions) {
-  const { view, outline, onMarks, onClose, signal } = options;
+  const { view, outline, onMarksChange, onClose, signal } = options;
   let { record } = options;
   const message = taskMessage(signal);
   const context: ObjectsContext = { record: () => record, run: message.run, onError: message.onError, signal };
@@ -58,10 +58,10 @@ export function objectsPanel(options: ObjectsPanelOptions) {
     filter,
     goTo: options.goTo,
     onSelection() {
-      onMarks();
+      onMarksChange();
       if (scope.isSelection()) void summary.refresh();
     },
-    onClear: () => void plot.mark(null),
+    onClear: () => void plot.markShape(null),
   });
   const plot = new ObjectPlot({
     ...context,
@@ -69,15 +69,15 @@ export function objectsPanel(options: ObjectsPanelOptions) {
     onSelect: (ranges) => void table.selectRanges(ranges),
     onFilter: (ranges) => filters.setRanges(ranges),
   });
-  const selectedIds = () => table.selected.keys();
+  const selectedIds = () => table.selectedPositions.keys();
   const scope = scopeChoice({ filter, selectedIds, view, outline, onChange: () => void summary.load() });
-  const summary = summaryTable({ ...context, filter: scope.chosen });
-  const views = tabbed({ table: table.element, summary: summary.element, plot: plot.element }, (name) => {
+  const summary = summaryTable({ ...context, filter: scope.chosenFilter });
+  const views = makeTabs({ table: table.element, summary: summary.element, plot: plot.element }, (name) => {
     void plot.refresh(name === 'plot');
     void summary.refresh();
   });
-  const close = button('', onClose, { picture: 'close', name: commonTexts.close });
-  const heading = [h('h2.clip', nameOf(record)), table.count, table.clearButton, views.tabs, close];
+  const closeButton = button('', onClose, { picture: 'close', name: commonTexts.close });
+  const heading = [h('h2.clip', nameOf(record)), table.countElement, table.clearButton, views.tabs, closeButton];
   const element = h(
     'section.objects-panel.surface',
     {
@@ -88,19 +88,19 @@ export function objectsPanel(options: ObjectsPanelOptions) {
     filters.element,
     message.element,
     views.element,
-    h('div.object-scope.row.wrap', scope.element, objectActions({ ...options, ...context, filter: scope.chosen })),
+    h('div.object-scope.row.wrap', scope.element, objectActions({ ...options, ...context, filter: scope.chosenFilter })),
   );
   void load();
   return {
     element,
-    close,
+    close: closeButton,
     /** Positions of the selected shapes by their ids; `null` until they are known. */
-    get marked() {
-      return table.selected;
+    get selectedPositions() {
+      return table.selectedPositions;
     },
     /** Selects a shape that was clicked on the image, and scrolls to its row. */
     reveal({ id }: Pick<Element, 'id'>) {
-      void plot.mark(id);
+      void plot.markShape(id);
       return table.reveal(id);
     },
     /** Shows the shapes that match a filter that was changed elsewhere. */
@@ -120,7 +120,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
   /** Loads and shows everything about the version, columns first. */
   function load() {
     return message.run(async () => {
-      const columns = await columnsOf(record, signal);
+      const columns = await requestColumns(record, signal);
       const shownColumns = columns.filter(({ name, count }) => !hiddenColumns.has(name) && count > 0).slice(0, maxColumns);
       filters.setColumns(columns);
       plot.setColumns(columns);
@@ -141,7 +141,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
 }
 
 /** Views with a button for each. One view is visible, initially the first. */
-function tabbed<Name extends 'table' | 'summary' | 'plot'>(views: Record<Name, HTMLElement>, onOpen: (name: Name) => void) {
+function makeTabs<Name extends 'table' | 'summary' | 'plot'>(views: Record<Name, HTMLElement>, onOpen: (name: Name) => void) {
   const names = Object.keys(views) as Name[];
   const tabs = names.map((name, at) => button(objectTexts[name], () => open(name), { isPressed: at === 0 }));
   open(names[0] as Name);

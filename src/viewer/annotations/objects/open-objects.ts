@@ -1,4 +1,4 @@
-import { accent } from '../drawing/marks.js';
+import { selectionColor } from '../drawing/marks.js';
 import type { Painter } from '../drawing/paint.js';
 import type { AnnotationRecord, Element } from '../model.js';
 import type { Sheet } from '../sheet.js';
@@ -7,10 +7,10 @@ import { objectsPanel, type ObjectsPanelOptions } from './objects-panel.js';
 
 /** The table of the shapes of an annotation, in a panel on the image. At most one is open. */
 export class OpenObjects {
-  #open: { id: string; panel: ReturnType<typeof objectsPanel>; end: AbortController } | null = null;
+  #open: { id: string; panel: ReturnType<typeof objectsPanel>; controller: AbortController } | null = null;
 
   constructor(
-    private readonly parts: Pick<ObjectsPanelOptions, 'itemId' | 'view' | 'outline' | 'goTo' | 'onMarks' | 'onCreated'> & {
+    private readonly parts: Pick<ObjectsPanelOptions, 'itemId' | 'view' | 'outline' | 'goTo' | 'onMarksChange' | 'onCreated'> & {
       /** called when the user has changed the filter of an annotation */
       onFilter: (id: string, filter: ObjectFilter | null) => void;
       container: HTMLElement;
@@ -24,7 +24,7 @@ export class OpenObjects {
     this.close();
     const sheet = this.parts.sheetOf(id);
     if (isOpen || !sheet) return;
-    const end = new AbortController();
+    const controller = new AbortController();
     const panel = objectsPanel({
       ...this.parts,
       record: sheet.record,
@@ -32,18 +32,18 @@ export class OpenObjects {
       filter: sheet.display.coloring.filter,
       onFilter: (filter) => this.parts.onFilter(id, filter),
       onClose: () => this.close(),
-      signal: end.signal,
+      signal: controller.signal,
     });
-    this.#open = { id, panel, end };
+    this.#open = { id, panel, controller };
     this.parts.container.append(panel.element);
     panel.close.focus();
   }
 
   close() {
-    this.#open?.end.abort();
+    this.#open?.controller.abort();
     this.#open?.panel.element.remove();
     this.#open = null;
-    this.parts.onMarks();
+    this.parts.onMarksChange();
   }
 
   /** Shows a filter that was changed elsewhere. */
@@ -65,13 +65,13 @@ export class OpenObjects {
   }
 
   /** Marks the shapes that are selected in the table. @returns whether there are any */
-  mark(painter: Painter) {
+  paintMarks(painter: Painter) {
     const sheet = this.#open && this.parts.sheetOf(this.#open.id);
-    if (!this.#open || !sheet?.visible || this.#open.panel.marked.size === 0) return false;
-    for (const [id, at] of this.#open.panel.marked) {
+    if (!this.#open || !sheet?.visible || this.#open.panel.selectedPositions.size === 0) return false;
+    for (const [id, at] of this.#open.panel.selectedPositions) {
       const shape = sheet.hasShapes ? sheet.find(id) : null;
-      if (shape) painter.selections([shape], accent);
-      else if (at) painter.spot(at, accent);
+      if (shape) painter.markTogether([shape], selectionColor);
+      else if (at) painter.markSpot(at, selectionColor);
     }
     return true;
   }

@@ -1,7 +1,7 @@
 import { fill, h } from '../../dom.js';
 import { field } from '../../forms.js';
 import { objectTexts } from '../../object-texts.js';
-import { conditionsOf } from '../coloring/coloring.js';
+import { columnConditions } from '../coloring/coloring.js';
 import type { ObjectColumn, ObjectFilter } from './requests.js';
 
 /** Drop-down lists for the one or two columns of a plot. */
@@ -44,10 +44,10 @@ export class PlotAxes {
   }
 
   /** The range of a column's values that match a filter; `null` if all match, or none. */
-  limitsOf(column: string, filter: ObjectFilter | null): { low: number; high: number } | null {
+  filteredRangeOf(column: string, filter: ObjectFilter | null): { low: number; high: number } | null {
     const { min, max } = this.#columns.find(({ name }) => name === column) ?? {};
     if (typeof min !== 'number' || typeof max !== 'number') return null;
-    const conditions = conditionsOf(filter).filter((condition) => condition.column === column);
+    const conditions = columnConditions(filter).filter((condition) => condition.column === column);
     const low = Math.max(min, ...conditions.map(({ gte = -Infinity }) => gte));
     const high = Math.min(max, ...conditions.map(({ lte = Infinity }) => lte));
     return low < high && (low > min || high < max) ? { low, high } : null;

@@ -5,12 +5,12 @@ import type { Range } from './plot-ranges.js';
 
 const minHeight = 150;
 
-type Axis = { column: string; low: number; high: number; bins: number };
+type PlotAxis = { column: string; low: number; high: number; bins: number };
 
 /** A histogram of a column, or a plot of two. */
 export interface PlotData {
-  x: Axis;
-  y: Axis | null;
+  x: PlotAxis;
+  y: PlotAxis | null;
   /** number of shapes in each bin */
   counts: number[];
   /** a point for each shape; `null` in a histogram, and if there are too many shapes */
@@ -19,7 +19,7 @@ export interface PlotData {
   mark: () => readonly [x: number | null, y: number | null] | null;
 }
 
-export function sizeOf({ clientWidth, clientHeight }: HTMLElement) {
+export function plotSize({ clientWidth, clientHeight }: HTMLElement) {
   return { width: Math.max(200, clientWidth), height: Math.max(minHeight, clientHeight) };
 }
 
@@ -31,10 +31,10 @@ export function sizeOf({ clientWidth, clientHeight }: HTMLElement) {
 export function drawPlot(area: HTMLElement, { x, y, counts, points, mark }: PlotData, onSelect: (ranges: Range[]) => void) {
   adoptStyles(area);
   const { color: ink, borderTopColor: line, outlineColor: accent } = getComputedStyle(area);
-  const width = (x.high - x.low) / x.bins;
+  const binWidth = (x.high - x.low) / x.bins;
   const [xs, ys]: [number[], number[]] =
     y === null
-      ? [counts.map((_, index) => x.low + (index + 0.5) * width), counts]
+      ? [counts.map((_, index) => x.low + (index + 0.5) * binWidth), counts]
       : sortedByX(points?.flatMap(([left, up]) => (left === null || up === null ? [] : [[left, up] as const])) ?? []);
   const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line } };
   const bars = uPlot.paths.bars?.({ size: [1, Infinity] });
@@ -44,7 +44,7 @@ export function drawPlot(area: HTMLElement, { x, y, counts, points, mark }: Plot
       : { width: 0, paths: () => null, points: { show: true, size: 5, width: 0, fill: accent } };
   const plot = new uPlot(
     {
-      ...sizeOf(area),
+      ...plotSize(area),
       legend: { show: false },
       cursor: { drag: { x: true, y: y !== null, setScale: false }, points: { show: false } },
       scales: {
@@ -57,7 +57,7 @@ export function drawPlot(area: HTMLElement, { x, y, counts, points, mark }: Plot
       ],
       series: [{}, series],
       hooks: {
-        setSelect: [(drawn) => onSelect(rangesOf(drawn, x, y))],
+        setSelect: [(drawn) => onSelect(selectedRanges(drawn, x, y))],
         draw: [
           (drawn) => {
             if (y !== null && !points) paintBins(drawn, { x, y }, counts, accent);
@@ -69,16 +69,21 @@ export function drawPlot(area: HTMLElement, { x, y, counts, points, mark }: Plot
     [xs, ys],
     area,
   );
-  followTouches(plot.over);
+  passTouchesAsMouse(plot.over);
   plot.root.setAttribute('role', 'img');
   plot.root.setAttribute('aria-label', objectTexts.plotOf(x.column, y?.column ?? null));
   return plot;
 }
 
 /** The library follows only the mouse, so touches and pens are passed to it as mouse events. */
-function followTouches(over: HTMLElement) {
-  const mouse = { pointerdown: 'mousedown', pointermove: 'mousemove', pointerup: 'mouseup', pointercancel: 'mouseup' } as const;
-  for (const [name, type] of Object.entries(mouse))
+function passTouchesAsMouse(over: HTMLElement) {
+  const mouseTypes = {
+    pointerdown: 'mousedown',
+    pointermove: 'mousemove',
+    pointerup: 'mouseup',
+    pointercancel: 'mouseup',
+  } as const;
+  for (const [name, type] of Object.entries(mouseTypes))
     over.addEventListener(name, (event) => {
       const { pointerType, isPrimary, clientX, clientY } = event as PointerEvent;
       if (pointerType === 'mouse' || !isPrimary) return;
@@ -88,7 +93,7 @@ function followTouches(over: HTMLElement) {
 }
 
 /** The ranges of the selected part of a plot; none if it has no width. */
-function rangesOf(drawn: uPlot, x: Axis, y: Axis | null): Range[] {
+function selectedRanges(drawn: uPlot, x: PlotAxis, y: PlotAxis | null): Range[] {
   const { left, top, width, height } = drawn.select;
   if (width < 2) return [];
   const ranges = [{ column: x.column, low: drawn.posToVal(left, 'x'), high: drawn.posToVal(left + width, 'x') }];
@@ -102,12 +107,12 @@ function sortedByX(points: (readonly [number, number])[]): [number[], number[]] 
 }
 
 /** Paints the bins of two columns. The more shapes a bin has, the stronger is its color. */
-function paintBins(drawn: uPlot, { x, y }: { x: Axis; y: Axis }, counts: readonly number[], color: string) {
+function paintBins(drawn: uPlot, { x, y }: { x: PlotAxis; y: PlotAxis }, counts: readonly number[], color: string) {
   const { ctx } = drawn;
   const maxCount = Math.max(1, ...counts);
   ctx.save();
   ctx.fillStyle = color;
-  const edge = (axis: Axis, index: number, scale: 'x' | 'y') =>
+  const edge = (axis: PlotAxis, index: number, scale: 'x' | 'y') =>
     drawn.valToPos(axis.low + ((axis.high - axis.low) * index) / axis.bins, scale, true);
   for (const [index, count] of counts.entries()) {
     if (count === 0) continue;

@@ -1,13 +1,13 @@
 import { h } from '../../dom.js';
 import { objectTexts } from '../../object-texts.js';
-import { allOf, rangeFilter, type ObjectFilter } from './requests.js';
+import { combineFilters, rangeFilter, type ObjectFilter } from './requests.js';
 
 /** A part of the values of a column. */
 export type Range = { column: string; low: number | null; high: number | null };
 
 /** Ranges as a filter. */
 export function filterOfRanges(ranges: readonly Range[]): ObjectFilter | null {
-  return allOf(...ranges.map(rangeFilter));
+  return combineFilters(...ranges.map(rangeFilter));
 }
 
 /** Fields for the bounds of columns, and buttons that use the entered bounds. */
@@ -21,21 +21,21 @@ export function rangeFields(
     low: boundInput(column, 'low', ranges[index]?.low),
     high: boundInput(column, 'high', ranges[index]?.high),
   }));
-  const read = () =>
+  const readRanges = () =>
     bounds
       .map(({ column, low, high }) => ({ column, low: numberOf(low), high: numberOf(high) }))
       .filter(({ low, high }) => low !== null || high !== null);
-  const action = (label: string, call: (chosen: Range[]) => void) => {
-    const act = () => {
-      const chosen = read();
+  const actionButton = (label: string, call: (chosen: Range[]) => void) => {
+    const callWithRanges = () => {
+      const chosen = readRanges();
       if (chosen.length > 0) call(chosen);
     };
-    return h('button.button', { onclick: act }, label);
+    return h('button.button', { onclick: callWithRanges }, label);
   };
   return [
     ...bounds.flatMap(({ low, high }) => [low, high]),
-    action(objectTexts.selectRange, on.select),
-    action(objectTexts.toFilter, on.filter),
+    actionButton(objectTexts.selectRange, on.select),
+    actionButton(objectTexts.toFilter, on.filter),
   ];
 }
 

@@ -23,12 +23,12 @@ export interface PageQuery {
 }
 
 /** A filter that is longer than this, in characters, is sent as a form: addresses have a maximum length. */
-const maxInAddress = 4000;
+const maxQueryLength = 4000;
 
-const asGet = { 'X-HTTP-Method-Override': 'GET' };
+const getOverride = { 'X-HTTP-Method-Override': 'GET' };
 
 /** A filter for shapes that match all conditions; `null` if there are none. */
-export function allOf(...conditions: (ObjectFilter | null)[]): ObjectFilter | null {
+export function combineFilters(...conditions: (ObjectFilter | null)[]): ObjectFilter | null {
   const and = conditions.filter((condition) => condition !== null);
   return and.length > 1 ? { and } : (and[0] ?? null);
 }
@@ -48,7 +48,7 @@ export function rangeFilter({
 }
 
 /** A query whose filter and columns are written as JSON. */
-function queryOf(
+function tableQuery(
   record: AnnotationRecord,
   { filter, columns, ...query }: { filter: ObjectFilter | null; columns?: readonly string[]; [name: string]: unknown },
 ): Query {
@@ -56,33 +56,38 @@ function queryOf(
   return { ...(query as Query), ...lists, _: record._version };
 }
 
-async function requestTable(record: AnnotationRecord, what: string, query: Query, signal: AbortSignal): Promise<unknown> {
-  const path = `annotation/${record._id}/table${what}`;
-  const isLong = toSearch(query).toString().length > maxInAddress;
-  return isLong ? request('POST', path, { form: query, headers: asGet, signal }) : request('GET', path, { query, signal });
+async function requestTable(record: AnnotationRecord, route: string, query: Query, signal: AbortSignal): Promise<unknown> {
+  const path = `annotation/${record._id}/table${route}`;
+  const isLong = toSearch(query).toString().length > maxQueryLength;
+  return isLong ? request('POST', path, { form: query, headers: getOverride, signal }) : request('GET', path, { query, signal });
 }
 
 /** The columns of the shapes of an annotation. */
-export async function columnsOf(record: AnnotationRecord, signal: AbortSignal): Promise<ObjectColumn[]> {
+export async function requestColumns(record: AnnotationRecord, signal: AbortSignal): Promise<ObjectColumn[]> {
   return (await request('GET', `annotation/${record._id}/table`, { query: { _: record._version }, signal })).columns;
 }
 
-export async function rowsOf(record: AnnotationRecord, query: PageQuery, signal: AbortSignal) {
-  return (await requestTable(record, '/rows', queryOf(record, { ...query }), signal)) as Answer<'GET annotation/{id}/table/rows'>;
+export async function requestRows(record: AnnotationRecord, query: PageQuery, signal: AbortSignal) {
+  return (await requestTable(
+    record,
+    '/rows',
+    tableQuery(record, { ...query }),
+    signal,
+  )) as Answer<'GET annotation/{id}/table/rows'>;
 }
 
 /** Counts, means and deviations of columns by group. */
-export async function summaryOf(
+export async function requestSummary(
   record: AnnotationRecord,
   { filter, columns }: { filter: ObjectFilter | null; columns: readonly string[] },
   signal: AbortSignal,
 ) {
-  const query = queryOf(record, { filter, columns, by: 'group' });
+  const query = tableQuery(record, { filter, columns, by: 'group' });
   return (await requestTable(record, '/summary', query, signal)) as Answer<'GET annotation/{id}/table/summary'>;
 }
 
 /** Counts in bins of one or two columns. */
-export async function histogramOf(
+export async function requestHistogram(
   record: AnnotationRecord,
   query: {
     filter: ObjectFilter | null;
@@ -99,13 +104,13 @@ export async function histogramOf(
   return (await requestTable(
     record,
     '/histogram',
-    queryOf(record, query),
+    tableQuery(record, query),
     signal,
   )) as Answer<'GET annotation/{id}/table/histogram'>;
 }
 
 /** The ids of the shapes that match a filter, at most `limit`, and the number of all that match. */
-export function idsOf(record: AnnotationRecord, filter: ObjectFilter, limit: number, signal: AbortSignal) {
+export function requestIds(record: AnnotationRecord, filter: ObjectFilter, limit: number, signal: AbortSignal) {
   return request('POST', `annotation/${record._id}/table/ids`, { json: { filter, limit }, signal });
 }
 
@@ -116,7 +121,7 @@ export async function saveTable(
   extension: 'csv' | 'parquet',
   name: string,
 ) {
-  await saveFile(await fileOf(record, filter, extension), `${name}.${extension}`);
+  await saveFile(await requestFile(record, filter, extension), `${name}.${extension}`);
 }
 
 /** Creates an annotation that contains copies of some shapes. */
@@ -125,14 +130,19 @@ export async function copyToAnnotation(
   filter: ObjectFilter | null,
   { itemId, name }: { itemId: string; name: string },
 ) {
-  const text = await fileOf(record, filter, 'parquet');
+  const text = await requestFile(record, filter, 'parquet');
   const headers = { 'Content-Type': 'application/vnd.apache.parquet' };
   return request('POST', `annotation/item/${itemId}`, { query: { name }, text, headers });
 }
 
-async function fileOf(record: AnnotationRecord, filter: ObjectFilter | null, extension: 'csv' | 'parquet'): Promise<Blob> {
-  const form = toSearch(queryOf(record, { filter }));
-  const init = { method: 'POST', body: form, headers: { ...authorization(), ...asGet }, credentials: 'same-origin' } as const;
+async function requestFile(record: AnnotationRecord, filter: ObjectFilter | null, extension: 'csv' | 'parquet'): Promise<Blob> {
+  const form = toSearch(tableQuery(record, { filter }));
+  const init = {
+    method: 'POST',
+    body: form,
+    headers: { ...authorization(), ...getOverride },
+    credentials: 'same-origin',
+  } as const;
   const response = await fetch(apiUrl(`annotation/${record._id}/table.${extension}`), init);
   if (!response.ok) throw toApiError(response.status, await response.text());
   return response.blob();

@@ -9,7 +9,7 @@ const rowHeight = 30;
 /** Browsers limit the height of an element. In longer tables, a pixel of the scroll bar stands for more than one row. */
 const maxHeight = 8_000_000;
 /** Number of rows in one request. */
-const pageRows = 100;
+const rowsPerPage = 100;
 
 export interface ObjectRow {
   /** number in the order of the table, from 0 */
@@ -33,10 +33,10 @@ export class ObjectRows {
   readonly #table = h('table.object-table.small', h('thead', this.#head), this.#body);
   /** Loaded rows by page; `null` while a page is being loaded. */
   #pages: Map<number, ObjectRow[] | null> = new Map();
-  #shown: Map<number, HTMLTableRowElement> = new Map();
+  #rowElementsByIndex: Map<number, HTMLTableRowElement> = new Map();
   #columns: readonly string[] = [];
   #total = 0;
-  #end = new AbortController();
+  #loading = new AbortController();
 
   constructor(
     private readonly options: {
@@ -64,7 +64,7 @@ export class ObjectRows {
     this.element = h('div.object-scroll', attributes, this.#table);
     const observer = new ResizeObserver(() => this.#render());
     observer.observe(this.element);
-    signal.addEventListener('abort', () => (observer.disconnect(), this.#end.abort()), { once: true });
+    signal.addEventListener('abort', () => (observer.disconnect(), this.#loading.abort()), { once: true });
   }
 
   /** Shows other columns. */
@@ -75,8 +75,8 @@ export class ObjectRows {
 
   /** Loads all rows again. */
   reload() {
-    this.#end.abort();
-    this.#end = new AbortController();
+    this.#loading.abort();
+    this.#loading = new AbortController();
     this.#pages = new Map();
     this.#showHead();
     void this.#load(0);
@@ -85,27 +85,27 @@ export class ObjectRows {
   /** Scrolls to a row. */
   scrollTo(index: number) {
     const before = Math.max(0, index - 2);
-    this.element.scrollTop = this.#isScaled ? (before / this.#total) * this.#scrollable : before * rowHeight;
+    this.element.scrollTop = this.#isTooHigh ? (before / this.#total) * this.#maxScrollTop : before * rowHeight;
     this.#render();
   }
 
   /** Shows which rows are selected. */
   refresh() {
-    for (const row of this.#shown.values()) row.remove();
-    this.#shown = new Map();
+    for (const row of this.#rowElementsByIndex.values()) row.remove();
+    this.#rowElementsByIndex = new Map();
     this.#render();
   }
 
-  get #height() {
+  get #tableHeight() {
     return Math.min(maxHeight, this.#total * rowHeight);
   }
 
-  get #isScaled() {
+  get #isTooHigh() {
     return this.#total * rowHeight > maxHeight;
   }
 
-  get #scrollable() {
-    return Math.max(1, this.#height - this.element.clientHeight + rowHeight);
+  get #maxScrollTop() {
+    return Math.max(1, this.#tableHeight - this.element.clientHeight + rowHeight);
   }
 
   #showHead() {
@@ -119,11 +119,11 @@ export class ObjectRows {
   }
 
   async #load(page: number) {
-    const { signal } = this.#end;
+    const { signal } = this.#loading;
     if (this.#pages.has(page)) return;
     this.#pages.set(page, null);
     try {
-      const { total, rows } = await this.options.load(page * pageRows, pageRows, signal);
+      const { total, rows } = await this.options.load(page * rowsPerPage, rowsPerPage, signal);
       if (signal.aborted) return;
       this.#pages.set(page, rows);
       if (total !== this.#total || page === 0) {
@@ -140,42 +140,42 @@ export class ObjectRows {
   }
 
   #rowAt(index: number) {
-    return this.#pages.get(Math.floor(index / pageRows))?.[index % pageRows] ?? null;
+    return this.#pages.get(Math.floor(index / rowsPerPage))?.[index % rowsPerPage] ?? null;
   }
 
   #render() {
     const { scrollTop, clientHeight } = this.element;
     const count = Math.ceil(clientHeight / rowHeight) + 2;
-    const share = scrollTop / this.#scrollable;
-    const exact = this.#isScaled ? share * Math.max(0, this.#total - count + 2) : scrollTop / rowHeight;
-    const first = Math.max(0, Math.min(this.#total - 1, Math.floor(exact)));
+    const share = scrollTop / this.#maxScrollTop;
+    const exactFirst = this.#isTooHigh ? share * Math.max(0, this.#total - count + 2) : scrollTop / rowHeight;
+    const first = Math.max(0, Math.min(this.#total - 1, Math.floor(exactFirst)));
     const last = Math.min(this.#total, first + count);
-    const above = this.#isScaled ? Math.min(scrollTop, this.#height - (last - first) * rowHeight) : first * rowHeight;
+    const heightAbove = this.#isTooHigh ? Math.min(scrollTop, this.#tableHeight - (last - first) * rowHeight) : first * rowHeight;
     const rows: HTMLTableRowElement[] = [];
-    const shown: Map<number, HTMLTableRowElement> = new Map();
+    const nextElements: Map<number, HTMLTableRowElement> = new Map();
     for (let index = first; index < last; index += 1) {
       const row = this.#rowAt(index);
       if (!row) {
-        void this.#load(Math.floor(index / pageRows));
+        void this.#load(Math.floor(index / rowsPerPage));
         continue;
       }
-      const element = this.#shown.get(index) ?? this.#createRow(row);
-      shown.set(index, element);
+      const element = this.#rowElementsByIndex.get(index) ?? this.#createRow(row);
+      nextElements.set(index, element);
       rows.push(element);
     }
-    for (const [index, row] of this.#shown) if (!shown.has(index)) row.remove();
-    this.#shown = shown;
-    const missing = (last - first - rows.length) * rowHeight;
-    const below = Math.max(0, this.#height - above - rows.length * rowHeight - missing);
+    for (const [index, row] of this.#rowElementsByIndex) if (!nextElements.has(index)) row.remove();
+    this.#rowElementsByIndex = nextElements;
+    const missingHeight = (last - first - rows.length) * rowHeight;
+    const heightBelow = Math.max(0, this.#tableHeight - heightAbove - rows.length * rowHeight - missingHeight);
     const [top, bottom] = this.#spaces;
-    top.style.height = `${above}px`;
-    bottom.style.height = `${below + missing}px`;
+    top.style.height = `${heightAbove}px`;
+    bottom.style.height = `${heightBelow + missingHeight}px`;
     if (!top.isConnected) fill(this.#body, top, bottom);
     // Rows that stay are not moved, so that they keep the focus.
-    let at: Element = top;
+    let previous: Element = top;
     for (const row of rows) {
-      if (at.nextElementSibling !== row) at.after(row);
-      at = row;
+      if (previous.nextElementSibling !== row) previous.after(row);
+      previous = row;
     }
   }
 
@@ -195,8 +195,8 @@ export class ObjectRows {
     const box = h('input', { type: 'checkbox', checked, 'aria-label': objectTexts.selectRow(number), onchange: change });
     const show = h('button.link-button', { 'aria-label': objectTexts.show(number), onclick: () => onShow(row) }, String(number));
     const cells = row.cells.map((cell, index) => {
-      const isMeasure = measures.has(this.#columns[index] ?? '');
-      const text = (maxLength: number) => textOf(cell, maxLength, isMeasure);
+      const isGrouped = groupedColumns.has(this.#columns[index] ?? '');
+      const text = (maxLength: number) => cellText(cell, maxLength, isGrouped);
       return h('td', { class: typeof cell === 'number' ? 'numbers' : '', title: text(400) }, text(40));
     });
     const element = h(
@@ -217,19 +217,19 @@ export class ObjectRows {
     if (step === undefined || row?.dataset.index === undefined) return;
     event.preventDefault();
     const index = Number(row.dataset.index) + step;
-    if (!this.#shown.has(index) || index % 1 !== 0) return;
+    if (!this.#rowElementsByIndex.has(index) || index % 1 !== 0) return;
     const name = control.tagName.toLowerCase();
-    const next = this.#shown.get(index)?.querySelector<HTMLElement>(name);
+    const next = this.#rowElementsByIndex.get(index)?.querySelector<HTMLElement>(name);
     next?.focus();
   }
 }
 
 /** Columns whose whole numbers have grouped digits. Whole numbers in other columns can be ids. */
-const measures: ReadonlySet<string> = new Set(['area', 'length']);
+const groupedColumns: ReadonlySet<string> = new Set(['area', 'length']);
 
-function textOf(cell: Cell, maxLength: number, isMeasure: boolean) {
+function cellText(cell: Cell, maxLength: number, isGrouped: boolean) {
   if (cell === null) return '';
-  if (typeof cell === 'number' && Number.isInteger(cell)) return isMeasure ? formatCount(cell) : String(cell);
+  if (typeof cell === 'number' && Number.isInteger(cell)) return isGrouped ? formatCount(cell) : String(cell);
   if (typeof cell === 'number') return formatNumber(cell, 5);
   return shorten(String(cell), maxLength);
 }

@@ -1,7 +1,7 @@
 import { h } from '../../dom.js';
 import { objectTexts } from '../../object-texts.js';
 import type { Box, Point } from '../model.js';
-import { allOf, type ObjectFilter } from './requests.js';
+import { combineFilters, type ObjectFilter } from './requests.js';
 
 /** Which shapes the user has chosen. */
 type Scope = 'all' | 'selection' | 'view' | 'outline';
@@ -39,7 +39,7 @@ export function scopeChoice(options: {
     element,
     isSelection: () => element.value === 'selection',
     /** The filter for the chosen shapes. @throws Error if there are none */
-    chosen: () => filters[element.value as Scope](),
+    chosenFilter: () => filters[element.value as Scope](),
   };
 
   function selectionFilter(): ObjectFilter {
@@ -50,12 +50,12 @@ export function scopeChoice(options: {
 
   function viewFilter() {
     const { left, top, right, bottom } = view();
-    return allOf(filter(), { region: [left, top, right, bottom] });
+    return combineFilters(filter(), { region: [left, top, right, bottom] });
   }
 
   function outlineFilter() {
     const points = outline();
     if (!points) throw new Error(objectTexts.noOutline);
-    return allOf(filter(), { region: points.map(({ x, y }) => [x, y]) });
+    return combineFilters(filter(), { region: points.map(({ x, y }) => [x, y]) });
   }
 }

@@ -6,7 +6,7 @@ import type { Point } from '../model.js';
 /** The shapes that are selected in the table, with the button that clears the selection. */
 export class SelectedObjects {
   /** positions by ids; `null` until they are known */
-  #places: Map<string, Point | null> = new Map();
+  #positionsById: Map<string, Point | null> = new Map();
   readonly clearButton = h('button.link-button', { hidden: true, onclick: () => this.onClear() });
 
   constructor(
@@ -14,27 +14,27 @@ export class SelectedObjects {
     private readonly onClear: () => void,
   ) {}
 
-  get places(): ReadonlyMap<string, Point | null> {
-    return this.#places;
+  get positions(): ReadonlyMap<string, Point | null> {
+    return this.#positionsById;
   }
 
-  replace(places: Map<string, Point | null>) {
-    this.#places = places;
-    this.#changed();
+  replace(positionsById: Map<string, Point | null>) {
+    this.#positionsById = positionsById;
+    this.#update();
   }
 
   add({ id, x, y }: { id: string; x: number; y: number }) {
-    this.#places.set(id, { x, y });
-    this.#changed();
+    this.#positionsById.set(id, { x, y });
+    this.#update();
   }
 
   delete(id: string) {
-    this.#places.delete(id);
-    this.#changed();
+    this.#positionsById.delete(id);
+    this.#update();
   }
 
-  #changed() {
-    const { size } = this.#places;
+  #update() {
+    const { size } = this.#positionsById;
     const words = objectTexts.selected(size);
     this.clearButton.hidden = size === 0;
     this.clearButton.textContent = `${words} ✕`;

@@ -3,9 +3,9 @@ import { formatCount, formatNumber } from '../../format.js';
 import { annotationTexts } from '../../annotation-texts.js';
 import { objectTexts } from '../../object-texts.js';
 import type { ObjectsContext } from './objects-context.js';
-import { summaryOf, type ObjectColumn, type ObjectFilter } from './requests.js';
+import { requestSummary, type ObjectColumn, type ObjectFilter } from './requests.js';
 
-type Categories = Awaited<ReturnType<typeof summaryOf>>['categories'];
+type Categories = Awaited<ReturnType<typeof requestSummary>>['categories'];
 
 /** Maximum number of measurements in the summary. */
 const maxColumns = 12;
@@ -17,20 +17,20 @@ export function summaryTable({ record, filter, run, signal }: ObjectsContext & {
   const element = h('div.object-summary', { tabindex: 0, role: 'group', 'aria-label': objectTexts.summary });
   return {
     element,
-    load,
+    load: loadSummary,
     /** Loads the summary again if it is visible. */
-    refresh: async () => element.hidden || load(),
+    refresh: async () => element.hidden || loadSummary(),
     setColumns(allColumns: readonly ObjectColumn[]) {
       const numbers = allColumns.filter(({ name, type }) => type === 'number' && name !== 'x' && name !== 'y');
       columns = numbers.slice(0, maxColumns).map(({ name }) => name);
     },
   };
 
-  function load() {
+  function loadSummary() {
     const isCurrent = begin();
     return run(async () => {
       fill(element);
-      const { categories } = await summaryOf(record(), { filter: filter(), columns }, signal);
+      const { categories } = await requestSummary(record(), { filter: filter(), columns }, signal);
       if (!signal.aborted && isCurrent()) show(categories);
     });
   }
@@ -41,15 +41,15 @@ export function summaryTable({ record, filter, run, signal }: ObjectsContext & {
     const heads = head.map((name) => h('th', { scope: 'col' }, name));
     const body = categories.map(({ value, count, columns: sums }) => {
       const name = annotationTexts.groupName(value === null ? null : String(value));
-      const cells = [formatCount(count), ...columns.map((column) => meanOf(sums[column]))];
+      const cells = [formatCount(count), ...columns.map((column) => meanText(sums[column]))];
       return h('tr', h('th', { scope: 'row' }, name), ...cells.map((cell) => h('td.numbers', cell)));
     });
     fill(element, h('table.object-table.small', h('thead', h('tr', ...heads)), h('tbody', ...body)));
   }
 }
 
-function meanOf(sums: { mean: number | null; deviation: number | null } | undefined) {
+function meanText(sums: { mean: number | null; deviation: number | null } | undefined) {
   if (!sums || sums.mean === null) return '';
-  const short = (value: number) => formatNumber(value, 4);
-  return sums.deviation === null ? short(sums.mean) : `${short(sums.mean)} ± ${short(sums.deviation)}`;
+  const format = (value: number) => formatNumber(value, 4);
+  return sums.deviation === null ? format(sums.mean) : `${format(sums.mean)} ± ${format(sums.deviation)}`;
 }

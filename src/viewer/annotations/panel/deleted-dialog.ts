@@ -9,28 +9,28 @@ export function deletedDialog(itemId: string, onRestored: () => Promise<void>) {
   const rows = h('ul.plain-list', { 'aria-label': annotationTexts.deletedOnes });
   const notice = h('div');
   plainDialog(annotationTexts.deletedOnes, rows, notice);
-  attempt(show);
+  showErrorsOf(showDeleted);
 
-  function attempt(run: () => Promise<void>) {
+  function showErrorsOf(run: () => Promise<void>) {
     void run().catch((error: unknown) => fill(notice, errorNotice(error)));
   }
 
-  async function show() {
+  async function showDeleted() {
     const items = (await listDeleted(itemId)).map((record) => {
       const name = nameOf(record);
       const words = annotationTexts.deletedWords(name, record._elementCount, formatDate(record.updated ?? record.created));
-      const back = () => attempt(() => bringBack(record));
+      const onRestore = () => showErrorsOf(() => restore(record));
       return h(
         'li.row.between',
         h('span.break', words),
-        linkButton(annotationTexts.restore, back, annotationTexts.restoreDeleted(name)),
+        linkButton(annotationTexts.restore, onRestore, annotationTexts.restoreDeleted(name)),
       );
     });
     fill(rows, ...(items.length > 0 ? items : [h('li.quiet-text', annotationTexts.nothingDeleted)]));
   }
 
-  async function bringBack(record: Parameters<typeof restoreVersion>[0]) {
+  async function restore(record: Parameters<typeof restoreVersion>[0]) {
     await restoreVersion(record, record._version);
-    await Promise.all([show(), onRestored()]);
+    await Promise.all([showDeleted(), onRestored()]);
   }
 }

@@ -1,23 +1,23 @@
 import { isGoneOrForbidden, pause } from '../../api.js';
-import { followChanges, haveChanged, isStateOf, listAnnotations, type ListState } from '../requests.js';
+import { followChanges, haveChanged, isUpToDate, listAnnotations, type ListState } from '../requests.js';
 import type { AnnotationRecord } from '../model.js';
 
 /** Time in milliseconds after which a closed event stream is opened again. Without a stream, the list is requested at this interval. */
-const watchMs = 3000;
+const retryMs = 3000;
 
 /** Follows changes of an item's annotations by others while the page is visible, until the signal aborts. */
 export async function followList(
   itemId: string,
   options: {
     /** the current list of this page */
-    listed: () => AnnotationRecord[];
+    currentList: () => AnnotationRecord[];
     onNew: (records: AnnotationRecord[]) => void;
     /** called if the item was removed or the user has lost access */
     onRefused: () => void;
     signal: AbortSignal;
   },
 ) {
-  const { listed, onNew, onRefused, signal } = options;
+  const { currentList, onNew, onRefused, signal } = options;
   let isRequesting = false;
   let isStale = false;
   /** whether the server has reported that the list is outdated */
@@ -27,10 +27,10 @@ export async function followList(
   let wasDifferent = false;
   // The server only reports states that differ from its last report. If another user undoes a change of this page in between, it reports nothing, so the last report is also compared with the list from time to time.
   const timer = setInterval(() => {
-    const isDifferent = lastState !== null && !isStateOf(lastState, listed());
+    const isDifferent = lastState !== null && !isUpToDate(lastState, currentList());
     if (isDifferent && wasDifferent) void updateStaleList();
     wasDifferent = isDifferent;
-  }, watchMs);
+  }, retryMs);
   signal.addEventListener('abort', () => clearInterval(timer), { once: true });
   while (!signal.aborted) {
     if (!document.hidden) {
@@ -39,13 +39,13 @@ export async function followList(
       lastState = null;
       await updateList();
     }
-    await pause(watchMs, signal);
+    await pause(retryMs, signal);
   }
 
   function onEvent(state: ListState) {
     lastState = state;
     isReportedStale = false;
-    if (!isStateOf(state, listed())) void updateStaleList();
+    if (!isUpToDate(state, currentList())) void updateStaleList();
   }
 
   function updateStaleList() {
@@ -65,19 +65,19 @@ export async function followList(
       } catch (error) {
         if (isGoneOrForbidden(error)) onRefused();
         else isStale = true;
-        await pause(watchMs, signal);
+        await pause(retryMs, signal);
       }
     }
     isRequesting = false;
   }
 
   async function requestList() {
-    const before = listed();
+    const before = currentList();
     if (!isReportedStale && !(await haveChanged(itemId, before, signal))) return;
     isReportedStale = false;
     const next = await listAnnotations(itemId, signal);
     // If a change was saved here during the request, it is newer than this list.
-    isStale ||= before !== listed();
+    isStale ||= before !== currentList();
     if (!isStale) onNew(next);
   }
 }

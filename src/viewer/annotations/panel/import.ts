@@ -10,11 +10,11 @@ export function importControls(options: {
   itemId: string;
   targets: HTMLElement[];
   /** shows errors */
-  say: (...words: Child[]) => void;
+  showProblem: (...words: Child[]) => void;
   onImported: () => Promise<void>;
   signal: AbortSignal;
 }) {
-  const { itemId, targets, say, onImported, signal } = options;
+  const { itemId, targets, showProblem, onImported, signal } = options;
   const input = h('input', {
     type: 'file',
     accept: '.json,.geojson,.parquet,.arrow,.arrows',
@@ -37,25 +37,25 @@ export function importControls(options: {
   }
 
   async function importFiles(files: File[]) {
-    say();
+    showProblem();
     const reasons: string[] = [];
     for (const file of files) {
       try {
         const type = await tableTypeOf(file);
-        const count = await (type === null ? importAnnotations(itemId, await jsonOf(file)) : importTable(itemId, file, type));
+        const count = await (type === null ? importAnnotations(itemId, await toUtf8Json(file)) : importTable(itemId, file, type));
         if (count === 0) throw new Error(annotationTexts.importedNone);
         showMessage(annotationTexts.imported(file.name, count));
       } catch (error) {
         reasons.push(`${file.name}: ${messageOf(error)}`);
       }
-      say(...reasons.map((reason) => h('p', reason)));
+      showProblem(...reasons.map((reason) => h('p', reason)));
     }
-    await onImported().catch((error: unknown) => say(messageOf(error)));
+    await onImported().catch((error: unknown) => showProblem(messageOf(error)));
   }
 }
 
 /** Bytes at the start of a file that mark UTF-16 text. */
-const wideEncodings: Record<string, string> = { '255,254': 'utf-16le', '254,255': 'utf-16be' };
+const utf16EncodingByMark: Record<string, string> = { '255,254': 'utf-16le', '254,255': 'utf-16be' };
 
 function isJson(text: string): boolean {
   try {
@@ -71,18 +71,18 @@ function isJson(text: string): boolean {
  *
  * @throws if the file is neither a JSON object nor a list, because the server's message would not be meant for users
  */
-async function jsonOf(file: File): Promise<File> {
+async function toUtf8Json(file: File): Promise<File> {
   const start = new Uint8Array(await file.slice(0, 4096).arrayBuffer());
-  const encoding = wideEncodings[start.subarray(0, 2).join()] ?? 'utf-8';
+  const encoding = utf16EncodingByMark[start.subarray(0, 2).join()] ?? 'utf-8';
   // The last character may have been split.
   const text = new TextDecoder(encoding).decode(start, { stream: true });
   if (!/^\s*[[{]/.test(text)) {
     const isOtherJson = file.size <= start.length && isJson(text);
     throw new Error(isOtherJson ? annotationTexts.importedNone : annotationTexts.importedNoJson);
   }
-  const isMarked = start.subarray(0, 3).join() === '239,187,191';
+  const hasByteOrderMark = start.subarray(0, 3).join() === '239,187,191';
   try {
-    if (encoding !== 'utf-8' || isMarked) {
+    if (encoding !== 'utf-8' || hasByteOrderMark) {
       return new File([new TextDecoder(encoding, { fatal: true }).decode(await file.arrayBuffer())], file.name);
     }
     // Long files are not kept in memory.

@@ -1,17 +1,17 @@
 import { actions, button, errorNotice, fill, h, icon, linkButton, showMessage } from '../../dom.js';
 import { categoryList, type Category } from '../coloring/category-list.js';
-import { fitsAddress, withColor } from '../coloring/coloring.js';
+import { fitsAddress, setCategoryColor } from '../coloring/coloring.js';
 import { ColoringControls } from '../coloring/controls.js';
 import { displayOf, type Display } from '../display.js';
 import { editsOf, onEdits } from '../edits.js';
 import type { EditedGroups } from '../groups.js';
-import { groupFilter, groupsOf, type Group } from '../requests.js';
+import { groupFilter, requestGroups, type Group } from '../requests.js';
 import { nameOf, type AnnotationRecord } from '../model.js';
 import { commonTexts } from '../../texts.js';
 import { annotationTexts } from '../../annotation-texts.js';
 
 /** Ids of annotations whose legends the user has folded. */
-const folded: Set<string> = new Set();
+const foldedIds: Set<string> = new Set();
 
 interface LegendOptions {
   isOpen: boolean;
@@ -26,7 +26,7 @@ interface LegendOptions {
 export class Legend {
   readonly element: HTMLElement;
   /** The button that shows and hides the legend. */
-  readonly fold = button('', () => this.#open(this.#isFolded), { picture: 'next', kind: 'fold' });
+  readonly foldButton = button('', () => this.#setOpen(this.#isFolded), { picture: 'next', kind: 'fold' });
   readonly #id: string;
   readonly #display: Display;
   #record: AnnotationRecord | null = null;
@@ -37,18 +37,19 @@ export class Legend {
   /** Version of the annotation whose groups are shown or requested; -1 before the first request. */
   #groupsVersion = -1;
   /** The groups of the annotation, which this legend can change, while it is edited. */
-  #edited: EditedGroups | null = null;
+  #editedGroups: EditedGroups | null = null;
   readonly #opacity = h('input', { type: 'range', min: 0, max: 1, step: 0.05 });
   readonly #message = h('div');
   readonly #list = categoryList<string | null>({
     label: commonTexts.groups,
-    find: annotationTexts.findGroup,
+    searchLabel: annotationTexts.findGroup,
     onColor: (group, color) => this.#recolor(group, color),
-    makeName: (group, words) => (this.#edited ? this.#choosableGroupControls(group, words) : this.#groupControls(group, words)),
+    makeName: (group, words) =>
+      this.#editedGroups ? this.#choosableGroupControls(group, words) : this.#groupControls(group, words),
   });
   readonly #allActions = actions(
-    linkButton(annotationTexts.showAll, () => this.#hide([])),
-    linkButton(annotationTexts.hideAll, () => this.#hide(this.#groups.map((group) => group.name))),
+    linkButton(annotationTexts.showAll, () => this.#hideOnly([])),
+    linkButton(annotationTexts.hideAll, () => this.#hideOnly(this.#groups.map((group) => group.name))),
   );
   readonly #ownColors = linkButton(annotationTexts.ownColors, () => this.#changeColoring({ colors: [] }));
   readonly #newGroup = this.#newGroupForm();
@@ -80,16 +81,16 @@ export class Legend {
       signal: options.signal,
     });
     this.element = h('div.legend.small', this.#body, h('div.column', this.#coloring.elements));
-    this.#open(options.isOpen && !folded.has(id), { isChosen: false });
-    onEdits(() => this.#edited && this.#showGroups(), options.signal);
+    this.#setOpen(options.isOpen && !foldedIds.has(id), { isChosen: false });
+    onEdits(() => this.#editedGroups && this.#showGroups(), options.signal);
   }
 
   /** Shows another version. Entered text and open parts stay. */
   update(next: AnnotationRecord) {
     this.#record = next;
     const label = annotationTexts.legendOf(nameOf(next));
-    Object.assign(this.fold, { ariaLabel: label, title: label });
-    if (!this.#isFolded || this.#edited) void this.#load();
+    Object.assign(this.foldButton, { ariaLabel: label, title: label });
+    if (!this.#isFolded || this.#editedGroups) void this.#load();
     void this.#coloring.refresh();
   }
 
@@ -101,28 +102,28 @@ export class Legend {
 
   /** Lets the user choose the group of new shapes while the annotation is edited; `null` ends that. */
   edit(edited: EditedGroups | null) {
-    if (edited === this.#edited) return;
-    this.#edited = edited;
+    if (edited === this.#editedGroups) return;
+    this.#editedGroups = edited;
     this.#newGroup.hidden = edited === null;
     if (edited) {
-      edited.groups.learn(this.#groups, true);
-      edited.onLearned();
+      edited.groups.addReported(this.#groups, true);
+      edited.onReported();
       this.#body.hidden = false;
-      this.#open(true, { isChosen: false });
+      this.#setOpen(true, { isChosen: false });
     }
     this.#showGroups();
     this.#list.recreateRows();
   }
 
   get #isFolded() {
-    return this.fold.ariaExpanded !== 'true';
+    return this.foldButton.ariaExpanded !== 'true';
   }
 
-  #open(isOpening: boolean, { isChosen = true } = {}) {
+  #setOpen(isOpening: boolean, { isChosen = true } = {}) {
     this.element.hidden = !isOpening;
-    this.fold.ariaExpanded = String(isOpening);
-    if (isChosen && isOpening) folded.delete(this.#id);
-    else if (isChosen) folded.add(this.#id);
+    this.foldButton.ariaExpanded = String(isOpening);
+    if (isChosen && isOpening) foldedIds.delete(this.#id);
+    else if (isChosen) foldedIds.add(this.#id);
     if (isOpening) void this.#load();
   }
 
@@ -134,11 +135,11 @@ export class Legend {
     this.#groupsVersion = version;
     const { signal } = this.options;
     try {
-      const groups = record._elementCount === 0 ? [] : await groupsOf(record, signal);
+      const groups = record._elementCount === 0 ? [] : await requestGroups(record, signal);
       if (this.#groupsVersion !== version) return;
       this.#groups = groups.toSorted((a, b) => b.count - a.count);
-      this.#edited?.groups.learn(this.#groups, isFirst);
-      this.#edited?.onLearned();
+      this.#editedGroups?.groups.addReported(this.#groups, isFirst);
+      this.#editedGroups?.onReported();
       fill(this.#message);
       this.#showGroups();
     } catch (error) {
@@ -149,7 +150,7 @@ export class Legend {
     this.#body.hidden = false;
   }
 
-  #hide(names: (string | null)[]) {
+  #hideOnly(names: (string | null)[]) {
     this.options.onShow({ hidden: new Set(names) });
     fill(this.#message);
     this.#showGroups();
@@ -157,16 +158,16 @@ export class Legend {
 
   /** The groups with their numbers of shapes, including unsaved changes, and new groups. */
   get #categories(): Category<string | null>[] {
-    const groups = this.#edited?.groups;
+    const groups = this.#editedGroups?.groups;
     const { by, colors } = this.#display.coloring;
     const chosen = this.#groupColors ?? (by === null ? new Map(colors) : null);
-    const growth = groups ? editsOf(this.#id).growthOfGroups() : new Map<string | null, number>();
-    const counts = new Map<string | null, Group>(this.#groups.map((group) => [group.name, group]));
-    const names = groups ? [...new Set([...counts.keys(), ...groups.names, ...growth.keys()])] : counts.keys();
+    const countChanges = groups ? editsOf(this.#id).countChangeByGroup() : new Map<string | null, number>();
+    const storedGroups = new Map<string | null, Group>(this.#groups.map((group) => [group.name, group]));
+    const names = groups ? [...new Set([...storedGroups.keys(), ...groups.names, ...countChanges.keys()])] : storedGroups.keys();
     return [...names].map((name) => {
-      const stored = counts.get(name);
+      const stored = storedGroups.get(name);
       const color = chosen?.get(name) ?? groups?.colorOf(name) ?? stored?.color ?? '#000000';
-      return { value: name, color, count: (stored?.count ?? 0) + (growth.get(name) ?? 0) };
+      return { value: name, color, count: (stored?.count ?? 0) + (countChanges.get(name) ?? 0) };
     });
   }
 
@@ -176,29 +177,29 @@ export class Legend {
     this.#allActions.hidden = categories.length < 2;
     this.#ownColors.hidden = by !== null || colors.length === 0;
     const isFixed = by !== null && by !== 'group';
-    this.#list.show(categories, { isFixed, alwaysListed: this.#edited?.groups.chosen });
+    this.#list.show(categories, { isFixed, alwaysListed: this.#editedGroups?.groups.chosenGroup });
   }
 
   /** The name of a group, with the check box that shows or hides it. */
   #groupControls(group: string | null, words: string) {
-    const box = this.#boxOf(group);
+    const box = this.#visibilityBox(group);
     const refresh = () => (box.checked = !this.#display.hidden.has(group));
     return { elements: [h('label.row.grow', box, h('span.clip', words))], refresh };
   }
 
   /** The name of a group, with the check box that shows or hides it, and the radio button that chooses it for new shapes. */
   #choosableGroupControls(group: string | null, words: string) {
-    const box = this.#boxOf(group);
+    const box = this.#visibilityBox(group);
     box.ariaLabel = annotationTexts.showGroup(words);
     const radio = h('input', { type: 'radio', name: `group-${this.#id}`, onchange: () => this.#choose(group) });
     const refresh = () => {
       box.checked = !this.#display.hidden.has(group);
-      radio.checked = this.#edited?.groups.chosen === group;
+      radio.checked = this.#editedGroups?.groups.chosenGroup === group;
     };
     return { elements: [box, h('label.row.grow', radio, h('span.clip', words))], refresh };
   }
 
-  #boxOf(group: string | null) {
+  #visibilityBox(group: string | null) {
     const box = h('input', { type: 'checkbox', onchange: () => this.#toggle(group, box) });
     return box;
   }
@@ -207,32 +208,32 @@ export class Legend {
     const hidden = new Set(this.#display.hidden);
     if (box.checked) hidden.delete(group);
     else hidden.add(group);
-    const isPossible = this.#record !== null && groupFilter(this.#record, hidden) !== null;
-    fill(this.#message, !isPossible && errorNotice(annotationTexts.tooManyHidden));
-    if (isPossible) this.options.onShow({ hidden });
+    const fitsRequest = this.#record !== null && groupFilter(this.#record, hidden) !== null;
+    fill(this.#message, !fitsRequest && errorNotice(annotationTexts.tooManyHidden));
+    if (fitsRequest) this.options.onShow({ hidden });
     else box.checked = !box.checked;
   }
 
   #choose(group: string | null) {
-    if (!this.#edited) return;
-    this.#edited.groups.chosen = group;
-    this.#edited.onChoose();
+    if (!this.#editedGroups) return;
+    this.#editedGroups.groups.chosenGroup = group;
+    this.#editedGroups.onChoose();
     this.#showGroups();
   }
 
   /** Gives a group a color. The shapes get it if they are edited and all of them are loaded; otherwise only the display changes. */
   #recolor(group: string | null, color: string) {
     const { by, colors } = this.#display.coloring;
-    const isChanged = by === null && (this.#edited?.recolor(group, color) ?? false);
-    if (isChanged) {
+    const areShapesChanged = by === null && (this.#editedGroups?.recolor(group, color) ?? false);
+    if (areShapesChanged) {
       if (colors.some(([name]) => name === group)) this.#changeColoring({ colors: colors.filter(([name]) => name !== group) });
       else this.#showGroups();
       return;
     }
-    const next = withColor(colors, group, color);
+    const next = setCategoryColor(colors, group, color);
     fill(this.#message, !fitsAddress(next) && errorNotice(annotationTexts.tooManyColors));
     if (!fitsAddress(next)) return this.#showGroups();
-    if (this.#edited && by === null) showMessage(annotationTexts.colorOnlyShown);
+    if (this.#editedGroups && by === null) showMessage(annotationTexts.colorOnlyShown);
     this.#changeColoring({ colors: next });
   }
 
@@ -255,7 +256,7 @@ export class Legend {
       event.preventDefault();
       const group = name.value.trim();
       if (group === '') return;
-      this.#edited?.groups.add(group);
+      this.#editedGroups?.groups.addGroup(group);
       name.value = '';
       this.#choose(group);
     };

@@ -7,21 +7,21 @@ import type { AnnotationRecord } from '../model.js';
 export interface PanelOptions {
   item: ImageItem;
   /** the element of the image, on which files can be dropped too */
-  image: HTMLElement;
+  imageElement: HTMLElement;
   signal: AbortSignal;
   /** called with a new list; returns a function that tells which annotations are visible */
   onList: (records: AnnotationRecord[]) => (id: string) => boolean;
-  onShow: (id: string, changes: Partial<Display>) => void;
+  onDisplayChange: (id: string, changes: Partial<Display>) => void;
   /** turns a half-drawn shape into an unsaved change */
   finishDrawing: () => void;
   /** starts or ends editing */
   onEdit: (id: string | null) => Editor | null;
   /** shows the table of the shapes of an annotation */
-  onTable: (id: string, mayCreate: boolean) => void;
+  onToggleTable: (id: string, mayCreate: boolean) => void;
   /** loads the edited annotation again */
-  onRenamed: () => Promise<unknown>;
+  reloadEdited: () => Promise<unknown>;
   /** reloads the edited annotation after a conflict; returns the message to show */
-  onConflict: (reason: string) => Promise<string>;
+  reloadAfterConflict: (reason: string) => Promise<string>;
   /** called if the item was removed or the user has lost access */
   onRefused: () => void;
 }

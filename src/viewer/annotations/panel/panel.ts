@@ -24,7 +24,7 @@ import { followList } from './follow-list.js';
 import { importControls } from './import.js';
 import { Legend } from './legend.js';
 import { deletedDialog } from './deleted-dialog.js';
-import { keepingFocus } from './keeping-focus.js';
+import { refillKeepingFocus } from './keeping-focus.js';
 import { recordDialog } from './record-dialog.js';
 import type { Editor } from '../editor.js';
 import type { PanelOptions } from './panel-options.js';
@@ -44,8 +44,8 @@ export class AnnotationPanel {
   readonly #list = h('ul.annotation-list.column', { 'aria-label': annotationTexts.annotations });
   readonly #message = h('div.form-error', { role: 'alert', 'data-testid': 'annotation-message' });
   /** The elements that show the number of shapes and the number of unsaved changes of each listed annotation. */
-  readonly #counters: Map<string, { record: AnnotationRecord; count: HTMLElement; unsaved: HTMLElement }> = new Map();
-  readonly #legends: Map<string, Legend> = new Map();
+  readonly #countersById: Map<string, { record: AnnotationRecord; count: HTMLElement; unsaved: HTMLElement }> = new Map();
+  readonly #legendsById: Map<string, Legend> = new Map();
   readonly #filter = h('input', {
     type: 'search',
     placeholder: annotationTexts.find,
@@ -68,7 +68,7 @@ export class AnnotationPanel {
   #mayCreate = false;
   /** the edited annotation */
   #edited: { id: string; editor: Editor | null } | null = null;
-  readonly #first = new FirstAnnotation((name) => this.#createAnnotation({ name, description: '' }));
+  readonly #firstAnnotation = new FirstAnnotation((name) => this.#createAnnotation({ name, description: '' }));
   /** the edited annotation, if someone else has deleted it while it has unsaved changes */
   #deletedRecord: AnnotationRecord | null = null;
 
@@ -80,19 +80,19 @@ export class AnnotationPanel {
   }
 
   /** Shows an error; without arguments removes it. */
-  say = (...words: Child[]) => {
+  showProblem = (...words: Child[]) => {
     fill(this.#message, ...words);
     if (this.#message.textContent !== '') this.#message.scrollIntoView({ block: 'nearest' });
   };
 
   /** Whether the image has no annotations, and the user may draw the first shape. */
-  get mayBegin() {
+  get mayBeginFirst() {
     return this.#mayCreate && this.#records.length === 0 && !this.#deletedRecord;
   }
 
   /** Creates the first annotation of the image, and starts editing it. */
-  async begin() {
-    if (this.mayBegin) await this.#first.begin();
+  async beginFirst() {
+    if (this.mayBeginFirst) await this.#firstAnnotation.createOnce();
   }
 
   /** Loads the list again. */
@@ -110,7 +110,7 @@ export class AnnotationPanel {
     if (this.#deletedRecord && this.#edited?.id !== this.#deletedRecord._id) this.#deletedRecord = null;
     const records = this.#deletedRecord ? [...this.#records, this.#deletedRecord] : this.#records;
     this.#isVisible = this.options.onList(records);
-    for (const id of this.#legends.keys()) if (!records.some(({ _id }) => _id === id)) this.#legends.delete(id);
+    for (const id of this.#legendsById.keys()) if (!records.some(({ _id }) => _id === id)) this.#legendsById.delete(id);
     this.#search.hidden = records.length <= maxUnfiltered;
     this.#list.classList.toggle('long', records.length > maxUnfiltered);
     this.#showRows();
@@ -131,8 +131,8 @@ export class AnnotationPanel {
         'li',
         linkButton(annotationTexts.showMore(matches.length - this.#listedCount), () => this.#showMore()),
       );
-    this.#counters.clear();
-    keepingFocus(this.#list, () =>
+    this.#countersById.clear();
+    refillKeepingFocus(this.#list, () =>
       fill(this.#list, ...listed.map((record) => this.#row(record, this.#isVisible(record._id))), empty, more),
     );
     this.#showUnsaved();
@@ -150,7 +150,7 @@ export class AnnotationPanel {
   }
 
   #showAll(visible: boolean) {
-    for (const { _id } of this.#records) this.options.onShow(_id, { visible });
+    for (const { _id } of this.#records) this.options.onDisplayChange(_id, { visible });
     this.refresh();
   }
 
@@ -169,8 +169,8 @@ export class AnnotationPanel {
       return;
     }
     await followList(item._id, {
-      listed: () => this.#records,
-      onNew: (records) => this.#takeOver(records),
+      currentList: () => this.#records,
+      onNew: (records) => this.#applyNewList(records),
       onRefused: this.options.onRefused,
       signal,
     });
@@ -178,22 +178,26 @@ export class AnnotationPanel {
 
   #createControls() {
     const add = button(annotationTexts.new, () => this.#askToCreate(), { picture: 'plus' });
-    const { item, image, signal } = this.options;
-    const targets = [this.element, image];
+    const { item, imageElement, signal } = this.options;
+    const targets = [this.element, imageElement];
     const onImported = () => this.#reload();
     const deleted = button('', () => deletedDialog(item._id, onImported), {
       picture: 'trash',
       name: annotationTexts.deletedOnes,
     });
-    return actions(add, deleted, importControls({ itemId: item._id, targets, say: this.say, onImported, signal }));
+    return actions(
+      add,
+      deleted,
+      importControls({ itemId: item._id, targets, showProblem: this.showProblem, onImported, signal }),
+    );
   }
 
   /** Shows a list with changes of others. */
-  #takeOver(next: AnnotationRecord[]) {
+  #applyNewList(next: AnnotationRecord[]) {
     const edited = this.#records.find(({ _id }) => _id === this.#edited?.id);
     if (edited && !next.some(({ _id }) => _id === edited._id)) {
       this.options.finishDrawing();
-      if (editsOf(edited._id).size > 0) this.#keepDeleted(edited);
+      if (editsOf(edited._id).changedElementCount > 0) this.#keepDeleted(edited);
     }
     this.#records = next;
     this.refresh();
@@ -203,22 +207,22 @@ export class AnnotationPanel {
   #keepDeleted(record: AnnotationRecord) {
     this.#deletedRecord = record;
     const words = annotationTexts.deletedMeanwhile(nameOf(record));
-    void keepsHistory().then((isKept) => this.#sayDeleted(words, record, isKept));
+    void keepsHistory().then((isKept) => this.#offerRestoring(words, record, isKept));
   }
 
   /** Says that an annotation was deleted, and offers to restore its last version, if that is kept. */
-  #sayDeleted(words: string, record: AnnotationRecord, isKept: boolean) {
+  #offerRestoring(words: string, record: AnnotationRecord, isKept: boolean) {
     const bringBack = async () => {
-      this.say();
+      this.showProblem();
       try {
         await restoreVersion(record, record._version);
         this.#deletedRecord = null;
         await this.#reload();
       } catch (error) {
-        this.say(messageOf(error));
+        this.showProblem(messageOf(error));
       }
     };
-    this.say(words, ' ', isKept && linkButton(annotationTexts.bringBack, () => void bringBack()));
+    this.showProblem(words, ' ', isKept && linkButton(annotationTexts.bringBack, () => void bringBack()));
   }
 
   /** A row of the list. Its controls have keys, by which the focus finds them again after the row was replaced. */
@@ -227,21 +231,21 @@ export class AnnotationPanel {
     const edited = this.#edited?.id === id ? this.#edited : null;
     const name = nameOf(record);
     const mayEdit = record._accessLevel >= 1;
-    const onchange = () => this.options.onShow(id, { visible: box.checked });
+    const onchange = () => this.options.onDisplayChange(id, { visible: box.checked });
     const box = h('input', { type: 'checkbox', checked, onchange });
-    const show = () => recordDialog(this.#latest(record), mayEdit, () => this.#reload());
+    const show = () => recordDialog(this.#latestVersionOf(record), mayEdit, () => this.#reload());
     const download = button('', show, { picture: 'download', name: annotationTexts.downloadNamed(name) });
     const editName = (edited ? annotationTexts.stopEditing : annotationTexts.editNamed)(name);
-    const edit = () => this.#edit(edited ? null : id);
+    const edit = () => this.#startEditing(edited ? null : id);
     const editButton = button('', edit, { picture: 'pencil', name: editName, isPressed: edited !== null });
-    const table = button('', () => this.options.onTable(id, this.#mayCreate), {
+    const table = button('', () => this.options.onToggleTable(id, this.#mayCreate), {
       picture: 'table',
       name: objectTexts.openTable(name),
     });
     for (const [what, control] of Object.entries({ box, table, download, editButton })) control.dataset.key = `${what} ${id}`;
     const countElement = h('span.count.quiet-text.small');
     const unsaved = h('p.unsaved.amber.small');
-    this.#counters.set(id, { record, count: countElement, unsaved });
+    this.#countersById.set(id, { record, count: countElement, unsaved });
     const annotationActions = [
       linkButton(annotationTexts.renameAnnotation, () => this.#askToRename(record)),
       linkButton(annotationTexts.deleteAnnotation, () => void this.#askToRemove(record)),
@@ -252,7 +256,7 @@ export class AnnotationPanel {
       { class: edited ? 'annotation edited' : 'annotation' },
       h(
         'div.annotation-row.row',
-        legend?.fold,
+        legend?.foldButton,
         h(
           'div.annotation-title.grow',
           h('label.row', { title: record.annotation.description ?? name }, box, h('span.break', nameText(name))),
@@ -271,8 +275,8 @@ export class AnnotationPanel {
 
   /** Shows the numbers of shapes, including unsaved changes, and the numbers of unsaved changes, except for the edited annotation, whose editor shows them. */
   #showUnsaved() {
-    for (const [id, { record, count, unsaved }] of this.#counters) {
-      const { unsaved: size, growth } = editsOf(id);
+    for (const [id, { record, count, unsaved }] of this.#countersById) {
+      const { unsavedCount: size, addedElementCount: growth } = editsOf(id);
       const shapes = record._elementCount + growth;
       count.textContent = formatCount(shapes);
       count.title = annotationTexts.shapes(shapes);
@@ -284,23 +288,24 @@ export class AnnotationPanel {
   /** The legend of an annotation. It stays the same element, because the user may be typing in it while another version arrives. */
   #legendOf(record: AnnotationRecord) {
     const { _id: id } = record;
-    const { onShow, signal } = this.options;
+    const { onDisplayChange, signal } = this.options;
     const isOpen = this.#records.length <= maxOpenLegends;
-    const legend = this.#legends.get(id) ?? new Legend(record, { isOpen, onShow: (changes) => onShow(id, changes), signal });
-    this.#legends.set(id, legend);
+    const legend =
+      this.#legendsById.get(id) ?? new Legend(record, { isOpen, onShow: (changes) => onDisplayChange(id, changes), signal });
+    this.#legendsById.set(id, legend);
     legend.update(record);
     legend.edit(this.#edited?.id === id ? (this.#edited.editor?.groups ?? null) : null);
-    legend.fold.dataset.key = `legend ${id}`;
+    legend.foldButton.dataset.key = `legend ${id}`;
     return legend;
   }
 
   /** Shows colors and a filter that were chosen elsewhere. */
   refreshColoring(id: string) {
-    this.#legends.get(id)?.refresh();
+    this.#legendsById.get(id)?.refresh();
   }
 
-  #edit(id: string | null) {
-    this.say();
+  #startEditing(id: string | null) {
+    this.showProblem();
     const editor = this.options.onEdit(id);
     this.#dropUnused();
     this.#edited = id === null ? null : { id, editor };
@@ -308,23 +313,23 @@ export class AnnotationPanel {
   }
 
   async #reload() {
-    const { item, signal, onRenamed } = this.options;
+    const { item, signal, reloadEdited } = this.options;
     this.#records = await listAnnotations(item._id, signal);
-    if (this.#edited !== null) await onRenamed();
+    if (this.#edited !== null) await reloadEdited();
     this.refresh();
   }
 
   /** The newest known version of an annotation. */
-  #latest(record: AnnotationRecord) {
+  #latestVersionOf(record: AnnotationRecord) {
     return this.#records.find(({ _id }) => _id === record._id) ?? record;
   }
 
   /** Waits for a change. After a conflict, the version of the other user is loaded for the next attempt. */
-  async #orConflict<T>(change: Promise<T>) {
+  async #reloadOnConflict<T>(change: Promise<T>) {
     try {
       return await change;
     } catch (error) {
-      throw isConflict(error) ? new Error(await this.options.onConflict(messageOf(error))) : error;
+      throw isConflict(error) ? new Error(await this.options.reloadAfterConflict(messageOf(error))) : error;
     }
   }
 
@@ -346,14 +351,14 @@ export class AnnotationPanel {
     if (signal.aborted) return null;
     this.#records = [...this.#records, record];
     this.refresh();
-    this.#edit(record._id);
+    this.#startEditing(record._id);
     showMessage(annotationTexts.created(named.name));
     return record;
   }
 
   /** Deletes the annotation that was created for the first shape, if no shape was drawn. */
   #dropUnused() {
-    const record = this.#first.takeUnused(this.#records);
+    const record = this.#firstAnnotation.takeUnused(this.#records);
     if (!record) return;
     this.#records = this.#records.filter((other) => other !== record);
     // If somebody else has changed it, the server keeps it, and the list shows it again.
@@ -362,12 +367,12 @@ export class AnnotationPanel {
 
   #askToRename(listed: AnnotationRecord) {
     showFormDialog({
-      title: annotationTexts.renameNamed(nameOf(this.#latest(listed))),
+      title: annotationTexts.renameNamed(nameOf(this.#latestVersionOf(listed))),
       action: annotationTexts.rename,
-      fields: nameFields(this.#latest(listed).annotation),
+      fields: nameFields(this.#latestVersionOf(listed).annotation),
       send: async ({ name = '', description = '' }) => {
-        await this.#orConflict(renameAnnotation(this.#latest(listed), { name, description }));
-        if (!this.options.signal.aborted) await this.options.onRenamed();
+        await this.#reloadOnConflict(renameAnnotation(this.#latestVersionOf(listed), { name, description }));
+        if (!this.options.signal.aborted) await this.options.reloadEdited();
       },
     });
   }
@@ -378,14 +383,14 @@ export class AnnotationPanel {
       title: browseTexts.deleteNamed(nameOf(record)),
       text: annotationTexts.deleteText(record._elementCount, isKept),
       remove: async () => {
-        const latest = this.#latest(record);
-        await this.#orConflict(removeAnnotation(latest));
+        const latest = this.#latestVersionOf(record);
+        await this.#reloadOnConflict(removeAnnotation(latest));
         forgetEdits(record._id);
         this.#records = this.#records.filter(({ _id }) => _id !== record._id);
-        if (this.#edited?.id === record._id) this.#edit(null);
+        if (this.#edited?.id === record._id) this.#startEditing(null);
         else this.refresh();
         const words = annotationTexts.deleted(nameOf(latest));
-        this.#sayDeleted(`${words}. `, latest, isKept);
+        this.#offerRestoring(`${words}. `, latest, isKept);
         return words;
       },
     });

@@ -21,7 +21,7 @@ export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onResto
   const notice = h('div');
   const versions = h('ul.plain-list', { 'aria-label': annotationTexts.versions });
   const buttons = formats.map(([path, format, ending]) => {
-    const onclick = attempt(() => saveFile(apiUrl(`annotation/${id}${path}`), `${name}.${ending}`));
+    const onclick = showingErrors(() => saveFile(apiUrl(`annotation/${id}${path}`), `${name}.${ending}`));
     return h('button.button', { onclick }, annotationTexts[format]);
   });
   const dialog = plainDialog(
@@ -33,9 +33,9 @@ export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onResto
     versions,
     notice,
   );
-  attempt(showVersions)();
+  showingErrors(showVersions)();
 
-  function attempt(run: () => Promise<void>) {
+  function showingErrors(run: () => Promise<void>) {
     return () => void run().catch((error: unknown) => fill(notice, errorNotice(error)));
   }
 
@@ -45,9 +45,9 @@ export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onResto
     const rows = entries.map(({ _version: version, updated, created }) => {
       const isNewest = version === newest;
       const words = annotationTexts.versionOf(isNewest ? null : version, formatDate(updated ?? created));
-      const back = attempt(() => restore(version));
-      const offer = linkButton(annotationTexts.restore, back, annotationTexts.restoreVersion(version));
-      return h('li.row.between', h('span', words), mayEdit && !isNewest && offer);
+      const onRestore = showingErrors(() => restore(version));
+      const restoreButton = linkButton(annotationTexts.restore, onRestore, annotationTexts.restoreVersion(version));
+      return h('li.row.between', h('span', words), mayEdit && !isNewest && restoreButton);
     });
     fill(versions, ...rows);
   }
