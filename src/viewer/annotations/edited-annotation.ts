@@ -51,7 +51,7 @@ export class EditedAnnotation {
     this.#current = null;
   }
 
-  /** The functions by which the tools change the edited annotation. They do nothing while there is none. */
+  /** The functions with which the tools change the edited annotation. Without one, they do nothing, except that `makeShape` throws. */
   get toolContext(): EditingContext {
     return {
       shapes: () => (this.sheet?.visible ? this.sheet.shownElements() : []),

@@ -3,11 +3,11 @@ import { loadElement, sendChanges } from './requests.js';
 import { lastUser } from '../session.js';
 import { newId, type AnnotationRecord, type Edit, type Element } from './model.js';
 
-/** Numbers of elements that somebody else has changed too. */
+/** Numbers of elements that both this user and somebody else have changed. */
 export interface Conflicts {
-  /** our changed elements, added as new ones */
+  /** elements that this user has changed, which were added as new ones */
   added: number;
-  /** our deletion, which was dropped */
+  /** elements that this user has deleted, which were kept */
   kept: number;
 }
 
@@ -21,7 +21,7 @@ export class Edits {
   #undoSteps: Map<string, Edit>[] = [];
   /** Undone steps, the last undone one last. */
   #redoSteps: Map<string, Edit>[] = [];
-  /** The version of the annotation that contains the elements in all `before`. */
+  /** The version of the annotation to which the changes apply: it contains the `before` of each. */
   #version: number | null = null;
   #itemId = '';
   /** The prefix of the key under which the browser stores the changes. */
@@ -72,7 +72,7 @@ export class Edits {
     return this.unsavedCount > 0 && !this.#isStored;
   }
 
-  /** Stores the changes in the browser. Changes that are made while a state is being stored are stored after it. */
+  /** Stores the changes in the browser. If a state is already being stored, the newest state is stored after it. */
   #store() {
     this.#isStored = false;
     this.#revision += 1;
@@ -160,7 +160,7 @@ export class Edits {
     this.#addStep(edits);
   }
 
-  /** Makes a step that can be undone. */
+  /** Replaces the changes, as a step that can be undone. */
   #addStep(edits: Map<string, Edit>) {
     this.#undoSteps.push(this.#edits);
     if (this.#undoSteps.length > maxSteps) this.#undoSteps.shift();
@@ -219,7 +219,7 @@ export class Edits {
     return (edit ? edit.after : stored.get(id)) ?? null;
   }
 
-  /** Sends the changes, which must have been rebased on `record`. The server refuses them if the annotation has a different version by now. */
+  /** Sends the changes, which must have been rebased on `record`. @throws if the server has another version by now */
   async save(record: AnnotationRecord) {
     const entries = [...this.#edits];
     const put = entries.flatMap(([, { after }]) => (after ? [after] : []));
@@ -236,7 +236,8 @@ export class Edits {
   }
 
   /**
-   * Applies the changes to a newer version, which somebody else has saved. If an element was changed there too, our element is added as a new one, or our deletion is dropped.
+   * Applies the changes to a newer version, which somebody else has saved. If that version has changed the same element, this user's element is
+   * added as a new one, or this user's deletion is dropped.
    *
    * @param record the newer version
    */
@@ -244,7 +245,7 @@ export class Edits {
     const conflicts: Conflicts = { added: 0, kept: 0 };
     if (this.#version === record._version) return conflicts;
     const rebased = this.#edits;
-    // Steps may restore elements that are not checked here, because they have no unsaved changes now.
+    // The loop below only checks elements with unsaved changes, but undo and redo may also restore others.
     let isChanged = [...this.#undoSteps, ...this.#redoSteps].some((edits) => [...edits.keys()].some((id) => !rebased.has(id)));
     for (const [id, { before }] of this.#edits) {
       if (before === null) continue;
@@ -274,7 +275,7 @@ export class Edits {
   }
 }
 
-/** Converts changes of a version to changes of the next version, which was created by saving `saved` on the same version. */
+/** Converts changes of one version to changes of the next version, which has `saved` applied to the same first version. */
 function rebasedOnSaved(saved: ReadonlyMap<string, Edit>, edits: ReadonlyMap<string, Edit>): Map<string, Edit> {
   const changes = new Map(edits);
   for (const [id, { before, after: stored }] of saved) {
@@ -290,7 +291,7 @@ function rebasedOnSaved(saved: ReadonlyMap<string, Edit>, edits: ReadonlyMap<str
 /** Unsaved changes by user and annotation. */
 const editsByKey: Map<string, Edits> = new Map();
 
-/** The beginning of the keys of the changes that the page shows. Others who sign in on the page do not see them, nor does anybody after the user has signed out. */
+/** The beginning of the keys in `editsByKey` for the user of this page, so that nobody else who signs in here sees the changes. */
 const keyPrefix = () => `${lastUser()?._id ?? ''} `;
 
 /** The unsaved changes of an annotation. They are kept even if the user leaves the image, and by the browser even if the page is closed. */

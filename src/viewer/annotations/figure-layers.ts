@@ -23,7 +23,7 @@ export interface FigureLayer {
   legend: LegendEntry[];
 }
 
-/** The parts of some annotations in a box of the image, in the order of their sheets. */
+/** What annotations show in a box of the image, in the order of `sheets`. */
 export async function figureLayers(
   sheets: Sheet[],
   pictures: OverlayPictures,

@@ -3,7 +3,7 @@ import { newId, type Element } from './model.js';
 
 /** Colors of new groups in turn. They are distinguishable on stained tissue and by color-blind people. */
 const groupColors = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7a3ec8', '#b2182b'];
-/** Maximum number of groups that are offered at once. Others are found in the legend. */
+/** Maximum number of groups in the list of a form. The legend has all groups. */
 const maxOffered = 100;
 /** Opacity of the fill of shapes, from 0 to 1. */
 const fillOpacity = 0.2;
@@ -80,7 +80,7 @@ export class Groups {
     for (const [group, color] of colors) this.setColor(group, color);
   }
 
-  /** Adds groups with their colors as the server reports them. @param replaces whether these colors replace earlier ones */
+  /** Adds the groups that the server reports. @param replaces whether their colors replace earlier ones */
   addReported(groups: { name: string | null; color: string }[], replaces: boolean) {
     for (const { name, color } of groups) if (replaces || !this.#colors.has(name)) this.#colors.set(name, color);
   }

@@ -28,7 +28,7 @@ export async function listDeleted(itemId: string): Promise<AnnotationRecord[]> {
   return (await request('GET', 'annotation/deleted', { query: { itemId, limit: 100 } })).map(toRecord);
 }
 
-/** A response as a record. Its schema also describes previous versions, which have fewer members. */
+/** Narrows the type of a response, which also covers previous versions with fewer members. */
 function toRecord(annotation: Documents['Annotation']) {
   return annotation as AnnotationRecord;
 }
@@ -49,7 +49,7 @@ export function followChanges(itemId: string, { signal, onEvent }: { signal: Abo
   return followStream('annotation/events', { query: { itemId }, signal, onEvent: onText });
 }
 
-/** Whether a state matches a list of annotations. */
+/** Whether a list of annotations is as the server reports it. */
 export function isUpToDate({ total, version, writable, administered }: ListState, records: readonly AnnotationRecord[]) {
   const [mayWrite, mayAdminister] = [1, 2].map((level) => records.filter(({ _accessLevel }) => _accessLevel >= level).length);
   return (
@@ -172,12 +172,12 @@ export async function loadAllElements(
   );
 }
 
-/** Stored elements always have ids, and the page draws all types by their members. */
+/** Narrows the type of stored elements, which always have ids. */
 function toElements(elements: unknown[] = []) {
   return elements as Element[];
 }
 
-/** Maximum number of overlays of an annotation whose shapes are drawn by the server. */
+/** Maximum number of overlays that are shown with an annotation whose shapes the server draws. */
 const maxOverlays = 100;
 
 /** The image and pixelmap elements of an annotation. */
@@ -209,7 +209,7 @@ export function sendChanges(
   return request('PATCH', `annotation/${record._id}/elements`, { json: changes, headers: versionHeader(record) });
 }
 
-/** Largest length of a list of groups in an address, in characters. */
+/** Maximum length of a list of groups in an address, in characters. */
 const maxFilterLength = 4000;
 
 /** The query for tiles without the hidden groups. It lists the hidden groups, or the visible ones if that is shorter; `null` if both lists are too long. */

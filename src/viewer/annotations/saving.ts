@@ -11,11 +11,11 @@ const maxAttempts = 5;
 /** Parts of the editor that saving needs. */
 interface SavingParts {
   sheet: Sheet;
-  /** deselects the shape, which others may have changed */
+  /** deselects the shapes, because others may have changed them */
   deselect: () => void;
   /** called when the annotation was changed */
   onSaved: () => void;
-  /** called when saving begins and when changes were saved or rebased */
+  /** called when saving begins or ends, and when changes were rebased */
   onState: () => void;
   /** shows what went wrong, or clears the message */
   showProblem: (message: string) => void;
@@ -53,9 +53,9 @@ export class Saving {
   }
 
   /**
-   * Loads a version that someone else has saved.
+   * Loads the version that someone else has saved, and applies the unsaved changes to it.
    *
-   * @returns a message about it
+   * @returns a message for the user about this
    */
   async reloadAndExplain(): Promise<string> {
     try {
@@ -69,7 +69,7 @@ export class Saving {
 /**
  * Saves the unsaved changes on top of the changes of others. Nothing is saved if others have changed the same shapes.
  *
- * @returns the numbers of shapes that others have changed too, if any
+ * @returns numbers of shapes that others have changed too; `undefined` if there are none
  */
 async function saveEdits({ sheet, deselect, onSaved }: SavingParts): Promise<Conflicts | undefined> {
   const { edits } = sheet;
@@ -80,7 +80,7 @@ async function saveEdits({ sheet, deselect, onSaved }: SavingParts): Promise<Con
       return conflicts;
     }
     if (edits.changedElementCount === 0) return undefined;
-    // If shapes were drawn, they stay as they are; otherwise the server draws new tiles.
+    // Shapes that this page has drawn stay as they are. If tiles are shown, the server draws new ones.
     const drawnShapes = sheet.hasShapes ? [...sheet.loadedShapes()] : undefined;
     try {
       const { _version, _elementCount, _detailsCount, groups: names } = await edits.save(sheet.record);

@@ -50,7 +50,7 @@ export class Selection {
     this.selectAll(isAdding ? [...new Set([...this.#ids, ...ids])] : ids);
   }
 
-  /** Forgets shapes that no longer exist. */
+  /** Deselects shapes that no longer exist. */
   dropRemoved() {
     this.#ids = this.shapes.map(({ id }) => id);
   }

@@ -54,7 +54,10 @@ export function shapeCard(metadata: ImageMetadata) {
 /** Digits of a measurement with fractions. */
 const significantDigits = 6;
 
-/** Measurements and other values of `user` as rows, including those in an object there. `nested` has the values that are nested deeper or exceed the maximum. */
+/**
+ * Splits the fields of a shape. `rows` has the plain values, including those in objects that contain only plain values. `nested` has all others,
+ * and those above the maximum number.
+ */
 function splitFields(user: Record<string, unknown>) {
   const rows: [string, string][] = [];
   const nested: Record<string, unknown> = {};
@@ -69,7 +72,7 @@ function splitFields(user: Record<string, unknown>) {
   return { rows, nested };
 }
 
-/** A value as text; `null` if it has parts. */
+/** A value as text; `null` for an object or a list. */
 function scalarText(value: unknown): string | null {
   if (typeof value === 'number') return Number.isInteger(value) ? String(value) : formatNumber(value, significantDigits);
   if (typeof value === 'object' && value !== null) return null;

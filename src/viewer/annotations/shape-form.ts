@@ -50,7 +50,7 @@ export function shapeForm(options: {
     return field(annotationTexts.label, label);
   }
 
-  /** Offers groups for the selected shapes. If there are many groups, some are left out, but never the one that was chosen in the legend for new shapes. */
+  /** Fills the list of groups. If there are too many, some are left out, but not the group for new shapes. */
   function offerGroups() {
     const shapeGroups = [...new Set(selection().map(({ group = null }) => group))];
     const isOne = shapeGroups.length < 2;

@@ -69,7 +69,7 @@ export class Sheet {
   #allOverlays: { version: number | null; elements: readonly Element[] } = { version: null, elements: [] };
   /** the box around the view whose elements are in `#gathered` */
   #boxNearView: Box | null = null;
-  /** whether there are too many shapes near the view to draw; `null` until that is known */
+  /** whether there are too many shapes near the view to draw; `null` until that was computed */
   #cachedIsDense: boolean | null = null;
   #patches = new Patches();
   /** running requests */
@@ -82,7 +82,7 @@ export class Sheet {
   #closed = new AbortController();
   #shownAs = 'none';
   #reach = new FetchRegions();
-  /** The filter and the colors of shapes; `null` for their own colors, and until the server has sent others. */
+  /** The filter and the colors of shapes; `null` if all are shown in their own colors, also until the server has sent the requested colors. */
   #painting: ShapeColors | null = null;
   /** The key of the last requested `#painting`. */
   #paintingKey = '';
@@ -111,7 +111,7 @@ export class Sheet {
     return this.record._elementCount === 0 || (this.hasShapes && this.#hasLoaded(everywhere));
   }
 
-  /** The loaded shapes: all in the view, or only unsaved ones above tiles. */
+  /** The loaded shapes with unsaved changes. While tiles are shown, only the changed shapes. */
   loadedShapes() {
     return this.edits.applied(this.hasShapes ? this.#storedShapes : new Map());
   }
@@ -206,7 +206,7 @@ export class Sheet {
     );
   }
 
-  /** Whether all stored elements in a box have arrived. */
+  /** Whether all stored elements in a box are loaded. */
   #hasLoaded(box: Box) {
     return this.#patches.missingParts(box).length === 0;
   }

@@ -48,7 +48,7 @@ export class Sheets {
     return this.visible.every((sheet) => sheet.covers(box));
   }
 
-  /** Applies a new list of the server. */
+  /** Adds, updates and removes annotations, so that they match a new list of the server. */
   update(records: AnnotationRecord[]) {
     const ids = new Set(records.map(({ _id }) => _id));
     for (const [id, sheet] of this.#sheets) {

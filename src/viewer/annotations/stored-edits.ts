@@ -18,7 +18,8 @@ let lastFailure: string | null = null;
 const database = () => pageStore('large-image');
 
 /**
- * The prefix of the keys of changes that the user makes now. They stay under it if the session ends before they are stored, so that no other user of this browser sees them. `null` if the user is unknown: then changes are not stored.
+ * The prefix of the keys of the current user's changes; `null` if the user is unknown: then changes are not stored. The caller keeps it with
+ * the changes, so that they are stored under the right user even if the session ends before that.
  */
 export const currentPrefix = pagePrefix;
 
@@ -47,9 +48,9 @@ export async function storeEdits(prefix: string | null, storedEdits: StoredEdits
 }
 
 /**
- * Passes on the unsaved changes of the user that no open page has, first those that this tab had before it was reloaded.
+ * Passes on the user's stored changes, except for those of open pages. The changes that this tab had before it was reloaded come first.
  *
- * @param takeOver takes over the changes; returns whether it has stored them again
+ * @param takeOver takes over the changes; returns whether it has stored them again, so that they can be deleted here
  * @returns number of changes in other tabs
  */
 export async function passOnStoredEdits(takeOver: (edits: StoredEdits) => Promise<boolean>): Promise<number> {

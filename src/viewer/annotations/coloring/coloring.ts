@@ -10,7 +10,7 @@ export interface Coloring {
   high: number | null;
   /** heat map of shapes that are too small to be drawn */
   heat: 'number' | 'mean' | null;
-  /** chosen colors of categories; of groups, if shapes have their own colors */
+  /** colors that the user has chosen for categories, or for groups if `by` is `null` */
   colors: readonly CategoryColor[];
   filter: ObjectFilter | null;
 }

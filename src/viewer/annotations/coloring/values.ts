@@ -6,7 +6,7 @@ import type { Cell, ObjectFilter } from '../objects/requests.js';
 /** Types of the columns of a table, by name. */
 type ColumnTypes = Readonly<Record<string, string>>;
 
-/** Longer texts do not count as values, as on the server. */
+/** Longer texts do not count as values. The server has the same limit, in characters. */
 const maxTextLength = 1024;
 
 /** If a name has both numbers and other values, the column with the numbers has this ending. */

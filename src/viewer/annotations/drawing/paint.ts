@@ -7,7 +7,7 @@ import { drawOverlay, type OverlayPicture } from './overlay-pictures.js';
 /** The default color of lines, also in the server's pictures. */
 export const defaultLineColor = 'rgb(0,0,0)';
 export const defaultLineWidth = 2;
-/** Only corners of lines wider than this, in screen pixels, look round. Drawing round corners takes a seventh more time. */
+/** Lines wider than this, in pixels of the canvas, have round corners. For narrower lines these are not visible, but take a seventh more time. */
 const roundJoinAbove = 2;
 /** Radius of points, in CSS pixels. */
 export const pointRadius = 5;
@@ -24,7 +24,7 @@ export const maxLabels = 200;
 /** A label wider than this, in CSS pixels, is shortened with an ellipsis; the card of its shape shows all of it. */
 export const maxLabelWidth = 240;
 
-/** Receives an outline: a path of a canvas, or a recorder of figures. */
+/** What an outline is added to: the path of a canvas, or the recorder of a figure. */
 export type OutlineSink = Pick<Path2D, 'moveTo' | 'lineTo' | 'closePath' | 'arc' | 'ellipse'>;
 
 /** The outline of an element in image pixels. */

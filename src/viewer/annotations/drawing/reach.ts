@@ -28,7 +28,7 @@ export function regionOf(view: Box, x: number = 0, y: number = 0): Box {
   return { left: roundDown(left), top: roundDown(top), right: roundUp(right), bottom: roundUp(bottom) };
 }
 
-/** Tells which part of the image a view needs now and soon. */
+/** Tells which region of the image to fetch for a view that may be moving. */
 export class FetchRegions {
   /** A box that follows the view. Its distance from the view shows how fast the view moves. */
   #trailing: Box = { left: 0, top: 0, right: 0, bottom: 0 };

@@ -22,7 +22,7 @@ export type Tool = (typeof toolNames)[number];
 /** Tools that keep the selection, because they work on it. The others draw new shapes. */
 export const selectionTools: ReadonlySet<Tool> = new Set(['select', 'box', 'lasso', 'brush', 'eraser', 'split']);
 
-/** Tools whose drawing is only used, and not saved. */
+/** Tools whose drawing is used to select, cut, measure or make a hole, but not saved as a shape. */
 export const transientTools: ReadonlySet<Tool> = new Set(['box', 'lasso', 'hole', 'split', 'measure']);
 
 /** Tools that draw rings. */

@@ -24,7 +24,7 @@ const handleReach = 9;
 /** While dragging, a vertex is added each time the pointer has moved this far, in screen pixels. */
 const freehandStep = 5;
 
-/** Smaller rectangles, in screen pixels, are accidental. */
+/** Rectangles and ellipses with smaller sides, in screen pixels, count as accidental. */
 const minBoxSide = 4;
 
 /** Turns gestures on the stage into changes of shapes. */
@@ -35,7 +35,7 @@ export class Tools {
   tip: Point | null = null;
   /** The last measurement. */
   measured: Element | null = null;
-  /** Whether the pointer moves the view instead, while Space is held. */
+  /** Whether the pointer moves the view and not shapes, because Space is held. */
   isPaused = false;
   /** Radius of the brush and the eraser, in CSS pixels. */
   brushRadius = 20;
@@ -154,10 +154,10 @@ export class Tools {
     this.toolContext.redraw();
   }
 
-  /** Completes the current shape, before editing ends. A shape with too few vertices is kept, and can be continued later. */
+  /** Completes the current shape before editing ends. A shape with too few vertices stays stored as a draft, to be continued later. */
   finishOrKeep() {
     if (!this.#isHalfDrawn || !this.draft || isLargeEnough(this.draft)) return this.finish();
-    // The setter would drop the stored draft too.
+    // The setter `draft` would remove the stored draft too.
     this.#draft = null;
     this.tip = null;
     this.#press = null;
@@ -182,7 +182,7 @@ export class Tools {
       this.brushAt = at;
       this.toolContext.redraw();
     }
-    // The dragged element follows the pointer automatically.
+    // While something is dragged, `#onDrag` follows the pointer.
     if (!this.draft?.points || this.#press || this.#grasp) return;
     this.tip = this.toolContext.stage.toImage(at.x, at.y);
     this.toolContext.redraw();

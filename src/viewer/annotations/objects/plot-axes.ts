@@ -43,7 +43,7 @@ export class PlotAxes {
     this.#y.value = names.includes(y) ? y : '';
   }
 
-  /** The range of a column's values that match a filter; `null` if all match, or none. */
+  /** The range of a column's values that a filter allows; `null` if it allows all values, or none. */
   filteredRangeOf(column: string, filter: ObjectFilter | null): { low: number; high: number } | null {
     const { min, max } = this.#columns.find(({ name }) => name === column) ?? {};
     if (typeof min !== 'number' || typeof max !== 'number') return null;

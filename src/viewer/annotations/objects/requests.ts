@@ -22,7 +22,7 @@ export interface PageQuery {
   limit: number;
 }
 
-/** A filter that is longer than this, in characters, is sent as a form: addresses have a maximum length. */
+/** Queries that are longer than this, in characters, are sent as a form, because addresses have a maximum length. */
 const maxQueryLength = 4000;
 
 const getOverride = { 'X-HTTP-Method-Override': 'GET' };
