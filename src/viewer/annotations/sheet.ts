@@ -67,7 +67,7 @@ export class Sheet {
   #overlaysNearView: readonly Element[] = [];
   /** all image and pixelmap elements, which are shown together with tiles, and the version for which they were requested */
   #allOverlays: { version: number | null; elements: readonly Element[] } = { version: null, elements: [] };
-  /** the box around the view whose elements are in `#gathered` */
+  /** the box around the view whose elements are in `#elementsNearView` */
   #boxNearView: Box | null = null;
   /** whether there are too many shapes near the view to draw; `null` until that was computed */
   #cachedIsDense: boolean | null = null;

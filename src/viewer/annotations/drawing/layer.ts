@@ -6,7 +6,7 @@ import { everywhere } from './patches.js';
 import type { Stage } from '../../stage/contract.js';
 import type { OverlayPicture } from './overlay-pictures.js';
 
-/** The content of the stage, bottom first: overlays, tiles of the server, shapes, labels, and everything that `above` paints. */
+/** The content of the stage, bottom first: overlays, tiles of the server, shapes, labels, and everything that `paintAbove` paints. */
 export type LayerContent = {
   overlays: () => Iterable<Element>;
   picture: (element: Element) => OverlayPicture | null;
@@ -182,7 +182,7 @@ function makeCellPainter(canvas: OffscreenCanvas, box: Box, placement: DOMMatrix
   return makePainter(canvas, { width: right - left, height: bottom - top }, placed, toImageBox(box, placement));
 }
 
-/** `lacking`: the box of the image whose shapes were missing when the cell was drawn. */
+/** `missingBox`: the box of the image whose shapes were missing when the cell was drawn. */
 type ShapeCell = Cell & { missingBox?: Box };
 
 function nextFrame() {
