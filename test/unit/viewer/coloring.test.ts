@@ -17,20 +17,20 @@ interface Coloring {
 
 // By names that only the running test knows: the types of browsers are not among those of the tests.
 const load = (path: string): Promise<unknown> => import(path);
-const { plain, readColorings, writeColorings } = (await load('../../../src/viewer/annotations/coloring/coloring.js')) as {
-  plain: Coloring;
+const { plainColoring, readColorings, writeColorings } = (await load('../../../src/viewer/annotations/coloring/coloring.js')) as {
+  plainColoring: Coloring;
   readColorings: (text: string | null) => Map<string, Coloring>;
   writeColorings: (colorings: Iterable<readonly [string, Coloring]>) => string | null;
 };
-const { Painting } = (await load('../../../src/viewer/annotations/coloring/painting.js')) as {
-  Painting: new (coloring: Coloring, legend: object | null) => { paint: (element: Element) => Element };
+const { ShapeColors } = (await load('../../../src/viewer/annotations/coloring/painting.js')) as {
+  ShapeColors: new (coloring: Coloring, legend: object | null) => { toColored: (element: Element) => Element };
 };
 const { matchesFilter, valueOf } = (await load('../../../src/viewer/annotations/coloring/values.js')) as {
   matchesFilter: (filter: object, element: Element, types: Record<string, string>) => boolean;
   valueOf: (element: Element, column: string, types: Record<string, string>) => unknown;
 };
-const { sizeOf } = (await load('../../../src/viewer/annotations/measures.js')) as {
-  sizeOf: (element: Element) => Record<'area' | 'length' | 'x' | 'y', number>;
+const { geometryOf } = (await load('../../../src/viewer/annotations/measures.js')) as {
+  geometryOf: (element: Element) => Record<'area' | 'length' | 'x' | 'y', number>;
 };
 
 type Ring = [number, number, number][];
@@ -63,7 +63,7 @@ describe('colors and filters of shapes', () => {
     'measure %s as the server does',
     (_, shape) => {
       const server = measure(shape, boundingBox(shape));
-      const page = sizeOf(shape as unknown as Element);
+      const page = geometryOf(shape as unknown as Element);
       for (const name of ['area', 'x', 'y'] as const) expect(page[name]).toBeCloseTo(server[name], 6);
       // The server approximates the perimeter of an ellipse.
       expect(Math.abs(page.length - server.length)).toBeLessThanOrEqual(server.length * 0.0005);
@@ -124,11 +124,11 @@ describe('colors and filters of shapes', () => {
       scale: null,
       categories: [{ value: 'g', color: '#123456', count: 1 }],
     };
-    const painting = new Painting({ ...plain, by: 'group' }, legend);
+    const painting = new ShapeColors({ ...plainColoring, by: 'group' }, legend);
     const shape = element({ group: 'g', fillColor: former, lineColor: former });
-    expect(painting.paint(shape)).toEqual({ ...shape, fillColor: expected, lineColor: expected });
+    expect(painting.toColored(shape)).toEqual({ ...shape, fillColor: expected, lineColor: expected });
     const other = element({ group: 'new' });
-    expect(painting.paint(other)).toBe(other);
+    expect(painting.toColored(other)).toBe(other);
   });
 
   it('are written to the address and read from it', () => {
@@ -138,9 +138,9 @@ describe('colors and filters of shapes', () => {
         { column: 'group', in: ['a'] },
       ],
     };
-    const colorings = new Map([['id1', { ...plain, by: '/score', palette: 'magma', low: 0.5, filter }]]);
-    expect(readColorings(writeColorings([...colorings, ['id2', plain]]))).toEqual(colorings);
-    expect(writeColorings([['id2', plain]])).toBe(null);
+    const colorings = new Map([['id1', { ...plainColoring, by: '/score', palette: 'magma', low: 0.5, filter }]]);
+    expect(readColorings(writeColorings([...colorings, ['id2', plainColoring]]))).toEqual(colorings);
+    expect(writeColorings([['id2', plainColoring]])).toBe(null);
   });
 
   it('keep colors of groups in the address, and paint only their shapes', () => {
@@ -148,14 +148,14 @@ describe('colors and filters of shapes', () => {
       ['a', '#123456'],
       [null, '#abcdef'],
     ];
-    const coloring = { ...plain, colors };
+    const coloring = { ...plainColoring, colors };
     expect(readColorings(writeColorings([['id1', coloring]]))).toEqual(new Map([['id1', coloring]]));
-    const painting = new Painting(coloring, null);
+    const painting = new ShapeColors(coloring, null);
     const shape = element({ fillColor: '#ff000080', lineColor: '#ff0000' });
-    expect(painting.paint({ ...shape, group: 'a' })).toMatchObject({ fillColor: '#12345680', lineColor: '#123456' });
-    expect(painting.paint(shape)).toMatchObject({ lineColor: '#abcdef' });
+    expect(painting.toColored({ ...shape, group: 'a' })).toMatchObject({ fillColor: '#12345680', lineColor: '#123456' });
+    expect(painting.toColored(shape)).toMatchObject({ lineColor: '#abcdef' });
     const other = { ...shape, group: 'b' };
-    expect(painting.paint(other)).toBe(other);
+    expect(painting.toColored(other)).toBe(other);
   });
 
   it.each([null, '', '{', '[]', '7', 'null'])('are none in an address with %j', (text) => {
@@ -169,6 +169,6 @@ describe('colors and filters of shapes', () => {
     '{"a": {"colors": {"x": "#ffffff"}}}',
     '{"a": {"colors": ["x", ["x"], ["x", "url(y)"], [1, "#ffffff"]]}}',
   ])('are plain in an address with %s', (text) => {
-    expect(readColorings(text)).toEqual(new Map([['a', plain]]));
+    expect(readColorings(text)).toEqual(new Map([['a', plainColoring]]));
   });
 });
