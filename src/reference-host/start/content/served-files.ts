@@ -78,8 +78,8 @@ export class ServedFiles {
     const displaced: DisplacedFile[] = [];
     const searchOptions = {
       signal,
-      leftOut: (path: string, reason: string) => this.#leaveOut(path, reason),
-      entered: (folder: string) => void folders.add(folder),
+      onLeftOut: (path: string, reason: string) => this.#leaveOut(path, reason),
+      onFolder: (folder: string) => void folders.add(folder),
     };
     const updateItems = async (own: OwnFile, files: readonly KnownFile[]) => {
       for (const file of files) {
