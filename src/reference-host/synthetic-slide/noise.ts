@@ -39,7 +39,7 @@ export function mix(a: number, b: number, at: number): number {
 }
 
 /** 0 below `from`, 1 above `to`, smooth between. */
-export function step(from: number, to: number, value: number): number {
+export function smoothStep(from: number, to: number, value: number): number {
   return smooth(Math.min(1, Math.max(0, (value - from) / (to - from))));
 }
 
@@ -54,7 +54,7 @@ const textureWeight = 1 + 1 / 2 + 1 / 4;
  * A square texture of 2^`bits` × 2^`bits` bytes that repeats without a seam; `along` and `across` are the sizes of its features in
  * pixels.
  */
-export function texture(seed: number, bits: number, along: number, across: number): Uint8Array {
+export function makeTexture(seed: number, bits: number, along: number, across: number): Uint8Array {
   const size = 1 << bits;
   const columns = Math.max(1, Math.round(size / along));
   const rows = Math.max(1, Math.round(size / across));

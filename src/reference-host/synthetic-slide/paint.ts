@@ -1,12 +1,12 @@
-import { mix, noise, step, texture } from './noise.js';
+import { mix, noise, smoothStep, makeTexture } from './noise.js';
 import { directions, nucleusReach, type Gland, type Nucleus, type Tissue } from './tissue.js';
 
 type Color = readonly [number, number, number];
 
 /** Distance of the points in pixels at which slowly varying fields are computed; values in between are interpolated. */
-const grid = 16;
-const bits = 9;
-const mask = (1 << bits) - 1;
+const gridStep = 16;
+const textureBits = 9;
+const textureMask = (1 << textureBits) - 1;
 
 const glass: Color = [243, 242, 244];
 const stromaRamp: readonly Color[] = [
@@ -32,29 +32,29 @@ export class Painter {
     private readonly tissue: Tissue,
     private readonly seed: number,
   ) {
-    this.fiber = texture(seed + 50, bits, 60, 7);
-    this.grain = texture(seed + 51, bits, 5, 5);
-    this.ramp = rampOf(stromaRamp);
+    this.fiber = makeTexture(seed + 50, textureBits, 60, 7);
+    this.grain = makeTexture(seed + 51, textureBits, 5, 5);
+    this.ramp = interpolateRamp(stromaRamp);
   }
 
   /** RGB bytes, row by row, of a square block; `left`, `top` and `size` are multiples of 16 base-layer pixels. */
-  block(left: number, top: number, size: number): Buffer {
+  paintBlock(left: number, top: number, size: number): Buffer {
     const pixels = Buffer.alloc(size * size * 3);
-    const inside = this.ground(pixels, left, top, size);
+    const inside = this.paintGround(pixels, left, top, size);
     if (!inside) return pixels;
     const { tissue } = this;
-    for (const gland of tissue.glandsIn(left, top, left + size, top + size)) this.gland(pixels, gland, left, top, size);
+    for (const gland of tissue.glandsIn(left, top, left + size, top + size)) this.paintGland(pixels, gland, left, top, size);
     const reach = nucleusReach;
     for (const nucleus of tissue.nucleiIn(left - reach, top - reach, left + size + reach, top + size + reach)) {
-      this.nucleus(pixels, nucleus, left, top, size);
+      this.paintNucleus(pixels, nucleus, left, top, size);
     }
     return pixels;
   }
 
   /** Paints glass and stroma. @returns whether there is any tissue. */
-  private ground(pixels: Buffer, left: number, top: number, size: number): boolean {
+  private paintGround(pixels: Buffer, left: number, top: number, size: number): boolean {
     const { tissue, fiber, grain, ramp } = this;
-    const points = size / grid + 1;
+    const points = size / gridStep + 1;
     const depth = new Float64Array(points * points);
     const along = new Float64Array(points * points);
     const across = new Float64Array(points * points);
@@ -62,8 +62,8 @@ export class Painter {
     let deepest = -Infinity;
     for (let row = 0; row < points; row++) {
       for (let column = 0; column < points; column++) {
-        const x = left + column * grid;
-        const y = top + row * grid;
+        const x = left + column * gridStep;
+        const y = top + row * gridStep;
         const index = row * points + column;
         const course = tissue.fibers(x, y);
         depth[index] = tissue.depth(x, y);
@@ -86,21 +86,21 @@ export class Painter {
         const alongs = field(along);
         const acrosses = field(across);
         const tints = field(tint);
-        for (let y = 0; y < grid; y++) {
-          const v = y / grid;
+        for (let y = 0; y < gridStep; y++) {
+          const v = y / gridStep;
           const d0 = mix(depths.a, depths.c, v);
-          const dd = (mix(depths.b, depths.d, v) - d0) / grid;
+          const dd = (mix(depths.b, depths.d, v) - d0) / gridStep;
           const l0 = mix(alongs.a, alongs.c, v);
-          const dl = (mix(alongs.b, alongs.d, v) - l0) / grid;
+          const dl = (mix(alongs.b, alongs.d, v) - l0) / gridStep;
           const c0 = mix(acrosses.a, acrosses.c, v);
-          const dc = (mix(acrosses.b, acrosses.d, v) - c0) / grid;
+          const dc = (mix(acrosses.b, acrosses.d, v) - c0) / gridStep;
           const t0 = mix(tints.a, tints.c, v);
-          const dt = (mix(tints.b, tints.d, v) - t0) / grid;
-          let out = ((cellRow * grid + y) * size + cellColumn * grid) * 3;
-          const gy = ((top + cellRow * grid + y) & mask) << bits;
-          const gx = left + cellColumn * grid;
-          for (let x = 0; x < grid; x++, out += 3) {
-            const fine = grain[gy | ((gx + x) & mask)] ?? 0;
+          const dt = (mix(tints.b, tints.d, v) - t0) / gridStep;
+          let out = ((cellRow * gridStep + y) * size + cellColumn * gridStep) * 3;
+          const gy = ((top + cellRow * gridStep + y) & textureMask) << textureBits;
+          const gx = left + cellColumn * gridStep;
+          for (let x = 0; x < gridStep; x++, out += 3) {
+            const fine = grain[gy | ((gx + x) & textureMask)] ?? 0;
             const here = d0 + dd * x;
             if (here <= 0) {
               const light = (fine >> 5) - 4;
@@ -109,7 +109,7 @@ export class Painter {
               pixels[out + 2] = glass[2] + light;
               continue;
             }
-            const streak = fiber[(((c0 + dc * x) & mask) << bits) | ((l0 + dl * x) & mask)] ?? 0;
+            const streak = fiber[(((c0 + dc * x) & textureMask) << textureBits) | ((l0 + dl * x) & textureMask)] ?? 0;
             let shade = streak * 1.5 + (fine - 128) * 0.35 + t0 + dt * x - 45;
             // The margin is thinner and frayed.
             if (here < 1.2) shade += (1.2 - here) * 130;
@@ -125,24 +125,24 @@ export class Painter {
     return deepest > 0;
   }
 
-  private gland(pixels: Buffer, gland: Gland, left: number, top: number, size: number): void {
+  private paintGland(pixels: Buffer, gland: Gland, left: number, top: number, size: number): void {
     const { grain } = this;
     const x0 = Math.max(left, Math.floor(gland.x - gland.reach));
     const x1 = Math.min(left + size, Math.ceil(gland.x + gland.reach));
     const y0 = Math.max(top, Math.floor(gland.y - gland.reach));
     const y1 = Math.min(top + size, Math.ceil(gland.y + gland.reach));
-    const perRadian = directions / (2 * Math.PI);
+    const directionsPerRadian = directions / (2 * Math.PI);
     for (let y = y0; y < y1; y++) {
       const dy = y - gland.y;
       let out = ((y - top) * size + (x0 - left)) * 3;
       for (let x = x0; x < x1; x++, out += 3) {
         const dx = x - gland.x;
-        const angle = Math.atan2(dy, dx) * perRadian;
+        const angle = Math.atan2(dy, dx) * directionsPerRadian;
         const low = Math.floor(angle);
         const edge = mix(gland.edge[low & (directions - 1)] ?? 0, gland.edge[(low + 1) & (directions - 1)] ?? 0, angle - low);
         const radius = Math.sqrt(dx * dx + dy * dy);
         if (radius > edge + 3) continue;
-        const fine = (grain[((y & mask) << bits) | (x & mask)] ?? 0) - 128;
+        const fine = (grain[((y & textureMask) << textureBits) | (x & textureMask)] ?? 0) - 128;
         if (radius > edge) {
           // The gap between gland and stroma that fixation leaves.
           blend(pixels, out, glass, 0.45 - 0.15 * (radius - edge));
@@ -159,7 +159,7 @@ export class Painter {
         const cell = (angle / directions + 1) * cells;
         const across = Math.abs(cell - Math.floor(cell) - 0.5) * 2;
         const height = (part - gland.lumen) / (1 - gland.lumen);
-        const drop = gland.mucus * step(0.9, 0.5, across) * step(0.05, 0.2, height) * step(0.68, 0.45, height);
+        const drop = gland.mucus * smoothStep(0.9, 0.5, across) * smoothStep(0.05, 0.2, height) * smoothStep(0.68, 0.45, height);
         blend(pixels, out, height < 0.16 ? apical : cytoplasm, 0.93);
         if (drop > 0.05) blend(pixels, out, mucus, drop * 0.9);
         else if (across > 0.9) blend(pixels, out, apical, 0.5);
@@ -168,7 +168,7 @@ export class Painter {
     }
   }
 
-  private nucleus(pixels: Buffer, nucleus: Nucleus, left: number, top: number, size: number): void {
+  private paintNucleus(pixels: Buffer, nucleus: Nucleus, left: number, top: number, size: number): void {
     const { grain } = this;
     const reach = Math.min(nucleusReach, nucleus.a + Math.abs(nucleus.bend) * nucleus.a * nucleus.a + 1);
     const x0 = Math.max(left, Math.floor(nucleus.x - reach));
@@ -195,7 +195,7 @@ export class Painter {
         const cover = (1 - distance) * b + 0.5;
         if (cover <= 0) continue;
         blend(pixels, out, body, Math.min(1, cover) * 0.94);
-        const chromatin = ((grain[((y * 2) & mask) * (mask + 1) + ((x * 2) & mask)] ?? 0) - 128) * 0.32;
+        const chromatin = ((grain[((y * 2) & textureMask) * (textureMask + 1) + ((x * 2) & textureMask)] ?? 0) - 128) * 0.32;
         shade(pixels, out, distance > 0.72 ? chromatin - 14 : chromatin + 6);
       }
     }
@@ -224,7 +224,7 @@ function shade(pixels: Buffer, at: number, amount: number): void {
 }
 
 /** 256 colors through those given. */
-function rampOf(colors: readonly Color[]): Uint8Array {
+function interpolateRamp(colors: readonly Color[]): Uint8Array {
   const ramp = new Uint8Array(256 * 3);
   for (let index = 0; index < 256; index++) {
     const at = (index / 255) * (colors.length - 1);

@@ -86,7 +86,7 @@ async function writeSlide(path: string, options: SlideOptions): Promise<void> {
   const painter = new Painter(new Tissue(seed, size), seed);
   const writer = await PyramidWriter.create(path, sizes);
   try {
-    const blocks = size / blockSize;
+    const blocksPerSide = size / blockSize;
     const coarse = sizes[blockLevels] ?? { width: 1, height: 1 };
     let coarseRaster: Raster = {
       pixels: Buffer.alloc(coarse.width * coarse.height * 3),
@@ -95,27 +95,27 @@ async function writeSlide(path: string, options: SlideOptions): Promise<void> {
     };
     // One block is painted while the tiles of the previous one are encoded on other threads.
     let encoding: Promise<unknown> = Promise.resolve();
-    for (let index = 0; index < blocks * blocks; index++) {
+    for (let index = 0; index < blocksPerSide * blocksPerSide; index++) {
       signal?.throwIfAborted();
-      const column = index % blocks;
-      const row = Math.floor(index / blocks);
+      const column = index % blocksPerSide;
+      const row = Math.floor(index / blocksPerSide);
       let raster: Raster = {
-        pixels: painter.block(column * blockSize, row * blockSize, blockSize),
+        pixels: painter.paintBlock(column * blockSize, row * blockSize, blockSize),
         width: blockSize,
         height: blockSize,
       };
       await encoding;
       const tiles: Promise<void>[] = [];
       for (let level = 0; level < blockLevels; level++) {
-        const perBlock = blockSize / tileSize / 2 ** level;
-        tiles.push(...writeTiles(writer, level, raster, column * perBlock, row * perBlock));
+        const tilesPerSide = blockSize / tileSize / 2 ** level;
+        tiles.push(...writeTiles(writer, level, raster, column * tilesPerSide, row * tilesPerSide));
         raster = halve(raster);
       }
-      paste(raster, coarseRaster, column * raster.width, row * raster.height);
+      pasteRaster(raster, coarseRaster, column * raster.width, row * raster.height);
       encoding = Promise.all(tiles);
       // A rejection is noticed at the await above, or below after the last block.
       encoding.catch(() => undefined);
-      report?.({ text: 'Making the synthetic tissue slide (once)', fraction: (index + 1) / (blocks * blocks) });
+      report?.({ text: 'Making the synthetic tissue slide (once)', fraction: (index + 1) / (blocksPerSide * blocksPerSide) });
       // Painting occupies the thread, so signals, timers and encoded tiles get a chance here.
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -127,8 +127,8 @@ async function writeSlide(path: string, options: SlideOptions): Promise<void> {
     const { magnification, mmPerPixel } = syntheticSlide;
     const properties = [`AppMag = ${magnification}`, `MPP = ${mmPerPixel * 1000}`, 'Title = Synthetic tissue slide'].join('|');
     // The form in which readers of whole-slide images expect the magnification.
-    const form = `${size}x${size} [0,0 ${size}x${size}] (${tileSize}x${tileSize}) JPEG/RGB Q=82`;
-    await writer.finish(`Aperio Image Library (synthetic)\r\n${form}|${properties}`, mmPerPixel);
+    const aperioHeader = `${size}x${size} [0,0 ${size}x${size}] (${tileSize}x${tileSize}) JPEG/RGB Q=82`;
+    await writer.finish(`Aperio Image Library (synthetic)\r\n${aperioHeader}|${properties}`, mmPerPixel);
   } catch (error) {
     await writer.abandon();
     throw error;
@@ -160,7 +160,7 @@ function writeTiles(writer: PyramidWriter, level: number, raster: Raster, column
         sharp(tile, { raw: { width: tileSize, height: tileSize, channels: 3 } })
           .jpeg({ quality: 82, chromaSubsampling: '4:2:0' })
           .toBuffer()
-          .then((jpeg) => writer.tile(level, column + left / tileSize, row + top / tileSize, jpeg)),
+          .then((jpeg) => writer.writeTile(level, column + left / tileSize, row + top / tileSize, jpeg)),
       );
     }
   }
@@ -191,7 +191,7 @@ function halve({ pixels, width, height }: Raster): Raster {
   return { pixels: out, ...half };
 }
 
-function paste(from: Raster, onto: Raster, left: number, top: number): void {
+function pasteRaster(from: Raster, onto: Raster, left: number, top: number): void {
   for (let y = 0; y < from.height; y++) {
     from.pixels.copy(onto.pixels, ((top + y) * onto.width + left) * 3, y * from.width * 3, (y + 1) * from.width * 3);
   }

@@ -39,11 +39,11 @@ export class PyramidWriter {
   }
 
   /** Writes the tile at a column and row of a level (0 is full resolution). Calls can overlap. */
-  async tile(index: number, column: number, row: number, jpeg: Buffer): Promise<void> {
+  async writeTile(index: number, column: number, row: number, jpeg: Buffer): Promise<void> {
     const level = this.levels[index];
     if (!level) throw new RangeError(`No level ${index}`);
     const slot = row * Math.ceil(level.width / tileSize) + column;
-    const offset = this.take(jpeg.length);
+    const offset = this.reserve(jpeg.length);
     level.offsets[slot] = offset;
     level.byteCounts[slot] = jpeg.length;
     await this.file.write(jpeg, 0, jpeg.length, offset);
@@ -78,7 +78,7 @@ export class PyramidWriter {
         [530, 3, [2, 2]],
         [532, 5, [0, 1, 255, 1, 128, 1, 255, 1, 128, 1, 255, 1]],
       ];
-      directories.push(await this.directory(entries));
+      directories.push(await this.writeDirectory(entries));
     }
     // Each directory ends with the offset of the next.
     for (const [index, { nextAt }] of directories.entries()) {
@@ -99,36 +99,36 @@ export class PyramidWriter {
   }
 
   /** Reserves bytes at the end, at an even offset as the format requires. @returns the offset. */
-  private take(bytes: number): number {
+  private reserve(bytes: number): number {
     const offset = this.position;
     this.position += bytes + (bytes % 2);
     if (this.position > 0xffff_ffff) throw new RangeError('Classic TIFF ends at 4 GiB');
     return offset;
   }
 
-  private async directory(entries: readonly Entry[]): Promise<{ offset: number; nextAt: number }> {
+  private async writeDirectory(entries: readonly Entry[]): Promise<{ offset: number; nextAt: number }> {
     const table = Buffer.alloc(2 + entries.length * 12 + 4);
     table.writeUInt16LE(entries.length);
     for (const [index, [tag, type, values]] of entries.entries()) {
       const at = 2 + index * 12;
-      const bytes = encode(type, values);
+      const bytes = encodeValues(type, values);
       table.writeUInt16LE(tag, at);
       table.writeUInt16LE(type, at + 2);
       table.writeUInt32LE(bytes.length / typeBytes[type], at + 4);
       if (bytes.length <= 4) bytes.copy(table, at + 8);
       else {
-        const offset = this.take(bytes.length);
+        const offset = this.reserve(bytes.length);
         await this.file.write(bytes, 0, bytes.length, offset);
         table.writeUInt32LE(offset, at + 8);
       }
     }
-    const offset = this.take(table.length);
+    const offset = this.reserve(table.length);
     await this.file.write(table, 0, table.length, offset);
     return { offset, nextAt: offset + table.length - 4 };
   }
 }
 
-function encode(type: Entry[1], values: Entry[2]): Buffer {
+function encodeValues(type: Entry[1], values: Entry[2]): Buffer {
   if (typeof values === 'string') return Buffer.from(`${values}\0`, 'latin1');
   const width = type === 3 ? 2 : 4;
   const bytes = Buffer.alloc(values.length * width);

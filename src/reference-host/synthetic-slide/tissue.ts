@@ -1,4 +1,4 @@
-import { hash, layeredNoise, mix, noise, step } from './noise.js';
+import { hash, layeredNoise, mix, noise, smoothStep } from './noise.js';
 
 /** A cell nucleus. Coordinates are base-layer pixels. */
 export interface Nucleus {
@@ -68,13 +68,13 @@ export class Tissue {
   }
 
   /** How glandular the tissue is here: from 0 (none) to 1 (dense). */
-  glandular(x: number, y: number): number {
-    return step(0.42, 0.56, layeredNoise(this.seed + 2, x / 3600, y / 3600, 3));
+  glandularity(x: number, y: number): number {
+    return smoothStep(0.42, 0.56, layeredNoise(this.seed + 2, x / 3600, y / 3600, 3));
   }
 
   /** How much it is inflamed (many lymphocytes), from 0 to 1. */
-  inflamed(x: number, y: number): number {
-    return step(0.6, 0.74, layeredNoise(this.seed + 3, x / 1300, y / 1300, 3));
+  inflammation(x: number, y: number): number {
+    return smoothStep(0.6, 0.74, layeredNoise(this.seed + 3, x / 1300, y / 1300, 3));
   }
 
   /** Coordinates `along` and `across` the fibers, in pixels; both change smoothly. */
@@ -114,7 +114,7 @@ export class Tissue {
   /** Nuclei with their center in a rectangle (left and top edge included), in an order that depends only on the rectangle. */
   *nucleiIn(left: number, top: number, right: number, bottom: number): Generator<Nucleus> {
     for (const gland of this.glandsIn(left, top, right, bottom)) {
-      for (const nucleus of this.epithelium(gland)) {
+      for (const nucleus of this.epithelialNuclei(gland)) {
         if (nucleus.x >= left && nucleus.x < right && nucleus.y >= top && nucleus.y < bottom) yield nucleus;
       }
     }
@@ -123,17 +123,17 @@ export class Tissue {
         const x = (column + 0.1 + 0.8 * hash(this.seed + 10, column, row, 1)) * stromaSpacing;
         const y = (row + 0.1 + 0.8 * hash(this.seed + 10, column, row, 2)) * stromaSpacing;
         if (x < left || x >= right || y < top || y >= bottom) continue;
-        const nucleus = this.stroma(x, y, column, row);
+        const nucleus = this.makeStromalNucleus(x, y, column, row);
         if (nucleus) yield nucleus;
       }
     }
   }
 
-  private inGland(x: number, y: number): boolean {
+  private isInGland(x: number, y: number): boolean {
     for (const gland of this.glandsIn(x - 10, y - 10, x + 10, y + 10)) {
       const dx = x - gland.x;
       const dy = y - gland.y;
-      if (Math.hypot(dx, dy) < edgeAt(gland, Math.atan2(dy, dx)) + 9) return true;
+      if (Math.hypot(dx, dy) < edgeDistanceAt(gland, Math.atan2(dy, dx)) + 9) return true;
     }
     return false;
   }
@@ -142,7 +142,7 @@ export class Tissue {
     const chance = (channel: number): number => hash(this.seed + 20, column, row, channel);
     const x = (column + (row % 2) / 2 + 0.36 * (chance(1) - 0.5)) * glandSpacing;
     const y = (row + 0.36 * (chance(2) - 0.5)) * glandSpacing;
-    if (chance(3) > this.glandular(x, y) * 0.96) return null;
+    if (chance(3) > this.glandularity(x, y) * 0.96) return null;
     const radius = mix(76, 130, chance(4));
     const phases = [chance(5), chance(6), chance(7)].map((rotation) => rotation * 2 * Math.PI);
     const [two = 0, three = 0, five = 0] = phases;
@@ -166,7 +166,7 @@ export class Tissue {
     return { x, y, reach, edge, lumen: mix(0.16, 0.46, chance(9)), mucus: chance(10) };
   }
 
-  private *epithelium(gland: Gland): Generator<Nucleus> {
+  private *epithelialNuclei(gland: Gland): Generator<Nucleus> {
     const key = Math.round(gland.x * 8);
     const other = Math.round(gland.y * 8);
     const mean = gland.reach / 1.32;
@@ -176,7 +176,7 @@ export class Tissue {
       const angle = ((index + 0.5 * chance(1)) / count) * 2 * Math.PI;
       // Usually one row at the base, some slightly higher (pseudostratified).
       const part = 0.87 - 0.16 * chance(2) ** 2;
-      const radius = edgeAt(gland, angle) * part;
+      const radius = edgeDistanceAt(gland, angle) * part;
       yield {
         kind: 'epithelial',
         x: gland.x + radius * Math.cos(angle),
@@ -190,11 +190,11 @@ export class Tissue {
     }
   }
 
-  private stroma(x: number, y: number, column: number, row: number): Nucleus | null {
+  private makeStromalNucleus(x: number, y: number, column: number, row: number): Nucleus | null {
     const chance = (channel: number): number => hash(this.seed + 40, column, row, channel);
-    const inflamed = this.inflamed(x, y);
+    const inflamed = this.inflammation(x, y);
     const density = mix(0.2, 0.62, layeredNoise(this.seed + 7, x / 420, y / 420, 2)) + 0.6 * inflamed;
-    if (chance(3) > density || this.depth(x, y) < 0.9 || this.inGland(x, y)) return null;
+    if (chance(3) > density || this.depth(x, y) < 0.9 || this.isInGland(x, y)) return null;
     if (chance(4) < 0.08 + 0.85 * inflamed) {
       const radius = mix(5, 6.8, chance(5));
       const rotation = chance(6) * Math.PI;
@@ -223,7 +223,7 @@ export class Tissue {
 }
 
 /** Distance of a gland's edge from its center in a direction (radians). */
-function edgeAt(gland: Gland, angle: number): number {
+function edgeDistanceAt(gland: Gland, angle: number): number {
   const index = Math.round((angle / (2 * Math.PI)) * directions) & (directions - 1);
   return gland.edge[index] ?? 0;
 }

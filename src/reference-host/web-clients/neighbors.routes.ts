@@ -42,7 +42,7 @@ interface ListRequest {
 }
 
 /** The large images of the folder of an item, in the order of the folder. The last one is followed by the first. */
-async function imagesAround(context: HostContext, { params, query, caller, signal }: ListRequest) {
+async function findImagesAround(context: HostContext, { params, query, caller, signal }: ListRequest) {
   const { item } = await loadItem(context, params.id, await principalOf(context, caller), 0);
   const { item: items } = context.models;
   const images = { folderId: item.folderId, 'largeImage.fileId': { $exists: true }, ...findFilter(query.find) };
@@ -54,7 +54,7 @@ async function imagesAround(context: HostContext, { params, query, caller, signa
   const page = { sort, sortdir: query.sortdir };
   const [index, count] = await Promise.all([findPosition(items, images, item._id, page), items.countDocuments(images)]);
   if (index >= count) throw new NotFoundError('Id is not an image');
-  const at = async (position: number) => {
+  const imageAt = async (position: number) => {
     const matches = items
       .find(images)
       .sort(sortOrder(page))
@@ -62,31 +62,31 @@ async function imagesAround(context: HostContext, { params, query, caller, signa
     const [image = item] = await matches.limit(1).lean<ItemDocument[]>();
     return itemView(image);
   };
-  return { first: () => at(0), next: () => at(index + 1), previous: () => at(index - 1), index, count };
+  return { first: () => imageAt(0), next: () => imageAt(index + 1), previous: () => imageAt(index - 1), index, count };
 }
 
-function neighbor(which: 'first' | 'next' | 'previous', summary: string): RouteDefinition<HostContext> {
+function defineNeighborRoute(which: 'first' | 'next' | 'previous', summary: string): RouteDefinition<HostContext> {
   return defineRoute({
     ...shared,
     path: `/item/:id/${which}_image`,
     summary,
     returns: { schema: itemSchema },
-    handle: async (request, context) => (await imagesAround(context, request))[which](),
+    handle: async (request, context) => (await findImagesAround(context, request))[which](),
   });
 }
 
 /** Routes for the next and previous image in a folder. */
 export const neighborRoutes: RouteDefinition<HostContext>[] = [
-  neighbor('first', 'The first large image of the folder of an item.'),
-  neighbor('next', 'The large image after an item in its folder; after the last one, the first.'),
-  neighbor('previous', 'The large image before an item in its folder; before the first one, the last.'),
+  defineNeighborRoute('first', 'The first large image of the folder of an item.'),
+  defineNeighborRoute('next', 'The large image after an item in its folder; after the last one, the first.'),
+  defineNeighborRoute('previous', 'The large image before an item in its folder; before the first one, the last.'),
   defineRoute({
     ...shared,
     path: '/item/:id/adjacent_images',
     summary: 'The large images before and after an item in its folder, with its position and their number.',
     returns: { schema: objectOf({ previous: itemSchema, next: itemSchema, index: anyInteger, count: anyInteger }) },
     async handle(request, context) {
-      const { previous, next, index, count } = await imagesAround(context, request);
+      const { previous, next, index, count } = await findImagesAround(context, request);
       return { previous: await previous(), next: await next(), index, count };
     },
   }),

@@ -33,14 +33,14 @@ interface TileFormat {
   profile: Uint8Array | null;
 }
 
-/** A stored tile: its address, and the widths of the overlap before and after its own pixels. */
+/** A stored tile: its path, its size, and the number of overlapping pixels before its own pixels. */
 interface StoredTile {
   path: string;
-  before: { x: number; y: number };
+  overlapBefore: { x: number; y: number };
   size: Size;
 }
 
-async function formatOf(
+async function readTileFormat(
   bytes: Uint8Array,
   { tileSize, overlap }: DeepZoomDescription,
   signal?: AbortSignal,
@@ -68,7 +68,7 @@ class DeepZoomTileSource implements TileSource {
   readonly #description: DeepZoomDescription;
   readonly #format: TileFormat;
   /** The number of the level of full resolution in the format, whose level 0 is a single pixel. */
-  readonly #finest: number;
+  readonly #finestLevelNumber: number;
 
   private constructor(
     tree: FileTree,
@@ -82,7 +82,7 @@ class DeepZoomTileSource implements TileSource {
     this.#format = format;
     this.metadata = metadata;
     this.populatedLevels = levels;
-    this.#finest = finestLevel(description);
+    this.#finestLevelNumber = finestLevel(description);
   }
 
   static async open(tree: FileTree, description: DeepZoomDescription, signal?: AbortSignal): Promise<DeepZoomTileSource> {
@@ -95,10 +95,10 @@ class DeepZoomTileSource implements TileSource {
       if ((await tree.file(`${folder}${finest - (levels - 1 - level)}/0_0.${format}`)) !== null) stored.push(level);
     }
     const first = await tree.file(`${folder}${finest}/0_0.${format}`);
-    if (first === null) throw noTile(`${folder}${finest}/0_0.${format}`, tree.mayGrow === true);
-    const tileFormat = await formatOf(await tileBytes(first, 'the first tile', { signal }), description, signal);
-    const facts = { magnification: null, mmX: null, mmY: null, dtype: 'uint8' as const, bandCount: tileFormat.bands };
-    return new DeepZoomTileSource(tree, description, tileFormat, { ...extent, levels, ...facts }, stored);
+    if (first === null) throw missingTileError(`${folder}${finest}/0_0.${format}`, tree.mayGrow === true);
+    const tileFormat = await readTileFormat(await readTileBytes(first, 'the first tile', { signal }), description, signal);
+    const otherMetadata = { magnification: null, mmX: null, mmY: null, dtype: 'uint8' as const, bandCount: tileFormat.bands };
+    return new DeepZoomTileSource(tree, description, tileFormat, { ...extent, levels, ...otherMetadata }, stored);
   }
 
   async lossyCodec(): Promise<LossyCodec | null> {
@@ -119,29 +119,34 @@ class DeepZoomTileSource implements TileSource {
     }
     const { folder, format, overlap, tileSize } = this.#description;
     const full = levelSize(this.metadata, level);
-    const before = { x: x > 0 ? overlap : 0, y: y > 0 ? overlap : 0 };
+    const overlapBefore = { x: x > 0 ? overlap : 0, y: y > 0 ? overlap : 0 };
     const after = (size: number, index: number): number => Math.min(overlap, Math.max(0, size - (index + 1) * tileSize));
     const size = {
-      width: before.x + content.width + after(full.width, x),
-      height: before.y + content.height + after(full.height, y),
+      width: overlapBefore.x + content.width + after(full.width, x),
+      height: overlapBefore.y + content.height + after(full.height, y),
     };
-    return { path: `${folder}${this.#finest - (levels - 1 - level)}/${x}_${y}.${format}`, before, size, content };
+    return {
+      path: `${folder}${this.#finestLevelNumber - (levels - 1 - level)}/${x}_${y}.${format}`,
+      overlapBefore,
+      size,
+      content,
+    };
   }
 
   async readTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<Raster> {
-    const { path, before, size, content } = this.#tileAt(address);
+    const { path, overlapBefore, size, content } = this.#tileAt(address);
     const { bands } = this.#format;
     const file = await this.#tree.file(path);
     if (file === null) return createRaster({ ...content, bands, dtype: 'uint8' });
     return withReadMemory(async (into) => {
-      const bytes = await tileBytes(file, path, { signal, into });
-      return this.#decode(bytes, { path, before, size, content }, signal);
+      const bytes = await readTileBytes(file, path, { signal, into });
+      return this.#decode(bytes, { path, overlapBefore, size, content }, signal);
     });
   }
 
   async #decode(
     bytes: Uint8Array,
-    { path, before, size, content }: StoredTile & { content: Size },
+    { path, overlapBefore, size, content }: StoredTile & { content: Size },
     signal: AbortSignal | undefined,
   ): Promise<Raster> {
     const { bands } = this.#format;
@@ -161,7 +166,7 @@ class DeepZoomTileSource implements TileSource {
       const raster: Raster = { data: new Uint8Array(data.buffer, data.byteOffset, data.length), ...size, bands, dtype: 'uint8' };
       if (size.width === content.width && size.height === content.height) return raster;
       const target = createRaster({ ...content, bands, dtype: 'uint8' });
-      blit(target, raster, { left: -before.x, top: -before.y });
+      blit(target, raster, { left: -overlapBefore.x, top: -overlapBefore.y });
       return target;
     } catch (cause) {
       signal?.throwIfAborted();
@@ -178,8 +183,8 @@ class DeepZoomTileSource implements TileSource {
     if (!isFull || size.width !== tileWidth || size.height !== tileHeight || profile !== null || bands % 2 === 0) return null;
     const file = await this.#tree.file(path);
     if (file === null) return null;
-    const stored = await tileBytes(file, path, { signal });
-    if (!isOrdinaryJpeg(stored)) return null;
+    const stored = await readTileBytes(file, path, { signal });
+    if (!hasJfifColors(stored)) return null;
     const photometric = bands === 1 ? photometrics.blackIsZero : photometrics.yCbCr;
     const shape = { photometric, samplesPerPixel: bands, chunkWidth: tileWidth, chunkHeight: tileHeight, jpegTables: null };
     const bytes = completeJpeg(stored, shape);
@@ -188,7 +193,7 @@ class DeepZoomTileSource implements TileSource {
 
   async internalMetadata(): Promise<Record<string, unknown>> {
     const { tileSize, overlap, format } = this.#description;
-    return { deepzoom: { tileSize, overlap, format }, baselevel: this.#finest };
+    return { deepzoom: { tileSize, overlap, format }, baselevel: this.#finestLevelNumber };
   }
 
   iccProfile(): Uint8Array | null {
@@ -201,7 +206,7 @@ class DeepZoomTileSource implements TileSource {
 }
 
 /** Whether browsers decode the colors of a JPEG file as JFIF: no marker at its start declares other colors. */
-function isOrdinaryJpeg(bytes: Uint8Array): boolean {
+function hasJfifColors(bytes: Uint8Array): boolean {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 2 ** 16));
   const isPlain = head.readUInt16BE(0) === 0xff_d8 && (head[3] === 0xdb || head.toString('latin1', 6, 10) === 'JFIF');
   return isPlain && !head.includes('Adobe');
@@ -213,7 +218,7 @@ function finestLevel({ width, height }: DeepZoomDescription): number {
   return level;
 }
 
-async function tileBytes(
+async function readTileBytes(
   file: NonNullable<Awaited<ReturnType<FileTree['file']>>>,
   what: string,
   options: ReadOptions,
@@ -237,23 +242,23 @@ async function openFolder(input: SourceInput, signal?: AbortSignal): Promise<Til
   }
   const tree = await input.folder?.().tree(folder);
   if (tree == null) {
-    throw noTile(`${folder}/${finestLevel(description)}/0_0.${description.format}`, true);
+    throw missingTileError(`${folder}/${finestLevel(description)}/0_0.${description.format}`, true);
   }
   try {
-    return await DeepZoomTileSource.open(withFolder(tree, folder), description, signal);
+    return await DeepZoomTileSource.open(presentInParent(tree, folder), description, signal);
   } catch (error) {
     await tree.close();
     throw error;
   }
 }
 
-function noTile(path: string, mayCome: boolean): TileSourceError {
+function missingTileError(path: string, mayArrive: boolean): TileSourceError {
   const message = `The Deep Zoom image has no tile ${path}.`;
-  return mayCome ? new MissingPartsError(message, [path]) : new TileSourceError(message);
+  return mayArrive ? new MissingPartsError(message, [path]) : new TileSourceError(message);
 }
 
 /** Presents the files of a folder with paths relative to its parent. */
-function withFolder(tree: FileTree, folder: string): FileTree {
+function presentInParent(tree: FileTree, folder: string): FileTree {
   const { retainedBytes } = tree;
   return {
     file: async (path) => (path.startsWith(`${folder}/`) ? tree.file(path.slice(folder.length + 1)) : null),

@@ -1,6 +1,6 @@
 import { OtherFormatError, TileSourceError } from '../../../errors.js';
 import type { ByteReader } from '../../tile-source.js';
-import { exactly, type ByteRange } from './markers.js';
+import { readExactly, type ByteRange } from './markers.js';
 
 /** Maximum number of boxes of a file, and of bytes of its header box and of a text. */
 const maxBoxes = 10_000;
@@ -23,20 +23,20 @@ interface Palette {
 }
 
 /** The interpretation of the samples according to the boxes. */
-export interface ColorFacts {
+export interface ColorInterpretation {
   /** Number of the enumerated color space, or `null`. */
-  space: number | null;
+  colorSpace: number | null;
   profile: Uint8Array | null;
   palette: Palette | null;
   /** The component of each output channel; `null` if components and channels have the same order. */
-  order: readonly number[] | null;
+  componentOrder: readonly number[] | null;
   /** Number of samples per meter. */
   perMeterX: number | null;
   perMeterY: number | null;
 }
 
-/** The code streams of a file, and the facts in its boxes. */
-export interface FileFacts extends ColorFacts {
+/** The code streams of a file, and the contents of its boxes. */
+export interface FileContents extends ColorInterpretation {
   codeStreams: ByteRange[];
   /** Texts of XML boxes. */
   xml: string[];
@@ -44,11 +44,11 @@ export interface FileFacts extends ColorFacts {
   brand: string | null;
 }
 
-const noFacts: Omit<FileFacts, 'codeStreams'> = {
-  space: null,
+const noContents: Omit<FileContents, 'codeStreams'> = {
+  colorSpace: null,
   profile: null,
   palette: null,
-  order: null,
+  componentOrder: null,
   perMeterX: null,
   perMeterY: null,
   xml: [],
@@ -56,7 +56,7 @@ const noFacts: Omit<FileFacts, 'codeStreams'> = {
 };
 
 /** Reads the header of a box; `null` if too few bytes are left for one. */
-function boxAt(head: Buffer, offset: number, end: number): (BoxEntry & { next: number }) | null {
+function parseBoxHeader(head: Buffer, offset: number, end: number): (BoxEntry & { next: number }) | null {
   if (head.length < 8) return null;
   const shortLength = head.readUInt32BE(0);
   const type = head.toString('latin1', 4, 8);
@@ -75,10 +75,10 @@ function boxAt(head: Buffer, offset: number, end: number): (BoxEntry & { next: n
 }
 
 /** The boxes in bytes that have been read. */
-function boxesIn(bytes: Buffer): { type: string; content: Buffer }[] {
+function parseBoxes(bytes: Buffer): { type: string; content: Buffer }[] {
   const boxes: { type: string; content: Buffer }[] = [];
   for (let at = 0; at < bytes.length && boxes.length < maxBoxes;) {
-    const box = boxAt(bytes.subarray(at, at + 16), at, bytes.length);
+    const box = parseBoxHeader(bytes.subarray(at, at + 16), at, bytes.length);
     if (box === null) break;
     boxes.push({ type: box.type, content: bytes.subarray(box.offset, box.offset + box.length) });
     at = box.next;
@@ -122,15 +122,16 @@ function readResolution(content: Buffer): { x: number; y: number } | null {
 }
 
 /** Reads the header box. */
-function readHeader(bytes: Buffer): ColorFacts {
-  const facts: { -readonly [K in keyof ColorFacts]: ColorFacts[K] } = { ...noFacts };
+function readHeader(bytes: Buffer): ColorInterpretation {
+  const interpretation: { -readonly [K in keyof ColorInterpretation]: ColorInterpretation[K] } = { ...noContents };
   let isMapped = false;
-  for (const { type, content } of boxesIn(bytes)) {
-    if (type === 'colr' && content.length >= 3 && facts.space === null && facts.profile === null) {
+  for (const { type, content } of parseBoxes(bytes)) {
+    if (type === 'colr' && content.length >= 3 && interpretation.colorSpace === null && interpretation.profile === null) {
       const method = content.readUInt8(0);
-      if (method === 1 && content.length >= 7) facts.space = content.readUInt32BE(3);
-      if ((method === 2 || method === 3) && content.length > 3 + 128) facts.profile = Uint8Array.from(content.subarray(3));
-    } else if (type === 'pclr') facts.palette = readPalette(content);
+      if (method === 1 && content.length >= 7) interpretation.colorSpace = content.readUInt32BE(3);
+      if ((method === 2 || method === 3) && content.length > 3 + 128)
+        interpretation.profile = Uint8Array.from(content.subarray(3));
+    } else if (type === 'pclr') interpretation.palette = readPalette(content);
     else if (type === 'cmap') isMapped = true;
     else if (type === 'cdef' && content.length >= 2) {
       const count = Math.min(content.readUInt16BE(0), Math.floor((content.length - 2) / 6));
@@ -142,44 +143,44 @@ function readHeader(bytes: Buffer): ColorFacts {
       // The colors are sorted by their order, and channels for the whole picture, such as alpha, are last.
       const rank = (each: { type: number; color: number }): number =>
         each.type === 0 && each.color > 0 && each.color < 65_535 ? each.color : 65_535;
-      facts.order = channels.toSorted((a, b) => rank(a) - rank(b)).map(({ channel }) => channel);
+      interpretation.componentOrder = channels.toSorted((a, b) => rank(a) - rank(b)).map(({ channel }) => channel);
     } else if (type === 'res ') {
-      const parts = boxesIn(content);
+      const parts = parseBoxes(content);
       const resolution = parts.find((part) => part.type === 'resc') ?? parts.find((part) => part.type === 'resd');
       const perMeter = resolution === undefined ? null : readResolution(resolution.content);
-      facts.perMeterX = perMeter?.x ?? null;
-      facts.perMeterY = perMeter?.y ?? null;
+      interpretation.perMeterX = perMeter?.x ?? null;
+      interpretation.perMeterY = perMeter?.y ?? null;
     }
   }
   // Without a component mapping the components are not indexes of a palette.
-  if (!isMapped) facts.palette = null;
-  return facts;
+  if (!isMapped) interpretation.palette = null;
+  return interpretation;
 }
 
 /** Finds the code streams of a file and reads its boxes. @throws TileSourceError if it is not a JPEG 2000 file. */
-export async function readFileFacts(reader: ByteReader, signal?: AbortSignal): Promise<FileFacts> {
+export async function readFileContents(reader: ByteReader, signal?: AbortSignal): Promise<FileContents> {
   if (reader.size < 12) throw new OtherFormatError('Not a JPEG 2000 file: it is too short.');
-  const start = await exactly(reader, { offset: 0, length: 12 }, 'the beginning of the file', signal);
-  if (start.readUInt32BE(0) === 0xff_4f_ff_51) return { ...noFacts, codeStreams: [{ offset: 0, length: reader.size }] };
+  const start = await readExactly(reader, { offset: 0, length: 12 }, 'the beginning of the file', signal);
+  if (start.readUInt32BE(0) === 0xff_4f_ff_51) return { ...noContents, codeStreams: [{ offset: 0, length: reader.size }] };
   if (start.toString('latin1', 4, 8) !== 'jP  ' || start.readUInt32BE(8) !== 0x0d_0a_87_0a) {
     throw new OtherFormatError('Not a JPEG 2000 file: it starts neither with a signature box nor with a code stream.');
   }
-  let [colors, brand]: [ColorFacts, string | null] = [noFacts, null];
+  let [colors, brand]: [ColorInterpretation, string | null] = [noContents, null];
   const [codeStreams, xml]: [ByteRange[], string[]] = [[], []];
   for (let at = 0, count = 0; at + 8 <= reader.size; count++) {
     if (count >= maxBoxes) throw new TileSourceError(`The JPEG 2000 file has more than ${maxBoxes} boxes.`);
-    const head = await exactly(reader, { offset: at, length: Math.min(16, reader.size - at) }, 'a box', signal);
-    const box = boxAt(head, at, reader.size);
+    const head = await readExactly(reader, { offset: at, length: Math.min(16, reader.size - at) }, 'a box', signal);
+    const box = parseBoxHeader(head, at, reader.size);
     if (box === null) break;
     const { type, offset, length } = box;
     if (type === 'jp2h') {
       if (length > maxHeaderBytes) throw new TileSourceError(`The JPEG 2000 file has a header of ${length} bytes.`);
-      colors = readHeader(await exactly(reader, box, 'the header box', signal));
+      colors = readHeader(await readExactly(reader, box, 'the header box', signal));
     } else if (type === 'jp2c' && codeStreams.length < maxCodeStreams) codeStreams.push({ offset, length });
     else if (type === 'ftyp' && length >= 4) {
-      brand = (await exactly(reader, { offset, length: 4 }, 'the file type', signal)).toString('latin1').trim();
+      brand = (await readExactly(reader, { offset, length: 4 }, 'the file type', signal)).toString('latin1').trim();
     } else if (type === 'xml ' && length <= maxTextBytes && xml.length < maxTexts) {
-      xml.push((await exactly(reader, box, 'an XML box', signal)).toString('utf8'));
+      xml.push((await readExactly(reader, box, 'an XML box', signal)).toString('utf8'));
     }
     at = box.next;
   }

@@ -2,8 +2,8 @@ import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../errors.js';
 import type { ByteReader } from '../../tile-source.js';
 import {
-  decompositions,
-  exactly,
+  countDecompositions,
+  readExactly,
   markers,
   readGridSize,
   readMainHeader,
@@ -18,8 +18,8 @@ const maxTileParts = 2 ** 20;
 const maxTiles = 65_535;
 /** Length of the segment SOT with its marker, and of the smallest tile-part, in bytes. */
 const sotBytes = 12;
-/** Maximum number of bytes of a code stream that is assembled from some tiles. */
-const maxCutBytes = 2 ** 28;
+/** Maximum number of bytes of a code stream that {@link CodeStream.assembleTiles} makes. */
+const maxAssembledBytes = 2 ** 28;
 
 /** A rectangle of tiles of the file, by columns and rows. The ends are exclusive. */
 export interface TileRange {
@@ -36,7 +36,7 @@ export class CodeStream {
   readonly #reader: ByteReader;
   readonly #segments: readonly MarkerSegment[];
   /** The tile-parts by the number of their tile. */
-  readonly #parts: ReadonlyMap<number, readonly ByteRange[]>;
+  readonly #partsByTile: ReadonlyMap<number, readonly ByteRange[]>;
   readonly partCount: number;
 
   private constructor(
@@ -50,7 +50,7 @@ export class CodeStream {
   ) {
     this.#reader = reader;
     this.#segments = segments;
-    this.#parts = parts;
+    this.#partsByTile = parts;
     this.columns = Math.ceil((size.right - size.tileLeft) / size.tileWidth);
     this.rows = Math.ceil((size.bottom - size.tileTop) / size.tileHeight);
     this.partCount = [...parts.values()].reduce((sum, each) => sum + each.length, 0);
@@ -67,9 +67,9 @@ export class CodeStream {
         `Corrupt JPEG 2000 file: it claims ${columns} by ${rows} tiles; at most ${maxTiles} are possible.`,
       );
     }
-    const fewest = decompositions(segments, size.components.length);
+    const fewest = countDecompositions(segments, size.components.length);
     const remainder = { offset: end, length: stream.offset + stream.length - end };
-    const parts = (await listedParts(reader, segments, remainder, signal)) ?? (await findParts(reader, remainder, signal));
+    const parts = (await readListedParts(reader, segments, remainder, signal)) ?? (await findParts(reader, remainder, signal));
     const byTile = new Map<number, ByteRange[]>();
     for (const { tile, ...byteRange } of parts) {
       if (tile >= columns * rows)
@@ -91,7 +91,7 @@ export class CodeStream {
   }
 
   /** The part of the reference grid that some tiles cover. */
-  extent({ left, top, right, bottom }: TileRange): { left: number; top: number; right: number; bottom: number } {
+  extentOf({ left, top, right, bottom }: TileRange): { left: number; top: number; right: number; bottom: number } {
     const { size } = this;
     return {
       left: Math.max(size.left, size.tileLeft + left * size.tileWidth),
@@ -108,26 +108,26 @@ export class CodeStream {
    * @returns `null` if the file has none of these tiles.
    * @throws TileSourceError if there is no tile-part at its position.
    */
-  async cut(range: TileRange, signal?: AbortSignal): Promise<Uint8Array | null> {
+  async assembleTiles(range: TileRange, signal?: AbortSignal): Promise<Uint8Array | null> {
     const tileParts: { byteRange: ByteRange; tile: number; index: number }[] = [];
     const across = range.right - range.left;
     for (let row = range.top; row < range.bottom; row++) {
       for (let column = range.left; column < range.right; column++) {
         const tile = row * this.columns + column;
         const index = (row - range.top) * across + column - range.left;
-        for (const byteRange of this.#parts.get(tile) ?? []) tileParts.push({ byteRange, tile, index });
+        for (const byteRange of this.#partsByTile.get(tile) ?? []) tileParts.push({ byteRange, tile, index });
       }
     }
     if (tileParts.length === 0) return null;
     const total = tileParts.reduce((sum, { byteRange }) => sum + byteRange.length, 0);
-    if (total > maxCutBytes) {
+    if (total > maxAssembledBytes) {
       throw new TileSourceError(
-        `Tiles of the JPEG 2000 file have ${total} compressed bytes; at most ${maxCutBytes} are supported.`,
+        `Tiles of the JPEG 2000 file have ${total} compressed bytes; at most ${maxAssembledBytes} are supported.`,
       );
     }
-    const parts: Buffer[] = [this.#header(range)];
+    const parts: Buffer[] = [this.#buildHeader(range)];
     for (const { byteRange, tile, index } of tileParts) {
-      const bytes = await exactly(this.#reader, byteRange, 'a tile-part', signal);
+      const bytes = await readExactly(this.#reader, byteRange, 'a tile-part', signal);
       if (bytes.readUInt16BE(0) !== markers.sot || bytes.readUInt16BE(4) !== tile) {
         throw new TileSourceError(`Corrupt JPEG 2000 file: at byte ${byteRange.offset} is no part of tile ${tile}.`);
       }
@@ -140,16 +140,16 @@ export class CodeStream {
   }
 
   /** The main header with the sizes replaced by those of some tiles. */
-  #header(range: TileRange): Buffer {
+  #buildHeader(range: TileRange): Buffer {
     const { size } = this;
-    const { left, top, right, bottom } = this.extent(range);
+    const { left, top, right, bottom } = this.extentOf(range);
     const tileLeft = size.tileLeft + range.left * size.tileWidth;
     const tileTop = size.tileTop + range.top * size.tileHeight;
     const [siz, ...others] = this.#segments;
-    const changed = Buffer.from(siz!.bytes);
+    const changedSiz = Buffer.from(siz!.bytes);
     const sizes = [right, bottom, left, top, size.tileWidth, size.tileHeight, tileLeft, tileTop];
-    sizes.forEach((value, i) => changed.writeUInt32BE(value, 6 + 4 * i));
-    return Buffer.concat([Buffer.from([0xff, 0x4f]), changed, ...others.map(({ bytes }) => bytes)]);
+    sizes.forEach((value, i) => changedSiz.writeUInt32BE(value, 6 + 4 * i));
+    return Buffer.concat([Buffer.from([0xff, 0x4f]), changedSiz, ...others.map(({ bytes }) => bytes)]);
   }
 }
 
@@ -159,7 +159,7 @@ interface TilePart extends ByteRange {
 }
 
 /** The tile-parts from the optional list TLM; `null` if there is none, or it contradicts the file. */
-async function listedParts(
+async function readListedParts(
   reader: ByteReader,
   segments: readonly MarkerSegment[],
   { offset, length }: ByteRange,
@@ -186,18 +186,18 @@ async function listedParts(
   }
   const last = parts.at(-1);
   if (last === undefined) return null;
-  const head = await exactly(reader, { offset: last.offset, length: sotBytes }, 'a tile-part', signal);
-  const agrees = head.readUInt16BE(0) === markers.sot && head.readUInt16BE(4) === last.tile;
-  return agrees && offset + length - at <= 2 ** 16 ? parts : null;
+  const head = await readExactly(reader, { offset: last.offset, length: sotBytes }, 'a tile-part', signal);
+  const isConsistent = head.readUInt16BE(0) === markers.sot && head.readUInt16BE(4) === last.tile;
+  return isConsistent && offset + length - at <= 2 ** 16 ? parts : null;
 }
 
-/** Finds the tile-parts by reading the header of each. Those that a truncated file has lost are missing in the result. */
+/** Finds the tile-parts by reading the header of each. Tile-parts beyond the end of a truncated file are left out. */
 async function findParts(reader: ByteReader, { offset, length }: ByteRange, signal?: AbortSignal): Promise<TilePart[]> {
   const end = offset + length;
   const parts: TilePart[] = [];
   for (let at = offset; at + sotBytes + 2 <= end;) {
     signal?.throwIfAborted();
-    const head = await exactly(reader, { offset: at, length: sotBytes }, 'a tile-part', signal);
+    const head = await readExactly(reader, { offset: at, length: sotBytes }, 'a tile-part', signal);
     if (head.readUInt16BE(0) !== markers.sot) break;
     const length = head.readUInt32BE(6);
     const partLength = length === 0 ? end - at : length;

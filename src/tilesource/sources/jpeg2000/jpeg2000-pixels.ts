@@ -5,17 +5,17 @@ import type { Box } from '../../geometry.js';
 import type { FileBlocks } from '../../process/decoded-blocks.js';
 import { createRaster, type Raster, type SampleType } from '../../raster.js';
 import { blit } from '../../render/pixels.js';
-import type { ColorFacts } from './boxes.js';
+import type { ColorInterpretation } from './boxes.js';
 import type { CodeStream, TileRange } from './code-stream.js';
 
-/** Maximum number of samples that are decoded at once: the library takes four bytes for each, and some more. */
+/** Maximum number of samples that are decoded at once. The library needs more than four bytes for each. */
 export const maxDecodedSamples = 2 ** 26;
 
 /** Number of the enumerated color space sYCC. */
 const sYcc = 18;
 
 /** The form of the decoded samples of a file. */
-export interface Shape {
+export interface SampleShape {
   bands: number;
   dtype: SampleType;
 }
@@ -24,20 +24,20 @@ export interface Shape {
 export interface LevelPart {
   box: Box;
   /** How many times the full resolution is halved to get the level. */
-  reduce: number;
+  halvings: number;
 }
 
 /** Reads pixels of a code stream. Only the tiles that intersect the part are decoded. */
 export class CodeStreamPixels {
   constructor(
     private readonly stream: CodeStream,
-    private readonly facts: ColorFacts,
-    private readonly shape: Shape,
+    private readonly colors: ColorInterpretation,
+    private readonly shape: SampleShape,
     private readonly blocks: FileBlocks,
     private readonly name: string,
   ) {}
 
-  async read({ box, reduce }: LevelPart, keep: boolean, signal?: AbortSignal): Promise<Raster> {
+  async read({ box, halvings: reduce }: LevelPart, isCached: boolean, signal?: AbortSignal): Promise<Raster> {
     const { size } = this.stream;
     const scale = 2 ** reduce;
     // The origin of the image is a multiple of the scale, so positions in pixels of the level are whole numbers.
@@ -50,13 +50,13 @@ export class CodeStreamPixels {
     };
     const result = createRaster({ ...this.shape, width: box.width, height: box.height });
     const draw = async (part: TileRange, isKept: boolean): Promise<void> => {
-      const extent = this.stream.extent(part);
+      const extent = this.stream.extentOf(part);
       const read = (sharedSignal: AbortSignal | undefined): Promise<Raster> => this.#decode(part, reduce, sharedSignal);
       const key = `${this.name}/${reduce}/${part.left}/${part.top}`;
       const raster = isKept ? await this.blocks.read(key, read, signal) : await read(signal);
       blit(result, raster, { left: Math.ceil(extent.left / scale) - left, top: Math.ceil(extent.top / scale) - top });
     };
-    if (!keep) await draw(range, false);
+    if (!isCached) await draw(range, false);
     else {
       for (let y = range.top; y < range.bottom; y++) {
         for (let x = range.left; x < range.right; x++) await draw({ left: x, top: y, right: x + 1, bottom: y + 1 }, true);
@@ -68,9 +68,9 @@ export class CodeStreamPixels {
   /** Decodes some tiles together. Samples that the file lacks are zero. */
   async #decode(range: TileRange, reduce: number, signal: AbortSignal | undefined): Promise<Raster> {
     const { components } = this.stream.size;
-    const extent = this.stream.extent(range);
-    const reduced = (end: number, start: number): number => Math.ceil(end / 2 ** reduce) - Math.ceil(start / 2 ** reduce);
-    const [width, height] = [reduced(extent.right, extent.left), reduced(extent.bottom, extent.top)];
+    const extent = this.stream.extentOf(range);
+    const reducedLength = (end: number, start: number): number => Math.ceil(end / 2 ** reduce) - Math.ceil(start / 2 ** reduce);
+    const [width, height] = [reducedLength(extent.right, extent.left), reducedLength(extent.bottom, extent.top)];
     if (width < 1 || height < 1) return createRaster({ ...this.shape, width: 0, height: 0 });
     const samples = width * height * components.length;
     if (samples > maxDecodedSamples) {
@@ -78,7 +78,7 @@ export class CodeStreamPixels {
         `Tiles of the JPEG 2000 file have ${samples} samples; at most ${maxDecodedSamples} are supported.`,
       );
     }
-    const bytes = await this.stream.cut(range, signal);
+    const bytes = await this.stream.assembleTiles(range, signal);
     if (bytes === null) return createRaster({ ...this.shape, width, height });
     const { info, data } = await codecThreads.picture(
       { codec: 'jpeg2000', bytes, reduced: { reduce, width, height } },
@@ -94,9 +94,9 @@ export class CodeStreamPixels {
 
   #asRaster(data: Uint8Array<ArrayBuffer>, width: number, height: number): Raster {
     const { bits, signed } = this.stream.size.components[0]!;
-    const { palette, space, order } = this.facts;
-    const wide = bits > 8;
-    const samples = wide
+    const { palette, colorSpace: space, componentOrder: order } = this.colors;
+    const isWide = bits > 8;
+    const samples = isWide
       ? signed
         ? new Int16Array(data.buffer)
         : new Uint16Array(data.buffer)
@@ -104,25 +104,25 @@ export class CodeStreamPixels {
         ? new Int8Array(data.buffer)
         : data;
     const raster: Raster = { ...this.shape, width, height, data: samples };
-    if (palette !== null) return throughPalette(raster, palette.entries, order);
+    if (palette !== null) return applyPalette(raster, palette.entries, order);
     // The library converts YCbCr to RGB only if its colors are subsampled.
     const isPlain = this.stream.size.components.every(({ dx }) => dx === 1);
     if (space === sYcc && isPlain && raster.bands === 3 && (samples instanceof Uint8Array || samples instanceof Uint16Array)) {
       yCbCrToRgb(samples, bits);
     }
-    if (bits < 8) spread(samples, bits, signed);
-    if (order !== null) reorder(raster, order);
+    if (bits < 8) scaleToByte(samples, bits, signed);
+    if (order !== null) reorderBands(raster, order);
     return raster;
   }
 }
 
 /** Scales samples of less than 8 bits to the whole range of a byte. */
-function spread(samples: Raster['data'], bits: number, signed: boolean): void {
+function scaleToByte(samples: Raster['data'], bits: number, signed: boolean): void {
   const factor = signed ? 127 / Math.max(1, 2 ** (bits - 1) - 1) : 255 / (2 ** bits - 1);
   for (let i = 0; i < samples.length; i++) samples[i] = Math.max(signed ? -128 : 0, Math.round(samples[i]! * factor));
 }
 
-function reorder({ data, bands }: Raster, order: readonly number[]): void {
+function reorderBands({ data, bands }: Raster, order: readonly number[]): void {
   if (order.length !== bands || order.every((band, i) => band === i) || order.some((band) => band >= bands)) return;
   const pixel = new Float64Array(bands);
   for (let at = 0; at < data.length; at += bands) {
@@ -132,7 +132,7 @@ function reorder({ data, bands }: Raster, order: readonly number[]): void {
 }
 
 /** Replaces indexes by colors. Indexes past the end of the palette mean its last entry, according to the standard. */
-function throughPalette(indexes: Raster, entries: readonly (readonly number[])[], order: readonly number[] | null): Raster {
+function applyPalette(indexes: Raster, entries: readonly (readonly number[])[], order: readonly number[] | null): Raster {
   const { width, height, bands, dtype } = indexes;
   const result = createRaster({ width, height, bands, dtype });
   const columns =

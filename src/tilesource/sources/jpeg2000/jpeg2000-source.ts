@@ -12,31 +12,31 @@ import {
 import { levelCount, tileContent } from '../../geometry.js';
 import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';
 import { whiteOfBits, type Raster } from '../../raster.js';
-import { readFileFacts, type FileFacts } from './boxes.js';
+import { readFileContents, type FileContents } from './boxes.js';
 import { CodeStream } from './code-stream.js';
-import { CodeStreamPixels, maxDecodedSamples, type Shape } from './jpeg2000-pixels.js';
+import { CodeStreamPixels, maxDecodedSamples, type SampleShape } from './jpeg2000-pixels.js';
 
 /** Maximum number of bytes of decoded tiles that are cached, for all open files together. */
-const keptBytes = 2 ** 27;
+const maxCachedBytes = 2 ** 27;
 /** Tiles of the file with at most this side are served unchanged. */
-const largestTile = 1024;
-const defaultTile = 512;
+const maxUnchangedTileSide = 1024;
+const defaultTileSide = 512;
 /**
- * Maximum number of tiles of the file that are decoded for one tile of a coarser level. Still coarser levels are computed from that
- * level.
+ * Maximum number of tiles of the file that are decoded for one tile of a reduced level. Coarser levels, which would need more, are
+ * computed from finer ones.
  */
 const maxTilesAtOnce = 64;
 /** Bytes of memory for each tile-part of an open file. */
 const bytesPerPart = 100;
 
 /** Enumerated color spaces that cannot be shown. */
-const otherSpaces: Readonly<Record<number, string>> = { 12: 'CMYK', 13: 'YCCK', 14: 'CIELab', 19: 'CIEJab' };
+const unsupportedSpaces: Readonly<Record<number, string>> = { 12: 'CMYK', 13: 'YCCK', 14: 'CIELab', 19: 'CIEJab' };
 
 interface Parts {
   reader: ByteReader;
-  facts: FileFacts;
+  contents: FileContents;
   streams: CodeStream[];
-  shape: Shape;
+  shape: SampleShape;
   blocks: FileBlocks;
 }
 
@@ -44,13 +44,13 @@ interface Parts {
  * The side of our tiles for the side of tiles of the file: the same, a multiple of it if it is small, or a default if it is large.
  */
 function tileSide(storedSide: number): number {
-  if (storedSide > largestTile) return defaultTile;
-  return storedSide < defaultTile / 2 ? storedSide * Math.ceil(defaultTile / 2 / storedSide) : storedSide;
+  if (storedSide > maxUnchangedTileSide) return defaultTileSide;
+  return storedSide < defaultTileSide / 2 ? storedSide * Math.ceil(defaultTileSide / 2 / storedSide) : storedSide;
 }
 
-function describe({ streams, facts, shape }: Parts): ImageMetadata {
+function describeJpeg2000({ streams, contents, shape }: Parts): ImageMetadata {
   const { size } = streams[0]!;
-  const { bits } = facts.palette ?? size.components[0]!;
+  const { bits } = contents.palette ?? size.components[0]!;
   const extent = {
     sizeX: size.right - size.left,
     sizeY: size.bottom - size.top,
@@ -61,8 +61,8 @@ function describe({ streams, facts, shape }: Parts): ImageMetadata {
     ...extent,
     levels: levelCount(extent),
     magnification: null,
-    mmX: facts.perMeterX === null ? null : 1000 / facts.perMeterX,
-    mmY: facts.perMeterY === null ? null : 1000 / facts.perMeterY,
+    mmX: contents.perMeterX === null ? null : 1000 / contents.perMeterX,
+    mmY: contents.perMeterY === null ? null : 1000 / contents.perMeterY,
     dtype: shape.dtype,
     bandCount: shape.bands,
     ...(bits > 8 ? whiteOfBits(shape.dtype, bits) : {}),
@@ -74,7 +74,7 @@ function describe({ streams, facts, shape }: Parts): ImageMetadata {
  * The levels that are read from the file, by decoding at reduced resolution. A level is left out if one of its tiles would need
  * too many tiles of the file.
  */
-function storedLevels(stream: CodeStream, { levels, tileWidth, tileHeight }: ImageMetadata): number[] {
+function findStoredLevels(stream: CodeStream, { levels, tileWidth, tileHeight }: ImageMetadata): number[] {
   const { size } = stream;
   return Array.from({ length: levels }, (_, level) => level).filter((level) => {
     const reduce = levels - 1 - level;
@@ -92,15 +92,15 @@ class Jpeg2000TileSource implements TileSource {
   readonly populatedLevels: readonly number[];
   readonly #pixels: readonly CodeStreamPixels[];
   /** Whether tiles of the file are larger than ours. They are then cached, because neighboring tiles need them too. */
-  readonly #keep: boolean;
+  readonly #cachesTiles: boolean;
 
   constructor(private readonly parts: Parts) {
-    const { streams, facts, shape, blocks } = parts;
-    this.metadata = describe(parts);
-    this.#pixels = streams.map((stream, frame) => new CodeStreamPixels(stream, facts, shape, blocks, String(frame)));
-    this.populatedLevels = storedLevels(streams[0]!, this.metadata);
+    const { streams, contents, shape, blocks } = parts;
+    this.metadata = describeJpeg2000(parts);
+    this.#pixels = streams.map((stream, frame) => new CodeStreamPixels(stream, contents, shape, blocks, String(frame)));
+    this.populatedLevels = findStoredLevels(streams[0]!, this.metadata);
     const { size } = streams[0]!;
-    this.#keep = size.tileWidth > this.metadata.tileWidth || size.tileHeight > this.metadata.tileHeight;
+    this.#cachesTiles = size.tileWidth > this.metadata.tileWidth || size.tileHeight > this.metadata.tileHeight;
   }
 
   get retainedBytes(): number {
@@ -115,7 +115,7 @@ class Jpeg2000TileSource implements TileSource {
       throw new TileOutsideError(`Tile outside level ${address.level}: x=${address.x}, y=${address.y}.`);
     }
     const box = { left: address.x * tileWidth, top: address.y * tileHeight, width, height };
-    return pixels.read({ box, reduce: levels - 1 - address.level }, this.#keep, signal);
+    return pixels.read({ box, halvings: levels - 1 - address.level }, this.#cachesTiles, signal);
   }
 
   async lossyCodec(): Promise<'jpeg2000' | null> {
@@ -123,22 +123,22 @@ class Jpeg2000TileSource implements TileSource {
   }
 
   iccProfile(): Uint8Array | null {
-    return this.parts.facts.profile;
+    return this.parts.contents.profile;
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {
-    const { facts, streams } = this.parts;
+    const { contents, streams } = this.parts;
     const { size, decompositions, columns, rows } = streams[0]!;
     const { tileWidth, tileHeight, components } = size;
     return {
       jpeg2000: {
-        ...(facts.brand === null ? {} : { brand: facts.brand }),
-        ...(facts.space === null ? {} : { colourSpace: facts.space }),
+        ...(contents.brand === null ? {} : { brand: contents.brand }),
+        ...(contents.colorSpace === null ? {} : { colourSpace: contents.colorSpace }),
         tiles: { width: tileWidth, height: tileHeight, columns, rows },
         decompositions,
         components,
       },
-      ...(facts.xml.length > 0 ? { xml: facts.xml } : {}),
+      ...(contents.xml.length > 0 ? { xml: contents.xml } : {}),
     };
   }
 
@@ -149,13 +149,13 @@ class Jpeg2000TileSource implements TileSource {
 }
 
 /** The form of the decoded samples. @throws TileSourceError that names the feature of the file that is not supported. */
-function shapeOf({ size }: CodeStream, { palette, space }: FileFacts): Shape {
+function shapeOf({ size }: CodeStream, { palette, colorSpace: space }: FileContents): SampleShape {
   const { components } = size;
   const [first] = components;
   const refuse = (what: string): never => {
     throw new TileSourceError(`The JPEG 2000 file has ${what}, which is not supported.`);
   };
-  if (space !== null && otherSpaces[space] !== undefined) refuse(`colors of the space ${otherSpaces[space]}`);
+  if (space !== null && unsupportedSpaces[space] !== undefined) refuse(`colors of the space ${unsupportedSpaces[space]}`);
   if (components.length > 4) refuse(`${components.length} components instead of at most four`);
   const { bits, signed } = first!;
   if (bits > 16) refuse(`samples of ${bits} bits`);
@@ -187,12 +187,12 @@ function shapeOf({ size }: CodeStream, { palette, space }: FileFacts): Shape {
   return { bands: components.length, dtype: signed ? (bits > 8 ? 'int16' : 'int8') : unsigned };
 }
 
-function isAlike(a: CodeStream, b: CodeStream): boolean {
+function haveSameSizes(a: CodeStream, b: CodeStream): boolean {
   return JSON.stringify(a.size) === JSON.stringify(b.size) && a.decompositions === b.decompositions;
 }
 
 function createJpeg2000Source(): TileSourceDefinition {
-  const decoded = new DecodedBlocks(keptBytes);
+  const decodedBlocks = new DecodedBlocks(maxCachedBytes);
   const { preferred } = priorities;
   return {
     name: 'jpeg2000',
@@ -215,15 +215,15 @@ function createJpeg2000Source(): TileSourceDefinition {
     async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
       const reader = await input.open();
       try {
-        const facts = await readFileFacts(reader, signal);
+        const contents = await readFileContents(reader, signal);
         const streams: CodeStream[] = [];
-        for (const range of facts.codeStreams) {
+        for (const range of contents.codeStreams) {
           const stream = await CodeStream.open(reader, range, signal);
           // Further code streams are thumbnails, masks, and parts of a composition.
-          if (streams.length === 0 || isAlike(stream, streams[0]!)) streams.push(stream);
+          if (streams.length === 0 || haveSameSizes(stream, streams[0]!)) streams.push(stream);
         }
-        const shape = shapeOf(streams[0]!, facts);
-        return new Jpeg2000TileSource({ reader, facts, streams, shape, blocks: decoded.ofFile() });
+        const shape = shapeOf(streams[0]!, contents);
+        return new Jpeg2000TileSource({ reader, contents, streams, shape, blocks: decodedBlocks.ofFile() });
       } catch (error) {
         await reader.close();
         throw error;

@@ -43,7 +43,7 @@ export interface MainHeader {
 }
 
 /** Reads exactly `length` bytes from `offset`. @throws TileSourceError if the file ends before. */
-export async function exactly(
+export async function readExactly(
   reader: ByteReader,
   { offset, length }: ByteRange,
   what: string,
@@ -62,14 +62,14 @@ export async function exactly(
 /** Reads the main header. @throws TileSourceError if it is damaged, too long, or of a kind that is not supported. */
 export async function readMainHeader(reader: ByteReader, stream: ByteRange, signal?: AbortSignal): Promise<MainHeader> {
   const streamEnd = stream.offset + stream.length;
-  const start = await exactly(reader, { offset: stream.offset, length: 4 }, 'the code stream', signal);
+  const start = await readExactly(reader, { offset: stream.offset, length: 4 }, 'the code stream', signal);
   if (start.readUInt16BE(0) !== markers.soc || start.readUInt16BE(2) !== markers.siz) {
     throw new TileSourceError('Not a JPEG 2000 code stream: it does not start with the markers SOC and SIZ.');
   }
   const segments: MarkerSegment[] = [];
   let at = stream.offset + 2;
   for (;;) {
-    const head = await exactly(reader, { offset: at, length: 4 }, 'the main header', signal);
+    const head = await readExactly(reader, { offset: at, length: 4 }, 'the main header', signal);
     const marker = head.readUInt16BE(0);
     if (marker === markers.sot) return { segments, end: at };
     const length = head.readUInt16BE(2);
@@ -84,7 +84,7 @@ export async function readMainHeader(reader: ByteReader, stream: ByteRange, sign
         `The main header of the JPEG 2000 file has more than ${maxSegments} segments or ${maxHeaderBytes} bytes.`,
       );
     }
-    segments.push({ marker, bytes: await exactly(reader, { offset: at, length: 2 + length }, 'the main header', signal) });
+    segments.push({ marker, bytes: await readExactly(reader, { offset: at, length: 2 + length }, 'the main header', signal) });
     at += 2 + length;
   }
 }
@@ -137,14 +137,14 @@ export function readGridSize({ bytes }: MarkerSegment): GridSize {
 }
 
 /** The number of decomposition levels that every component of every tile has, according to COD and COC of the main header. */
-export function decompositions(segments: readonly MarkerSegment[], componentCount: number): number {
+export function countDecompositions(segments: readonly MarkerSegment[], componentCount: number): number {
   const style = segments.find(({ marker }) => marker === markers.cod)?.bytes;
   if (style === undefined || style.length < 14)
     throw new TileSourceError('Corrupt JPEG 2000 file: it has no coding style (COD).');
   let fewest = style.readUInt8(9);
-  const wide = componentCount > 256 ? 1 : 0;
+  const extraBytes = componentCount > 256 ? 1 : 0;
   for (const { marker, bytes } of segments) {
-    if (marker === markers.coc && bytes.length > 6 + wide) fewest = Math.min(fewest, bytes.readUInt8(6 + wide));
+    if (marker === markers.coc && bytes.length > 6 + extraBytes) fewest = Math.min(fewest, bytes.readUInt8(6 + extraBytes));
   }
   if (fewest > 32) throw new TileSourceError(`Corrupt JPEG 2000 file: it claims ${fewest} decompositions.`);
   return fewest;

@@ -15,11 +15,11 @@ export const maxPixels = 2 ** 26;
 export interface DecodedPicture {
   png: Uint8Array;
   icc: Uint8Array | null;
-  facts: Record<string, unknown>;
+  metadata: Record<string, unknown>;
 }
 
 /** Reads a whole file. @throws TileSourceError if its first bytes are not those of the format. */
-export async function wholeFile(
+export async function readWholeFile(
   input: SourceInput,
   isFormat: (head: Buffer) => boolean,
   what: string,
@@ -49,11 +49,11 @@ export async function decodePicture(
     signal,
   );
   const facts = { width, height };
-  return { png: kind === 'png' ? data : await pngOf({ data, width, height, hasAlpha }, signal), icc, facts };
+  return { png: kind === 'png' ? data : await encodePng({ data, width, height, hasAlpha }, signal), icc, metadata: facts };
 }
 
 /** Encodes RGB with alpha as PNG. */
-export async function pngOf(
+export async function encodePng(
   { data, width, height, hasAlpha }: { data: Uint8Array; width: number; height: number; hasAlpha: boolean },
   signal?: AbortSignal,
 ): Promise<Uint8Array> {
@@ -63,13 +63,13 @@ export async function pngOf(
 }
 
 /** The source of a decoded picture. A small picture is one tile; of a large one a temporary pyramid is made. */
-export async function openDecoded(
+export async function openDecodedPicture(
   name: string,
-  { png, icc, facts }: DecodedPicture,
+  { png, icc, metadata: facts }: DecodedPicture,
   options: SourceOptions = {},
 ): Promise<TileSource> {
   const source = await sharpSource.open(
-    { name: `${name}.png`, mimeType: 'image/png', path: null, open: async () => bytesReader(png) },
+    { name: `${name}.png`, mimeType: 'image/png', path: null, open: async () => createBytesReader(png) },
     { ...options, maxDecodedPixels: Math.min(maxPixels, options.maxDecodedPixels ?? maxPixels) },
   );
   return {
@@ -86,6 +86,6 @@ export async function openDecoded(
   };
 }
 
-function bytesReader(bytes: Uint8Array): ByteReader {
+function createBytesReader(bytes: Uint8Array): ByteReader {
   return { size: bytes.length, read: async (offset, length) => bytes.slice(offset, offset + length), close: async () => {} };
 }

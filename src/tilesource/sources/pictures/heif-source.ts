@@ -1,5 +1,5 @@
 import { priorities, type TileSourceDefinition } from '../../tile-source.js';
-import { decodePicture, openDecoded, wholeFile } from './decoded.js';
+import { decodePicture, openDecodedPicture, readWholeFile } from './decoded.js';
 
 /** Reads HEIC, decoded as a whole by the optional package libheif-js. AVIF is read by libvips. */
 export const heifSource: TileSourceDefinition = {
@@ -8,8 +8,8 @@ export const heifSource: TileSourceDefinition = {
   mimeTypes: { default: priorities.manual, 'image/heic': priorities.low, 'image/heif': priorities.low },
   async open(input, options = {}) {
     const isHeif = (head: Buffer) => /^....ftyp(?:hei|hev|mif1|msf1)/s.test(head.toString('latin1'));
-    const bytes = await wholeFile(input, isHeif, 'HEIF', options.signal);
+    const bytes = await readWholeFile(input, isHeif, 'HEIF', options.signal);
     const decoded = await decodePicture({ format: 'heif', bytes, what: 'the picture (HEIF)' }, options.signal);
-    return openDecoded('heif', decoded, options);
+    return openDecodedPicture('heif', decoded, options);
   },
 };

@@ -1,13 +1,13 @@
 import decodeIco from 'decode-ico';
 import { TileSourceError } from '../../../errors.js';
 import { priorities, type TileSourceDefinition } from '../../tile-source.js';
-import { isRgbProfile, profilePlace } from '../scanlines/bmp.js';
-import { openDecoded, pngOf, wholeFile } from './decoded.js';
+import { isRgbProfile, findProfileRange } from '../scanlines/bmp.js';
+import { openDecodedPicture, encodePng, readWholeFile } from './decoded.js';
 
 /** Maximum number of pictures in one file. */
 const maxPictures = 256;
 /** Bytes of the header of a bitmap. */
-const minPicture = 40;
+const minPictureBytes = 40;
 /** Longest side of a bitmap. Pictures in PNG have the limits of PNG. */
 const maxSide = 1024;
 
@@ -18,7 +18,7 @@ export const icoSource: TileSourceDefinition = {
   mimeTypes: { default: priorities.manual, 'image/vnd.microsoft.icon': priorities.low, 'image/x-icon': priorities.low },
   async open(input, options = {}) {
     const isIcon = (head: Buffer) => head.length >= 22 && head.readUInt16LE(0) === 0 && [1, 2].includes(head.readUInt16LE(2));
-    const bytes = await wholeFile(input, isIcon, 'ICO', options.signal);
+    const bytes = await readWholeFile(input, isIcon, 'ICO', options.signal);
     const count = bytes.readUInt16LE(4);
     if (count === 0 || count > maxPictures || 6 + count * 16 > bytes.length) {
       throw new TileSourceError(`Corrupt ICO: it claims ${count} pictures; it may have 1 to ${maxPictures}.`);
@@ -28,13 +28,14 @@ export const icoSource: TileSourceDefinition = {
       const entry = bytes.subarray(6 + index * 16, 22 + index * 16);
       return { entry, pixels: (entry[0] || 256) * (entry[1] || 256), bits: entry.readUInt16LE(6) };
     });
-    const [best] = entries.toSorted((a, b) => b.pixels - a.pixels || b.bits - a.bits);
-    const [length, offset] = [best!.entry.readUInt32LE(8), best!.entry.readUInt32LE(12)];
-    if (length < minPicture || offset + length > bytes.length)
+    const [largestEntry] = entries.toSorted((a, b) => b.pixels - a.pixels || b.bits - a.bits);
+    const [length, offset] = [largestEntry!.entry.readUInt32LE(8), largestEntry!.entry.readUInt32LE(12)];
+    if (length < minPictureBytes || offset + length > bytes.length)
       throw new TileSourceError('Corrupt ICO: its largest picture is outside the file.');
     const picture = bytes.subarray(offset, offset + length);
     const facts = { pictures: count };
-    if (picture.readUInt32BE(0) === 0x89504e47) return openDecoded('ico', { png: picture, icc: null, facts }, options);
+    if (picture.readUInt32BE(0) === 0x89504e47)
+      return openDecodedPicture('ico', { png: picture, icc: null, metadata: facts }, options);
     // The height in the header includes the mask, which is as high as the picture.
     const sides = [picture.readInt32LE(4), Math.abs(picture.readInt32LE(8)) / 2];
     if (sides.some((side) => side < 1 || side > maxSide)) {
@@ -42,7 +43,7 @@ export const icoSource: TileSourceDefinition = {
         `Corrupt ICO: its largest picture has ${sides.join(' by ')} pixels; a side can have at most ${maxSide}.`,
       );
     }
-    const singleIcon = Buffer.concat([bytes.subarray(0, 4), Buffer.of(1, 0), best!.entry, picture]);
+    const singleIcon = Buffer.concat([bytes.subarray(0, 4), Buffer.of(1, 0), largestEntry!.entry, picture]);
     singleIcon.writeUInt32LE(22, 18);
     let decoded: { width: number; height: number; data: ArrayLike<number> } | undefined;
     try {
@@ -52,9 +53,9 @@ export const icoSource: TileSourceDefinition = {
     }
     if (decoded === undefined) throw new TileSourceError('Corrupt ICO: it holds no picture.');
     const { width, height } = decoded;
-    const png = await pngOf({ data: Uint8Array.from(decoded.data), width, height, hasAlpha: true }, options.signal);
-    const place = profilePlace(picture);
-    const icc = place === null ? null : picture.subarray(place.offset, place.offset + place.length);
-    return openDecoded('ico', { png, icc: icc !== null && isRgbProfile(icc) ? icc : null, facts }, options);
+    const png = await encodePng({ data: Uint8Array.from(decoded.data), width, height, hasAlpha: true }, options.signal);
+    const profileRange = findProfileRange(picture);
+    const icc = profileRange === null ? null : picture.subarray(profileRange.offset, profileRange.offset + profileRange.length);
+    return openDecodedPicture('ico', { png, icc: icc !== null && isRgbProfile(icc) ? icc : null, metadata: facts }, options);
   },
 };

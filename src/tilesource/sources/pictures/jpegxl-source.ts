@@ -1,5 +1,5 @@
 import { priorities, type TileSourceDefinition } from '../../tile-source.js';
-import { decodePicture, openDecoded, wholeFile } from './decoded.js';
+import { decodePicture, openDecodedPicture, readWholeFile } from './decoded.js';
 
 const container = Buffer.from('\0\0\0\x0cJXL \r\n\x87\n', 'latin1');
 
@@ -10,8 +10,8 @@ export const jpegXlSource: TileSourceDefinition = {
   mimeTypes: { default: priorities.manual, 'image/jxl': priorities.low },
   async open(input, options = {}) {
     const isJpegXl = (head: Buffer) => head.readUInt16BE(0) === 0xff0a || head.subarray(0, container.length).equals(container);
-    const bytes = await wholeFile(input, (head) => head.length >= 12 && isJpegXl(head), 'JPEG XL', options.signal);
+    const bytes = await readWholeFile(input, (head) => head.length >= 12 && isJpegXl(head), 'JPEG XL', options.signal);
     const decoded = await decodePicture({ format: 'jpegxl', bytes, what: 'the picture (JPEG XL)' }, options.signal);
-    return openDecoded('jpegxl', decoded, options);
+    return openDecodedPicture('jpegxl', decoded, options);
   },
 };

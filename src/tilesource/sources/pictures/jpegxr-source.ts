@@ -4,7 +4,7 @@ import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { jpegXrSize } from '../../codecs/jpeg-xr.js';
 import { priorities, type TileSourceDefinition } from '../../tile-source.js';
 import { runProcessing } from '../../process/processing.js';
-import { maxPixels, openDecoded, wholeFile } from './decoded.js';
+import { maxPixels, openDecodedPicture, readWholeFile } from './decoded.js';
 
 const what = 'the picture (JPEG XR)';
 
@@ -15,7 +15,7 @@ export const jpegXrSource: TileSourceDefinition = {
   mimeTypes: { default: priorities.manual, 'image/jxr': priorities.low, 'image/vnd.ms-photo': priorities.low },
   async open(input, options = {}) {
     const isJpegXr = (head: Buffer) => head.length >= 8 && head.readUInt32BE(0) >>> 8 === 0x49_49_bc;
-    const bytes = await wholeFile(input, isJpegXr, 'JPEG XR', options.signal);
+    const bytes = await readWholeFile(input, isJpegXr, 'JPEG XR', options.signal);
     const { width, height } = jpegXrSize(bytes, what);
     if (width * height > maxPixels) {
       throw new TileSourceError(`The JPEG XR picture has ${width} by ${height} pixels; at most ${maxPixels} are supported.`);
@@ -33,6 +33,6 @@ export const jpegXrSource: TileSourceDefinition = {
     const color = bits === 16 ? 'rgb16' : 'srgb';
     const image = sharp(pixels, { raw, limitInputPixels: false }).toColourspace(bands === 1 ? gray : color);
     const png = await runProcessing(() => image.png({ compressionLevel: 1 }).toBuffer(), options.signal);
-    return openDecoded('jpegxr', { png, icc: null, facts: { width, height, bits, bands } }, options);
+    return openDecodedPicture('jpegxr', { png, icc: null, metadata: { width, height, bits, bands } }, options);
   },
 };

@@ -3,7 +3,7 @@ import { inRuns } from '../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../errors.js';
 import { priorities, type TileSourceDefinition } from '../../tile-source.js';
 import { createRaster, type Raster } from '../../raster.js';
-import { openDecoded, wholeFile } from './decoded.js';
+import { openDecodedPicture, readWholeFile } from './decoded.js';
 
 const headerBytes = 128;
 /** The palette of 256 colors is at the end of the file, and is preceded by a byte of this value. */
@@ -14,7 +14,7 @@ const maxUnpackedBytes = 4 * maxPixels;
 /** Number of rows that are unpacked before other work on the event loop can run. */
 const rowsAtOnce = 64;
 
-interface Pcx {
+interface PcxHeader {
   width: number;
   height: number;
   bits: number;
@@ -26,7 +26,7 @@ interface Pcx {
   palette: Uint8Array | null;
 }
 
-function readHeader(bytes: Buffer): Pcx {
+function readHeader(bytes: Buffer): PcxHeader {
   const [left, top, right, bottom] = [4, 6, 8, 10].map((at) => bytes.readUInt16LE(at)) as [number, number, number, number];
   const [width, height, bits, planes] = [right - left + 1, bottom - top + 1, bytes[3]!, bytes[65]!];
   const rowBytes = bytes.readUInt16LE(66);
@@ -63,7 +63,7 @@ function paletteOf(bytes: Buffer, bits: number, planes: number): Uint8Array | nu
 }
 
 /** Unpacks the rows of all planes. A byte whose two upper bits are set is the number of repetitions of the next byte. */
-async function unpack(bytes: Buffer, pcx: Pcx, signal: AbortSignal | undefined): Promise<Uint8Array> {
+async function unpackRows(bytes: Buffer, pcx: PcxHeader, signal: AbortSignal | undefined): Promise<Uint8Array> {
   const row = pcx.rowBytes * pcx.planes;
   const out = new Uint8Array(row * pcx.height);
   let [at, to] = [headerBytes, 0];
@@ -87,7 +87,7 @@ async function unpack(bytes: Buffer, pcx: Pcx, signal: AbortSignal | undefined):
   return out;
 }
 
-async function rasterOf(rows: Uint8Array, pcx: Pcx, signal: AbortSignal | undefined): Promise<Raster> {
+async function toRaster(rows: Uint8Array, pcx: PcxHeader, signal: AbortSignal | undefined): Promise<Raster> {
   const { width, height, bits, planes, rowBytes, palette } = pcx;
   const isGray = palette === null ? planes === 1 : palette.every((value, at) => value === palette[at - (at % 3)]);
   const bands = palette === null ? planes : isGray ? 1 : 3;
@@ -125,16 +125,16 @@ export const pcxSource: TileSourceDefinition = {
   mimeTypes: { default: priorities.manual, 'image/x-pcx': priorities.low, 'image/vnd.zbrush.pcx': priorities.low },
   async open(input, options = {}) {
     const isPcx = (head: Buffer) => head.length === 64 && head[0] === 10 && head[1]! <= 5 && head[2]! <= 1;
-    const bytes = await wholeFile(input, isPcx, 'PCX', options.signal);
+    const bytes = await readWholeFile(input, isPcx, 'PCX', options.signal);
     if (bytes.length <= headerBytes) throw new TileSourceError('Truncated PCX: it ends in its header.');
     const pcx = readHeader(bytes);
-    const { data, width, height, bands } = await rasterOf(await unpack(bytes, pcx, options.signal), pcx, options.signal);
+    const { data, width, height, bands } = await toRaster(await unpackRows(bytes, pcx, options.signal), pcx, options.signal);
     const image = sharp(data, { raw: { width, height, channels: bands as 1 | 3 | 4 } });
     const png = await image
       .toColourspace(bands === 1 ? 'b-w' : 'srgb')
       .png({ compressionLevel: 1 })
       .toBuffer();
     const { bits, planes } = pcx;
-    return openDecoded('pcx', { png, icc: null, facts: { bits, planes } }, options);
+    return openDecodedPicture('pcx', { png, icc: null, metadata: { bits, planes } }, options);
   },
 };

@@ -1,16 +1,24 @@
 import { TileSourceError } from '../../../errors.js';
-import { unpackBytes, unpackFields, fieldOf, indexed, type BitField, type HeaderReader, type Rows } from './rows.js';
+import {
+  createByteConverter,
+  createFieldConverter,
+  bitFieldOf,
+  createPaletteConverter,
+  type BitField,
+  type HeaderReader,
+  type RowLayout,
+} from './rows.js';
 
-const compressions: Readonly<Record<number, string>> = { 1: 'RLE8', 2: 'RLE4', 4: 'JPEG', 5: 'PNG' };
+const unsupportedCompressions: Readonly<Record<number, string>> = { 1: 'RLE8', 2: 'RLE4', 4: 'JPEG', 5: 'PNG' };
 
 /** Longest profile that is read. */
 const maxProfileBytes = 4 * 1024 * 1024;
 
 /**
- * The place of the color profile, in bytes from the start of the header of a bitmap; `null` if it has no embedded profile of RGB. Only
- * headers of version 5 can have one.
+ * The position of the embedded color profile, in bytes from the start of the header of a bitmap; `null` if there is none. Only headers of
+ * version 5 can have one.
  */
-export function profilePlace(header: Buffer): { offset: number; length: number } | null {
+export function findProfileRange(header: Buffer): { offset: number; length: number } | null {
   // The letters MBED as a number, lowest byte first.
   if (header.length < 124 || header.readUInt32LE(0) < 124 || header.toString('latin1', 56, 60) !== 'DEBM') return null;
   const [offset, length] = [header.readUInt32LE(112), header.readUInt32LE(116)];
@@ -35,13 +43,15 @@ export const readBmp: HeaderReader = async ({ head, size, read }) => {
   const height = Math.abs(signedHeight);
   if (width < 1 || height < 1) throw new TileSourceError(`Corrupt BMP: it has ${width} by ${signedHeight} pixels.`);
   if (compression !== 0 && compression !== 3 && compression !== 6) {
-    throw new TileSourceError(`The BMP is compressed as ${compressions[compression] ?? compression}, which is not supported.`);
+    throw new TileSourceError(
+      `The BMP is compressed as ${unsupportedCompressions[compression] ?? compression}, which is not supported.`,
+    );
   }
   const rowBytes = Math.ceil((width * bits) / 32) * 4;
   if (start + rowBytes * height > size) {
     throw new TileSourceError(`Truncated or corrupt BMP: ${width} by ${height} pixels of ${bits} bits do not fit ${size} bytes.`);
   }
-  const rest = {
+  const common = {
     format: 'BMP',
     width,
     height,
@@ -52,50 +62,50 @@ export const readBmp: HeaderReader = async ({ head, size, read }) => {
   };
   const isUpsideDown = signedHeight > 0;
   const offsets = {
-    first: () => start + (isUpsideDown ? rowBytes * (height - 1) : 0),
-    step: isUpsideDown ? -rowBytes : rowBytes,
+    findTopRow: () => start + (isUpsideDown ? rowBytes * (height - 1) : 0),
+    rowStep: isUpsideDown ? -rowBytes : rowBytes,
   };
-  const shown = colors(head, { bits, compression, headerBytes, start });
-  const place = shown.bands >= 3 ? profilePlace(head.subarray(14)) : null;
-  const profile = place === null ? null : await read(14 + place.offset, place.length);
-  return { ...rest, ...offsets, ...shown, ...(profile !== null && isRgbProfile(profile) && { profile }) };
+  const colors = readColors(head, { bits, compression, headerBytes, start });
+  const profileRange = colors.bands >= 3 ? findProfileRange(head.subarray(14)) : null;
+  const profile = profileRange === null ? null : await read(14 + profileRange.offset, profileRange.length);
+  return { ...common, ...offsets, ...colors, ...(profile !== null && isRgbProfile(profile) && { profile }) };
 };
 
-function colors(
+function readColors(
   head: Buffer,
   { bits, compression, headerBytes, start }: { bits: number; compression: number; headerBytes: number; start: number },
-): Pick<Rows, 'bands' | 'unpack'> {
-  if (bits === 24) return { bands: 3, unpack: unpackBytes([2, 1, 0], 3) };
+): Pick<RowLayout, 'bands' | 'unpack'> {
+  if (bits === 24) return { bands: 3, unpack: createByteConverter([2, 1, 0], 3) };
   if (bits === 16 || bits === 32) {
-    const fields = masks(head, { bits, compression, headerBytes });
-    return { bands: fields.length, unpack: unpackFields(fields, bits === 16 ? 2 : 4) };
+    const fields = readMasks(head, { bits, compression, headerBytes });
+    return { bands: fields.length, unpack: createFieldConverter(fields, bits === 16 ? 2 : 4) };
   }
   if (![1, 2, 4, 8].includes(bits)) throw new TileSourceError(`The BMP has pixels of ${bits} bits, which is not supported.`);
   const entryBytes = headerBytes === 12 ? 3 : 4;
   const at = 14 + headerBytes;
-  const stated = headerBytes === 12 ? 0 : head.readUInt32LE(46);
+  const statedCount = headerBytes === 12 ? 0 : head.readUInt32LE(46);
   const capacity = Math.floor((Math.min(start, head.length) - at) / entryBytes);
-  const count = Math.min(stated === 0 ? 2 ** bits : stated, 2 ** bits, Math.max(0, capacity));
+  const count = Math.min(statedCount === 0 ? 2 ** bits : statedCount, 2 ** bits, Math.max(0, capacity));
   if (count === 0) throw new TileSourceError('Corrupt BMP: it has no palette.');
   // Indexes beyond the palette are black, as in browsers.
   const palette = new Uint8Array(2 ** bits * 3);
   for (let i = 0; i < count; i++) {
     for (let band = 0; band < 3; band++) palette[i * 3 + band] = head[at + i * entryBytes + 2 - band]!;
   }
-  return indexed(palette, bits);
+  return createPaletteConverter(palette, bits);
 }
 
-function masks(
+function readMasks(
   head: Buffer,
   { bits, compression, headerBytes }: { bits: number; compression: number; headerBytes: number },
 ): BitField[] {
   if (compression === 0) {
-    return bits === 16 ? [0x7c_00, 0x3_e0, 0x1f].map(fieldOf) : [0xff_00_00, 0xff_00, 0xff].map(fieldOf);
+    return bits === 16 ? [0x7c_00, 0x3_e0, 0x1f].map(bitFieldOf) : [0xff_00_00, 0xff_00, 0xff].map(bitFieldOf);
   }
   // The masks follow a header of 40 bytes. They are a part of longer headers, at the same position.
   const hasAlpha = headerBytes >= 56 || compression === 6;
   if (head.length < 70) throw new TileSourceError('Truncated or corrupt BMP: its masks are missing.');
-  const fields = [54, 58, 62].map((at) => fieldOf(head.readUInt32LE(at)));
-  const alpha = hasAlpha ? fieldOf(head.readUInt32LE(66)) : { shift: 0, bits: 0 };
+  const fields = [54, 58, 62].map((at) => bitFieldOf(head.readUInt32LE(at)));
+  const alpha = hasAlpha ? bitFieldOf(head.readUInt32LE(66)) : { shift: 0, bits: 0 };
   return alpha.bits === 0 ? fields : [...fields, alpha];
 }

@@ -1,17 +1,17 @@
 import { TileSourceError } from '../../../errors.js';
 import type { SampleType } from '../../raster.js';
-import type { HeaderReader, Rows } from './rows.js';
+import type { HeaderReader, RowLayout } from './rows.js';
 
 const blockBytes = 2880;
 const cardBytes = 80;
 /** Maximum number of blocks of one header, and of headers that are read. */
 const maxBlocks = 1000;
-const maxUnits = 1000;
+const maxHeaders = 1000;
 const maxFrames = 100_000;
 
 type Cards = ReadonlyMap<string, string>;
 
-const readers: Readonly<Record<string, { dtype: SampleType; read: (bytes: Buffer, at: number) => number }>> = {
+const sampleFormats: Readonly<Record<string, { dtype: SampleType; read: (bytes: Buffer, at: number) => number }>> = {
   8: { dtype: 'uint8', read: (bytes, at) => bytes[at]! },
   16: { dtype: 'int16', read: (bytes, at) => bytes.readInt16BE(at) },
   32: { dtype: 'int32', read: (bytes, at) => bytes.readInt32BE(at) },
@@ -42,7 +42,7 @@ async function readCards(
   throw new TileSourceError(`The FITS file has a header of more than ${maxBlocks * blockBytes} bytes.`);
 }
 
-function sizesOf(cards: Cards): number[] {
+function readSizes(cards: Cards): number[] {
   const axes = Number(cards.get('NAXIS') ?? 0);
   if (!Number.isInteger(axes) || axes < 0 || axes > 20) throw new TileSourceError(`Corrupt FITS: it claims ${axes} axes.`);
   const sizes = Array.from({ length: axes }, (_, i) => Number(cards.get(`NAXIS${i + 1}`)));
@@ -51,10 +51,10 @@ function sizesOf(cards: Cards): number[] {
   return sizes;
 }
 
-function imageOf(cards: Cards, start: number, size: number): Rows {
-  const [width = 0, height = 0, ...others] = sizesOf(cards);
+function layOutImage(cards: Cards, start: number, size: number): RowLayout {
+  const [width = 0, height = 0, ...others] = readSizes(cards);
   const depth = cards.get('BITPIX') ?? '';
-  const stored = readers[depth];
+  const stored = sampleFormats[depth];
   if (stored === undefined) throw new TileSourceError(`The FITS file has samples of ${depth} bits, which is not supported.`);
   const bytes = Math.abs(Number(depth)) / 8;
   const frames = others.reduce((product, length) => product * length, 1);
@@ -76,8 +76,8 @@ function imageOf(cards: Cards, start: number, size: number): Rows {
     frames,
     pixelBits: bytes * 8,
     // The first row in the file is the lowest row of the picture.
-    first: (frame) => start + rowBytes * (height * (frame + 1) - 1),
-    step: -rowBytes,
+    findTopRow: (frame) => start + rowBytes * (height * (frame + 1) - 1),
+    rowStep: -rowBytes,
     unpack: (row, { skip, count }, out, at) => {
       for (let i = 0; i < count; i++) {
         const value = stored.read(row, (skip + i) * bytes);
@@ -92,13 +92,13 @@ function imageOf(cards: Cards, start: number, size: number): Rows {
 export const readFits: HeaderReader = async ({ head, size, read }) => {
   if (!head.toString('latin1', 0, 10).startsWith('SIMPLE  = ')) return null;
   let start = 0;
-  for (let unit = 0; unit < maxUnits && start < size; unit++) {
+  for (let unit = 0; unit < maxHeaders && start < size; unit++) {
     const header = await readCards(read, start);
     if (header === null) break;
     const { cards, end } = header;
-    const sizes = sizesOf(cards);
+    const sizes = readSizes(cards);
     const isImage = unit === 0 || cards.get('XTENSION') === 'IMAGE';
-    if (isImage && sizes.length >= 2 && sizes.every((length) => length > 0)) return imageOf(cards, end, size);
+    if (isImage && sizes.length >= 2 && sizes.every((length) => length > 0)) return layOutImage(cards, end, size);
     if (cards.get('ZIMAGE') === 'T') throw new TileSourceError('The FITS file holds a compressed image, which is not supported.');
     const values = sizes.length === 0 ? 0 : sizes.reduce((product, length) => product * length, 1);
     const length = (Math.abs(Number(cards.get('BITPIX') ?? 8)) / 8) * (values + Number(cards.get('PCOUNT') ?? 0));

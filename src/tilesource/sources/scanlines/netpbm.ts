@@ -1,8 +1,8 @@
 import { TileSourceError } from '../../../errors.js';
-import { bitsAt, type HeaderReader, type Rows } from './rows.js';
+import { bitsAt, type HeaderReader, type RowLayout } from './rows.js';
 
 /** Reads the next words of a header, and the position of the samples that follow. `#` begins a comment. */
-function words(text: string, start: number, count: number): { found: string[]; end: number } | null {
+function readWords(text: string, start: number, count: number): { found: string[]; end: number } | null {
   const pattern = /(?:[\t\n\v\f\r ]|#[^\n]*\n)*([^\t\n\v\f\r #]+)/y;
   const found: string[] = [];
   let end = start;
@@ -17,7 +17,7 @@ function words(text: string, start: number, count: number): { found: string[]; e
   return { found, end: end + 1 };
 }
 
-interface Shape {
+interface NetpbmHeader {
   width: number;
   height: number;
   bands: number;
@@ -25,7 +25,7 @@ interface Shape {
   start: number;
 }
 
-function pam(text: string): (Shape & { type: string }) | null {
+function readPamHeader(text: string): (NetpbmHeader & { type: string }) | null {
   const end = text.indexOf('ENDHDR\n');
   if (end < 0) return null;
   const values = new Map(
@@ -47,7 +47,7 @@ function pam(text: string): (Shape & { type: string }) | null {
  * A converter for integers of one or two bytes, big-endian. Samples of one byte are scaled to 0 to 255. Samples of two bytes keep
  * their values, and `white` is the maximum that the file declares.
  */
-function byteSamples(bands: number, maxValue: number): Pick<Rows, 'dtype' | 'white' | 'pixelBits' | 'unpack'> {
+function createIntegerConverter(bands: number, maxValue: number): Pick<RowLayout, 'dtype' | 'white' | 'pixelBits' | 'unpack'> {
   const bytes = maxValue > 255 ? 2 : 1;
   const factor = bytes === 2 ? 1 : 255 / maxValue;
   return {
@@ -67,7 +67,7 @@ function byteSamples(bands: number, maxValue: number): Pick<Rows, 'dtype' | 'whi
   };
 }
 
-function floatSamples(bands: number, bigEndian: boolean): Pick<Rows, 'dtype' | 'pixelBits' | 'unpack'> {
+function createFloatConverter(bands: number, bigEndian: boolean): Pick<RowLayout, 'dtype' | 'pixelBits' | 'unpack'> {
   return {
     dtype: 'float32',
     pixelBits: bands * 32,
@@ -81,7 +81,7 @@ function floatSamples(bands: number, bigEndian: boolean): Pick<Rows, 'dtype' | '
 }
 
 /** In bitmaps, 1 is black. */
-const bitSamples: Pick<Rows, 'dtype' | 'pixelBits' | 'unpack'> = {
+const bitmapConverter: Pick<RowLayout, 'dtype' | 'pixelBits' | 'unpack'> = {
   dtype: 'uint8',
   pixelBits: 1,
   unpack: (row, { skip, count }, out, at) => {
@@ -89,9 +89,9 @@ const bitSamples: Pick<Rows, 'dtype' | 'pixelBits' | 'unpack'> = {
   },
 };
 
-function shapeOf(kind: string, text: string): Shape | null {
-  if (kind === 'P7') return pam(text);
-  const parsed = words(text, 2, kind === 'P4' ? 2 : 3);
+function readNetpbmHeader(kind: string, text: string): NetpbmHeader | null {
+  if (kind === 'P7') return readPamHeader(text);
+  const parsed = readWords(text, 2, kind === 'P4' ? 2 : 3);
   if (parsed === null) return null;
   const [width = 0, height = 0, maxValue = 1] = parsed.found.map(Number);
   return { width, height, bands: kind === 'P6' || kind === 'PF' ? 3 : 1, maxValue, start: parsed.end };
@@ -103,7 +103,7 @@ export const readNetpbm: HeaderReader = ({ head, size }) => {
   const kind = /^P[1-7Ff](?=[\s#])/.exec(text)?.[0];
   if (kind === undefined) return null;
   if (['P1', 'P2', 'P3'].includes(kind)) throw new TileSourceError('Netpbm files that are written as text are not supported.');
-  const shape = shapeOf(kind, text);
+  const shape = readNetpbmHeader(kind, text);
   if (shape === null) throw new TileSourceError('Corrupt Netpbm file: its header does not end.');
   const { width, height, bands, maxValue, start } = shape;
   const isFloat = kind === 'PF' || kind === 'Pf';
@@ -117,7 +117,11 @@ export const readNetpbm: HeaderReader = ({ head, size }) => {
       `Corrupt Netpbm file: it claims ${width} by ${height} pixels of ${bands} samples up to ${maxValue}.`,
     );
   }
-  const samples = isFloat ? floatSamples(bands, maxValue > 0) : kind === 'P4' ? bitSamples : byteSamples(bands, maxValue);
+  const samples = isFloat
+    ? createFloatConverter(bands, maxValue > 0)
+    : kind === 'P4'
+      ? bitmapConverter
+      : createIntegerConverter(bands, maxValue);
   const rowBytes = Math.ceil((width * samples.pixelBits) / 8);
   if (start + rowBytes * height > size) {
     throw new TileSourceError(
@@ -132,8 +136,8 @@ export const readNetpbm: HeaderReader = ({ head, size }) => {
     frames: 1,
     ...samples,
     // In files with floats the lowest row is first.
-    first: () => start + (isFloat ? rowBytes * (height - 1) : 0),
-    step: isFloat ? -rowBytes : rowBytes,
+    findTopRow: () => start + (isFloat ? rowBytes * (height - 1) : 0),
+    rowStep: isFloat ? -rowBytes : rowBytes,
     header: { kind, most: maxValue },
   };
 };

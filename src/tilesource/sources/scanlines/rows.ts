@@ -1,7 +1,7 @@
 import type { SampleType, Samples } from '../../raster.js';
 
 /** A picture whose rows are stored one after the other. */
-export interface Rows {
+export interface RowLayout {
   format: string;
   width: number;
   height: number;
@@ -12,9 +12,9 @@ export interface Rows {
   frames: number;
   /** Bits of a pixel in the file. With fewer than 8 the first pixel has the highest bits of a byte. */
   pixelBits: number;
-  /** The position of the uppermost row of a frame, and the distance to the next lower row in bytes. It is negative when the lowest row is first. */
-  first: (frame: number) => number;
-  step: number;
+  /** The position of the uppermost row of a frame, and the distance to the row below it in bytes. The distance is negative if the lowest row is stored first. */
+  findTopRow: (frame: number) => number;
+  rowStep: number;
   /** Converts `count` pixels to samples, beginning with pixel `skip` of the bytes. */
   unpack: (bytes: Buffer, pixels: { skip: number; count: number }, out: Samples, at: number) => void;
   /** The unpacked rows, if the file contains them packed: `first` is a position in them. */
@@ -26,7 +26,7 @@ export interface Rows {
 }
 
 /** Reads the header of a format; `null` if the file has a different format. */
-export type HeaderReader = (file: HeaderBytes) => Promise<Rows | null> | Rows | null;
+export type HeaderReader = (file: HeaderBytes) => Promise<RowLayout | null> | RowLayout | null;
 
 /** The first bytes of a file, and a function that reads more. */
 export interface HeaderBytes {
@@ -38,7 +38,7 @@ export interface HeaderBytes {
 }
 
 /** A converter for indexes of a palette, whose colors are consecutive bytes. A palette with only grays gives one band. */
-export function indexed(palette: Uint8Array, bits: number): Pick<Rows, 'bands' | 'unpack'> {
+export function createPaletteConverter(palette: Uint8Array, bits: number): Pick<RowLayout, 'bands' | 'unpack'> {
   const last = palette.length / 3 - 1;
   const isGray = palette.every((value, i) => value === palette[i - (i % 3)]);
   const bands = isGray ? 1 : 3;
@@ -66,7 +66,7 @@ export interface BitField {
 }
 
 /** The field that a mask covers. */
-export function fieldOf(mask: number): BitField {
+export function bitFieldOf(mask: number): BitField {
   const unsigned = mask >>> 0;
   if (unsigned === 0) return { shift: 0, bits: 0 };
   const shift = 31 - Math.clz32(unsigned & -unsigned);
@@ -74,7 +74,7 @@ export function fieldOf(mask: number): BitField {
 }
 
 /** A converter for pixels of 16 or 32 bits with a field for each band. */
-export function unpackFields(fields: readonly BitField[], bytesPerPixel: 2 | 4): Rows['unpack'] {
+export function createFieldConverter(fields: readonly BitField[], bytesPerPixel: 2 | 4): RowLayout['unpack'] {
   return (bytes, { skip, count }, out, at) => {
     for (let i = 0; i < count; i++) {
       const value = bytes.readUIntLE((skip + i) * bytesPerPixel, bytesPerPixel);
@@ -87,7 +87,7 @@ export function unpackFields(fields: readonly BitField[], bytesPerPixel: 2 | 4):
 }
 
 /** A converter for bytes in a different order. `order[band]` is the position of the byte of a band in a pixel. */
-export function unpackBytes(order: readonly number[], bytesPerPixel: number): Rows['unpack'] {
+export function createByteConverter(order: readonly number[], bytesPerPixel: number): RowLayout['unpack'] {
   if (order.length === bytesPerPixel && order.every((from, band) => from === band)) {
     return (bytes, { skip, count }, out, at) => {
       out.set(bytes.subarray(skip * bytesPerPixel, (skip + count) * bytesPerPixel), at);

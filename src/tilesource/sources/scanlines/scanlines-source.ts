@@ -15,7 +15,7 @@ import { createRaster, type Raster } from '../../raster.js';
 import { readBmp } from './bmp.js';
 import { readFits } from './fits.js';
 import { readNetpbm } from './netpbm.js';
-import type { HeaderBytes, Rows } from './rows.js';
+import type { HeaderBytes, RowLayout } from './rows.js';
 import { readTga } from './tga.js';
 
 const tileSide = 512;
@@ -28,15 +28,15 @@ const rowsAtOnce = 8;
 /** Maximum width and height. */
 const maxSide = 2 ** 31;
 
-const formats = [readBmp, readNetpbm, readFits, readTga];
+const headerReaders = [readBmp, readNetpbm, readFits, readTga];
 
 class ScanlinesTileSource implements TileSource {
   readonly metadata: ImageMetadata;
   readonly populatedLevels: readonly number[];
   readonly #reader: ByteReader;
-  readonly #rows: Rows;
+  readonly #rows: RowLayout;
 
-  constructor(reader: ByteReader, rows: Rows) {
+  constructor(reader: ByteReader, rows: RowLayout) {
     this.#reader = reader;
     this.#rows = rows;
     const extent = { sizeX: rows.width, sizeY: rows.height, tileWidth: tileSide, tileHeight: tileSide };
@@ -57,7 +57,7 @@ class ScanlinesTileSource implements TileSource {
 
   async readTile(address: TileAddress, options: { signal?: AbortSignal } = {}): Promise<Raster> {
     const { width, height } = tileContent(this.metadata, address);
-    const { bands, dtype, pixelBits, step, unpack, frames } = this.#rows;
+    const { bands, dtype, pixelBits, rowStep, unpack, frames } = this.#rows;
     const isFinest = address.level === this.metadata.levels - 1;
     const { x, y, frame } = address;
     if (!isFinest || !(width > 0 && height > 0 && x >= 0 && y >= 0 && frame >= 0 && frame < frames)) {
@@ -69,15 +69,15 @@ class ScanlinesTileSource implements TileSource {
     const length = Math.ceil((startBit + width * pixelBits) / 8) - Math.floor(startBit / 8);
     const offsets = Array.from(
       { length: height },
-      (_, row) => this.#rows.first(frame) + (y * tileSide + row) * step + Math.floor(startBit / 8),
+      (_, row) => this.#rows.findTopRow(frame) + (y * tileSide + row) * rowStep + Math.floor(startBit / 8),
     );
-    const parts = await this.#parts(offsets, length, options);
+    const parts = await this.#readParts(offsets, length, options);
     for (const [row, bytes] of parts.entries()) unpack(bytes, pixels, raster.data, row * width * bands);
     return raster;
   }
 
   /** Reads the same columns of some rows. Whole rows are read with one request if they are not much longer. */
-  async #parts(offsets: readonly number[], length: number, options: { signal?: AbortSignal }): Promise<Buffer[]> {
+  async #readParts(offsets: readonly number[], length: number, options: { signal?: AbortSignal }): Promise<Buffer[]> {
     const first = Math.min(...offsets);
     const totalBytes = Math.max(...offsets) + length - first;
     const { unpacked } = this.#rows;
@@ -112,14 +112,14 @@ class ScanlinesTileSource implements TileSource {
   }
 }
 
-async function readRows(input: SourceInput, reader: ByteReader, signal?: AbortSignal): Promise<Rows> {
+async function readRowLayout(input: SourceInput, reader: ByteReader, signal?: AbortSignal): Promise<RowLayout> {
   // A corrupt header may point beyond the end of the file, where nothing can be read.
   const read = async (offset: number, length: number): Promise<Buffer> => {
-    const within = Math.min(length, reader.size - offset);
-    return within > 0 ? Buffer.from(await reader.read(offset, within, signal && { signal })) : Buffer.alloc(0);
+    const availableBytes = Math.min(length, reader.size - offset);
+    return availableBytes > 0 ? Buffer.from(await reader.read(offset, availableBytes, signal && { signal })) : Buffer.alloc(0);
   };
   const file: HeaderBytes = { name: input.name, size: reader.size, head: await read(0, headBytes), read };
-  for (const format of formats) {
+  for (const format of headerReaders) {
     const rows = await format(file);
     if (rows === null) continue;
     if (Math.max(rows.width, rows.height) > maxSide) {
@@ -135,17 +135,17 @@ async function readRows(input: SourceInput, reader: ByteReader, signal?: AbortSi
 const extensions = ['bmp', 'dib', 'pbm', 'pgm', 'ppm', 'pnm', 'pam', 'pfm', 'fits', 'fit', 'fts', 'tga'];
 const types = ['image/bmp', 'image/x-ms-bmp', 'image/fits', 'application/fits', 'image/x-tga', 'image/x-targa'];
 const netpbmTypes = ['bitmap', 'graymap', 'pixmap', 'anymap'].map((kind) => `image/x-portable-${kind}`);
-const low = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, priorities.low]));
+const withLowPriority = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, priorities.low]));
 
 /** Reads formats that store pictures in rows: BMP, Netpbm, FITS, TGA. In uncompressed files, only the rows of the requested tile are read. */
 export const scanlinesSource: TileSourceDefinition = {
   name: 'scanlines',
-  extensions: { default: priorities.fallback, ...low(extensions) },
-  mimeTypes: { default: priorities.fallback, ...low([...types, ...netpbmTypes]) },
+  extensions: { default: priorities.fallback, ...withLowPriority(extensions) },
+  mimeTypes: { default: priorities.fallback, ...withLowPriority([...types, ...netpbmTypes]) },
   async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
     const reader = await input.open();
     try {
-      return new ScanlinesTileSource(reader, await readRows(input, reader, signal));
+      return new ScanlinesTileSource(reader, await readRowLayout(input, reader, signal));
     } catch (error) {
       await reader.close();
       throw error;

@@ -1,6 +1,13 @@
 import { inRuns } from '../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../errors.js';
-import { unpackBytes, unpackFields, fieldOf, indexed, type HeaderReader, type Rows } from './rows.js';
+import {
+  createByteConverter,
+  createFieldConverter,
+  bitFieldOf,
+  createPaletteConverter,
+  type HeaderReader,
+  type RowLayout,
+} from './rows.js';
 
 /** Reads the header of a TGA file. The format has no signature, so files are recognized by their name and by a plausible header. */
 export const readTga: HeaderReader = async ({ name, head, size, read }) => {
@@ -21,7 +28,7 @@ export const readTga: HeaderReader = async ({ name, head, size, read }) => {
   if (!isPacked && pixelsAt + rowBytes * height > size)
     throw new TileSourceError(`Truncated or corrupt TGA: ${size} bytes for ${width} by ${height} pixels.`);
   const isTopDown = (descriptor & 0x20) !== 0;
-  const colorFormat = colors(head, { kind, bits, descriptor, mapAt: 18 + idBytes, mapLength, mapBits });
+  const colorFormat = readColors(head, { kind, bits, descriptor, mapAt: 18 + idBytes, mapLength, mapBits });
   const unpacked = isPacked
     ? await unpackRuns({ pixelBytes, length: rowBytes * height }, (maxBytes) => read(pixelsAt, maxBytes))
     : null;
@@ -33,8 +40,8 @@ export const readTga: HeaderReader = async ({ name, head, size, read }) => {
     dtype: 'uint8',
     frames: 1,
     pixelBits: Math.ceil(bits / 8) * 8,
-    first: () => start + (isTopDown ? 0 : rowBytes * (height - 1)),
-    step: isTopDown ? rowBytes : -rowBytes,
+    findTopRow: () => start + (isTopDown ? 0 : rowBytes * (height - 1)),
+    rowStep: isTopDown ? rowBytes : -rowBytes,
     header: { kind: head[2], bits },
     ...(unpacked && { unpacked }),
     ...colorFormat,
@@ -44,34 +51,35 @@ export const readTga: HeaderReader = async ({ name, head, size, read }) => {
 /** The bit of the image type that means run-length encoding: pixels are stored as runs of equal pixels and sequences of other pixels. */
 const packedFlag = 8;
 /** Red, green and blue in two bytes. */
-const fifteenBits = [0x7c_00, 0x3_e0, 0x1f].map(fieldOf);
+const fifteenBitFields = [0x7c_00, 0x3_e0, 0x1f].map(bitFieldOf);
 /**
  * Maximum number of bytes of unpacked pixels. The whole picture is unpacked and kept, because positions of rows in packed data are
  * unknown.
  */
-const maxUnpacked = 2 ** 26;
+const maxUnpackedBytes = 2 ** 26;
 /** Number of bytes that are unpacked before other work on the event loop can run. */
-const unpackedAtOnce = 2 ** 16;
+const bytesPerSlice = 2 ** 16;
 
 async function unpackRuns(
   { pixelBytes, length }: { pixelBytes: number; length: number },
   read: (maxBytes: number) => Promise<Buffer>,
 ): Promise<Buffer> {
-  if (length > maxUnpacked)
+  if (length > maxUnpackedBytes)
     throw new TileSourceError(
-      `The TGA is compressed (RLE) and has ${length} bytes of pixels; at most ${maxUnpacked} are supported.`,
+      `The TGA is compressed (RLE) and has ${length} bytes of pixels; at most ${maxUnpackedBytes} are supported.`,
     );
   // In the worst case, each pixel is a separate sequence, with one more byte.
   const bytes = await read(length + Math.ceil(length / pixelBytes));
   const out = Buffer.alloc(length);
   let [at, to] = [0, 0];
-  await inRuns(length, unpackedAtOnce, (_from, until) => {
+  await inRuns(length, bytesPerSlice, (_from, until) => {
     while (to < until) {
-      const head = bytes[at++];
-      const count = ((head ?? 0) & 0x7f) + 1;
-      const isRun = ((head ?? 0) & 0x80) !== 0;
+      const runHeader = bytes[at++];
+      const count = ((runHeader ?? 0) & 0x7f) + 1;
+      const isRun = ((runHeader ?? 0) & 0x80) !== 0;
       const stored = pixelBytes * (isRun ? 1 : count);
-      if (head === undefined || at + stored > bytes.length) throw new TileSourceError('Truncated TGA: its pixels end too early.');
+      if (runHeader === undefined || at + stored > bytes.length)
+        throw new TileSourceError('Truncated TGA: its pixels end too early.');
       const end = Math.min(length, to + count * pixelBytes);
       if (isRun) out.fill(bytes.subarray(at, at + pixelBytes), to, end);
       else bytes.copy(out, to, at, at + end - to);
@@ -82,19 +90,19 @@ async function unpackRuns(
   return out;
 }
 
-function colors(
+function readColors(
   head: Buffer,
   tga: { kind: number; bits: number; descriptor: number; mapAt: number; mapLength: number; mapBits: number },
-): Pick<Rows, 'bands' | 'unpack'> {
+): Pick<RowLayout, 'bands' | 'unpack'> {
   const { kind, bits, descriptor, mapAt, mapLength, mapBits } = tga;
-  if (kind === 3 && bits === 8) return { bands: 1, unpack: unpackBytes([0], 1) };
-  if (kind === 3 && bits === 16) return { bands: 2, unpack: unpackBytes([0, 1], 2) };
-  if (kind === 2 && bits === 24) return { bands: 3, unpack: unpackBytes([2, 1, 0], 3) };
+  if (kind === 3 && bits === 8) return { bands: 1, unpack: createByteConverter([0], 1) };
+  if (kind === 3 && bits === 16) return { bands: 2, unpack: createByteConverter([0, 1], 2) };
+  if (kind === 2 && bits === 24) return { bands: 3, unpack: createByteConverter([2, 1, 0], 3) };
   if (kind === 2 && bits === 32) {
     const hasAlpha = (descriptor & 15) > 0;
-    return { bands: hasAlpha ? 4 : 3, unpack: unpackBytes(hasAlpha ? [2, 1, 0, 3] : [2, 1, 0], 4) };
+    return { bands: hasAlpha ? 4 : 3, unpack: createByteConverter(hasAlpha ? [2, 1, 0, 3] : [2, 1, 0], 4) };
   }
-  if (kind === 2 && (bits === 15 || bits === 16)) return { bands: 3, unpack: unpackFields(fifteenBits, 2) };
+  if (kind === 2 && (bits === 15 || bits === 16)) return { bands: 3, unpack: createFieldConverter(fifteenBitFields, 2) };
   const entryBytes = Math.ceil(mapBits / 8);
   // The palette may begin with a later index than 0. Indexes that it does not have are black.
   const first = head.readUInt16LE(3);
@@ -102,10 +110,10 @@ function colors(
   if (kind === 1 && bits === 8 && isKnown) {
     const palette = new Uint8Array(256 * 3);
     const entries = head.subarray(mapAt, mapAt + mapLength * entryBytes);
-    const unpack = entryBytes === 2 ? unpackFields(fifteenBits, 2) : unpackBytes([2, 1, 0], entryBytes);
+    const unpack = entryBytes === 2 ? createFieldConverter(fifteenBitFields, 2) : createByteConverter([2, 1, 0], entryBytes);
     const count = Math.min(mapLength, 256 - first);
     if (count > 0) unpack(entries, { skip: 0, count }, palette, first * 3);
-    return indexed(palette, 8);
+    return createPaletteConverter(palette, 8);
   }
   throw new TileSourceError(`The TGA has pixels of type ${kind} with ${bits} bits, which is not supported.`);
 }
