@@ -10,8 +10,8 @@ export const crashLayout = {
   packTextBytes: 4096,
   windowElements: 200,
   windowTextBytes: 64 * 1024,
-  loosePacks: 2,
-  segments: 2,
+  maxLoosePacks: 2,
+  maxSegments: 2,
 };
 
 /** One process's element store and the documents next to it, which all processes share. */

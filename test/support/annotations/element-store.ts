@@ -11,8 +11,8 @@ const layout = {
   packTextBytes: 4096,
   windowElements: 40,
   windowTextBytes: 64 * 1024,
-  loosePacks: 2,
-  segments: 2,
+  maxLoosePacks: 2,
+  maxSegments: 2,
 };
 
 /** A store of elements with small packs, on a separate database. */

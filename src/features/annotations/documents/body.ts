@@ -7,7 +7,7 @@ import type {
   ElementStore,
   ElementWrite,
   ReceivedBody,
-  ReceiveOptions,
+  ReadBodyOptions,
   StoredElements,
 } from '../elements/element-store.js';
 import { createHeadValidator } from '../../../annotation-format/validate.js';
@@ -84,7 +84,7 @@ export class AnnotationBodies {
    * @returns the annotations of the body as a pending write, to be committed.
    * @throws BadParameterError, or LargeImageError `too-large`; nothing remains stored then.
    */
-  async receive(body: BodySource, form: BodyForm, options: ReceiveOptions = {}): Promise<ElementWrite<IncomingAnnotation[]>> {
+  async receive(body: BodySource, form: BodyForm, options: ReadBodyOptions = {}): Promise<ElementWrite<IncomingAnnotation[]>> {
     const write = await this.store.readBody(body, options);
     const first = await write.map((received) => this.#interpretBody(received, form, options.signal));
     const { value: interpreted } = first;

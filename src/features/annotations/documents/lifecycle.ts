@@ -1,7 +1,7 @@
 import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { idsPerQuery, inParts } from '../../../core/database/id-batches.js';
 import { isDuplicateKey } from '../../../core/database/refused-writes.js';
-import type { BodySource, ElementSource, ReceiveOptions, StoredElements } from '../elements/element-store.js';
+import type { BodySource, ElementSource, ReadBodyOptions, StoredElements } from '../elements/element-store.js';
 import { UnknownIdError } from '../../../errors.js';
 import type { Caller } from '../../../host.js';
 import type { AnnotationRecord } from './annotation-record.js';
@@ -13,7 +13,7 @@ import type { AnnotationParts, ChangeRequest } from './annotation-parts.js';
 import type { AnnotationWriter } from './writer.js';
 
 /** Options for creating annotations from a body. */
-export interface CreateOptions extends ReceiveOptions {
+export interface CreateOptions extends ReadBodyOptions {
   /** Creator and owner of the annotations. */
   caller: Caller | null;
   /** Called when the body has been read and checked, before anything becomes visible. It cancels the creation by throwing an error. */

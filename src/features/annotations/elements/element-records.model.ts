@@ -48,11 +48,11 @@ interface FamilyDocument {
   claim: string | null;
 }
 
-const storedBeforeTables =
+const unsupportedFormatMessage =
   'The elements of this annotation were stored by an earlier version, in a form that is no longer supported. Create the annotation again.';
 
-/** Returns buffers without wrapping them. The documents are read by the driver directly, because Mongoose would copy each. */
-const plain = { promoteBuffers: true } as const;
+/** Makes the driver return bytes as Buffers. Documents are read with the driver, because Mongoose would copy each one. */
+const rawBuffers = { promoteBuffers: true } as const;
 
 /** The collections of the element store on a connection. */
 export class MongoElementRecords implements ElementRecords {
@@ -62,12 +62,12 @@ export class MongoElementRecords implements ElementRecords {
   readonly #parts: Model<PartDocument>;
   readonly #families: Model<FamilyDocument>;
 
-  constructor(own: OwnCollections) {
-    const { Schema, Types: HostTypes } = own.connection.base;
+  constructor(collections: OwnCollections) {
+    const { Schema, Types: HostTypes } = collections.connection.base;
     this.#ObjectId = HostTypes.ObjectId;
     const { ObjectId } = Schema.Types;
     const family = { type: ObjectId, required: true, index: true } as const;
-    this.#packs = own.model<PackDocument>(
+    this.#packs = collections.model<PackDocument>(
       'LargeImageElementPack',
       'annotation_element_pack',
       new Schema({
@@ -79,17 +79,17 @@ export class MongoElementRecords implements ElementRecords {
         of: ObjectId,
       }),
     );
-    this.#windows = own.model<WindowDocument>(
+    this.#windows = collections.model<WindowDocument>(
       'LargeImageElementWindow',
       'annotation_element_window',
       new Schema({ family, packIndex: Buffer, groups: String, index: [ObjectId], table: [[ObjectId]] }),
     );
-    this.#parts = own.model<PartDocument>(
+    this.#parts = collections.model<PartDocument>(
       'LargeImageElementPart',
       'annotation_element_part',
       new Schema({ family, entries: Buffer }),
     );
-    this.#families = own.model<FamilyDocument>(
+    this.#families = collections.model<FamilyDocument>(
       'LargeImageElementFamily',
       'annotation_element_family',
       new Schema({ leases: [{ _id: false, id: String, at: Date }], sweeping: Date, claim: String }),
@@ -100,8 +100,8 @@ export class MongoElementRecords implements ElementRecords {
     await Promise.all([createIndexesOf(this.#packs), createIndexesOf(this.#windows), createIndexesOf(this.#parts)]);
   }
 
-  #id(text: string): Types.ObjectId {
-    return new this.#ObjectId(text);
+  #objectId(hex: string): Types.ObjectId {
+    return new this.#ObjectId(hex);
   }
 
   async insertPacks(packs: readonly PackRecord[]): Promise<void> {
@@ -109,33 +109,40 @@ export class MongoElementRecords implements ElementRecords {
     await insertInMessages(this.#packs, documents, ({ text, columns }) => (text?.length ?? 0) + (columns?.length ?? 0));
   }
 
-  /** A pack as documents: the further pieces of its text come first. */
+  /** The documents of a pack: first the further pieces of its text, if it is long, then the pack itself. */
   #packDocuments({ id, family, columns, codec, text }: PackRecord): PackDocument[] {
-    const _id = this.#id(id);
-    const common = { family: this.#id(family) };
-    if (text.length <= pieceBytes) return [{ _id, ...common, columns, codec, text }];
+    const _id = this.#objectId(id);
+    const sharedFields = { family: this.#objectId(family) };
+    if (text.length <= pieceBytes) return [{ _id, ...sharedFields, columns, codec, text }];
     const pieces: PackDocument[] = [];
     for (let start = pieceBytes; start < text.length; start += pieceBytes) {
-      const piece = new this.#ObjectId();
-      pieces.push({ _id: piece, ...common, of: _id, text: text.subarray(start, start + pieceBytes) });
+      const pieceId = new this.#ObjectId();
+      pieces.push({ _id: pieceId, ...sharedFields, of: _id, text: text.subarray(start, start + pieceBytes) });
     }
-    return [...pieces, { _id, ...common, columns, codec, text: text.subarray(0, pieceBytes), more: pieces.map((p) => p._id) }];
+    return [
+      ...pieces,
+      { _id, ...sharedFields, columns, codec, text: text.subarray(0, pieceBytes), more: pieces.map((p) => p._id) },
+    ];
   }
 
   async insertWindows(windows: readonly WindowRecord[]): Promise<void> {
     const documents = windows.map(({ id, family, packIndex, groups, index, table }) => ({
-      _id: this.#id(id),
-      family: this.#id(family),
+      _id: this.#objectId(id),
+      family: this.#objectId(family),
       packIndex,
       groups,
-      index: index.map((part) => this.#id(part)),
-      table: table.map((parts) => parts.map((part) => this.#id(part))),
+      index: index.map((part) => this.#objectId(part)),
+      table: table.map((parts) => parts.map((part) => this.#objectId(part))),
     }));
     await insertInMessages(this.#windows, documents, ({ packIndex, groups }) => packIndex.length + groups.length);
   }
 
   async insertParts(parts: readonly PartRecord[]): Promise<void> {
-    const documents = parts.map(({ id, family, entries }) => ({ _id: this.#id(id), family: this.#id(family), entries }));
+    const documents = parts.map(({ id, family, entries }) => ({
+      _id: this.#objectId(id),
+      family: this.#objectId(family),
+      entries,
+    }));
     await insertInMessages(this.#parts, documents, ({ entries }) => entries.length);
   }
 
@@ -146,9 +153,9 @@ export class MongoElementRecords implements ElementRecords {
   ): Promise<T[]> {
     const batches: Promise<T[]>[] = [];
     for (let start = 0; start < ids.length; start += idsPerQuery) {
-      const batch = ids.slice(start, start + idsPerQuery).map((id) => this.#id(id));
-      const cursor = model.collection.find({ _id: { $in: batch } }, { ...plain, projection, batchSize: idsPerQuery });
-      // Only this class writes to the collection.
+      const batch = ids.slice(start, start + idsPerQuery).map((id) => this.#objectId(id));
+      const cursor = model.collection.find({ _id: { $in: batch } }, { ...rawBuffers, projection, batchSize: idsPerQuery });
+      // The cast is safe, because only this class writes to the collection.
       batches.push(cursor.toArray() as unknown as Promise<T[]>);
     }
     return (await Promise.all(batches)).flat();
@@ -158,53 +165,53 @@ export class MongoElementRecords implements ElementRecords {
     const projection: Record<string, 0 | 1> =
       part === 'columns' ? { columns: 1 } : part === 'text' ? { columns: 0, family: 0 } : { family: 0 };
     const empty = Buffer.alloc(0);
-    const found = new Map<string, FetchedPack>();
+    const packsById = new Map<string, FetchedPack>();
     for (const doc of await this.#find(this.#packs, ids, projection)) {
-      // The projection leaves fields out.
+      // Fields that were not requested are missing.
       const { columns = empty, codec = 'none', text = empty, more } = doc;
-      found.set(doc._id.toHexString(), { columns, codec, text: more ? await this.#joined(text, more) : text });
+      packsById.set(doc._id.toHexString(), { columns, codec, text: more ? await this.#loadWholeText(text, more) : text });
     }
-    return found;
+    return packsById;
   }
 
-  async #joined(first: Buffer, more: readonly Types.ObjectId[]): Promise<Buffer> {
+  async #loadWholeText(first: Buffer, pieceIds: readonly Types.ObjectId[]): Promise<Buffer> {
     const pieces = [first];
-    for (const _id of more) {
-      const doc = (await this.#packs.collection.findOne({ _id }, plain)) as unknown as PackDocument | null;
+    for (const _id of pieceIds) {
+      const doc = (await this.#packs.collection.findOne({ _id }, rawBuffers)) as unknown as PackDocument | null;
       if (doc?.text !== undefined) pieces.push(doc.text);
     }
     return Buffer.concat(pieces);
   }
 
   async findWindows(ids: readonly string[]): Promise<Map<string, WindowRecord>> {
-    const found = new Map<string, WindowRecord>();
-    const texts = (list: readonly Types.ObjectId[]) => list.map((part) => part.toHexString());
+    const windowsById = new Map<string, WindowRecord>();
+    const hexIds = (list: readonly Types.ObjectId[]) => list.map((part) => part.toHexString());
     for (const { _id, family, packIndex, groups, index, table } of await this.#find(this.#windows, ids)) {
-      if (table === undefined) throw new LargeImageError('not-implemented', storedBeforeTables);
+      if (table === undefined) throw new LargeImageError('not-implemented', unsupportedFormatMessage);
       const id = _id.toHexString();
-      const record = { id, family: family.toHexString(), packIndex, groups, index: texts(index), table: table.map(texts) };
-      found.set(id, record);
+      const record = { id, family: family.toHexString(), packIndex, groups, index: hexIds(index), table: table.map(hexIds) };
+      windowsById.set(id, record);
     }
-    return found;
+    return windowsById;
   }
 
   async findParts(ids: readonly string[]): Promise<Map<string, PartRecord>> {
-    const found = new Map<string, PartRecord>();
+    const partsById = new Map<string, PartRecord>();
     for (const { _id, family, entries } of await this.#find(this.#parts, ids)) {
       const id = _id.toHexString();
-      found.set(id, { id, family: family.toHexString(), entries });
+      partsById.set(id, { id, family: family.toHexString(), entries });
     }
-    return found;
+    return partsById;
   }
 
   async startFamily(family: string, leaseId: string, now: Date): Promise<void> {
     const leases = [{ id: leaseId, at: now }];
-    await this.#families.collection.insertOne({ _id: this.#id(family), leases, sweeping: null, claim: null });
+    await this.#families.collection.insertOne({ _id: this.#objectId(family), leases, sweeping: null, claim: null });
   }
 
-  async addLease(family: string, leaseId: string, now: Date, sweepStale: Date): Promise<boolean> {
+  async addLease(family: string, leaseId: string, now: Date, sweepStaleBefore: Date): Promise<boolean> {
     const result = await this.#families.updateOne(
-      { _id: this.#id(family), $or: [{ sweeping: null }, { sweeping: { $lt: sweepStale } }] },
+      { _id: this.#objectId(family), $or: [{ sweeping: null }, { sweeping: { $lt: sweepStaleBefore } }] },
       { $push: { leases: { id: leaseId, at: now } }, $set: { sweeping: null, claim: null } },
     );
     return result.matchedCount > 0;
@@ -212,23 +219,23 @@ export class MongoElementRecords implements ElementRecords {
 
   async renewLease(family: string, leaseId: string, now: Date): Promise<boolean> {
     const result = await this.#families.updateOne(
-      { _id: this.#id(family), 'leases.id': leaseId },
+      { _id: this.#objectId(family), 'leases.id': leaseId },
       { $set: { 'leases.$.at': now } },
     );
     return result.matchedCount > 0;
   }
 
   async dropLease(family: string, leaseId: string): Promise<void> {
-    await this.#families.updateOne({ _id: this.#id(family) }, { $pull: { leases: { id: leaseId } } });
+    await this.#families.updateOne({ _id: this.#objectId(family) }, { $pull: { leases: { id: leaseId } } });
   }
 
   async leases(family: string): Promise<{ id: string; at: Date }[]> {
-    const doc = await this.#families.findById(this.#id(family), { leases: 1 }).lean<Pick<FamilyDocument, 'leases'>>();
+    const doc = await this.#families.findById(this.#objectId(family), { leases: 1 }).lean<Pick<FamilyDocument, 'leases'>>();
     return doc?.leases ?? [];
   }
 
-  async claimOf(family: string): Promise<string | null> {
-    const doc = await this.#families.findById(this.#id(family), { claim: 1 }).lean<Pick<FamilyDocument, 'claim'>>();
+  async claimIdOf(family: string): Promise<string | null> {
+    const doc = await this.#families.findById(this.#objectId(family), { claim: 1 }).lean<Pick<FamilyDocument, 'claim'>>();
     return doc?.claim ?? null;
   }
 
@@ -247,27 +254,28 @@ export class MongoElementRecords implements ElementRecords {
     }));
   }
 
-  async claim(
+  async claimFamily(
     family: string,
-    claim: string,
-    { now, ended, sweepStale }: { now: Date; ended: readonly string[]; sweepStale: Date },
+    claimId: string,
+    { now, endedLeaseIds, sweepStaleBefore }: { now: Date; endedLeaseIds: readonly string[]; sweepStaleBefore: Date },
   ): Promise<boolean> {
-    const _id = this.#id(family);
-    if (ended.length > 0) await this.#families.updateOne({ _id }, { $pull: { leases: { id: { $in: [...ended] } } } });
+    const _id = this.#objectId(family);
+    if (endedLeaseIds.length > 0)
+      await this.#families.updateOne({ _id }, { $pull: { leases: { id: { $in: [...endedLeaseIds] } } } });
     const claimed = await this.#families.findOneAndUpdate(
-      { _id, leases: { $size: 0 }, $or: [{ sweeping: null }, { sweeping: { $lt: sweepStale } }] },
-      { $set: { sweeping: now, claim } },
+      { _id, leases: { $size: 0 }, $or: [{ sweeping: null }, { sweeping: { $lt: sweepStaleBefore } }] },
+      { $set: { sweeping: now, claim: claimId } },
     );
     return claimed !== null;
   }
 
-  async renewClaim(family: string, claim: string, now: Date): Promise<boolean> {
-    const result = await this.#families.updateOne({ _id: this.#id(family), claim }, { $set: { sweeping: now } });
+  async renewClaim(family: string, claimId: string, now: Date): Promise<boolean> {
+    const result = await this.#families.updateOne({ _id: this.#objectId(family), claim: claimId }, { $set: { sweeping: now } });
     return result.matchedCount > 0;
   }
 
-  async endClaim(family: string, claim: string, isEmpty: boolean): Promise<void> {
-    const filter = { _id: this.#id(family), claim };
+  async endClaim(family: string, claimId: string, isEmpty: boolean): Promise<void> {
+    const filter = { _id: this.#objectId(family), claim: claimId };
     if (isEmpty) await this.#families.deleteOne(filter);
     else await this.#families.updateOne(filter, { $set: { sweeping: null, claim: null } });
   }
@@ -276,8 +284,8 @@ export class MongoElementRecords implements ElementRecords {
     return { pack: this.#packs, window: this.#windows, part: this.#parts }[kind];
   }
 
-  async *sweepable(family: string, kind: RecordKind): AsyncGenerator<{ id: string; recordId: string }> {
-    const cursor = this.#modelOf(kind).collection.find({ family: this.#id(family) }, { projection: { _id: 1, of: 1 } });
+  async *listDocuments(family: string, kind: RecordKind): AsyncGenerator<{ id: string; recordId: string }> {
+    const cursor = this.#modelOf(kind).collection.find({ family: this.#objectId(family) }, { projection: { _id: 1, of: 1 } });
     for await (const doc of cursor) {
       const { _id, of } = doc as unknown as { _id: Types.ObjectId; of?: Types.ObjectId };
       const id = _id.toHexString();
@@ -288,19 +296,19 @@ export class MongoElementRecords implements ElementRecords {
   async remove(kind: RecordKind, ids: readonly string[]): Promise<number> {
     let removed = 0;
     for (let start = 0; start < ids.length; start += idsPerQuery) {
-      const batch = ids.slice(start, start + idsPerQuery).map((id) => this.#id(id));
+      const batch = ids.slice(start, start + idsPerQuery).map((id) => this.#objectId(id));
       removed += (await this.#modelOf(kind).collection.deleteMany({ _id: { $in: batch } })).deletedCount;
     }
     return removed;
   }
 
   async removeFamily(family: string): Promise<number> {
-    const filter = { family: this.#id(family) };
+    const filter = { family: this.#objectId(family) };
     let removed = 0;
     for (const model of [this.#windows, this.#parts, this.#packs]) {
       removed += (await model.collection.deleteMany(filter)).deletedCount;
     }
-    await this.#families.deleteOne({ _id: this.#id(family) });
+    await this.#families.deleteOne({ _id: this.#objectId(family) });
     return removed;
   }
 }

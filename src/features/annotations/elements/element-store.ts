@@ -50,7 +50,7 @@ export interface StoredElements {
   references: string[];
 }
 
-/** Options of everything that takes time. Aborting the signal ends it with the signal's reason. */
+/** Options of operations of the store. If the signal is aborted, the operation rejects with the signal's reason. */
 export interface StoreOptions {
   signal?: AbortSignal;
 }
@@ -64,18 +64,19 @@ export interface WriteOptions extends StoreOptions {
 /** Options of {@link ElementStore.change}. */
 export interface ChangeOptions extends WriteOptions {
   /**
-   * Makes the error for an invalid element; the default is the form that create and PUT use. Must be the same function each time.
+   * Makes the error for an invalid element. Default: the error of create and PUT. Callers must pass the same function each time,
+   * because the store keeps a validator for each function.
    */
   raise?: RaiseProblem;
   /** Name of the nth element in messages; by default `elements[n]`. */
   nameOf?: NameElement;
 }
 
-/** The bytes of a body: all of them, or as they arrive. */
+/** A request body: complete, or as chunks that arrive. */
 export type BodySource = Buffer | AsyncIterable<Uint8Array>;
 
 /** Options of {@link ElementStore.readBody}. */
-export interface ReceiveOptions extends WriteOptions {
+export interface ReadBodyOptions extends WriteOptions {
   /**
    * Called with a few elements at a time (for GeoJSON: those made from the features) before they are checked. Returns the elements
    * to store instead, one for each. If nothing changes, it must return the same list, because their texts are then kept.
@@ -165,9 +166,12 @@ export interface ElementReading {
 
 /** Result of {@link ElementStore.centroids}. */
 export interface CentroidReading {
-  /** Whole records of 28 bytes: id, x and y of the middle, diagonal (float32 little-endian), row of the appearance (int32). */
+  /**
+   * Whole records of 28 bytes: id (12 bytes), x and y of the center and the diagonal (float32), and the row of the appearance in
+   * `props` (int32). The numbers are little-endian.
+   */
   chunks: AsyncIterable<Buffer>;
-  /** As in {@link ElementReading}. */
+  /** Counts of the elements sent so far, see {@link ElementReading.budget}. */
   budget: ElementBudget;
   /** The rows that the records refer to; complete when `chunks` has ended. */
   props: CentroidPropTable;
@@ -208,7 +212,7 @@ export interface PackSummary {
   detailsCount: number;
   /** Box around the elements; `size` is that of the largest one, not of the box. */
   box: BoundingBox;
-  /** Original order of the window that the pack is in: packs of a later window are drawn later. */
+  /** Index of the pack's window in {@link StoredElements.windows}. Packs of a later window are drawn later. */
   window: number;
 }
 
@@ -226,10 +230,10 @@ export interface PackMarks {
 
 /** A part of the table of an annotation: measurements of elements of one window, column by column. */
 export interface TableSegment {
-  /** Original order of the window. */
+  /** Index of the window in {@link StoredElements.windows}. */
   window: number;
   header: SegmentHeader;
-  /** Ranges of the rows whose elements are still the same: first row, and the one after the last. */
+  /** Ranges of rows whose elements have not changed since: the first row, and the row after the last one. */
   live: readonly (readonly [from: number, to: number])[];
   /** The bytes of columns of the header, in the requested order; see `decodeNumbers` and `decodeTexts`. */
   load: (columns: readonly SegmentColumn[], signal?: AbortSignal) => Promise<Buffer[]>;
@@ -248,7 +252,7 @@ export interface WindowPacks {
 /** The table of an annotation. */
 export interface StoredTable {
   segments: TableSegment[];
-  /** Packs that were changed and are in no segment, a bounded number for each window. */
+  /** Packs that are in no segment, because they were changed or their window is small. Their number per window is limited. */
   loose: WindowPacks[];
 }
 
@@ -264,8 +268,8 @@ export interface ElementEditing extends Pick<ElementStore, 'find' | 'scan'> {
   /** Loads everything that changes of these elements need, in as few queries as possible. */
   prepare(stored: StoredElements, ids: readonly string[]): Promise<void>;
   /**
-   * Like {@link ElementStore.change}. A change that fails leaves nothing, and others may follow. After a change whose `base` has no
-   * elements, none may follow.
+   * Like {@link ElementStore.change}. A failed change stores nothing, and further changes are possible. After a change whose `base`
+   * has no elements, no further change is possible.
    */
   change(base: StoredElements, changes: ElementChanges, options?: ChangeOptions): Promise<ChangedElements>;
 }
@@ -274,9 +278,9 @@ export interface ElementEditing extends Pick<ElementStore, 'find' | 'scan'> {
 export interface SweepReport {
   /** Number of checked families. Families that are being written are left for the next sweep. */
   families: number;
-  /** Number of removed documents: packs, windows, indexes. */
+  /** Number of removed documents: packs, windows, and parts of indexes and tables. */
   removed: number;
-  /** Number of families whose records no document refers to. Counted only if all families are checked. */
+  /** Number of families with records that no document refers to. Counted only if all families are checked. */
   abandoned: number;
 }
 
@@ -295,18 +299,18 @@ export interface ElementStore {
   /** The value for an annotation without elements. */
   readonly empty: StoredElements;
 
-  /** Milliseconds since the last write through this store. Background work waits until it is large enough. */
+  /** Milliseconds since a write last received elements or ended. Background work starts only when this is large enough. */
   readonly idleMs: number;
 
   /**
    * Reads a JSON body while it arrives, never keeping all of it in memory: elements are checked and stored window by window (about
    * 100 MB of memory for any length). Lists of elements are `elements`, `annotation.elements` and `features`, of the body or,
-   * if it is a list, of each of its entries. Everything else can have 8 MiB.
+   * if it is a list, of each of its entries. The rest of the body can have 8 MiB.
    *
    * @throws BadParameterError for broken JSON, invalid elements, repeated ids, `elements` that is not a list, an element longer
-   * than 32 MiB, or a body that ends early; LargeImageError `too-large` if everything else is too long. Nothing is kept then.
+   * than 32 MiB, or a body that ends early; LargeImageError `too-large` if the rest of the body is too long. After an error, nothing is kept.
    */
-  readBody(body: BodySource, options?: ReceiveOptions): Promise<ElementWrite<ReceivedBody>>;
+  readBody(body: BodySource, options?: ReadBodyOptions): Promise<ElementWrite<ReceivedBody>>;
 
   /** Stores elements that are in memory, as a new family. @throws BadParameterError like `readBody`. */
   write(source: ElementSource, options?: StoreOptions): Promise<ElementWrite<StoredElements>>;

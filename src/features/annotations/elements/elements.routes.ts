@@ -20,18 +20,18 @@ type Json = Record<string, unknown>;
 
 const elementPath = {
   ...annotationPath,
-  elementId: required({ ...text(), parse: (value: string) => elementId(value) }),
+  elementId: required({ ...text(), parse: (value: string) => parseElementId(value) }),
 };
 
-const elementId24 = /^[0-9a-f]{24}$/;
+const elementIdPattern = /^[0-9a-f]{24}$/;
 
-function elementId(value: string): string {
+function parseElementId(value: string): string {
   const lower = value.toLowerCase();
-  if (!elementId24.test(lower)) throw new InvalidError(`Invalid ObjectId: ${value}`, 'id');
+  if (!elementIdPattern.test(lower)) throw new InvalidError(`Invalid ObjectId: ${value}`, 'id');
   return lower;
 }
 
-const errors = [
+const changeErrors = [
   'bad-parameter',
   'invalid',
   'unknown-id',
@@ -67,11 +67,11 @@ function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function notFound(id: string): NotFoundError {
+function elementNotFound(id: string): NotFoundError {
   return new NotFoundError(`The annotation has no element ${id}.`);
 }
 
-async function change(annotations: AnnotationServices, request: ChangeRequest, edit: ElementEdit): Promise<Reply> {
+async function changeElements(annotations: AnnotationServices, request: ChangeRequest, edit: ElementEdit): Promise<Reply> {
   const { annotation, changed } = await annotations.edits.changeElements(request, edit);
   const { ids, added, replaced, removed } = changed;
   const { version, elements, updated } = annotation;
@@ -81,7 +81,7 @@ async function change(annotations: AnnotationServices, request: ChangeRequest, e
   return Reply.json({ ...report, groups, updated }, { headers: annotationHeaders(annotationTag(annotation, level)) });
 }
 
-function requestOf({
+function toChangeRequest({
   params,
   caller,
   headers,
@@ -97,9 +97,9 @@ function requestOf({
   return { id: params.id, caller, signal, checkPrecondition: readPrecondition(headers), current: granted };
 }
 
-function idsIn(elements: readonly unknown[]): string[] {
+function validIdsIn(elements: readonly unknown[]): string[] {
   return elements.flatMap((element) =>
-    isObject(element) && typeof element.id === 'string' && elementId24.test(element.id) ? [element.id] : [],
+    isObject(element) && typeof element.id === 'string' && elementIdPattern.test(element.id) ? [element.id] : [],
   );
 }
 
@@ -118,7 +118,7 @@ const get = defineRoute({
   async handle({ params, granted: annotation, caller, headers, signal }, { annotations }) {
     const found = await annotations.store.find(annotation.elements, [params.elementId], { signal });
     const element = found.get(params.elementId);
-    if (element === undefined) throw notFound(params.elementId);
+    if (element === undefined) throw elementNotFound(params.elementId);
     const level = await annotations.permissions.shownLevel(annotation, caller);
     const tag = annotationTag(annotation, level, { route: `elements/${params.elementId}` });
     return answerConditional(headers, tag, annotationHeaders(tag)) ?? Reply.json(element, { headers: annotationHeaders(tag) });
@@ -137,17 +137,17 @@ const append = defineRoute({
   accepts: (brand) => ({ anyOf: [elementSchema(brand), listOf(elementSchema(brand))] }),
   maxBodyBytes: maxChangeBytes,
   returns: { schema: reportSchema },
-  errors,
+  errors: changeErrors,
   authorize: loadToChange,
   handle(input, { annotations }) {
     const put: readonly unknown[] = Array.isArray(input.body) ? (input.body as unknown[]) : [input.body];
-    const ids = idsIn(put);
+    const ids = validIdsIn(put);
     const changes: ElementEdit['changes'] = async (stored, editing) => {
       const present = await editing.find(stored, ids, { signal: input.signal });
       for (const id of present.keys()) throw new InvalidError(`Cannot add element ${id} as it already exists`);
       return { put };
     };
-    return change(annotations, requestOf(input), { ids, changes });
+    return changeElements(annotations, toChangeRequest(input), { ids, changes });
   },
 });
 
@@ -163,28 +163,28 @@ const bulk = defineRoute({
   accepts: (brand) => objectOf({}, { put: listOf(elementSchema(brand)), remove: listOf(anyText) }),
   maxBodyBytes: maxChangeBytes,
   returns: { schema: reportSchema },
-  errors,
+  errors: changeErrors,
   authorize: loadToChange,
   async handle(input, { annotations }) {
-    return change(annotations, requestOf(input), await bulkEdit(input.body, input.signal));
+    return changeElements(annotations, toChangeRequest(input), await parseBulkEdit(input.body, input.signal));
   },
 });
 
-async function bulkEdit(body: Json, signal: AbortSignal): Promise<ElementEdit> {
-  const unknown = Object.keys(body).find((key) => key !== 'put' && key !== 'remove');
-  if (unknown !== undefined) {
-    throw new BadParameterError(`Additional properties are not allowed (${JSON.stringify(unknown)}; allowed: put, remove)`);
+async function parseBulkEdit(body: Json, signal: AbortSignal): Promise<ElementEdit> {
+  const unknownKey = Object.keys(body).find((key) => key !== 'put' && key !== 'remove');
+  if (unknownKey !== undefined) {
+    throw new BadParameterError(`Additional properties are not allowed (${JSON.stringify(unknownKey)}; allowed: put, remove)`);
   }
   const { put = [], remove = [] } = body;
   if (!Array.isArray(put)) throw new BadParameterError('put must be a list of elements.');
   if (!Array.isArray(remove)) throw new BadParameterError('remove must be a list of element ids.');
-  const removed: string[] = [];
+  const idsToRemove: string[] = [];
   for (const id of remove as unknown[]) {
     if (typeof id !== 'string') throw new BadParameterError('remove must be a list of element ids.');
-    removed.push(elementId(id));
+    idsToRemove.push(parseElementId(id));
     if (isSliceOver()) await nextSlice(signal);
   }
-  return { ids: [...idsIn(put), ...removed], changes: { put: put as unknown[], remove: removed } };
+  return { ids: [...validIdsIn(put), ...idsToRemove], changes: { put: put as unknown[], remove: idsToRemove } };
 }
 
 const replace = defineRoute({
@@ -199,11 +199,11 @@ const replace = defineRoute({
   accepts: elementSchema,
   maxBodyBytes: maxChangeBytes,
   returns: { schema: reportSchema },
-  errors,
+  errors: changeErrors,
   authorize: loadToChange,
   handle(input, { annotations }) {
     const id = input.params.elementId;
-    return change(annotations, requestOf(input), { ids: [id], changes: { put: [{ ...input.body, id }] } });
+    return changeElements(annotations, toChangeRequest(input), { ids: [id], changes: { put: [{ ...input.body, id }] } });
   },
 });
 
@@ -219,17 +219,17 @@ const merge = defineRoute({
   accepts: anyObject,
   maxBodyBytes: maxChangeBytes,
   returns: { schema: reportSchema },
-  errors,
+  errors: changeErrors,
   authorize: loadToChange,
   handle(input, { annotations }) {
     const { elementId } = input.params;
     const changes: ElementEdit['changes'] = async (stored, editing) => {
       const element = (await editing.find(stored, [elementId], { signal: input.signal })).get(elementId);
-      if (element === undefined) throw notFound(elementId);
-      const merged = (await mergePatch(element, input.body, input.signal)) as Json;
+      if (element === undefined) throw elementNotFound(elementId);
+      const merged = (await applyMergePatch(element, input.body, input.signal)) as Json;
       return { put: [{ ...merged, id: elementId }] };
     };
-    return change(annotations, requestOf(input), { ids: [elementId], changes });
+    return changeElements(annotations, toChangeRequest(input), { ids: [elementId], changes });
   },
 });
 
@@ -239,13 +239,13 @@ const maxPatchDepth = 100;
 /**
  * A merge patch (RFC 7396). Members are defined, not assigned, so that a key `__proto__` reaches the validator, which refuses it.
  */
-async function mergePatch(target: unknown, patch: unknown, signal: AbortSignal, depth = 0): Promise<unknown> {
+async function applyMergePatch(target: unknown, patch: unknown, signal: AbortSignal, depth = 0): Promise<unknown> {
   if (!isObject(patch)) return patch;
   if (depth > maxPatchDepth) throw new InvalidError(`The patch is nested deeper than ${maxPatchDepth} levels.`);
   const merged = new Map(isObject(target) ? Object.entries(target) : []);
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) merged.delete(key);
-    else merged.set(key, isObject(value) ? await mergePatch(merged.get(key), value, signal, depth + 1) : value);
+    else merged.set(key, isObject(value) ? await applyMergePatch(merged.get(key), value, signal, depth + 1) : value);
     if (isSliceOver()) await nextSlice(signal);
   }
   return Object.fromEntries(merged);
@@ -260,16 +260,16 @@ const remove = defineRoute({
   scope: scopes.write,
   params: elementPath,
   returns: { schema: reportSchema },
-  errors,
+  errors: changeErrors,
   authorize: loadToChange,
   handle(input, { annotations }) {
     const { elementId } = input.params;
     const changes: ElementEdit['changes'] = async (stored, editing) => {
       const found = await editing.find(stored, [elementId], { signal: input.signal });
-      if (!found.has(elementId)) throw notFound(elementId);
+      if (!found.has(elementId)) throw elementNotFound(elementId);
       return { remove: [elementId] };
     };
-    return change(annotations, requestOf(input), { ids: [elementId], changes });
+    return changeElements(annotations, toChangeRequest(input), { ids: [elementId], changes });
   },
 });
 

@@ -6,11 +6,11 @@ import { Renewal } from '../../../core/database/leases/renewal.js';
 import { step } from '../../../core/steps.js';
 
 /** How often writers and sweepers report that they are alive. */
-const renewMs = 20_000;
+const renewEveryMs = 20_000;
 /** A sweep that has been silent for this long counts as dead, even if its process cannot be checked. */
 export const sweepStaleMs = 120_000;
 /** How long a writer waits for a sweep of its family to end. */
-const waitMs = 10_000;
+const maxWaitMs = 10_000;
 /** A lease that was renewed this recently is not checked again: others wait many times longer before they consider it lost. */
 const trustedMs = 10_000;
 
@@ -21,7 +21,7 @@ export function newLeaseId(ids: IdMaker): string {
 
 /** Releases a family whose sweeper was killed. */
 export async function endLostClaim(records: ElementRecords, family: string): Promise<void> {
-  const claim = await records.claimOf(family);
+  const claim = await records.claimIdOf(family);
   if (claim !== null && hasEnded(claim)) await records.endClaim(family, claim, false);
 }
 
@@ -35,7 +35,7 @@ export class FamilyLease {
     private readonly id: string,
   ) {
     const renew = () => records.renewLease(family, id, new Date());
-    this.#renewal = new Renewal({ renew, everyMs: renewMs, trustedMs });
+    this.#renewal = new Renewal({ renew, everyMs: renewEveryMs, trustedMs });
   }
 
   /** Creates a family. */
@@ -47,9 +47,9 @@ export class FamilyLease {
   }
 
   /** Leases an existing family. @throws LargeImageError `unavailable` if a sweep of it does not end, or it no longer exists. */
-  static async of(records: ElementRecords, family: string, ids: IdMaker): Promise<FamilyLease> {
+  static async ofExistingFamily(records: ElementRecords, family: string, ids: IdMaker): Promise<FamilyLease> {
     const id = newLeaseId(ids);
-    const deadline = Date.now() + waitMs;
+    const deadline = Date.now() + maxWaitMs;
     for (;;) {
       const now = new Date();
       if (await records.addLease(family, id, now, new Date(now.getTime() - sweepStaleMs))) {

@@ -31,7 +31,7 @@ export interface PartRecord {
   entries: Buffer;
 }
 
-/** The kinds of documents that {@link ElementRecords.sweepable} lists. */
+/** The kinds of documents that {@link ElementRecords.listDocuments} lists. */
 export type RecordKind = 'pack' | 'window' | 'part';
 
 /** The parts of a pack to fetch. */
@@ -40,9 +40,9 @@ export type PackPart = 'columns' | 'text' | 'both';
 /** A fetched pack: `columns` is empty when only the text was requested, and vice versa. */
 export type FetchedPack = Pick<PackRecord, 'columns' | 'codec' | 'text'>;
 
-/** Stored documents by their ids, at most a few hundred at a time; missing ones are left out. */
+/** Finds stored records by their ids, at most a few hundred at a time. Records that do not exist are missing in the results. */
 export interface StoredRecords {
-  findPacks(ids: readonly string[], part: PackPart): Promise<Map<string, FetchedPack>>;
+  findPacks(ids: readonly string[], parts: PackPart): Promise<Map<string, FetchedPack>>;
   findWindows(ids: readonly string[]): Promise<Map<string, WindowRecord>>;
   findParts(ids: readonly string[]): Promise<Map<string, PartRecord>>;
 }
@@ -60,38 +60,42 @@ export interface ElementRecords extends StoredRecords {
 
   /** Creates a family with a lease. */
   startFamily(family: string, leaseId: string, now: Date): Promise<void>;
-  /** Adds a lease unless a sweep is running that has reported since `sweepStale`. @returns whether it was added. */
-  addLease(family: string, leaseId: string, now: Date, sweepStale: Date): Promise<boolean>;
+  /** Adds a lease unless a sweep is running that has reported since `sweepStaleBefore`. @returns whether it was added. */
+  addLease(family: string, leaseId: string, now: Date, sweepStaleBefore: Date): Promise<boolean>;
   /** Renews a lease. @returns false if it no longer exists. */
   renewLease(family: string, leaseId: string, now: Date): Promise<boolean>;
   dropLease(family: string, leaseId: string): Promise<void>;
   /** The leases on a family, and when each was last renewed. */
   leases(family: string): Promise<{ id: string; at: Date }[]>;
-  /** The process that sweeps a family, or was killed while sweeping it; `null` if there is none. */
-  claimOf(family: string): Promise<string | null>;
+  /** Id of the claim on a family, which names the process that sweeps it or died while sweeping it; `null` if there is no claim. */
+  claimIdOf(family: string): Promise<string | null>;
 
   /** All families, in no particular order. */
   families(): AsyncIterable<string>;
   /** Families with leases or a claim, including those of killed processes. */
   leasedFamilies(): Promise<{ family: string; leaseIds: string[] }[]>;
   /**
-   * Claims a family for a sweep. This succeeds if all of its leases are in `ended`, which are removed, and nobody else sweeps it;
-   * sweeps not renewed since `sweepStale` do not count.
+   * Claims a family for a sweep. This succeeds if all of its leases are in `endedLeaseIds`, which are removed, and nobody else
+   * sweeps it. A sweep that was not renewed since `sweepStaleBefore` does not count.
    *
    * @returns whether it was claimed.
    */
-  claim(family: string, claim: string, options: { now: Date; ended: readonly string[]; sweepStale: Date }): Promise<boolean>;
+  claimFamily(
+    family: string,
+    claimId: string,
+    options: { now: Date; endedLeaseIds: readonly string[]; sweepStaleBefore: Date },
+  ): Promise<boolean>;
   /** Reports that the sweeper is alive. @returns false if the claim is lost; the sweeper must stop immediately. */
-  renewClaim(family: string, claim: string, now: Date): Promise<boolean>;
+  renewClaim(family: string, claimId: string, now: Date): Promise<boolean>;
   /** Ends a sweep; if `isEmpty`, the family is removed too. */
-  endClaim(family: string, claim: string, isEmpty: boolean): Promise<void>;
+  endClaim(family: string, claimId: string, isEmpty: boolean): Promise<void>;
 
   /**
    * All documents of one kind in a family. `recordId` is the record that a document belongs to, because a long pack takes several
    * documents.
    */
-  sweepable(family: string, kind: RecordKind): AsyncIterable<{ id: string; recordId: string }>;
-  /** Removes documents by the `id` from `sweepable`. @returns how many. */
+  listDocuments(family: string, kind: RecordKind): AsyncIterable<{ id: string; recordId: string }>;
+  /** Removes documents by the `id` from {@link listDocuments}. @returns how many. */
   remove(kind: RecordKind, ids: readonly string[]): Promise<number>;
   /** Removes all documents of a family and the family. @returns how many documents. */
   removeFamily(family: string): Promise<number>;

@@ -20,7 +20,7 @@ import type {
   PackSummary,
   ElementWrite,
   ReceivedBody,
-  ReceiveOptions,
+  ReadBodyOptions,
   ElementText,
   ScannedElement,
   ScanOptions,
@@ -33,7 +33,7 @@ import type {
 } from './element-store.js';
 import { FamilyLease } from './leases.js';
 import { IdMaker } from './packs/ids.js';
-import { defaultLayout, type Layout } from './packs/pack-layout.js';
+import { defaultPackLayout, type PackLayout } from './packs/pack-layout.js';
 import { noElements } from './write/list-writer.js';
 import { ElementLoader } from './read/loader.js';
 import { findElements } from './read/locate.js';
@@ -56,7 +56,7 @@ export interface ElementStoreOptions {
   /** Memory for pack indexes in bytes. Default 64 MiB. The indexes of 200 million elements would need ten times as much. */
   packIndexCacheBytes?: number;
   /** Tests use smaller packs and windows. */
-  layout?: Layout;
+  layout?: PackLayout;
 }
 
 const defaultPackIndexCacheBytes = 64 * 1024 * 1024;
@@ -65,13 +65,13 @@ const defaultPackIndexCacheBytes = 64 * 1024 * 1024;
 export class PackedElementStore implements ElementStore {
   readonly empty: StoredElements = noElements;
   readonly #tools: ChangeTools;
-  /** When elements were last received, by `performance.now()`. */
+  /** When a write last received elements or ended, by `performance.now()`. */
   #lastWrite = -Infinity;
   readonly #validators = new Map<RaiseProblem, ElementValidator>();
 
   constructor(options: ElementStoreOptions) {
     const { records, brand, overlaySizes } = options;
-    const { packIndexCacheBytes = defaultPackIndexCacheBytes, layout = defaultLayout } = options;
+    const { packIndexCacheBytes = defaultPackIndexCacheBytes, layout = defaultPackLayout } = options;
     this.#tools = {
       records,
       brand,
@@ -81,7 +81,7 @@ export class PackedElementStore implements ElementStore {
       loader: new ElementLoader(records, packIndexCacheBytes),
       validate: createElementValidator(brand),
       long: new LongElements(brand),
-      touch: () => {
+      recordActivity: () => {
         this.#lastWrite = performance.now();
       },
       validatorFor: (raise) => this.#validatorFor(raise),
@@ -110,12 +110,12 @@ export class PackedElementStore implements ElementStore {
     return this.#tools.records.createIndexes();
   }
 
-  /** Stops everything that was started for this store. */
+  /** Stops the threads of this store. */
   close(): Promise<void> {
     return this.#tools.long.close();
   }
 
-  readBody(body: BodySource, options: ReceiveOptions = {}): Promise<ElementWrite<ReceivedBody>> {
+  readBody(body: BodySource, options: ReadBodyOptions = {}): Promise<ElementWrite<ReceivedBody>> {
     return receiveBody(this.#toolsFor(options), body, options);
   }
 
@@ -133,7 +133,7 @@ export class PackedElementStore implements ElementStore {
 
   async share<Result>(family: string, publish: () => Promise<Result>): Promise<Result> {
     if (family === noElements.family) return publish();
-    const lease = await FamilyLease.of(this.#tools.records, family, this.#tools.ids);
+    const lease = await FamilyLease.ofExistingFamily(this.#tools.records, family, this.#tools.ids);
     try {
       return await publish();
     } finally {

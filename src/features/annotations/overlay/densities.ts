@@ -1,4 +1,4 @@
-import { crowdOf, defaultGain, type CrowdedWindow } from './draw/density/density-gain.js';
+import { measureCrowd, defaultGain, type CrowdedWindow } from './draw/density/density-gain.js';
 import { DensityCounter } from './draw/density/density.js';
 import { GroupColorCounter, type GroupColor } from './draw/group-colors.js';
 import type { Drawer } from './drawer.js';
@@ -19,7 +19,7 @@ import { atMost } from '../../../core/concurrency/lru-options.js';
 import { orAborted } from '../../../tilesource/process/shared-work.js';
 
 /** Densities of annotations with fewer elements than this are not stored, because counting them again is as quick. */
-export const countedAlways = 2048;
+export const minStoredElements = 2048;
 
 /** Maximum number of summaries of windows in memory. */
 const maxSummaries = 10_000;
@@ -28,7 +28,7 @@ const maxSummaries = 10_000;
 const maxBlockBytes = 16 * 1024 * 1024;
 
 /** How long a request waits for densities that are being made, in milliseconds. */
-const patienceMs = 30_000;
+const maxWaitMs = 30_000;
 
 /** Time in milliseconds without writes after which densities are made in advance. */
 const quietMs = 1000;
@@ -51,14 +51,14 @@ export class AnnotationDensities {
     sizeCalculation: ({ bytes }) => bytes + 256,
   });
   /** Counts of annotations whose densities are not stored, by content. */
-  readonly #small = new LRUCache<string, { crowded: CrowdedWindow[]; groups: GroupColor[] }>(atMost(maxSummaries));
-  readonly #running = new Map<string, Promise<DensitySummary>>();
+  readonly #unstoredCounts = new LRUCache<string, { crowded: CrowdedWindow[]; groups: GroupColor[] }>(atMost(maxSummaries));
+  readonly #runningByWindow = new Map<string, Promise<DensitySummary>>();
   /** Counts one window at a time, because counting occupies a processor that requests need too. */
   readonly #queue = new WorkQueue({ name: 'densities', running: 1 });
   /** Elements by family whose densities should be made when nothing has been written for a while. */
-  readonly #planned = new Map<string, StoredElements>();
+  readonly #plannedByFamily = new Map<string, StoredElements>();
   #timer: NodeJS.Timeout | undefined;
-  #closed = false;
+  #isClosed = false;
 
   constructor(private readonly options: AnnotationDensitiesOptions) {}
 
@@ -67,8 +67,8 @@ export class AnnotationDensities {
    * writes, only the densities of the last version are made.
    */
   prepare(stored: StoredElements): void {
-    if (stored.count < countedAlways || this.#closed) return;
-    this.#planned.set(stored.family, stored);
+    if (stored.count < minStoredElements || this.#isClosed) return;
+    this.#plannedByFamily.set(stored.family, stored);
     this.#schedule();
   }
 
@@ -81,20 +81,20 @@ export class AnnotationDensities {
 
   /** Makes one window at a time, so that a request or a write waits for at most one of them. */
   async #makePlanned(): Promise<void> {
-    for (const [family, stored] of this.#planned) {
+    for (const [family, stored] of this.#plannedByFamily) {
       try {
         await this.#readSummaries(stored);
         for (const window of stored.windows) {
-          if (this.#closed) return;
+          if (this.#isClosed) return;
           if (this.#summaries.has(window.id)) continue;
           if (this.options.store.idleMs < quietMs) return this.#schedule();
-          await this.#summaryOf(stored, window);
+          await this.#makeSummary(stored, window);
         }
       } catch (err) {
-        if (!this.#closed) this.options.logger.warn({ err, family }, 'Annotation:Density:Failed');
+        if (!this.#isClosed) this.options.logger.warn({ err, family }, 'Annotation:Density:Failed');
       }
       // The entry stays if the annotation was written again while this loop waited.
-      if (this.#planned.get(family) === stored) this.#planned.delete(family);
+      if (this.#plannedByFamily.get(family) === stored) this.#plannedByFamily.delete(family);
     }
   }
 
@@ -108,7 +108,7 @@ export class AnnotationDensities {
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<never>((_resolve, reject) => {
       const message = 'The overlay of this annotation is being prepared. Try again in a moment.';
-      timer = setTimeout(() => reject(new LargeImageError('unavailable', message)), patienceMs);
+      timer = setTimeout(() => reject(new LargeImageError('unavailable', message)), maxWaitMs);
     });
     try {
       return await orAborted(Promise.race([summaries, timeout]), options.signal);
@@ -125,19 +125,19 @@ export class AnnotationDensities {
 
   async #allSummaries(stored: StoredElements): Promise<DensitySummary[]> {
     await this.#readSummaries(stored);
-    return Promise.all(stored.windows.map(async (window) => this.#summaries.get(window.id) ?? this.#summaryOf(stored, window)));
+    return Promise.all(stored.windows.map(async (window) => this.#summaries.get(window.id) ?? this.#makeSummary(stored, window)));
   }
 
-  #summaryOf(stored: StoredElements, window: StoredWindow): Promise<DensitySummary> {
-    let running = this.#running.get(window.id);
+  #makeSummary(stored: StoredElements, window: StoredWindow): Promise<DensitySummary> {
+    let running = this.#runningByWindow.get(window.id);
     if (running === undefined) {
-      running = this.#queue.run(() => this.#make(stored, window)).finally(() => this.#running.delete(window.id));
-      this.#running.set(window.id, running);
+      running = this.#queue.run(() => this.#countAndStore(stored, window)).finally(() => this.#runningByWindow.delete(window.id));
+      this.#runningByWindow.set(window.id, running);
     }
     return running;
   }
 
-  async #make(stored: StoredElements, window: StoredWindow): Promise<DensitySummary> {
+  async #countAndStore(stored: StoredElements, window: StoredWindow): Promise<DensitySummary> {
     const { store, model, drawer } = this.options;
     // The window alone is read like the stored elements of an annotation.
     const windowAlone: StoredElements = {
@@ -152,7 +152,7 @@ export class AnnotationDensities {
       packs.push(marks);
       if (isSliceOver()) await nextSlice();
     }
-    if (this.#closed) throw new LargeImageError('unavailable', 'The installation is closing.');
+    if (this.#isClosed) throw new LargeImageError('unavailable', 'The installation is closing.');
     const { blocks, ...counted } = await drawer.countWindow(packs);
     const summary: DensitySummary = { window: window.id, family: stored.family, ...counted };
     await model.write(summary, blocks);
@@ -162,26 +162,26 @@ export class AnnotationDensities {
 
   /** The default factor for densities of a level; see {@link defaultGain}. */
   async gain(stored: StoredElements, level: number, options: { signal?: AbortSignal | undefined } = {}): Promise<number> {
-    if (stored.count >= countedAlways) {
+    if (stored.count >= minStoredElements) {
       const summaries = await this.summaries(stored, options);
       return defaultGain(
         stored.windows.map(({ box }, i) => ({ box, crowds: summaries[i]?.crowds ?? [] })),
         level,
       );
     }
-    return defaultGain((await this.#countSmall(stored, options)).crowded, level);
+    return defaultGain((await this.#countUnstored(stored, options)).crowded, level);
   }
 
   /** Number of elements of each group and color. @throws as {@link summaries}. */
   async groups(stored: StoredElements, options: { signal?: AbortSignal | undefined } = {}): Promise<GroupColor[]> {
-    if (stored.count < countedAlways) return (await this.#countSmall(stored, options)).groups;
+    if (stored.count < minStoredElements) return (await this.#countUnstored(stored, options)).groups;
     const counter = new GroupColorCounter();
     for (const { groups } of await this.summaries(stored, options)) counter.addAll(groups);
     return counter.counts;
   }
 
-  async #countSmall(stored: StoredElements, { signal }: { signal?: AbortSignal | undefined }) {
-    const cached = this.#small.get(stored.content);
+  async #countUnstored(stored: StoredElements, { signal }: { signal?: AbortSignal | undefined }) {
+    const cached = this.#unstoredCounts.get(stored.content);
     if (cached !== undefined) return cached;
     const counter = new DensityCounter();
     const colors = new GroupColorCounter();
@@ -189,9 +189,9 @@ export class AnnotationDensities {
       counter.add(marks);
       colors.add(marks);
     }
-    const crowds = Array.from(counter.pyramid(), (counted) => crowdOf(counted, counter.classes));
+    const crowds = Array.from(counter.pyramid(), (counted) => measureCrowd(counted, counter.classes));
     const counted = { crowded: stored.box === null ? [] : [{ box: stored.box, crowds }], groups: colors.counts };
-    this.#small.set(stored.content, counted);
+    this.#unstoredCounts.set(stored.content, counted);
     return counted;
   }
 
@@ -234,8 +234,8 @@ export class AnnotationDensities {
 
   /** Waits for running work and cancels the rest. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     clearTimeout(this.#timer);
-    await Promise.allSettled(this.#running.values());
+    await Promise.allSettled(this.#runningByWindow.values());
   }
 }

@@ -62,10 +62,10 @@ export function blockId({ window, level, column, row }: BlockAddress): string {
  * summary is written last; a window without one counts as having no densities.
  */
 export class AnnotationDensityModel {
-  constructor(private readonly own: OwnCollections) {}
+  constructor(private readonly collections: OwnCollections) {}
 
   get #documents() {
-    return this.own.collection<StoredSummary | StoredBlock>('annotation_density');
+    return this.collections.collection<StoredSummary | StoredBlock>('annotation_density');
   }
 
   async createIndexes(): Promise<void> {
@@ -90,7 +90,7 @@ export class AnnotationDensityModel {
           crowds: crowds.map(([sum, squares], i) => ({ level: (levels?.[0] ?? 0) + i, sum, squares })),
           levels: levels === null ? null : { finest: levels[0], coarsest: levels[1] },
           classes: parsed.map(([group, ...color]) => ({
-            group: group === mixedGroups ? undefined : group,
+            group: group === mixedGroupsCode ? undefined : group,
             color,
           })),
         });
@@ -137,7 +137,7 @@ export class AnnotationDensityModel {
     }
     await flush();
     step('density:blocks-stored');
-    const classes = summary.classes.map(({ group, color }) => [group === undefined ? mixedGroups : group, ...color]);
+    const classes = summary.classes.map(({ group, color }) => [group === undefined ? mixedGroupsCode : group, ...color]);
     const crowds = summary.crowds.map(({ sum, squares }): [number, number] => [sum, squares]);
     const levels: StoredSummary['levels'] = summary.levels === null ? null : [summary.levels.finest, summary.levels.coarsest];
     await this.#replace([
@@ -169,20 +169,20 @@ export class AnnotationDensityModel {
   /**
    * Removes the densities of a family except those of some windows. @returns the number of removed documents.
    *
-   * @param windowsNow gives the ids of the windows to keep. It is called after the documents are listed, so that newer densities stay.
+   * @param findKeptWindows gives the ids of the windows to keep. It is called after the documents are listed, so that newer densities stay.
    */
-  async keepOnly(family: string, windowsNow: () => Promise<ReadonlySet<string>>): Promise<number> {
+  async keepOnly(family: string, findKeptWindows: () => Promise<ReadonlySet<string>>): Promise<number> {
     const documents = await this.#documents.find({ family }, { projection: { _id: 1 } }).toArray();
-    const windows = await windowsNow();
-    const unreferenced = documents.map(({ _id }) => String(_id)).filter((id) => !windows.has(id.split('/', 1)[0] as string));
+    const windows = await findKeptWindows();
+    const unreferencedIds = documents.map(({ _id }) => String(_id)).filter((id) => !windows.has(id.split('/', 1)[0] as string));
     // Summaries are removed first: without its summary, a window counts as having no densities, but without some blocks its densities would be wrong.
-    unreferenced.sort((a, b) => Number(a.includes('/')) - Number(b.includes('/')));
-    for (let start = 0; start < unreferenced.length; start += documentsPerBatch) {
-      await this.#documents.deleteMany({ _id: { $in: unreferenced.slice(start, start + documentsPerBatch) } });
+    unreferencedIds.sort((a, b) => Number(a.includes('/')) - Number(b.includes('/')));
+    for (let start = 0; start < unreferencedIds.length; start += documentsPerBatch) {
+      await this.#documents.deleteMany({ _id: { $in: unreferencedIds.slice(start, start + documentsPerBatch) } });
     }
-    return unreferenced.length;
+    return unreferencedIds.length;
   }
 }
 
 /** Represents `undefined` (several groups) in JSON, where groups are texts or null. */
-const mixedGroups = 0;
+const mixedGroupsCode = 0;

@@ -16,7 +16,7 @@ const waiting = 64;
 
 /** Drawings that take about this many milliseconds or less are drawn on the event loop. The rates below serve to estimate the time. */
 const maxLoopMs = 8;
-const textPerMs = 24_000;
+const textBytesPerMs = 24_000;
 const pixelsPerMs = 40_000;
 const densityBytesPerMs = 40_000;
 /**
@@ -49,42 +49,42 @@ export class Drawer {
   /** See {@link paint}. @throws BadValueError if drawing takes too long; BusyError; the signal's reason. */
   async paint(drawing: PictureDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Float32Array> {
     if (isQuick(drawing, cost, maxDensityLoopMs)) return paintInSlices(drawing, signal);
-    return this.#threads.run('paint', drawing, { what: subject, signal });
+    return this.#threads.run('paint', drawing, { what: taskSubject, signal });
   }
 
   /** Like {@link Drawer.paint}, see {@link rgbaOf}. */
   async paintRgba(drawing: PictureDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Uint8Array> {
     if (isQuick(drawing, cost, maxDensityLoopMs)) return rgbaOf(drawing.view, await paintInSlices(drawing, signal));
-    return this.#threads.run('paintRgba', drawing, { what: subject, signal });
+    return this.#threads.run('paintRgba', drawing, { what: taskSubject, signal });
   }
 
   /** See {@link makeVectorTile}. @throws as {@link Drawer.paint}. */
   async vectorTile(drawing: VectorDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Uint8Array> {
     if (isQuick(drawing, cost, maxLoopMs)) return makeVectorTile(drawing);
-    return this.#threads.run('makeVectorTile', drawing, { what: subject, signal });
+    return this.#threads.run('makeVectorTile', drawing, { what: taskSubject, signal });
   }
 
   /** See {@link countWindow}. @throws as {@link Drawer.paint}. */
   async countWindow(packs: readonly PackMarks[]): Promise<CountedWindow> {
     const count = packs.reduce((sum, { summary }) => sum + summary.count, 0);
-    return count <= maxLoopElements ? countWindow(packs) : this.#threads.run('countWindow', packs, { what: subject });
+    return count <= maxLoopElements ? countWindow(packs) : this.#threads.run('countWindow', packs, { what: taskSubject });
   }
 
   /** See {@link countSums}. @throws as {@link Drawer.paint}. */
   async countSums(input: SumsInput, cells: { fine: CellWindow; cells: CellWindow }, signal: AbortSignal): Promise<CellSums> {
     const count = input.packs.reduce((sum, { values }) => sum + values.length, 0);
     const task = { input, ...cells };
-    return count <= maxLoopElements ? countSums(task) : this.#threads.run('countSums', task, { what: subject, signal });
+    return count <= maxLoopElements ? countSums(task) : this.#threads.run('countSums', task, { what: taskSubject, signal });
   }
 
   /** Adds elements to grids, whose memory is shared with the thread. @throws as {@link Drawer.paint}. */
   async addSums(input: SumsInput, grids: readonly CellSums[], signal: AbortSignal): Promise<void> {
-    await this.#threads.run('addToGrids', { input, grids }, { what: subject, signal });
+    await this.#threads.run('addToGrids', { input, grids }, { what: taskSubject, signal });
   }
 
   /** See {@link completeSums}. @throws as {@link Drawer.paint}. */
   completeSums(pyramid: SumsPyramid, signal: AbortSignal): Promise<DensityCrowd[]> {
-    return this.#threads.run('completeSums', pyramid, { what: subject, signal });
+    return this.#threads.run('completeSums', pyramid, { what: taskSubject, signal });
   }
 
   /** Stops the threads. */
@@ -93,7 +93,7 @@ export class Drawer {
   }
 }
 
-const subject = 'The annotation';
+const taskSubject = 'The annotation';
 
 /** @param maxDensityMs milliseconds that densities may take. */
 function isQuick({ view, densities }: VectorDrawing, { textBytes, pixels }: DrawingCost, maxDensityMs: number): boolean {
@@ -102,7 +102,7 @@ function isQuick({ view, densities }: VectorDrawing, { textBytes, pixels }: Draw
     0,
   );
   const densityMs = densityBytes / densityBytesPerMs;
-  const canvas = view.width * view.height;
-  const ms = textBytes / textPerMs + (pixels + canvas) / pixelsPerMs;
+  const canvasPixels = view.width * view.height;
+  const ms = textBytes / textBytesPerMs + (pixels + canvasPixels) / pixelsPerMs;
   return densityMs <= maxDensityMs && ms <= maxLoopMs;
 }

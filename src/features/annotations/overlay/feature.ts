@@ -42,7 +42,7 @@ export const overlayFeature: Feature<OverlayNeeds, { overlay: AnnotationOverlay 
       load: (id, caller) => annotations.writer.load(id, 0, caller),
       overlay,
       colorings: new Colorings({ store: annotations.store, densities, drawer, blocks, tables }),
-      drawing: queues.elements,
+      drawQueue: queues.elements,
       images,
       records,
       tiles,

@@ -2,7 +2,7 @@ import type { View } from './draw/canvas.js';
 import { drawnMargin } from './draw/draw.js';
 import type { DrawnTexts, PictureDrawing } from './draw/drawing.js';
 import type { CellWindow, DensityTile } from './draw/density/density-layer.js';
-import { blockTiles, densityBelow, DensityCounter, densityTile, tileAddress } from './draw/density/density.js';
+import { blockSideTiles, densityBelow, DensityCounter, densityTileSide, tileAddress } from './draw/density/density.js';
 import type { DrawnSums } from './draw/density/draw-sums.js';
 import { ownColor } from './draw/density/value-sums.js';
 import { pointDiameter, type ColorMode, type GroupColors, type GroupFilter } from './draw/shape.js';
@@ -15,7 +15,7 @@ import type { BlockAddress } from './density.model.js';
 import { BadValueError } from '../../../errors.js';
 import { encodePicture, parseEncoding } from '../../../tilesource/render/encode.js';
 import type { Coloring } from './coloring/coloring.js';
-import { countedAlways, type AnnotationDensities } from './densities.js';
+import { minStoredElements, type AnnotationDensities } from './densities.js';
 import type { Drawer, DrawingCost } from './drawer.js';
 
 /** Limits of a part of a drawing, in bytes and pixels. Only one part is in memory, and between parts a thread can do other work. */
@@ -23,10 +23,10 @@ const partTextBytes = 4 * 1024 * 1024;
 const partPixels = 32_000_000;
 /** Largest sum of the pixels in the boxes of a picture's elements: in total, and for each pixel of the picture. */
 const maxPixels = 4_000_000_000;
-const maxOverlap = 32_000;
+const maxBoxPixelsPerPixel = 32_000;
 
 /** A cell of the density in a vector tile is 8 × 8 pixels, so its level is this much above the level of the pixels. */
-const vectorShrink = 3;
+const vectorLevelOffset = 3;
 
 /** Options of the appearance of a tile. */
 export interface OverlayStyle {
@@ -40,7 +40,7 @@ export interface OverlayStyle {
   coloring?: Coloring | undefined;
 }
 
-const noColors: GroupColors = new Map();
+const noGroupColors: GroupColors = new Map();
 
 /** The windows of elements that a picture may show, by their number. */
 export function windowsIn(stored: StoredElements, view: View): number[] {
@@ -74,7 +74,7 @@ export class AnnotationOverlay {
   }
 
   /** Draws a PNG with transparent background. */
-  async png(stored: StoredElements, view: View, style: OverlayStyle, options: Options = {}): Promise<CachedTile> {
+  async drawPng(stored: StoredElements, view: View, style: OverlayStyle, options: Options = {}): Promise<CachedTile> {
     const last = await this.#drawParts(stored, view, style, options);
     const data =
       last === null
@@ -105,21 +105,22 @@ export class AnnotationOverlay {
     if (!overlapsView(stored.box, view)) return null;
     const level = levelOf(view);
     const window = { level, column: view.left / view.scale, row: view.top / view.scale, width: view.width, height: view.height };
-    const { mode, groups, groupColors = noColors, coloring } = style;
-    let sums = await this.#sums(coloring, window, options);
+    const { mode, groups, groupColors = noGroupColors, coloring } = style;
+    let sums = await this.#loadSums(coloring, window, options);
     if (sums !== null && style.gain !== undefined) sums.gain = style.gain;
-    let densities = coloring === undefined ? await this.#densitiesOf(stored, view, { window, gain: style.gain }, options) : null;
+    let densities =
+      coloring === undefined ? await this.#densitiesWithGain(stored, view, { window, gain: style.gain }, options) : null;
     let part = new DrawingPart(view);
     let pixels: Float32Array | null = null;
     let pixelsDrawn = 0;
-    const maxPixelsDrawn = Math.min(maxPixels, maxOverlap * view.width * view.height);
+    const maxPixelsDrawn = Math.min(maxPixels, maxBoxPixelsPerPixel * view.width * view.height);
     const shared = { view, mode, groups, groupColors, level };
-    const drawing = (): PictureDrawing => ({ ...shared, pixels, densities, sums, elements: part.elements() });
-    for await (const element of this.#elements(stored, view, options)) {
+    const makeDrawing = (): PictureDrawing => ({ ...shared, pixels, densities, sums, elements: part.elements() });
+    for await (const element of this.#drawnElements(stored, view, options)) {
       const color = coloring === undefined ? ownColor : coloring.colorAt(element.order);
       if (color === null) continue;
       if (part.isFull) {
-        pixels = await this.options.drawer.paint(drawing(), part.cost, options.signal);
+        pixels = await this.options.drawer.paint(makeDrawing(), part.cost, options.signal);
         densities = sums = null;
         pixelsDrawn += part.cost.pixels;
         if (pixelsDrawn > maxPixelsDrawn && Number.isFinite(pixelsDrawn))
@@ -128,20 +129,20 @@ export class AnnotationOverlay {
       }
       part.add(element, color);
     }
-    return { drawing: drawing(), cost: part.cost };
+    return { drawing: makeDrawing(), cost: part.cost };
   }
 
   /** Sums of colored or filtered shapes; `null` without a coloring. */
-  async #sums(
+  async #loadSums(
     coloring: Coloring | undefined,
     window: CellWindow,
     { signal, shrink = 0 }: Options & { shrink?: number },
   ): Promise<DrawnSums | null> {
     if (coloring === undefined) return null;
-    return coloring.sums(window, signal ?? new AbortController().signal, { shrink });
+    return coloring.loadSums(window, signal ?? new AbortController().signal, { shrink });
   }
 
-  async #densitiesOf(
+  async #densitiesWithGain(
     stored: StoredElements,
     view: View,
     { window, gain }: { window: CellWindow; gain: number | undefined },
@@ -149,13 +150,13 @@ export class AnnotationOverlay {
   ): Promise<PictureDrawing['densities']> {
     const [shownGain, tiles] = await Promise.all([
       gain ?? this.options.densities.gain(stored, window.level, options),
-      this.#densities(stored, view, window.level, options),
+      this.#densityTiles(stored, view, window.level, options),
     ]);
     return { window, tiles, gain: shownGain };
   }
 
   /** Makes a Mapbox vector tile, see {@link VectorTile}. If there are more than 20,000 elements, only the largest are included. */
-  async vector(
+  async drawVectorTile(
     stored: StoredElements,
     view: View,
     style: Omit<OverlayStyle, 'gain'>,
@@ -164,48 +165,54 @@ export class AnnotationOverlay {
     const type = 'application/vnd.mapbox-vector-tile';
     if (!overlapsView(stored.box, view)) return { bytes: new VectorTile(view).encode(), type };
     const level = levelOf(view);
-    const { mode, groups, groupColors = noColors, coloring } = style;
-    const cell = view.scale * 2 ** vectorShrink;
+    const { mode, groups, groupColors = noGroupColors, coloring } = style;
+    const cell = view.scale * 2 ** vectorLevelOffset;
     const [column, row] = [Math.floor(view.left / cell), Math.floor(view.top / cell)];
     const window = {
-      level: level + vectorShrink,
+      level: level + vectorLevelOffset,
       column,
       row,
       width: Math.ceil((view.left + view.width * view.scale) / cell) - column,
       height: Math.ceil((view.top + view.height * view.scale) / cell) - row,
     };
-    const pixels = { level, column: view.left / view.scale, row: view.top / view.scale, width: view.width, height: view.height };
-    const sums = await this.#sums(coloring, pixels, { ...options, shrink: vectorShrink });
-    const tiles = coloring === undefined ? await this.#densities(stored, view, level, options) : [];
+    const pixelWindow = {
+      level,
+      column: view.left / view.scale,
+      row: view.top / view.scale,
+      width: view.width,
+      height: view.height,
+    };
+    const sums = await this.#loadSums(coloring, pixelWindow, { ...options, shrink: vectorLevelOffset });
+    const tiles = coloring === undefined ? await this.#densityTiles(stored, view, level, options) : [];
     let elements: ElementText[] = [];
     const colorOf = ({ order }: ElementText) => (coloring === undefined ? ownColor : coloring.colorAt(order));
-    for await (const element of this.#elements(stored, view, options)) {
+    for await (const element of this.#drawnElements(stored, view, options)) {
       if (colorOf(element) === null) continue;
       if (groups === undefined || groups.has(element.group)) elements.push(element);
-      if (elements.length === 2 * maxFeatures) elements = largest(elements);
+      if (elements.length === 2 * maxFeatures) elements = keepLargest(elements);
     }
     const part = new DrawingPart(view);
-    for (const element of largest(elements).sort(byOrder)) part.add(element, colorOf(element) ?? ownColor);
+    for (const element of keepLargest(elements).sort(byOrder)) part.add(element, colorOf(element) ?? ownColor);
     const densities = { window, tiles, gain: 1 };
     const drawing = { view, mode, groups, groupColors, level, densities, sums, elements: part.elements() };
     return { bytes: await this.options.drawer.vectorTile(drawing, part.cost, options.signal), type };
   }
 
   /** The elements that are not part of the density at this level, in their order. */
-  async *#elements(stored: StoredElements, view: View, { signal }: Options): AsyncGenerator<ElementText, void, undefined> {
+  async *#drawnElements(stored: StoredElements, view: View, { signal }: Options): AsyncGenerator<ElementText, void, undefined> {
     const minSize = densityBelow * view.scale;
     const largestSize = stored.box?.size ?? 0;
     // A point is drawn as a disc, which is larger than its box.
-    if (Math.max(largestSize, pointSize) < minSize) return;
+    if (Math.max(largestSize, pointDiagonal) < minSize) return;
     const conditions = conditionsOf(view, drawnMargin);
-    if (minSize > pointSize) conditions.push({ field: 'size', operator: '$gte', value: minSize });
+    if (minSize > pointDiagonal) conditions.push({ field: 'size', operator: '$gte', value: minSize });
     for await (const element of this.options.store.texts(stored, { conditions, ...(signal && { signal }) }))
       if (element.box.size >= minSize || element.type === 'point') yield element;
   }
 
   /** The tiles of densities that overlap the view. */
-  async #densities(stored: StoredElements, view: View, level: number, { signal }: Options): Promise<DensityTile[]> {
-    if (stored.count >= countedAlways) return this.#storedDensities(stored, view, level, { signal });
+  async #densityTiles(stored: StoredElements, view: View, level: number, { signal }: Options): Promise<DensityTile[]> {
+    if (stored.count >= minStoredElements) return this.#storedDensityTiles(stored, view, level, { signal });
     const counter = new DensityCounter();
     const conditions = conditionsOf(view, 0);
     for await (const marks of this.options.store.marks(stored, { conditions, ...(signal && { signal }) })) {
@@ -217,7 +224,7 @@ export class AnnotationOverlay {
     });
   }
 
-  async #storedDensities(stored: StoredElements, view: View, viewLevel: number, options: Options): Promise<DensityTile[]> {
+  async #storedDensityTiles(stored: StoredElements, view: View, viewLevel: number, options: Options): Promise<DensityTile[]> {
     const { densities } = this.options;
     const tiles: DensityTile[] = [];
     const summaries = await densities.summaries(stored, options);
@@ -227,15 +234,15 @@ export class AnnotationOverlay {
       // At this level, no element of the window is small enough to be counted, or the window is outside the view.
       if (levels === null || viewLevel < levels.finest || !overlapsView(stored.windows[i]!.box, view)) continue;
       const level = Math.min(viewLevel, levels.coarsest);
-      const side = densityTile * blockTiles * 2 ** level;
-      const { columns, rows } = partsOf(view, side);
+      const side = densityTileSide * blockSideTiles * 2 ** level;
+      const { columns, rows } = squaresOver(view, side);
       for (const row of rows) for (const column of columns) addresses.push({ window, level, column, row });
     }
     for (const block of await densities.blocks(addresses)) {
-      const { columns, rows } = partsOf(view, densityTile * 2 ** block.level);
+      const { columns, rows } = squaresOver(view, densityTileSide * 2 ** block.level);
       for (const [i, content] of block.tiles.entries()) {
-        const column = block.column * blockTiles + (i % blockTiles);
-        const row = block.row * blockTiles + Math.floor(i / blockTiles);
+        const column = block.column * blockSideTiles + (i % blockSideTiles);
+        const row = block.row * blockSideTiles + Math.floor(i / blockSideTiles);
         if (content.length === 0 || !columns.includes(column) || !rows.includes(row)) continue;
         tiles.push({ level: block.level, column, row, content, classes: classes.get(block.window) ?? [] });
       }
@@ -245,10 +252,10 @@ export class AnnotationOverlay {
   }
 }
 
-const pointSize = pointDiameter * Math.SQRT2;
+const pointDiagonal = pointDiameter * Math.SQRT2;
 
 /** The largest elements, up to the maximum number in a tile. */
-function largest(elements: ElementText[]): ElementText[] {
+function keepLargest(elements: ElementText[]): ElementText[] {
   return elements.length > maxFeatures ? elements.sort((a, b) => b.box.size - a.box.size).slice(0, maxFeatures) : elements;
 }
 
@@ -305,12 +312,12 @@ function edgesOf({ left, top, scale, width, height }: View): { left: number; top
 /** Conditions for the boxes of elements in the view, or within `margin` pixels around it. */
 function conditionsOf(view: View, margin: number): BoxCondition[] {
   const { left, top, right, bottom } = edgesOf(view);
-  const around = Math.max(margin * view.scale, pointDiameter);
+  const distance = Math.max(margin * view.scale, pointDiameter);
   return [
-    { field: 'highx', operator: '$gte', value: left - around },
-    { field: 'lowx', operator: '$lt', value: right + around },
-    { field: 'highy', operator: '$gte', value: top - around },
-    { field: 'lowy', operator: '$lt', value: bottom + around },
+    { field: 'highx', operator: '$gte', value: left - distance },
+    { field: 'lowx', operator: '$lt', value: right + distance },
+    { field: 'highy', operator: '$gte', value: top - distance },
+    { field: 'lowy', operator: '$lt', value: bottom + distance },
   ];
 }
 
@@ -322,7 +329,7 @@ function overlapsView(box: BoundingBox | null, view: View): boolean {
 }
 
 /** Columns and rows of the squares of this side that overlap the view. */
-function partsOf(view: View, side: number): { columns: number[]; rows: number[] } {
+function squaresOver(view: View, side: number): { columns: number[]; rows: number[] } {
   const { left, top, right, bottom } = edgesOf(view);
   const range = (from: number, to: number) => {
     const first = Math.floor(from / side);

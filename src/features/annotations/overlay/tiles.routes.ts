@@ -25,12 +25,12 @@ const tilePath = { ...annotationPath, ...addressPath };
 const maxGroups = 1000;
 
 function groupNames(description: string): Parameter<(string | null)[] | undefined> {
-  const text = json({ kind: 'array', description });
+  const list = json({ kind: 'array', description });
   return {
-    ...text,
+    ...list,
     absent: undefined,
     parse(value, name) {
-      const entries = text.parse(value, name) ?? [];
+      const entries = list.parse(value, name) ?? [];
       if (entries.length > maxGroups) throw new BadParameterError(`Parameter ${name} must name at most ${maxGroups} groups.`);
       return entries.map((entry) => {
         if (entry === null || typeof entry === 'string') return entry;
@@ -72,11 +72,11 @@ const coloringQuery = {
 };
 
 /** The parameters of a coloring. */
-function coloringOf({ colorBy, palette, low, high, colors, filter, heat }: ColoringRequest): ColoringRequest {
+function toColoringRequest({ colorBy, palette, low, high, colors, filter, heat }: ColoringRequest): ColoringRequest {
   return { colorBy, palette, low, high, colors, filter, heat };
 }
 
-const shared = {
+const sharedRouteOptions = {
   method: 'get',
   access: 'public',
   scope: scopes.read,
@@ -122,11 +122,11 @@ function tileRequest(
   { params, query }: { params: Parameters<typeof parseTileAddress>[0]; query: StyleQuery },
 ): AnnotationTileRequest {
   const { color, groups, without, gain } = query;
-  return { kind, ...parseTileAddress(params), color, groups, without, gain, coloring: coloringOf(query) };
+  return { kind, ...parseTileAddress(params), color, groups, without, gain, coloring: toColoringRequest(query) };
 }
 
 const png = defineRoute({
-  ...shared,
+  ...sharedRouteOptions,
   path: '/annotation/:id/tiles/zxy/:z/:x/:y',
   forLinks: true,
   summary: 'Get a picture of the elements of an annotation over a tile of its image.',
@@ -148,7 +148,7 @@ const png = defineRoute({
 });
 
 const vector = defineRoute({
-  ...shared,
+  ...sharedRouteOptions,
   path: '/annotation/:id/tiles/mvt/:z/:x/:y',
   forLinks: true,
   summary: 'Get the elements of an annotation over a tile of its image as a Mapbox vector tile.',
@@ -198,8 +198,8 @@ const coloringSchema = {
   },
 };
 
-const description = defineRoute({
-  ...shared,
+const describeTiles = defineRoute({
+  ...sharedRouteOptions,
   path: '/annotation/:id/tiles',
   forLinks: true,
   summary: 'Get levels and sizes of the tiles of an annotation, and the colors and counts of its groups.',
@@ -239,7 +239,7 @@ const description = defineRoute({
     },
   },
   async handle({ params, query, granted, headers, caller, signal }, { overlays }) {
-    const value = await overlays.describe(granted, coloringOf(query), { caller, signal });
+    const value = await overlays.describe(granted, toColoringRequest(query), { caller, signal });
     const tag = entityTag(`annotation-tiles/${params.id}/${JSON.stringify(value)}`);
     const replyHeaders = { ETag: tag, 'Cache-Control': 'private, no-cache' };
     return answerConditional(headers, tag, replyHeaders) ?? Reply.json(value, { headers: replyHeaders });
@@ -247,4 +247,4 @@ const description = defineRoute({
 });
 
 /** Routes for annotations as tiles above the image. */
-export const annotationTileRoutes = [png, vector, description];
+export const annotationTileRoutes = [png, vector, describeTiles];

@@ -71,7 +71,7 @@ export interface AnnotationTilesOptions {
   overlay: AnnotationOverlay;
   colorings: Colorings;
   /** The queue for drawing. */
-  drawing: WorkQueue;
+  drawQueue: WorkQueue;
   images: Images;
   records: HostRecords;
   tiles: TileCache;
@@ -113,12 +113,12 @@ export class AnnotationTiles {
     checkTile(shape, request);
     const { kind, level, x, y } = request;
     const { tileWidth, tileHeight, sizeX, sizeY, levels } = shape;
-    const hidden = new Set(request.without);
-    const requestedGroups = request.groups ?? (hidden.size === 0 ? undefined : annotation.elements.groups);
+    const hiddenGroups = new Set(request.without);
+    const requestedGroups = request.groups ?? (hiddenGroups.size === 0 ? undefined : annotation.elements.groups);
     const groupColors = requestedGroupColors(request.coloring);
     const style: OverlayStyle = {
       mode: request.color ?? 'element',
-      groups: requestedGroups && new Set(requestedGroups.filter((name) => !hidden.has(name))),
+      groups: requestedGroups && new Set(requestedGroups.filter((name) => !hiddenGroups.has(name))),
       gain: request.gain,
       groupColors,
     };
@@ -150,15 +150,15 @@ export class AnnotationTiles {
     };
     const draw = async (prepared: OverlayStyle, signal: AbortSignal): Promise<CachedTile> => {
       const tile = await (kind === 'png'
-        ? overlay.png(elements, view, prepared, { signal })
-        : overlay.vector(elements, view, prepared, { signal }));
+        ? overlay.drawPng(elements, view, prepared, { signal })
+        : overlay.drawVectorTile(elements, view, prepared, { signal }));
       await tiles.set(key, tile);
       return tile;
     };
     return {
       key,
       make: async (requester) => {
-        const enqueue = enqueueFor(this.options.drawing, requester);
+        const enqueue = enqueueFor(this.options.drawQueue, requester);
         const enqueuePreparing = enqueueFor(this.#preparing, requester);
         const work = async (sharedSignal: AbortSignal) => {
           const prepared = coloring === null ? style : await enqueuePreparing(() => prepare(sharedSignal), sharedSignal);

@@ -2,26 +2,26 @@ import { sharedAbortController } from '../../../core/concurrency/abort.js';
 import { boundingBox, unionBox, type BoundingBox } from '../../../annotation-format/bounding-box.js';
 import { encodeDensity } from './draw/density/density-codec.js';
 import { DensityCells } from './draw/density/density-cells.js';
-import { blockTiles, densityLevels, type DensityClass } from './draw/density/density.js';
+import { blockSideTiles, densityLevels, type DensityClass } from './draw/density/density.js';
 import { matchesConditions } from '../../../annotation-format/element-query.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import type { ElementStore, ElementText, StoredElements } from '../elements/element-store.js';
 import type { HostLogger } from '../../../host.js';
 import type { DensitySummary } from './density.model.js';
 import { nextSlice } from '../../../core/concurrency/slices.js';
-import { AnnotationDensities, countedAlways } from './densities.js';
+import { AnnotationDensities, minStoredElements } from './densities.js';
 import { Drawer } from './drawer.js';
 import { AnnotationOverlay } from './overlay.js';
 
 /** Number and size of the artificial shapes. A tile at full resolution has some dozens of them. */
-const shapes = 400;
-const corners = 12;
-const side = 1024;
+const shapeCount = 400;
+const cornerCount = 12;
+const squareSide = 1024;
 const tileSize = 256;
 const densityCells = 16_384;
 /** Scales at which tiles contain only drawn shapes, both shapes and densities, and only densities. */
 const scales = [1, 4, 32];
-const rounds = 2;
+const roundCount = 2;
 /** Delay of the warm-up in milliseconds, so that it does not compete with requests that arrive just after the start. */
 const delayMs = 250;
 
@@ -55,14 +55,14 @@ export function scheduleWarmUp(logger: HostLogger, reads: readonly (() => Promis
 async function warmUp(reads: readonly (() => Promise<unknown>)[], signal: AbortSignal): Promise<void> {
   const { stored, overlay } = artificialOverlay();
   const style = { mode: 'element', groups: undefined, gain: undefined } as const;
-  for (let round = 0; round < rounds; round += 1) {
+  for (let round = 0; round < roundCount; round += 1) {
     signal.throwIfAborted();
     await Promise.all(reads.map((read) => read()));
     for (const scale of scales) {
-      const view = { left: (round * tileSize * scale) % side, top: 0, scale, width: tileSize, height: tileSize };
-      await overlay.png(stored, view, style, { signal });
+      const view = { left: (round * tileSize * scale) % squareSide, top: 0, scale, width: tileSize, height: tileSize };
+      await overlay.drawPng(stored, view, style, { signal });
       await nextSlice();
-      await overlay.vector(stored, view, style, { signal });
+      await overlay.drawVectorTile(stored, view, style, { signal });
       await nextSlice();
     }
   }
@@ -70,7 +70,7 @@ async function warmUp(reads: readonly (() => Promise<unknown>)[], signal: AbortS
 
 /** An overlay of artificial shapes in memory. */
 function artificialOverlay(): { stored: StoredElements; overlay: AnnotationOverlay } {
-  const elements = Array.from({ length: shapes }, (_, order): ElementText => {
+  const elements = Array.from({ length: shapeCount }, (_, order): ElementText => {
     const element = polygon(order);
     const text = Buffer.from(JSON.stringify(element));
     return { type: element.type, group: null, text, box: boundingBox(element), order };
@@ -78,7 +78,7 @@ function artificialOverlay(): { stored: StoredElements; overlay: AnnotationOverl
   const box = elements.reduce<BoundingBox | null>((union, element) => unionBox(union, element.box), null)!;
   const { details: detailsCount } = box;
   // The count is large enough that densities are stored.
-  const count = countedAlways;
+  const count = minStoredElements;
   const window = { id: 'warm-up', count, detailsCount, box, lowId: '', highId: '' };
   const stored = {
     family: window.id,
@@ -97,19 +97,19 @@ function artificialOverlay(): { stored: StoredElements; overlay: AnnotationOverl
     },
     async *marks() {},
   };
-  const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+  const logger = { debug: doNothing, info: doNothing, warn: doNothing, error: doNothing };
   const drawer = new Drawer();
   const densities = new AnnotationDensities({ store, drawer, model: artificialDensities(window.id), logger });
   return { stored, overlay: new AnnotationOverlay({ store, densities, drawer }) };
 }
 
-const nothing = () => undefined;
+const doNothing = () => undefined;
 
 function polygon(index: number): AnnotationElement {
   // The factors distribute the shapes evenly over the square.
-  const [x, y] = [(index * 0.618 * side) % side, (index * 0.755 * side) % side];
-  const points = Array.from({ length: corners }, (_, at): [number, number, number] => {
-    const [angle, radius] = [(at * 2 * Math.PI) / corners, 6 + ((index + 3 * at) % 7)];
+  const [x, y] = [(index * 0.618 * squareSide) % squareSide, (index * 0.755 * squareSide) % squareSide];
+  const points = Array.from({ length: cornerCount }, (_, at): [number, number, number] => {
+    const [angle, radius] = [(at * 2 * Math.PI) / cornerCount, 6 + ((index + 3 * at) % 7)];
     return [x + radius * Math.cos(angle), y + radius * Math.sin(angle), 0];
   });
   return { type: 'polyline', closed: true, points, fillColor: 'rgba(0, 0, 255, 0.5)', lineColor: '#00ff00', lineWidth: 2 };
@@ -130,7 +130,7 @@ function artificialDensities(window: string): ConstructorParameters<typeof Annot
   return {
     summaries: () => Promise.resolve([summary]),
     blocks: (addresses) =>
-      Promise.resolve(addresses.map((address) => ({ ...address, tiles: Array<Buffer>(blockTiles ** 2).fill(tile) }))),
+      Promise.resolve(addresses.map((address) => ({ ...address, tiles: Array<Buffer>(blockSideTiles ** 2).fill(tile) }))),
     write: () => Promise.resolve(),
     families: () => Promise.resolve([]),
     keepOnly: () => Promise.resolve(0),

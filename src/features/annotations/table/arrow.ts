@@ -17,13 +17,13 @@ import { Block, type BlockRows } from './block.js';
 import type { TableColumn } from './columns.js';
 
 /** Length of the marker at the end of a stream. */
-const endBytes = 8;
+const endMarkerBytes = 8;
 
 function schemaOf(columns: readonly TableColumn[]): Schema {
-  return new Schema(columns.map(({ name, type }) => new Field(name, typeOf(name, type), true)));
+  return new Schema(columns.map(({ name, type }) => new Field(name, arrowTypeOf(name, type), true)));
 }
 
-function typeOf(name: string, type: TableColumn['type']): Bool | Float64 | Int64 | Utf8 {
+function arrowTypeOf(name: string, type: TableColumn['type']): Bool | Float64 | Int64 | Utf8 {
   if (name === 'order') return new Int64();
   return type === 'number' ? new Float64() : type === 'boolean' ? new Bool() : new Utf8();
 }
@@ -48,14 +48,14 @@ export function arrowBatch({ block: input, filter, columns }: BlockRows & { colu
   const rows = block.select(filter);
   if (rows.length === 0) return new Uint8Array(0);
   const schema = schemaOf(columns);
-  const children = columns.map((column) => dataOf(block, column, rows));
+  const children = columns.map((column) => arrowDataOf(block, column, rows));
   const data = makeData({ type: new Struct(schema.fields), length: rows.length, nullCount: 0, children });
   const writer = RecordBatchStreamWriter.writeAll(new Table([new RecordBatch(schema, data)]));
   const bytes = writer.toUint8Array(true);
-  return bytes.slice(schemaBytes(bytes), bytes.length - endBytes);
+  return bytes.slice(schemaBytes(bytes), bytes.length - endMarkerBytes);
 }
 
-function dataOf(block: Block, column: TableColumn, rows: Uint32Array): Data {
+function arrowDataOf(block: Block, column: TableColumn, rows: Uint32Array): Data {
   if (column.name === 'order') {
     const order = block.numbers('order');
     return makeData({
@@ -66,7 +66,7 @@ function dataOf(block: Block, column: TableColumn, rows: Uint32Array): Data {
     });
   }
   if (column.type !== 'number') {
-    return vectorFromArray(block.cells(column, rows), typeOf(column.name, column.type)).data[0]!;
+    return vectorFromArray(block.cells(column, rows), arrowTypeOf(column.name, column.type)).data[0]!;
   }
   const numbers = block.numbers(column.source);
   const values = new Float64Array(rows.length);

@@ -32,20 +32,20 @@ export interface BlockRows {
 /** A part of a table, whose columns are decoded when they are needed. */
 export class Block {
   readonly rows: number;
-  readonly #stored = new Map<string, Buffer>();
+  readonly #storedBytes = new Map<string, Buffer>();
   readonly #numbers = new Map<string, Float64Array>();
   readonly #texts = new Map<string, TextColumn>();
 
   constructor(private readonly input: BlockInput) {
     this.rows = input.rows;
-    for (const { name, kind, bytes } of input.columns) this.#stored.set(`${kind} ${name}`, bufferOf(bytes));
+    for (const { name, kind, bytes } of input.columns) this.#storedBytes.set(`${kind} ${name}`, bufferOf(bytes));
   }
 
   /** Numbers of a stored column, `NaN` where there are none. */
   numbers(source: string): Float64Array {
     let values = this.#numbers.get(source);
     if (values === undefined) {
-      const stored = this.#stored.get(`number ${source}`);
+      const stored = this.#storedBytes.get(`number ${source}`);
       values = stored === undefined ? new Float64Array(this.rows).fill(NaN) : decodeNumbers(stored, this.rows);
       if (source === 'order') values = values.map((position) => this.input.window * windowPositions + position);
       this.#numbers.set(source, values);
@@ -54,20 +54,24 @@ export class Block {
   }
 
   /** Values of a stored column that are not numbers. */
-  #others(source: string): TextColumn {
-    const stored = this.#stored.get(`text ${source}`);
+  #storedTexts(source: string): TextColumn {
+    const stored = this.#storedBytes.get(`text ${source}`);
     return stored === undefined ? { codes: new Uint8Array(this.rows), texts: [] } : decodeTexts(stored, this.rows);
   }
 
   /** Values of a column of texts, truth values or ids. If a column also has numbers, all its values are texts. */
   texts(column: TableColumn): TextColumn {
-    let found = this.#texts.get(column.name);
-    if (found === undefined) {
-      found =
-        column.type === 'id' ? this.#ids() : column.type === 'boolean' ? this.#others(column.source) : this.#asTexts(column);
-      this.#texts.set(column.name, found);
+    let textColumn = this.#texts.get(column.name);
+    if (textColumn === undefined) {
+      textColumn =
+        column.type === 'id'
+          ? this.#ids()
+          : column.type === 'boolean'
+            ? this.#storedTexts(column.source)
+            : this.#convertToTexts(column);
+      this.#texts.set(column.name, textColumn);
     }
-    return found;
+    return textColumn;
   }
 
   #idWords(): IdColumns {
@@ -82,26 +86,26 @@ export class Block {
     };
   }
 
-  #asTexts({ source, isMixed }: TableColumn): TextColumn {
-    const stored = this.#others(source);
+  #convertToTexts({ source, isMixed }: TableColumn): TextColumn {
+    const stored = this.#storedTexts(source);
     if (!isMixed && stored.texts.every((text) => typeof text === 'string')) return stored;
     const texts: string[] = [];
-    const codeOf = new Map<string, number>();
-    const code = (text: string) => {
-      let existing = codeOf.get(text);
+    const codesByText = new Map<string, number>();
+    const codeOf = (text: string) => {
+      let existing = codesByText.get(text);
       if (existing === undefined) {
         texts.push(text);
         existing = texts.length;
-        codeOf.set(text, existing);
+        codesByText.set(text, existing);
       }
       return existing;
     };
-    const recoded = [0, ...stored.texts.map((text) => code(String(text)))];
+    const recoded = [0, ...stored.texts.map((text) => codeOf(String(text)))];
     const codes = Uint32Array.from({ length: this.rows }, (_, row) => recoded[stored.codes[row] as number] as number);
     if (isMixed) {
       const numbers = this.numbers(source);
       for (let row = 0; row < this.rows; row += 1) {
-        if (codes[row] === 0 && !Number.isNaN(numbers[row])) codes[row] = code(String(numbers[row]));
+        if (codes[row] === 0 && !Number.isNaN(numbers[row])) codes[row] = codeOf(String(numbers[row]));
       }
     }
     return { codes, texts };
@@ -164,10 +168,10 @@ export class Block {
       case 'number': {
         const values = this.numbers(filter.column.source);
         const { gte, lte } = filter;
-        const listed = filter.in === null ? null : new Set(filter.in);
+        const listedValues = filter.in === null ? null : new Set(filter.in);
         for (let row = 0; row < rows; row += 1) {
           const value = values[row] as number;
-          if (value >= gte && value <= lte && (listed === null || listed.has(value))) mask[row] = 1;
+          if (value >= gte && value <= lte && (listedValues === null || listedValues.has(value))) mask[row] = 1;
         }
         return mask;
       }
@@ -186,14 +190,14 @@ export class Block {
         const [xmin, ymin] = [this.numbers('xmin'), this.numbers('ymin')];
         const [xmax, ymax] = [this.numbers('xmax'), this.numbers('ymax')];
         for (let row = 0; row < rows; row += 1) {
-          const across = (xmax[row] as number) >= left && (xmin[row] as number) <= right;
-          if (across && (ymax[row] as number) >= top && (ymin[row] as number) <= bottom) mask[row] = 1;
+          const overlapsX = (xmax[row] as number) >= left && (xmin[row] as number) <= right;
+          if (overlapsX && (ymax[row] as number) >= top && (ymin[row] as number) <= bottom) mask[row] = 1;
         }
         return mask;
       }
       case 'polygon': {
         const [x, y] = [this.numbers('x'), this.numbers('y')];
-        const isInside = insideOf(filter.points);
+        const isInside = polygonTest(filter.points);
         for (let row = 0; row < rows; row += 1) if (isInside(x[row] as number, y[row] as number)) mask[row] = 1;
         return mask;
       }
@@ -212,7 +216,7 @@ export class Block {
 }
 
 /** Tests whether a position is inside a polygon (even-odd rule). Most positions are outside its box. */
-function insideOf(points: readonly (readonly [number, number])[]): (x: number, y: number) => boolean {
+function polygonTest(points: readonly (readonly [number, number])[]): (x: number, y: number) => boolean {
   const [xs, ys] = [Float64Array.from(points, ([x]) => x), Float64Array.from(points, ([, y]) => y)];
   let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
   for (const [x, y] of points) {

@@ -9,7 +9,7 @@ import type { BlockInput, Cell } from './block.js';
 import { ColumnNames, storedColumns, tableColumns, type TableColumn } from './columns.js';
 import type { PacksInput, TableFunctions } from './table-thread.js';
 
-const what = 'The table';
+const taskSubject = 'The table';
 /**
  * Maximum number of packs from which the cells of a few rows are computed. This is faster than reading a segment: even one with few columns
  * has five megabytes, and measuring an element takes only some microseconds.
@@ -83,7 +83,7 @@ export class TableBlocks {
     const { segments, loose } = await this.store.table(stored, { signal });
     const blocks = segments.map((segment) => this.#block(segment));
     for (const packs of loose) {
-      const { header, parts } = await this.#segmentOf(packs, signal);
+      const { header, parts } = await this.#segmentFromPacks(packs, signal);
       const partIndex = new Map(header.columns.map((column, i) => [column, i]));
       // With so few packs, each column has exactly one part.
       const load = async (columns: readonly SegmentColumn[]) => columns.map((column) => parts[partIndex.get(column)!]!);
@@ -110,18 +110,22 @@ export class TableBlocks {
     // If the segment lacks columns because there are too many, some of its packs might lack others, so they are not used.
     if (loadPacks === undefined || header.isCut === true || selected.packs.length > maxPacksForCells) {
       const { block, transfer } = await loadBlock(segment, columns, signal);
-      return this.threads.run('cells', { block, columns, rows }, { what, signal, transfer });
+      return this.threads.run('cells', { block, columns, rows }, { what: taskSubject, signal, transfer });
     }
     const { input, transfer } = packsInput(await loadPacks(selected.packs, signal));
-    return this.threads.run('cellsOfPacks', { ...input, window, columns, rows: selected.rows }, { what, signal, transfer });
+    return this.threads.run(
+      'cellsOfPacks',
+      { ...input, window, columns, rows: selected.rows },
+      { what: taskSubject, signal, transfer },
+    );
   }
 
   /** Converts packs to the columns of a segment. */
-  async #segmentOf(packs: WindowPacks, signal: AbortSignal): Promise<LooseSegment> {
+  async #segmentFromPacks(packs: WindowPacks, signal: AbortSignal): Promise<LooseSegment> {
     const cached = this.#loose.get(packs.id);
     if (cached !== undefined) return cached;
     const { input, transfer } = packsInput(await packs.load(signal));
-    const segment = await this.threads.run('segmentOf', input, { what, signal, transfer });
+    const segment = await this.threads.run('segmentOf', input, { what: taskSubject, signal, transfer });
     this.#loose.set(packs.id, segment);
     return segment;
   }

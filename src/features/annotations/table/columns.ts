@@ -15,7 +15,7 @@ export interface TableColumn {
 const maxColumns = 1000;
 
 /** If a name has both numbers and other values, the column with the numbers has this ending. */
-const numberEnding = '#number';
+const numberSuffix = '#number';
 
 /** Determines the columns of a table from the headers of its segments. `isCut`: elements have values that no column is left for. */
 export function tableColumns(headers: Iterable<SegmentHeader>): { columns: TableColumn[]; isCut: boolean } {
@@ -25,15 +25,15 @@ export function tableColumns(headers: Iterable<SegmentHeader>): { columns: Table
     if (header.isCut === true) isCut = true;
     for (const { name, kind, isBoolean = false } of header.columns) {
       if (!name.startsWith('/')) continue;
-      let seen = kinds.get(name);
-      if (seen === undefined) {
-        seen = { numbers: false, texts: false, onlyBooleans: true };
-        kinds.set(name, seen);
+      let kindsOfName = kinds.get(name);
+      if (kindsOfName === undefined) {
+        kindsOfName = { numbers: false, texts: false, onlyBooleans: true };
+        kinds.set(name, kindsOfName);
       }
-      if (kind === 'number') seen.numbers = true;
+      if (kind === 'number') kindsOfName.numbers = true;
       else {
-        seen.texts = true;
-        if (!isBoolean) seen.onlyBooleans = false;
+        kindsOfName.texts = true;
+        if (!isBoolean) kindsOfName.onlyBooleans = false;
       }
     }
   }
@@ -45,8 +45,9 @@ export function tableColumns(headers: Iterable<SegmentHeader>): { columns: Table
     const isMixed = numbers && hasTexts;
     const type = !hasTexts ? 'number' : onlyBooleans && !numbers ? 'boolean' : 'text';
     columns.push({ name, type, source: name, isMixed });
-    const second = `${name}${numberEnding}`;
-    if (isMixed && !kinds.has(second)) columns.push({ name: second, type: 'number', source: name, isMixed: false });
+    const numberColumnName = `${name}${numberSuffix}`;
+    if (isMixed && !kinds.has(numberColumnName))
+      columns.push({ name: numberColumnName, type: 'number', source: name, isMixed: false });
   }
   if (columns.length > maxColumns) isCut = true;
   return { columns: columns.slice(0, maxColumns), isCut };

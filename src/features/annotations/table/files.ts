@@ -8,12 +8,12 @@ import { filterColumns } from './filter.js';
 import { csvCell } from './ordering.js';
 import type { FileBox } from './parquet.js';
 import { shiftRowGroup, type RowGroup } from './row-groups.js';
-import { candidates, type TableQuery } from './tables.js';
+import { candidateBlocks, type TableQuery } from './tables.js';
 import type { TableFunctions } from './table-thread.js';
 
 type Chunks = AsyncGenerator<Uint8Array, void, undefined>;
 
-const what = 'The table';
+const taskSubject = 'The table';
 /** Number of windows whose shapes are written at the same time. Each takes some 100 MB in its thread. */
 const windowsAtOnce = 2;
 /** Number of blocks of a window that are loaded at the same time. */
@@ -28,30 +28,30 @@ export class TableFiles {
   /** Comma-separated values. */
   async *csv(query: TableQuery, columns: TableColumn[]): Chunks {
     const start = Buffer.from(`${columns.map(({ name }) => csvCell(name)).join(',')}\r\n`);
-    yield* this.#blocks('csv', query, columns, Promise.resolve(start));
+    yield* this.#writeBlocks('csv', query, columns, Promise.resolve(start));
   }
 
   /** An Arrow stream. */
   async *arrow(query: TableQuery, columns: TableColumn[]): Chunks {
-    const start = this.threads.run('arrowStart', { columns }, { what, signal: query.signal });
+    const start = this.threads.run('arrowStart', { columns }, { what: taskSubject, signal: query.signal });
     // The first blocks are loaded while a thread starts.
-    yield* this.#blocks('arrowBatch', query, columns, start);
+    yield* this.#writeBlocks('arrowBatch', query, columns, start);
     // This marks the end of a stream.
     yield Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
   }
 
   /** The start of a file, then the rows of all blocks, each written by a function in a thread. */
-  async *#blocks(
+  async *#writeBlocks(
     write: 'csv' | 'arrowBatch',
     { table, filter, signal }: TableQuery,
     columns: TableColumn[],
     start: Promise<Uint8Array>,
   ): Chunks {
     const needed = [...columns, ...filterColumns(filter, table.names)];
-    yield* mapAhead([null, ...candidates(table, filter)], windowsAtOnce + 1, async (source) => {
+    yield* mapAhead([null, ...candidateBlocks(table, filter)], windowsAtOnce + 1, async (source) => {
       if (source === null) return start;
       const { block, transfer } = await source.load(needed, signal);
-      return this.threads.run(write, { block, filter, columns }, { what, signal, transfer });
+      return this.threads.run(write, { block, filter, columns }, { what: taskSubject, signal, transfer });
     });
   }
 
@@ -62,15 +62,19 @@ export class TableFiles {
     const groups: RowGroup[] = [];
     let box: FileBox | null = null;
     const needed = [...columns, ...shapeColumns.map((name) => table.names.find(name)), ...filterColumns(filter, table.names)];
-    const sources = candidates(table, filter);
+    const sources = candidateBlocks(table, filter);
     const write = async (packs: WindowPacks) => {
       const windowBlocks = sources.filter(({ window }) => window === packs.window);
       if (windowBlocks.length === 0) return null;
       const loaded = await mapConcurrently(windowBlocks, blocksAtOnce, (source) => source.load(needed, signal));
       const { input, transfer } = packsInput(await packs.load(signal));
       const blocks = loaded.map(({ block }) => block);
-      const all = [...transfer, ...loaded.flatMap((block) => block.transfer)];
-      return this.threads.run('parquetParts', { ...input, blocks, filter, columns }, { what, signal, transfer: all });
+      const allBuffers = [...transfer, ...loaded.flatMap((block) => block.transfer)];
+      return this.threads.run(
+        'parquetParts',
+        { ...input, blocks, filter, columns },
+        { what: taskSubject, signal, transfer: allBuffers },
+      );
     };
     for await (const part of mapAhead(windows, windowsAtOnce, write)) {
       if (part === null || part.groups.length === 0) continue;
@@ -79,7 +83,7 @@ export class TableFiles {
       offset += part.bytes.length;
       yield part.bytes;
     }
-    yield await this.threads.run('parquetEnd', { groups, columns, box, offset }, { what, signal });
+    yield await this.threads.run('parquetEnd', { groups, columns, box, offset }, { what: taskSubject, signal });
   }
 }
 

@@ -24,17 +24,17 @@ const maxPoints = 5000;
 
 type Json = Record<string, unknown>;
 
-function bad(message: string): BadParameterError {
+function filterError(message: string): BadParameterError {
   return new BadParameterError(`filter: ${message}`);
 }
 
 /** Checks a filter. `undefined` matches all elements. @throws BadParameterError that says which part is wrong. */
 export function parseFilter(value: unknown, names: ColumnNames): TableFilter | null {
   if (value === undefined || value === null) return null;
-  return new Parser(names).parse(value, maxDepth);
+  return new FilterParser(names).parse(value, maxDepth);
 }
 
-class Parser {
+class FilterParser {
   #conditions = 0;
   #values = 0;
   #points = 0;
@@ -42,90 +42,90 @@ class Parser {
   constructor(private readonly names: ColumnNames) {}
 
   parse(value: unknown, depth: number): TableFilter {
-    if (depth === 0) throw bad(`conditions are nested deeper than ${maxDepth} levels.`);
+    if (depth === 0) throw filterError(`conditions are nested deeper than ${maxDepth} levels.`);
     this.#conditions += 1;
-    if (this.#conditions > maxConditions) throw bad(`there are more than ${maxConditions} conditions.`);
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('a condition must be an object.');
+    if (this.#conditions > maxConditions) throw filterError(`there are more than ${maxConditions} conditions.`);
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw filterError('a condition must be an object.');
     const condition = value as Json;
     const keys = Object.keys(condition);
-    const [first] = keys;
-    if (first === 'and' || first === 'or') {
-      requireOnly(keys, [first]);
-      const parts = condition[first];
-      if (!Array.isArray(parts) || parts.length === 0) throw bad(`${first} must be a list of conditions.`);
-      return { kind: first, parts: (parts as unknown[]).map((part) => this.parse(part, depth - 1)) };
+    const [firstKey] = keys;
+    if (firstKey === 'and' || firstKey === 'or') {
+      requireOnly(keys, [firstKey]);
+      const parts = condition[firstKey];
+      if (!Array.isArray(parts) || parts.length === 0) throw filterError(`${firstKey} must be a list of conditions.`);
+      return { kind: firstKey, parts: (parts as unknown[]).map((part) => this.parse(part, depth - 1)) };
     }
-    if (first === 'not') {
-      requireOnly(keys, [first]);
+    if (firstKey === 'not') {
+      requireOnly(keys, [firstKey]);
       return { kind: 'not', part: this.parse(condition.not, depth - 1) };
     }
-    if (first === 'region') {
-      requireOnly(keys, [first]);
-      return this.#region(condition.region);
+    if (firstKey === 'region') {
+      requireOnly(keys, [firstKey]);
+      return this.#parseRegion(condition.region);
     }
-    if (!('column' in condition)) throw bad('a condition must have one of column, region, and, or, not.');
+    if (!('column' in condition)) throw filterError('a condition must have one of column, region, and, or, not.');
     requireOnly(keys, ['column', 'gte', 'lte', 'in', 'null']);
-    return this.#ofColumn(condition);
+    return this.#parseColumnCondition(condition);
   }
 
-  #ofColumn(condition: Json): TableFilter {
-    if (typeof condition.column !== 'string') throw bad('column must be the name of a column.');
+  #parseColumnCondition(condition: Json): TableFilter {
+    if (typeof condition.column !== 'string') throw filterError('column must be the name of a column.');
     const column = this.names.find(condition.column);
     const name = JSON.stringify(column.name);
     const { gte, lte, in: listed, null: isNull } = condition;
     const parts: TableFilter[] = [];
     if (isNull !== undefined) {
-      if (typeof isNull !== 'boolean') throw bad(`null of ${name} must be true or false.`);
+      if (typeof isNull !== 'boolean') throw filterError(`null of ${name} must be true or false.`);
       parts.push({ kind: 'null', column, isNull });
     }
     if (gte !== undefined || lte !== undefined) {
-      if (column.type !== 'number') throw bad(`gte and lte need a numeric column, which ${name} is not.`);
-      const numbers = { gte: limitOf(gte, -Infinity, `gte of ${name}`), lte: limitOf(lte, Infinity, `lte of ${name}`) };
-      parts.push({ kind: 'number', column, ...numbers, in: null });
+      if (column.type !== 'number') throw filterError(`gte and lte need a numeric column, which ${name} is not.`);
+      const range = { gte: parseLimit(gte, -Infinity, `gte of ${name}`), lte: parseLimit(lte, Infinity, `lte of ${name}`) };
+      parts.push({ kind: 'number', column, ...range, in: null });
     }
-    if (listed !== undefined) parts.push(this.#listed(listed, column));
-    if (parts.length === 0) throw bad(`the condition on ${name} has none of gte, lte, in, null.`);
+    if (listed !== undefined) parts.push(this.#parseList(listed, column));
+    if (parts.length === 0) throw filterError(`the condition on ${name} has none of gte, lte, in, null.`);
     return parts.length === 1 ? parts[0]! : { kind: 'and', parts };
   }
 
-  #listed(listed: unknown, column: TableColumn): TableFilter {
+  #parseList(listed: unknown, column: TableColumn): TableFilter {
     const name = JSON.stringify(column.name);
-    if (!Array.isArray(listed)) throw bad(`in of ${name} must be a list.`);
+    if (!Array.isArray(listed)) throw filterError(`in of ${name} must be a list.`);
     this.#values += listed.length;
-    if (this.#values > maxValues) throw bad(`there are more than ${maxValues} values in lists.`);
+    if (this.#values > maxValues) throw filterError(`there are more than ${maxValues} values in lists.`);
     const type = column.type === 'number' ? 'number' : column.type === 'boolean' ? 'boolean' : 'string';
     if ((listed as unknown[]).some((value) => typeof value !== type)) {
-      throw bad(`in of ${name} must be a list of ${type === 'string' ? 'texts' : `${type}s`}.`);
+      throw filterError(`in of ${name} must be a list of ${type === 'string' ? 'texts' : `${type}s`}.`);
     }
     if (type === 'number') return { kind: 'number', column, gte: -Infinity, lte: Infinity, in: listed as number[] };
     return { kind: 'values', column, in: listed as Value[] };
   }
 
-  #region(region: unknown): TableFilter {
+  #parseRegion(region: unknown): TableFilter {
     const problem = 'region must be [left, top, right, bottom], or a list of at least 3 points [x, y].';
-    if (!Array.isArray(region)) throw bad(problem);
+    if (!Array.isArray(region)) throw filterError(problem);
     if (region.length === 4 && region.every((value) => typeof value === 'number' && Number.isFinite(value))) {
       return { kind: 'box', box: region as [number, number, number, number] };
     }
     this.#points += region.length;
-    if (this.#points > maxPoints) throw bad(`regions have more than ${maxPoints} points.`);
+    if (this.#points > maxPoints) throw filterError(`regions have more than ${maxPoints} points.`);
     const isPoint = (point: unknown) =>
       Array.isArray(point) && point.length === 2 && point.every((value) => typeof value === 'number' && Number.isFinite(value));
-    if (region.length < 3 || !region.every(isPoint)) throw bad(problem);
+    if (region.length < 3 || !region.every(isPoint)) throw filterError(problem);
     return { kind: 'polygon', points: region as [number, number][] };
   }
 }
 
-function limitOf(value: unknown, byDefault: number, name: string): number {
-  if (value === undefined) return byDefault;
-  if (typeof value !== 'number' || !Number.isFinite(value)) throw bad(`${name} must be a number.`);
+function parseLimit(value: unknown, defaultLimit: number, name: string): number {
+  if (value === undefined) return defaultLimit;
+  if (typeof value !== 'number' || !Number.isFinite(value)) throw filterError(`${name} must be a number.`);
   return value;
 }
 
 function requireOnly(keys: readonly string[], allowed: readonly string[]): void {
   const other = keys.find((key) => !allowed.includes(key));
   if (other === undefined) return;
-  throw bad(`${JSON.stringify(other.slice(0, 200))} is not allowed here; allowed: ${allowed.join(', ')}.`);
+  throw filterError(`${JSON.stringify(other.slice(0, 200))} is not allowed here; allowed: ${allowed.join(', ')}.`);
 }
 
 /** Columns of the box and of the centroid, for regions. */
@@ -153,25 +153,25 @@ export function filterColumns(filter: TableFilter | null, names: ColumnNames): T
 }
 
 /** Smallest and largest number of a stored column. */
-export type Limits = (source: string) => { low: number; high: number } | null;
+export type LimitsOf = (source: string) => { low: number; high: number } | null;
 
 /** Whether a part of a table may have matching elements, judged by the limits of its numeric columns. */
-export function mayMatch(filter: TableFilter | null, limits: Limits): boolean {
+export function mayMatch(filter: TableFilter | null, limitsOf: LimitsOf): boolean {
   if (filter === null) return true;
   switch (filter.kind) {
     case 'and':
-      return filter.parts.every((part) => mayMatch(part, limits));
+      return filter.parts.every((part) => mayMatch(part, limitsOf));
     case 'or':
-      return filter.parts.some((part) => mayMatch(part, limits));
+      return filter.parts.some((part) => mayMatch(part, limitsOf));
     case 'number': {
-      const bounds = limits(filter.column.source);
+      const bounds = limitsOf(filter.column.source);
       if (bounds === null) return false;
       return filter.gte <= bounds.high && filter.lte >= bounds.low;
     }
     case 'box': {
       const [left, top, right, bottom] = filter.box;
       const within = (source: string, low: number, high: number) => {
-        const found = limits(source);
+        const found = limitsOf(source);
         return found === null || (low <= found.high && high >= found.low);
       };
       return (

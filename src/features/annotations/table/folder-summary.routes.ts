@@ -15,7 +15,7 @@ const defineRoute = routeDefiner<TableContext>();
 const maxImages = 100;
 const maxColumns = 50;
 
-function columnsOf(listed: readonly unknown[] | undefined): string[] {
+function columnNamesOf(listed: readonly unknown[] | undefined): string[] {
   const names = listed ?? ['area', 'length'];
   if (names.length > maxColumns) throw new BadParameterError(`columns must have at most ${maxColumns} names.`);
   return names.map((name) => {
@@ -50,14 +50,14 @@ export const folderSummary = defineRoute({
   authorize: ({ params, caller }, { items }) => items.loadFolder(params.id, 0, caller),
   async handle({ granted: folder, query, caller, signal }, { annotations, items, blocks, tables }) {
     const { recurse, filter, by, limit = 20, offset = 0 } = query;
-    const summaryQuery = { columns: columnsOf(query.columns), by, filter, caller, signal };
-    const found = await annotations.lists.listImagesInFolder({ folderId: folder.id, recurse, caller });
-    const summed = new FolderSummaries(annotations, blocks, tables);
+    const summaryQuery = { columns: columnNamesOf(query.columns), by, filter, caller, signal };
+    const imageIds = await annotations.lists.listImagesInFolder({ folderId: folder.id, recurse, caller });
+    const summaries = new FolderSummaries(annotations, blocks, tables);
     const images: object[] = [];
-    for (const itemId of found.slice(offset, offset + limit)) {
+    for (const itemId of imageIds.slice(offset, offset + limit)) {
       const { name } = await items.load(itemId, 0, caller);
-      images.push({ itemId, name, ...(await summed.ofImage(itemId, summaryQuery)) });
+      images.push({ itemId, name, ...(await summaries.summarizeImage(itemId, summaryQuery)) });
     }
-    return Reply.json({ total: found.length, offset, by: by ?? null, images }, { headers: privateHeaders });
+    return Reply.json({ total: imageIds.length, offset, by: by ?? null, images }, { headers: privateHeaders });
   },
 });

@@ -6,7 +6,7 @@ import type { TableBlocks } from './blocks.js';
 import { ColumnNames, type TableColumn } from './columns.js';
 import { parseFilter } from './filter.js';
 import type { CategoryMoments } from './statistics.js';
-import { mergeCategories, summaries, type CategorySummary, type Tables } from './tables.js';
+import { mergeCategories, toSummaries, type CategorySummary, type Tables } from './tables.js';
 
 /** Maximum number of annotations of one image that are summed up. */
 const maxAnnotations = 100;
@@ -46,8 +46,8 @@ function* columnsIn(condition: unknown, depth = maxDepth): Generator<[name: stri
   yield* columnsIn(not, depth - 1);
 }
 
-/** The columns of a table, and all other columns that a query names. They belong to other tables; here they have no values. */
-function namesOf(names: ColumnNames, { columns, by, filter }: SummaryQuery): ColumnNames {
+/** The columns of a table, and the columns that a query names but this table lacks, where every element has no value. */
+function withQueriedColumns(names: ColumnNames, { columns, by, filter }: SummaryQuery): ColumnNames {
   const columnsByName = new Map(names.columns.map((column) => [column.name, column]));
   const add = (name: string, type: TableColumn['type']) => {
     if (!columnsByName.has(name)) columnsByName.set(name, { name, type, source: name, isMixed: false });
@@ -67,9 +67,9 @@ export class FolderSummaries {
   ) {}
 
   /** Sums up the annotations of an image that the caller may read. @throws BadParameterError for columns of a different type. */
-  async ofImage(itemId: string, query: SummaryQuery): Promise<ImageSummary> {
+  async summarizeImage(itemId: string, query: SummaryQuery): Promise<ImageSummary> {
     const { caller, signal, by } = query;
-    const found: CategoryMoments[] = [];
+    const moments: CategoryMoments[] = [];
     let columns: TableColumn[] = [];
     let annotations = 0;
     let isCut = false;
@@ -81,17 +81,17 @@ export class FolderSummaries {
       const work = () => this.#ofAnnotation(annotation, query);
       const one = await this.annotations.readQueue.run(work, { signal, caller: callerName(caller), patient: annotations > 1 });
       ({ columns } = one);
-      found.push(...one.categories);
+      moments.push(...one.categories);
     }
-    const merged = mergeCategories(found, by === undefined ? null : { name: by, type: 'text', source: by, isMixed: false });
+    const merged = mergeCategories(moments, by === undefined ? null : { name: by, type: 'text', source: by, isMixed: false });
     const count = merged.reduce((sum, each) => sum + each.count, 0);
-    return { annotations, isCut, count, categories: summaries(merged, columns) };
+    return { annotations, isCut, count, categories: toSummaries(merged, columns) };
   }
 
   async #ofAnnotation({ elements }: AnnotationRecord, query: SummaryQuery) {
     const { signal, by } = query;
     const opened = await this.blocks.open(elements, signal);
-    const names = namesOf(opened.names, query);
+    const names = withQueriedColumns(opened.names, query);
     const columns = query.columns.map((name) => names.findNumbers(name));
     const filter = parseFilter(query.filter, names);
     const table = { ...opened, names };

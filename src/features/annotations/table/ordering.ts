@@ -3,7 +3,7 @@ import type { TableColumn } from './columns.js';
 
 /** The rows of a block that match a filter and may be on a page, and their sort keys. */
 export interface OrderedRows {
-  /** Number of rows that match the filter, also those that cannot be on the page. */
+  /** Number of rows that match the filter, including rows that cannot be on the page. */
   total: number;
   rows: Uint32Array;
   /** Numeric sort keys; `NaN`: no value. If there are `texts`, these are indices into them. */
@@ -14,7 +14,7 @@ export interface OrderedRows {
 }
 
 /**
- * Selects the rows of a block that can be on a page: the first `maxRows` in its order.
+ * Selects the rows of a block that can be on a page: its first `maxRows` rows in the order of the page.
  *
  * @param by the column that they are ordered by.
  * @param maxRows number of rows up to the end of the page (offset + limit), at least 1.
@@ -30,25 +30,25 @@ export function select({
   // The rows are copied, because sending a part of a buffer would send all of it.
   const rows = block.select(filter).slice();
   const orders = valuesAt(block.numbers('order'), rows);
-  const ordering = { total: rows.length, rows, orders, ...keysOf(block, by, rows) };
+  const ordering = { total: rows.length, rows, orders, ...sortKeysOf(block, by, rows) };
   if (rows.length <= maxRows) return ordering;
   const keys = orderedKeys([ordering], descending);
-  const last = sortKeyAt(maxRows - 1, { sorted: keys.slice().sort(), keys, orders });
-  const first = new Uint32Array(maxRows);
+  const lastKey = sortKeyAt(maxRows - 1, { sorted: keys.slice().sort(), keys, orders });
+  const selected = new Uint32Array(maxRows);
   let count = 0;
   for (let i = 0; i < rows.length; i += 1) {
     const key = keys[i] as number;
-    if (key < last.key || (key === last.key && (orders[i] as number) <= last.order)) first[count++] = i;
+    if (key < lastKey.key || (key === lastKey.key && (orders[i] as number) <= lastKey.order)) selected[count++] = i;
   }
   return {
     ...ordering,
-    rows: first.map((i) => rows[i] as number),
-    keys: valuesAt(ordering.keys, first),
-    orders: valuesAt(orders, first),
+    rows: selected.map((i) => rows[i] as number),
+    keys: valuesAt(ordering.keys, selected),
+    orders: valuesAt(orders, selected),
   };
 }
 
-function keysOf(block: Block, by: TableColumn, rows: Uint32Array): Pick<OrderedRows, 'keys' | 'texts'> {
+function sortKeysOf(block: Block, by: TableColumn, rows: Uint32Array): Pick<OrderedRows, 'keys' | 'texts'> {
   if (by.type === 'number') return { keys: valuesAt(block.numbers(by.source), rows), texts: null };
   const { codes, texts } = block.texts(by);
   const keys = valuesAt(codes, rows);
@@ -57,9 +57,9 @@ function keysOf(block: Block, by: TableColumn, rows: Uint32Array): Pick<OrderedR
 }
 
 function valuesAt(values: ArrayLike<number>, rows: Uint32Array): Float64Array {
-  const found = new Float64Array(rows.length);
-  for (let i = 0; i < rows.length; i += 1) found[i] = values[rows[i] as number] as number;
-  return found;
+  const selectedValues = new Float64Array(rows.length);
+  for (let i = 0; i < rows.length; i += 1) selectedValues[i] = values[rows[i] as number] as number;
+  return selectedValues;
 }
 
 /** A row of a block. */
@@ -132,16 +132,16 @@ function sortKeyAt(
 ): { key: number; order: number } {
   const key = sorted[index] as number;
   const first = sorted.indexOf(key);
-  const same = orders.filter((_, i) => keys[i] === key).sort();
-  return { key, order: same[index - first] as number };
+  const ordersOfKey = orders.filter((_, i) => keys[i] === key).sort();
+  return { key, order: ordersOfKey[index - first] as number };
 }
 
-/** For each block the ranks of its texts among all; `null`: the keys are numbers. */
+/** For each block, the rank of each of its texts among the texts of all blocks; `null` if the keys are numbers. */
 function rankTexts(blocks: readonly OrderedRows[]): Float64Array[] | null {
   if (blocks.every(({ texts }) => texts === null)) return null;
-  const different = [...new Set(blocks.flatMap(({ texts }) => texts ?? []))].sort();
-  const rankOf = new Map(different.map((text, rank) => [text, rank]));
-  return blocks.map(({ texts }) => Float64Array.from(texts ?? [], (text) => rankOf.get(text) as number));
+  const distinctTexts = [...new Set(blocks.flatMap(({ texts }) => texts ?? []))].sort();
+  const rankByText = new Map(distinctTexts.map((text, rank) => [text, rank]));
+  return blocks.map(({ texts }) => Float64Array.from(texts ?? [], (text) => rankByText.get(text) as number));
 }
 
 /** The values of columns at rows of a block, column by column. */
@@ -165,8 +165,8 @@ export function ids({ block: input, filter, limit }: BlockRows & { limit: number
 } {
   const block = new Block(input);
   const rows = block.select(filter);
-  const found = block.cells(idColumn, rows.subarray(0, limit));
-  return { count: rows.length, text: Buffer.from(JSON.stringify(found).slice(1, -1)) };
+  const selectedIds = block.cells(idColumn, rows.subarray(0, limit));
+  return { count: rows.length, text: Buffer.from(JSON.stringify(selectedIds).slice(1, -1)) };
 }
 
 const idColumn: TableColumn = { name: 'id', type: 'id', source: 'id', isMixed: false };

@@ -16,7 +16,7 @@ function isBoxColumn(name: string): boolean {
 }
 
 /** The schema of a file: these columns, the box and the shape. */
-function schemaOf(columns: readonly TableColumn[]): SchemaElement[] {
+function parquetSchema(columns: readonly TableColumn[]): SchemaElement[] {
   const others = columns.filter(({ name }) => !isBoxColumn(name));
   const optional = { repetition_type: 'OPTIONAL' } as const;
   const fields = others.map(({ name, type }): SchemaElement => {
@@ -36,12 +36,12 @@ function schemaOf(columns: readonly TableColumn[]): SchemaElement[] {
   ];
 }
 
-/** Estimated bytes of a row without its shape, if there are few measurements. */
+/** Estimated bytes of a row without its shape, in a table with few measurements. */
 const bytesPerRow = 128;
 /** The library's own compression is written in JavaScript and takes several times as long. */
 const compressors = { GZIP: (bytes: Uint8Array): Uint8Array => gzipSync(bytes, { level: 1 }) };
 
-/** Writes one part of a file: rows of a block with their shapes. Its offsets are relative to the part and are adjusted later. */
+/** Writes one part of a file: rows of a block with their shapes. The offsets in the row group are relative to the part. */
 export function writeRowGroup({
   block,
   rows,
@@ -62,12 +62,12 @@ export function writeRowGroup({
   const boxAt = (row: number) => ({ xmin: xmin[row]!, ymin: ymin[row]!, xmax: xmax[row]!, ymax: ymax[row]! });
   const data: ColumnSource[] = columns
     .filter(({ name }) => !isBoxColumn(name))
-    .map((column) => ({ name: column.name, data: valuesOf(block.cells(column, rows), column) }));
-  // Most shapes have none of these.
+    .map((column) => ({ name: column.name, data: parquetValues(block.cells(column, rows), column) }));
+  // Most shapes have none of these numbers.
   const hasNumbers = shapes.some(({ numbers }) => numbers !== null);
-  const none = hasNumbers ? [] : shapes.map(() => null);
+  const nulls = hasNumbers ? [] : shapes.map(() => null);
   for (const name of shapeNumbers) {
-    data.push({ name, data: hasNumbers ? shapes.map(({ numbers }) => numbers?.[name] ?? null) : none });
+    data.push({ name, data: hasNumbers ? shapes.map(({ numbers }) => numbers?.[name] ?? null) : nulls });
   }
   data.push({ name: 'properties', data: shapes.map(({ properties }) => properties) });
   data.push({ name: 'bbox', data: Array.from(rows, boxAt) });
@@ -78,7 +78,7 @@ export function writeRowGroup({
   // This is large enough for most parts, because a writer that grows copies everything written so far.
   const shapeBytes = shapes.reduce((sum, { wkb }) => sum + (wkb?.length ?? 0), 0);
   const writer = new ByteWriter(1024 * 1024 + shapeBytes + bytesPerRow * rows.length);
-  const file = new ParquetWriter({ writer, schema: schemaOf(columns), codec: 'GZIP', compressors });
+  const file = new ParquetWriter({ writer, schema: parquetSchema(columns), codec: 'GZIP', compressors });
   // The magic bytes at the beginning are written once, before all parts.
   writer.index = 0;
   writer.offset = 0;
@@ -94,7 +94,7 @@ export function writeRowGroup({
   return { bytes: writer.getBytes(), group: file.row_groups[0]!, box };
 }
 
-function valuesOf(cells: Cell[], { name }: TableColumn): unknown[] {
+function parquetValues(cells: Cell[], { name }: TableColumn): unknown[] {
   return name === 'order' ? cells.map((value) => (value === null ? null : BigInt(value))) : cells;
 }
 
@@ -122,7 +122,7 @@ export function parquetEnd({
   const writer = new ByteWriter(64 * 1024);
   const file = new ParquetWriter({
     writer,
-    schema: schemaOf(columns),
+    schema: parquetSchema(columns),
     kvMetadata: [{ key: 'geo', value: JSON.stringify(geo) }],
     createdBy: 'express-large-image',
   });

@@ -3,15 +3,15 @@ import type { ParquetWriter } from 'hyparquet-writer';
 /** The description of a row group, as written at the end of a Parquet file. */
 export type RowGroup = ParquetWriter['row_groups'][number];
 
-/** Adds `offset` to all positions in a row group, for bytes that come `offset` bytes later in a larger whole. */
+/** Adds `offset` to all positions in a row group that is placed `offset` bytes after the position for which it was written. */
 export function shiftRowGroup(group: RowGroup, offset: number): RowGroup {
-  const shifted = (position: bigint) => position + BigInt(offset);
+  const shift = (position: bigint) => position + BigInt(offset);
   const columns = group.columns.map(({ file_offset, meta_data, ...column }) => {
     if (meta_data === undefined) throw new Error('The writer describes every column');
     const { data_page_offset, dictionary_page_offset } = meta_data;
-    const dictionary = dictionary_page_offset !== undefined && { dictionary_page_offset: shifted(dictionary_page_offset) };
-    const data = { ...meta_data, data_page_offset: shifted(data_page_offset), ...dictionary };
-    return { ...column, file_offset: shifted(file_offset), meta_data: data };
+    const dictionary = dictionary_page_offset !== undefined && { dictionary_page_offset: shift(dictionary_page_offset) };
+    const data = { ...meta_data, data_page_offset: shift(data_page_offset), ...dictionary };
+    return { ...column, file_offset: shift(file_offset), meta_data: data };
   });
-  return { ...group, columns, ...(group.file_offset !== undefined && { file_offset: shifted(group.file_offset) }) };
+  return { ...group, columns, ...(group.file_offset !== undefined && { file_offset: shift(group.file_offset) }) };
 }

@@ -88,7 +88,7 @@ const columnSummary = objectOf({
   max: orNull(anyNumber),
 });
 
-/** Sums of columns of the images of a folder. */
+/** Summaries of columns, for each image of a folder. */
 export const folderSummarySchema = component(
   'FolderTableSummary',
   objectOf({
@@ -108,7 +108,7 @@ export const folderSummarySchema = component(
   }),
 );
 
-/** Sums of columns, by category. */
+/** Summaries of columns, by category. */
 export const summarySchema = component(
   'AnnotationTableSummary',
   objectOf({

@@ -12,7 +12,7 @@ const blockBytes = 1024 * 1024;
  * Maximum number of parsed elements, without id and points, to remember by their text. Elements without measurements have few
  * different texts.
  */
-const maxKnown = 256;
+const maxKnownLines = 256;
 
 type Line = Parameters<typeof lineShape>[0];
 
@@ -20,38 +20,38 @@ type Line = Parameters<typeof lineShape>[0];
 export class ShapeTexts {
   readonly #packs: { text: Buffer; offsets: Float64Array }[] = [];
   /** For each position in the window, the number of the pack of its element, counted from 1 (0: no element), and its row there. */
-  readonly #packAt = new Uint32Array(windowPositions);
+  readonly #packNumberAt = new Uint32Array(windowPositions);
   readonly #rowAt = new Uint32Array(windowPositions);
-  readonly #lines = new Map<string, Line>();
+  readonly #linesByText = new Map<string, Line>();
   readonly #positions = new PositionReader();
   #block = new Uint8Array(0);
-  #used = 0;
+  #usedBytes = 0;
 
   constructor(packs: PacksInput['packs']) {
     for (const pack of packs) {
       const columns = new PackColumns(bufferOf(pack.columns));
-      this.#packs.push({ text: bufferOf(pack.text), offsets: columns.offsets() });
+      this.#packs.push({ text: bufferOf(pack.text), offsets: columns.textOffsets() });
       for (let row = 0; row < columns.count; row += 1) {
         const position = columns.positions[row] as number;
-        this.#packAt[position] = this.#packs.length;
+        this.#packNumberAt[position] = this.#packs.length;
         this.#rowAt[position] = row;
       }
     }
   }
 
   /** Memory for a shape: a part of a larger block. */
-  readonly #take = (bytes: number): Uint8Array => {
-    if (this.#used + bytes > this.#block.length) {
+  readonly #allocate = (bytes: number): Uint8Array => {
+    if (this.#usedBytes + bytes > this.#block.length) {
       this.#block = new Uint8Array(Math.max(blockBytes, bytes));
-      this.#used = 0;
+      this.#usedBytes = 0;
     }
-    this.#used += bytes;
-    return this.#block.subarray(this.#used - bytes, this.#used);
+    this.#usedBytes += bytes;
+    return this.#block.subarray(this.#usedBytes - bytes, this.#usedBytes);
   };
 
   /** The shape of the element at a position in the window. */
   shapeAt(position: number): Shape {
-    const pack = this.#packs[(this.#packAt[position] as number) - 1];
+    const pack = this.#packs[(this.#packNumberAt[position] as number) - 1];
     if (pack === undefined) throw new Error(`No element at position ${position}`);
     const { text, offsets } = pack;
     const row = this.#rowAt[position] as number;
@@ -71,15 +71,15 @@ export class ShapeTexts {
     const points = this.#positions.read(text, from);
     if (points === null) return null;
     const { text: rest } = textWithoutPoints(text, { start, end }, { start: from, end: points.end });
-    let line = this.#lines.get(rest);
+    let line = this.#linesByText.get(rest);
     if (line === undefined) {
       const element = JSON.parse(rest) as Omit<AnnotationElement, 'points'> & { points?: unknown; holes?: unknown };
       // The `points` that were found may be inside of `user`.
       if (element.points !== 0 || element.holes !== undefined) return null;
       if (element.type !== 'polyline' && element.type !== 'arrow') return null;
       line = element as Line;
-      if (this.#lines.size < maxKnown) this.#lines.set(rest, line);
+      if (this.#linesByText.size < maxKnownLines) this.#linesByText.set(rest, line);
     }
-    return lineShape(line, points, this.#take);
+    return lineShape(line, points, this.#allocate);
   }
 }

@@ -14,7 +14,7 @@ export interface Shape {
   /** Well-known binary; `null` for heat maps, grids and images. */
   wkb: Uint8Array | null;
   numbers: Partial<Record<(typeof shapeNumbers)[number], number>> | null;
-  /** Members that no other column has, such as colors, as JSON; `null`: none, or no shape. */
+  /** Members that no other column has, such as colors, as JSON; `null` if there are none, or if there is no shape. */
   properties: string | null;
 }
 
@@ -30,35 +30,45 @@ export function shapeOf(element: AnnotationElement): Shape {
  *
  * @param line the element; its `points` are ignored.
  * @param positions its vertices. After the last one, the buffer contains the first one again, which closes a ring.
- * @param take allocates memory for the shape.
+ * @param allocate allocates memory for the shape.
  */
-export function lineShape(line: LineElement, positions: Positions, take: (bytes: number) => Uint8Array): Shape {
+export function lineShape(line: LineElement, positions: Positions, allocate: (bytes: number) => Uint8Array): Shape {
   // A ring needs three vertices.
   const isRing = line.type === 'polyline' && line.closed === true && positions.to - positions.from >= 9;
   const numbers = positions.numbers.subarray(positions.from, isRing ? positions.to + 3 : positions.to);
   const geometry: ElementGeometry = { type: isRing ? 'Polygon' : 'LineString', lines: [numbers] };
-  let parsedLine = knownProperties.get(line);
-  if (parsedLine === undefined) {
-    parsedLine = {};
-    knownProperties.set(line, parsedLine);
+  let propertiesByType = knownProperties.get(line);
+  if (propertiesByType === undefined) {
+    propertiesByType = {};
+    knownProperties.set(line, propertiesByType);
   }
-  const properties = (parsedLine[geometry.type] ??= { json: propertiesOf(line, geometry) });
-  return { wkb: wkbOf(geometry, take), numbers: null, properties: properties.json };
+  const properties = (propertiesByType[geometry.type] ??= { json: propertiesOf(line, geometry) });
+  return { wkb: wkbOf(geometry, allocate), numbers: null, properties: properties.json };
 }
 
 /** The properties of elements with the same members, for each type of geometry. */
 const knownProperties = new WeakMap<LineElement, Partial<Record<ElementGeometry['type'], { json: string | null }>>>();
 
-/** Members that other columns have. */
-const inColumns: ReadonlySet<string> = new Set(['id', 'type', 'group', 'user', 'points', 'center', 'radius', 'width', 'height']);
+/** Members of elements that are in other columns. */
+const namesInColumns: ReadonlySet<string> = new Set([
+  'id',
+  'type',
+  'group',
+  'user',
+  'points',
+  'center',
+  'radius',
+  'width',
+  'height',
+]);
 
 function propertiesOf(element: AnnotationElement, { type }: ElementGeometry): string | null {
   const properties: Record<string, unknown> = {};
   let isEmpty = true;
   for (const name in element) {
     const value = (element as unknown as Record<string, unknown>)[name];
-    if (inColumns.has(name) || isImplied(name, value, type)) continue;
-    const style = name === 'label' ? styleOf(value as Record<string, unknown>) : value;
+    if (namesInColumns.has(name) || isImplied(name, value, type)) continue;
+    const style = name === 'label' ? labelStyleOf(value as Record<string, unknown>) : value;
     if (style === null) continue;
     properties[name] = style;
     isEmpty = false;
@@ -74,7 +84,7 @@ function isImplied(name: string, value: unknown, type: ElementGeometry['type']):
 }
 
 /** A label without its text; `null` if there is nothing else. */
-function styleOf({ value: _text, ...style }: Record<string, unknown>): Record<string, unknown> | null {
+function labelStyleOf({ value: _text, ...style }: Record<string, unknown>): Record<string, unknown> | null {
   return Object.keys(style).length === 0 ? null : style;
 }
 

@@ -1,10 +1,10 @@
 import { Block, type BlockInput, type BlockRows, type Cell } from './block.js';
 import type { TableColumn } from './columns.js';
 
-/** Maximum number of values from which quantiles are computed. Of more values, evenly spaced ones are used. */
+/** Maximum number of values from which quantiles are computed. If there are more, an evenly spaced sample is used. */
 const maxSample = 1_000_000;
 /** Maximum number of categories in a description, which lists those with the most elements first. */
-const listedCategories = 100;
+const maxListedCategories = 100;
 const quantiles = [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99];
 
 /** A column as it is described to clients. */
@@ -23,14 +23,14 @@ export interface ColumnDescription {
 
 /** Describes columns over all blocks of a table. */
 export function describe({ columns, blocks }: { columns: TableColumn[]; blocks: BlockInput[] }): ColumnDescription[] {
-  const read = blocks.map((input) => {
+  const readBlocks = blocks.map((input) => {
     const block = new Block(input);
     return { block, rows: block.select(null) };
   });
   return columns.map((column) => {
-    const all = read.reduce((sum, { rows }) => sum + rows.length, 0);
+    const all = readBlocks.reduce((sum, { rows }) => sum + rows.length, 0);
     if (column.type === 'id') return { name: column.name, type: column.type, count: all, nulls: 0 };
-    return column.type === 'number' ? describeNumbers(column, read, all) : describeTexts(column, read, all);
+    return column.type === 'number' ? describeNumbers(column, readBlocks, all) : describeTexts(column, readBlocks, all);
   });
 }
 
@@ -86,7 +86,7 @@ function describeTexts(column: TableColumn, read: ReadBlocks, all: number): Colu
       count += inBlock;
     }
   }
-  const listed = [...counts].sort(byCount).slice(0, listedCategories);
+  const listed = [...counts].sort(byCount).slice(0, maxListedCategories);
   const categories = listed.map(([value, inAll]) => ({ value, count: inAll }));
   return { name: column.name, type: column.type, count, nulls: all - count, distinct: counts.size, categories };
 }
@@ -118,11 +118,11 @@ export interface Axis {
   bins: number;
 }
 
-/** The counts of one category for each bin of x; with two axes, those of all bins of y for the first bin of x come first. */
+/** The counts of one category in each bin. With two axes, the counts of all bins of y for the first bin of x come first. */
 export interface CategoryCounts {
   value: Cell;
   counts: Uint32Array;
-  /** Elements without a value on an axis, and those outside of it. */
+  /** Number of elements without a value on an axis, and of elements outside an axis. */
   nulls: number;
   outside: number;
 }
@@ -166,7 +166,7 @@ export function histogram({
 /** Maximum number of categories. */
 export const maxCategories = 1000;
 
-/** In place of a bin, for a value that is missing or outside of the axis. */
+/** {@link binOf} returns these instead of a bin for a value that is missing, or outside the axis. */
 const nullBin = -1;
 const outsideBin = -2;
 
@@ -178,7 +178,7 @@ function binOf(value: number, { low, high, bins }: Axis): number {
   return Math.min(bins - 1, Math.floor(((value / 2 - low / 2) / (high / 2 - low / 2)) * bins));
 }
 
-/** Count, mean, sum of squared differences from the mean, and range. Those of two sets of values can be merged. */
+/** Count, mean, sum of squared differences from the mean, and range of a set of values. The moments of two sets can be merged. */
 export interface Moments {
   count: number;
   mean: number;
@@ -194,7 +194,7 @@ export interface CategoryMoments {
   columns: Moments[];
 }
 
-const noMoments = (): Moments => ({ count: 0, mean: 0, squares: 0, min: Infinity, max: -Infinity });
+const emptyMoments = (): Moments => ({ count: 0, mean: 0, squares: 0, min: Infinity, max: -Infinity });
 
 /** Sums up the columns of a block by category. */
 export function summarize({
@@ -211,7 +211,7 @@ export function summarize({
     const category = indexOf(row);
     let into = categories.get(category);
     if (into === undefined) {
-      into = { value: values[category] as Cell, count: 0, columns: columns.map(noMoments) };
+      into = { value: values[category] as Cell, count: 0, columns: columns.map(emptyMoments) };
       categories.set(category, into);
       if (categories.size > maxCategories) break;
     }
@@ -234,7 +234,7 @@ export function summarize({
 /** The moments of two sets of values together. */
 export function mergeMoments(a: Moments, b: Moments): Moments {
   const count = a.count + b.count;
-  if (count === 0) return noMoments();
+  if (count === 0) return emptyMoments();
   const difference = b.mean - a.mean;
   return {
     count,

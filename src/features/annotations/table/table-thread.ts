@@ -25,7 +25,7 @@ async function segmentOf({ packs }: PacksInput): Promise<{ header: SegmentHeader
   const read = packs.map(({ columns, text }) => ({ columns: new PackColumns(bufferOf(columns)), text: bufferOf(text) }));
   const draft = await tableOfPacks(read);
   const parts: Uint8Array[] = [];
-  for await (const part of draft.table.segment(draft.packs, [])) parts.push(part);
+  for await (const part of draft.table.encodeSegment(draft.packs, [])) parts.push(part);
   const [header] = parts.splice(0, 1);
   return { header: JSON.parse(bufferOf(header!).toString()) as SegmentHeader, parts };
 }

@@ -20,7 +20,7 @@ import { parseFilter } from './filter.js';
 import { filterSchema, histogramSchema, idsSchema, rowsSchema, summarySchema, tableSchema } from './schemas.js';
 import type { TableFiles } from './files.js';
 import type { Axis } from './statistics.js';
-import { rangeOf, type TableQuery, type Tables } from './tables.js';
+import { requestedRange, type TableQuery, type Tables } from './tables.js';
 
 /** The context of the routes of tables. */
 export interface TableContext extends Pick<AnnotationContext, 'annotations' | 'items'> {
@@ -51,7 +51,7 @@ const errors = [
   'busy',
 ] as const;
 
-const reading = {
+const readRouteOptions = {
   access: 'public',
   scope: scopes.read,
   cookie: true,
@@ -60,7 +60,7 @@ const reading = {
   authorize: loadToRead,
 } as const;
 
-/** Maximum number of cells in one response; more take several pages, or a file. */
+/** Maximum number of cells in one response. Clients that need more request several pages, or a file. */
 const maxCells = 100_000;
 const maxRows = 10_000;
 /** Maximum number of bins in a response without categories. */
@@ -69,10 +69,10 @@ const maxBins = 65_536;
 const maxBinsOfCategory = 1024;
 /** Maximum number of ids in one response. */
 const maxIds = 1_000_000;
-/** Maximum number of columns that are summed up when none are named. */
-const summedByDefault = 50;
+/** Maximum number of columns that are summed up if the request names none. */
+const maxDefaultColumns = 50;
 
-interface Asking {
+interface TableRouteInput {
   granted: AnnotationRecord;
   sent: Readonly<Record<string, string>>;
   caller: Caller | null;
@@ -81,9 +81,9 @@ interface Asking {
 }
 
 /** Opens the table of an annotation and answers with the result of `make`; 304 if the client already has it. */
-async function answer(
+async function answerFromTable(
   route: string,
-  { granted: annotation, sent, caller, headers, signal }: Asking,
+  { granted: annotation, sent, caller, headers, signal }: TableRouteInput,
   { annotations, blocks }: TableContext,
   make: (table: OpenTable) => Promise<object>,
 ): Promise<Reply> {
@@ -97,30 +97,30 @@ async function answer(
   return Reply.json({ _version: annotation.version, ...value }, { headers: replyHeaders });
 }
 
-function tableQueryOf(table: OpenTable, condition: unknown, signal: AbortSignal): TableQuery {
+function toTableQuery(table: OpenTable, condition: unknown, signal: AbortSignal): TableQuery {
   return { table, filter: parseFilter(condition, table.names), signal };
 }
 
-function columnsOf(names: ColumnNames, listed: readonly unknown[] | undefined): TableColumn[] {
+function findColumns(names: ColumnNames, listed: readonly unknown[] | undefined): TableColumn[] {
   return listed === undefined ? [...names.columns] : names.findAll(listed);
 }
 
 const describe = defineRoute({
-  ...reading,
+  ...readRouteOptions,
   method: 'get',
   path: '/annotation/:id/table',
   forLinks: true,
   summary: 'Describe the table of the elements of an annotation: its columns with their types, ranges, quantiles and categories.',
   returns: { schema: tableSchema },
   handle: (input, context) =>
-    answer('table', input, context, async (table) => {
+    answerFromTable('table', input, context, async (table) => {
       const columns = await context.tables.describe({ table, signal: input.signal });
       return { rows: input.granted.elements.count, isCut: table.isCut, columns };
     }),
 });
 
 const rows = defineRoute({
-  ...reading,
+  ...readRouteOptions,
   method: 'get',
   path: '/annotation/:id/table/rows',
   forLinks: true,
@@ -135,25 +135,25 @@ const rows = defineRoute({
   },
   returns: { schema: rowsSchema },
   handle: (input, context) =>
-    answer('table/rows', input, context, async (table) => {
+    answerFromTable('table/rows', input, context, async (table) => {
       const { query, signal } = input;
       const { limit = 100, offset = 0, sort = 'order', sortdir = 1 } = query;
-      const columns = columnsOf(table.names, query.columns);
+      const columns = findColumns(table.names, query.columns);
       if (columns.length * limit > maxCells) {
         throw new BadParameterError(
           `${limit} rows of ${columns.length} columns are more than ${maxCells} values. Request fewer columns, or lower the limit.`,
         );
       }
       const page = { columns, by: table.names.find(sort), descending: sortdir === -1, offset, limit };
-      const found = await context.tables.rows(tableQueryOf(table, query.filter, signal), page);
-      return { total: found.total, offset, columns: columns.map(({ name }) => name), rows: found.rows };
+      const result = await context.tables.rows(toTableQuery(table, query.filter, signal), page);
+      return { total: result.total, offset, columns: columns.map(({ name }) => name), rows: result.rows };
     }),
 });
 
 const binning = { minimum: 1, maximum: maxBins };
 
 const histogram = defineRoute({
-  ...reading,
+  ...readRouteOptions,
   method: 'get',
   path: '/annotation/:id/table/histogram',
   forLinks: true,
@@ -172,26 +172,26 @@ const histogram = defineRoute({
   },
   returns: { schema: histogramSchema },
   handle: (input, context) =>
-    answer('table/histogram', input, context, async (table) => {
+    answerFromTable('table/histogram', input, context, async (table) => {
       const { query, signal } = input;
       const { bins = 50, ybins = bins } = query;
       const x = axisOf(table, query.x, { bins, low: query.low, high: query.high });
       const y = query.y === undefined ? null : axisOf(table, query.y, { bins: ybins, low: query.ylow, high: query.yhigh });
       const by = query.by === undefined ? null : table.names.findCategories(query.by);
-      const all = bins * (y === null ? 1 : ybins);
+      const binCount = bins * (y === null ? 1 : ybins);
       const maxCount = by === null ? maxBins : maxBinsOfCategory;
-      if (all > maxCount)
+      if (binCount > maxCount)
         throw new BadParameterError(
-          `${all} bins are too many; a response can have at most ${maxCount}${by === null ? '' : ' with `by`'}.`,
+          `${binCount} bins are too many; a response can have at most ${maxCount}${by === null ? '' : ' with `by`'}.`,
         );
       const axes = y === null ? [x] : [x, y];
-      const categories = await context.tables.histogram(tableQueryOf(table, query.filter, signal), axes, by);
+      const categories = await context.tables.histogram(toTableQuery(table, query.filter, signal), axes, by);
       const shown = categories.map(({ counts, ...category }) => ({ ...category, counts: [...counts] }));
-      return { x: shownAxis(x), y: y === null ? null : shownAxis(y), by: by?.name ?? null, categories: shown };
+      return { x: axisView(x), y: y === null ? null : axisView(y), by: by?.name ?? null, categories: shown };
     }),
 });
 
-function shownAxis({ column, low, high, bins }: Axis): object {
+function axisView({ column, low, high, bins }: Axis): object {
   return { column: column.name, low, high, bins };
 }
 
@@ -201,12 +201,12 @@ function axisOf(
   { bins, low: from, high: to }: { bins: number; low: number | undefined; high: number | undefined },
 ): Axis {
   const column = table.names.findNumbers(name);
-  const { low, high } = rangeOf(table, column, { low: from, high: to });
+  const { low, high } = requestedRange(table, column, { low: from, high: to });
   return { column, low, high, bins };
 }
 
 const summary = defineRoute({
-  ...reading,
+  ...readRouteOptions,
   method: 'get',
   path: '/annotation/:id/table/summary',
   forLinks: true,
@@ -215,17 +215,17 @@ const summary = defineRoute({
     filter,
     columns: json({
       kind: 'array',
-      description: `Numeric columns, as a JSON list. Default: area, length and measurements, the first ${summedByDefault}.`,
+      description: `Numeric columns, as a JSON list. Default: area, length and measurements, the first ${maxDefaultColumns}.`,
     }),
     by: text({ description: 'Column by whose values elements are summarized separately, such as `group`.' }),
   },
   returns: { schema: summarySchema },
   handle: (input, context) =>
-    answer('table/summary', input, context, async (table) => {
+    answerFromTable('table/summary', input, context, async (table) => {
       const { query, signal } = input;
       const columns = summedColumns(table.names, query.columns);
       const by = query.by === undefined ? null : table.names.findCategories(query.by);
-      const categories = await context.tables.summarize(tableQueryOf(table, query.filter, signal), columns, by);
+      const categories = await context.tables.summarize(toTableQuery(table, query.filter, signal), columns, by);
       return { by: by?.name ?? null, categories };
     }),
 });
@@ -235,7 +235,7 @@ function summedColumns(names: ColumnNames, listed: readonly unknown[] | undefine
   const measured = names.columns.filter(({ name, type }) => {
     return type === 'number' && (name === 'area' || name === 'length' || name.startsWith('/'));
   });
-  return measured.slice(0, summedByDefault);
+  return measured.slice(0, maxDefaultColumns);
 }
 
 const ids = defineRoute({
@@ -259,7 +259,7 @@ const ids = defineRoute({
     }
     const work = async () => {
       const table = await blocks.open(annotation.elements, signal);
-      return tables.ids(tableQueryOf(table, condition, signal), limit);
+      return tables.ids(toTableQuery(table, condition, signal), limit);
     };
     const { count, texts } = await annotations.readQueue.run(work, { signal, caller: callerName(caller) });
     const pieces = (function* () {
@@ -274,7 +274,7 @@ const ids = defineRoute({
   },
 });
 
-/** A file: how it is named and written. */
+/** A file format of tables: its extension, media type and writer. */
 interface FileFormat {
   extension: 'csv' | 'arrow' | 'parquet';
   type: string;
@@ -319,7 +319,7 @@ const formats: FileFormat[] = [
 /** The route of a file. */
 function fileRoute({ extension, type, summary, description, write }: FileFormat) {
   return defineRoute({
-    ...reading,
+    ...readRouteOptions,
     method: 'get',
     path: `/annotation/:id/table.${extension}`,
     summary,
@@ -335,8 +335,8 @@ function fileRoute({ extension, type, summary, description, write }: FileFormat)
       if (unchanged !== null) return unchanged;
       const open = async () => {
         const table = await blocks.open(annotation.elements, signal);
-        const tableQuery = tableQueryOf(table, query.filter, signal);
-        return write(tableQuery, columnsOf(table.names, query.columns), { context, annotation });
+        const tableQuery = toTableQuery(table, query.filter, signal);
+        return write(tableQuery, findColumns(table.names, query.columns), { context, annotation });
       };
       const chunks = await enqueueInParts(open, { queue: annotations.readQueue, caller }, signal);
       return Reply.stream(chunks, type, { headers: replyHeaders });

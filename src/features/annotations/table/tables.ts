@@ -19,7 +19,7 @@ import type { TableFunctions } from './table-thread.js';
 import { addValues, noValues, type WindowValues } from './values.js';
 
 /** Number of blocks of a request that are processed at the same time. */
-const atOnce = 2;
+const blocksAtOnce = 2;
 /** Number of values that a description loads at a time. */
 const valuesAtOnce = 16_000_000;
 const maxDescriptionBytes = 16 * 1024 * 1024;
@@ -55,15 +55,15 @@ export class Tables {
   constructor(private readonly threads: ThreadPool<TableFunctions>) {}
 
   /** Calls a function for each block that may have matching elements, and returns its results in the order of the blocks. */
-  async #each<Name extends 'histogram' | 'summarize' | 'select' | 'ids', Extra extends object>(
+  async #runOnBlocks<Name extends 'histogram' | 'summarize' | 'select' | 'ids', Extra extends object>(
     name: Name,
     { table, filter, signal }: TableQuery,
     columns: readonly TableColumn[],
     extra: Extra,
   ) {
     const needed = [...columns, ...filterColumns(filter, table.names)];
-    const blocks = candidates(table, filter);
-    const results = await mapConcurrently(blocks, atOnce, async (source) => {
+    const blocks = candidateBlocks(table, filter);
+    const results = await mapConcurrently(blocks, blocksAtOnce, async (source) => {
       const { block, transfer } = await source.load(needed, signal);
       // Each of these functions takes a block, a filter and the members of `extra`.
       const input = { block, filter, ...extra } as unknown as Parameters<TableFunctions[Name]>[0];
@@ -81,11 +81,13 @@ export class Tables {
     const columnsAtOnce = Math.max(1, Math.min(32, Math.floor(valuesAtOnce / Math.max(1, rows))));
     const described: ColumnDescription[] = [];
     for (let start = 0; start < columns.length; start += columnsAtOnce) {
-      const some = columns.slice(start, start + columnsAtOnce);
-      const loaded = await mapConcurrently(table.blocks, 4, (block) => block.load(some, signal));
+      const columnGroup = columns.slice(start, start + columnsAtOnce);
+      const loaded = await mapConcurrently(table.blocks, 4, (block) => block.load(columnGroup, signal));
       const blocks: BlockInput[] = loaded.map(({ block }) => block);
       const transfer = loaded.flatMap((one) => one.transfer);
-      described.push(...(await this.threads.run('describe', { columns: some, blocks }, { what: 'The table', signal, transfer })));
+      described.push(
+        ...(await this.threads.run('describe', { columns: columnGroup, blocks }, { what: 'The table', signal, transfer })),
+      );
     }
     this.#descriptions.set(table.content, described);
     return described;
@@ -99,7 +101,7 @@ export class Tables {
     const { table, signal } = query;
     const order = table.names.find('order');
     const extra = { by, descending, maxRows: Math.max(1, offset + limit) };
-    const { blocks, results } = await this.#each('select', query, [by, order], extra);
+    const { blocks, results } = await this.#runOnBlocks('select', query, [by, order], extra);
     const page = await this.threads.run(
       'page',
       { blocks: results, offset, limit, descending },
@@ -117,7 +119,7 @@ export class Tables {
       if (existing === undefined) rowsByBlock.set(block, [{ row, at }]);
       else existing.push({ row, at });
     }
-    await mapConcurrently([...rowsByBlock], atOnce, async ([number, blockRows]) => {
+    await mapConcurrently([...rowsByBlock], blocksAtOnce, async ([number, blockRows]) => {
       const rowIndices = Uint32Array.from(blockRows, ({ row }) => row);
       const cells = await blocks[number]!.cells(columns, rowIndices, signal);
       for (const [i, { at }] of blockRows.entries()) rows[at] = cells.map((column) => column[i] as Cell);
@@ -128,7 +130,7 @@ export class Tables {
   /** Counts elements in bins, by category. */
   async histogram(query: TableQuery, axes: Axis[], by: TableColumn | null): Promise<CategoryCounts[]> {
     const columns = [...axes.map(({ column }) => column), ...(by === null ? [] : [by])];
-    const { results } = await this.#each('histogram', query, columns, { axes, by });
+    const { results } = await this.#runOnBlocks('histogram', query, columns, { axes, by });
     const merged = new Map<Cell, CategoryCounts>();
     for (const part of results.flat()) {
       const into = merged.get(part.value);
@@ -140,17 +142,17 @@ export class Tables {
       }
     }
     requireFewCategories(merged.size, by);
-    return [...merged.values()].sort((a, b) => byCount([a.value, sumOf(a)], [b.value, sumOf(b)]));
+    return [...merged.values()].sort((a, b) => byCount([a.value, totalCount(a)], [b.value, totalCount(b)]));
   }
 
   /** Sums up columns, by category. */
   async summarize(query: TableQuery, columns: readonly TableColumn[], by: TableColumn | null): Promise<CategorySummary[]> {
-    return summaries(await this.moments(query, columns, by), columns);
+    return toSummaries(await this.moments(query, columns, by), columns);
   }
 
   /** Sums up columns, by category, so that the results for several tables can be merged. */
   async moments(query: TableQuery, columns: readonly TableColumn[], by: TableColumn | null): Promise<CategoryMoments[]> {
-    const { results } = await this.#each('summarize', query, [...columns, ...(by === null ? [] : [by])], { columns, by });
+    const { results } = await this.#runOnBlocks('summarize', query, [...columns, ...(by === null ? [] : [by])], { columns, by });
     return mergeCategories(results.flat(), by);
   }
 
@@ -164,21 +166,21 @@ export class Tables {
     { window, column, base }: { window: number; column: TableColumn | null; base: number },
   ): Promise<WindowValues> {
     const needed = [table.names.find('order'), ...(column === null ? [] : [column]), ...filterColumns(filter, table.names)];
-    const blocks = candidates(table, filter).filter((block) => block.window === window);
-    let found: WindowValues | null = null;
+    const blocks = candidateBlocks(table, filter).filter((block) => block.window === window);
+    let merged: WindowValues | null = null;
     for (const source of blocks) {
       const { block, transfer } = await source.load(needed, signal);
       const input = { block, filter, column, base };
       const part = await this.threads.run('values', input, { what: 'The table', signal, transfer });
-      if (found === null) found = part;
-      else addValues(found, part);
+      if (merged === null) merged = part;
+      else addValues(merged, part);
     }
-    return found ?? noValues();
+    return merged ?? noValues();
   }
 
   /** The ids of elements, up to a limit, as parts of a JSON list: the caller writes the brackets, and commas between the parts. */
   async ids(query: TableQuery, limit: number): Promise<{ count: number; texts: Uint8Array[] }> {
-    const { results } = await this.#each('ids', query, [query.table.names.find('id')], { limit });
+    const { results } = await this.#runOnBlocks('ids', query, [query.table.names.find('id')], { limit });
     const texts: Uint8Array[] = [];
     let remaining = limit;
     for (const { text } of results) {
@@ -214,13 +216,13 @@ export function mergeCategories(parts: readonly CategoryMoments[], by: TableColu
 }
 
 /** The summaries of categories for a response, the most frequent first. */
-export function summaries(categories: CategoryMoments[], columns: readonly TableColumn[]): CategorySummary[] {
+export function toSummaries(categories: CategoryMoments[], columns: readonly TableColumn[]): CategorySummary[] {
   return categories
     .sort((a, b) => byCount([a.value, a.count], [b.value, b.count]))
     .map(({ value, count, columns: all }) => ({
       value,
       count,
-      columns: Object.fromEntries(all.map((moments, i) => [columns[i]!.name, summaryOf(moments)])),
+      columns: Object.fromEntries(all.map((moments, i) => [columns[i]!.name, summarizeMoments(moments)])),
     }));
 }
 
@@ -234,7 +236,7 @@ export interface PageRequest {
 }
 
 /** Blocks that may have matching elements. */
-export function candidates({ blocks }: OpenTable, filter: TableFilter | null): TableBlock[] {
+export function candidateBlocks({ blocks }: OpenTable, filter: TableFilter | null): TableBlock[] {
   return blocks.filter(({ header, count }) => {
     if (count === 0) return false;
     return mayMatch(filter, (source) => limitsOf(header, source));
@@ -254,12 +256,12 @@ export function limitsOfTable(table: OpenTable, source: string): { low: number; 
 }
 
 /** Range of a column of numbers: as requested, or from its smallest to its largest number. @throws BadParameterError if it is reversed. */
-export function rangeOf(
+export function requestedRange(
   table: OpenTable,
   { name, source }: TableColumn,
   requested: { low: number | undefined; high: number | undefined },
 ): { low: number; high: number } {
-  // A column without values has no limits, and those of the original order are not stored. Then the number of rows is the limit.
+  // A column without values has no limits, and the limits of the original order are not stored. Then the number of rows is used.
   const limits = limitsOfTable(table, source) ?? { low: 0, high: table.blocks.reduce((sum, { header }) => sum + header.rows, 0) };
   const low = requested.low ?? limits.low;
   const high = requested.high ?? limits.high;
@@ -267,7 +269,7 @@ export function rangeOf(
   return low === high ? { low: low - 0.5, high: high + 0.5 } : { low, high };
 }
 
-/** Smallest and largest number of a stored column in a segment; `null`: it has none. */
+/** Smallest and largest number of a stored column in a segment; `null` if the column has no numbers. */
 function limitsOf({ columns }: OpenTable['blocks'][number]['header'], source: string): { low: number; high: number } | null {
   // Stored orders are relative to the window, so they are not limits in the table.
   if (source === 'order') return { low: -Infinity, high: Infinity };
@@ -286,15 +288,21 @@ function requireFewCategories(categories: number, by: TableColumn | null): void 
   throw new BadParameterError(`The column ${JSON.stringify(by.name)} has more than ${maxCategories} categories.`);
 }
 
-function sumOf({ counts, nulls, outside }: CategoryCounts): number {
+function totalCount({ counts, nulls, outside }: CategoryCounts): number {
   return counts.reduce((sum, count) => sum + count, nulls + outside);
 }
 
-function summaryOf({ count, mean, squares, min, max }: CategoryMoments['columns'][number]): ColumnSummary {
+function summarizeMoments({ count, mean, squares, min, max }: CategoryMoments['columns'][number]): ColumnSummary {
   if (count === 0) return { count, mean: null, deviation: null, min: null, max: null };
-  return { count, mean: finite(mean), deviation: count > 1 ? finite(Math.sqrt(squares / (count - 1))) : null, min, max };
+  return {
+    count,
+    mean: finiteOrNull(mean),
+    deviation: count > 1 ? finiteOrNull(Math.sqrt(squares / (count - 1))) : null,
+    min,
+    max,
+  };
 }
 
-function finite(value: number): number | null {
+function finiteOrNull(value: number): number | null {
   return Number.isFinite(value) ? value : null;
 }

@@ -29,22 +29,26 @@ export function values({
   base,
 }: BlockRows & { column: TableColumn | null; base: number }): WindowValues {
   const block = new Block(input);
-  const found = noValues();
+  const windowValues = noValues();
   const rows = block.select(filter);
   const orders = block.numbers('order');
-  const first = input.window * windowPositions;
-  const valueAt = column === null ? () => NaN : readerOf(block, column, { base, texts: found.texts });
-  for (const row of rows) found.values[orders[row]! - first] = valueAt(row);
-  return found;
+  const firstOrder = input.window * windowPositions;
+  const valueAt = column === null ? () => NaN : valueReader(block, column, { base, texts: windowValues.texts });
+  for (const row of rows) windowValues.values[orders[row]! - firstOrder] = valueAt(row);
+  return windowValues;
 }
 
-function readerOf(block: Block, column: TableColumn, { base, texts }: { base: number; texts: Text[] }): (row: number) => number {
+function valueReader(
+  block: Block,
+  column: TableColumn,
+  { base, texts }: { base: number; texts: Text[] },
+): (row: number) => number {
   if (column.type === 'number') {
     const numbers = block.numbers(column.source);
     return (row) => Math.max(-maxNumber, Math.min(maxNumber, numbers[row]! - base));
   }
-  const { codes, texts: all } = block.texts(column);
-  texts.push(...all);
+  const { codes, texts: columnTexts } = block.texts(column);
+  texts.push(...columnTexts);
   return (row) => (codes[row] === 0 ? NaN : codes[row]! - 1);
 }
 

@@ -5,8 +5,8 @@ export interface ElementGeometry {
 }
 
 const typeCodes = { Point: 1, LineString: 2, Polygon: 3 } as const;
-/** Is added to the code of a type if positions have z (ISO). */
-const withZ = 1000;
+/** This is added to the code of a type if positions have z (ISO). */
+const zCodeOffset = 1000;
 const littleEndian = 1;
 const numberBytes = 8;
 
@@ -19,20 +19,20 @@ function hasZ(lines: ElementGeometry['lines']): boolean {
  * Well-known binary of a geometry, without z where that is 0 everywhere. The package that writes Parquet would take as long for
  * this as for everything else, because it visits every position twice and makes a buffer for each geometry.
  *
- * @param take allocates memory. By default each geometry gets a separate buffer, which takes longer than a part of a larger one.
+ * @param allocate allocates memory. By default each geometry gets a separate buffer, which takes longer than a part of a larger one.
  */
 export function wkbOf(
   { type, lines }: ElementGeometry,
-  take: (bytes: number) => Uint8Array = (bytes) => new Uint8Array(bytes),
+  allocate: (bytes: number) => Uint8Array = (bytes) => new Uint8Array(bytes),
 ): Uint8Array {
   const isFlat = !hasZ(lines);
-  let numbers = 0;
-  for (const line of lines) numbers += isFlat ? (line.length / 3) * 2 : line.length;
-  const counts = type === 'Point' ? 0 : lines.length + (type === 'Polygon' ? 1 : 0);
-  const bytes = take(5 + 4 * counts + numberBytes * numbers);
+  let numberCount = 0;
+  for (const line of lines) numberCount += isFlat ? (line.length / 3) * 2 : line.length;
+  const countFields = type === 'Point' ? 0 : lines.length + (type === 'Polygon' ? 1 : 0);
+  const bytes = allocate(5 + 4 * countFields + numberBytes * numberCount);
   const view = new DataView(bytes.buffer, bytes.byteOffset);
   view.setUint8(0, littleEndian);
-  view.setUint32(1, typeCodes[type] + (isFlat ? 0 : withZ), true);
+  view.setUint32(1, typeCodes[type] + (isFlat ? 0 : zCodeOffset), true);
   let at = 5;
   if (type === 'Polygon') {
     view.setUint32(at, lines.length, true);

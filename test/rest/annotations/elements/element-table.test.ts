@@ -4,7 +4,7 @@ import { measure } from '../../../../src/annotation-format/measures.js';
 import type { AnnotationElement } from '../../../../src/annotation-format/schema/document.js';
 import { emptyRows, PackColumns } from '../../../../src/features/annotations/elements/packs/pack.js';
 import { cellsOf, TableDraft } from '../../../../src/features/annotations/elements/write/table-draft.js';
-import { packColumnsOfSegment } from '../../../../src/features/annotations/elements/read/segment-columns.js';
+import { loadPackColumns } from '../../../../src/features/annotations/elements/read/segment-columns.js';
 import type { SegmentHeader } from '../../../../src/features/annotations/elements/packs/segment.js';
 import type { StoredElements } from '../../../../src/features/annotations/elements/element-store.js';
 import type { PackedElementStore } from '../../../../src/features/annotations/elements/store.js';
@@ -139,10 +139,10 @@ describe('appearances of a segment', () => {
       rows.details[order] = box.details;
     }
     const parts: Buffer[] = [];
-    for await (const part of table.segment([new PackColumns(rows)], ['a'])) parts.push(part);
+    for await (const part of table.encodeSegment([new PackColumns(rows)], ['a'])) parts.push(part);
     const header = JSON.parse(parts[0]!.toString()) as SegmentHeader;
     const ids = parts.map((_, i) => String(i));
-    return packColumnsOfSegment({ header, parts: ids }, (expected) => Promise.resolve(expected.map((id) => parts[Number(id)]!)));
+    return loadPackColumns({ header, parts: ids }, (expected) => Promise.resolve(expected.map((id) => parts[Number(id)]!)));
   };
 
   it('are those of the packs', async () => {

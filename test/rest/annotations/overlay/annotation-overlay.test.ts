@@ -6,7 +6,7 @@ import { PackedElementStore } from '../../../../src/features/annotations/element
 import { AnnotationDensityModel } from '../../../../src/features/annotations/overlay/density.model.js';
 import { MongoElementRecords } from '../../../../src/features/annotations/elements/element-records.model.js';
 import { OwnCollections } from '../../../../src/core/database/own-collections.js';
-import { AnnotationDensities, countedAlways } from '../../../../src/features/annotations/overlay/densities.js';
+import { AnnotationDensities, minStoredElements } from '../../../../src/features/annotations/overlay/densities.js';
 import { Drawer } from '../../../../src/features/annotations/overlay/drawer.js';
 import { AnnotationOverlay, type OverlayStyle } from '../../../../src/features/annotations/overlay/overlay.js';
 import { startTestDatabase } from '../../../support/hosts/database.js';
@@ -59,7 +59,7 @@ describe('the overlay of stored elements', () => {
     model = new AnnotationDensityModel(ownCollections);
     await store.prepare();
     await model.createIndexes();
-    elements = shapes(3 * countedAlways);
+    elements = shapes(3 * minStoredElements);
     stored = await commitWrite(await store.write(elements));
   });
 
@@ -80,11 +80,11 @@ describe('the overlay of stored elements', () => {
     const groups = ['g1'];
     for (const level of [6, 3]) {
       for (const group of groups) {
-        const of = elements.filter((element) => element.group === group).slice(0, countedAlways - 1);
+        const of = elements.filter((element) => element.group === group).slice(0, minStoredElements - 1);
         const part = await commitWrite(await store.write(of));
         const counted = await opacities(part, level);
         const written = await commitWrite(await store.write([...of, ...of.map((e) => ({ ...e, group: 'other' }))]));
-        expect(written.count).toBeGreaterThanOrEqual(countedAlways);
+        expect(written.count).toBeGreaterThanOrEqual(minStoredElements);
         const drawn = await opacities(written, level, 0, 0, new Set([group]));
         let [worst, sum] = [0, 0];
         for (let at = 3; at < drawn.length; at += 4) {
@@ -120,7 +120,7 @@ describe('the overlay of stored elements', () => {
   });
 
   it('makes densities in the background only when nothing has been written for a while', async () => {
-    const stored = await commitWrite(await store.write(shapes(countedAlways)));
+    const stored = await commitWrite(await store.write(shapes(minStoredElements)));
     const { densities } = overlayOf(model);
     const isThere = async () => (await model.summaries(stored.windows.map(({ id }) => id))).length > 0;
     // The clock of the store: it says that something was just written, until the test changes it.
@@ -147,9 +147,9 @@ describe('the overlay of stored elements', () => {
     expect(ofOneGroup).toBeLessThan(ofAllGroups);
     expect(ofOneGroup).toBeGreaterThan(0);
     expect(covered(await overlay.draw(stored, view, { ...style, groups: new Set(['no such group']) }))).toBe(0);
-    const png = await overlay.png(stored, view, style);
+    const png = await overlay.drawPng(stored, view, style);
     expect([png.type, Buffer.from(png.bytes.subarray(1, 4)).toString()]).toEqual(['image/png', 'PNG']);
-    expect((await overlay.vector(stored, view, style)).bytes.length).toBeGreaterThan(1000);
+    expect((await overlay.drawVectorTile(stored, view, style)).bytes.length).toBeGreaterThan(1000);
     const neighborView = { ...view, left: 10 * side };
     expect(covered(await overlay.draw(stored, neighborView, style))).toBe(0);
   });
@@ -166,7 +166,7 @@ describe('the overlay of stored elements', () => {
     );
     const groups = Object.fromEntries(await overlay.groups(few));
     expect(groups).toEqual({ a: { color: '#00ff00', count: 3 }, null: { color: '#0000ff', count: 1 } });
-    const third = { color: '#00ff00', count: countedAlways };
+    const third = { color: '#00ff00', count: minStoredElements };
     expect(Object.fromEntries(await overlay.groups(stored))).toEqual({ g0: third, g1: third, g2: third });
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
-  crowdOf,
+  measureCrowd,
   defaultGain,
   type DensityCrowd,
 } from '../../../../src/features/annotations/overlay/draw/density/density-gain.js';
@@ -22,7 +22,7 @@ function nuclei(count: number, seed: number): AnnotationElement[] {
 function crowds(elements: readonly AnnotationElement[]): DensityCrowd[] {
   const counter = new DensityCounter();
   counter.add(marksOf(elements));
-  return Array.from(counter.pyramid(), (level) => crowdOf(level, counter.classes));
+  return Array.from(counter.pyramid(), (level) => measureCrowd(level, counter.classes));
 }
 
 describe('the usual gain', () => {

@@ -167,8 +167,8 @@ describe('densities', () => {
     }
     let drawn = 0;
     for (let at = 3; at < canvas.pixels.length; at += 4) drawn += canvas.pixels[at]!;
-    expect(layer.total() / drawn).toBeGreaterThan(0.97);
-    expect(layer.total() / drawn).toBeLessThan(1.06);
+    expect(layer.totalWeight() / drawn).toBeGreaterThan(0.97);
+    expect(layer.totalWeight() / drawn).toBeLessThan(1.06);
     const density = new Canvas(view);
     layer.drawOn(density, 1);
     let worst = 0;
@@ -192,7 +192,7 @@ describe('densities', () => {
         layer.add(tile);
         points.add(tile);
       }
-      return { sum: layer.total(), groups: new Set(points.points(1e6).map(({ group }) => group)) };
+      return { sum: layer.totalWeight(), groups: new Set(points.points(1e6).map(({ group }) => group)) };
     };
     const ofAllGroups = total();
     const parts = ['g0', 'g1', 'g2', 'g3'].map((group) => total(new Set([group])));

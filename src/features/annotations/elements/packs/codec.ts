@@ -5,32 +5,32 @@ import type { FetchedPack, PackRecord } from '../records.js';
 const inflate = promisify<Buffer, ZlibOptions, Buffer>(inflateRaw);
 
 /** Shorter texts are not compressed. */
-const smallestCompressed = 256;
-/** Measured: see docs/annotation-store.md. */
-const level = 1;
+const minCompressedBytes = 256;
+/** Compression level. How it was chosen: docs/annotation-store.md. */
+const deflateLevel = 1;
 /**
  * Size of the texts that one call decompresses, in bytes. The overhead of a call is that of 20 KB of text, but several calls can
  * use the thread pool at the same time.
  */
-const textPerCall = 1024 * 1024;
+const textBytesPerCall = 1024 * 1024;
 
 /** Compressed text is produced in pieces of this many bytes; most packs need one. */
 const pieceBytes = 64 * 1024;
 /** Number of idle streams to keep; the thread pool has as many threads. */
-const maxIdle = 4;
+const maxIdleStreams = 4;
 /** Idle streams. Creating one takes a quarter of the time that compressing a pack does. */
-const idle: DeflateRaw[] = [];
+const idleStreams: DeflateRaw[] = [];
 
 /** A stream that outputs every text completely, and whose later output does not refer to earlier text. */
 function newStream(): DeflateRaw {
-  return createDeflateRaw({ level, flush: constants.Z_FULL_FLUSH, chunkSize: pieceBytes });
+  return createDeflateRaw({ level: deflateLevel, flush: constants.Z_FULL_FLUSH, chunkSize: pieceBytes });
 }
 
 async function deflate(text: Buffer): Promise<Buffer> {
-  const stream = idle.pop() ?? newStream();
+  const stream = idleStreams.pop() ?? newStream();
   const pieces: Buffer[] = [];
-  const take = (piece: Buffer) => pieces.push(piece);
-  stream.on('data', take);
+  const addPiece = (piece: Buffer) => pieces.push(piece);
+  stream.on('data', addPiece);
   try {
     await new Promise<void>((resolve, reject) => {
       stream.once('error', reject);
@@ -44,8 +44,8 @@ async function deflate(text: Buffer): Promise<Buffer> {
     stream.destroy();
     throw error;
   }
-  stream.off('data', take);
-  if (idle.length < maxIdle) idle.push(stream);
+  stream.off('data', addPiece);
+  if (idleStreams.length < maxIdleStreams) idleStreams.push(stream);
   else stream.close();
   // The bytes are copied, because pieces are parts of larger buffers.
   return Buffer.concat(pieces);
@@ -56,54 +56,54 @@ async function deflate(text: Buffer): Promise<Buffer> {
  * decompressed together: none refers to the data before it.
  */
 export async function compress(text: Buffer): Promise<Pick<PackRecord, 'codec' | 'text'>> {
-  if (text.length < smallestCompressed) return { codec: 'none', text };
+  if (text.length < minCompressedBytes) return { codec: 'none', text };
   return { codec: 'deflate', text: await deflate(text) };
 }
 
 /** A compressed text and its uncompressed length. */
-export interface Compressed {
+export interface CompressedText {
   pack: Pick<FetchedPack, 'codec' | 'text'>;
   textBytes: number;
 }
 
 /** Decompresses the texts of packs. */
-export async function decompress(packs: readonly Compressed[]): Promise<Buffer[]> {
+export async function decompress(packs: readonly CompressedText[]): Promise<Buffer[]> {
   const texts: Buffer[] = Array.from({ length: packs.length });
-  const calls: Promise<void>[] = [];
+  const running: Promise<void>[] = [];
   let start = 0;
   while (start < packs.length) {
     let end = start;
     let bytes = 0;
-    while (end < packs.length && (end === start || bytes + packs[end]!.textBytes <= textPerCall)) {
+    while (end < packs.length && (end === start || bytes + packs[end]!.textBytes <= textBytesPerCall)) {
       bytes += packs[end]!.textBytes;
       end += 1;
     }
-    calls.push(decompressTogether(packs.slice(start, end), texts, start));
+    running.push(decompressTogether(packs.slice(start, end), texts, start));
     start = end;
   }
-  await Promise.all(calls);
+  await Promise.all(running);
   return texts;
 }
 
-async function decompressTogether(packs: readonly Compressed[], texts: Buffer[], first: number): Promise<void> {
-  const deflated: number[] = [];
+async function decompressTogether(packs: readonly CompressedText[], texts: Buffer[], firstIndex: number): Promise<void> {
+  const deflatedIndices: number[] = [];
   let bytes = 0;
   for (const [i, { pack, textBytes }] of packs.entries()) {
-    if (pack.codec === 'none') texts[first + i] = pack.text;
+    if (pack.codec === 'none') texts[firstIndex + i] = pack.text;
     else {
-      deflated.push(i);
+      deflatedIndices.push(i);
       bytes += textBytes;
     }
   }
-  if (deflated.length === 0) return;
-  const joined = Buffer.concat(deflated.map((i) => packs[i]!.pack.text));
+  if (deflatedIndices.length === 0) return;
+  const joined = Buffer.concat(deflatedIndices.map((i) => packs[i]!.pack.text));
   // The buffer has the right size, so that pieces need not be joined afterwards.
   const text = await inflate(joined, { finishFlush: constants.Z_SYNC_FLUSH, chunkSize: Math.max(64, bytes + 1) });
   if (text.length !== bytes) throw new Error(`The texts of packs have ${text.length} bytes, not ${bytes}`);
   let at = 0;
-  for (const i of deflated) {
+  for (const i of deflatedIndices) {
     const { textBytes } = packs[i]!;
-    texts[first + i] = text.subarray(at, at + textBytes);
+    texts[firstIndex + i] = text.subarray(at, at + textBytes);
     at += textBytes;
   }
 }

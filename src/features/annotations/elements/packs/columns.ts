@@ -5,7 +5,7 @@ const unscaled = 0;
 /** Bytes of a value that is stored as a double. */
 const doubleBytes = 8;
 
-function bytesFor(range: number): number {
+function bytesPerValue(range: number): number {
   if (range === 0) return 0;
   if (range < 2 ** 8) return 1;
   if (range < 2 ** 16) return 2;
@@ -58,11 +58,11 @@ export class ColumnWriter {
       if (value > high) high = value;
     }
     if (values.length === 0) low = high = 0;
-    const width = bytesFor(high - low);
+    const width = bytesPerValue(high - low);
     const at = this.#reserve(1 + doubleBytes + width * values.length);
     this.#buffer[at] = width;
     this.#buffer.writeDoubleLE(low, at + 1);
-    putNumbers(viewOf(this.#buffer, at + 1 + doubleBytes, width * values.length), width, low, values);
+    writeNumbers(viewAt(this.#buffer, at + 1 + doubleBytes, width * values.length), width, low, values);
   }
 
   /** Two columns of finite numbers, with `high` at least `low`. Numbers with up to five decimals are stored as whole numbers. */
@@ -87,37 +87,37 @@ export class ColumnWriter {
     let present = 0;
     for (let i = 0; i < values.length; i += 1) if (!Number.isNaN(values[i])) present += 1;
     this.count(present);
-    let nonNull = values;
+    let presentValues = values;
     if (present > 0 && present < values.length) {
       // A bit for each row says whether it has a number; the numbers follow.
       const bytes = (values.length + 7) >>> 3;
       const at = this.#reserve(bytes);
       this.#buffer.fill(0, at, at + bytes);
-      nonNull = new Float64Array(present);
+      presentValues = new Float64Array(present);
       let next = 0;
       for (let i = 0; i < values.length; i += 1) {
         const value = values[i] as number;
         if (Number.isNaN(value)) continue;
         this.#buffer[at + (i >>> 3)]! |= 1 << (i & 7);
-        nonNull[next++] = value;
+        presentValues[next++] = value;
       }
     }
     if (present === 0) return;
     const scaled = new Float64Array(present);
-    const scale = scales.find((candidate) => fitsScale(nonNull, candidate, scaled));
+    const scale = scales.find((candidate) => fitsScale(presentValues, candidate, scaled));
     this.count(scale ?? unscaled);
     if (scale !== undefined) this.integers(scaled);
-    else this.#doubles(nonNull);
+    else this.#doubles(presentValues);
   }
 
   #doubles(values: Float64Array): void {
     const bytes = doubleBytes * values.length;
     const at = this.#reserve(bytes);
-    putNumbers(viewOf(this.#buffer, at, bytes), doubleBytes, 0, values);
+    writeNumbers(viewAt(this.#buffer, at, bytes), doubleBytes, 0, values);
   }
 
   /** Returns the written bytes. */
-  finish(): Buffer {
+  writtenBytes(): Buffer {
     return this.#buffer.subarray(0, this.#length);
   }
 }
@@ -133,12 +133,12 @@ function fitsScale(values: Float64Array, scale: number, scaled: Float64Array): b
   return true;
 }
 
-function viewOf({ buffer, byteOffset }: Buffer, at: number, bytes: number): DataView {
+function viewAt({ buffer, byteOffset }: Buffer, at: number, bytes: number): DataView {
   return new DataView(buffer, byteOffset + at, bytes);
 }
 
 /** Writes numbers: their difference from `low`, or in 8 bytes themselves. One loop for each width takes a fraction of the time of one for all. */
-function putNumbers(view: DataView, width: number, low: number, values: ArrayLike<number>): void {
+function writeNumbers(view: DataView, width: number, low: number, values: ArrayLike<number>): void {
   const { length } = values;
   if (width === 1) for (let i = 0; i < length; i += 1) view.setUint8(i, (values[i] as number) - low);
   else if (width === 2) for (let i = 0; i < length; i += 1) view.setUint16(i * 2, (values[i] as number) - low, true);
@@ -152,8 +152,8 @@ function putNumbers(view: DataView, width: number, low: number, values: ArrayLik
   else if (width === doubleBytes) for (let i = 0; i < length; i += 1) view.setFloat64(i * doubleBytes, values[i] as number, true);
 }
 
-/** Reads what {@link putNumbers} wrote. */
-function takeNumbers(view: DataView, width: number, low: number, values: Float64Array): void {
+/** Reads what {@link writeNumbers} wrote. */
+function readNumbers(view: DataView, width: number, low: number, values: Float64Array): void {
   const { length } = values;
   if (width === 0) values.fill(low);
   else if (width === 1) for (let i = 0; i < length; i += 1) values[i] = low + view.getUint8(i);
@@ -186,7 +186,7 @@ export class ColumnReader {
     const width = this.buffer[this.#at] as number;
     const low = this.buffer.readDoubleLE(this.#at + 1);
     const values = new Float64Array(length);
-    takeNumbers(viewOf(this.buffer, this.#at + 1 + doubleBytes, width * length), width, low, values);
+    readNumbers(viewAt(this.buffer, this.#at + 1 + doubleBytes, width * length), width, low, values);
     this.#at += 1 + doubleBytes + width * length;
     return values;
   }
@@ -207,23 +207,23 @@ export class ColumnReader {
   numbers(length: number): Float64Array {
     const present = this.count();
     if (present === 0) return new Float64Array(length).fill(NaN);
-    const bits = this.#at;
+    const presenceBitsAt = this.#at;
     if (present < length) this.#at += (length + 7) >>> 3;
     const scale = this.count();
-    const kept = scale === unscaled ? this.#doubles(present) : this.integers(present);
-    if (scale > 1) for (let i = 0; i < present; i += 1) kept[i] = (kept[i] as number) / scale;
-    if (present === length) return kept;
+    const presentValues = scale === unscaled ? this.#doubles(present) : this.integers(present);
+    if (scale > 1) for (let i = 0; i < present; i += 1) presentValues[i] = (presentValues[i] as number) / scale;
+    if (present === length) return presentValues;
     const values = new Float64Array(length).fill(NaN);
     let next = 0;
     for (let i = 0; i < length; i += 1) {
-      if ((this.buffer[bits + (i >>> 3)]! >>> (i & 7)) & 1) values[i] = kept[next++] as number;
+      if ((this.buffer[presenceBitsAt + (i >>> 3)]! >>> (i & 7)) & 1) values[i] = presentValues[next++] as number;
     }
     return values;
   }
 
   #doubles(length: number): Float64Array {
     const values = new Float64Array(length);
-    takeNumbers(viewOf(this.buffer, this.#at, doubleBytes * length), doubleBytes, 0, values);
+    readNumbers(viewAt(this.buffer, this.#at, doubleBytes * length), doubleBytes, 0, values);
     this.#at += doubleBytes * length;
     return values;
   }

@@ -1,38 +1,38 @@
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
 
-/** Maximum average number of entries per part of a new index. Looking up one id reads one part. */
-const partEntries = 4096;
+/** A new index has so many parts that they have at most this many entries on average. Looking up one id reads one part. */
+const maxEntriesPerPart = 4096;
 /** Bytes of an entry: its hash and the slot of the pack in the pack index. */
 const entryBytes = 6;
 
 /** An index entry, packed into one number so that sorting is fast: hash × 65,536 + slot of the pack in the pack index. */
 export type IndexEntry = number;
 
-export function indexEntry(hash: number, slot: number): IndexEntry {
+export function packIndexEntry(hash: number, slot: number): IndexEntry {
   return hash * 65_536 + slot;
 }
 
 /** Number of parts of the index of a window: a power of two. */
-function indexParts(count: number): number {
+function partCountFor(count: number): number {
   let parts = 1;
-  while (parts * partEntries < count) parts *= 2;
+  while (parts * maxEntriesPerPart < count) parts *= 2;
   return parts;
 }
 
 /** The part that contains a hash. */
-export function partOfHash(hash: number, parts: number): number {
+export function partNumberOf(hash: number, parts: number): number {
   return Math.floor(hash / (2 ** 32 / parts));
 }
 
 /** Encodes entries, in any order, as the parts of an index. */
 export async function* encodeIndex(entries: Float64Array): AsyncGenerator<Buffer, void, undefined> {
   const sorted = await sortInSlices(entries);
-  const parts = indexParts(sorted.length);
+  const parts = partCountFor(sorted.length);
   let start = 0;
   for (let part = 0; part < parts; part += 1) {
     let end = start;
-    while (end < sorted.length && partOfHash(Math.floor((sorted[end] as number) / 65_536), parts) === part) end += 1;
+    while (end < sorted.length && partNumberOf(Math.floor((sorted[end] as number) / 65_536), parts) === part) end += 1;
     yield encodePart(sorted.subarray(start, end));
     if (isSliceOver()) await nextSlice();
     start = end;
@@ -52,9 +52,9 @@ function encodePart(entries: Float64Array): Buffer {
 }
 
 /** The entries of a part. */
-export function decodePart(stored: Buffer): IndexEntry[] {
-  const length = stored.length / entryBytes;
-  return Array.from({ length }, (_, i) => indexEntry(stored.readUInt32LE(i * 4), stored.readUInt16LE(length * 4 + i * 2)));
+export function decodePart(encoded: Buffer): IndexEntry[] {
+  const length = encoded.length / entryBytes;
+  return Array.from({ length }, (_, i) => packIndexEntry(encoded.readUInt32LE(i * 4), encoded.readUInt16LE(length * 4 + i * 2)));
 }
 
 /** Adds entries to a part. */
@@ -63,12 +63,12 @@ export function addToPart(stored: Buffer, added: readonly IndexEntry[]): Buffer 
 }
 
 /** Whether an index has too many entries for its number of parts, and should be divided into more. */
-export function outgrows(parts: number, entries: number): boolean {
-  return entries > 2 * partEntries * parts;
+export function exceedsParts(parts: number, entries: number): boolean {
+  return entries > 2 * maxEntriesPerPart * parts;
 }
 
 /** Slots of the packs that may contain an id with this hash. */
-export function lookUp(stored: Buffer, hash: number): number[] {
+export function findSlots(stored: Buffer, hash: number): number[] {
   const length = stored.length / entryBytes;
   let [low, high] = [0, length];
   while (low < high) {

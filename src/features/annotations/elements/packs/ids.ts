@@ -46,10 +46,10 @@ export function idWord(id: string, word: number): number {
 const idBytes = Buffer.alloc(4 * idWords);
 
 /** The id at a row of a column. */
-export function idAt({ high, middle, low }: IdColumns, at: number): string {
-  idBytes.writeUInt32BE(high[at] as number, 0);
-  idBytes.writeUInt32BE(middle[at] as number, 4);
-  idBytes.writeUInt32BE(low[at] as number, 8);
+export function idAt({ high, middle, low }: IdColumns, row: number): string {
+  idBytes.writeUInt32BE(high[row] as number, 0);
+  idBytes.writeUInt32BE(middle[row] as number, 4);
+  idBytes.writeUInt32BE(low[row] as number, 8);
   return idBytes.toString('hex');
 }
 

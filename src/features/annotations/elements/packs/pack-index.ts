@@ -83,7 +83,7 @@ export function encodePackIndex({ packs, nextPosition }: PackIndex): Buffer {
   );
   const sizes = column(({ box }) => box.size);
   writer.ranges(sizes, sizes);
-  return writer.finish();
+  return writer.writtenBytes();
 }
 
 /** Reads the bytes that {@link encodePackIndex} wrote. */

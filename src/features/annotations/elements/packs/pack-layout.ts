@@ -1,7 +1,7 @@
 import { windowPositions } from './pack-index.js';
 
 /** How many elements go into a pack and a window. It can differ from write to write, because stored data does not depend on it. */
-export interface Layout {
+export interface PackLayout {
   /** Maximum number of elements in a pack; at most 4095. */
   packElements: number;
   /** A pack is closed when its text is longer than this, in bytes. */
@@ -11,17 +11,17 @@ export interface Layout {
   /** A window is closed when its text is longer than this, in bytes. */
   windowTextBytes: number;
   /** Maximum number of packs of a window that are in no segment of its table. Readers of the table parse their texts instead. */
-  loosePacks: number;
+  maxLoosePacks: number;
   /** Maximum number of segments of a window's table. Beyond that, they are merged into one. */
-  segments: number;
+  maxSegments: number;
 }
 
-/** Measured: see docs/annotation-store.md. */
-export const defaultLayout: Layout = {
+/** How these values were chosen: docs/annotation-store.md. */
+export const defaultPackLayout: PackLayout = {
   packElements: 128,
   packTextBytes: 512 * 1024,
   windowElements: windowPositions,
   windowTextBytes: 32 * 1024 * 1024,
-  loosePacks: 64,
-  segments: 8,
+  maxLoosePacks: 64,
+  maxSegments: 8,
 };

@@ -59,15 +59,15 @@ export function encodeColumns(rows: PackRows): Buffer {
   writer.integers(rows.ids.low);
   writer.integers(rows.appearanceIndices);
   writer.text(`[${rows.appearances.join(',')}]`);
-  return writer.finish();
+  return writer.writtenBytes();
 }
 
-const nothingToRead = new ColumnReader(Buffer.alloc(0));
+const emptyReader = new ColumnReader(Buffer.alloc(0));
 
 type Boxes = Pick<PackRows, 'lowx' | 'highx' | 'lowy' | 'highy' | 'lowz' | 'highz'>;
-type Rest = Pick<PackRows, 'ids' | 'appearanceIndices'> & { appearances: string };
+type IdsAndAppearances = Pick<PackRows, 'ids' | 'appearanceIndices'> & { appearances: string };
 
-/** The columns of a pack: stored ones, which are decoded on demand, or rows. */
+/** The columns of a pack, made from encoded columns, which are decoded on demand, or from rows. */
 export class PackColumns {
   readonly count: number;
   readonly positions: Float64Array;
@@ -75,18 +75,18 @@ export class PackColumns {
   readonly details: Float64Array;
   readonly #reader: ColumnReader;
   #boxes: Boxes | undefined;
-  #rest: Rest | undefined;
+  #idsAndAppearances: IdsAndAppearances | undefined;
 
-  constructor(stored: Buffer | PackRows) {
-    if (!Buffer.isBuffer(stored)) {
-      const { count, positions, lengths, details, ids, appearanceIndices, appearances } = stored;
-      this.#reader = nothingToRead;
-      this.#boxes = stored;
-      this.#rest = { ids, appearanceIndices, appearances: `[${appearances.join(',')}]` };
+  constructor(source: Buffer | PackRows) {
+    if (!Buffer.isBuffer(source)) {
+      const { count, positions, lengths, details, ids, appearanceIndices, appearances } = source;
+      this.#reader = emptyReader;
+      this.#boxes = source;
+      this.#idsAndAppearances = { ids, appearanceIndices, appearances: `[${appearances.join(',')}]` };
       [this.count, this.positions, this.lengths, this.details] = [count, positions, lengths, details];
       return;
     }
-    this.#reader = new ColumnReader(stored);
+    this.#reader = new ColumnReader(source);
     this.count = this.#reader.count();
     this.positions = this.#reader.integers(this.count);
     this.lengths = this.#reader.integers(this.count);
@@ -103,66 +103,66 @@ export class PackColumns {
     return this.#boxes;
   }
 
-  #readRest(): Rest {
-    if (this.#rest === undefined) {
+  #readIdsAndAppearances(): IdsAndAppearances {
+    if (this.#idsAndAppearances === undefined) {
       // These columns come after the boxes.
       void this.boxes;
       const [reader, count] = [this.#reader, this.count];
       const ids = { high: reader.integers(count), middle: reader.integers(count), low: reader.integers(count) };
-      this.#rest = { ids, appearanceIndices: reader.integers(count), appearances: reader.text() };
+      this.#idsAndAppearances = { ids, appearanceIndices: reader.integers(count), appearances: reader.text() };
     }
-    return this.#rest;
+    return this.#idsAndAppearances;
   }
 
   get ids(): IdColumns & PackRows['ids'] {
-    return this.#readRest().ids;
+    return this.#readIdsAndAppearances().ids;
   }
 
   get appearanceIndices(): Float64Array {
-    return this.#readRest().appearanceIndices;
+    return this.#readIdsAndAppearances().appearanceIndices;
   }
 
   appearances(): ElementAppearance[] {
-    return parseAppearances(this.#readRest().appearances);
+    return parseAppearances(this.#readIdsAndAppearances().appearances);
   }
 
   /** All appearances as one JSON list, as stored; see `parseAppearances`. */
   appearancesJson(): string {
-    return this.#readRest().appearances;
+    return this.#readIdsAndAppearances().appearances;
   }
 
   /** The JSON text of each appearance. */
   appearanceTexts(): string[] {
-    return (JSON.parse(this.#readRest().appearances) as unknown[]).map((row) => JSON.stringify(row));
+    return (JSON.parse(this.#readIdsAndAppearances().appearances) as unknown[]).map((row) => JSON.stringify(row));
   }
 
-  idAt(at: number): string {
-    return idAt(this.ids, at);
+  idAt(row: number): string {
+    return idAt(this.ids, row);
   }
 
   /** The box of one element. */
-  boxAt(at: number): BoundingBox {
+  boxAt(row: number): BoundingBox {
     const { boxes } = this;
     return {
-      lowx: boxes.lowx[at] as number,
-      lowy: boxes.lowy[at] as number,
-      lowz: boxes.lowz[at] as number,
-      highx: boxes.highx[at] as number,
-      highy: boxes.highy[at] as number,
-      highz: boxes.highz[at] as number,
-      size: this.sizeAt(at),
-      details: this.details[at] as number,
+      lowx: boxes.lowx[row] as number,
+      lowy: boxes.lowy[row] as number,
+      lowz: boxes.lowz[row] as number,
+      highx: boxes.highx[row] as number,
+      highy: boxes.highy[row] as number,
+      highz: boxes.highz[row] as number,
+      size: this.sizeAt(row),
+      details: this.details[row] as number,
     };
   }
 
   /** The `size` of the box of one element. */
-  sizeAt(at: number): number {
+  sizeAt(row: number): number {
     const { lowx, highx, lowy, highy } = this.boxes;
-    return diagonal((highx[at] as number) - (lowx[at] as number), (highy[at] as number) - (lowy[at] as number));
+    return diagonal((highx[row] as number) - (lowx[row] as number), (highy[row] as number) - (lowy[row] as number));
   }
 
   /** The offset at which the text of each element begins, followed by the offset at which the last one ends. */
-  offsets(): Float64Array {
+  textOffsets(): Float64Array {
     const offsets = new Float64Array(this.count + 1);
     for (let i = 0; i < this.count; i += 1) offsets[i + 1] = (offsets[i] as number) + (this.lengths[i] as number);
     return offsets;

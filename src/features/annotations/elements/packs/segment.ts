@@ -80,10 +80,10 @@ export type Text = string | boolean;
 export function encodeNumbers(values: Float64Array): Buffer {
   const writer = new ColumnWriter(values.length * 4 + 64);
   writer.numbers(values);
-  return writer.finish();
+  return writer.writtenBytes();
 }
 
-/** Texts of a column. @param codes for each row the index in `texts` plus 1, or 0 for no value. */
+/** Encodes the texts of a column. @param codes for each row the index in `texts` plus 1, or 0 for no value. */
 export async function encodeTexts(codes: Float64Array, texts: readonly Text[]): Promise<Buffer> {
   const writer = new ColumnWriter(codes.length * 2 + 256);
   writer.integers(codes);
@@ -92,7 +92,7 @@ export async function encodeTexts(codes: Float64Array, texts: readonly Text[]): 
     json += `${from === 0 ? '' : ','}${JSON.stringify(texts.slice(from, to)).slice(1, -1)}`;
   });
   writer.text(`[${json}]`);
-  return writer.finish();
+  return writer.writtenBytes();
 }
 
 /** Reads what {@link encodeNumbers} wrote. */

@@ -7,7 +7,7 @@ import { decodePackIndex, type PackIndex, type PackEntry } from '../packs/pack-i
 import type { SegmentHeader } from '../packs/segment.js';
 import { PackColumns } from '../packs/pack.js';
 import type { PackPart, StoredRecords } from '../records.js';
-import { packColumnsOfSegment, joinedColumns } from './segment-columns.js';
+import { loadPackColumns, loadJoinedColumns } from './segment-columns.js';
 
 /** The decoded pack index of a window. */
 export interface LoadedWindow extends PackIndex {
@@ -18,8 +18,8 @@ export interface LoadedWindow extends PackIndex {
   table: readonly (readonly string[])[];
 }
 
-/** Some packs of a window. */
-export interface WindowPart {
+/** A window and some of its packs. */
+export interface PartialWindow {
   window: LoadedWindow;
   packs: readonly PackEntry[];
 }
@@ -34,13 +34,13 @@ export interface LoadedPack {
 }
 
 /** Memory for cached parts of id indexes in bytes. */
-const maxIndexBytes = 16 * 1024 * 1024;
+const maxIndexPartBytes = 16 * 1024 * 1024;
 /** Memory for cached headers of tables in bytes. */
 const maxHeaderBytes = 16 * 1024 * 1024;
 /** Memory for cached packs in bytes, enough for some screens of an annotation with a million shapes. */
 const maxPackCacheBytes = 32 * 1024 * 1024;
-/** Memory in bytes for the decoded columns of an element, besides the encoded ones. */
-const decodedBytes = 160;
+/** Memory in bytes for the decoded columns of one element, in addition to the encoded columns. */
+const decodedBytesPerElement = 160;
 /** Memory in bytes for a decoded entry of a pack index. */
 const bytesPerPackEntry = 320;
 const windowsPerQuery = 64;
@@ -68,12 +68,16 @@ interface CachedPack {
 
 /** Copies a pack for the cache. Bytes from the database are part of a message with many packs, which they would keep in memory. */
 function copyForCache(columns: Buffer, text: Buffer): CachedPack {
-  const read = new PackColumns(Buffer.from(columns));
-  return { columns: read, text: Buffer.from(text), bytes: columns.length + text.length + read.count * decodedBytes + 128 };
+  const packColumns = new PackColumns(Buffer.from(columns));
+  return {
+    columns: packColumns,
+    text: Buffer.from(text),
+    bytes: columns.length + text.length + packColumns.count * decodedBytesPerElement + 128,
+  };
 }
 
 /** A copy in a separate buffer. `Buffer.from` would put several small ones into a shared buffer. */
-function ownBytes(bytes: Buffer): Buffer {
+function copyBytes(bytes: Buffer): Buffer {
   const own = Buffer.allocUnsafeSlow(bytes.length);
   own.set(bytes);
   return own;
@@ -82,7 +86,10 @@ function ownBytes(bytes: Buffer): Buffer {
 /** The caches of loaders. */
 class LoaderCache {
   readonly windows: LRUCache<string, LoadedWindow>;
-  readonly indexParts = new LRUCache<string, Buffer>({ maxSize: maxIndexBytes, sizeCalculation: ({ length }) => length + 64 });
+  readonly indexParts = new LRUCache<string, Buffer>({
+    maxSize: maxIndexPartBytes,
+    sizeCalculation: ({ length }) => length + 64,
+  });
 
   /** Packs by id. A client that views or edits an element usually needs neighboring elements next, which are in the same packs. */
   readonly packs = new LRUCache<string, CachedPack>({ maxSize: maxPackCacheBytes, sizeCalculation: ({ bytes }) => bytes });
@@ -94,7 +101,7 @@ class LoaderCache {
   });
 
   constructor(maxPackIndexBytes: number) {
-    this.windows = new LRUCache({ maxSize: Math.max(1, maxPackIndexBytes), sizeCalculation: sizeOf });
+    this.windows = new LRUCache({ maxSize: Math.max(1, maxPackIndexBytes), sizeCalculation: cachedBytesOf });
   }
 }
 
@@ -167,7 +174,7 @@ export class ElementLoader {
     }
     for (let start = 0; start < missing.length; start += packsPerQuery) {
       const part = missing.slice(start, start + packsPerQuery);
-      for (const { entry, pack, text } of await this.#fetch(part, 'both', signal)) {
+      for (const { entry, pack, text } of await this.#fetchPacks(part, 'both', signal)) {
         const copy = copyForCache(pack.columns, text!);
         this.#cache.packs.set(entry.id, copy);
         loaded.set(entry.id, copy);
@@ -229,16 +236,16 @@ export class ElementLoader {
   async rawPacks(entries: readonly PackEntry[], signal?: AbortSignal): Promise<RawPack[]> {
     const packs: RawPack[] = [];
     for (let start = 0; start < entries.length; start += packsPerQuery) {
-      for (const { pack, text } of await this.#fetch(entries.slice(start, start + packsPerQuery), 'both', signal)) {
+      for (const { pack, text } of await this.#fetchPacks(entries.slice(start, start + packsPerQuery), 'both', signal)) {
         // Bytes from the database are part of a message with many packs, and short texts part of Node's common buffer.
         const isShared = pack.codec === 'none' || text!.buffer.byteLength <= Buffer.poolSize;
-        packs.push({ columns: ownBytes(pack.columns), text: isShared ? ownBytes(text!) : text! });
+        packs.push({ columns: copyBytes(pack.columns), text: isShared ? copyBytes(text!) : text! });
       }
     }
     return packs;
   }
 
-  /** Packs with columns and texts, some at a time. */
+  /** Loads packs with columns and texts, some at a time, and yields them one by one. */
   async *packsInGroups(
     entries: readonly PackEntry[],
     signal?: AbortSignal,
@@ -274,9 +281,9 @@ export class ElementLoader {
    * Loads packs with their columns, window by window. If most packs of a segment of the table are needed, their columns are read
    * from the segment, which takes a fraction of the documents.
    */
-  async packsWithColumns(groups: readonly WindowPart[], signal?: AbortSignal): Promise<LoadedPack[]> {
+  async packsWithColumns(groups: readonly PartialWindow[], signal?: AbortSignal): Promise<LoadedPack[]> {
     const fromTable = new Map<string, PackColumns>();
-    for (const group of groups) await this.#readTable(group, fromTable, signal);
+    for (const group of groups) await this.#addColumnsFromTable(group, fromTable, signal);
     const entries = groups.flatMap(({ packs }) => packs);
     const others = entries.filter(({ id }) => !fromTable.has(id));
     const loaded = new Map((await this.packs(others, 'columns', signal)).map((pack) => [pack.entry.id, pack.columns]));
@@ -289,13 +296,13 @@ export class ElementLoader {
    * Like {@link packsWithColumns}, for each window separately. Packs whose columns come from one segment are joined to one, because hundreds of small
    * ones take longer.
    */
-  async packsWithJoinedColumns(groups: readonly WindowPart[], signal?: AbortSignal): Promise<LoadedPack[][]> {
+  async packsWithJoinedColumns(groups: readonly PartialWindow[], signal?: AbortSignal): Promise<LoadedPack[][]> {
     const loaded: LoadedPack[][] = [];
     for (const { window, packs } of groups) {
       const joined: LoadedPack[] = [];
       const entriesById = new Map(packs.map((entry) => [entry.id, entry]));
       for (const { parts, header } of await this.#segmentsFor({ window, packs }, entriesById)) {
-        const columns = await joinedColumns({ header, parts }, entriesById, (ids) => this.tableParts(ids), signal);
+        const columns = await loadJoinedColumns({ header, parts }, entriesById, (ids) => this.tableParts(ids), signal);
         if (columns === null) continue;
         const [entries, starts]: [PackEntry[], number[]] = [[], []];
         let [count, detailsCount] = [0, 0];
@@ -315,8 +322,8 @@ export class ElementLoader {
     return loaded;
   }
 
-  /** The segments of a window's table that are worth reading for some of its packs. */
-  async #segmentsFor({ window, packs }: WindowPart, entriesById: ReadonlyMap<string, PackEntry>) {
+  /** The segments of a window's table from which reading columns is faster than from the packs themselves. */
+  async #segmentsFor({ window, packs }: PartialWindow, entriesById: ReadonlyMap<string, PackEntry>) {
     // If few packs of the window are needed, a segment probably has few of them, so its header is not read.
     if (packs.length * 2 < window.packs.length) return [];
     const headers = await this.tableHeaders(window.table);
@@ -329,23 +336,27 @@ export class ElementLoader {
   }
 
   /** Adds the columns of packs that are in segments of the window's table. */
-  async #readTable({ window, packs }: WindowPart, columns: Map<string, PackColumns>, signal?: AbortSignal): Promise<void> {
+  async #addColumnsFromTable(
+    { window, packs }: PartialWindow,
+    columns: Map<string, PackColumns>,
+    signal?: AbortSignal,
+  ): Promise<void> {
     const entriesById = new Map(packs.map((entry) => [entry.id, entry]));
     for (const segment of await this.#segmentsFor({ window, packs }, entriesById)) {
       signal?.throwIfAborted();
-      const found = await packColumnsOfSegment(segment, (ids) => this.tableParts(ids), signal);
+      const found = await loadPackColumns(segment, (ids) => this.tableParts(ids), signal);
       for (const [id, read] of found ?? []) if (entriesById.has(id)) columns.set(id, read);
     }
   }
 
   async #packs(entries: readonly PackEntry[], part: PackPart, signal?: AbortSignal): Promise<LoadedPack[]> {
-    const fetched = await this.#fetch(entries, part, signal);
+    const fetched = await this.#fetchPacks(entries, part, signal);
     return fetched.map(({ entry, pack, text }) => {
       return { entry, columns: part === 'text' ? null : new PackColumns(pack.columns), text };
     });
   }
 
-  async #fetch(entries: readonly PackEntry[], part: PackPart, signal?: AbortSignal) {
+  async #fetchPacks(entries: readonly PackEntry[], part: PackPart, signal?: AbortSignal) {
     signal?.throwIfAborted();
     const found = await this.records.findPacks(
       entries.map(({ id }) => id),
@@ -362,7 +373,7 @@ export class ElementLoader {
   }
 }
 
-function sizeOf({ packs, groups, table }: LoadedWindow): number {
+function cachedBytesOf({ packs, groups, table }: LoadedWindow): number {
   const tableBytes = table.reduce((sum, parts) => sum + parts.length * 40, 0);
   const groupBytes = groups.reduce((sum, [group]) => sum + 32 + 2 * (group ?? '').length, 0);
   return 1 + packs.length * bytesPerPackEntry + groupBytes + tableBytes;

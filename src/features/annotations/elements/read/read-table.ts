@@ -2,7 +2,7 @@ import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import type { StoredElements, StoredTable, StoreOptions, TableSegment, WindowPacks } from '../element-store.js';
 import type { PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader, LoadedWindow } from './loader.js';
-import { loadColumns, rangesOf } from './segment-columns.js';
+import { loadColumns, rowRangesOf } from './segment-columns.js';
 
 function isLive({ count }: PackEntry): boolean {
   return count > 0;
@@ -23,11 +23,11 @@ export async function readTable(
     for (const parts of window.table) {
       const header = headers.get(parts[0]!)!;
       // A pack that was replaced has another id.
-      const ranges = rangesOf(header, live);
+      const ranges = rowRangesOf(header, live);
       for (const id of header.packs) live.delete(id);
       table.segments.push(segmentOf(loader, { window: number, parts, header, live: ranges }, entries));
     }
-    if (live.size > 0) table.loose.push(packsOf(loader, window, number, [...live.values()]));
+    if (live.size > 0) table.loose.push(windowPacks(loader, window, number, [...live.values()]));
     if (isSliceOver()) await nextSlice(signal);
   }
   return table;
@@ -40,10 +40,10 @@ export async function packsOfWindows(
   { signal }: StoreOptions = {},
 ): Promise<WindowPacks[]> {
   const windows = await loader.allWindows(stored, signal);
-  return windows.map((window, number) => packsOf(loader, window, number, window.packs.filter(isLive)));
+  return windows.map((window, number) => windowPacks(loader, window, number, window.packs.filter(isLive)));
 }
 
-function packsOf(loader: ElementLoader, { id }: LoadedWindow, window: number, packs: readonly PackEntry[]): WindowPacks {
+function windowPacks(loader: ElementLoader, { id }: LoadedWindow, window: number, packs: readonly PackEntry[]): WindowPacks {
   return { id, window, load: (signal) => loader.rawPacks(packs, signal) };
 }
 

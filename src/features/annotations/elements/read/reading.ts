@@ -25,8 +25,8 @@ const chunkBytes = 256 * 1024;
 const comma = 0x2c;
 /** Centroids that are made together. */
 const centroidsAtOnce = 65_536;
-/** Texts are kept in memory for this time in milliseconds while the reader consumes a chunk. */
-const patienceMs = 1000;
+/** If a reader takes longer than this for a chunk, texts that it does not need yet are dropped from memory. */
+const dropTextsAfterMs = 1000;
 
 function select(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
   return request.query.sort[0] === '_id' ? selectInOrder(request) : selectSorted(request);
@@ -63,8 +63,8 @@ export async function readElements(
 }
 
 /** Yields a chunk. If the reader is slow, the texts are dropped from memory and loaded again when it continues. */
-function* handOver(chunk: Buffer, { dropTexts }: Selection): Generator<Buffer, void, undefined> {
-  const timer = dropTexts && setTimeout(dropTexts, patienceMs).unref();
+function* yieldChunk(chunk: Buffer, { dropTexts }: Selection): Generator<Buffer, void, undefined> {
+  const timer = dropTexts && setTimeout(dropTexts, dropTextsAfterMs).unref();
   try {
     yield chunk;
   } finally {
@@ -93,23 +93,23 @@ async function* textChunks(
     const offsets: (Float64Array | undefined)[] = [];
     for (let i = 0; i < members.length; i += 1) {
       const member = members[i] as number;
-      const index = packOf(member);
+      const packIndex = packOf(member);
       const at = rowInPack(member);
-      const pack = packs[index] as LoadedPack;
+      const pack = packs[packIndex] as LoadedPack;
       const columns = packColumns(pack);
       orders?.push(window * windowPositions + (columns.positions[at] as number));
       const elementText = elementTexts?.[i];
-      if (elementText === undefined && offsets[index] === undefined) {
-        offsets[index] = columns.offsets();
+      if (elementText === undefined && offsets[packIndex] === undefined) {
+        offsets[packIndex] = columns.textOffsets();
         if (isSliceOver()) await nextSlice();
       }
-      const starts = offsets[index] ?? [];
+      const starts = offsets[packIndex] ?? [];
       const start = elementText === undefined ? (starts[at] as number) : 0;
       const end = elementText === undefined ? (starts[at + 1] as number) : elementText.length;
       const suffix = onBox === null ? '' : boxSuffix(columns, at, onBox);
       const needed = end - start + 1 + suffix.length;
       if (filled + needed > chunk.length) {
-        if (filled > 0) yield* handOver(chunk.subarray(0, filled), selection);
+        if (filled > 0) yield* yieldChunk(chunk.subarray(0, filled), selection);
         if (isSliceOver()) await nextSlice();
         // Each chunk gets a new buffer, because the socket may not have sent the previous one yet.
         chunk = Buffer.allocUnsafeSlow(Math.max(chunkBytes, needed));
@@ -131,7 +131,7 @@ async function* textChunks(
     }
     // The rest of a selection is sent immediately, because the next selection may take long.
     if (filled > 0) {
-      yield* handOver(chunk.subarray(0, filled), selection);
+      yield* yieldChunk(chunk.subarray(0, filled), selection);
       chunk = Buffer.allocUnsafeSlow(chunkBytes);
       filled = 0;
     }
@@ -162,25 +162,25 @@ async function* centroidChunks(
   selections: AsyncIterable<Selection>,
   props: CentroidPropTable,
 ): AsyncGenerator<Buffer, void, undefined> {
-  const known = new KnownAppearances();
+  const knownAppearances = new KnownAppearances();
   for await (const { packs, members } of selections) {
     const appearances: (PackAppearances | undefined)[] = Array.from({ length: packs.length });
     for (let start = 0; start < members.length; start += centroidsAtOnce) {
       const run = members.subarray(start, start + centroidsAtOnce);
-      // Rows of `props` are in the order in which they are met.
+      // Appearances get their rows in `props` in the order in which the first element of each is sent.
       for (let i = 0; i < run.length; i += 1) {
         const member = run[i] as number;
-        const index = packOf(member);
-        let packAppearances = appearances[index];
+        const packIndex = packOf(member);
+        let packAppearances = appearances[packIndex];
         if (packAppearances === undefined) {
-          appearances[index] = packAppearances = known.of(packColumns(packs[index] as LoadedPack));
+          appearances[packIndex] = packAppearances = knownAppearances.forPack(packColumns(packs[packIndex] as LoadedPack));
           if (isSliceOver()) await nextSlice();
         }
-        if (packAppearances.unknown === 0) continue;
-        const at = packColumns(packs[index] as LoadedPack).appearanceIndices[rowInPack(member)] as number;
+        if (packAppearances.withoutRow === 0) continue;
+        const at = packColumns(packs[packIndex] as LoadedPack).appearanceIndices[rowInPack(member)] as number;
         if (packAppearances.rows[at] !== -1) continue;
-        packAppearances.rows[at] = rowOf(packAppearances.appearances[at]!, props);
-        packAppearances.unknown -= 1;
+        packAppearances.rows[at] = propRowOf(packAppearances.appearances[at]!, props);
+        packAppearances.withoutRow -= 1;
       }
       if (isSliceOver()) await nextSlice();
       const records = Buffer.allocUnsafeSlow(run.length * centroidBytes);
@@ -263,33 +263,33 @@ function writePack(
 /** The appearances of a pack. */
 interface PackAppearances {
   appearances: ElementAppearance[];
-  /** The row in `props` of each appearance; -1 until an element with it has been met. */
+  /** The row in `props` of each appearance; -1 until an element with this appearance is sent. */
   rows: Int32Array;
-  /** Number of appearances that have not been met. */
-  unknown: number;
+  /** Number of appearances that have no row yet. */
+  withoutRow: number;
 }
 
 /** Maximum number of lists of appearances to keep. */
-const maxKnown = 1024;
+const maxKnownLists = 1024;
 
 /** The appearances of packs. Many packs have the same ones. */
 class KnownAppearances {
   readonly #byText = new Map<string, PackAppearances>();
 
-  of(columns: PackColumns): PackAppearances {
+  forPack(columns: PackColumns): PackAppearances {
     const text = columns.appearancesJson();
     let existing = this.#byText.get(text);
     if (existing === undefined) {
       const appearances = parseAppearances(text);
-      existing = { appearances, rows: new Int32Array(appearances.length).fill(-1), unknown: appearances.length };
-      if (this.#byText.size === maxKnown) this.#byText.clear();
+      existing = { appearances, rows: new Int32Array(appearances.length).fill(-1), withoutRow: appearances.length };
+      if (this.#byText.size === maxKnownLists) this.#byText.clear();
       this.#byText.set(text, existing);
     }
     return existing;
   }
 }
 
-function rowOf(appearance: ElementAppearance, props: CentroidPropTable): number {
+function propRowOf(appearance: ElementAppearance, props: CentroidPropTable): number {
   // Fields that are null are missing in the element.
   const defined = Object.fromEntries(Object.entries(appearance).filter(([, value]) => value !== null));
   return props.findOrAdd(defined as unknown as AnnotationElement);

@@ -11,7 +11,7 @@ import type {
 } from '../element-store.js';
 import { windowPositions, type PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
-import { parsedElement } from './locate.js';
+import { parseElement } from './locate.js';
 import { candidatePacks, packColumns, packOf, packText, rowInPack, selectInOrder } from './select.js';
 
 /** See ElementStore.scan. */
@@ -21,7 +21,7 @@ export async function* scanElements(
   options: ScanOptions = {},
 ): AsyncGenerator<ScannedElement, void, undefined> {
   for await (const { text, box, order } of elementTexts(loader, stored, options)) {
-    yield { element: await parsedElement(text, options.signal), box, order };
+    yield { element: await parseElement(text, options.signal), box, order };
   }
 }
 
@@ -52,7 +52,7 @@ export async function* elementTexts(
       const pack = packs[index] as LoadedPack;
       const columns = packColumns(pack);
       if (isSliceOver()) await nextSlice(signal);
-      const starts = (offsets[index] ??= columns.offsets());
+      const starts = (offsets[index] ??= columns.textOffsets());
       const appearance = (appearances[index] ??= columns.appearances())[columns.appearanceIndices[at] as number]!;
       yield {
         type: appearance.type,

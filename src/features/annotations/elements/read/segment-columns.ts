@@ -25,13 +25,13 @@ export async function loadColumns(
   columns: readonly SegmentColumn[],
   loadParts: LoadParts,
 ): Promise<Buffer[]> {
-  const first = new Map<SegmentColumn, number>();
+  const firstParts = new Map<SegmentColumn, number>();
   let next = 1;
   for (const column of header.columns) {
-    first.set(column, next);
+    firstParts.set(column, next);
     next += column.parts;
   }
-  const columnParts = columns.flatMap((column) => parts.slice(first.get(column), first.get(column)! + column.parts));
+  const columnParts = columns.flatMap((column) => parts.slice(firstParts.get(column), firstParts.get(column)! + column.parts));
   const found = await loadParts(columnParts);
   let at = 0;
   return columns.map((column) => {
@@ -41,10 +41,10 @@ export async function loadColumns(
   });
 }
 
-const numberNames = Object.keys(packNumbers) as (keyof typeof packNumbers)[];
+const packNumberNames = Object.keys(packNumbers) as (keyof typeof packNumbers)[];
 
 /** Ranges of the rows of a segment that belong to some packs: first row, and the one after the last. */
-export function rangesOf({ packs, counts }: SegmentHeader, packIds: { has(id: string): boolean }): [number, number][] {
+export function rowRangesOf({ packs, counts }: SegmentHeader, packIds: { has(id: string): boolean }): [number, number][] {
   const ranges: [number, number][] = [];
   let from = 0;
   for (const [i, id] of packs.entries()) {
@@ -60,17 +60,17 @@ export function rangesOf({ packs, counts }: SegmentHeader, packIds: { has(id: st
 }
 
 /** The columns of some packs of a segment, joined as if they were one pack; `null` if the segment does not have them. */
-export async function joinedColumns(
+export async function loadJoinedColumns(
   segment: StoredSegment,
   packIds: { has(id: string): boolean },
   loadParts: LoadParts,
   signal?: AbortSignal,
 ): Promise<PackColumns | null> {
-  const all = await rowsOfSegment(segment, loadParts, signal);
+  const all = await loadRows(segment, loadParts, signal);
   if (all === null) return null;
-  const ranges = rangesOf(segment.header, packIds);
+  const ranges = rowRangesOf(segment.header, packIds);
   const count = ranges.reduce((sum, [from, to]) => sum + to - from, 0);
-  const selected = (column: Float64Array) => {
+  const selectRows = (column: Float64Array) => {
     if (count === all.count) return column;
     const values = new Float64Array(count);
     let at = 0;
@@ -80,7 +80,7 @@ export async function joinedColumns(
     }
     return values;
   };
-  return new PackColumns({ ...mapColumns(all, selected), count, appearances: all.appearances });
+  return new PackColumns({ ...mapColumns(all, selectRows), count, appearances: all.appearances });
 }
 
 function mapColumns(rows: PackRows, transform: (column: Float64Array) => Float64Array): Omit<PackRows, 'count' | 'appearances'> {
@@ -101,16 +101,16 @@ function mapColumns(rows: PackRows, transform: (column: Float64Array) => Float64
 }
 
 /** The columns of all rows of a segment; `null` if the segment does not have them. */
-async function rowsOfSegment(segment: StoredSegment, loadParts: LoadParts, signal?: AbortSignal): Promise<PackRows | null> {
+async function loadRows(segment: StoredSegment, loadParts: LoadParts, signal?: AbortSignal): Promise<PackRows | null> {
   const { rows, columns } = segment.header;
   const columnsByKey = new Map(columns.map((column) => [`${column.kind} ${column.name}`, column]));
-  const requiredColumns = [...numberNames.map((name) => `number ${name}`), `text ${appearanceColumn}`].map((name) =>
+  const requiredColumns = [...packNumberNames.map((name) => `number ${name}`), `text ${appearanceColumn}`].map((name) =>
     columnsByKey.get(name),
   );
   if (requiredColumns.includes(undefined)) return null;
   const stored = await loadColumns(segment, requiredColumns as SegmentColumn[], loadParts);
-  const values = {} as Record<(typeof numberNames)[number], Float64Array>;
-  for (const [i, name] of numberNames.entries()) {
+  const values = {} as Record<(typeof packNumberNames)[number], Float64Array>;
+  for (const [i, name] of packNumberNames.entries()) {
     values[name] = decodeNumbers(stored[i]!, rows);
     if (isSliceOver()) await nextSlice(signal);
   }
@@ -135,17 +135,17 @@ async function rowsOfSegment(segment: StoredSegment, loadParts: LoadParts, signa
 }
 
 /** The columns of the packs of a segment, by their ids; `null` if the segment does not have them. */
-export async function packColumnsOfSegment(
+export async function loadPackColumns(
   segment: StoredSegment,
   loadParts: LoadParts,
   signal?: AbortSignal,
 ): Promise<Map<string, PackColumns> | null> {
-  const all = await rowsOfSegment(segment, loadParts, signal);
+  const all = await loadRows(segment, loadParts, signal);
   if (all === null) return null;
   const { packs, counts } = segment.header;
   // The number of each appearance of the segment in the current pack, from 1; 0 if the pack has not used it yet.
   const numbersInPack = new Uint32Array(all.appearances.length);
-  const found = new Map<string, PackColumns>();
+  const columnsById = new Map<string, PackColumns>();
   let from = 0;
   for (const [i, id] of packs.entries()) {
     const count = counts[i] as number;
@@ -160,9 +160,9 @@ export async function packColumnsOfSegment(
       appearanceIndices[at] = (numbersInPack[code] as number) - 1;
     }
     for (let at = 0; at < count; at += 1) numbersInPack[codes[at] as number] = 0;
-    found.set(id, new PackColumns({ ...columns, count, appearanceIndices, appearances }));
+    columnsById.set(id, new PackColumns({ ...columns, count, appearanceIndices, appearances }));
     from = to;
   }
   if (isSliceOver()) await nextSlice(signal);
-  return found;
+  return columnsById;
 }

@@ -4,7 +4,7 @@ import { inRuns, isSliceOver, nextSlice } from '../../../../core/concurrency/sli
 import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
 import { windowPositions, type PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
-import { parsedElement } from './locate.js';
+import { parseElement } from './locate.js';
 import type { PackColumns } from '../packs/pack.js';
 import {
   candidatePacks,
@@ -18,8 +18,8 @@ import {
   type SelectRequest,
 } from './select.js';
 
-/** Largest size of the uncompressed texts of a part of the response, in bytes. The packs are read once for each part. */
-const partTextBytes = 64 * 1024 * 1024;
+/** Maximum bytes of uncompressed texts in a part of the response. Packs are read again for each part that needs them. */
+const maxPartTextBytes = 64 * 1024 * 1024;
 /**
  * Number of packs in one fetch, and fetches at the same time: while the packs of one are processed, the next ones are fetched.
  */
@@ -35,7 +35,7 @@ interface Matches {
   packs: LoadedPack[];
   /** As {@link Selection.members}. */
   members: Float64Array;
-  sortedBy: SortValue[] | Float64Array;
+  sortValues: SortValue[] | Float64Array;
   /** Original order. */
   orders: Float64Array;
   /** Number of matches. The arrays may be longer. */
@@ -56,7 +56,7 @@ interface SortField {
   needsText: boolean;
 }
 
-function numberOf(name: string): NumberOf | null {
+function numberGetter(name: string): NumberOf | null {
   if (name === 'size') return (columns, at) => columns.sizeAt(at);
   if (name === 'details') return (columns, at) => columns.details[at] as number;
   const box = boxFields.find((known) => known === name);
@@ -66,17 +66,17 @@ function numberOf(name: string): NumberOf | null {
 function sortField(field: string): SortField {
   const [root = '', ...path] = field.split('.');
   const name = path.join('.');
-  // By a field that is not stored, all elements are equal.
-  const nothing: SortField = { number: null, value: () => null, needsText: false };
-  if (root === 'bbox') return { ...nothing, number: numberOf(name) };
-  if (root === 'element' && name === 'id') return { ...nothing, value: (_, columns, at) => columns.idAt(at) };
-  if (root !== 'element' || path.length === 0) return nothing;
-  return { ...nothing, value: (pack, columns, at) => memberOf(pack, columns, at, path), needsText: true };
+  // If elements are sorted by a field that is not stored, all are equal.
+  const unknownField: SortField = { number: null, value: () => null, needsText: false };
+  if (root === 'bbox') return { ...unknownField, number: numberGetter(name) };
+  if (root === 'element' && name === 'id') return { ...unknownField, value: (_, columns, at) => columns.idAt(at) };
+  if (root !== 'element' || path.length === 0) return unknownField;
+  return { ...unknownField, value: (pack, columns, at) => valueAtPath(pack, columns, at, path), needsText: true };
 }
 
-async function memberOf(pack: LoadedPack, columns: PackColumns, at: number, path: readonly string[]): Promise<SortValue> {
+async function valueAtPath(pack: LoadedPack, columns: PackColumns, at: number, path: readonly string[]): Promise<SortValue> {
   const start = columns.lengths.subarray(0, at).reduce((sum, length) => sum + length, 0);
-  let value: unknown = await parsedElement(packText(pack).subarray(start, start + (columns.lengths[at] as number)));
+  let value: unknown = await parseElement(packText(pack).subarray(start, start + (columns.lengths[at] as number)));
   for (const key of path) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return null;
     value = (value as Record<string, unknown>)[key];
@@ -86,13 +86,13 @@ async function memberOf(pack: LoadedPack, columns: PackColumns, at: number, path
 }
 
 /** Position of a type in the sort order of the database: missing values, numbers, texts, booleans. */
-function rank(value: SortValue): number {
+function typeRank(value: SortValue): number {
   if (value === null) return 0;
   return typeof value === 'number' ? 1 : typeof value === 'string' ? 2 : 3;
 }
 
 function compare(a: SortValue, b: SortValue): number {
-  const byKind = rank(a) - rank(b);
+  const byKind = typeRank(a) - typeRank(b);
   if (byKind !== 0 || a === null || b === null) return byKind;
   return a < b ? -1 : a > b ? 1 : 0;
 }
@@ -106,7 +106,7 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
   const matches: Matches = {
     packs: [],
     members: new Float64Array(total),
-    sortedBy: numbers ?? [],
+    sortValues: numbers ?? [],
     orders: new Float64Array(total),
     count: 0,
   };
@@ -121,7 +121,7 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
       if (numbers !== null) numbers[match] = numberAt!(columns, at);
       else {
         const sorted = value(pack, columns, at);
-        (matches.sortedBy as SortValue[])[match] = sorted instanceof Promise ? await sorted : sorted;
+        (matches.sortValues as SortValue[])[match] = sorted instanceof Promise ? await sorted : sorted;
       }
       matches.count += 1;
       if (needsText && isSliceOver()) await nextSlice(signal);
@@ -132,7 +132,7 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
     const packEntries = candidates[number] as PackEntry[];
     // Texts of a whole window would take too much memory.
     const atOnce = needsText ? packsPerFetch : Math.max(1, packEntries.length);
-    return runsOf(packEntries, atOnce).map((packs) => ({ window, number, packs }));
+    return splitIntoRuns(packEntries, atOnce).map((packs) => ({ window, number, packs }));
   });
   const load = async ({ window, number, packs }: (typeof parts)[number]) => {
     const loaded = needsText
@@ -151,26 +151,26 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
 
 /** Indices of the first `limit` matches in the order of the response. Equal values keep their original order. */
 async function sortedIndices(
-  { sortedBy, orders, count }: Matches,
+  { sortValues, orders, count }: Matches,
   direction: 1 | -1,
   limit: number,
   signal: AbortSignal | undefined,
 ): Promise<Uint32Array> {
   const byOrder = (a: number, b: number) => (orders[a] as number) - (orders[b] as number);
-  if (!(sortedBy instanceof Float64Array)) {
+  if (!(sortValues instanceof Float64Array)) {
     const indices = Uint32Array.from({ length: count }, (_, index) => index);
     const byValue = (a: number, b: number) =>
-      direction * compare(sortedBy[a] as SortValue, sortedBy[b] as SortValue) || byOrder(a, b);
+      direction * compare(sortValues[a] as SortValue, sortValues[b] as SortValue) || byOrder(a, b);
     return (await sortInSlices(indices, byValue, signal)).subarray(0, limit);
   }
-  const numbers = sortedBy.subarray(0, count);
+  const numbers = sortValues.subarray(0, count);
   const byNumber = (a: number, b: number) => direction * ((numbers[a] as number) - (numbers[b] as number)) || byOrder(a, b);
   const indices = await firstCandidates(numbers, direction, limit, signal);
   return (await sortInSlices(indices, byNumber, signal)).subarray(0, limit);
 }
 
 /** Number of bins by which the first numbers are separated from the others. */
-const bins = 65_536;
+const binCount = 65_536;
 
 /**
  * Indices of at least `limit` numbers that come first in a direction, and few others, unsorted. Numbers are counted in bins, because
@@ -196,12 +196,12 @@ async function firstCandidates(
     },
     signal,
   );
-  const scale = bins / (high - low);
+  const scale = binCount / (high - low);
   const canBin = limit < length && Number.isFinite(scale) && scale > 0;
   if (!canBin) return Uint32Array.from({ length }, (_, index) => index);
   const from = direction === 1 ? low : high;
-  const binOf = (number: number) => Math.min(bins - 1, Math.floor(direction * (number - from) * scale));
-  const counts = new Uint32Array(bins);
+  const binOf = (number: number) => Math.min(binCount - 1, Math.floor(direction * (number - from) * scale));
+  const counts = new Uint32Array(binCount);
   const count = (start: number, end: number) => {
     for (let i = start; i < end; i += 1) counts[binOf(numbers[i] as number)]! += 1;
   };
@@ -210,10 +210,10 @@ async function firstCandidates(
   while (found < limit) found += counts[(last += 1)] as number;
   const indices = new Uint32Array(found);
   let next = 0;
-  const take = (start: number, end: number) => {
+  const collect = (start: number, end: number) => {
     for (let i = start; i < end; i += 1) if (binOf(numbers[i] as number) <= last) indices[next++] = i;
   };
-  await inRuns(length, numbersAtOnce, take, signal);
+  await inRuns(length, numbersAtOnce, collect, signal);
   return indices;
 }
 
@@ -224,17 +224,17 @@ async function selectedIndices(matches: Matches, request: SelectRequest): Promis
   const maxIndices = Math.min(total, query.offset + maxElements(query));
   const { detailsCount, count } = request.stored;
   // If the query limits details, few elements are usually enough. This many are tried first.
-  const typical = Math.ceil((1.5 * query.maxDetails * count) / Math.max(1, detailsCount)) + query.minElements + 1000;
-  let limit = query.maxDetails > 0 ? Math.min(maxIndices, query.offset + typical) : maxIndices;
+  const typicalCount = Math.ceil((1.5 * query.maxDetails * count) / Math.max(1, detailsCount)) + query.minElements + 1000;
+  let limit = query.maxDetails > 0 ? Math.min(maxIndices, query.offset + typicalCount) : maxIndices;
   for (;;) {
     const indices = (await sortedIndices(matches, query.sort[1], limit, signal)).subarray(query.offset);
-    const trial = new ElementBudget(query);
+    const trialBudget = new ElementBudget(query);
     let taken = 0;
-    for (; taken < indices.length && trial.allowsMore; taken += 1) {
-      trial.countSent(detailsOf(matches, indices[taken] as number));
+    for (; taken < indices.length && trialBudget.allowsMore; taken += 1) {
+      trialBudget.countSent(detailsOf(matches, indices[taken] as number));
       if (isSliceOver()) await nextSlice(signal);
     }
-    if (!trial.allowsMore || limit === maxIndices) return indices.subarray(0, taken);
+    if (!trialBudget.allowsMore || limit === maxIndices) return indices.subarray(0, taken);
     limit = Math.min(maxIndices, limit * 4);
   }
 }
@@ -253,7 +253,7 @@ export async function* selectSorted(request: SelectRequest): AsyncGenerator<Sele
   while (start < indices.length) {
     let [end, bytes] = [start, 0];
     const members: number[] = [];
-    while (end < indices.length && (bytes < partTextBytes || !texts)) {
+    while (end < indices.length && (bytes < maxPartTextBytes || !texts)) {
       const index = indices[end] as number;
       const member = matches.members[index] as number;
       members.push(member);
@@ -277,18 +277,18 @@ async function withElementTexts(loader: ElementLoader, selection: Selection, sig
   for (let index = 0; index < members.length; index += 1) {
     const member = members[index] as number;
     const pack = packs[packOf(member)] as LoadedPack;
-    const starts = (offsets[packOf(member)] ??= packColumns(pack).offsets());
+    const starts = (offsets[packOf(member)] ??= packColumns(pack).textOffsets());
     const row = rowInPack(member);
-    const { entry, start } = originOf(pack, row);
-    const before = starts[start] as number;
-    const place = { index, start: (starts[row] as number) - before, end: (starts[row + 1] as number) - before };
-    const inPack = rangesByPack.get(entry);
-    if (inPack === undefined) rangesByPack.set(entry, [place]);
-    else inPack.push(place);
+    const { entry, start } = storedPackOf(pack, row);
+    const packStart = starts[start] as number;
+    const range = { index, start: (starts[row] as number) - packStart, end: (starts[row + 1] as number) - packStart };
+    const rangesOfPack = rangesByPack.get(entry);
+    if (rangesOfPack === undefined) rangesByPack.set(entry, [range]);
+    else rangesOfPack.push(range);
     if (isSliceOver()) await nextSlice(signal);
   }
   const load = (entries: PackEntry[]) => loader.packs(entries, 'text', signal);
-  for await (const loaded of mapAhead(runsOf([...rangesByPack.keys()], packsPerFetch), fetchedAtOnce, load)) {
+  for await (const loaded of mapAhead(splitIntoRuns([...rangesByPack.keys()], packsPerFetch), fetchedAtOnce, load)) {
     for (const pack of loaded) {
       const text = packText(pack);
       // Texts are copied, because a part of a pack's buffer would keep all of it in memory.
@@ -301,7 +301,7 @@ async function withElementTexts(loader: ElementLoader, selection: Selection, sig
 }
 
 /** The stored pack that contains a row of a loaded pack, and the row of the loaded pack at which it begins. */
-function originOf({ entry, joined }: LoadedPack, row: number): { entry: PackEntry; start: number } {
+function storedPackOf({ entry, joined }: LoadedPack, row: number): { entry: PackEntry; start: number } {
   if (joined === undefined) return { entry, start: 0 };
   let [low, high] = [0, joined.starts.length];
   while (high - low > 1) {
@@ -313,6 +313,6 @@ function originOf({ entry, joined }: LoadedPack, row: number): { entry: PackEntr
 }
 
 /** Consecutive parts of a list, each with at most a given number of entries. */
-function runsOf<T>(list: readonly T[], maxLength: number): T[][] {
+function splitIntoRuns<T>(list: readonly T[], maxLength: number): T[][] {
   return Array.from({ length: Math.ceil(list.length / maxLength) }, (_, i) => list.slice(i * maxLength, (i + 1) * maxLength));
 }

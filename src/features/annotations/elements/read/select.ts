@@ -8,7 +8,7 @@ import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
 import type { StoredElements, StoredWindow } from '../element-store.js';
 import { windowPositions, type PackEntry } from '../packs/pack-index.js';
-import type { ElementLoader, LoadedPack, LoadedWindow, WindowPart } from './loader.js';
+import type { ElementLoader, LoadedPack, LoadedWindow, PartialWindow } from './loader.js';
 import type { PackColumns } from '../packs/pack.js';
 
 /** A part of the selected elements, in the order in which they are sent. */
@@ -40,16 +40,16 @@ export function rowInPack(member: number): number {
   return member - Math.floor(member / maxPackRows) * maxPackRows;
 }
 
-/** Largest size of the uncompressed texts of a batch of windows, in bytes. */
-const batchTextBytes = 32 * 1024 * 1024;
+/** Maximum bytes of uncompressed texts in a batch of windows. */
+const maxBatchTextBytes = 32 * 1024 * 1024;
 /**
  * Texts of at most this many bytes are loaded together with the columns, although not all may be needed. In an annotation of many windows, a
  * small region touches a pack of each, and most have no element in it.
  */
-const eagerTextBytes = 4 * 1024 * 1024;
+const maxEagerTextBytes = 4 * 1024 * 1024;
 
 /** If a window has more members than this and all are selected, they are placed by their positions instead of sorted. */
-const maxSorted = 4096;
+const maxSortedMembers = 4096;
 
 /** A request to select elements. */
 export interface SelectRequest {
@@ -101,7 +101,7 @@ export function candidatePacks(window: LoadedWindow, conditions: readonly BoxCon
 }
 
 interface WindowBatch {
-  windows: (WindowPart & { stored: StoredWindow })[];
+  windows: (PartialWindow & { stored: StoredWindow })[];
   textBytes: number;
 }
 
@@ -125,18 +125,18 @@ async function* windowBatches(
   }
   let batch: WindowBatch = { windows: [], textBytes: 0 };
   // Pack indexes are loaded in groups. They are small, but there may be many.
-  const group = 64;
-  for (let start = 0; start < windows.length; start += group) {
-    const part = windows.slice(start, start + group);
-    const loaded = await loader.windows(part, signal);
+  const windowsPerLoad = 64;
+  for (let start = 0; start < windows.length; start += windowsPerLoad) {
+    const windowGroup = windows.slice(start, start + windowsPerLoad);
+    const loaded = await loader.windows(windowGroup, signal);
     for (const [at, window] of loaded.entries()) {
       const candidates = candidatePacks(window, conditions);
       const textBytes = candidates.reduce((sum, entry) => sum + entry.textBytes, 0);
-      if (batch.windows.length > 0 && batch.textBytes + textBytes > batchTextBytes) {
+      if (batch.windows.length > 0 && batch.textBytes + textBytes > maxBatchTextBytes) {
         yield batch;
         batch = { windows: [], textBytes: 0 };
       }
-      batch.windows.push({ stored: part[at] as StoredWindow, window, packs: candidates });
+      batch.windows.push({ stored: windowGroup[at] as StoredWindow, window, packs: candidates });
       batch.textBytes += textBytes;
     }
   }
@@ -147,7 +147,7 @@ async function* windowBatches(
 export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
   const { loader, query, budget, texts, signal } = request;
   const skipped = { count: 0 };
-  const takesAll = query.conditions.length === 0 && query.limit === 0 && query.maxDetails === 0;
+  const isUnlimited = query.conditions.length === 0 && query.limit === 0 && query.maxDetails === 0;
   // The next batch is fetched while the current one is sent.
   let ahead: Promise<{ batch: WindowBatch; packs: LoadedPack[][] } | null> | null = null;
   const batches = windowBatches(request, skipped);
@@ -155,13 +155,13 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
     const next = await batches.next();
     if (next.done) return null;
     const batch = next.value;
-    const eager = texts && (takesAll || batch.textBytes <= eagerTextBytes);
+    const loadsTextsNow = texts && (isUnlimited || batch.textBytes <= maxEagerTextBytes);
     // The packs of a small part of the image are cached, because neighboring parts are usually read next.
-    const isSmallRegion = eager && query.conditions.length > 0 && batch.textBytes <= eagerTextBytes;
+    const isSmallRegion = loadsTextsNow && query.conditions.length > 0 && batch.textBytes <= maxEagerTextBytes;
     const load = async () => {
       const entries = batch.windows.flatMap(({ packs }) => packs);
       if (isSmallRegion) return loader.cachedPacks(entries, signal);
-      return eager ? loader.packs(entries, 'both', signal) : loader.packsWithColumns(batch.windows, signal);
+      return loadsTextsNow ? loader.packs(entries, 'both', signal) : loader.packsWithColumns(batch.windows, signal);
     };
     if (!texts) return { batch, packs: await loader.packsWithJoinedColumns(batch.windows, signal) };
     const loaded = await load();
@@ -174,7 +174,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
       ahead = null;
       if (current === null || !budget.allowsMore) return;
       // A limited request may need no further batch, so only unlimited ones fetch ahead now.
-      if (takesAll) {
+      if (isUnlimited) {
         ahead = fetchNext();
         ahead.catch(() => undefined);
       }
@@ -188,8 +188,8 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
       }
       if (texts) await loadTexts(loader, selections, signal);
       const dropTexts = () => {
-        forgetTexts(current.packs.flat());
-        ahead?.then((next) => forgetTexts(next?.packs.flat() ?? [])).catch(() => undefined);
+        dropPackTexts(current.packs.flat());
+        ahead?.then((next) => dropPackTexts(next?.packs.flat() ?? [])).catch(() => undefined);
       };
       for (const selection of selections) yield { ...selection, dropTexts };
       if (!budget.allowsMore) return;
@@ -210,7 +210,7 @@ async function takeMembers(
   signal: AbortSignal | undefined,
 ): Promise<Float64Array> {
   const count = packs.reduce((sum, { entry }) => sum + entry.count, 0);
-  const isLargeAndUnfiltered = query.conditions.length === 0 && count > maxSorted;
+  const isLargeAndUnfiltered = query.conditions.length === 0 && count > maxSortedMembers;
   const sorted = isLargeAndUnfiltered
     ? await allMembers(packs, signal)
     : await matchingMembers(packs, query.conditions, { capacity: count, signal });
@@ -273,7 +273,7 @@ async function matchingMembers(
   return sorted;
 }
 
-function forgetTexts(packs: readonly LoadedPack[]): void {
+function dropPackTexts(packs: readonly LoadedPack[]): void {
   for (const pack of packs) pack.text = null;
 }
 

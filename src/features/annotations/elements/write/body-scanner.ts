@@ -7,7 +7,7 @@ import { ListKeys } from './list-keys.js';
 /** Complete elements of a list, in a buffer that is reused: a consumer must copy what it needs before it continues. */
 export interface ElementSlice {
   kind: 'slice';
-  /** Number of the list in the body, from 0. */
+  /** Index of the list among the lists of the body. */
   list: number;
   /** Index in the list of the first element. */
   first: number;
@@ -18,9 +18,9 @@ export interface ElementSlice {
   starts: Uint32Array;
   ends: Uint32Array;
   /** Number of keys in each element, at all depths. */
-  keys: Uint32Array;
+  keyCounts: Uint32Array;
   /** 1 if the text of an element is compact JSON in canonical form, which can be stored unchanged. */
-  canonical: Uint8Array;
+  isCanonical: Uint8Array;
 }
 
 /** An event of the scanner. */
@@ -38,10 +38,10 @@ const [quote, comma, colon, backslash] = [0x22, 0x2c, 0x3a, 0x5c];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 const [dot, zero, nine] = [0x2e, 0x30, 0x39];
 
-/** 1 for bytes that matter in an element outside strings. All others are skipped. */
-const special = new Uint8Array(256);
+/** 1 for bytes that matter outside strings in an element. All other bytes are skipped. */
+const isStructural = new Uint8Array(256);
 for (const byte of [quote, comma, colon, openList, closeList, openObject, closeObject, dot, 0x65, 0x45, 0x20, 0x09, 0x0a, 0x0d])
-  special[byte] = 1;
+  isStructural[byte] = 1;
 
 /**
  * Splits a JSON body, given in chunks of any length, into its lists of elements and the rest. In the rest each list is replaced by one with the
@@ -54,14 +54,14 @@ export class BodyScanner {
   readonly #keys = new ListKeys();
   #rest: Buffer[] = [];
   #restBytes = 0;
-  #inList = false;
-  #lists = 0;
+  #isInList = false;
+  #listCount = 0;
 
   // State of the list that is being read.
-  #first = 0;
-  #count = 0;
-  #start = -1;
-  #afterComma = false;
+  #sliceStart = 0;
+  #sliceCount = 0;
+  #elementStart = -1;
+  #isAfterComma = false;
   #depth = 0;
   #inString = false;
   #escaped = false;
@@ -81,23 +81,23 @@ export class BodyScanner {
     }
   }
 
-  /** Returns the rest. Must be called after the last chunk. @throws BadParameterError if the body ended within a list. */
-  finish(): Buffer {
-    if (this.#inList) throw invalidJson('the body ends within a list of elements');
+  /** Returns the body outside its lists. Must be called after the last chunk. @throws BadParameterError if the body ended within a list. */
+  endBody(): Buffer {
+    if (this.#isInList) throw invalidJson('the body ends within a list of elements');
     return Buffer.concat(this.#rest);
   }
 
   #append(piece: Uint8Array): void {
     // Bytes before the first element that has not been yielded are dropped.
-    const keep = this.#count > 0 ? (this.#starts[0] as number) : this.#start >= 0 ? this.#start : this.#at;
-    if (keep > 0) {
-      this.#block.copyWithin(0, keep, this.#filled);
-      this.#filled -= keep;
-      this.#at -= keep;
-      if (this.#start >= 0) this.#start -= keep;
-      for (let i = 0; i < this.#count; i += 1) {
-        this.#starts[i] = (this.#starts[i] as number) - keep;
-        this.#ends[i] = (this.#ends[i] as number) - keep;
+    const dropped = this.#sliceCount > 0 ? (this.#starts[0] as number) : this.#elementStart >= 0 ? this.#elementStart : this.#at;
+    if (dropped > 0) {
+      this.#block.copyWithin(0, dropped, this.#filled);
+      this.#filled -= dropped;
+      this.#at -= dropped;
+      if (this.#elementStart >= 0) this.#elementStart -= dropped;
+      for (let i = 0; i < this.#sliceCount; i += 1) {
+        this.#starts[i] = (this.#starts[i] as number) - dropped;
+        this.#ends[i] = (this.#ends[i] as number) - dropped;
       }
     }
     const needed = this.#filled + piece.length;
@@ -112,44 +112,47 @@ export class BodyScanner {
 
   *#scan(): Generator<ScannerEvent, void, undefined> {
     while (this.#at < this.#filled) {
-      if (this.#inList) {
+      if (this.#isInList) {
         const ended = this.#scanList();
-        if (this.#count > 0 && (ended || this.#isSliceFull())) yield this.#takeSlice();
+        if (this.#sliceCount > 0 && (ended || this.#isSliceFull())) yield this.#takeSlice();
         if (ended) {
-          this.#inList = false;
-          yield { kind: 'list-end', list: this.#lists - 1 };
-        } else if (this.#start >= 0 && this.#at - this.#start > maxElementBytes) {
-          throw elementTooLong(this.#first + this.#count);
+          this.#isInList = false;
+          yield { kind: 'list-end', list: this.#listCount - 1 };
+        } else if (this.#elementStart >= 0 && this.#at - this.#elementStart > maxElementBytes) {
+          throw elementTooLong(this.#sliceStart + this.#sliceCount);
         }
       } else {
         const key = this.#scanRest();
         if (key !== null) {
           this.#beginList();
-          yield { kind: 'list-start', list: this.#lists - 1, key, entry: this.#keys.entry };
+          yield { kind: 'list-start', list: this.#listCount - 1, key, entry: this.#keys.entry };
         }
       }
     }
   }
 
   #isSliceFull(): boolean {
-    return this.#count === sliceElements || (this.#ends[this.#count - 1] as number) - (this.#starts[0] as number) >= sliceBytes;
+    return (
+      this.#sliceCount === sliceElements ||
+      (this.#ends[this.#sliceCount - 1] as number) - (this.#starts[0] as number) >= sliceBytes
+    );
   }
 
   #takeSlice(): ElementSlice {
-    const count = this.#count;
+    const count = this.#sliceCount;
     const slice: ElementSlice = {
       kind: 'slice',
-      list: this.#lists - 1,
-      first: this.#first,
+      list: this.#listCount - 1,
+      first: this.#sliceStart,
       count,
       bytes: this.#block,
       starts: this.#starts,
       ends: this.#ends,
-      keys: this.#keyCounts,
-      canonical: this.#canonical,
+      keyCounts: this.#keyCounts,
+      isCanonical: this.#canonical,
     };
-    this.#first += count;
-    this.#count = 0;
+    this.#sliceStart += count;
+    this.#sliceCount = 0;
     return slice;
   }
 
@@ -167,25 +170,25 @@ export class BodyScanner {
   }
 
   #beginList(): void {
-    this.#rest.push(Buffer.from(`${this.#lists}]`));
-    this.#lists += 1;
-    this.#inList = true;
-    this.#first = 0;
-    this.#count = 0;
-    this.#start = -1;
-    this.#afterComma = false;
+    this.#rest.push(Buffer.from(`${this.#listCount}]`));
+    this.#listCount += 1;
+    this.#isInList = true;
+    this.#sliceStart = 0;
+    this.#sliceCount = 0;
+    this.#elementStart = -1;
+    this.#isAfterComma = false;
   }
 
   #endElement(end: number): void {
     const block = this.#block;
     let last = end;
     while (isSpace(block[last - 1] as number)) last -= 1;
-    this.#starts[this.#count] = this.#start;
-    this.#ends[this.#count] = last;
-    this.#keyCounts[this.#count] = this.#keyCount;
-    this.#canonical[this.#count] = this.#isCanonical;
-    this.#count += 1;
-    this.#start = -1;
+    this.#starts[this.#sliceCount] = this.#elementStart;
+    this.#ends[this.#sliceCount] = last;
+    this.#keyCounts[this.#sliceCount] = this.#keyCount;
+    this.#canonical[this.#sliceCount] = this.#isCanonical;
+    this.#sliceCount += 1;
+    this.#elementStart = -1;
   }
 
   /** Reads elements until the slice is full, the list ends or the block ends. @returns whether the list ended. */
@@ -194,19 +197,21 @@ export class BodyScanner {
     const filled = this.#filled;
     let at = this.#at;
     while (at < filled) {
-      if (this.#start < 0) {
+      if (this.#elementStart < 0) {
         const byte = block[at] as number;
         at += 1;
         if (isSpace(byte)) continue;
-        if (byte === closeList && !this.#afterComma) {
+        if (byte === closeList && !this.#isAfterComma) {
           this.#at = at;
           return true;
         }
         if (byte === comma || byte === closeList || byte === closeObject || byte === colon) {
-          throw invalidJson(`unexpected ${String.fromCharCode(byte)} where element ${this.#first + this.#count} should be`);
+          throw invalidJson(
+            `unexpected ${String.fromCharCode(byte)} where element ${this.#sliceStart + this.#sliceCount} should be`,
+          );
         }
         at -= 1;
-        this.#start = at;
+        this.#elementStart = at;
         this.#depth = 0;
         this.#inString = false;
         this.#escaped = false;
@@ -222,7 +227,7 @@ export class BodyScanner {
         this.#at = at;
         return true;
       }
-      this.#afterComma = true;
+      this.#isAfterComma = true;
       if (this.#isSliceFull()) break;
     }
     this.#at = at;
@@ -249,7 +254,7 @@ export class BodyScanner {
         }
         continue;
       }
-      if (special[byte] === 0) continue;
+      if (isStructural[byte] === 0) continue;
       if (byte === quote) inString = true;
       else if (byte === comma) {
         if (depth === 0) return at;
@@ -259,7 +264,7 @@ export class BodyScanner {
         if (depth >= maxJsonDepth) throw nestedTooDeep();
       } else if (byte === closeList || byte === closeObject) {
         if (depth === 0) {
-          if (byte === closeObject) throw invalidJson(`unexpected } after element ${this.#first + this.#count}`);
+          if (byte === closeObject) throw invalidJson(`unexpected } after element ${this.#sliceStart + this.#sliceCount}`);
           return at;
         }
         depth -= 1;

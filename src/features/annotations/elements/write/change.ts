@@ -8,7 +8,7 @@ import { storedElements } from './list-writer.js';
 import type { ElementLoader, LoadedWindow } from '../read/loader.js';
 import { locate, type Location } from '../read/locate.js';
 import { itemOf, type PackItem } from './pack-items.js';
-import { WindowEdit, cellsOfItem, draftOf, type EditTools, type ItemChange } from './window-edit.js';
+import { WindowEdit, cellsOfItem, draftFromItems, type EditTools, type ItemChange } from './window-edit.js';
 import { isLong } from '../../../../core/json-pieces.js';
 import { WindowWriter } from './window-writer.js';
 import { isSliceOver, nextSlice, setInSlices } from '../../../../core/concurrency/slices.js';
@@ -86,25 +86,25 @@ export async function createElements(
 }
 
 /** The texts of all packs are compressed together when they are inserted. */
-const asIs = async (text: Buffer) => ({ codec: 'none', text }) as const;
+const leaveUncompressed = async (text: Buffer) => ({ codec: 'none', text }) as const;
 
 /**
  * See ElementEditing.change. The annotation must have elements.
  *
- * @param options `to` receives the records; `begin` is called before the first one is written.
+ * @param options `pending` receives the records; `takeLease` is called before the first one is written.
  */
 export async function changeElements(
   tools: ChangeTools,
   base: StoredElements,
   { put = [], remove = [] }: ElementChanges,
-  options: ChangeOptions & { to: PendingRecords; begin: () => Promise<void> },
+  options: ChangeOptions & { pending: PendingRecords; takeLease: () => Promise<void> },
 ): Promise<ChangedElements> {
-  const { signal, to, begin } = options;
+  const { signal, pending, takeLease } = options;
   const sizes = new KnownOverlaySizes(tools.brand, tools.overlaySizes);
   const checked = await checkPut(tools, put, sizes, options);
-  tools.touch();
-  await begin();
-  const writer = new WindowWriter(to, base.family, tools.ids, signal, asIs);
+  tools.recordActivity();
+  await takeLease();
+  const writer = new WindowWriter(pending, base.family, tools.ids, signal, leaveUncompressed);
   const edit = { loader: tools.loader, writer, ids: tools.ids, layout: tools.layout, signal };
   const { stored, counts } = await applyChanges(tools, edit, base, {
     put: checked,
@@ -127,10 +127,10 @@ async function applyChanges(
   base: StoredElements,
   { put, remove, sizes }: { put: readonly CheckedPut[]; remove: ReadonlySet<string>; sizes: KnownOverlaySizes },
 ): Promise<{ stored: StoredElements; counts: Counts }> {
-  const givenIds = put.filter(({ hasOwnId }) => hasOwnId).map(({ id }) => id);
-  const locations = await locate(tools.loader, base, [...givenIds, ...remove], edit.signal);
+  const existingIds = put.filter(({ hasOwnId }) => hasOwnId).map(({ id }) => id);
+  const locations = await locate(tools.loader, base, [...existingIds, ...remove], edit.signal);
   const changes = new Map<number, Map<number, Map<number, ItemChange>>>();
-  const note = ({ window, pack, at }: Location, change: ItemChange) => {
+  const addChange = ({ window, pack, at }: Location, change: ItemChange) => {
     const packs = changes.get(window) ?? new Map<number, Map<number, ItemChange>>();
     const rows = packs.get(pack) ?? new Map<number, ItemChange>();
     changes.set(window, packs.set(pack, rows.set(at, change)));
@@ -139,7 +139,7 @@ async function applyChanges(
   for (const id of remove) {
     const location = locations.get(id);
     if (location === undefined) continue;
-    note(location, null);
+    addChange(location, null);
     counts.removed += 1;
     if (isSliceOver()) await nextSlice(edit.signal);
   }
@@ -150,65 +150,69 @@ async function applyChanges(
       appended.push(item);
       counts.added += 1;
     } else {
-      note(location, (old) => ({ ...item, position: old.position }));
+      addChange(location, (old) => ({ ...item, position: old.position }));
       counts.replaced += 1;
     }
     if (isSliceOver()) await nextSlice(edit.signal);
   }
   if (changes.size === 0 && appended.length === 0) return { stored: base, counts };
-  const stored = await rewrite(tools, edit, base, { changes, appended, shown: sizes.itemIds() });
+  const stored = await writeChangedWindows(tools, edit, base, { changes, appended, shownItems: sizes.itemIds() });
   return { stored, counts };
 }
 
-async function rewrite(
+async function writeChangedWindows(
   tools: ChangeTools,
   edit: EditTools,
   base: StoredElements,
   {
     changes,
     appended,
-    shown,
+    shownItems,
   }: {
     changes: ReadonlyMap<number, ReadonlyMap<number, ReadonlyMap<number, ItemChange>>>;
     appended: readonly PackItem[];
     /** Items whose images the new elements show. */
-    shown: Iterable<string>;
+    shownItems: Iterable<string>;
   },
 ): Promise<StoredElements> {
   const last = base.windows.length - 1;
   const windows: StoredWindow[] = [];
-  let written = 0;
+  let appendedCount = 0;
   for (const [number, stored] of base.windows.entries()) {
     const packs = changes.get(number);
-    const takesMore = number === last && appended.length > 0;
-    if (packs === undefined && !takesMore) {
+    const receivesAppended = number === last && appended.length > 0;
+    if (packs === undefined && !receivesAppended) {
       windows.push(stored);
       continue;
     }
     const [loaded] = await tools.loader.windows([stored], edit.signal);
     const windowEdit = new WindowEdit(edit, loaded!, stored);
     if (packs !== undefined) await windowEdit.change(packs);
-    if (takesMore && windowEdit.capacity > 0) {
-      // The first of them may fit into the pack that was just written.
+    if (receivesAppended && windowEdit.capacity > 0) {
+      // The first appended elements may go into a pack that was just written, so that pack must have been stored.
       await edit.writer.finish();
-      written = Math.min(windowEdit.capacity, appended.length);
-      await windowEdit.append(appended.slice(0, written));
+      appendedCount = Math.min(windowEdit.capacity, appended.length);
+      await windowEdit.append(appended.slice(0, appendedCount));
     }
     const result = await windowEdit.finish();
     if (result !== null) windows.push(result);
   }
   const { windowElements } = tools.layout;
-  for (; written < appended.length; written += windowElements) {
+  for (; appendedCount < appended.length; appendedCount += windowElements) {
     windows.push(
       await edit.writer.write(
-        await draftOf(appended.slice(written, written + windowElements), tools.layout, cellsOfItem(edit.signal)),
+        await draftFromItems(
+          appended.slice(appendedCount, appendedCount + windowElements),
+          tools.layout,
+          cellsOfItem(edit.signal),
+        ),
       ),
     );
   }
   await edit.writer.finish();
   const groups = await groupsOf(tools.loader, base, windows, edit.signal);
   requireListableGroups(groups);
-  return storedElements(base.family, tools.ids.make(), windows, groups, [...base.references, ...shown]);
+  return storedElements(base.family, tools.ids.make(), windows, groups, [...base.references, ...shownItems]);
 }
 
 /** The groups of all windows. Their pack indexes are usually in memory. */

@@ -4,7 +4,7 @@ import type { AnnotationElement } from '../../../../annotation-format/schema/doc
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
 import { idWord } from '../packs/ids.js';
-import { defaultLayout, type Layout } from '../packs/pack-layout.js';
+import { defaultPackLayout, type PackLayout } from '../packs/pack-layout.js';
 import { cellsOf, TableDraft, type ElementCells } from './table-draft.js';
 import { AppearanceTable } from '../read/appearances.js';
 import { diagonal, emptyRows, type PackRows } from '../packs/pack.js';
@@ -30,7 +30,7 @@ export class WindowDraft {
   /** `null` when the cells of an element are not known. */
   #table: TableDraft | null = new TableDraft();
 
-  constructor(readonly layout: Layout = defaultLayout) {}
+  constructor(readonly layout: PackLayout = defaultPackLayout) {}
 
   get isFull(): boolean {
     return this.count >= this.layout.windowElements || this.#textBytes >= this.layout.windowTextBytes;

@@ -1,5 +1,5 @@
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
-import type { Layout } from '../packs/pack-layout.js';
+import type { PackLayout } from '../packs/pack-layout.js';
 import type { PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader } from '../read/loader.js';
 import { tableOfPacks } from '../read/pack-table.js';
@@ -12,13 +12,13 @@ import type { WindowWriter } from './window-writer.js';
  * @param previous the segments before the change: ids of the parts of each.
  * @param live the current packs.
  */
-export async function editedTable(
+export async function updateTable(
   {
     loader,
     writer,
     layout,
     signal,
-  }: { loader: ElementLoader; writer: WindowWriter; layout: Layout; signal: AbortSignal | undefined },
+  }: { loader: ElementLoader; writer: WindowWriter; layout: PackLayout; signal: AbortSignal | undefined },
   previous: readonly (readonly string[])[],
   live: readonly PackEntry[],
 ): Promise<string[][]> {
@@ -33,10 +33,10 @@ export async function editedTable(
     if (isSliceOver()) await nextSlice(signal);
   }
   const loose = live.filter(({ id }) => !covered.has(id));
-  if (loose.length <= layout.loosePacks) return segments;
+  if (loose.length <= layout.maxLoosePacks) return segments;
   // The packs may be among those that are just being written.
   await writer.finish();
-  const isFull = segments.length >= layout.segments;
+  const isFull = segments.length >= layout.maxSegments;
   const packs = isFull ? live : loose;
   const draft = await tableOfPacks(loader.packsInGroups(packs, signal), async () => {
     if (isSliceOver()) await nextSlice(signal);

@@ -18,7 +18,7 @@ import { PendingRecords } from './pending-records.js';
 import { PendingWrite } from './pending-write.js';
 
 /** Maximum number of elements whose packs are looked up, and read with their texts, before the changes begin. */
-const maxPrepared = 128;
+const maxPreparedElements = 128;
 
 /** See ElementStore.edit. */
 export class Editing implements ElementEditing {
@@ -47,7 +47,7 @@ export class Editing implements ElementEditing {
       signal,
       lease: async () => editing.#lease,
       undo: () => editing.#pending.undo(),
-      touch: tools.touch,
+      recordActivity: tools.recordActivity,
     };
     const write = await PendingWrite.begin(steps, () => make(editing)).catch(async (error: unknown) => {
       await editing.#created?.discard();
@@ -63,12 +63,13 @@ export class Editing implements ElementEditing {
 
   async prepare(stored: StoredElements, ids: readonly string[]): Promise<void> {
     if (stored.count === 0 || ids.length === 0) return;
-    const lookup = ids.length > maxPrepared ? undefined : locate(this.#tools.loader, stored, ids, this.signal, maxPrepared);
-    await Promise.all([this.#begin(stored), lookup]);
+    const locating =
+      ids.length > maxPreparedElements ? undefined : locate(this.#tools.loader, stored, ids, this.signal, maxPreparedElements);
+    await Promise.all([this.#takeLease(stored), locating]);
   }
 
-  async #begin({ family }: StoredElements): Promise<void> {
-    this.#lease ??= FamilyLease.of(this.#tools.records, family, this.#tools.ids);
+  async #takeLease({ family }: StoredElements): Promise<void> {
+    this.#lease ??= FamilyLease.ofExistingFamily(this.#tools.records, family, this.#tools.ids);
     try {
       await this.#lease;
     } catch (error) {
@@ -93,11 +94,15 @@ export class Editing implements ElementEditing {
       this.#created = created;
       return created.value;
     }
-    const { mark } = this.#pending;
+    const { writtenCount } = this.#pending;
     try {
-      return await changeElements(tools, base, changes, { ...options, to: this.#pending, begin: () => this.#begin(base) });
+      return await changeElements(tools, base, changes, {
+        ...options,
+        pending: this.#pending,
+        takeLease: () => this.#takeLease(base),
+      });
     } catch (error) {
-      await this.#pending.undo(mark);
+      await this.#pending.undo(writtenCount);
       throw error;
     }
   }

@@ -35,28 +35,28 @@ export class Limit {
 
 /** Number of records in one insert, and number of simultaneous inserts. */
 const recordsPerInsert = 64;
-const inserting = 2;
+const maxRunningInserts = 2;
 
 /** Collects records and inserts many of them with one call. */
 export class Inserter<R> {
   #pending: R[] = [];
-  readonly #limit = new Limit(inserting);
+  readonly #limit = new Limit(maxRunningInserts);
 
   constructor(private readonly insert: (records: readonly R[]) => Promise<void>) {}
 
   async add(record: R): Promise<void> {
     this.#pending.push(record);
-    if (this.#pending.length >= recordsPerInsert) await this.#send();
+    if (this.#pending.length >= recordsPerInsert) await this.#insertPending();
   }
 
-  async #send(): Promise<void> {
+  async #insertPending(): Promise<void> {
     const records = this.#pending.splice(0);
     await this.#limit.start(() => this.insert(records));
   }
 
   /** Waits until all records are stored. @throws the error of an insert. */
   async finish(): Promise<void> {
-    if (this.#pending.length > 0) await this.#send();
+    if (this.#pending.length > 0) await this.#insertPending();
     await this.#limit.finish();
   }
 }

@@ -9,8 +9,8 @@ import { countKeys } from './json-text.js';
 
 type Line = Extract<AnnotationElement, { type: 'polyline' | 'arrow' }>;
 
-/** Takes the place of the points of a line while the rest of it is checked. */
-const twoPoints = [
+/** Replaces the points of a line while everything else in it is checked. */
+const placeholderPoints = [
   [0, 0, 0],
   [0, 0, 0],
 ];
@@ -18,7 +18,7 @@ const twoPoints = [
  * Maximum number of texts without id and points that are remembered, and their maximum length. Elements without measurements have few
  * different ones.
  */
-const maxKnown = 256;
+const maxKnownTexts = 256;
 const maxKnownLength = 4096;
 
 /** An element of a slice whose points were read from its text, and which passed validation. */
@@ -42,11 +42,11 @@ export class LineText {
 export class LineTexts {
   readonly #reader = new PositionReader();
   /** Checked elements by their text without id and points, in which a 0 replaces the points; `null`: not a line, or refused. */
-  readonly #known = new Map<string, { line: Line; keys: number } | null>();
+  readonly #knownLines = new Map<string, { line: Line; keys: number } | null>();
   #bytes: Buffer = Buffer.alloc(0);
   #encoding: 'latin1' | 'utf8' | null = null;
   /** Position of the next {@link pointsBeginning}. */
-  #next = 0;
+  #nextPointsAt = 0;
 
   constructor(private readonly validate: ElementValidator) {}
 
@@ -55,19 +55,19 @@ export class LineTexts {
     this.#reader.clear();
     this.#bytes = bytes.subarray(0, ends[count - 1]);
     this.#encoding = isAscii(this.#bytes) ? 'latin1' : isUtf8(this.#bytes) ? 'utf8' : null;
-    this.#next = 0;
+    this.#nextPointsAt = 0;
   }
 
   /** Reads an element of the slice; each must be read after the one before it. @returns `null` if it must be parsed. */
-  read({ starts, ends, keys, canonical, first }: ElementSlice, i: number): LineText | null {
+  read({ starts, ends, keyCounts, isCanonical, first }: ElementSlice, i: number): LineText | null {
     const [start, end] = [starts[i] as number, ends[i] as number];
-    if (canonical[i] !== 1 || this.#encoding === null) return null;
-    if (this.#next < start) {
+    if (isCanonical[i] !== 1 || this.#encoding === null) return null;
+    if (this.#nextPointsAt < start) {
       const next = this.#bytes.indexOf(pointsBeginning, start);
-      this.#next = next < 0 ? Infinity : next;
+      this.#nextPointsAt = next < 0 ? Infinity : next;
     }
-    if (this.#next >= end) return null;
-    const from = this.#next + pointsKeyBytes;
+    if (this.#nextPointsAt >= end) return null;
+    const from = this.#nextPointsAt + pointsKeyBytes;
     const positions = this.#reader.read(this.#bytes, from);
     if (positions === null) return null;
     const points = { start: from, end: positions.end };
@@ -76,17 +76,17 @@ export class LineTexts {
     if (known === null) return null;
     const { line } = known;
     // A key that is repeated is in the text, but not in the element.
-    if (known.keys + (id === undefined ? 0 : 1) !== keys[i] || (id !== undefined && line.id !== undefined)) return null;
+    if (known.keys + (id === undefined ? 0 : 1) !== keyCounts[i] || (id !== undefined && line.id !== undefined)) return null;
     const count = (positions.to - positions.from) / 3;
     if (line.type === 'arrow' ? count !== 2 : count < 2) return null;
     return new LineText(line, id ?? line.id, positions);
   }
 
   #lineOf(rest: string, index: number): { line: Line; keys: number } | null {
-    let known = this.#known.get(rest);
+    let known = this.#knownLines.get(rest);
     if (known === undefined) {
       known = this.#check(rest, index);
-      if (this.#known.size < maxKnown && rest.length <= maxKnownLength) this.#known.set(rest, known);
+      if (this.#knownLines.size < maxKnownTexts && rest.length <= maxKnownLength) this.#knownLines.set(rest, known);
     }
     return known;
   }
@@ -94,10 +94,10 @@ export class LineTexts {
   #check(rest: string, index: number): { line: Line; keys: number } | null {
     try {
       const value = JSON.parse(rest) as Record<string, unknown>;
-      // The points can be those of an object in `user`.
+      // `points` may have been a key in `user` instead of the key of the line.
       if (value.points !== 0 || value.holes !== undefined) return null;
       const keys = countKeys(value);
-      value.points = twoPoints;
+      value.points = placeholderPoints;
       const line = this.validate(value, index);
       // If the validator dropped something, it returns another object.
       const isSame = (line as unknown) === value;

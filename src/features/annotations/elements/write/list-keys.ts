@@ -9,9 +9,9 @@ const listPaths: ReadonlySet<string> = new Set([
 ]);
 
 /** Maximum depth of containers on a path. */
-const deepestPath = 4;
+const maxPathDepth = 4;
 /** Longer keys are not on any path. */
-const longestKey = 64;
+const maxKeyLength = 64;
 
 const [quote, comma, colon, backslash] = [0x22, 0x2c, 0x3a, 0x5c];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
@@ -22,11 +22,11 @@ interface Container {
   key: string;
 }
 
-/** Parses JSON text in chunks of any length, and stops after the bracket that opens a list of elements. */
+/** Reads JSON text in chunks of any length, and finds where its lists of elements begin. */
 export class ListKeys {
   readonly #containers: Container[] = [];
-  /** Number of levels below {@link deepestPath}. */
-  #deeper = 0;
+  /** Number of open containers below {@link maxPathDepth}. */
+  #extraDepth = 0;
   #inString = false;
   #escaped = false;
   /** Whether the next string is a key. */
@@ -46,18 +46,18 @@ export class ListKeys {
       if (this.#inString) this.#readString(byte);
       else if (byte === quote) {
         this.#inString = true;
-        if (this.#expectsKey && this.#deeper === 0) this.#keyBytes = [];
-      } else if (byte === openList && this.#deeper === 0 && listPaths.has(this.#path())) {
+        if (this.#expectsKey && this.#extraDepth === 0) this.#keyBytes = [];
+      } else if (byte === openList && this.#extraDepth === 0 && listPaths.has(this.#path())) {
         return { end: at + 1, key: this.#containers.at(-1)?.key ?? '' };
       } else if (byte === openList || byte === openObject) this.#open(byte === openObject);
       else if (byte === closeList || byte === closeObject) this.#close();
-      else if (byte === comma && this.#deeper === 0) this.#next();
+      else if (byte === comma && this.#extraDepth === 0) this.#startNextEntry();
       else if (byte === colon) this.#expectsKey = false;
     }
     return { end, key: null };
   }
 
-  #next(): void {
+  #startNextEntry(): void {
     this.#expectsKey = this.#containers.at(-1)?.isObject ?? false;
     if (this.#containers.length === 1) this.#entry += 1;
   }
@@ -70,13 +70,13 @@ export class ListKeys {
       this.#endKey();
       return;
     }
-    if (this.#keyBytes !== null && this.#keyBytes.length <= longestKey) this.#keyBytes.push(byte);
+    if (this.#keyBytes !== null && this.#keyBytes.length <= maxKeyLength) this.#keyBytes.push(byte);
   }
 
   #endKey(): void {
     if (this.#keyBytes === null) return;
     const container = this.#containers.at(-1);
-    if (container !== undefined) container.key = keyOf(Buffer.from(this.#keyBytes).toString('utf8'));
+    if (container !== undefined) container.key = decodeKey(Buffer.from(this.#keyBytes).toString('utf8'));
     this.#keyBytes = null;
   }
 
@@ -85,8 +85,8 @@ export class ListKeys {
   }
 
   #open(isObject: boolean): void {
-    if (this.#containers.length === deepestPath || this.#deeper > 0) {
-      this.#deeper += 1;
+    if (this.#containers.length === maxPathDepth || this.#extraDepth > 0) {
+      this.#extraDepth += 1;
       return;
     }
     this.#containers.push({ isObject, key: isObject ? '' : '*' });
@@ -94,14 +94,14 @@ export class ListKeys {
   }
 
   #close(): void {
-    if (this.#deeper > 0) this.#deeper -= 1;
+    if (this.#extraDepth > 0) this.#extraDepth -= 1;
     else this.#containers.pop();
     this.#expectsKey = false;
   }
 }
 
 /** Decodes the escapes of a key. A dot or star in a key is not part of a path. */
-function keyOf(raw: string): string {
+function decodeKey(raw: string): string {
   let key = raw;
   try {
     key = JSON.parse(`"${raw}"`) as string;

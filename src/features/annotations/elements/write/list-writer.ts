@@ -10,7 +10,7 @@ import { boxAround } from '../packs/pack-index.js';
 import { WindowDraft } from './draft.js';
 import type { IdMaker } from '../packs/ids.js';
 import { countKeys } from './json-text.js';
-import type { Layout } from '../packs/pack-layout.js';
+import type { PackLayout } from '../packs/pack-layout.js';
 import { elementTooLong, maxElementBytes, requireListableGroups, sortedGroups } from './element-limits.js';
 import type { ElementSlice } from './body-scanner.js';
 import { isLongText } from '../../../../core/json.js';
@@ -31,9 +31,9 @@ export interface ListContext {
   drafts: DraftPool;
   signal: AbortSignal | undefined;
   /** Creates the family; called before the first record is stored. */
-  begin: () => Promise<void>;
+  createFamily: () => Promise<void>;
   /** Must be called when elements arrive. */
-  touch: () => void;
+  recordActivity: () => void;
 }
 
 /** Two drafts: one is filled while the other is packed, compressed and stored. */
@@ -41,7 +41,7 @@ export class DraftPool {
   readonly #free: WindowDraft[];
   #storing: Promise<void> = Promise.resolve();
 
-  constructor(layout: Layout) {
+  constructor(layout: PackLayout) {
     this.#free = [new WindowDraft(layout), new WindowDraft(layout)];
   }
 
@@ -102,7 +102,7 @@ export class ListWriter {
    */
   async add(elements: readonly unknown[], slice?: ElementSlice): Promise<void> {
     this.context.signal?.throwIfAborted();
-    this.context.touch();
+    this.context.recordActivity();
     for (let i = 0; i < elements.length; i += 1) {
       const value = elements[i];
       if (slice === undefined ? isLong(value) : isLongText(slice.ends[i]! - slice.starts[i]!)) {
@@ -117,7 +117,8 @@ export class ListWriter {
       const draft = this.#draft ?? (await this.#nextDraft());
       const id = givenId ?? this.context.ids.make();
       // If the validator dropped something, it returns another object.
-      const isAsSent = line !== null || (element === value && slice?.canonical[i] === 1 && hasKeys(element, slice.keys[i]!));
+      const isAsSent =
+        line !== null || (element === value && slice?.isCanonical[i] === 1 && hasKeys(element, slice.keyCounts[i]!));
       const bytes = isAsSent ? copyText(draft, slice!, i, id, givenId !== undefined) : writeText(draft, element, id);
       if (bytes > maxElementBytes) throw elementTooLong(this.#index);
       if (line === null) draft.add(element, id, boundingBox(element, this.#sizes.sizeOf(element)), bytes);
@@ -155,7 +156,7 @@ export class ListWriter {
     if (isSliceOver()) await nextSlice(this.context.signal);
     requireListableGroups(this.#groups);
     await this.context.drafts.store(draft, async () => {
-      await this.context.begin();
+      await this.context.createFamily();
       this.#windows.push(await this.context.windows.write(draft));
     });
   }

@@ -37,7 +37,7 @@ export class LongElements {
       { text, brand: this.brand, name, newId },
       { what: name, signal, ...transferOf(text) },
     );
-    if ('refused' in checked) throw malformed(checked) ?? raise(checked.refused);
+    if ('refused' in checked) throw malformedError(checked) ?? raise(checked.refused);
     const { overlay } = checked;
     if (overlay === null) return checked;
     if (sizes.isMissing(overlay)) await sizes.loadSize(overlay);
@@ -52,7 +52,7 @@ export class LongElements {
   async readFeature(text: Uint8Array, index: number, signal?: AbortSignal): Promise<FeatureElements> {
     const options = { what: `GeoJSON feature ${index}`, signal, ...transferOf(text) };
     const read = await this.#threads.run('readFeature', { text, brand: this.brand, index }, options);
-    if ('refused' in read) throw malformed(read) ?? new BadParameterError(read.refused);
+    if ('refused' in read) throw malformedError(read) ?? new BadParameterError(read.refused);
     return read;
   }
 
@@ -73,7 +73,7 @@ export interface CheckOptions {
   signal?: AbortSignal | undefined;
 }
 
-function malformed({ refused, isMalformed }: Refusal): BadParameterError | null {
+function malformedError({ refused, isMalformed }: Refusal): BadParameterError | null {
   return isMalformed ? invalidJson(refused) : null;
 }
 

@@ -8,7 +8,7 @@ import { BadParameterError, InvalidError } from '../../../../errors.js';
 import { cellsOf, maxCellLength, type ElementCells } from './table-draft.js';
 import { AppearanceTable } from '../read/appearances.js';
 
-/** The problem with an input, without the rest of the error message. */
+/** The problem with an input, from which the caller makes an error message. */
 export interface Refusal {
   refused: string;
   /** True if it is not JSON. */
@@ -40,12 +40,12 @@ function refusal(error: unknown): Refusal {
 function check(input: { text: Uint8Array; brand: string; name: string; newId: string }): LongElement | Refusal {
   const validate = createElementValidator(input.brand, (detail) => new InvalidError(detail));
   try {
-    const element = validate(parsed(input.text), 0, () => input.name);
+    const element = validate(parseJson(input.text), 0, () => input.name);
     const id = element.id ?? input.newId;
     const appearances = new AppearanceTable();
     appearances.indexOf(element);
     const isOverlay = element.type === 'image' || element.type === 'pixelmap';
-    const text = ownBytes(Buffer.from(JSON.stringify(element.id === undefined ? { ...element, id } : element)));
+    const text = unsharedBytes(Buffer.from(JSON.stringify(element.id === undefined ? { ...element, id } : element)));
     const box = boundingBox(element);
     const cells = cellsOf(element, box);
     const checked = {
@@ -68,14 +68,14 @@ function check(input: { text: Uint8Array; brand: string; name: string; newId: st
 const maxUserValues = 10_000;
 
 /** The values of `user` that the table may have columns for: few enough to be copied to the event loop. */
-function withoutLongTexts(user: unknown, left = { values: maxUserValues }, depth = 16): unknown {
+function withoutLongTexts(user: unknown, budget = { values: maxUserValues }, depth = 16): unknown {
   if (typeof user === 'string') return user.length > maxCellLength ? null : user;
   if (typeof user !== 'object' || user === null) return user;
   const kept: [string, unknown][] = [];
   for (const [key, value] of Object.entries(user)) {
-    if (left.values === 0 || depth === 0) break;
-    left.values -= 1;
-    kept.push([key, withoutLongTexts(value, left, depth - 1)]);
+    if (budget.values === 0 || depth === 0) break;
+    budget.values -= 1;
+    kept.push([key, withoutLongTexts(value, budget, depth - 1)]);
   }
   return Object.fromEntries(kept);
 }
@@ -96,12 +96,12 @@ export interface FeatureElements {
 function readFeature(input: { text: Uint8Array; brand: string; index: number }): FeatureElements | Refusal {
   const reader = createGeoJsonReader(input.brand);
   try {
-    const elements = reader.read(parsed(input.text), input.index);
+    const elements = reader.read(parseJson(input.text), input.index);
     const texts = elements.map((element) => Buffer.from(JSON.stringify(element)));
     const ends = new Uint32Array(texts.length);
     let end = 0;
     for (const [i, text] of texts.entries()) ends[i] = end += text.length;
-    const text = ownBytes(Buffer.concat(texts));
+    const text = unsharedBytes(Buffer.concat(texts));
     return moved({ text, ends, annotation: reader.head, skipped: reader.skipped }, text);
   } catch (error) {
     return refusal(error);
@@ -109,11 +109,11 @@ function readFeature(input: { text: Uint8Array; brand: string; index: number }):
 }
 
 /** A copy of the bytes, unless their buffer contains nothing else. */
-function ownBytes(bytes: Buffer): Uint8Array {
+function unsharedBytes(bytes: Buffer): Uint8Array {
   return bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);
 }
 
-function parsed(text: Uint8Array): unknown {
+function parseJson(text: Uint8Array): unknown {
   return JSON.parse(bufferOf(text).toString('utf8'));
 }
 

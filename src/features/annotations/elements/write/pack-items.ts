@@ -22,7 +22,7 @@ export interface PackItem {
 export function itemsOf(pack: LoadedPack): PackItem[] {
   const columns = packColumns(pack);
   const text = packText(pack);
-  const offsets = columns.offsets();
+  const offsets = columns.textOffsets();
   const appearances = columns.appearanceTexts();
   const groups = columns.appearances().map(({ group }) => group);
   return Array.from({ length: columns.count }, (_, at) => {

@@ -14,7 +14,7 @@ import type {
 /** Above this many pending bytes, records are inserted immediately. */
 const maxPendingBytes = 4 * 1024 * 1024;
 /** Number of packs to compress at the same time; the thread pool has four threads. */
-const compressing = 8;
+const maxCompressing = 8;
 
 /**
  * The records of several changes that are published together. They stay in memory, where the next change reads them, until all are
@@ -32,8 +32,8 @@ export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'inse
 
   constructor(private readonly records: ElementRecords) {}
 
-  /** How much has been written, for {@link undo}. */
-  get mark(): number {
+  /** Number of records written so far. {@link undo} can remove those written after it. */
+  get writtenCount(): number {
     return this.#written.length;
   }
 
@@ -90,7 +90,10 @@ export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'inse
   async #insert(): Promise<void> {
     this.#bytes = 0;
     const [packs, windows, parts] = [[...this.#packs.values()], [...this.#windows.values()], [...this.#parts.values()]];
-    const compressed = await mapConcurrently(packs, compressing, async (pack) => ({ ...pack, ...(await compress(pack.text)) }));
+    const compressed = await mapConcurrently(packs, maxCompressing, async (pack) => ({
+      ...pack,
+      ...(await compress(pack.text)),
+    }));
     const inserts = await Promise.allSettled([
       packs.length > 0 && this.records.insertPacks(compressed),
       windows.length > 0 && this.records.insertWindows(windows),
@@ -102,17 +105,17 @@ export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'inse
     for (const { id } of parts) this.#parts.delete(id);
   }
 
-  /** Removes records written since a {@link mark}, or all. */
-  async undo(mark = 0): Promise<void> {
+  /** Removes all records except the first `keptCount` that were written, see {@link writtenCount}. */
+  async undo(keptCount = 0): Promise<void> {
     await this.#flushed;
-    const removed: Record<RecordKind, string[]> = { pack: [], window: [], part: [] };
+    const idsByKind: Record<RecordKind, string[]> = { pack: [], window: [], part: [] };
     const pending = { pack: this.#packs, window: this.#windows, part: this.#parts };
     // A failed insert may have stored some of the records that are still in memory, so all are removed from the database.
-    for (const { kind, id } of this.#written.splice(mark)) {
+    for (const { kind, id } of this.#written.splice(keptCount)) {
       pending[kind].delete(id);
-      removed[kind].push(id);
+      idsByKind[kind].push(id);
     }
-    for (const kind of ['window', 'part', 'pack'] as const) await this.records.remove(kind, removed[kind]);
+    for (const kind of ['window', 'part', 'pack'] as const) await this.records.remove(kind, idsByKind[kind]);
   }
 }
 

@@ -10,7 +10,7 @@ interface WriteSteps {
   /** Removes the stored elements. */
   undo: () => Promise<void>;
   /** Must be called when elements arrive. */
-  touch: () => void;
+  recordActivity: () => void;
 }
 
 /** Whether an error means that nothing was published. Errors raised on purpose do; a lost connection does not. */
@@ -65,7 +65,7 @@ export class PendingWrite<Value> implements ElementWrite<Value> {
   }
 
   async #end(): Promise<void> {
-    this.steps.touch();
+    this.steps.recordActivity();
     await (await this.steps.lease())?.release();
   }
 }

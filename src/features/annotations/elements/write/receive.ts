@@ -4,7 +4,7 @@ import { isLongText, parseJsonText, parseShortJson, textOf } from '../../../../c
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { createGeoJsonReader, type GeoJsonReader } from '../../../../annotation-format/formats/geojson-import.js';
 import { describeValue, addEntryNumber, schemaError } from '../../../../annotation-format/messages.js';
-import type { BodySource, ElementWrite, ReceivedBody, ReceiveOptions, StoredElements } from '../element-store.js';
+import type { BodySource, ElementWrite, ReceivedBody, ReadBodyOptions, StoredElements } from '../element-store.js';
 import type { ListWriter } from './list-writer.js';
 import { LineTexts } from './line-texts.js';
 import type { LongElements } from './long-elements.js';
@@ -43,7 +43,7 @@ async function* chunksOf(body: BodySource): AsyncGenerator<Uint8Array, void, und
 }
 
 /** See ElementStore.readBody. */
-export function receiveBody(tools: WriteTools, body: BodySource, options: ReceiveOptions): Promise<ElementWrite<ReceivedBody>> {
+export function receiveBody(tools: WriteTools, body: BodySource, options: ReadBodyOptions): Promise<ElementWrite<ReceivedBody>> {
   return FamilyWrite.begin(tools, options.signal, (write) => receive(tools, write, body, options));
 }
 
@@ -51,23 +51,25 @@ async function receive(
   tools: WriteTools,
   write: FamilyWrite,
   body: BodySource,
-  { signal, prepare }: ReceiveOptions,
+  { signal, prepare }: ReadBodyOptions,
 ): Promise<ReceivedBody> {
   const scanner = new BodyScanner();
   const lists: ReceivedList[] = [];
   const lines = new LineTexts(tools.validate);
   for await (const chunk of chunksOf(body)) {
-    // Up to 32 packets, two megabytes, are processed in one turn of the event loop.
+    // Without this check, up to 32 packets (two megabytes) would be processed in one turn of the event loop.
     if (isSliceOver()) await nextSlice(signal);
     for (const event of scanner.push(chunk)) {
       signal?.throwIfAborted();
       if (event.kind === 'list-start') {
         const reader = event.key === 'features' ? createGeoJsonReader(tools.brand) : null;
-        lists.push({ key: event.key, writer: write.list(), reader, entry: event.entry });
+        lists.push({ key: event.key, writer: write.startList(), reader, entry: event.entry });
       } else {
         const list = lists[event.list] as ReceivedList;
         const added =
-          event.kind === 'slice' ? addSlice({ long: tools.long, lines }, list, event, { prepare, signal }) : list.writer.finish();
+          event.kind === 'slice'
+            ? storeSlice({ long: tools.long, lines }, list, event, { prepare, signal })
+            : list.writer.finish();
         await added.catch((error: unknown) => {
           throw list.entry === null ? error : addEntryNumber(error, list.entry);
         });
@@ -76,45 +78,45 @@ async function receive(
     }
   }
   // Megabytes are joined and decoded, each in a separate turn of the event loop.
-  const rest = scanner.finish();
+  const rest = scanner.endBody();
   if (isSliceOver()) await nextSlice(signal);
   const text = textOf(rest);
   if (isSliceOver()) await nextSlice(signal);
-  return attach(await parseJsonText(text, { signal }), lists);
+  return assignLists(await parseJsonText(text, { signal }), lists);
 }
 
-async function addSlice(
+async function storeSlice(
   { long, lines }: { long: LongElements; lines: LineTexts },
   { writer, reader }: ReceivedList,
   slice: ElementSlice,
-  { prepare, signal }: Pick<ReceiveOptions, 'prepare' | 'signal'>,
+  { prepare, signal }: Pick<ReadBodyOptions, 'prepare' | 'signal'>,
 ): Promise<void> {
   if (reader !== null) {
-    for await (const elements of elementsOf(long, reader, slice, signal)) {
+    for await (const elements of convertFeatures(long, reader, slice, signal)) {
       await writer.add(prepare === undefined ? elements : await prepare(elements));
     }
     return;
   }
   // Prepared elements must have been parsed.
-  const values = await valuesOf(slice, { lines: prepare === undefined ? lines : null, signal });
+  const values = await parseSlice(slice, { lines: prepare === undefined ? lines : null, signal });
   const prepared = prepare === undefined ? values : await prepare(values);
   // The texts in the slice are valid only while `prepare` has not changed the elements.
   await writer.add(prepared, prepared === values ? slice : undefined);
 }
 
-/** Options for text whose length is already limited. Its containers are not, because an element can have millions of points. */
-function boundedByLength(signal: AbortSignal | undefined): { signal: AbortSignal | undefined; maxContainers: number } {
+/** Parser options for text whose length is limited already. Containers are not limited, because an element can have millions of points. */
+function lengthLimitedOptions(signal: AbortSignal | undefined): { signal: AbortSignal | undefined; maxContainers: number } {
   return { signal, maxContainers: Infinity };
 }
 
-/** Texts of elements that are parsed without a pause, in bytes; this takes about 3 ms. */
-const parsedBytes = 64 * 1024;
+/** Bytes of element texts that are parsed without a pause, which takes about 3 ms. */
+const textBytesAtOnce = 64 * 1024;
 
 /** Number of texts that are read between checks of the time. */
 const textsAtOnce = 64;
 
 /** The elements of a slice: parsed, or if `lines` is given, some as line texts and `null` for long ones. */
-async function valuesOf(
+async function parseSlice(
   slice: ElementSlice,
   { lines, signal }: { lines: LineTexts | null; signal: AbortSignal | undefined },
 ): Promise<unknown[]> {
@@ -131,7 +133,7 @@ async function valuesOf(
     await parseShort(slice, { from, to: i }, values, signal);
     from = i + 1;
     if (lines !== null) values.push(line);
-    else values.push(await parseJsonText(sliceText(slice, i, i + 1), boundedByLength(signal)));
+    else values.push(await parseJsonText(sliceText(slice, i, i + 1), lengthLimitedOptions(signal)));
   }
   await parseShort(slice, { from, to: count }, values, signal);
   return values;
@@ -148,7 +150,7 @@ async function parseShort(
   let { from } = range;
   while (from < range.to) {
     let to = from + 1;
-    while (to < range.to && ends[to]! - starts[from]! <= parsedBytes) to += 1;
+    while (to < range.to && ends[to]! - starts[from]! <= textBytesAtOnce) to += 1;
     // The scanner has limited how deeply they are nested.
     for (const value of parseShortJson(`[${sliceText(slice, from, to)}]`) as unknown[]) values.push(value);
     if (isSliceOver()) await nextSlice(signal);
@@ -164,7 +166,7 @@ function sliceText(slice: ElementSlice, from: number, to: number): string {
 const elementsPerPart = 1024;
 
 /** The elements of the features of a slice, a few at a time. Long features are read in a thread. */
-async function* elementsOf(
+async function* convertFeatures(
   long: LongElements,
   reader: GeoJsonReader,
   slice: ElementSlice,
@@ -191,12 +193,12 @@ async function* elementsOf(
     const feature = Buffer.from(slice.bytes.subarray(starts[to], ends[to]));
     const result = await long.readFeature(feature, first + to, signal);
     reader.addReadElsewhere(result.annotation, result.skipped);
-    yield* partsOf(result, signal);
+    yield* parseFeatureElements(result, signal);
     to += 1;
   }
 }
 
-async function* partsOf(
+async function* parseFeatureElements(
   { text, ends }: FeatureElements,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<unknown[], void, undefined> {
@@ -204,7 +206,7 @@ async function* partsOf(
   for (let from = 0; from < ends.length; from += elementsPerPart) {
     const part: unknown[] = [];
     for (let i = from; i < Math.min(ends.length, from + elementsPerPart); i += 1) {
-      part.push(await parseJsonText(texts.toString('utf8', i === 0 ? 0 : ends[i - 1], ends[i]), boundedByLength(signal)));
+      part.push(await parseJsonText(texts.toString('utf8', i === 0 ? 0 : ends[i - 1], ends[i]), lengthLimitedOptions(signal)));
       if (isSliceOver()) await nextSlice(signal);
     }
     yield part;
@@ -215,38 +217,39 @@ async function* partsOf(
 const maxEntries = 100_000;
 
 /** Assigns the stored lists to their objects. The scanner has replaced each list by `[number]`. */
-function attach(value: unknown, lists: readonly ReceivedList[]): ReceivedBody {
+function assignLists(value: unknown, lists: readonly ReceivedList[]): ReceivedBody {
   if (Array.isArray(value) && value.length > maxEntries) {
     throw new BadParameterError(`The body is a list of more than ${maxEntries} entries: ${value.length}.`);
   }
   const elements = new Map<object, StoredElements>();
   const readers = new Map<object, GeoJsonReader>();
-  const attached = new Set<number>();
-  const take = (object: JsonObject, key: string): void => {
+  const assignedLists = new Set<number>();
+  const assignList = (object: JsonObject, key: string): void => {
     const placeholder = object[key];
     const number: unknown = Array.isArray(placeholder) ? placeholder[0] : undefined;
     const list = typeof number === 'number' ? lists[number] : undefined;
     if (list === undefined) throw schemaError(`${key}: must be an array, not ${describeValue(placeholder)}`);
-    attached.add(number as number);
+    assignedLists.add(number as number);
     // Only a FeatureCollection has this member; on other objects, the check of the document reports it.
     if (key === 'features' && object.type !== 'FeatureCollection') return;
     delete object[key];
     elements.set(object, list.writer.elements());
     if (list.reader !== null) readers.set(object, list.reader);
   };
-  const takeAll = (body: unknown): void => {
+  const assignListsOf = (body: unknown): void => {
     if (!isObject(body)) return;
-    for (const key of ['elements', 'features']) if (Object.hasOwn(body, key)) take(body, key);
+    for (const key of ['elements', 'features']) if (Object.hasOwn(body, key)) assignList(body, key);
   };
   for (const entry of Array.isArray(value) ? (value as unknown[]) : [value]) {
-    takeAll(entry);
+    assignListsOf(entry);
     if (isObject(entry) && isObject(entry.annotation) && Object.hasOwn(entry.annotation, 'elements')) {
-      take(entry.annotation, 'elements');
+      assignList(entry.annotation, 'elements');
     }
   }
   // A repeated key hides the first list.
-  const hidden = lists.find((_, number) => !attached.has(number));
-  if (hidden !== undefined) throw new BadParameterError(`The key "${hidden.key}" is repeated in one object of the request body.`);
+  const hiddenList = lists.find((_, number) => !assignedLists.has(number));
+  if (hiddenList !== undefined)
+    throw new BadParameterError(`The key "${hiddenList.key}" is repeated in one object of the request body.`);
   return {
     value,
     elementsOf: (body) => elements.get(body as object) ?? null,

@@ -14,12 +14,12 @@ import {
 import type { PackColumns } from '../packs/pack.js';
 
 /** Maximum number of names in `user` that get columns in a segment. */
-const maxNames = 1000;
-/** Maximum number of places in `user`, including those that only contain others, and maximum length of the name of one. */
-const maxPlaces = 4 * maxNames;
-const maxNameLength = 1024;
+const maxUserColumns = 1000;
+/** Maximum number of nodes of `user`, including objects, and maximum length of the JSON pointer to a node. */
+const maxUserNodes = 4 * maxUserColumns;
+const maxPointerLength = 1024;
 /** Maximum number of values of one element that are read, because more than this are not measurements. */
-const maxValues = 10_000;
+const maxValuesPerElement = 10_000;
 /** Maximum depth at which values in `user` are read. */
 const maxDepth = 16;
 /** Longest text in a cell, in UTF-16 units; longer ones are not categories, and remain only in the element itself. */
@@ -29,7 +29,7 @@ export const maxCellLength = 1024;
  * packs.
  */
 const maxAppearances = 4096;
-/** A document takes 16 MiB, so longer columns take several parts. */
+/** Maximum size of a part in bytes. A document can have 16 MiB, so longer columns are divided into several parts. */
 const partBytes = 8 * 1024 * 1024;
 
 /** The values of an element for the table, besides its id and its box. */
@@ -57,7 +57,7 @@ function isGeometry({ type, coordinates }: { type?: unknown; coordinates?: unkno
 }
 
 /** Values of a column with their rows. Only rows that have one take memory. */
-class Cells {
+class ColumnCells {
   length = 0;
   rows = new Uint32Array(64);
   values = new Float64Array(64);
@@ -77,7 +77,7 @@ class Cells {
 }
 
 /** Values of a column that are not numbers, as indices of the distinct ones, from 1. */
-class TextCells extends Cells {
+class TextColumnCells extends ColumnCells {
   readonly codes = new Map<Text, number>();
 
   addText(row: number, value: Text): void {
@@ -90,30 +90,36 @@ class TextCells extends Cells {
   }
 }
 
-/** A place in `user`, and the values that elements have there. */
-interface Place {
+/** A JSON pointer into `user`, the values that elements have there, and the pointers below it. */
+interface UserNode {
   pointer: string;
-  numbers: Cells | null;
-  texts: TextCells | null;
-  children: Map<string, Place> | null;
+  numbers: ColumnCells | null;
+  texts: TextColumnCells | null;
+  children: Map<string, UserNode> | null;
 }
 
-function newPlace(pointer: string): Place {
+function newUserNode(pointer: string): UserNode {
   return { pointer, numbers: null, texts: null, children: null };
 }
 
-const measured = ['area', 'length', 'x', 'y'] as const;
-const texts = ['type', 'group', 'label'] as const;
+const measureNames = ['area', 'length', 'x', 'y'] as const;
+const textNames = ['type', 'group', 'label'] as const;
 
 /** Collects the table of a window, or of some packs: everything that the columns of the packs do not contain. */
 export class TableDraft {
   count = 0;
-  readonly #numbers = Object.fromEntries(measured.map((name) => [name, new Cells()])) as Record<(typeof measured)[number], Cells>;
-  readonly #texts = Object.fromEntries(texts.map((name) => [name, new TextCells()])) as Record<(typeof texts)[number], TextCells>;
-  readonly #user = newPlace('');
-  /** Places that have values, which become columns. */
-  readonly #filled: Place[] = [];
-  #placeCount = 0;
+  readonly #numbers = Object.fromEntries(measureNames.map((name) => [name, new ColumnCells()])) as Record<
+    (typeof measureNames)[number],
+    ColumnCells
+  >;
+  readonly #texts = Object.fromEntries(textNames.map((name) => [name, new TextColumnCells()])) as Record<
+    (typeof textNames)[number],
+    TextColumnCells
+  >;
+  readonly #user = newUserNode('');
+  /** The nodes that become columns, because elements have values there. */
+  readonly #nodesWithValues: UserNode[] = [];
+  #nodeCount = 0;
   #isCut = false;
   #valuesLeft = 0;
 
@@ -130,51 +136,55 @@ export class TableDraft {
     if (cells.group !== null && cells.group.length <= maxCellLength) this.#texts.group.addText(row, cells.group);
     if (cells.label !== null && cells.label.length <= maxCellLength) this.#texts.label.addText(row, cells.label);
     if (cells.user !== undefined) {
-      this.#valuesLeft = maxValues;
+      this.#valuesLeft = maxValuesPerElement;
       this.#addValues(row, cells.user, this.#user, maxDepth);
     }
     this.count = row + 1;
   }
 
-  #addValues(row: number, values: object, place: Place, depth: number): void {
+  #addValues(row: number, values: object, node: UserNode, depth: number): void {
     if (depth === 0) return;
-    const children = (place.children ??= new Map<string, Place>());
+    const children = (node.children ??= new Map<string, UserNode>());
     for (const key in values) {
       if (this.#valuesLeft === 0) return;
       this.#valuesLeft -= 1;
       const value = (values as Record<string, unknown>)[key];
       if (value === null || (key === 'coordinates' && isGeometry(values))) continue;
-      let at = children.get(key);
-      if (at === undefined) {
-        const pointer = `${place.pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-        if (this.#placeCount >= maxPlaces || this.#filled.length >= maxNames || pointer.length > maxNameLength) {
+      let child = children.get(key);
+      if (child === undefined) {
+        const pointer = `${node.pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+        if (
+          this.#nodeCount >= maxUserNodes ||
+          this.#nodesWithValues.length >= maxUserColumns ||
+          pointer.length > maxPointerLength
+        ) {
           this.#isCut = true;
           continue;
         }
-        at = newPlace(pointer);
-        children.set(key, at);
-        this.#placeCount += 1;
+        child = newUserNode(pointer);
+        children.set(key, child);
+        this.#nodeCount += 1;
       }
-      if (typeof value === 'object') this.#addValues(row, value, at, depth - 1);
-      else this.#addValue(row, value, at);
+      if (typeof value === 'object') this.#addValues(row, value, child, depth - 1);
+      else this.#addValue(row, value, child);
     }
   }
 
-  #addValue(row: number, value: unknown, at: Place): void {
+  #addValue(row: number, value: unknown, node: UserNode): void {
     if (typeof value === 'number' ? !Number.isFinite(value) : typeof value === 'string' && value.length > maxCellLength) return;
-    if (at.numbers === null && at.texts === null) this.#filled.push(at);
-    if (typeof value === 'number') (at.numbers ??= new Cells()).add(row, value);
-    else (at.texts ??= new TextCells()).addText(row, value as Text);
+    if (node.numbers === null && node.texts === null) this.#nodesWithValues.push(node);
+    if (typeof value === 'number') (node.numbers ??= new ColumnCells()).add(row, value);
+    else (node.texts ??= new TextColumnCells()).addText(row, value as Text);
   }
 
   /**
-   * The parts of a segment: its header, then the columns.
+   * Encodes a segment as parts: its header, then the columns.
    *
    * @param packs columns of the packs with the elements.
    * @param ids ids of the packs.
    * @param order rows of the draft in the order of the packs; `null` if they are in this order.
    */
-  async *segment(
+  async *encodeSegment(
     packs: readonly PackColumns[],
     ids: readonly string[],
     order: Float64Array | null = null,
@@ -191,16 +201,16 @@ export class TableDraft {
       columns.push({ ...column, parts: parts.length - before });
     };
     for (const [name, numbersOf] of Object.entries(packNumbers)) {
-      joinInto(dense, packs, numbersOf);
+      writeColumnOfPacks(dense, packs, numbersOf);
       add({ name, kind: 'number', nulls: 0, ...rangeOf(dense) }, encodeNumbers(dense));
       if (isSliceOver()) await nextSlice();
     }
-    const appearances = await joinAppearances(dense, packs);
+    const appearances = await writeAppearancesOfPacks(dense, packs);
     if (appearances.length <= maxAppearances) {
       add({ name: appearanceColumn, kind: 'text', nulls: 0 }, await encodeTexts(dense, appearances));
     }
     for (const { name, cells } of this.#columns()) {
-      const isText = cells instanceof TextCells;
+      const isText = cells instanceof TextColumnCells;
       dense.fill(isText ? 0 : NaN);
       for (let i = 0; i < cells.length; i += 1) {
         const row = cells.rows[i] as number;
@@ -220,10 +230,10 @@ export class TableDraft {
     yield* parts;
   }
 
-  *#columns(): Generator<{ name: string; cells: Cells }> {
-    for (const name of measured) yield { name, cells: this.#numbers[name] };
-    for (const name of texts) yield { name, cells: this.#texts[name] };
-    for (const { pointer: name, numbers, texts: others } of this.#filled) {
+  *#columns(): Generator<{ name: string; cells: ColumnCells }> {
+    for (const name of measureNames) yield { name, cells: this.#numbers[name] };
+    for (const name of textNames) yield { name, cells: this.#texts[name] };
+    for (const { pointer: name, numbers, texts: others } of this.#nodesWithValues) {
       if (numbers !== null) yield { name, cells: numbers };
       if (others !== null) yield { name, cells: others };
     }
@@ -231,7 +241,11 @@ export class TableDraft {
 }
 
 /** Writes a column of all packs to `dense`, pack by pack. */
-function joinInto(dense: Float64Array, packs: readonly PackColumns[], numbersOf: (pack: PackColumns) => Float64Array): void {
+function writeColumnOfPacks(
+  dense: Float64Array,
+  packs: readonly PackColumns[],
+  numbersOf: (pack: PackColumns) => Float64Array,
+): void {
   let at = 0;
   for (const pack of packs) {
     dense.set(numbersOf(pack), at);
@@ -240,16 +254,16 @@ function joinInto(dense: Float64Array, packs: readonly PackColumns[], numbersOf:
 }
 
 /** Writes the appearance of each element to `dense`, as 1 + its index in the returned list of distinct ones. */
-async function joinAppearances(dense: Float64Array, packs: readonly PackColumns[]): Promise<string[]> {
+async function writeAppearancesOfPacks(dense: Float64Array, packs: readonly PackColumns[]): Promise<string[]> {
   const codes = new Map<string, number>();
   let at = 0;
   for (const pack of packs) {
-    const ofPack = pack.appearanceTexts().map((text) => {
+    const codesOfPack = pack.appearanceTexts().map((text) => {
       const code = codes.get(text) ?? codes.size + 1;
       codes.set(text, code);
       return code;
     });
-    for (const index of pack.appearanceIndices) dense[at++] = ofPack[index] as number;
+    for (const index of pack.appearanceIndices) dense[at++] = codesOfPack[index] as number;
     // There can be as many appearances as elements.
     if (isSliceOver()) await nextSlice();
   }

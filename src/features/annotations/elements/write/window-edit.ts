@@ -1,13 +1,13 @@
 import type { StoredWindow } from '../element-store.js';
 import { boxAround, encodePackIndex, packEntry, type PackEntry } from '../packs/pack-index.js';
 import { WindowDraft } from './draft.js';
-import { editedTable } from './edited-table.js';
+import { updateTable } from './edited-table.js';
 import { cellsOf, type ElementCells } from './table-draft.js';
-import { parsedElement } from '../read/locate.js';
-import { addToPart, decodePart, indexEntry, outgrows, partOfHash } from '../packs/id-index.js';
+import { parseElement } from '../read/locate.js';
+import { addToPart, decodePart, packIndexEntry, exceedsParts, partNumberOf } from '../packs/id-index.js';
 import { hashOfId, type IdMaker } from '../packs/ids.js';
 import type { ElementLoader, LoadedWindow } from '../read/loader.js';
-import type { Layout } from '../packs/pack-layout.js';
+import type { PackLayout } from '../packs/pack-layout.js';
 import type { PackRows } from '../packs/pack.js';
 import { itemsOf, packOfItems, type PackItem } from './pack-items.js';
 import { packsWithoutIndex, type WindowWriter } from './window-writer.js';
@@ -18,16 +18,16 @@ export interface EditTools {
   loader: ElementLoader;
   writer: WindowWriter;
   ids: IdMaker;
-  layout: Layout;
+  layout: PackLayout;
   signal: AbortSignal | undefined;
 }
 
 /** A change of one existing element: its new value, or `null` to remove it. */
 export type ItemChange = ((old: PackItem) => PackItem) | null;
 
-/** A window that is less full than this is repacked, if it has more packs than {@link smallestRepacked}. */
-const minFilled = 1 / 4;
-const smallestRepacked = 8;
+/** A window of more than {@link minRepackedPacks} packs is repacked if it has less than this share of the elements that fit into them. */
+const minFilledShare = 1 / 4;
+const minRepackedPacks = 8;
 const packsPerFetch = 128;
 /** Number of elements between checks of the time. */
 const elementsAtOnce = 1024;
@@ -36,7 +36,7 @@ const elementsAtOnce = 1024;
 export class WindowEdit {
   readonly #packs: PackEntry[];
   readonly #groups: Map<string | null, number>;
-  readonly #added: { id: string; slot: number }[] = [];
+  readonly #addedEntries: { id: string; slot: number }[] = [];
   #nextPosition: number;
   #lowId: string;
   #highId: string;
@@ -75,10 +75,10 @@ export class WindowEdit {
       );
       for (const [i, pack] of packs.entries()) {
         const slot = group[i] as number;
-        const edits = changes.get(slot)!;
+        const changesByRow = changes.get(slot)!;
         const items: PackItem[] = [];
         for (const [at, item] of itemsOf(pack).entries()) {
-          const edit = edits.get(at);
+          const edit = changesByRow.get(at);
           if (edit === undefined) items.push(item);
           else {
             this.#addToGroup(item.group, -1);
@@ -124,25 +124,25 @@ export class WindowEdit {
         bytes += text.length;
       }
     });
-    const last = this.#packs.length - 1;
-    const tail = this.#packs[last];
+    const lastSlot = this.#packs.length - 1;
+    const lastPack = this.#packs[lastSlot];
     const { packElements, packTextBytes } = this.tools.layout;
     if (
-      tail !== undefined &&
-      tail.count > 0 &&
-      tail.count + positioned.length <= packElements &&
-      tail.textBytes + bytes <= packTextBytes
+      lastPack !== undefined &&
+      lastPack.count > 0 &&
+      lastPack.count + positioned.length <= packElements &&
+      lastPack.textBytes + bytes <= packTextBytes
     ) {
-      const [pack] = await this.tools.loader.cachedPacks([tail], this.tools.signal);
-      await this.#replacePack(last, [...itemsOf(pack!), ...positioned]);
-      for (const { id } of positioned) this.#added.push({ id, slot: last });
+      const [pack] = await this.tools.loader.cachedPacks([lastPack], this.tools.signal);
+      await this.#replacePack(lastSlot, [...itemsOf(pack!), ...positioned]);
+      for (const { id } of positioned) this.#addedEntries.push({ id, slot: lastSlot });
       return;
     }
-    const draft = await draftOf(positioned, this.tools.layout);
+    const draft = await draftFromItems(positioned, this.tools.layout);
     for await (const { rows, text } of draft.packs()) {
       const slot = this.#packs.length;
       // The draft numbers its elements from 0, in the order in which they were added.
-      for (const at of rows.positions) this.#added.push({ id: positioned[at]!.id, slot });
+      for (const at of rows.positions) this.#addedEntries.push({ id: positioned[at]!.id, slot });
       rows.positions = rows.positions.map((at) => positioned[at]!.position);
       await this.#storePack(slot, rows, text);
     }
@@ -154,13 +154,13 @@ export class WindowEdit {
     const box = boxAround(live);
     if (box === null) return null;
     const count = live.reduce((sum, pack) => sum + pack.count, 0);
-    if (live.length > smallestRepacked && count < live.length * minFilled * this.tools.layout.packElements)
+    if (live.length > minRepackedPacks && count < live.length * minFilledShare * this.tools.layout.packElements)
       return this.#repack(live);
     const id = this.tools.ids.make();
     const packIndex = encodePackIndex({ packs: this.#packs, nextPosition: this.#nextPosition });
     const index = await this.#writeIndex(count);
     const groups = [...this.#groups];
-    const table = await editedTable(this.tools, this.window.table, live);
+    const table = await updateTable(this.tools, this.window.table, live);
     await this.tools.writer.writeWindow({ id, packIndex, groups: JSON.stringify(groups), index, table });
     this.tools.loader.cacheWindow({ id, packs: this.#packs, nextPosition: this.#nextPosition, groups, index, table });
     return { id, count, detailsCount: box.details, box, lowId: this.#lowId, highId: this.#highId };
@@ -178,7 +178,7 @@ export class WindowEdit {
       }
     }
     items.sort((a, b) => a.position - b.position);
-    return this.tools.writer.write(await draftOf(items, this.tools.layout, cellsOfItem(this.tools.signal)));
+    return this.tools.writer.write(await draftFromItems(items, this.tools.layout, cellsOfItem(this.tools.signal)));
   }
 
   async #writeIndex(count: number): Promise<string[]> {
@@ -186,17 +186,17 @@ export class WindowEdit {
     const { loader, writer } = this.tools;
     if (index.length === 0) {
       if (this.#packs.length <= packsWithoutIndex) return [];
-      // New packs may be among them, so everything must be stored first.
+      // Some of the packs are new, and must be stored before they can be loaded.
       await writer.finish();
       return writer.writeIndex(await this.#allEntries());
     }
-    if (this.#added.length === 0) return [...index];
-    const added = this.#added;
-    if (outgrows(index.length, count)) {
+    if (this.#addedEntries.length === 0) return [...index];
+    const added = this.#addedEntries;
+    if (exceedsParts(index.length, count)) {
       const stored = await loader.indexParts([...index]);
       const entries = [...stored.values()].flatMap((part) => decodePart(part));
       await inRuns(added.length, elementsAtOnce, (from, to) => {
-        for (const { id, slot } of added.slice(from, to)) entries.push(indexEntry(hashOfId(id), slot));
+        for (const { id, slot } of added.slice(from, to)) entries.push(packIndexEntry(hashOfId(id), slot));
       });
       return writer.writeIndex(Float64Array.from(entries));
     }
@@ -204,19 +204,19 @@ export class WindowEdit {
     await inRuns(added.length, elementsAtOnce, (from, to) => {
       for (const { id, slot } of added.slice(from, to)) {
         const hash = hashOfId(id);
-        const part = partOfHash(hash, index.length);
+        const part = partNumberOf(hash, index.length);
         const existing = byPart.get(part);
-        if (existing === undefined) byPart.set(part, [indexEntry(hash, slot)]);
-        else existing.push(indexEntry(hash, slot));
+        if (existing === undefined) byPart.set(part, [packIndexEntry(hash, slot)]);
+        else existing.push(packIndexEntry(hash, slot));
       }
     });
-    const changed = [...index];
+    const newIndex = [...index];
     const stored = await loader.indexParts([...byPart.keys()].map((part) => index[part] as string));
     for (const [part, entries] of byPart) {
-      changed[part] = await writer.writePart(addToPart(stored.get(index[part] as string) as Buffer, entries));
+      newIndex[part] = await writer.writePart(addToPart(stored.get(index[part] as string) as Buffer, entries));
       if (isSliceOver()) await nextSlice(this.tools.signal);
     }
-    return changed;
+    return newIndex;
   }
 
   async #allEntries(): Promise<Float64Array> {
@@ -229,7 +229,7 @@ export class WindowEdit {
     const entries: number[] = [];
     for (const [i, { columns }] of packs.entries()) {
       const slot = slots[i] as number;
-      for (let at = 0; at < (columns?.count ?? 0); at += 1) entries.push(indexEntry(hashOfId(columns!.idAt(at)), slot));
+      for (let at = 0; at < (columns?.count ?? 0); at += 1) entries.push(packIndexEntry(hashOfId(columns!.idAt(at)), slot));
       if (isSliceOver()) await nextSlice(this.tools.signal);
     }
     return Float64Array.from(entries);
@@ -238,13 +238,13 @@ export class WindowEdit {
 
 /** Reads the cells of items from their texts. */
 export function cellsOfItem(signal: AbortSignal | undefined): (item: PackItem) => Promise<ElementCells> {
-  return async ({ text, box }) => cellsOf(await parsedElement(text, signal), box);
+  return async ({ text, box }) => cellsOf(await parseElement(text, signal), box);
 }
 
 /** A draft of items in their order. Without `cellsIn` it has no table. */
-export async function draftOf(
+export async function draftFromItems(
   items: readonly PackItem[],
-  layout: Layout,
+  layout: PackLayout,
   cellsIn?: (item: PackItem) => Promise<ElementCells>,
 ): Promise<WindowDraft> {
   const draft = new WindowDraft(layout);

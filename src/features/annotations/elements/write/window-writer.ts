@@ -4,22 +4,22 @@ import type { StoredWindow } from '../element-store.js';
 import { boxAround, encodePackIndex, packEntry, type PackEntry } from '../packs/pack-index.js';
 import type { WindowDraft } from './draft.js';
 import type { TableDraft } from './table-draft.js';
-import { encodeIndex, indexEntry } from '../packs/id-index.js';
+import { encodeIndex, packIndexEntry } from '../packs/id-index.js';
 import { idAt, idHash, type IdMaker } from '../packs/ids.js';
 import { encodeColumns, PackColumns, type PackRows } from '../packs/pack.js';
 import { Inserter, Limit } from './inserter.js';
 import type { ElementRecords, PartRecord, PackRecord, WindowRecord } from '../records.js';
 
-/** Windows of at most this many packs have no id index: all their packs are searched for an id. */
+/** Windows of at most this many packs have no id index. To find an id, all their packs are searched. */
 export const packsWithoutIndex = 4;
 /** Number of packs to compress at the same time; the thread pool has four threads. */
-const compressing = 8;
+const maxCompressing = 8;
 
-/** Appends the entries of one pack to the index of element ids. */
+/** Writes an index entry for each element of a pack to `entries`, starting at `from`. */
 function putIndexEntries(entries: Float64Array, from: number, rows: Pick<PackRows, 'count' | 'ids'>, slot: number): void {
   const { high, middle, low } = rows.ids;
   for (let i = 0; i < rows.count; i += 1) {
-    entries[from + i] = indexEntry(idHash(high[i] as number, middle[i] as number, low[i] as number), slot);
+    entries[from + i] = packIndexEntry(idHash(high[i] as number, middle[i] as number, low[i] as number), slot);
   }
 }
 
@@ -87,7 +87,8 @@ export class WindowWriter {
   }
 
   /**
-   * Divides a draft into packs and stores them with their pack index and id index. Some of it may still be in memory until {@link finish} has returned.
+   * Divides a draft into packs and stores them with their pack index and id index. Some records may not be stored before
+   * {@link finish} has returned.
    */
   async write(draft: WindowDraft): Promise<StoredWindow> {
     const entries: PackEntry[] = [];
@@ -95,7 +96,7 @@ export class WindowWriter {
     let count = 0;
     const packs: PackColumns[] = [];
     const range = new IdRange();
-    const running = new Limit(compressing);
+    const compressionLimit = new Limit(maxCompressing);
     try {
       for await (const { rows, text } of draft.packs()) {
         this.signal?.throwIfAborted();
@@ -105,12 +106,12 @@ export class WindowWriter {
         range.add(rows.ids);
         packs.push(new PackColumns(rows));
         entries.push(packEntry(id, rows));
-        await running.start(async () => void (await this.writePack(id, rows, text)));
+        await compressionLimit.start(async () => void (await this.writePack(id, rows, text)));
       }
-      await running.finish();
+      await compressionLimit.finish();
     } finally {
       // A failed write is undone only after all its inserts have ended.
-      await running.settle();
+      await compressionLimit.settle();
     }
     const index = entries.length > packsWithoutIndex ? await this.writeIndex(indexEntries) : [];
     const id = this.ids.make();
@@ -118,7 +119,7 @@ export class WindowWriter {
     const groups = [...(await draft.groups())];
     if (isSliceOver()) await nextSlice(this.signal);
     // A small window gets no table, because reading its few packs is faster than storing their data twice.
-    const rows = entries.length > draft.layout.loosePacks ? draft.table : null;
+    const rows = entries.length > draft.layout.maxLoosePacks ? draft.table : null;
     const packIds = entries.map((entry) => entry.id);
     // The draft's table has a row for each element in original order, so an element's position is its row.
     const table = rows === null ? [] : [await this.writeSegment(rows, packs, packIds, joinedPositions(packs, draft.count))];
@@ -140,10 +141,10 @@ export class WindowWriter {
     await this.#windows.add({ ...window, family: this.family });
   }
 
-  /** Stores a segment of the table, see `TableDraft.segment`. @returns the ids of its parts. */
-  async writeSegment(draft: TableDraft, ...args: Parameters<TableDraft['segment']>): Promise<string[]> {
+  /** Stores a segment of the table, see `TableDraft.encodeSegment`. @returns the ids of its parts. */
+  async writeSegment(draft: TableDraft, ...args: Parameters<TableDraft['encodeSegment']>): Promise<string[]> {
     const parts: string[] = [];
-    for await (const part of draft.segment(...args)) {
+    for await (const part of draft.encodeSegment(...args)) {
       this.signal?.throwIfAborted();
       parts.push(await this.writePart(part));
     }

@@ -3,7 +3,7 @@ import type { FindOverlaySize } from '../../../../annotation-format/overlay-size
 import type { ElementSource, StoredElements } from '../element-store.js';
 import { FamilyLease } from '../leases.js';
 import type { IdMaker } from '../packs/ids.js';
-import type { Layout } from '../packs/pack-layout.js';
+import type { PackLayout } from '../packs/pack-layout.js';
 import type { LongElements } from './long-elements.js';
 import { DraftPool, ListWriter, type ListContext } from './list-writer.js';
 import { PendingWrite } from './pending-write.js';
@@ -16,11 +16,11 @@ export interface WriteTools {
   ids: IdMaker;
   brand: string;
   overlaySizes: FindOverlaySize;
-  layout: Layout;
+  layout: PackLayout;
   validate: ElementValidator;
   long: LongElements;
   /** Must be called when elements arrive, so that background work lets writes go first. */
-  touch: () => void;
+  recordActivity: () => void;
 }
 
 /** A write of a new family with lists of elements. Nothing is stored until a window is full or a list ends. */
@@ -33,16 +33,16 @@ export class FamilyWrite {
     private readonly tools: WriteTools,
     signal: AbortSignal | undefined,
   ) {
-    const { ids, brand, overlaySizes, validate, long, records, touch } = tools;
+    const { ids, brand, overlaySizes, validate, long, records, recordActivity } = tools;
     const family = ids.make();
     this.#family = family;
     const windows = new WindowWriter(records, family, ids, signal);
     const drafts = new DraftPool(tools.layout);
-    const begin = async () => {
+    const createFamily = async () => {
       this.#lease ??= FamilyLease.ofNewFamily(records, family, ids);
       await this.#lease;
     };
-    this.#context = { family, brand, overlaySizes, validate, long, ids, windows, drafts, signal, begin, touch };
+    this.#context = { family, brand, overlaySizes, validate, long, ids, windows, drafts, signal, createFamily, recordActivity };
   }
 
   /** Calls `fill`, which writes lists of elements and returns the value to publish. */
@@ -52,7 +52,7 @@ export class FamilyWrite {
     fill: (write: FamilyWrite) => Promise<Value>,
   ): Promise<PendingWrite<Value>> {
     const write = new FamilyWrite(tools, signal);
-    const steps = { signal, lease: async () => write.#lease, undo: () => write.#undo(), touch: tools.touch };
+    const steps = { signal, lease: async () => write.#lease, undo: () => write.#undo(), recordActivity: tools.recordActivity };
     return PendingWrite.begin(steps, async () => {
       const filled = await fill(write);
       await write.#context.windows.finish();
@@ -61,7 +61,7 @@ export class FamilyWrite {
   }
 
   /** Starts a list of elements. */
-  list(): ListWriter {
+  startList(): ListWriter {
     return new ListWriter(this.#context);
   }
 
@@ -83,7 +83,7 @@ export function writeElements(
   signal: AbortSignal | undefined,
 ): Promise<PendingWrite<StoredElements>> {
   return FamilyWrite.begin(tools, signal, async (write) => {
-    const list = write.list();
+    const list = write.startList();
     let batch: unknown[] = [];
     for await (const element of source) {
       batch.push(element);

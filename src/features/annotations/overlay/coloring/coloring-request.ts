@@ -60,11 +60,11 @@ export function categoryColors(pairs: readonly unknown[] = []): Map<Cell, number
 }
 
 /** Colors by group, if the categories are groups. */
-export function groupColorsOf(colors: ReadonlyMap<Cell, number>): GroupColors {
+export function toGroupColors(colors: ReadonlyMap<Cell, number>): GroupColors {
   return new Map(Array.from(colors, ([group, color]) => [group as string | null, splitColor(color)]));
 }
 
 /** The colors that a request without `colorBy` chooses for groups. Other groups keep the colors of their shapes. @throws BadParameterError */
 export function requestedGroupColors({ colorBy, colors }: ColoringRequest = {}): GroupColors {
-  return groupColorsOf(colorBy === undefined ? categoryColors(colors) : new Map());
+  return toGroupColors(colorBy === undefined ? categoryColors(colors) : new Map());
 }

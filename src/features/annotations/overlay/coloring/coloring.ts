@@ -8,16 +8,16 @@ import type { Cell } from '../../table/block.js';
 import type { OpenTable } from '../../table/blocks.js';
 import type { TableColumn } from '../../table/columns.js';
 import { filterColumns, parseFilter, type TableFilter } from '../../table/filter.js';
-import { limitsOfTable, rangeOf, type TableQuery } from '../../table/tables.js';
+import { limitsOfTable, requestedRange, type TableQuery } from '../../table/tables.js';
 import { notMatching, type WindowValues } from '../../table/values.js';
-import { countedAlways } from '../densities.js';
+import { minStoredElements } from '../densities.js';
 import { colorNumber, groupColor, hexColor, splitColor } from '../draw/colors.js';
 import type { CellWindow } from '../draw/density/density-layer.js';
 import { defaultGain } from '../draw/density/density-gain.js';
 import { colorOfValue, noneColor, type DrawnSums, type ValueScale } from '../draw/density/draw-sums.js';
-import { croppedSums, ownColor, type SumsKind, type ValuedMarks } from '../draw/density/value-sums.js';
+import { cropSums, ownColor, type SumsKind, type ValuedMarks } from '../draw/density/value-sums.js';
 import { pointDiameter, type GroupColors, type GroupFilter, type GroupStyle } from '../draw/shape.js';
-import { categoryColors, groupColorsOf, paletteColors, type ColoringRequest } from './coloring-request.js';
+import { categoryColors, toGroupColors, paletteColors, type ColoringRequest } from './coloring-request.js';
 import type { Colorings } from './colorings.js';
 import { finestLevel, type Extent, type Overview } from './overviews.js';
 
@@ -42,10 +42,10 @@ export interface ColoringLegend {
 }
 
 /** A cell of a heat map is 4 × 4 pixels, so its level is this much above the level of the pixels. */
-const heatShrink = 2;
+const heatLevelOffset = 2;
 
 /** Minimum range of a heat map, in shapes per million pixels. */
-const minNumber = 1e-9;
+const minHeatRange = 1e-9;
 
 /** Values of the elements of a window, and the colors of its categories. */
 interface WindowColors {
@@ -87,7 +87,7 @@ export class Coloring {
       throw new BadParameterError('heat=number shows the number of shapes, so it cannot be combined with colorBy.');
     }
     this.#column =
-      colorBy === undefined ? null : heat === 'mean' ? names.findNumbers(colorBy) : requireColors(names.find(colorBy));
+      colorBy === undefined ? null : heat === 'mean' ? names.findNumbers(colorBy) : requireColorable(names.find(colorBy));
     this.#colors = categoryColors(request.colors);
     const colors = paletteColors(request.palette);
     if (heat === 'number') {
@@ -97,7 +97,7 @@ export class Coloring {
       this.#scale = { base: 0, low: low ?? 0, high: high ?? NaN, colors };
     } else if (this.#column?.type === 'number') {
       this.#base = limitsOfTable(table, this.#column.source)?.low ?? 0;
-      this.#scale = { base: this.#base, ...rangeOf(table, this.#column, { low, high }), colors };
+      this.#scale = { base: this.#base, ...requestedRange(table, this.#column, { low, high }), colors };
     }
     const nameParts = JSON.stringify([this.#column, this.#base, this.#filter]);
     this.#name = createHash('sha256').update(nameParts).digest('hex');
@@ -113,30 +113,31 @@ export class Coloring {
    */
   get groupColors(): GroupColors | null {
     if (this.#column?.name !== 'group' || this.#filter !== null || this.kind !== 'colors') return null;
-    return groupColorsOf(this.#colors);
+    return toGroupColors(this.#colors);
   }
 
-  #query(signal: AbortSignal, filter = this.#filter): TableQuery {
+  #tableQuery(signal: AbortSignal, filter = this.#filter): TableQuery {
     return { table: this.#table, filter, signal };
   }
 
   /** @throws BadParameterError if the column has too many categories in the whole annotation. */
-  async check(signal: AbortSignal): Promise<void> {
-    if (this.#column !== null && this.#scale === null) await this.colorings.categories(this.#query(signal, null), this.#column);
+  async requireFewCategories(signal: AbortSignal): Promise<void> {
+    if (this.#column !== null && this.#scale === null)
+      await this.colorings.categories(this.#tableQuery(signal, null), this.#column);
   }
 
   /** Loads everything that tiles of a level need, which can take seconds for the first of them. */
   async prepare(level: number, windows: Iterable<number>, signal: AbortSignal): Promise<void> {
-    for (const window of windows) this.#values.set(window, await this.#load(window, signal));
+    for (const window of windows) this.#values.set(window, await this.#loadWindow(window, signal));
     if (this.#usesOverview(level)) await this.#overview(signal);
     if (this.#scale !== null && Number.isNaN(this.#scale.high)) this.#scale.high = await this.#highestNumber(signal);
   }
 
-  async #load(window: number, signal: AbortSignal): Promise<WindowColors> {
+  async #loadWindow(window: number, signal: AbortSignal): Promise<WindowColors> {
     const cached = this.#values.get(window);
     if (cached !== undefined) return cached;
     const request = { window, column: this.#column, base: this.#base, name: this.#name };
-    const values = await this.colorings.values(this.#stored, this.#query(signal), request);
+    const values = await this.colorings.values(this.#stored, this.#tableQuery(signal), request);
     return { values: values.values, colors: this.#colorsOf(values) };
   }
 
@@ -167,37 +168,37 @@ export class Coloring {
   }
 
   /** The sums, in these cells, of the shapes that are too small to be drawn at their level. */
-  async sums(window: CellWindow, signal: AbortSignal, { shrink = 0 } = {}): Promise<DrawnSums> {
+  async loadSums(window: CellWindow, signal: AbortSignal, { shrink = 0 } = {}): Promise<DrawnSums> {
     const { kind } = this;
     const { level } = window;
-    const cells = coarserCells(window, Math.max(shrink, kind === 'heat' ? heatShrink : 0));
+    const cells = coarserCells(window, Math.max(shrink, kind === 'heat' ? heatLevelOffset : 0));
     const drawn = { kind, scale: this.#scale, isNumber: this.#request.heat === 'number' };
     if (this.#usesOverview(level)) {
       const overview = await this.#overview(signal);
       const grid = overview.grids.find((one) => one.level === level) ?? overview.grids.at(-1)!;
       const gain = defaultGain([{ box: this.#stored.box!, crowds: overview.crowds }], level);
-      return { ...drawn, cells: croppedSums(kind, grid, cells), gain };
+      return { ...drawn, cells: cropSums(kind, grid, cells), gain };
     }
-    const fine = finerCells(cells, level);
+    const fineCells = finerCells(cells, level);
     const side = 2 ** level;
     const conditions: BoxCondition[] = [
-      { field: 'highx', operator: '$gte', value: (fine.column - 1) * side - pointRadius },
-      { field: 'lowx', operator: '$lt', value: (fine.column + fine.width + 1) * side + pointRadius },
-      { field: 'highy', operator: '$gte', value: (fine.row - 1) * side - pointRadius },
-      { field: 'lowy', operator: '$lt', value: (fine.row + fine.height + 1) * side + pointRadius },
+      { field: 'highx', operator: '$gte', value: (fineCells.column - 1) * side - pointRadius },
+      { field: 'lowx', operator: '$lt', value: (fineCells.column + fineCells.width + 1) * side + pointRadius },
+      { field: 'highy', operator: '$gte', value: (fineCells.row - 1) * side - pointRadius },
+      { field: 'lowy', operator: '$lt', value: (fineCells.row + fineCells.height + 1) * side + pointRadius },
     ];
     const packs = await this.#withValues(await this.colorings.marks(this.#stored, { conditions, signal }), signal);
     const { mode, groupColors, groups } = this.#view;
     const input = { packs, kind, mode, groupColors, groups };
     const [sums, gain] = await Promise.all([
-      this.colorings.options.drawer.countSums(input, { fine, cells }, signal),
+      this.colorings.options.drawer.countSums(input, { fine: fineCells, cells }, signal),
       this.colorings.options.densities.gain(this.#stored, level, { signal }),
     ]);
     return { ...drawn, cells: sums, gain };
   }
 
   #usesOverview(level: number): boolean {
-    return this.#stored.count >= countedAlways && level >= finestLevel(this.#stored, this.#view.extent);
+    return this.#stored.count >= minStoredElements && level >= finestLevel(this.#stored, this.#view.extent);
   }
 
   #overview(signal: AbortSignal): Promise<Overview> {
@@ -217,17 +218,17 @@ export class Coloring {
     return this.colorings.overviews.get({ key, stored: this.#stored, extent, kind, mode, groupColors, groups, marks }, signal);
   }
 
-  /** Adds values and colors to marks. @param only the window of all packs, if their summaries do not name it. */
-  async #withValues(packs: readonly PackMarks[], signal: AbortSignal, only?: number): Promise<ValuedMarks[]> {
+  /** Adds values and colors to marks. @param onlyWindow the window of all packs, if their summaries do not name it. */
+  async #withValues(packs: readonly PackMarks[], signal: AbortSignal, onlyWindow?: number): Promise<ValuedMarks[]> {
     const valued: ValuedMarks[] = [];
     const windows = new Map<number, WindowColors>();
     const isColored = this.#column !== null && this.kind === 'colors';
     for (const { summary, orders, boxes, appearances, appearanceIndices } of packs) {
-      const window = only ?? summary.window;
-      const loaded = windows.get(window) ?? (await this.#load(window, signal));
+      const window = onlyWindow ?? summary.window;
+      const loaded = windows.get(window) ?? (await this.#loadWindow(window, signal));
       windows.set(window, loaded);
-      const first = summary.window * windowPositions;
-      const values = Float32Array.from(orders, (order) => loaded.values[order - first]!);
+      const firstOrder = summary.window * windowPositions;
+      const values = Float32Array.from(orders, (order) => loaded.values[order - firstOrder]!);
       const colors = isColored ? Int32Array.from(values, (value) => this.#colorOf(value, loaded.colors)) : null;
       valued.push({ boxes, appearances, appearanceIndices, values, colors });
       if (isSliceOver()) await nextSlice(signal);
@@ -238,11 +239,11 @@ export class Coloring {
   /** The largest number of shapes per million pixels in a heat map of the whole image. */
   async #highestNumber(signal: AbortSignal): Promise<number> {
     const { grids } = await this.#overview(signal);
-    const minLevel = this.#view.coarsest + heatShrink;
+    const minLevel = this.#view.coarsest + heatLevelOffset;
     const { level, sums } = grids.find((one) => one.level >= minLevel) ?? grids.at(-1)!;
-    let maxCount = minNumber;
+    let maxCount = minHeatRange;
     for (let at = 0; at < sums.length; at += 4) maxCount = Math.max(maxCount, sums[at + 1]! + sums[at + 2]!);
-    return Math.max((this.#scale?.low ?? 0) + minNumber, (maxCount / 4 ** level) * 1e6);
+    return Math.max((this.#scale?.low ?? 0) + minHeatRange, (maxCount / 4 ** level) * 1e6);
   }
 
   /** The meaning of the colors. */
@@ -254,26 +255,30 @@ export class Coloring {
     const scale = this.#scale && {
       low: this.#scale.low,
       high: this.#scale.high,
-      colors: Array.from(this.#scale.colors, hexOf),
-      none: hexOf(noneColor),
+      colors: Array.from(this.#scale.colors, hexOfNumber),
+      none: hexOfNumber(noneColor),
     };
     if (this.#column !== null && scale === null) {
-      const counts = await this.colorings.categories(this.#query(signal), this.#column);
-      const categories = Array.from(counts, ([value, count]) => ({ value, color: hexOf(this.#colorOfCategory(value)), count }));
+      const counts = await this.colorings.categories(this.#tableQuery(signal), this.#column);
+      const categories = Array.from(counts, ([value, count]) => ({
+        value,
+        color: hexOfNumber(this.#colorOfCategory(value)),
+        count,
+      }));
       return { count: categories.reduce((sum, { count }) => sum + count, 0), columns, scale, categories };
     }
-    const summary = await this.colorings.options.tables.summarize(this.#query(signal), [], null);
+    const summary = await this.colorings.options.tables.summarize(this.#tableQuery(signal), [], null);
     return { count: summary.reduce((sum, { count }) => sum + count, 0), columns, scale, categories: null };
   }
 }
 
 const pointRadius = pointDiameter / 2;
 
-function hexOf(color: number): string {
+function hexOfNumber(color: number): string {
   return hexColor(splitColor(color));
 }
 
-function requireColors(column: TableColumn): TableColumn {
+function requireColorable(column: TableColumn): TableColumn {
   if (column.type !== 'id') return column;
   throw new BadParameterError(
     `The column ${JSON.stringify(column.name)} has a different value for each shape, so shapes cannot be colored by it.`,
@@ -293,7 +298,7 @@ function coarserCells({ level, column, row, width, height }: CellWindow, shrink:
 }
 
 /** The same rectangle in cells of a finer level. */
-function finerCells({ level, column, row, width, height }: CellWindow, finer: number): CellWindow {
-  const times = 2 ** (level - finer);
-  return { level: finer, column: column * times, row: row * times, width: width * times, height: height * times };
+function finerCells({ level, column, row, width, height }: CellWindow, finerLevel: number): CellWindow {
+  const times = 2 ** (level - finerLevel);
+  return { level: finerLevel, column: column * times, row: row * times, width: width * times, height: height * times };
 }

@@ -50,7 +50,7 @@ export class Colorings {
       this.#tables.set(stored.content, table);
     }
     const coloring = new Coloring(this, { stored, table, request, view });
-    await coloring.check(signal);
+    await coloring.requireFewCategories(signal);
     return coloring;
   }
 
@@ -73,11 +73,11 @@ export class Colorings {
   }
 
   /** Number of elements of each category. @throws BadParameterError if there are too many categories. */
-  async categories(query: TableQuery, by: TableColumn): Promise<Map<Cell, number>> {
-    const key = JSON.stringify([query.table.content, by, query.filter]);
+  async categories(query: TableQuery, column: TableColumn): Promise<Map<Cell, number>> {
+    const key = JSON.stringify([query.table.content, column, query.filter]);
     const cached = this.#categories.get(key);
     if (cached !== undefined) return cached;
-    const summary = await this.options.tables.summarize(query, [], by);
+    const summary = await this.options.tables.summarize(query, [], column);
     const counts = new Map(summary.map(({ value, count }) => [value, count]));
     this.#categories.set(key, counts);
     return counts;

@@ -4,7 +4,7 @@ import { SharedWork } from '../../../../tilesource/process/shared-work.js';
 import type { StoredElements } from '../../elements/element-store.js';
 import type { DensityCrowd } from '../draw/density/density-gain.js';
 import { densityLevels } from '../draw/density/density.js';
-import { emptySums, type CellSums, type SumsKind, type ValuedMarks } from '../draw/density/value-sums.js';
+import { newSums, type CellSums, type SumsKind, type ValuedMarks } from '../draw/density/value-sums.js';
 import { pointDiameter, type GroupFilter, type GroupStyle } from '../draw/shape.js';
 import type { Drawer } from '../drawer.js';
 
@@ -42,14 +42,14 @@ interface OverviewRequest extends GroupStyle {
 /** The finest level of an overview, at which a tile has few enough elements to count them for each tile. */
 export function finestLevel({ count, box }: StoredElements, extent: Extent): number {
   const maxCellCount = Math.min(maxCells, Math.max(minCells, count));
-  const { left, top, right, bottom } = areaOf(box, extent);
+  const { left, top, right, bottom } = visibleAreaOf(box, extent);
   let level = 0;
   while (level < densityLevels - 1 && (Math.max(1, right - left) * Math.max(1, bottom - top)) / 4 ** level > maxCellCount)
     level += 1;
   return level;
 }
 
-function areaOf(box: StoredElements['box'], { sizeX, sizeY }: Extent) {
+function visibleAreaOf(box: StoredElements['box'], { sizeX, sizeY }: Extent) {
   return {
     left: Math.min(sizeX, Math.max(0, (box?.lowx ?? 0) - margin)),
     top: Math.min(sizeY, Math.max(0, (box?.lowy ?? 0) - margin)),
@@ -83,13 +83,13 @@ export class Overviews {
     signal: AbortSignal,
   ): Promise<Overview> {
     const finest = finestLevel(stored, extent);
-    const { left, top, right, bottom } = areaOf(stored.box, extent);
+    const { left, top, right, bottom } = visibleAreaOf(stored.box, extent);
     const grids: CellSums[] = [];
     for (let level = finest; level < densityLevels; level += 1) {
       const side = 2 ** level;
       const [column, row] = [Math.floor(left / side), Math.floor(top / side)];
       const size = { width: Math.floor(right / side) - column + 1, height: Math.floor(bottom / side) - row + 1 };
-      grids.push(emptySums({ level, column, row, ...size }, { isShared: true }));
+      grids.push(newSums({ level, column, row, ...size }, { isShared: true }));
     }
     for (const window of stored.windows.keys()) {
       const packs = await marks(window, signal);

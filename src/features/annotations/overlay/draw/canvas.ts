@@ -18,7 +18,7 @@ export interface View {
 const minStep = 0.05;
 
 /** Lines with at least this width in pixels have rounded corners. On thinner lines, the gap at a corner is invisible. */
-const roundFrom = 2;
+const minRoundedWidth = 2;
 
 /** Number of vertices of the disc that rounds a corner. */
 const roundVertices = 12;
@@ -41,7 +41,7 @@ export class Canvas {
   /** Fills closed outlines by the even-odd rule. Positions are in base-layer pixels. */
   fill(rings: readonly (readonly Coordinate[])[], color: PaintColor): void {
     const { left, top, scale } = this.view;
-    if (!this.#begin(rings, 0)) return;
+    if (!this.#beginShape(rings, 0)) return;
     for (const ring of rings) {
       const last = ring[ring.length - 1];
       if (last === undefined) continue;
@@ -53,24 +53,24 @@ export class Canvas {
         const y = (point[1] - top) / scale;
         // The last vertex is never skipped, because the outline must end at its start.
         if (i < ring.length - 1 && Math.abs(x - fromX) < minStep && Math.abs(y - fromY) < minStep) continue;
-        this.#coverage.edge(fromX, fromY, x, y);
+        this.#coverage.addEdge(fromX, fromY, x, y);
         fromX = x;
         fromY = y;
       }
     }
-    this.#finish('even-odd', color);
+    this.#paintShape('even-odd', color);
   }
 
   /** Draws lines. The width is in pixels of the picture. Where lines cross, the color is not darker. */
   stroke(strokes: readonly Stroke[], width: number, color: PaintColor): void {
-    const half = width / 2;
+    const halfWidth = width / 2;
     const lines = strokes.map(({ points }) => points);
-    if (!this.#begin(lines, half)) return;
-    for (const { points, closed } of strokes) this.#line(points, closed, half);
-    this.#finish('union', color);
+    if (!this.#beginShape(lines, halfWidth)) return;
+    for (const { points, closed } of strokes) this.#addLine(points, closed, halfWidth);
+    this.#paintShape('union', color);
   }
 
-  #line(points: readonly Coordinate[], closed: boolean, half: number): void {
+  #addLine(points: readonly Coordinate[], closed: boolean, halfWidth: number): void {
     const { left, top, scale, width, height } = this.view;
     const start = points[closed ? points.length - 1 : 0];
     if (start === undefined) return;
@@ -82,39 +82,39 @@ export class Canvas {
       const y = (point[1] - top) / scale;
       if (i < points.length - 1 && Math.abs(x - fromX) < minStep && Math.abs(y - fromY) < minStep) continue;
       const isVisible =
-        Math.max(fromX, x) + half > 0 &&
-        Math.min(fromX, x) - half < width &&
-        Math.max(fromY, y) + half > 0 &&
-        Math.min(fromY, y) - half < height;
-      if (isVisible) this.#segment(fromX, fromY, x, y, half, closed || i < points.length - 1);
+        Math.max(fromX, x) + halfWidth > 0 &&
+        Math.min(fromX, x) - halfWidth < width &&
+        Math.max(fromY, y) + halfWidth > 0 &&
+        Math.min(fromY, y) - halfWidth < height;
+      if (isVisible) this.#addSegment(fromX, fromY, x, y, halfWidth, closed || i < points.length - 1);
       fromX = x;
       fromY = y;
     }
   }
 
   /** Adds a rectangle along the segment, and a disc at its end. All have the same orientation, so that overlaps add up and never cancel out. */
-  #segment(x0: number, y0: number, x1: number, y1: number, half: number, rounded: boolean): void {
+  #addSegment(x0: number, y0: number, x1: number, y1: number, halfWidth: number, isRounded: boolean): void {
     const length = Math.hypot(x1 - x0, y1 - y0);
     const coverage = this.#coverage;
     if (length > 0) {
-      const nx = (-(y1 - y0) / length) * half;
-      const ny = ((x1 - x0) / length) * half;
-      coverage.edge(x0 + nx, y0 + ny, x1 + nx, y1 + ny);
-      coverage.edge(x1 + nx, y1 + ny, x1 - nx, y1 - ny);
-      coverage.edge(x1 - nx, y1 - ny, x0 - nx, y0 - ny);
-      coverage.edge(x0 - nx, y0 - ny, x0 + nx, y0 + ny);
+      const nx = (-(y1 - y0) / length) * halfWidth;
+      const ny = ((x1 - x0) / length) * halfWidth;
+      coverage.addEdge(x0 + nx, y0 + ny, x1 + nx, y1 + ny);
+      coverage.addEdge(x1 + nx, y1 + ny, x1 - nx, y1 - ny);
+      coverage.addEdge(x1 - nx, y1 - ny, x0 - nx, y0 - ny);
+      coverage.addEdge(x0 - nx, y0 - ny, x0 + nx, y0 + ny);
     }
-    if (!rounded || half * 2 < roundFrom) return;
-    let [px, py] = [x1 + half, y1];
+    if (!isRounded || halfWidth * 2 < minRoundedWidth) return;
+    let [px, py] = [x1 + halfWidth, y1];
     for (let i = 1; i <= roundVertices; i += 1) {
       const angle = (-2 * Math.PI * i) / roundVertices;
-      const [x, y] = [x1 + half * Math.cos(angle), y1 + half * Math.sin(angle)];
-      coverage.edge(px, py, x, y);
+      const [x, y] = [x1 + halfWidth * Math.cos(angle), y1 + halfWidth * Math.sin(angle)];
+      coverage.addEdge(px, py, x, y);
       [px, py] = [x, y];
     }
   }
 
-  #begin(lines: readonly (readonly Coordinate[])[], margin: number): boolean {
+  #beginShape(lines: readonly (readonly Coordinate[])[], margin: number): boolean {
     let [lowX, lowY, highX, highY] = [Infinity, Infinity, -Infinity, -Infinity];
     for (const line of lines) {
       for (const point of line) {
@@ -137,7 +137,7 @@ export class Canvas {
     );
   }
 
-  #finish(rule: 'even-odd' | 'union', [red, green, blue, alpha]: PaintColor): void {
+  #paintShape(rule: 'even-odd' | 'union', [red, green, blue, alpha]: PaintColor): void {
     const { pixels } = this;
     const rowLength = this.view.width * 4;
     this.#coverage.finish(rule, (row, left, shares, length) => {

@@ -5,13 +5,13 @@ export type FillRule = 'even-odd' | 'union';
 export type RowSink = (row: number, left: number, coverage: Float32Array, length: number) => void;
 
 /** Coordinates are clipped to this, in pixels: far outside every picture, but small enough for exact arithmetic. */
-const limit = 2 ** 26;
+const maxCoordinate = 2 ** 26;
 
 /** Smallest share of a pixel that counts as covered. Smaller ones are rounding errors. */
 const negligible = 2 ** -20;
 
 function clampCoordinate(value: number): number {
-  return value > limit ? limit : value < -limit ? -limit : value;
+  return value > maxCoordinate ? maxCoordinate : value < -maxCoordinate ? -maxCoordinate : value;
 }
 
 /**
@@ -20,7 +20,7 @@ function clampCoordinate(value: number): number {
  */
 export class Coverage {
   #sums = new Float32Array(0);
-  #row = new Float32Array(0);
+  #rowShares = new Float32Array(0);
   #left = 0;
   #top = 0;
   #width = 0;
@@ -47,12 +47,12 @@ export class Coverage {
     const size = this.#stride * height;
     if (this.#sums.length < size) this.#sums = new Float32Array(size);
     else this.#sums.fill(0, 0, size);
-    if (this.#row.length < width) this.#row = new Float32Array(width);
+    if (this.#rowShares.length < width) this.#rowShares = new Float32Array(width);
     return true;
   }
 
   /** Adds an edge of a closed outline. */
-  edge(fromX: number, fromY: number, toX: number, toY: number): void {
+  addEdge(fromX: number, fromY: number, toX: number, toY: number): void {
     let x0 = clampCoordinate(fromX) - this.#left;
     let y0 = clampCoordinate(fromY) - this.#top;
     let x1 = clampCoordinate(toX) - this.#left;
@@ -103,7 +103,7 @@ export class Coverage {
   }
 
   /** Adds the signed areas of an edge within one row, from column `from` to column `to`. */
-  #addRow(sums: Float32Array, start: number, from: number, to: number, signed: number): void {
+  #addRow(sums: Float32Array, start: number, from: number, to: number, signedHeight: number): void {
     const low = from < to ? from : to;
     const high = from < to ? to : from;
     const first = Math.floor(low);
@@ -111,8 +111,8 @@ export class Coverage {
     const at = start + first;
     if (end <= first + 1) {
       const middle = 0.5 * (low + high) - first;
-      sums[at]! += signed * (1 - middle);
-      sums[at + 1]! += signed * middle;
+      sums[at]! += signedHeight * (1 - middle);
+      sums[at + 1]! += signedHeight * middle;
       return;
     }
     // The edge rises equally in each column that it crosses completely, and half of such a column is to the right of the edge.
@@ -121,22 +121,22 @@ export class Coverage {
     const firstArea = 0.5 * perColumn * firstWidth * firstWidth;
     const lastWidth = high - end + 1;
     const lastArea = 0.5 * perColumn * lastWidth * lastWidth;
-    sums[at]! += signed * firstArea;
+    sums[at]! += signedHeight * firstArea;
     if (end === first + 2) {
-      sums[at + 1]! += signed * (1 - firstArea - lastArea);
+      sums[at + 1]! += signedHeight * (1 - firstArea - lastArea);
     } else {
       const second = perColumn * (1.5 - (low - first));
-      sums[at + 1]! += signed * (second - firstArea);
-      for (let column = first + 2; column < end - 1; column += 1) sums[start + column]! += signed * perColumn;
+      sums[at + 1]! += signedHeight * (second - firstArea);
+      for (let column = first + 2; column < end - 1; column += 1) sums[start + column]! += signedHeight * perColumn;
       const sumBefore = second + (end - first - 3) * perColumn;
-      sums[start + end - 1]! += signed * (1 - sumBefore - lastArea);
+      sums[start + end - 1]! += signedHeight * (1 - sumBefore - lastArea);
     }
-    sums[start + end]! += signed * lastArea;
+    sums[start + end]! += signedHeight * lastArea;
   }
 
   /** Ends the shape and passes the rows that it covers to the sink. */
   finish(rule: FillRule, sink: RowSink): void {
-    const row = this.#row;
+    const row = this.#rowShares;
     for (let y = 0; y < this.#height; y += 1) {
       const start = y * this.#stride;
       let sum = 0;

@@ -15,11 +15,11 @@ const defaultColors: readonly PaintColor[] = [
 ];
 
 /** The fields of an element that determine the colors of values. */
-type Range = Pick<GridDataElement, 'colorRange' | 'rangeValues' | 'normalizeRange' | 'stepped' | 'minColor' | 'maxColor'>;
+type ColorFields = Pick<GridDataElement, 'colorRange' | 'rangeValues' | 'normalizeRange' | 'stepped' | 'minColor' | 'maxColor'>;
 
-type Scale = (value: number) => PaintColor;
+type ColorScale = (value: number) => PaintColor;
 
-function extent(values: Iterable<number>): [low: number, high: number] {
+function rangeOfValues(values: Iterable<number>): [low: number, high: number] {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) {
     if (value < low) low = value;
@@ -29,7 +29,7 @@ function extent(values: Iterable<number>): [low: number, high: number] {
 }
 
 /** Maps values to colors: interpolated between two stops, or with `stepped` the color of the lower stop. */
-function colorScale(range: Range, [low, high]: readonly [low: number, high: number]): Scale {
+function colorScale(range: ColorFields, [low, high]: readonly [low: number, high: number]): ColorScale {
   const colors = range.colorRange?.length ? range.colorRange.map(paintColor) : defaultColors;
   const stops = stopsOf(range, colors.length, low, high);
   const first = range.minColor === undefined ? (colors[0] as PaintColor) : paintColor(range.minColor);
@@ -48,7 +48,7 @@ function colorScale(range: Range, [low, high]: readonly [low: number, high: numb
 }
 
 /** The values of the stops, ascending. */
-function stopsOf({ rangeValues, normalizeRange, stepped }: Range, colors: number, low: number, high: number): number[] {
+function stopsOf({ rangeValues, normalizeRange, stepped }: ColorFields, colors: number, low: number, high: number): number[] {
   const count = stepped === true ? colors + 1 : colors;
   const even = Array.from({ length: count }, (_, i) => low + ((high - low) * i) / Math.max(1, count - 1));
   if (rangeValues === undefined || rangeValues.length === 0) return even;
@@ -58,7 +58,7 @@ function stopsOf({ rangeValues, normalizeRange, stepped }: Range, colors: number
 
 /** Draws points with values as a sum of Gaussians, whose height determines the color. */
 export function drawHeatmap(canvas: Canvas, element: HeatmapElement): void {
-  const [, high] = extent(element.points.map((point) => point[3]));
+  const [, high] = rangeOfValues(element.points.map((point) => point[3]));
   const colors = colorScale(element, [0, high]);
   drawGaussians(
     canvas,
@@ -72,7 +72,7 @@ export function drawHeatmap(canvas: Canvas, element: HeatmapElement): void {
 /** Draws values on a grid as cells, as an interpolated surface, or as Gaussians. */
 export function drawGrid(canvas: Canvas, element: GridDataElement): void {
   const { values, gridWidth, origin = [0, 0, 0], dx = 1, dy = 1 } = element;
-  const range = extent(values);
+  const range = rangeOfValues(values);
   if (element.interpretation === 'heatmap') {
     drawGaussians(canvas, element, colorScale(element, [0, range[1]]), values.length, (i) => [
       origin[0] + (i % gridWidth) * dx,
@@ -117,14 +117,14 @@ function surfaceValue(values: readonly number[], width: number, rows: number): G
 function drawGaussians(
   canvas: Canvas,
   { radius = defaultRadius, scaleWithZoom = false }: { radius?: number; scaleWithZoom?: boolean },
-  colors: Scale,
+  colors: ColorScale,
   count: number,
   pointAt: (index: number) => readonly [x: number, y: number, z: number, value: number],
 ): void {
   const { left, top, scale, width, height } = canvas.view;
-  const spread = Math.min(maxRadius, Math.max(1, scaleWithZoom ? radius / scale : radius));
+  const radiusPixels = Math.min(maxRadius, Math.max(1, scaleWithZoom ? radius / scale : radius));
   // Three moving averages approximate a Gaussian. With this width its standard deviation is half the radius.
-  const sigma = spread / 2;
+  const sigma = radiusPixels / 2;
   const reach = Math.max(0, Math.round((Math.sqrt(4 * sigma * sigma + 1) - 1) / 2));
   // Values outside the tile within this distance influence its pixels. They are included, so that neighboring tiles fit together.
   const margin = 3 * reach;
@@ -142,15 +142,15 @@ function drawGaussians(
   if (!isAnyInside) return;
   const spare = new Float32Array(sums.length);
   for (let pass = 0; pass < 3; pass += 1) {
-    meanAlong(sums, spare, { lines: fullHeight, length: fullWidth, step: 1, jump: fullWidth }, reach);
-    meanAlong(spare, sums, { lines: fullWidth, length: fullHeight, step: fullWidth, jump: 1 }, reach);
+    blurLines(sums, spare, { lines: fullHeight, length: fullWidth, step: 1, jump: fullWidth }, reach);
+    blurLines(spare, sums, { lines: fullWidth, length: fullHeight, step: fullWidth, jump: 1 }, reach);
   }
   // With this factor, the center of a single point has exactly the value of the point.
   const side = 2 * reach + 1;
-  const peak = ((4 * side ** 3) / (3 * side ** 2 + 1)) ** 2;
+  const peakFactor = ((4 * side ** 3) / (3 * side ** 2 + 1)) ** 2;
   for (let row = 0; row < height; row += 1) {
     for (let column = 0; column < width; column += 1) {
-      const value = sums[(row + margin) * fullWidth + column + margin]! * peak;
+      const value = sums[(row + margin) * fullWidth + column + margin]! * peakFactor;
       // Smaller sums are rounding errors of the averages.
       if (Math.abs(value) > 1e-6) canvas.blend(column, row, colors(value));
     }
@@ -158,7 +158,7 @@ function drawGaussians(
 }
 
 /** The moving average over `2 * reach + 1` samples along each line. Samples beyond the ends count as 0. */
-function meanAlong(
+function blurLines(
   from: Float32Array,
   to: Float32Array,
   { lines, length, step, jump }: { lines: number; length: number; step: number; jump: number },

@@ -12,10 +12,10 @@ import { isOutlined, paintOf, shapeOf, type ShapeColor } from './shape.js';
 export const vectorExtent = 4096;
 
 /** Distance in units that shapes extend beyond the border of their tile. Renderers clip at the border, so that no line appears along it. */
-const buffer = 128;
+const bufferUnits = 128;
 
 /** Vertices closer than this to the one before are left out. In units; it is a quarter of a pixel of a 256-pixel tile. */
-const minStep = 4;
+const minStepUnits = 4;
 
 /** Maximum number of features in a layer. */
 export const maxFeatures = 20_000;
@@ -24,7 +24,12 @@ type Properties = Record<string, number | string | boolean>;
 type Feature = Pick<VectorTileFeatureLike, 'type' | 'properties'> & { geometry: Point[][] };
 type Position = [x: number, y: number];
 
-const box: [number, number, number, number] = [-buffer, -buffer, vectorExtent + buffer, vectorExtent + buffer];
+const clipBox: [number, number, number, number] = [
+  -bufferUnits,
+  -bufferUnits,
+  vectorExtent + bufferUnits,
+  vectorExtent + bufferUnits,
+];
 const [pointType, lineType, polygonType] = [1, 2, 3] as const;
 
 /**
@@ -55,13 +60,14 @@ export class VectorTile {
     };
     if (element.type === 'point') {
       const [x, y] = this.#toTile(element.center);
-      if (x >= box[0] && x <= box[2] && y >= box[1] && y <= box[3]) this.#push(pointType, properties, [[new Point(x, y)]]);
+      if (x >= clipBox[0] && x <= clipBox[2] && y >= clipBox[1] && y <= clipBox[3])
+        this.#addFeature(pointType, properties, [[new Point(x, y)]]);
       return;
     }
     const shape = shapeOf(element, this.#view.scale);
-    if (shape.rings.length > 0) this.#push(polygonType, properties, this.#polygon(shape.rings));
+    if (shape.rings.length > 0) this.#addFeature(polygonType, properties, this.#clipRings(shape.rings));
     const open = shape.strokes.filter(({ closed }) => !closed);
-    if (open.length > 0) this.#push(lineType, properties, this.#lines(open.map(({ points }) => points)));
+    if (open.length > 0) this.#addFeature(lineType, properties, this.#clipLines(open.map(({ points }) => points)));
   }
 
   addDensity({ x, y, coverage, group, color }: DensityPoint): void {
@@ -76,7 +82,7 @@ export class VectorTile {
     this.#density.push({ type: pointType, properties, geometry: [[new Point(position[0], position[1])]] });
   }
 
-  #push(type: 1 | 2 | 3, properties: Properties, geometry: Point[][]): void {
+  #addFeature(type: 1 | 2 | 3, properties: Properties, geometry: Point[][]): void {
     if (geometry.length > 0) this.#elements.push({ type, properties, geometry });
   }
 
@@ -85,12 +91,13 @@ export class VectorTile {
     return [Math.round((x - this.#view.left) / unit), Math.round((y - this.#view.top) / unit)];
   }
 
-  #simplified(points: readonly Coordinate[]): Position[] {
+  #simplify(points: readonly Coordinate[]): Position[] {
     const simplified: Position[] = [];
     let last: Position | undefined;
     for (const [i, point] of points.entries()) {
       const position = this.#toTile(point);
-      const isNear = last !== undefined && Math.abs(position[0] - last[0]) < minStep && Math.abs(position[1] - last[1]) < minStep;
+      const isNear =
+        last !== undefined && Math.abs(position[0] - last[0]) < minStepUnits && Math.abs(position[1] - last[1]) < minStepUnits;
       if (isNear && i < points.length - 1) continue;
       simplified.push(position);
       last = position;
@@ -98,18 +105,18 @@ export class VectorTile {
     return simplified;
   }
 
-  #lines(lines: readonly (readonly Coordinate[])[]): Point[][] {
+  #clipLines(lines: readonly (readonly Coordinate[])[]): Point[][] {
     return lines
-      .flatMap((points) => clipPolyline(this.#simplified(points), box))
+      .flatMap((points) => clipPolyline(this.#simplify(points), clipBox))
       .map((line) => toPoints(line))
       .filter((line) => line.length > 1);
   }
 
   /** As the format demands, the outer ring is clockwise on the screen, and holes are counter-clockwise. */
-  #polygon(rings: readonly (readonly Coordinate[])[]): Point[][] {
+  #clipRings(rings: readonly (readonly Coordinate[])[]): Point[][] {
     const result: Point[][] = [];
     for (const [i, ring] of rings.entries()) {
-      const points = toPoints(clipPolygon(this.#simplified(ring), box));
+      const points = toPoints(clipPolygon(this.#simplify(ring), clipBox));
       const area = signedArea(points);
       if (points.length < 3 || area === 0) {
         // A polygon without its outer ring has no holes either.

@@ -1,8 +1,8 @@
 import type { PackMarks } from '../../../elements/element-store.js';
 import { encodeDensity } from './density-codec.js';
-import { crowdOf, type DensityCrowd } from './density-gain.js';
+import { measureCrowd, type DensityCrowd } from './density-gain.js';
 import { GroupColorCounter, type GroupColor } from '../group-colors.js';
-import { blockTiles, DensityCounter, tileKey, tileAddress, type DensityClass, type DensityLevel } from './density.js';
+import { blockSideTiles, DensityCounter, tileKey, tileAddress, type DensityClass, type DensityLevel } from './density.js';
 
 /** A block of 4 × 4 neighboring tiles of a level of a window's densities. */
 export interface CountedBlock {
@@ -36,7 +36,7 @@ export function countWindow(packs: readonly PackMarks[]): CountedWindow {
   }
   const counted: CountedWindow = { levels: null, classes: counter.classes, groups: colors.counts, crowds: [], blocks: [] };
   for (const level of counter.pyramid()) {
-    counted.crowds.push(crowdOf(level, counter.classes));
+    counted.crowds.push(measureCrowd(level, counter.classes));
     counted.levels = { finest: counted.levels?.finest ?? level.level, coarsest: level.level };
     counted.blocks.push(...blocksOf(level));
   }
@@ -47,12 +47,15 @@ function blocksOf({ level, tiles }: DensityLevel): CountedBlock[] {
   const blocks = new Map<number, { column: number; row: number }>();
   for (const key of tiles.keys()) {
     const { column, row } = tileAddress(key);
-    const address = { column: Math.floor(column / blockTiles), row: Math.floor(row / blockTiles) };
+    const address = { column: Math.floor(column / blockSideTiles), row: Math.floor(row / blockSideTiles) };
     blocks.set(tileKey(address.column, address.row), address);
   }
   return Array.from(blocks.values(), ({ column, row }) => {
-    const packed = Array.from({ length: blockTiles * blockTiles }, (_, i) => {
-      const address = { column: column * blockTiles + (i % blockTiles), row: row * blockTiles + Math.floor(i / blockTiles) };
+    const packed = Array.from({ length: blockSideTiles * blockSideTiles }, (_, i) => {
+      const address = {
+        column: column * blockSideTiles + (i % blockSideTiles),
+        row: row * blockSideTiles + Math.floor(i / blockSideTiles),
+      };
       const tile = tiles.get(tileKey(address.column, address.row));
       return tile === undefined ? new Uint8Array(0) : encodeDensity(tile);
     });

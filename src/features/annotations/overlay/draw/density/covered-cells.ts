@@ -4,10 +4,13 @@ import { Coverage } from '../coverage.js';
 import { pointDiameter } from '../shape.js';
 
 /** Number of columns and rows of cells. Cells beyond them are left out. */
-const lastCell = 2 ** 26;
+const maxCellsPerAxis = 2 ** 26;
 
 /** Cosines and sines of the eight vertices of an octagon. */
-const directions = Array.from({ length: 8 }, (_, i) => [Math.cos((i * Math.PI) / 4), Math.sin((i * Math.PI) / 4)] as const);
+const octagonDirections = Array.from(
+  { length: 8 },
+  (_, i) => [Math.cos((i * Math.PI) / 4), Math.sin((i * Math.PI) / 4)] as const,
+);
 
 /** Radius of an octagon with the same area as a disc of radius 1. */
 const octagonRadius = Math.sqrt(Math.PI / (4 * Math.sin(Math.PI / 4)));
@@ -16,7 +19,7 @@ const octagonRadius = Math.sqrt(Math.PI / (4 * Math.sin(Math.PI / 4)));
 export type CountedKind = 'ellipse' | 'rectangle' | 'line' | 'point';
 
 /** The shape as which an element is counted; `null` if it is never counted. */
-function countedKind({ type, closed }: Pick<ElementAppearance, 'type' | 'closed'>): CountedKind | null {
+function countedKindOf({ type, closed }: Pick<ElementAppearance, 'type' | 'closed'>): CountedKind | null {
   switch (type) {
     case 'arrow':
       return 'line';
@@ -39,10 +42,10 @@ function countedKind({ type, closed }: Pick<ElementAppearance, 'type' | 'closed'
 }
 
 /** How an element is counted: its shape, colors and line width; `null` if it is never counted. */
-export function countedPaint(
+export function countedPaintOf(
   appearance: ElementAppearance,
 ): { kind: CountedKind; fill: PaintColor | null; line: PaintColor | null; lineWidth: number } | null {
-  const kind = countedKind(appearance);
+  const kind = countedKindOf(appearance);
   if (kind === null) return null;
   const lineWidth = appearance.lineWidth ?? defaultLineWidth;
   const fill = appearance.fillColor === null || kind === 'line' ? null : paintColor(appearance.fillColor);
@@ -64,7 +67,7 @@ interface CountedBox {
 }
 
 /** The box of the element at an index. The box of a point is the box of the disc that represents it. */
-export function countedBox(kind: CountedKind, boxes: Float64Array, index: number): CountedBox {
+export function countedBoxOf(kind: CountedKind, boxes: Float64Array, index: number): CountedBox {
   const [lowX, lowY] = [boxes[4 * index]!, boxes[4 * index + 1]!];
   const [highX, highY] = [boxes[4 * index + 2]!, boxes[4 * index + 3]!];
   if (kind !== 'point') return { lowX, lowY, highX, highY };
@@ -90,17 +93,17 @@ type CellSink = (isLine: boolean, column: number, row: number, share: number) =>
  */
 export class CoveredCells {
   readonly #coverage = new Coverage();
-  readonly #raster = { width: lastCell, height: lastCell };
+  readonly #raster = { width: maxCellsPerAxis, height: maxCellsPerAxis };
 
   /** @param level a cell of this level has a side of 2 ** level base-layer pixels. */
-  cover({ kind, isFilled, lineWidth }: CountedShape, box: CountedBox, level: number, sink: CellSink): void {
-    const cell = 2 ** level;
-    const [left, top] = [box.lowX / cell, box.lowY / cell];
-    const [right, bottom] = [box.highX / cell, box.highY / cell];
+  addCoveredCells({ kind, isFilled, lineWidth }: CountedShape, box: CountedBox, level: number, sink: CellSink): void {
+    const cellSide = 2 ** level;
+    const [left, top] = [box.lowX / cellSide, box.lowY / cellSide];
+    const [right, bottom] = [box.highX / cellSide, box.highY / cellSide];
     const [x, y] = [(left + right) / 2, (top + bottom) / 2];
     const [halfX, halfY] = [(right - left) / 2, (bottom - top) / 2];
     const add = (isLine: boolean, column: number, row: number, share: number) => {
-      if (column >= 0 && row >= 0 && column < lastCell && row < lastCell) sink(isLine, column, row, share);
+      if (column >= 0 && row >= 0 && column < maxCellsPerAxis && row < maxCellsPerAxis) sink(isLine, column, row, share);
     };
     const isInOneCell = Math.floor(left) === Math.floor(right) && Math.floor(top) === Math.floor(bottom);
     if (isFilled && isInOneCell) {
@@ -108,26 +111,26 @@ export class CoveredCells {
       const area = (kind === 'rectangle' ? 4 : Math.PI) * halfX * halfY;
       if (area > 0) add(false, Math.floor(x), Math.floor(y), area);
     } else if (isFilled && halfX > 0 && halfY > 0 && this.#coverage.begin({ left, top, right, bottom }, this.#raster)) {
-      if (kind === 'rectangle') this.#rectangle(left, top, right, bottom);
-      else this.#ellipse(x, y, halfX * octagonRadius, halfY * octagonRadius);
+      if (kind === 'rectangle') this.#addRectangle(left, top, right, bottom);
+      else this.#addEllipse(x, y, halfX * octagonRadius, halfY * octagonRadius);
       this.#coverage.finish('union', (row, column, shares, length) => {
         for (let i = 0; i < length; i += 1) add(false, column + i, row, shares[i]!);
       });
     }
-    if (lineWidth > 0) addLine(kind, { x, y, halfX, halfY, width: lineWidth / cell }, add);
+    if (lineWidth > 0) addLine(kind, { x, y, halfX, halfY, width: lineWidth / cellSide }, add);
   }
 
-  #rectangle(left: number, top: number, right: number, bottom: number): void {
-    this.#coverage.edge(left, top, left, bottom);
-    this.#coverage.edge(right, bottom, right, top);
+  #addRectangle(left: number, top: number, right: number, bottom: number): void {
+    this.#coverage.addEdge(left, top, left, bottom);
+    this.#coverage.addEdge(right, bottom, right, top);
   }
 
-  #ellipse(x: number, y: number, radiusX: number, radiusY: number): void {
+  #addEllipse(x: number, y: number, radiusX: number, radiusY: number): void {
     let [fromX, fromY] = [x + radiusX, y];
     for (let i = 1; i <= 8; i += 1) {
-      const [cos, sin] = directions[i % 8] as readonly [number, number];
+      const [cos, sin] = octagonDirections[i % 8] as readonly [number, number];
       const [toX, toY] = [x + radiusX * cos, y + radiusY * sin];
-      this.#coverage.edge(fromX, fromY, toX, toY);
+      this.#coverage.addEdge(fromX, fromY, toX, toY);
       [fromX, fromY] = [toX, toY];
     }
   }
@@ -146,7 +149,9 @@ function addLine(
   for (let i = 0; i < 8; i += 1) {
     // The direction of an open line is unknown, so it is counted along both diagonals.
     const [dx, dy] =
-      kind === 'line' ? ([((i >> 1) - 1.5) / 2, (((i >> 1) - 1.5) / 2) * ((i & 1) === 0 ? 1 : -1)] as const) : directions[i]!;
+      kind === 'line'
+        ? ([((i >> 1) - 1.5) / 2, (((i >> 1) - 1.5) / 2) * ((i & 1) === 0 ? 1 : -1)] as const)
+        : octagonDirections[i]!;
     add(true, Math.floor(x + halfX * dx), Math.floor(y + halfY * dy), share);
   }
 }

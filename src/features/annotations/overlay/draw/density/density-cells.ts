@@ -17,7 +17,7 @@ export class DensityCells {
   #shares = new Float64Array(16);
   #length = 0;
   /** Number of entries from the start that are sorted and without duplicates. */
-  #settled = 0;
+  #sortedLength = 0;
 
   add(key: number, share: number): void {
     if (this.#length === this.#keys.length) this.#ensureCapacity();
@@ -28,19 +28,19 @@ export class DensityCells {
 
   /** Number of different keys. */
   get size(): number {
-    this.#settle();
+    this.#sortAndAddUp();
     return this.#length;
   }
 
   /** The keys in ascending order. The array is valid until something is added. */
   get keys(): Uint32Array {
-    this.#settle();
+    this.#sortAndAddUp();
     return this.#keys.subarray(0, this.#length);
   }
 
   /** The share of each of {@link keys}. */
   get shares(): Float64Array {
-    this.#settle();
+    this.#sortAndAddUp();
     return this.#shares.subarray(0, this.#length);
   }
 
@@ -66,7 +66,7 @@ export class DensityCells {
   }
 
   /** Adds these cells to a tile of the next coarser level, whose cells are twice as wide. @param offset position of this tile's first cell in the parent. */
-  halveInto(parent: DensityCells, offset: number): void {
+  addHalvedTo(parent: DensityCells, offset: number): void {
     const { keys, shares } = this;
     for (let i = 0; i < keys.length; i += 1) {
       const key = keys[i]!;
@@ -76,7 +76,7 @@ export class DensityCells {
   }
 
   #ensureCapacity(): void {
-    this.#settle();
+    this.#sortAndAddUp();
     if (this.#length <= this.#keys.length / 2) return;
     const capacity = this.#keys.length * 2;
     const [keys, shares] = [new Uint32Array(capacity), new Float64Array(capacity)];
@@ -86,8 +86,8 @@ export class DensityCells {
   }
 
   /** Sorts the entries, and adds up the shares of entries with the same key. */
-  #settle(): void {
-    if (this.#settled === this.#length) return;
+  #sortAndAddUp(): void {
+    if (this.#sortedLength === this.#length) return;
     const { keys, shares } = sortByKey(this.#keys, this.#shares, this.#length);
     let last = -1;
     for (let i = 0; i < this.#length; i += 1) {
@@ -99,7 +99,7 @@ export class DensityCells {
       }
     }
     this.#length = last + 1;
-    this.#settled = this.#length;
+    this.#sortedLength = this.#length;
   }
 }
 

@@ -5,26 +5,28 @@ import type { DensityCells } from './density-cells.js';
  * A share is stored as one byte on a logarithmic scale from 2 ** -16 (smaller shares are dropped) to 2 ** 5. With 12 steps for each
  * doubling, the error of a share is at most 3%, and much less for sums of many shares.
  */
-const steps = 12;
+const stepsPerDoubling = 12;
 const lowestPower = -16;
-const shares = Float64Array.from({ length: 256 }, (_, byte) => (byte === 0 ? 0 : 2 ** ((byte - 1) / steps + lowestPower)));
+const shareByByte = Float64Array.from({ length: 256 }, (_, byte) =>
+  byte === 0 ? 0 : 2 ** ((byte - 1) / stepsPerDoubling + lowestPower),
+);
 
 function byteOf(share: number): number {
-  return Math.max(0, Math.min(255, Math.round((Math.log2(share) - lowestPower) * steps) + 1));
+  return Math.max(0, Math.min(255, Math.round((Math.log2(share) - lowestPower) * stepsPerDoubling) + 1));
 }
 
 /** Smallest buffer that zlib accepts, in bytes. */
-const minChunk = 64;
+const minChunkBytes = 64;
 
 /** Maximum number of bytes of a cell. A cell that is alone in its class takes three each for class, count and position, and one for its share. */
-const maxBytes = 10;
+const maxBytesPerCell = 10;
 
 /**
  * Encodes the cells of a tile: for each class its number, the number of cells, the differences of their positions, and their shares.
  * Numbers are encoded in as few bytes as they need, and the result is compressed.
  */
 export function encodeDensity(cells: DensityCells): Buffer {
-  const bytes = new Uint8Array(cells.size * maxBytes);
+  const bytes = new Uint8Array(cells.size * maxBytesPerCell);
   let end = 0;
   const writeNumber = (value: number) => {
     for (; value > 127; value >>>= 7) bytes[end++] = (value & 127) | 128;
@@ -45,7 +47,7 @@ export function encodeDensity(cells: DensityCells): Buffer {
     for (const byte of shareBytes) if (byte > 0) bytes[end++] = byte;
   }
   // Allocating the default buffer of 16 KiB takes longer than compressing.
-  return deflateRawSync(bytes.subarray(0, end), { level: 1, chunkSize: Math.max(minChunk, end) });
+  return deflateRawSync(bytes.subarray(0, end), { level: 1, chunkSize: Math.max(minChunkBytes, end) });
 }
 
 /** Decodes a tile. Calls `visit` for each class; the first `count` entries of the arrays are positions (row * 256 + column) and shares. */
@@ -64,13 +66,13 @@ export function decodeDensity(
     }
   };
   let positions = new Uint16Array(0);
-  let values = new Float64Array(0);
+  let classShares = new Float64Array(0);
   while (at < bytes.length) {
     const classIndex = readNumber();
     const count = readNumber();
     if (positions.length < count) {
       positions = new Uint16Array(count);
-      values = new Float64Array(count);
+      classShares = new Float64Array(count);
     }
     let position = 0;
     for (let i = 0; i < count; i += 1) {
@@ -79,7 +81,7 @@ export function decodeDensity(
       if (byte < 128) at += 1;
       positions[i] = position += byte < 128 ? byte : readNumber();
     }
-    for (let i = 0; i < count; i += 1) values[i] = shares[bytes[at++] ?? 0]!;
-    visit(classIndex, positions, values, count);
+    for (let i = 0; i < count; i += 1) classShares[i] = shareByByte[bytes[at++] ?? 0]!;
+    visit(classIndex, positions, classShares, count);
   }
 }

@@ -25,18 +25,19 @@ const defaultOpacity = 0.75;
  */
 const [minGain, maxGain] = [4, 4096];
 
-const scratch = new Float64Array(65_536);
+const weightByPosition = new Float64Array(65_536);
 
 /** Measures how crowded a level is. */
-export function crowdOf({ level, tiles }: DensityLevel, classes: readonly DensityClass[]): DensityCrowd {
+export function measureCrowd({ level, tiles }: DensityLevel, classes: readonly DensityClass[]): DensityCrowd {
   const crowd = { level, sum: 0, squares: 0 };
   const opacities = classes.map(({ color }) => color[3]);
   for (const cells of tiles.values()) {
     const { keys, shares } = cells;
-    for (let i = 0; i < keys.length; i += 1) scratch[keys[i]! & 65_535]! += shares[i]! * (opacities[keys[i]! >>> 16] ?? 0);
+    for (let i = 0; i < keys.length; i += 1)
+      weightByPosition[keys[i]! & 65_535]! += shares[i]! * (opacities[keys[i]! >>> 16] ?? 0);
     for (const key of keys) {
-      const weight = scratch[key & 65_535]!;
-      scratch[key & 65_535] = 0;
+      const weight = weightByPosition[key & 65_535]!;
+      weightByPosition[key & 65_535] = 0;
       crowd.sum += weight;
       crowd.squares += weight * weight;
     }
@@ -57,7 +58,7 @@ export function defaultGain(windows: readonly CrowdedWindow[], level: number): n
     let share = windowCrowd.squares / windowCrowd.sum;
     for (const other of windows) {
       const crowd = other.box === box ? null : crowdAt(other.crowds, level);
-      if (crowd !== null) share += (crowd.sum / areaOf(other.box, level)) * overlap(box, other.box);
+      if (crowd !== null) share += (crowd.sum / areaOf(other.box, level)) * overlapShare(box, other.box);
     }
     weightedShares += share * windowCrowd.sum;
     totalWeight += windowCrowd.sum;
@@ -82,7 +83,7 @@ function areaOf({ lowx, lowy, highx, highy }: CrowdedWindow['box'], level: numbe
 }
 
 /** The share of a box that is inside another one. */
-function overlap(box: CrowdedWindow['box'], other: CrowdedWindow['box']): number {
+function overlapShare(box: CrowdedWindow['box'], other: CrowdedWindow['box']): number {
   const along = (low: number, high: number, otherLow: number, otherHigh: number) =>
     high > low
       ? Math.max(0, Math.min(high, otherHigh) - Math.max(low, otherLow)) / (high - low)

@@ -2,7 +2,7 @@ import type { Canvas } from '../canvas.js';
 import type { PaintColor } from '../colors.js';
 import { decodeDensity } from './density-codec.js';
 import type { ClassCells } from './density-cells.js';
-import { densityTile, type DensityClass } from './density.js';
+import { densityTileSide, type DensityClass } from './density.js';
 import { colorOfGroup, type GroupFilter, type GroupStyle } from '../shape.js';
 
 /** The rectangle of cells that is shown, in cells of `level`. */
@@ -28,15 +28,15 @@ export interface DensityTile {
 type CellSink = (cells: Uint32Array, shares: Float64Array, count: number) => void;
 
 // These buffers are reused for every tile.
-const cells = new Uint32Array(densityTile * densityTile);
+const cells = new Uint32Array(densityTileSide * densityTileSide);
 const scaledShares = new Float64Array(cells.length);
 
 /** Maps the cells of a tile to cells of a window and passes them to the sink of their class. A class whose sink is `null` is skipped. */
 function eachCell(tile: DensityTile, window: CellWindow, sinkOf: (entry: DensityClass) => CellSink | null): void {
   const { column, row, width, height } = window;
   const shrink = window.level - tile.level;
-  const [tileLeft, tileTop] = [tile.column * densityTile, tile.row * densityTile];
-  const part = 4 ** -shrink;
+  const [tileLeft, tileTop] = [tile.column * densityTileSide, tile.row * densityTileSide];
+  const areaShare = 4 ** -shrink;
   const sinks = tile.classes.map(sinkOf);
   const sendVisible = (sink: CellSink, positions: Uint16Array, shares: Float64Array, count: number) => {
     let visibleCount = 0;
@@ -46,7 +46,7 @@ function eachCell(tile: DensityTile, window: CellWindow, sinkOf: (entry: Density
       const y = ((tileTop + (position >> 8)) >> shrink) - row;
       if (x < 0 || y < 0 || x >= width || y >= height) continue;
       cells[visibleCount] = y * width + x;
-      scaledShares[visibleCount] = shares[i]! * part;
+      scaledShares[visibleCount] = shares[i]! * areaShare;
       visibleCount += 1;
     }
     if (visibleCount > 0) sink(cells, scaledShares, visibleCount);
@@ -113,7 +113,7 @@ export class DensityLayer {
   }
 
   /** Sum of the weights of all cells. */
-  total(): number {
+  totalWeight(): number {
     let total = 0;
     for (let at = 3; at < this.#sums.length; at += 4) total += this.#sums[at]!;
     return total;

@@ -1,7 +1,7 @@
 import type { ElementAppearance, PackMarks } from '../../../elements/element-store.js';
 import type { PaintColor } from '../colors.js';
 import { DensityCells } from './density-cells.js';
-import { countedBox, countedPaint, CoveredCells, type CountedKind } from './covered-cells.js';
+import { countedBoxOf, countedPaintOf, CoveredCells, type CountedKind } from './covered-cells.js';
 
 /**
  * Shapes whose box has a shorter diagonal than this, in pixels, are not drawn but counted in a density: the share of each pixel that they
@@ -10,10 +10,10 @@ import { countedBox, countedPaint, CoveredCells, type CountedKind } from './cove
 export const densityBelow = 4;
 
 /** Side of a tile of densities in cells. A cell is a pixel of the picture at the same scale. */
-export const densityTile = 256;
+export const densityTileSide = 256;
 
 /** Number of tiles along each side of a block. Tiles are stored in blocks. */
-export const blockTiles = 4;
+export const blockSideTiles = 4;
 
 /** Maximum number of levels. Their cells have sides of 1 to 2 ** 20 base-layer pixels. */
 export const densityLevels = 21;
@@ -69,25 +69,25 @@ export class DensityCounter {
    * Counts each element of a pack at the first level at which it is small enough. With `only`, counts the elements that are small enough
    * for that level, all at that level.
    */
-  add(marks: PackMarks, only?: number): void {
-    const paints = marks.appearances.map((appearance) => this.#paint(appearance));
+  add(marks: PackMarks, onlyLevel?: number): void {
+    const paints = marks.appearances.map((appearance) => this.#classPaintOf(appearance));
     for (let i = 0; i < marks.appearanceIndices.length; i += 1) {
       const paint = paints[marks.appearanceIndices[i]!];
       if (paint === undefined) continue;
       const { fill, line } = paint;
-      const box = countedBox(paint.kind, marks.boxes, i);
+      const box = countedBoxOf(paint.kind, marks.boxes, i);
       const first = firstDensityLevel(Math.hypot(box.highX - box.lowX, box.highY - box.lowY));
-      if (first >= densityLevels || (only !== undefined && first > only)) continue;
-      const tiles = (this.#levels[only ?? first] ??= new Map<number, DensityCells>());
+      if (first >= densityLevels || (onlyLevel !== undefined && first > onlyLevel)) continue;
+      const tiles = (this.#levels[onlyLevel ?? first] ??= new Map<number, DensityCells>());
       const shape = { kind: paint.kind, isFilled: fill !== null, lineWidth: line === null ? 0 : paint.lineWidth };
-      this.#shapes.cover(shape, box, only ?? first, (isLine, column, row, share) => {
-        addTo(tiles, (isLine ? line : fill) as number, column, row, share);
+      this.#shapes.addCoveredCells(shape, box, onlyLevel ?? first, (isLine, column, row, share) => {
+        addToCell(tiles, (isLine ? line : fill) as number, column, row, share);
       });
     }
   }
 
-  #paint(appearance: ElementAppearance): CountedPaint | undefined {
-    const paint = countedPaint(appearance);
+  #classPaintOf(appearance: ElementAppearance): ClassPaint | undefined {
+    const paint = countedPaintOf(appearance);
     if (paint === null) return undefined;
     const { kind, fill, line, lineWidth } = paint;
     return {
@@ -127,24 +127,24 @@ export class DensityCounter {
     let tiles = new Map<number, DensityCells>();
     for (let level = 0; level < densityLevels; level += 1) {
       const firstCounted = this.#levels[level];
-      if (firstCounted !== undefined) merge(tiles, firstCounted);
+      if (firstCounted !== undefined) mergeTiles(tiles, firstCounted);
       this.#levels[level] = new Map<number, DensityCells>();
       if (tiles.size > 0) yield { level, tiles };
       const isLast = this.#levels.slice(level + 1).every((later) => later === undefined || later.size === 0);
       if (isLast && isOneCell(tiles)) return;
-      tiles = halve(tiles);
+      tiles = halveTiles(tiles);
     }
   }
 }
 
-interface CountedPaint {
+interface ClassPaint {
   kind: CountedKind;
   fill: number | null;
   line: number | null;
   lineWidth: number;
 }
 
-function addTo(tiles: Map<number, DensityCells>, classIndex: number, column: number, row: number, share: number): void {
+function addToCell(tiles: Map<number, DensityCells>, classIndex: number, column: number, row: number, share: number): void {
   cellsAt(tiles, tileKey(column >> 8, row >> 8)).add(classIndex * 65_536 + ((row & 255) << 8) + (column & 255), share);
 }
 
@@ -154,7 +154,7 @@ function cellsAt(tiles: Map<number, DensityCells>, key: number): DensityCells {
   return cells;
 }
 
-function merge(into: Map<number, DensityCells>, from: Map<number, DensityCells>): void {
+function mergeTiles(into: Map<number, DensityCells>, from: Map<number, DensityCells>): void {
   for (const [at, cells] of from) {
     const existing = into.get(at);
     if (existing === undefined) into.set(at, cells);
@@ -170,11 +170,11 @@ function isOneCell(tiles: Map<number, DensityCells>): boolean {
 }
 
 /** The densities of the next coarser level. */
-function halve(tiles: Map<number, DensityCells>): Map<number, DensityCells> {
+function halveTiles(tiles: Map<number, DensityCells>): Map<number, DensityCells> {
   const result = new Map<number, DensityCells>();
   for (const [at, cells] of tiles) {
     const { column, row } = tileAddress(at);
-    cells.halveInto(cellsAt(result, tileKey(column >> 1, row >> 1)), ((row & 1) << 15) + ((column & 1) << 7));
+    cells.addHalvedTo(cellsAt(result, tileKey(column >> 1, row >> 1)), ((row & 1) << 15) + ((column & 1) << 7));
   }
   return result;
 }

@@ -2,7 +2,7 @@ import type { PackMarks } from '../../../elements/element-store.js';
 import { notMatching } from '../../../table/values.js';
 import { splitColor, type PaintColor } from '../colors.js';
 import { colorOfGroup, type GroupFilter, type GroupStyle } from '../shape.js';
-import { countedBox, countedPaint, CoveredCells } from './covered-cells.js';
+import { countedBoxOf, countedPaintOf, CoveredCells } from './covered-cells.js';
 import { firstDensityLevel } from './density.js';
 import type { DensityCrowd } from './density-gain.js';
 import type { CellWindow } from './density-layer.js';
@@ -46,7 +46,7 @@ export function addSums({ packs, kind, mode, groupColors, groups }: SumsInput, g
   const shapes = new CoveredCells();
   for (const { boxes, appearanceIndices, appearances, values, colors } of packs) {
     const paints = appearances.map((appearance) => {
-      const paint = countedPaint(appearance);
+      const paint = countedPaintOf(appearance);
       if (paint === null || (groups !== undefined && !groups.has(appearance.group))) return null;
       const groupColor = colorOfGroup(appearance.group, { mode, groupColors });
       if (groupColor === null) return paint;
@@ -57,14 +57,14 @@ export function addSums({ packs, kind, mode, groupColors, groups }: SumsInput, g
       const value = values[i]!;
       const paint = paints[appearanceIndices[i]!];
       if (value === notMatching || paint === null || paint === undefined) continue;
-      const box = countedBox(paint.kind, boxes, i);
-      const first = firstDensityLevel(Math.hypot(box.highX - box.lowX, box.highY - box.lowY));
-      const grid = grids.find(({ level }) => level >= first);
+      const box = countedBoxOf(paint.kind, boxes, i);
+      const firstLevel = firstDensityLevel(Math.hypot(box.highX - box.lowX, box.highY - box.lowY));
+      const grid = grids.find(({ level }) => level >= firstLevel);
       if (grid === undefined) continue;
       const { level, sums } = grid;
       if (kind === 'heat') {
         const side = 2 ** level;
-        const at = cellOf(grid, Math.floor((box.lowX + box.highX) / 2 / side), Math.floor((box.lowY + box.highY) / 2 / side));
+        const at = sumsOffset(grid, Math.floor((box.lowX + box.highX) / 2 / side), Math.floor((box.lowY + box.highY) / 2 / side));
         if (at < 0) continue;
         if (Number.isNaN(value)) sums[at + 2]! += 1;
         else {
@@ -76,8 +76,8 @@ export function addSums({ packs, kind, mode, groupColors, groups }: SumsInput, g
       const { fill, line } = paint;
       const color = colors?.[i] ?? ownColor;
       const shape = { kind: paint.kind, isFilled: fill !== null, lineWidth: line === null ? 0 : paint.lineWidth };
-      shapes.cover(shape, box, level, (isLine, column, row, share) => {
-        const at = cellOf(grid, column, row);
+      shapes.addCoveredCells(shape, box, level, (isLine, column, row, share) => {
+        const at = sumsOffset(grid, column, row);
         if (at < 0) return;
         const paintColor = (isLine ? line : fill) as PaintColor;
         const weight = share * paintColor[3];
@@ -99,13 +99,13 @@ export function addSums({ packs, kind, mode, groupColors, groups }: SumsInput, g
 
 /** Adds up elements in a rectangle of fine cells. @returns the sums in cells of a coarser level. */
 export function countSums({ input, fine, cells }: { input: SumsInput; fine: CellWindow; cells: CellWindow }): CellSums {
-  const grid = emptySums(fine);
+  const grid = newSums(fine);
   addSums(input, [grid]);
-  return fine.level === cells.level ? grid : croppedSums(input.kind, grid, cells);
+  return fine.level === cells.level ? grid : cropSums(input.kind, grid, cells);
 }
 
 /** Position of the sums of a cell; negative if the grid does not have it. */
-function cellOf({ column, row, width, height }: CellWindow, x: number, y: number): number {
+function sumsOffset({ column, row, width, height }: CellWindow, x: number, y: number): number {
   const [across, down] = [x - column, y - row];
   return across < 0 || down < 0 || across >= width || down >= height ? -1 : (down * width + across) * 4;
 }
@@ -118,7 +118,7 @@ export interface SumsPyramid {
 
 /** Adds each level to the next coarser one. @returns how crowded each level is. */
 export function completeSums({ kind, grids }: SumsPyramid): DensityCrowd[] {
-  for (let i = 0; i + 1 < grids.length; i += 1) addHalved(grids[i]!, grids[i + 1]!, coarseningFactor(kind, 1));
+  for (let i = 0; i + 1 < grids.length; i += 1) addToCoarser(grids[i]!, grids[i + 1]!, coarseningFactor(kind, 1));
   return grids.map(({ level, sums }) => {
     const crowd = { level, sum: 0, squares: 0 };
     for (let at = 0; at < sums.length; at += 4) {
@@ -143,30 +143,30 @@ function coarseningFactor(kind: SumsKind, levels: number): number {
   return kind === 'heat' ? 1 : 4 ** -levels;
 }
 
-function addHalved(from: CellSums, into: CellSums, part: number): void {
+function addToCoarser(from: CellSums, into: CellSums, factor: number): void {
   const shrink = into.level - from.level;
   for (let row = 0; row < from.height; row += 1) {
     for (let column = 0; column < from.width; column += 1) {
       const source = (row * from.width + column) * 4;
-      const at = cellOf(into, (from.column + column) >> shrink, (from.row + row) >> shrink);
+      const at = sumsOffset(into, (from.column + column) >> shrink, (from.row + row) >> shrink);
       if (at < 0) continue;
-      for (let i = 0; i < 4; i += 1) into.sums[at + i]! += from.sums[source + i]! * part;
+      for (let i = 0; i < 4; i += 1) into.sums[at + i]! += from.sums[source + i]! * factor;
     }
   }
 }
 
 /** An empty grid. @param isShared whether threads work on the same memory, instead of on copies. */
-export function emptySums(window: CellWindow, { isShared = false } = {}): CellSums {
+export function newSums(window: CellWindow, { isShared = false } = {}): CellSums {
   const length = window.width * window.height * 4;
   const bytes = length * Float32Array.BYTES_PER_ELEMENT;
   return { ...window, sums: isShared ? new Float32Array(new SharedArrayBuffer(bytes)) : new Float32Array(length) };
 }
 
 /** The cells of a rectangle that are in a grid of the same level or a finer one. */
-export function croppedSums(kind: SumsKind, from: CellSums, window: CellWindow): CellSums {
+export function cropSums(kind: SumsKind, from: CellSums, window: CellWindow): CellSums {
   const shrink = window.level - from.level;
-  const part = coarseningFactor(kind, shrink);
-  const into = emptySums(window);
+  const factor = coarseningFactor(kind, shrink);
+  const into = newSums(window);
   const first = { column: window.column * 2 ** shrink - from.column, row: window.row * 2 ** shrink - from.row };
   const [left, top] = [Math.max(0, first.column), Math.max(0, first.row)];
   const right = Math.min(from.width, first.column + window.width * 2 ** shrink);
@@ -175,7 +175,7 @@ export function croppedSums(kind: SumsKind, from: CellSums, window: CellWindow):
     for (let column = left; column < right; column += 1) {
       const source = (row * from.width + column) * 4;
       const at = (((row - first.row) >> shrink) * window.width + ((column - first.column) >> shrink)) * 4;
-      for (let i = 0; i < 4; i += 1) into.sums[at + i]! += from.sums[source + i]! * part;
+      for (let i = 0; i < 4; i += 1) into.sums[at + i]! += from.sums[source + i]! * factor;
     }
   }
   return into;
