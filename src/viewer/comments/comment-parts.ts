@@ -15,8 +15,8 @@ export function personName(person: Person) {
 /** Author and dates of a comment. */
 export function byline({ author, created, edited, unread }: Comment) {
   const name = h('strong', { title: author?.login ?? null }, personName(author));
-  const when = h('span.quiet-text.small', formatDate(created), edited !== null && ` · ${texts.edited(formatDate(edited))}`);
-  return h('div.row.wrap.comment-byline', name, when, unread && h('span.tag', texts.unread));
+  const dates = h('span.quiet-text.small', formatDate(created), edited !== null && ` · ${texts.edited(formatDate(edited))}`);
+  return h('div.row.wrap.comment-byline', name, dates, unread && h('span.tag', texts.unread));
 }
 
 /** The text of a comment, in which the logins of mentioned users are highlighted. */

@@ -3,7 +3,7 @@ import { isSame, type ImageItem } from '../browse/model.js';
 import { commentTexts as texts } from '../comment-texts.js';
 import { actions, button, errorNotice, fill, h, linkButton, messageOf, plainDialog } from '../dom.js';
 import { checkbox, choice } from '../forms.js';
-import { newCommentForm, type Aim } from './new-comment.js';
+import { newCommentForm, type CommentTargets } from './new-comment.js';
 import {
   commentsAtOnce,
   listPlaces,
@@ -16,13 +16,13 @@ import {
 import { threadRow, type ThreadRow } from './thread-row.js';
 
 /** Interval in milliseconds at which the page looks for changes by others. */
-const followMs = 15_000;
-/** The same while there are no comments. */
-const quietMs = 60_000;
+const followIntervalMs = 15_000;
+/** The interval in milliseconds while there are no comments. */
+const emptyFollowIntervalMs = 60_000;
 
 export interface PanelOptions {
   item: ImageItem;
-  aim: Aim;
+  targets: CommentTargets;
   /** whether the user may write comments on the item */
   mayWrite: Promise<boolean>;
   /** whether the user may delete comments of others */
@@ -30,7 +30,7 @@ export interface PanelOptions {
   onMarks: (marks: readonly CommentMark[]) => void;
   /** shows or hides the marks */
   onShowMarks: (areShown: boolean) => void;
-  /** called when another thread was opened, or the open one was closed */
+  /** called with the id of a thread when it is opened, and with `null` when it is closed */
   onOpen: (id: string | null) => void;
   /** moves the view to the place of a comment */
   goTo: (thread: Comment) => void;
@@ -45,40 +45,40 @@ export class CommentsPanel {
   readonly #list = h('ul.column.comment-list', { 'aria-label': texts.comments });
   readonly #message = h('div.form-error', { role: 'alert' });
   readonly #marksNote = h('p.quiet-text.small', { hidden: true });
-  readonly #writing = h('div');
+  readonly #newCommentArea = h('div');
   readonly #tools = h('div.column');
   #state: ShownState = 'open';
   #threads: Comment[] = [];
   #total = 0;
   #marks: CommentMark[] = [];
   #rows: Map<string, ThreadRow> = new Map();
-  #open: string | null = null;
+  #openId: string | null = null;
   #mayWrite = false;
   #form: ReturnType<typeof newCommentForm> | null = null;
 
   constructor(private readonly options: PanelOptions) {
-    fill(this.#content, this.#tools, this.#writing, this.#message, this.#list, this.#marksNote);
+    fill(this.#content, this.#tools, this.#newCommentArea, this.#message, this.#list, this.#marksNote);
   }
 
   /** Loads the comments, and opens one. Must be called only once. */
-  async start(open: string | null) {
+  async start(openId: string | null) {
     const { signal } = this.options;
     try {
       this.#mayWrite = await this.options.mayWrite;
       this.#showTools();
       await this.#load();
       if (this.#total > 0) this.element.open = true;
-      if (open !== null) await this.open(open);
+      if (openId !== null) await this.open(openId);
     } catch (error) {
       if (!signal.aborted) fill(this.#content, errorNotice(error));
       return;
     }
-    await this.#follow();
+    await this.#followChanges();
   }
 
   /** The id of the open thread. */
-  get current() {
-    return this.#open;
+  get openId() {
+    return this.#openId;
   }
 
   /** The first comment of a thread, by its id; `null` if it is not in the list. */
@@ -86,7 +86,7 @@ export class CommentsPanel {
     return this.#threads.find(({ _id }) => _id === id) ?? null;
   }
 
-  /** Opens the thread of a comment and goes to its place; `null` closes the open one. */
+  /** Opens the thread of a comment and goes to its place; `null` closes the open thread. */
   async open(id: string | null, { moves = true } = {}) {
     if (id === null) return this.#setOpen(null);
     try {
@@ -100,34 +100,34 @@ export class CommentsPanel {
     } catch (error) {
       if (this.options.signal.aborted) return;
       this.element.open = true;
-      this.#say(isGoneOrForbidden(error) ? texts.gone : messageOf(error));
+      this.#showMessage(isGoneOrForbidden(error) ? texts.gone : messageOf(error));
     }
   }
 
   /** Must be called when the user has clicked on the image. @param at in pixels of the stage */
-  clicked(at: { x: number; y: number }) {
-    this.#form?.clicked(at);
+  onStageClick(at: { x: number; y: number }) {
+    this.#form?.onStageClick(at);
   }
 
-  /** Says how many marks are shown. */
-  sayMarks(shownCount: number, totalCount: number) {
+  /** Notes how many marks are shown, unless all are. */
+  showMarkCounts(shownCount: number, totalCount: number) {
     this.#marksNote.hidden = shownCount === totalCount;
     this.#marksNote.textContent = shownCount === totalCount ? '' : texts.someMarks(shownCount, totalCount);
   }
 
-  #say(message: string) {
+  #showMessage(message: string) {
     this.#message.textContent = message;
     if (message !== '') this.#message.scrollIntoView({ block: 'nearest' });
   }
 
   #setOpen(id: string | null) {
-    this.#open = id;
+    this.#openId = id;
     // The address must name the open thread before the link to it is offered.
     this.options.onOpen(id);
-    this.#show();
+    this.#showList();
   }
 
-  async #request(limit: number) {
+  async #requestThreads(limit: number) {
     const { item, signal } = this.options;
     const { entries, total } = await listThreads(item._id, this.#state, 0, signal, limit);
     const marks = total === 0 ? [] : await listPlaces(item._id, this.#state, signal);
@@ -136,39 +136,39 @@ export class CommentsPanel {
 
   #showThreads({ entries, total, marks }: { entries: Comment[]; total: number; marks: CommentMark[] }) {
     // An open thread stays in the list, even if it has another state or would be on another page.
-    const open = this.#open === null ? null : this.thread(this.#open);
+    const open = this.#openId === null ? null : this.thread(this.#openId);
     const isListed = open === null || entries.some(({ _id }) => _id === open._id);
     this.#threads = isListed ? entries : [open, ...entries];
     this.#total = total;
     this.#marks = marks;
     this.#title.textContent = total === 0 ? texts.comments : texts.commentsOf(total);
     this.options.onMarks(marks);
-    this.#show();
+    this.#showList();
   }
 
   async #load() {
-    this.#showThreads(await this.#request(commentsAtOnce));
+    this.#showThreads(await this.#requestThreads(commentsAtOnce));
   }
 
-  /** Loads the list again after a change, up to the same length. */
+  /** Loads the list again after a change, with as many pages as are shown. */
   #reload = async () => {
-    this.#showThreads(await this.#request(this.#length()));
+    this.#showThreads(await this.#requestThreads(this.#shownLimit()));
   };
 
-  #length() {
+  #shownLimit() {
     const steps = Math.ceil(this.#threads.length / commentsAtOnce);
     return Math.min(Math.max(steps, 1) * commentsAtOnce, 100);
   }
 
   /** Shows changes of others, unless the user is writing. */
-  async #follow() {
+  async #followChanges() {
     const { signal } = this.options;
     while (!signal.aborted) {
-      await pause(this.#total === 0 ? quietMs : followMs, signal);
+      await pause(this.#total === 0 ? emptyFollowIntervalMs : followIntervalMs, signal);
       if (signal.aborted) return;
       if (document.hidden || this.#isWriting()) continue;
       try {
-        const next = await this.#request(this.#length());
+        const next = await this.#requestThreads(this.#shownLimit());
         const previous = { entries: this.#threads, total: this.#total, marks: this.#marks };
         if (!this.#isWriting() && !isSame(next, previous)) this.#showThreads(next);
       } catch (error) {
@@ -181,15 +181,15 @@ export class CommentsPanel {
     return [...this.#content.querySelectorAll('textarea')].some(({ value }) => value !== '');
   }
 
-  #show() {
+  #showList() {
     const { signal, mayManage, goTo } = this.options;
     const rows: Map<string, ThreadRow> = new Map();
     for (const thread of this.#threads) {
-      const formerRow = this.#rows.get(thread._id);
-      const isOpen = thread._id === this.#open;
+      const previousRow = this.#rows.get(thread._id);
+      const isOpen = thread._id === this.#openId;
       const row =
-        formerRow && formerRow.isOpen === isOpen && isSame(formerRow.thread, thread)
-          ? formerRow
+        previousRow && previousRow.isOpen === isOpen && isSame(previousRow.thread, thread)
+          ? previousRow
           : threadRow({
               thread,
               isOpen,
@@ -197,39 +197,40 @@ export class CommentsPanel {
               mayManage,
               onToggle: () => this.#setOpen(isOpen ? null : thread._id),
               goTo: () => goTo(thread),
-              onChanged: this.#changed,
-              onGone: () => (this.#open === thread._id && this.#setOpen(null), this.#reload()),
-              say: (message) => this.#say(message),
+              onChanged: this.#onThreadChanged,
+              onGone: () => (this.#openId === thread._id && this.#setOpen(null), this.#reload()),
+              showMessage: (message) => this.#showMessage(message),
               signal,
             });
       rows.set(thread._id, row);
     }
-    const focusedId = [...this.#rows].find(([, { element }]) => element.contains(activeIn(element)))?.[0];
+    const focusedId = [...this.#rows].find(([, { element }]) => element.contains(activeElementIn(element)))?.[0];
     this.#rows = rows;
-    const missing = this.#total - this.#threads.length;
+    const remaining = this.#total - this.#threads.length;
     const more =
-      missing > 0 &&
+      remaining > 0 &&
       h(
         'li',
-        linkButton(texts.more(missing), () => void this.#more()),
+        linkButton(texts.more(remaining), () => void this.#loadMore()),
       );
     const empty = rows.size === 0 && h('li.quiet-text', texts.none[this.#state]);
     const elements = [...rows.values()].map(({ element }) => element);
-    const isAsShown = elements.every((element, index) => this.#list.children[index] === element);
-    if (!isAsShown || this.#list.children.length !== elements.length || more || empty) fill(this.#list, ...elements, more, empty);
-    if (focusedId !== undefined && activeIn(this.#list) === document.body)
+    const isUnchanged = elements.every((element, index) => this.#list.children[index] === element);
+    if (!isUnchanged || this.#list.children.length !== elements.length || more || empty)
+      fill(this.#list, ...elements, more, empty);
+    if (focusedId !== undefined && activeElementIn(this.#list) === document.body)
       rows.get(focusedId)?.toggle.focus({ preventScroll: true });
   }
 
   /** Shows a changed thread immediately, and then all other changes. */
-  #changed = async (thread: Comment) => {
-    this.#say('');
+  #onThreadChanged = async (thread: Comment) => {
+    this.#showMessage('');
     this.#threads = this.#threads.map((listed) => (listed._id === thread._id ? thread : listed));
-    this.#show();
+    this.#showList();
     await this.#reload();
   };
 
-  async #more() {
+  async #loadMore() {
     const { item, signal } = this.options;
     try {
       const listed = this.#threads.length;
@@ -237,9 +238,9 @@ export class CommentsPanel {
       const ids = new Set(this.#threads.map(({ _id }) => _id));
       this.#threads = [...this.#threads, ...entries.filter(({ _id }) => !ids.has(_id))];
       this.#total = entries.length === 0 ? this.#threads.length : total;
-      this.#show();
+      this.#showList();
     } catch (error) {
-      if (!signal.aborted) this.#say(messageOf(error));
+      if (!signal.aborted) this.#showMessage(messageOf(error));
     }
   }
 
@@ -248,23 +249,23 @@ export class CommentsPanel {
     const states = choice(texts.states, this.#state, { 'aria-label': texts.state });
     states.addEventListener('change', () => {
       this.#state = states.value as ShownState;
-      this.#open = null;
+      this.#openId = null;
       this.options.onOpen(null);
-      this.#load().catch((error: unknown) => this.options.signal.aborted || this.#say(messageOf(error)));
+      this.#load().catch((error: unknown) => this.options.signal.aborted || this.#showMessage(messageOf(error)));
     });
     const marks = checkbox(texts.showMarks, { checked: true });
     marks.input.addEventListener('change', () => this.options.onShowMarks(marks.input.checked));
-    const download = button('', () => exportDialog(this.options.item), { picture: 'download', name: texts.download });
+    const download = button('', () => showExportDialog(this.options.item), { picture: 'download', name: texts.download });
     fill(this.#tools, actions(this.#mayWrite && add, download), h('div.row.wrap.comment-filter', states, marks.element));
   }
 
   #startNew() {
-    const { item, aim, signal } = this.options;
+    const { item, targets, signal } = this.options;
     this.#form?.close();
     const close = () => {
       this.#form = null;
-      aim.showNew(null);
-      fill(this.#writing);
+      targets.markPlace(null);
+      fill(this.#newCommentArea);
     };
     const onSent = async (comment: Comment) => {
       close();
@@ -273,24 +274,24 @@ export class CommentsPanel {
       await this.open(comment._id, { moves: false });
     };
     this.#form = newCommentForm({
-      aim,
+      targets,
       close,
       send: async (json) => {
         const comment = await request('POST', `item/${item._id}/comment`, { json });
         if (!signal.aborted) await onSent(comment);
       },
     });
-    fill(this.#writing, this.#form.element);
+    fill(this.#newCommentArea, this.#form.element);
     this.#form.focus();
   }
 }
 
-function activeIn(element: HTMLElement) {
+function activeElementIn(element: HTMLElement) {
   return (element.getRootNode() as Document | ShadowRoot).activeElement;
 }
 
 /** A dialog that offers all comments on an item as a file. */
-function exportDialog({ _id: id, name }: ImageItem) {
+function showExportDialog({ _id: id, name }: ImageItem) {
   const notice = h('div');
   const stem = name.replace(/\.[^.]*$/, '');
   const download = (format: string) => () =>

@@ -10,9 +10,9 @@ import { commentTexts as texts } from '../comment-texts.js';
 import { shorten } from '../format.js';
 
 /** Maximum length of the text in the name of a mark, in characters. */
-const maxName = 120;
-/** When a comment is opened, the view shows at least this many pixels, and this share of the width of the image, around its place. */
-const around = { pixels: 1000, share: 0.1 };
+const maxNameLength = 120;
+/** When a comment is opened, the view becomes at most this wide: image pixels or share of the image's width, whichever is more. */
+const maxViewWidth = { pixels: 1000, share: 0.1 };
 
 /** The comments on an image, as marks on the stage and in a section; `null` on a page that was opened through a link. */
 export function showComments(options: {
@@ -25,28 +25,28 @@ export function showComments(options: {
   /** the comment to open first, from the address */
   open: string | null;
   /** whether the address has a position */
-  isPlaced: boolean;
+  hasPosition: boolean;
   mayManage: boolean;
   /** the shown frame; `null` if there is only one */
   frame: () => number | null;
   showFrame: (frame: number) => void;
   shapeAt: (point: { x: number; y: number }) => Target['shape'];
   selectedShape: () => Target['shape'];
-  /** called when another thread was opened, or the open one was closed */
+  /** called when a thread is opened or closed */
   onOpen: () => void;
   signal: AbortSignal;
 }) {
   if (isOpenedByLink()) return null;
-  const { item, stage, drawing, width, open, isPlaced, mayManage, frame, showFrame, signal } = options;
+  const { item, stage, drawing, width, open, hasPosition, mayManage, frame, showFrame, signal } = options;
   const marks = new CommentMarks({
     stage,
     frame,
     onOpen: (id) => void panel.open(id),
     nameOf(id) {
       const thread = panel.thread(id);
-      return thread && texts.mark(personName(thread.author), shorten(thread.text, maxName));
+      return thread && texts.mark(personName(thread.author), shorten(thread.text, maxNameLength));
     },
-    onCount: (shownCount, totalCount) => panel.sayMarks(shownCount, totalCount),
+    onCount: (shownCount, totalCount) => panel.showMarkCounts(shownCount, totalCount),
   });
   const withFrame = (place: { x: number; y: number }): CommentPlace => {
     const shownFrame = frame();
@@ -55,28 +55,35 @@ export function showComments(options: {
   };
   const panel: CommentsPanel = new CommentsPanel({
     item,
-    aim: {
-      at: (point) => ({ place: withFrame(stage.toImage(point.x, point.y)), shape: options.shapeAt(point) }),
-      middle: () => withFrame(stage.place()),
-      selected: options.selectedShape,
-      showNew: (place) => marks.showNew(place),
+    targets: {
+      targetAt: (point) => ({ place: withFrame(stage.toImage(point.x, point.y)), shape: options.shapeAt(point) }),
+      viewCenter: () => withFrame(stage.place()),
+      selectedShape: options.selectedShape,
+      markPlace: (place) => marks.showNew(place),
     },
     mayWrite: readToken() === null ? Promise.resolve(false) : mayAnnotate(item.folderId, signal).catch(() => false),
     mayManage,
     onMarks: (places) => marks.show(places),
     onShowMarks: (areShown) => (marks.element.hidden = !areShown),
     onOpen(id) {
-      marks.setCurrent(id);
+      marks.highlight(id);
       options.onOpen();
     },
     goTo: ({ place }) => place && goTo(place),
     signal,
   });
-  const takeNothing = () => false;
-  const ignore = () => {};
-  const click = (at: { x: number; y: number }) => panel.clicked(at);
-  stage.onPointer({ press: takeNothing, drag: ignore, release: ignore, cancel: ignore, click, doubleClick: takeNothing });
-  let isFirst = true;
+  const declinePress = () => false;
+  const doNothing = () => {};
+  const click = (at: { x: number; y: number }) => panel.onStageClick(at);
+  stage.onPointer({
+    press: declinePress,
+    drag: doNothing,
+    release: doNothing,
+    cancel: doNothing,
+    click,
+    doubleClick: declinePress,
+  });
+  let isFirstMove = true;
   return {
     /** Shows the marks. @returns the section of the comments */
     show() {
@@ -86,19 +93,19 @@ export function showComments(options: {
       return panel.element;
     },
     /** The id of the open thread. */
-    current: () => panel.current,
+    current: () => panel.openId,
     /** Opens another thread, for example after the back button. */
-    open: (id: string | null) => void (id !== panel.current && panel.open(id)),
+    open: (id: string | null) => void (id !== panel.openId && panel.open(id)),
     /** Must be called when another frame is shown. */
     refresh: () => marks.refresh(),
   };
 
   function goTo(place: CommentPlace) {
-    // If the address has a position, opening its comment does not move the view.
-    const stays = isFirst && isPlaced;
-    isFirst = false;
+    // If the page was opened with a position in its address, the first comment does not move the view.
+    const stays = isFirstMove && hasPosition;
+    isFirstMove = false;
     if (!stays) {
-      const maxWidth = Math.max(width * around.share, around.pixels);
+      const maxWidth = Math.max(width * maxViewWidth.share, maxViewWidth.pixels);
       stage.goTo({ x: place.x, y: place.y, width: Math.min(stage.place().width, maxWidth) });
     }
     if (place.frame !== undefined && frame() !== null && place.frame !== frame()) showFrame(place.frame);

@@ -12,8 +12,8 @@ export class CommentMarks {
   readonly element = h('div.comment-marks', { role: 'toolbar', 'aria-label': texts.comments });
   readonly #buttons: Map<string, HTMLButtonElement> = new Map();
   #marks: readonly CommentMark[] = [];
-  #new: CommentPlace | null = null;
-  #current: string | null = null;
+  #newPlace: CommentPlace | null = null;
+  #openId: string | null = null;
   readonly #newMark = h('span.comment-mark.new', { role: 'img', 'aria-label': texts.markNew }, icon('comment'));
 
   constructor(
@@ -33,50 +33,50 @@ export class CommentMarks {
 
   /** Moves the marks with the view from now on. */
   follow() {
-    this.options.stage.onMove(() => this.#place());
-    this.options.stage.onRest(() => this.#place());
+    this.options.stage.onMove(() => this.#placeMarks());
+    this.options.stage.onRest(() => this.#placeMarks());
   }
 
   /** Must be called when another frame is shown. */
   refresh() {
-    this.#place();
+    this.#placeMarks();
   }
 
   /** Shows these marks. */
   show(marks: readonly CommentMark[]) {
     this.#marks = marks;
-    this.#place();
+    this.#placeMarks();
   }
 
   /** Shows the place of a new comment; `null` removes it. */
   showNew(place: CommentPlace | null) {
-    this.#new = place;
-    this.#place();
+    this.#newPlace = place;
+    this.#placeMarks();
   }
 
   /** Highlights the mark of the comment that is open in the panel. */
-  setCurrent(id: string | null) {
-    this.#current = id;
-    this.#place();
+  highlight(id: string | null) {
+    this.#openId = id;
+    this.#placeMarks();
   }
 
-  #place() {
+  #placeMarks() {
     const { stage, onCount } = this.options;
     const placement = stage.placement();
     const { width, height } = stage.size();
-    const pointOf = ({ x, y }: CommentPlace) => {
+    const visiblePointOf = ({ x, y }: CommentPlace) => {
       const point = placement.transformPoint({ x, y });
       return point.x >= 0 && point.y >= 0 && point.x <= width && point.y <= height ? point : null;
     };
     const shownIds = new Set<string>();
     let total = 0;
     for (const mark of this.#marks) {
-      const point = pointOf(mark.place);
+      const point = visiblePointOf(mark.place);
       if (point === null) continue;
       total += 1;
-      if (shownIds.size >= maxMarks && mark._id !== this.#current) continue;
+      if (shownIds.size >= maxMarks && mark._id !== this.#openId) continue;
       shownIds.add(mark._id);
-      move(this.#button(mark), point);
+      moveTo(this.#updateButton(mark), point);
     }
     for (const [id, button] of this.#buttons) {
       if (shownIds.has(id)) continue;
@@ -86,11 +86,11 @@ export class CommentMarks {
     // The Tab key goes to one mark, and the arrow keys go to the others.
     const buttons = [...this.#buttons.values()];
     const focused = buttons.find((button) => button.matches(':focus'));
-    const entry = focused ?? this.#buttons.get(this.#current ?? '') ?? buttons[0];
-    for (const button of buttons) button.tabIndex = button === entry ? 0 : -1;
-    const newPoint = this.#new && pointOf(this.#new);
+    const tabStop = focused ?? this.#buttons.get(this.#openId ?? '') ?? buttons[0];
+    for (const button of buttons) button.tabIndex = button === tabStop ? 0 : -1;
+    const newPoint = this.#newPlace && visiblePointOf(this.#newPlace);
     if (newPoint) {
-      move(this.#newMark, newPoint);
+      moveTo(this.#newMark, newPoint);
       this.element.append(this.#newMark);
     } else this.#newMark.remove();
     onCount(shownIds.size, total);
@@ -106,7 +106,7 @@ export class CommentMarks {
     next.focus();
   }
 
-  #button(mark: CommentMark) {
+  #updateButton(mark: CommentMark) {
     const { _id: id, place, state } = mark;
     let control = this.#buttons.get(id);
     if (control === undefined) {
@@ -120,13 +120,13 @@ export class CommentMarks {
       control.ariaLabel = name;
     }
     control.classList.toggle('resolved', state === 'resolved');
-    control.ariaCurrent = id === this.#current ? 'true' : null;
+    control.ariaCurrent = id === this.#openId ? 'true' : null;
     const shownFrame = this.options.frame();
     control.classList.toggle('elsewhere', shownFrame !== null && place.frame !== undefined && place.frame !== shownFrame);
     return control;
   }
 }
 
-function move(element: HTMLElement, { x, y }: { x: number; y: number }) {
+function moveTo(element: HTMLElement, { x, y }: { x: number; y: number }) {
   element.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px)`;
 }

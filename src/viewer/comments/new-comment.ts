@@ -4,59 +4,61 @@ import { h } from '../dom.js';
 import { choice, field, form } from '../forms.js';
 import { commonTexts } from '../texts.js';
 import type { CommentPlace, Target } from './requests.js';
-import { commentField } from './writing.js';
+import { commentField } from './comment-field.js';
 
 /** The places and shapes that a new comment can be about. */
-export interface Aim {
+export interface CommentTargets {
   /** the place and the shape at a point of the stage */
-  at: (point: { x: number; y: number }) => { place: CommentPlace; shape: Target['shape'] };
+  targetAt: (point: { x: number; y: number }) => { place: CommentPlace; shape: Target['shape'] };
   /** the middle of the view */
-  middle: () => CommentPlace;
+  viewCenter: () => CommentPlace;
   /** the shape that is selected at the moment */
-  selected: () => Target['shape'];
+  selectedShape: () => Target['shape'];
   /** marks the place of the new comment; `null` removes the mark */
-  showNew: (place: CommentPlace | null) => void;
+  markPlace: (place: CommentPlace | null) => void;
 }
 
 type Subject = 'image' | 'place' | 'shape';
 
 /** A form for a comment on an image, at a place, or at a shape. Clicks on the image choose the place or shape. */
-export function newCommentForm(options: { aim: Aim; close: () => void; send: (json: object) => Promise<void> }) {
-  const { aim, close, send } = options;
-  let shape = aim.selected();
+export function newCommentForm(options: { targets: CommentTargets; close: () => void; send: (json: object) => Promise<void> }) {
+  const { targets, close, send } = options;
+  let shape = targets.selectedShape();
   let place: CommentPlace | null = null;
-  const about = choice({ image: texts.aboutImage, place: texts.aboutPlace, shape: texts.aboutShape }, '', { name: 'about' });
-  about.addEventListener('change', () => choose(about.value as Subject));
+  const subjectChoice = choice({ image: texts.aboutImage, place: texts.aboutPlace, shape: texts.aboutShape }, '', {
+    name: 'about',
+  });
+  subjectChoice.addEventListener('change', () => choose(subjectChoice.value as Subject));
   choose(shape === null ? 'image' : 'shape');
   const { element: text, input } = commentField(texts.text);
   const cancel = h('button.button', { onclick: close }, commonTexts.cancel);
   const element = form({
-    content: [field(texts.about, about, texts.chooseHint), text],
+    content: [field(texts.about, subjectChoice, texts.chooseHint), text],
     action: texts.send,
     otherButtons: [cancel],
     send: () => sendText(input.value),
   });
   element.classList.add('new-comment');
   element.ariaLabel = texts.add;
-  return { element, close, focus: () => input.focus(), clicked };
+  return { element, close, focus: () => input.focus(), onStageClick };
 
   function choose(subject: Subject) {
-    if (subject === 'place') place ??= aim.middle();
-    about.value = subject;
-    const shapeOption = about.options[2];
+    if (subject === 'place') place ??= targets.viewCenter();
+    subjectChoice.value = subject;
+    const shapeOption = subjectChoice.options[2];
     if (shapeOption) shapeOption.disabled = shape === null;
-    aim.showNew(subject === 'image' ? null : place);
+    targets.markPlace(subject === 'image' ? null : place);
   }
 
-  function clicked(point: { x: number; y: number }) {
-    const target = aim.at(point);
+  function onStageClick(point: { x: number; y: number }) {
+    const target = targets.targetAt(point);
     ({ place } = target);
     shape = target.shape ?? null;
     choose(shape === null ? 'place' : 'shape');
   }
 
   async function sendText(words: string) {
-    const subject = about.value as Subject;
+    const subject = subjectChoice.value as Subject;
     const json = {
       text: words,
       ...(subject !== 'image' && place && { place }),

@@ -8,7 +8,7 @@ import { formatDate } from '../format.js';
 import { commonTexts } from '../texts.js';
 import { byline, commentText, personName } from './comment-parts.js';
 import { listReplies, markRead, type Comment } from './requests.js';
-import { commentField } from './writing.js';
+import { commentField } from './comment-field.js';
 
 export interface RowOptions {
   thread: Comment;
@@ -17,11 +17,11 @@ export interface RowOptions {
   mayManage: boolean;
   onToggle: () => void;
   goTo: () => void;
-  /** called with a different version of the thread */
+  /** called with the new version of the thread after a change */
   onChanged: (thread: Comment) => Promise<void>;
   /** called when the thread was deleted */
   onGone: () => Promise<void>;
-  say: (message: string) => void;
+  showMessage: (message: string) => void;
   signal: AbortSignal;
 }
 
@@ -29,7 +29,7 @@ export type ThreadRow = ReturnType<typeof threadRow>;
 
 /** A thread in the list: its first comment and, if it is open, its replies and actions. */
 export function threadRow(options: RowOptions) {
-  const { thread, isOpen, mayWrite, onToggle, goTo, onChanged, onGone, say, signal } = options;
+  const { thread, isOpen, mayWrite, onToggle, goTo, onChanged, onGone, showMessage, signal } = options;
   const { replies, resolved, shape, place } = thread;
   const canOpen = replies > 0 || mayWrite;
   const isResolved = thread.state === 'resolved';
@@ -42,30 +42,30 @@ export function threadRow(options: RowOptions) {
       : texts.reply;
   const toggle = linkButton(label, onToggle, isOpen || replies > 0 ? undefined : texts.replyTo(personName(thread.author)));
   toggle.ariaExpanded = String(isOpen);
-  const changes = { ...options, comment: thread, onChanged, onGone };
+  const controls = { ...options, comment: thread, onChanged, onGone };
   const element = h(
     'li.comment.column',
     byline(thread),
-    editableText(changes),
+    editableText(controls),
     resolved && h('p.quiet-text', texts.resolvedBy(personName(resolved.by), formatDate(resolved.at))),
     shape && !shape.available && h('p.amber', texts.shapeGone),
     h(
       'div.row.wrap.comment-actions',
       place && linkButton(texts.showPlace, goTo),
       (canOpen || isOpen) && toggle,
-      mayWrite && linkButton(isResolved ? texts.reopen : texts.resolve, setState),
+      mayWrite && linkButton(isResolved ? texts.reopen : texts.resolve, toggleResolved),
     ),
-    isOpen && openPart(),
+    isOpen && openedContent(),
   );
   element.classList.toggle('current', isOpen);
   return { element, toggle, thread, isOpen };
 
-  function setState() {
+  function toggleResolved() {
     const state = isResolved ? 'open' : 'resolved';
     attempt(async () => onChanged(await request('PUT', `comment/${thread._id}/state`, { json: { state } })));
   }
 
-  function openPart() {
+  function openedContent() {
     const threadActions = h(
       'div.row.wrap.comment-actions',
       location.hash.includes(thread._id) && linkButton(texts.copyLink, copyLink),
@@ -75,11 +75,11 @@ export function threadRow(options: RowOptions) {
   }
 
   function attempt(change: () => Promise<void>) {
-    say('');
-    change().catch((error: unknown) => signal.aborted || say(messageOf(error)));
+    showMessage('');
+    change().catch((error: unknown) => signal.aborted || showMessage(messageOf(error)));
   }
 
-  /** Loads the thread after its replies have changed. The server removes a thread whose first comment was deleted when its last reply is deleted. */
+  /** Loads the thread after its replies have changed. It may be gone: the server removes it with the last reply if its first comment was deleted. */
   async function reloadThread() {
     const next = await request('GET', `comment/${thread._id}`, { signal }).catch((error: unknown) => {
       if (isGoneOrForbidden(error)) return null;
@@ -113,11 +113,11 @@ function replyList(options: RowOptions, reloadThread: () => Promise<void>) {
   async function load() {
     try {
       const { entries, total } = await listReplies(thread._id, count, signal);
-      // The button for more.
+      // This removes the button that loads more.
       if (count > 0) element.lastElementChild?.remove();
       count += entries.length;
       const remaining = entries.length === 0 ? 0 : total - count;
-      element.append(...entries.map(row));
+      element.append(...entries.map(replyRow));
       if (remaining > 0)
         element.append(
           h(
@@ -132,27 +132,27 @@ function replyList(options: RowOptions, reloadThread: () => Promise<void>) {
     }
   }
 
-  function row(reply: Comment): HTMLElement {
-    const onChanged = async (next: Comment): Promise<void> => listItem.replaceWith(row(next));
-    const changing = { ...options, comment: reply, onChanged, onGone: reloadThread };
+  function replyRow(reply: Comment): HTMLElement {
+    const onChanged = async (next: Comment): Promise<void> => listItem.replaceWith(replyRow(next));
+    const controls = { ...options, comment: reply, onChanged, onGone: reloadThread };
     const listItem: HTMLElement = h(
       'li.column',
       byline(reply),
-      editableText(changing),
-      h('div.row.wrap.comment-actions', deleteButton(changing)),
+      editableText(controls),
+      h('div.row.wrap.comment-actions', deleteButton(controls)),
     );
     return listItem;
   }
 }
 
-type Changing = Pick<RowOptions, 'mayWrite' | 'mayManage' | 'say' | 'signal'> & {
+type CommentControls = Pick<RowOptions, 'mayWrite' | 'mayManage' | 'showMessage' | 'signal'> & {
   comment: Comment;
   onChanged: (comment: Comment) => Promise<void>;
   onGone: () => Promise<void>;
 };
 
 /** The text of a comment, which its author can change. */
-function editableText({ comment, mayWrite, onChanged }: Changing) {
+function editableText({ comment, mayWrite, onChanged }: CommentControls) {
   const element = h('div.column');
   showText();
   return element;
@@ -175,7 +175,7 @@ function editableText({ comment, mayWrite, onChanged }: Changing) {
 }
 
 /** A button that deletes a comment; `null` if the user may not. */
-function deleteButton({ comment, mayWrite, mayManage, onGone }: Changing) {
+function deleteButton({ comment, mayWrite, mayManage, onGone }: CommentControls) {
   if (comment.deleted || !((comment.own && mayWrite) || mayManage)) return null;
   const ask = () =>
     askToRemove({

@@ -1,7 +1,7 @@
 import { request } from '../api.js';
 
 /** Interval in milliseconds at which the page asks for the number of unread comments. */
-const askMs = 60_000;
+const askIntervalMs = 60_000;
 
 let unread = 0;
 let showCount: (count: number) => void = () => {};
@@ -30,6 +30,6 @@ export function followUnread(isSignedIn: () => boolean) {
     if (!document.hidden && isSignedIn()) void askUnread();
   };
   ask();
-  setInterval(ask, askMs);
+  setInterval(ask, askIntervalMs);
   document.addEventListener('visibilitychange', ask);
 }

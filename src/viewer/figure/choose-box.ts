@@ -13,11 +13,11 @@ export function chooseBox(element: HTMLElement, signal: AbortSignal): Promise<Bo
     const cover = h('div.box-chooser', { tabindex: 0, role: 'application', 'aria-label': figureTexts.changeBox }, frame, hint);
     let start: { x: number; y: number; pointer: number } | null = null;
     let box: Box | null = null;
-    const end = (chosen: Box | null) => {
+    const finish = (chosen: Box | null) => {
       cover.remove();
       resolve(chosen);
     };
-    const placeOf = ({ clientX, clientY }: PointerEvent) => {
+    const pointOnElement = ({ clientX, clientY }: PointerEvent) => {
       const { left, top, width, height } = cover.getBoundingClientRect();
       return { x: Math.min(width, Math.max(0, clientX - left)), y: Math.min(height, Math.max(0, clientY - top)) };
     };
@@ -25,11 +25,11 @@ export function chooseBox(element: HTMLElement, signal: AbortSignal): Promise<Bo
       if (event.button !== 0) return;
       event.preventDefault();
       cover.setPointerCapture(event.pointerId);
-      start = { ...placeOf(event), pointer: event.pointerId };
+      start = { ...pointOnElement(event), pointer: event.pointerId };
     });
     cover.addEventListener('pointermove', (event) => {
       if (start?.pointer !== event.pointerId) return;
-      const { x, y } = placeOf(event);
+      const { x, y } = pointOnElement(event);
       box = { left: Math.min(x, start.x), top: Math.min(y, start.y), right: Math.max(x, start.x), bottom: Math.max(y, start.y) };
       frame.hidden = false;
       const sides = { left: box.left, top: box.top, width: box.right - box.left, height: box.bottom - box.top };
@@ -37,8 +37,8 @@ export function chooseBox(element: HTMLElement, signal: AbortSignal): Promise<Bo
     });
     cover.addEventListener('pointerup', () => {
       start = null;
-      const isLarge = box !== null && box.right - box.left >= minSide && box.bottom - box.top >= minSide;
-      if (isLarge) end(box);
+      const isLargeEnough = box !== null && box.right - box.left >= minSide && box.bottom - box.top >= minSide;
+      if (isLargeEnough) finish(box);
       else frame.hidden = true;
     });
     cover.addEventListener('pointercancel', () => (start = null));
@@ -47,9 +47,9 @@ export function chooseBox(element: HTMLElement, signal: AbortSignal): Promise<Bo
       if (event.key !== 'Escape') return;
       // The same key press would close the dialog that opens then.
       event.preventDefault();
-      end(null);
+      finish(null);
     });
-    signal.addEventListener('abort', () => end(null), { once: true });
+    signal.addEventListener('abort', () => finish(null), { once: true });
     element.append(cover);
     cover.focus();
   });

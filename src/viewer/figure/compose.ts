@@ -10,7 +10,7 @@ import type { Look, Stage } from '../stage/contract.js';
 import { figureTexts } from '../figure-texts.js';
 import { boundsOf, onImage, placementOf, type Frame } from './frame.js';
 import { legendMarks } from './legend.js';
-import { inkOf, marksOfLabels, marksOfShape, rectangle, turn, widthOf, type Mark } from './marks.js';
+import { inkOf, marksOfLabels, marksOfShape, rectangle, yieldToPage, widthOf, type Mark } from './marks.js';
 import { paintPanel, type PanelPicture } from './picture.js';
 
 /** An open image, as figures need it. */
@@ -45,13 +45,13 @@ export interface Figure {
 /** Maximum side of a figure, and maximum number of its pixels: browsers cannot make much larger pictures. */
 const limits = { side: 10_000, pixels: 40_000_000, minWidth: 50 } as const;
 
-/** Size of texts in points, with its minimum (`share`) and its maximum (`largest`) as shares of the width of the figure. */
-const text = { points: 7, share: 1 / 60, largest: 1 / 15 } as const;
+/** Size of texts in points. `share` and `largest` are its minimum and its maximum, as shares of the width of the figure. */
+const textSize = { points: 7, share: 1 / 60, largest: 1 / 15 } as const;
 /** Size of the page's texts in CSS pixels. Lines and points are scaled in proportion to texts. */
-const textOnScreen = 13;
+const screenTextSize = 13;
 /** Widest scale bar in CSS pixels, and as a share of its panel. */
-const widestBar = { pixels: 150, share: 0.3 } as const;
-/** Number of shapes that are made into marks before other work of the page gets its turn. */
+const maxBarWidth = { pixels: 150, share: 0.3 } as const;
+/** Number of shapes that are converted to marks before other work of the page runs. */
 const shapesAtATime = 500;
 
 interface Panel {
@@ -65,11 +65,11 @@ interface Panel {
 }
 
 /** Size of a figure in pixels without its title and legend. */
-export function sizeOf(frames: readonly Frame[], width: number) {
+export function figureSize(frames: readonly Frame[], width: number) {
   const [first] = frames as [Frame];
   const gap = gapOf(width, frames.length);
-  const across = Math.floor((width - gap * (frames.length - 1)) / frames.length);
-  return { across, gap, height: Math.max(1, Math.round((across * first.height) / first.width)) };
+  const panelWidth = Math.floor((width - gap * (frames.length - 1)) / frames.length);
+  return { across: panelWidth, gap, height: Math.max(1, Math.round((panelWidth * first.height) / first.width)) };
 }
 
 function gapOf(width: number, count: number) {
@@ -99,9 +99,9 @@ export async function composeFigure(
   const [first] = framesOnImage;
   if (!first) throw new Error(figureTexts.outside);
   const shownFrames = framesOnImage.map((frame, index) => frame ?? (frames[index] as Frame));
-  const { across, gap, height } = sizeOf(shownFrames, width);
+  const { across, gap, height } = figureSize(shownFrames, width);
   checkSize(width, height);
-  const size = Math.min(width * text.largest, Math.max((text.points * dpi) / 72, width * text.share));
+  const size = Math.min(width * textSize.largest, Math.max((textSize.points * dpi) / 72, width * textSize.share));
   const titleHeight = options.title === '' ? 0 : Math.ceil(size * 2);
   const panels = await Promise.all(
     sources.map(async (source, index): Promise<Panel> => {
@@ -113,9 +113,9 @@ export async function composeFigure(
       return { source, frame, bounds, place, layers: hasLayers ? await source.layersIn(bounds, signal) : [] };
     }),
   );
-  const captions = panels.length > 1 ? panels.map(({ source, place }) => caption(source.item.name, place, size)) : [];
+  const captions = panels.length > 1 ? panels.map(({ source, place }) => captionMark(source.item.name, place, size)) : [];
   const below = titleHeight + height + (captions.length > 0 ? Math.ceil(size * 1.8) : 0);
-  const legend = options.legend ? legendMarks(legendOf(panels), { top: below, width, size }) : { marks: [], height: 0 };
+  const legend = options.legend ? legendMarks(legendEntries(panels), { top: below, width, size }) : { marks: [], height: 0 };
   const figure: Figure = { width, height: below + legend.height, parts: [] };
   checkSize(width, figure.height);
   const canvas = h('canvas', { width, height: figure.height });
@@ -127,7 +127,7 @@ export async function composeFigure(
     await paintPanel(context, panelPicture(panel), signal);
     figure.parts.push({ clip: panel.place, marks: await panelMarks(panel, size, options, signal) });
   }
-  const around = [...(options.title === '' ? [] : [heading(options.title, width, size)]), ...captions, ...legend.marks];
+  const around = [...(options.title === '' ? [] : [headingMark(options.title, width, size)]), ...captions, ...legend.marks];
   if (around.length > 0) figure.parts.push({ clip: { left: 0, top: 0, right: width, bottom: figure.height }, marks: around });
   const tiledLayers = panels.flatMap(({ layers }) => layers.filter(({ tiles }) => tiles !== null));
   return { figure, canvas, notes: tiledLayers.map(({ name }) => figureTexts.asPicture(name, maxFigureShapes)) };
@@ -145,16 +145,16 @@ async function panelMarks(
   options: FigureOptions,
   signal: AbortSignal,
 ): Promise<Mark[]> {
-  const ground = { placement: placementOf(frame, place), unit: size / textOnScreen, view: bounds };
+  const panelView = { placement: placementOf(frame, place), unit: size / screenTextSize, view: bounds };
   const marks: Mark[] = [];
   for (const { shapes, opacity } of layers) {
     for (let start = 0; start < shapes.length; start += shapesAtATime) {
-      for (const shape of shapes.slice(start, start + shapesAtATime)) marks.push(...marksOfShape(shape, ground, opacity));
-      await turn();
+      for (const shape of shapes.slice(start, start + shapesAtATime)) marks.push(...marksOfShape(shape, panelView, opacity));
+      await yieldToPage();
       signal.throwIfAborted();
     }
   }
-  for (const { shapes } of layers) marks.push(...marksOfLabels(shapes, ground));
+  for (const { shapes } of layers) marks.push(...marksOfLabels(shapes, panelView));
   const mm = source.metadata.mm_x;
   const bar = options.scaleBar && mm !== null ? barMarks(mm, (place.right - place.left) / frame.width, place, size) : [];
   return [...marks, ...bar];
@@ -162,13 +162,13 @@ async function panelMarks(
 
 /** The scale bar in the lower left corner, on a light background. @param zoom pixels of the figure per pixel of the image */
 function barMarks(mmPerPixel: number, zoom: number, { left, right, bottom }: Box, size: number): Mark[] {
-  const unit = size / textOnScreen;
-  const maxWidth = Math.min(widestBar.pixels * unit, (right - left) * widestBar.share);
+  const unit = size / screenTextSize;
+  const maxWidth = Math.min(maxBarWidth.pixels * unit, (right - left) * maxBarWidth.share);
   const { width, label } = scaleBar({ zoom, mmPerPixel, maxWidth });
-  const wide = Math.max(width, widthOf(label, size, true));
+  const contentWidth = Math.max(width, widthOf(label, size, true));
   const [x, y] = [left + 10 * unit, bottom - 10 * unit];
-  const middle = x + 10 * unit + wide / 2;
-  const box = { left: x, top: y - 36 * unit, right: x + wide + 20 * unit, bottom: y };
+  const middle = x + 10 * unit + contentWidth / 2;
+  const box = { left: x, top: y - 36 * unit, right: x + contentWidth + 20 * unit, bottom: y };
   const bar = { left: middle - width / 2, top: y - 11 * unit, right: middle + width / 2, bottom: y - 8 * unit };
   return [
     { path: rectangle(box), fill: inkOf('#ffffff', 0.85) },
@@ -177,13 +177,21 @@ function barMarks(mmPerPixel: number, zoom: number, { left, right, bottom }: Box
   ];
 }
 
-function heading(title: string, width: number, size: number): Mark {
-  const large = size * 1.25;
-  const shownTitle = clipToWidth(title, width - size, (part) => widthOf(part, large, true));
-  return { text: shownTitle, x: size * 0.4, y: size * 1.35, size: large, isBold: true, isCentered: false, ink: inkOf('#16181f') };
+function headingMark(title: string, width: number, size: number): Mark {
+  const titleSize = size * 1.25;
+  const shownTitle = clipToWidth(title, width - size, (part) => widthOf(part, titleSize, true));
+  return {
+    text: shownTitle,
+    x: size * 0.4,
+    y: size * 1.35,
+    size: titleSize,
+    isBold: true,
+    isCentered: false,
+    ink: inkOf('#16181f'),
+  };
 }
 
-function caption(name: string, { left, right, bottom }: Box, size: number): Mark {
+function captionMark(name: string, { left, right, bottom }: Box, size: number): Mark {
   const shownName = clipToWidth(name, right - left - size, (part) => widthOf(part, size, false));
   return {
     text: shownName,
@@ -197,7 +205,7 @@ function caption(name: string, { left, right, bottom }: Box, size: number): Mark
 }
 
 /** The channels and groups of all images, without duplicates. */
-function legendOf(panels: readonly Panel[]): LegendEntry[] {
+function legendEntries(panels: readonly Panel[]): LegendEntry[] {
   const entries = panels.flatMap(({ source, layers }) => [
     ...source.channels().map(({ name, color, palette }) => ({ label: palette ? `${name} (${palette})` : name, colors: [color] })),
     ...layers.flatMap(({ legend }) => legend),

@@ -6,7 +6,7 @@ import type { Look } from '../stage/contract.js';
 import { figureTexts } from '../figure-texts.js';
 import { imageTexts } from '../texts.js';
 import { chooseBox } from './choose-box.js';
-import { composeFigure, sizeOf, type FigureSource } from './compose.js';
+import { composeFigure, figureSize, type FigureSource } from './compose.js';
 import { drawMarks } from './draw.js';
 import { entriesIn, entryFields, sizeFrom, storedEntries, storeEntries, figureSettings, type Entries } from './entries.js';
 import { pngOf, tiffOf } from './files.js';
@@ -15,9 +15,9 @@ import { isWritable, pdfOf } from './pdf.js';
 import { samplesPart } from './samples.js';
 import { svgOf } from './svg.js';
 
-const endings = { png: 'png', tiff: 'tif', svg: 'svg', pdf: 'pdf' } as const;
+const fileEndings = { png: 'png', tiff: 'tif', svg: 'svg', pdf: 'pdf' } as const;
 
-type Format = keyof typeof endings;
+type Format = keyof typeof fileEndings;
 
 export interface FigureDialogOptions {
   source: FigureSource;
@@ -25,7 +25,7 @@ export interface FigureDialogOptions {
   compared: () => FigureSource | null;
   /** element of the stage, on which a box can be drawn */
   drawing: HTMLElement;
-  /** the frame and how it is shown; `shownChannels`: the frames of the visible channels, `null` if these are all or none */
+  /** the frame and how it is shown; `shownChannels`: the frames of the visible channels; `null` if all or no channels are visible */
   display: () => Look & { frame: number; shownChannels: number[] | null };
   signal: AbortSignal;
 }
@@ -34,7 +34,7 @@ export interface FigureDialogOptions {
 export function figureDialog(options: FigureDialogOptions, chosen: { frame: Frame; entries: Entries } | null = null) {
   const { source, compared, drawing, display, signal } = options;
   const { item, metadata, stage } = source;
-  const end = new AbortController();
+  const closed = new AbortController();
   const entries = chosen?.entries ?? storedEntries();
   const other = compared();
   const sources = other ? [source, other] : [source];
@@ -49,7 +49,7 @@ export function figureDialog(options: FigureDialogOptions, chosen: { frame: Fram
     fields: entryFields(entries, canMeasure),
     content: [!canMeasure && h('p.hint.quiet-text.small', figureTexts.noScaleBar), result],
     action: figureTexts.makeFigure,
-    send,
+    send: saveFigure,
   });
   element.classList.add('figure-form');
   element.addEventListener('input', showResult);
@@ -58,16 +58,16 @@ export function figureDialog(options: FigureDialogOptions, chosen: { frame: Fram
     button(figureTexts.changeBox, () => void drawBox(), { picture: 'box' }),
     chosen && button(figureTexts.useView, () => reopen(null)),
   ];
-  const about = h('p', box ? figureTexts.boxOf(box.right - box.left, box.bottom - box.top) : figureTexts.outside);
-  const part = h('div.row.wrap.between', about, h('div.row.wrap', ...chooser.flatMap((control) => control || [])));
+  const boxSize = h('p', box ? figureTexts.boxOf(box.right - box.left, box.bottom - box.top) : figureTexts.outside);
+  const boxRow = h('div.row.wrap.between', boxSize, h('div.row.wrap', ...chooser.flatMap((control) => control || [])));
   const samples = box && samplesPart({ itemId: item._id, name, box, display: display(), onSaved: () => dialog.close() });
   const dialog = plainDialog(
     imageTexts.saveView,
-    part,
+    boxRow,
     element,
     samples && h('details.figure-samples', h('summary', figureTexts.samples), samples),
   );
-  dialog.addEventListener('close', () => end.abort());
+  dialog.addEventListener('close', () => closed.abort());
   signal.addEventListener('abort', () => dialog.close(), { once: true });
 
   function currentEntries() {
@@ -76,7 +76,7 @@ export function figureDialog(options: FigureDialogOptions, chosen: { frame: Fram
 
   function showResult() {
     const { width, dpi } = sizeFrom(currentEntries());
-    const size = width >= 1 && dpi > 0 ? sizeOf(frames, width) : null;
+    const size = width >= 1 && dpi > 0 ? figureSize(frames, width) : null;
     const centimeters = (pixels: number) => formatNumber((pixels / dpi) * 2.54, 3);
     result.textContent = size ? figureTexts.result(width, size.height, centimeters(width), centimeters(size.height)) : '';
   }
@@ -95,22 +95,22 @@ export function figureDialog(options: FigureDialogOptions, chosen: { frame: Fram
     figureDialog(options, { frame: next ?? frameOfView(stage), entries });
   }
 
-  async function send() {
+  async function saveFigure() {
     const entries = currentEntries();
     const settings = figureSettings(entries);
-    const leave = AbortSignal.any([signal, end.signal]);
-    const figure = await composeFigure(sources, frames, settings, leave);
+    const stopSignal = AbortSignal.any([signal, closed.signal]);
+    const figure = await composeFigure(sources, frames, settings, stopSignal);
     const format = entries.format as Format;
-    const file = await fileOf(figure, format, settings.dpi, leave);
-    leave.throwIfAborted();
+    const file = await makeFile(figure, format, settings.dpi, stopSignal);
+    stopSignal.throwIfAborted();
     storeEntries({ ...entries, title: '' });
-    await saveFile(file, `${name}.${endings[format]}`);
+    await saveFile(file, `${name}.${fileEndings[format]}`);
     dialog.close();
     if (figure.notes.length > 0) showMessage(figure.notes.join(' '));
   }
 }
 
-async function fileOf(
+async function makeFile(
   { figure, canvas }: Awaited<ReturnType<typeof composeFigure>>,
   format: Format,
   dpi: number,

@@ -21,7 +21,7 @@ export async function drawMarks(
 
   function draw(mark: Mark) {
     if ('path' in mark) {
-      const path = new Path2D(mark.path.map(segment).join(''));
+      const path = new Path2D(mark.path.map(segmentText).join(''));
       if (mark.fill) context.fillStyle = applyInk(mark.fill);
       if (mark.fill) context.fill(path, 'evenodd');
       if (!mark.stroke) return;
@@ -49,6 +49,6 @@ export async function drawMarks(
 }
 
 /** A segment in the syntax of SVG. */
-function segment([name, ...numbers]: Segment) {
+function segmentText([name, ...numbers]: Segment) {
   return `${name}${numbers.join(' ')}`;
 }

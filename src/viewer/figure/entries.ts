@@ -8,7 +8,7 @@ type Part = 'scaleBar' | 'annotations' | 'legend';
 /** The entries of the dialog, as the texts of its inputs. */
 export type Entries = Record<'format' | 'width' | 'unit' | 'dpi' | 'title' | Part, string>;
 
-const firstEntries: Entries = {
+const defaultEntries: Entries = {
   format: 'png',
   width: '1600',
   unit: 'px',
@@ -77,14 +77,14 @@ export function sizeFrom({ width, unit, dpi }: Entries) {
 export function storedEntries(): Entries {
   try {
     const stored = JSON.parse(siteStorage.get(storageKey) ?? '{}') as Record<string, unknown>;
-    const entries = Object.entries(firstEntries).map(([key, value]) => [
+    const entries = Object.entries(defaultEntries).map(([key, value]) => [
       key,
       typeof stored[key] === 'string' ? stored[key] : value,
     ]);
     return Object.fromEntries(entries) as Entries;
   } catch {
-    // It is not JSON.
-    return firstEntries;
+    // The stored text is not JSON.
+    return defaultEntries;
   }
 }
 

@@ -1,4 +1,4 @@
-import { turn } from './marks.js';
+import { yieldToPage } from './marks.js';
 
 /** Pixels per inch. They are stored with the picture, so that it is printed at its size. */
 export type Dpi = number;
@@ -7,7 +7,7 @@ export type Dpi = number;
 const rowsAtATime = 64;
 
 /** The pixels of a canvas as red, green and blue bytes, a few rows at a time, so that the page stays responsive. */
-export async function* rowsOf(canvas: HTMLCanvasElement, signal: AbortSignal): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+export async function* readRows(canvas: HTMLCanvasElement, signal: AbortSignal): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const { width, height } = canvas;
   const context = canvas.getContext('2d') as CanvasRenderingContext2D;
   for (let top = 0; top < height; top += rowsAtATime) {
@@ -19,7 +19,7 @@ export async function* rowsOf(canvas: HTMLCanvasElement, signal: AbortSignal): A
       rows[to + 2] = data[from + 2] as number;
     }
     yield rows;
-    await turn();
+    await yieldToPage();
     signal.throwIfAborted();
   }
 }
@@ -70,38 +70,38 @@ function checksum(bytes: Uint8Array) {
 /** The picture as TIFF: red, green and blue in strips that are compressed with deflate. */
 export async function tiffOf(canvas: HTMLCanvasElement, dpi: Dpi, signal: AbortSignal): Promise<Blob> {
   const strips: Blob[] = [];
-  for await (const rows of rowsOf(canvas, signal)) strips.push(await deflate([rows]));
+  for await (const rows of readRows(canvas, signal)) strips.push(await deflate([rows]));
   const [short, long, rational] = [3, 4, 5];
-  /** Offset of the values that do not fit into their entries. They follow the header and the directory. */
-  const entries = 13;
-  const outside = 8 + 2 + entries * 12 + 4;
-  const offsets = outside + 6 + 2 * 8;
-  const lengths = offsets + 4 * strips.length;
-  const first = lengths + 4 * strips.length;
-  const isOne = strips.length === 1;
+  const entryCount = 13;
+  // Values that do not fit into their entries follow the header and the directory.
+  const outsideValuesAt = 8 + 2 + entryCount * 12 + 4;
+  const stripOffsetsAt = outsideValuesAt + 6 + 2 * 8;
+  const stripSizesAt = stripOffsetsAt + 4 * strips.length;
+  const firstStripAt = stripSizesAt + 4 * strips.length;
+  const hasOneStrip = strips.length === 1;
   const directory = [
     [256, long, 1, canvas.width],
     [257, long, 1, canvas.height],
-    [258, short, 3, outside],
+    [258, short, 3, outsideValuesAt],
     [259, short, 1, 8],
     [262, short, 1, 2],
-    [273, long, strips.length, isOne ? first : offsets],
+    [273, long, strips.length, hasOneStrip ? firstStripAt : stripOffsetsAt],
     [277, short, 1, 3],
     [278, long, 1, rowsAtATime],
-    [279, long, strips.length, isOne ? (strips[0] as Blob).size : lengths],
-    [282, rational, 1, outside + 6],
-    [283, rational, 1, outside + 14],
+    [279, long, strips.length, hasOneStrip ? (strips[0] as Blob).size : stripSizesAt],
+    [282, rational, 1, outsideValuesAt + 6],
+    [283, rational, 1, outsideValuesAt + 14],
     [284, short, 1, 1],
     [296, short, 1, 2],
   ] as const;
-  const view = new DataView(new ArrayBuffer(first));
+  const view = new DataView(new ArrayBuffer(firstStripAt));
   let at = 0;
   const write16 = (value: number) => (view.setUint16(at, value, true), (at += 2));
   const write32 = (value: number) => (view.setUint32(at, value, true), (at += 4));
   write16(0x4949);
   write16(42);
   write32(8);
-  write16(entries);
+  write16(entryCount);
   for (const [tag, type, count, value] of directory) {
     write16(tag);
     write16(type);
@@ -111,10 +111,10 @@ export async function tiffOf(canvas: HTMLCanvasElement, dpi: Dpi, signal: AbortS
   write32(0);
   for (const bits of [8, 8, 8]) write16(bits);
   for (const value of [Math.round(dpi * 100), 100, Math.round(dpi * 100), 100]) write32(value);
-  let next = first;
+  let stripAt = firstStripAt;
   for (const { size } of strips) {
-    write32(next);
-    next += size;
+    write32(stripAt);
+    stripAt += size;
   }
   for (const { size } of strips) write32(size);
   return new Blob([view, ...strips], { type: 'image/tiff' });

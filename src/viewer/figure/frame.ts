@@ -26,11 +26,11 @@ export function frameOfView(stage: Stage): Frame {
 
 /** Converts a frame on the first image to the frame on the second that is at the same place on the screen. */
 export function frameBeside(frame: Frame, first: Stage, second: Stage): Frame {
-  const at = first.placement().transformPoint(frame);
+  const screenCenter = first.placement().transformPoint(frame);
   const [firstSize, secondSize] = [first.size(), second.size()];
   const { x, y } = second.toImage(
-    at.x + (secondSize.width - firstSize.width) / 2,
-    at.y + (secondSize.height - firstSize.height) / 2,
+    screenCenter.x + (secondSize.width - firstSize.width) / 2,
+    screenCenter.y + (secondSize.height - firstSize.height) / 2,
   );
   const factor = first.zoom() / second.zoom();
   const rotation = frame.rotation + second.rotation() - first.rotation();

@@ -13,22 +13,22 @@ export function legendMarks(entries: readonly LegendEntry[], place: { top: numbe
   const { top, width, size } = place;
   const marks: Mark[] = [];
   if (entries.length === 0) return { marks, height: 0 };
-  const [line, gap] = [size * 1.6, size * 1.2];
-  const edge = size * 0.4;
-  let x = edge;
+  const [lineHeight, gap] = [size * 1.6, size * 1.2];
+  const margin = size * 0.4;
+  let x = margin;
   let y = top + size * 0.6;
-  for (const { label, colors } of entries.slice(0, maxEntries)) add(label, colors);
-  if (entries.length > maxEntries) add(figureTexts.moreEntries(entries.length - maxEntries), []);
-  return { marks, height: Math.ceil(y + line - top) };
+  for (const { label, colors } of entries.slice(0, maxEntries)) addEntry(label, colors);
+  if (entries.length > maxEntries) addEntry(figureTexts.moreEntries(entries.length - maxEntries), []);
+  return { marks, height: Math.ceil(y + lineHeight - top) };
 
-  function add(label: string, colors: readonly string[]) {
+  function addEntry(label: string, colors: readonly string[]) {
     const swatch = colors.length === 0 ? 0 : colors.length === 1 ? size : size * 6;
     const indent = swatch === 0 ? 0 : swatch + size * 0.4;
-    const shownLabel = clipToWidth(label, width - 2 * edge - indent, (part) => widthOf(part, size, false));
+    const shownLabel = clipToWidth(label, width - 2 * margin - indent, (part) => widthOf(part, size, false));
     const needed = indent + widthOf(shownLabel, size, false);
-    if (x > edge && x + needed > width - edge) {
-      x = edge;
-      y += line;
+    if (x > margin && x + needed > width - margin) {
+      x = margin;
+      y += lineHeight;
     }
     const steps = colors.length > 1 ? scaleSteps : colors.length;
     for (let step = 0; step < steps; step += 1) {

@@ -47,7 +47,7 @@ export type Mark = PathMark | TextMark;
 export const fontFamily = 'Helvetica, Arial, Liberation Sans, sans-serif';
 
 /** Distance of the control points that makes a quarter of a circle of radius 1 out of a cubic curve. */
-const roundness = 0.5523;
+const controlPointDistance = 0.5523;
 
 /** Records an outline in image coordinates as segments in pixels of the figure. */
 class Outline implements OutlineSink {
@@ -83,10 +83,10 @@ class Outline implements OutlineSink {
       this.#at(x + across * radiusX * cos - down * radiusY * sin, y + across * radiusX * sin + down * radiusY * cos);
     this.segments.push(['M', ...at(1, 0)]);
     for (let quarter = 0; quarter < 4; quarter += 1) {
-      const [fromX, fromY] = corner(quarter);
-      const [toX, toY] = corner(quarter + 1);
-      const control1 = at(fromX + toX * roundness, fromY + toY * roundness);
-      const control2 = at(toX + fromX * roundness, toY + fromY * roundness);
+      const [fromX, fromY] = unitCirclePoint(quarter);
+      const [toX, toY] = unitCirclePoint(quarter + 1);
+      const control1 = at(fromX + toX * controlPointDistance, fromY + toY * controlPointDistance);
+      const control2 = at(toX + fromX * controlPointDistance, toY + fromY * controlPointDistance);
       this.segments.push(['C', ...control1, ...control2, ...at(toX, toY)]);
     }
     this.closePath();
@@ -94,7 +94,7 @@ class Outline implements OutlineSink {
 }
 
 /** The point of the unit circle after a number of quarter turns. */
-function corner(quarters: number): [number, number] {
+function unitCirclePoint(quarters: number): [number, number] {
   return [
     [1, 0],
     [0, 1],
@@ -109,31 +109,31 @@ export function rectangle({ left, top, right, bottom }: Box): Segment[] {
 }
 
 /** Colors by their text. A figure has only a few. */
-const inks: Map<string, Ink> = new Map();
-let reader: CanvasRenderingContext2D | null = null;
+const inksByColor: Map<string, Ink> = new Map();
+let measuringContext: CanvasRenderingContext2D | null = null;
 
 /** A color in any form that browsers know, with its opacity multiplied by a share. */
 export function inkOf(color: string, share: number = 1): Ink {
-  let ink = inks.get(color);
+  let ink = inksByColor.get(color);
   if (!ink) {
-    reader ??= h('canvas', { width: 1, height: 1 }).getContext('2d') as CanvasRenderingContext2D;
-    reader.fillStyle = '#000000';
-    reader.fillStyle = color;
+    measuringContext ??= h('canvas', { width: 1, height: 1 }).getContext('2d') as CanvasRenderingContext2D;
+    measuringContext.fillStyle = '#000000';
+    measuringContext.fillStyle = color;
     // The browser writes opaque colors as `#rrggbb`, and others as `rgba(r, g, b, a)`.
-    const [red, green, blue, alpha] = reader.fillStyle.match(/[\d.]+/g) ?? [];
-    ink = reader.fillStyle.startsWith('#')
-      ? { color: reader.fillStyle, alpha: 1 }
+    const [red, green, blue, alpha] = measuringContext.fillStyle.match(/[\d.]+/g) ?? [];
+    ink = measuringContext.fillStyle.startsWith('#')
+      ? { color: measuringContext.fillStyle, alpha: 1 }
       : {
           color: `#${[red, green, blue].map((value) => Number(value).toString(16).padStart(2, '0')).join('')}`,
           alpha: Number(alpha),
         };
-    inks.set(color, ink);
+    inksByColor.set(color, ink);
   }
   return share === 1 ? ink : { ...ink, alpha: ink.alpha * share };
 }
 
 /** The panel of a figure in which shapes are drawn. */
-export interface Ground {
+export interface PanelView {
   /** from image pixels to pixels of the figure */
   placement: DOMMatrix;
   /** pixels of the figure that correspond to one CSS pixel on a screen: lines and texts are drawn larger by this factor */
@@ -143,7 +143,7 @@ export interface Ground {
 }
 
 /** The marks of a shape; its lines are as wide as on the screen. */
-export function marksOfShape(element: Element, { placement, unit }: Ground, opacity: number): PathMark[] {
+export function marksOfShape(element: Element, { placement, unit }: PanelView, opacity: number): PathMark[] {
   const scale = Math.hypot(placement.a, placement.b) / unit;
   const { lineColor = defaultLineColor, lineWidth = defaultLineWidth, fillColor, points = [] } = element;
   const outline = new Outline(placement);
@@ -157,16 +157,16 @@ export function marksOfShape(element: Element, { placement, unit }: Ground, opac
   if (element.type !== 'arrow' || !head || !tail) return [mark];
   const angle = Math.atan2(tail[1] - head[1], tail[0] - head[0]);
   const length = arrowheadLength / scale;
-  const tip = new Outline(placement);
+  const arrowTip = new Outline(placement);
   for (const side of [-0.45, 0.45]) {
-    tip.moveTo(head[0], head[1]);
-    tip.lineTo(head[0] + Math.cos(angle + side) * length, head[1] + Math.sin(angle + side) * length);
+    arrowTip.moveTo(head[0], head[1]);
+    arrowTip.lineTo(head[0] + Math.cos(angle + side) * length, head[1] + Math.sin(angle + side) * length);
   }
-  return [mark, { path: tip.segments, ...stroke }];
+  return [mark, { path: arrowTip.segments, ...stroke }];
 }
 
 /** The labels that are always visible, above their shapes. */
-export function marksOfLabels(elements: readonly Element[], { placement, unit, view }: Ground): TextMark[] {
+export function marksOfLabels(elements: readonly Element[], { placement, unit, view }: PanelView): TextMark[] {
   const labeled = elements.filter(({ label }) => label?.visibility === 'always' && label.value !== '');
   const visible = labeled.filter((element) => overlaps(boxOf(element), view)).slice(0, maxLabels);
   return visible.map((element) => {
@@ -190,9 +190,9 @@ export function marksOfLabels(elements: readonly Element[], { placement, unit, v
 
 /** The width of a text in pixels of the figure. */
 export function widthOf(text: string, size: number, isBold: boolean) {
-  reader ??= h('canvas', { width: 1, height: 1 }).getContext('2d') as CanvasRenderingContext2D;
-  reader.font = fontOf(size, isBold);
-  return reader.measureText(text).width;
+  measuringContext ??= h('canvas', { width: 1, height: 1 }).getContext('2d') as CanvasRenderingContext2D;
+  measuringContext.font = fontOf(size, isBold);
+  return measuringContext.measureText(text).width;
 }
 
 /** The font of a text, in the syntax of CSS. */
@@ -200,8 +200,8 @@ export function fontOf(size: number, isBold: boolean) {
   return `${isBold ? 'bold ' : ''}${size}px ${fontFamily}`;
 }
 
-/** Number of segments that are written before other work of the page gets its turn. */
-const atATime = 10_000;
+/** Number of segments that are written before other work of the page runs. */
+const segmentsPerTurn = 10_000;
 
 /** Calls a function with each mark, and lets the page do other work from time to time, because there may be a million points. */
 export async function eachMark(marks: readonly Mark[], signal: AbortSignal, write: (mark: Mark) => void) {
@@ -209,14 +209,14 @@ export async function eachMark(marks: readonly Mark[], signal: AbortSignal, writ
   for (const mark of marks) {
     write(mark);
     written += 'path' in mark ? mark.path.length + 4 : 8;
-    if (written < atATime) continue;
+    if (written < segmentsPerTurn) continue;
     written = 0;
-    await turn();
+    await yieldToPage();
     signal.throwIfAborted();
   }
 }
 
 /** Lets other work of the page run. */
-export function turn() {
+export function yieldToPage() {
   return new Promise<void>((resolve) => setTimeout(resolve));
 }

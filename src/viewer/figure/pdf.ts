@@ -1,11 +1,11 @@
-import { deflate, rowsOf } from './files.js';
+import { deflate, readRows } from './files.js';
 import { eachMark, widthOf, type Ink, type Mark, type Segment, type TextMark } from './marks.js';
 import type { Figure } from './compose.js';
 
-/** The characters with the codes 80 to 9f in PDF files. Unicode has other codes for them. Spaces are unused codes. */
+/** The characters with the codes 0x80 to 0x9f in PDF files, in this order. A space stands for an unused code. */
 const specialCharacters = '€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ';
 
-/** The codes of a text; `null` if the fonts of all PDF readers lack one of its characters. */
+/** The codes of a text; `null` if the fonts that all PDF readers have lack one of its characters. */
 function encodeText(text: string): number[] | null {
   const codes = Array.from(text.replaceAll(/[\u2009\u202f]/g, ' ')).map((letter) => {
     const code = letter.codePointAt(0) as number;
@@ -23,10 +23,10 @@ export function isWritable(mark: Mark) {
 /** The figure as a PDF of one page: the canvas as its picture, and the marks as vectors. */
 export async function pdfOf(figure: Figure, canvas: HTMLCanvasElement, dpi: number, signal: AbortSignal): Promise<Blob> {
   const { width, height, parts } = figure;
-  const points = 72 / dpi;
+  const pointsPerPixel = 72 / dpi;
   const opacities = new Set<number>();
   const content = [
-    `${shortNumber(points)} 0 0 ${shortNumber(-points)} 0 ${shortNumber(height * points)} cm 1 j 1 J`,
+    `${shortNumber(pointsPerPixel)} 0 0 ${shortNumber(-pointsPerPixel)} 0 ${shortNumber(height * pointsPerPixel)} cm 1 j 1 J`,
     `q ${width} 0 0 ${-height} 0 ${height} cm /Picture Do Q`,
   ];
   for (const {
@@ -34,22 +34,24 @@ export async function pdfOf(figure: Figure, canvas: HTMLCanvasElement, dpi: numb
     marks,
   } of parts) {
     content.push(`q ${shortNumber(left)} ${shortNumber(top)} ${shortNumber(right - left)} ${shortNumber(bottom - top)} re W n`);
-    await eachMark(marks.filter(isWritable), signal, (mark) => content.push('path' in mark ? pathOf(mark) : textOf(mark)));
+    await eachMark(marks.filter(isWritable), signal, (mark) =>
+      content.push('path' in mark ? pathOperators(mark) : textOperators(mark)),
+    );
     content.push('Q');
   }
-  const states = [...opacities].map((percent) => `/A${percent} << /ca ${percent / 100} /CA ${percent / 100} >>`).join(' ');
-  const picture = await deflate(rowsOf(canvas, signal));
+  const opacityStates = [...opacities].map((percent) => `/A${percent} << /ca ${percent / 100} /CA ${percent / 100} >>`).join(' ');
+  const picture = await deflate(readRows(canvas, signal));
   const drawing = await deflate([new TextEncoder().encode(content.join('\n'))]);
   const font = (name: string) => `<< /Type /Font /Subtype /Type1 /BaseFont /${name} /Encoding /WinAnsiEncoding >>`;
-  const resources = `/XObject << /Picture 5 0 R >> /ExtGState << ${states} >> /Font << /Helvetica 6 0 R /Helvetica-Bold 7 0 R >>`;
+  const resources = `/XObject << /Picture 5 0 R >> /ExtGState << ${opacityStates} >> /Font << /Helvetica 6 0 R /Helvetica-Bold 7 0 R >>`;
   return assembleFile([
     ['<< /Type /Catalog /Pages 2 0 R >>'],
     ['<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],
     [
-      `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 ${shortNumber(width * points)} ${shortNumber(height * points)}] /Resources << ${resources} >> /Contents 4 0 R >>`,
+      `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 ${shortNumber(width * pointsPerPixel)} ${shortNumber(height * pointsPerPixel)}] /Resources << ${resources} >> /Contents 4 0 R >>`,
     ],
-    stream('', drawing),
-    stream(
+    streamObject('', drawing),
+    streamObject(
       `/Type /XObject /Subtype /Image /Width ${width} /Height ${height} /ColorSpace /DeviceRGB /BitsPerComponent 8 `,
       picture,
     ),
@@ -58,34 +60,34 @@ export async function pdfOf(figure: Figure, canvas: HTMLCanvasElement, dpi: numb
     [font('Helvetica-Bold')],
   ]);
 
-  function use({ color, alpha }: Ink, operator: 'rg' | 'RG') {
+  function inkOperators({ color, alpha }: Ink, operator: 'rg' | 'RG') {
     const percent = Math.round(alpha * 100);
     opacities.add(percent);
     const parts = [1, 3, 5].map((at) => shortNumber(Number.parseInt(color.slice(at, at + 2), 16) / 255));
     return `/A${percent} gs ${parts.join(' ')} ${operator}`;
   }
 
-  function pathOf({ path, fill, stroke }: Exclude<Mark, TextMark>) {
-    const outline = path.map(segment).join(' ');
-    const filled = fill ? [use(fill, 'rg'), outline, 'f*'] : [];
-    const line = stroke ? [use(stroke, 'RG'), `${shortNumber(stroke.width)} w`, outline, 'S'] : [];
+  function pathOperators({ path, fill, stroke }: Exclude<Mark, TextMark>) {
+    const outline = path.map(segmentOperator).join(' ');
+    const filled = fill ? [inkOperators(fill, 'rg'), outline, 'f*'] : [];
+    const line = stroke ? [inkOperators(stroke, 'RG'), `${shortNumber(stroke.width)} w`, outline, 'S'] : [];
     return [...filled, ...line].join(' ');
   }
 
-  function textOf({ text, x, y, size, isBold, isCentered, ink, halo }: TextMark) {
+  function textOperators({ text, x, y, size, isBold, isCentered, ink, halo }: TextMark) {
     const left = isCentered ? x - widthOf(text, size, isBold) / 2 : x;
     const letters = (encodeText(text) as number[]).map((code) => code.toString(16).padStart(2, '0')).join('');
     const textState = `/Helvetica${isBold ? '-Bold' : ''} ${shortNumber(size)} Tf 1 0 0 -1 ${shortNumber(left)} ${shortNumber(y)} Tm`;
-    const around = halo
-      ? `${use({ color: '#ffffff', alpha: 1 }, 'RG')} ${shortNumber(halo)} w BT 1 Tr ${textState} <${letters}> Tj ET `
+    const haloOperators = halo
+      ? `${inkOperators({ color: '#ffffff', alpha: 1 }, 'RG')} ${shortNumber(halo)} w BT 1 Tr ${textState} <${letters}> Tj ET `
       : '';
-    return `${around}${use(ink, 'rg')} BT 0 Tr ${textState} <${letters}> Tj ET`;
+    return `${haloOperators}${inkOperators(ink, 'rg')} BT 0 Tr ${textState} <${letters}> Tj ET`;
   }
 }
 
 const operators = { M: 'm', L: 'l', C: 'c', Z: 'h' } as const;
 
-function segment([name, ...numbers]: Segment) {
+function segmentOperator([name, ...numbers]: Segment) {
   return [...numbers.map(shortNumber), operators[name]].join(' ');
 }
 
@@ -93,7 +95,7 @@ function shortNumber(value: number) {
   return String(Number(value.toFixed(3)));
 }
 
-function stream(entries: string, data: Blob) {
+function streamObject(entries: string, data: Blob) {
   return [`<< ${entries}/Filter /FlateDecode /Length ${data.size} >>\nstream\n`, data, '\nendstream'];
 }
 
@@ -101,16 +103,16 @@ function stream(entries: string, data: Blob) {
 function assembleFile(objects: (string | Blob)[][]) {
   const parts: (string | Blob)[] = ['%PDF-1.4\n'];
   let length = (parts[0] as string).length;
-  const places = objects.map((object, index) => {
-    const place = length;
+  const xrefEntries = objects.map((object, index) => {
+    const offset = length;
     const pieces = [`${index + 1} 0 obj\n`, ...object, '\nendobj\n'];
     parts.push(...pieces);
     for (const part of pieces) length += typeof part === 'string' ? part.length : part.size;
-    return `${String(place).padStart(10, '0')} 00000 n \n`;
+    return `${String(offset).padStart(10, '0')} 00000 n \n`;
   });
   const count = objects.length + 1;
   parts.push(
-    `xref\n0 ${count}\n0000000000 65535 f \n${places.join('')}`,
+    `xref\n0 ${count}\n0000000000 65535 f \n${xrefEntries.join('')}`,
     `trailer\n<< /Size ${count} /Root 1 0 R >>\nstartxref\n${length}\n%%EOF\n`,
   );
   return new Blob(parts, { type: 'application/pdf' });

@@ -23,7 +23,7 @@ export interface PanelPicture {
 }
 
 /** Number of simultaneous requests for tiles. */
-const parallel = 4;
+const tilesAtOnce = 4;
 /** Maximum number of tiles of an annotation. If a figure needs more, coarser tiles are enlarged. */
 const maxTiles = 400;
 
@@ -33,19 +33,19 @@ export async function paintPanel(context: CanvasRenderingContext2D, panel: Panel
   if (bounds.right === bounds.left) return;
   const zoom = Math.hypot(placement.a, placement.b);
   const picture = await requestPicture(regionUrl(panel, zoom), signal);
-  paint(() => {
+  paintClipped(() => {
     const { brightness, contrast } = look.light;
     if (brightness !== 100 || contrast !== 100) context.filter = `brightness(${brightness}%) contrast(${contrast}%)`;
     context.imageSmoothingEnabled = zoom < sharpZoom;
-    drawIn(picture, bounds);
+    drawInBox(picture, bounds);
   });
   for (const { overlays } of layers) {
-    for (const { element, picture: overlay } of overlays) paint(() => drawOverlay(context, element, overlay));
+    for (const { element, picture: overlay } of overlays) paintClipped(() => drawOverlay(context, element, overlay));
   }
   for (const { tiles, opacity } of layers) if (tiles) await paintTiles(tiles, opacity);
 
   /** Coordinates are image pixels, and nothing is painted outside the panel. */
-  function paint(draw: () => void) {
+  function paintClipped(draw: () => void) {
     context.save();
     context.beginPath();
     context.rect(place.left, place.top, place.right - place.left, place.bottom - place.top);
@@ -56,20 +56,20 @@ export async function paintPanel(context: CanvasRenderingContext2D, panel: Panel
     context.restore();
   }
 
-  function drawIn(image: ImageBitmap, { left, top, right, bottom }: Box) {
+  function drawInBox(image: ImageBitmap, { left, top, right, bottom }: Box) {
     context.drawImage(image, left, top, right - left, bottom - top);
   }
 
   async function paintTiles(url: TileUrl, opacity: number) {
     const tiles = tilesOf(panel.metadata, bounds, zoom);
-    for (let start = 0; start < tiles.length; start += parallel) {
-      const batch = tiles.slice(start, start + parallel);
+    for (let start = 0; start < tiles.length; start += tilesAtOnce) {
+      const batch = tiles.slice(start, start + tilesAtOnce);
       const pictures = await Promise.all(batch.map(({ level, x, y }) => requestPicture(url(level, x, y), signal)));
-      paint(() => {
+      paintClipped(() => {
         context.globalAlpha = opacity;
         for (const [index, tile] of pictures.entries()) {
           const { left, top, side } = batch[index] as (typeof tiles)[number];
-          drawIn(tile, { left, top, right: left + tile.width * side, bottom: top + tile.height * side });
+          drawInBox(tile, { left, top, right: left + tile.width * side, bottom: top + tile.height * side });
         }
       });
     }
@@ -96,16 +96,16 @@ function regionUrl({ itemId, look, bounds: { left, top, right, bottom } }: Panel
 
 /** The tiles of a box of the image, from the level that matches the figure's resolution, or a coarser one if there would be too many tiles. */
 function tilesOf({ levels, tileWidth, tileHeight }: ImageMetadata, { left, top, right, bottom }: Box, zoom: number) {
-  for (let coarser = Math.min(levels - 1, Math.max(0, Math.floor(-Math.log2(zoom)))); ; coarser += 1) {
-    const side = 2 ** coarser;
+  for (let levelsBelowFinest = Math.min(levels - 1, Math.max(0, Math.floor(-Math.log2(zoom)))); ; levelsBelowFinest += 1) {
+    const side = 2 ** levelsBelowFinest;
     const [width, height] = [tileWidth * side, tileHeight * side];
     const [firstX, firstY] = [Math.floor(left / width), Math.floor(top / height)];
     const columns = Math.ceil(right / width) - firstX;
     const count = columns * (Math.ceil(bottom / height) - firstY);
-    if (count > maxTiles && coarser < levels - 1) continue;
+    if (count > maxTiles && levelsBelowFinest < levels - 1) continue;
     return Array.from({ length: count }, (_, index) => {
       const [x, y] = [firstX + (index % columns), firstY + Math.floor(index / columns)];
-      return { level: levels - 1 - coarser, x, y, left: x * width, top: y * height, side };
+      return { level: levels - 1 - levelsBelowFinest, x, y, left: x * width, top: y * height, side };
     });
   }
 }

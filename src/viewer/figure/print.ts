@@ -8,27 +8,27 @@ import { printTexts } from '../figure-texts.js';
 import { imageTexts } from '../texts.js';
 
 /** An open image, and the picture of its stage. */
-interface Shown {
+interface PrintSource {
   figure: FigureSource;
   snapshot: () => HTMLCanvasElement;
 }
 
 /** Prints the view of an image and its facts instead of the page. @param options `compared` is the second image, if two images are compared */
-export function printable(options: {
+export function setUpPrinting(options: {
   main: HTMLElement;
   /** the current name of the image */
   title: () => string;
-  image: Shown;
-  compared?: () => Shown | null;
+  image: PrintSource;
+  compared?: () => PrintSource | null;
   signal: AbortSignal;
 }) {
   const { main, title, image, compared = () => null, signal } = options;
   const sheet = h('section.print-sheet.column', { 'aria-hidden': 'true' });
   main.append(sheet);
-  addEventListener('beforeprint', show, { signal });
-  addEventListener('afterprint', clear, { signal });
+  addEventListener('beforeprint', showSheet, { signal });
+  addEventListener('afterprint', clearSheet, { signal });
 
-  function clear() {
+  function clearSheet() {
     fill(sheet);
     for (const pane of main.querySelectorAll<HTMLElement>('.frozen')) {
       pane.classList.remove('frozen');
@@ -37,14 +37,14 @@ export function printable(options: {
   }
 
   /** Browsers print immediately after this event, so there is no time to load anything: the picture is a copy of the screen. */
-  function show() {
+  function showSheet() {
     const second = compared();
     const images = second ? [image, second] : [image];
     const address = factList([
       [printTexts.printed, formatDate(new Date().toISOString())],
       [printTexts.address, location.href],
     ]);
-    for (const { figure } of images) freeze(figure);
+    for (const { figure } of images) freezeSize(figure);
     fill(
       sheet,
       h('h1', title()),
@@ -55,7 +55,7 @@ export function printable(options: {
 }
 
 /** Keeps the size of a stage while the page is laid out for paper, because its view would change with it. */
-function freeze({ stage }: FigureSource) {
+function freezeSize({ stage }: FigureSource) {
   const pane = stage.canvas.closest<HTMLElement>('.stage');
   const { width, height } = stage.size();
   pane?.style.setProperty('width', `${width}px`);
@@ -63,14 +63,14 @@ function freeze({ stage }: FigureSource) {
   pane?.classList.add('frozen');
 }
 
-function printedImage(image: Shown, isNamed: boolean) {
+function printedImage(image: PrintSource, showsName: boolean) {
   const { item, metadata, stage } = image.figure;
   const { sizeX, sizeY, mm_x: mmX, mm_y: mmY, magnification, magnificationComputed } = metadata;
   const bar = scaleBar({ zoom: stage.zoom(), mmPerPixel: mmX, maxWidth: maxBarWidth });
   const part = onImage({ ...frameOfView(stage), rotation: 0 }, metadata);
   const isWhole = stage.position() === null || part === null;
   const facts = factList([
-    [imageTexts.image, isNamed ? item.name : null],
+    [imageTexts.image, showsName ? item.name : null],
     [printTexts.size, `${formatCount(sizeX)} × ${formatCount(sizeY)} px`],
     [printTexts.pixelSize, mmX && mmY ? `${formatLength(mmX)} × ${formatLength(mmY)}` : imageTexts.unknown],
     [printTexts.magnification, magnification && !magnificationComputed ? `${formatNumber(magnification, 3)}×` : null],

@@ -16,7 +16,7 @@ export function samplesPart(options: {
   /** name of the files, without an ending */
   name: string;
   box: Box;
-  /** the frame and how it is shown; `shownChannels`: the frames of the displayed channels, `null` if these are all or none */
+  /** the frame and how it is shown; `shownChannels`: the frames of the visible channels; `null` if all or no channels are visible */
   display: Look & { frame: number; shownChannels: number[] | null };
   onSaved: () => void;
 }) {
@@ -25,23 +25,23 @@ export function samplesPart(options: {
   const size = { width: box.right - left, height: box.bottom - top };
   const { frame, style, projection, shownChannels } = display;
   const channels = shownChannels?.join(',');
-  const place = { left, top, regionWidth: size.width, regionHeight: size.height, ...projectionQuery(projection) };
-  const region = { ...place, frame: frame || null, style: style || null, encoding: 'TILED' };
-  const raw = { ...place, frame: frame || null, encoding: 'OMETIFF' };
+  const boxQuery = { left, top, regionWidth: size.width, regionHeight: size.height, ...projectionQuery(projection) };
+  const pictureQuery = { ...boxQuery, frame: frame || null, style: style || null, encoding: 'TILED' };
+  const samplesQuery = { ...boxQuery, frame: frame || null, encoding: 'OMETIFF' };
   const notice = outcome();
   if (Math.max(size.width, size.height) > maxSide) return h('p.quiet-text', imageTexts.saveTooLarge(maxSide));
-  const samples = `${name}.ome.tif`;
+  const samplesFile = `${name}.ome.tif`;
   return h(
     'div.stack.column',
     h('p', figureTexts.fullSize(size.width, size.height)),
-    action(figureTexts.pyramid, region, `${name}.tif`),
+    saveButton(figureTexts.pyramid, pictureQuery, `${name}.tif`),
     h('p', imageTexts.saveSamples),
-    action(channels ? imageTexts.allChannels : 'OME-TIFF', raw, samples),
-    channels ? action(imageTexts.shownChannels, { ...raw, frameList: channels }, samples) : null,
+    saveButton(channels ? imageTexts.allChannels : 'OME-TIFF', samplesQuery, samplesFile),
+    channels ? saveButton(imageTexts.shownChannels, { ...samplesQuery, frameList: channels }, samplesFile) : null,
     notice.element,
   );
 
-  function action(label: string, query: Record<string, string | number | null>, file: string) {
+  function saveButton(label: string, query: Record<string, string | number | null>, file: string) {
     const run = async () => {
       await saveFile(apiUrl(`item/${itemId}/tiles/region`, query), file);
       onSaved();

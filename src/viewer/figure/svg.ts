@@ -4,15 +4,15 @@ import type { Figure } from './compose.js';
 /** The figure as SVG, which contains the picture. @param picture a PNG */
 export async function svgOf({ width, height, parts }: Figure, picture: Blob, dpi: number, signal: AbortSignal): Promise<Blob> {
   const size = (pixels: number) => `${Number(((pixels / dpi) * 25.4).toFixed(3))}mm`;
-  const text: string[] = [];
+  const elements: string[] = [];
   for (const [index, { clip, marks }] of parts.entries()) {
     const { left, top, right, bottom } = clip;
-    text.push(
+    elements.push(
       `<clipPath id="part-${index}"><rect x="${left}" y="${top}" width="${right - left}" height="${bottom - top}"/></clipPath>`,
       `<g clip-path="url(#part-${index})">`,
     );
-    await eachMark(marks, signal, (mark) => text.push(elementOf(mark)));
-    text.push('</g>');
+    await eachMark(marks, signal, (mark) => elements.push(elementOf(mark)));
+    elements.push('</g>');
   }
   return new Blob(
     [
@@ -20,7 +20,7 @@ export async function svgOf({ width, height, parts }: Figure, picture: Blob, dpi
       `viewBox="0 0 ${width} ${height}">\n<image width="${width}" height="${height}" xlink:href="`,
       await dataUrl(picture),
       '"/>\n',
-      text.join('\n'),
+      elements.join('\n'),
       '\n</svg>\n',
     ],
     { type: 'image/svg+xml' },
@@ -30,24 +30,26 @@ export async function svgOf({ width, height, parts }: Figure, picture: Blob, dpi
 function elementOf(mark: Mark) {
   if ('path' in mark) {
     const { path, fill, stroke } = mark;
-    const filled = fill ? `${ink('fill', fill)} fill-rule="evenodd"` : 'fill="none"';
+    const filled = fill ? `${inkAttributes('fill', fill)} fill-rule="evenodd"` : 'fill="none"';
     const line = stroke
-      ? ` ${ink('stroke', stroke)} stroke-width="${shortNumber(stroke.width)}" stroke-linejoin="round" stroke-linecap="round"`
+      ? ` ${inkAttributes('stroke', stroke)} stroke-width="${shortNumber(stroke.width)}" stroke-linejoin="round" stroke-linecap="round"`
       : '';
-    return `<path d="${path.map(segment).join('')}" ${filled}${line}/>`;
+    return `<path d="${path.map(segmentText).join('')}" ${filled}${line}/>`;
   }
   const { x, y, size, isBold, isCentered, halo } = mark;
-  const around = halo ? ` stroke="#ffffff" stroke-width="${shortNumber(halo)}" stroke-linejoin="round" paint-order="stroke"` : '';
+  const haloAttributes = halo
+    ? ` stroke="#ffffff" stroke-width="${shortNumber(halo)}" stroke-linejoin="round" paint-order="stroke"`
+    : '';
   const font = `font-family="${fontFamily}" font-size="${shortNumber(size)}"${isBold ? ' font-weight="bold"' : ''}`;
   const anchor = isCentered ? ' text-anchor="middle"' : '';
-  return `<text x="${shortNumber(x)}" y="${shortNumber(y)}" ${font}${anchor} ${ink('fill', mark.ink)}${around}>${escapeXml(mark.text)}</text>`;
+  return `<text x="${shortNumber(x)}" y="${shortNumber(y)}" ${font}${anchor} ${inkAttributes('fill', mark.ink)}${haloAttributes}>${escapeXml(mark.text)}</text>`;
 }
 
-function segment([name, ...numbers]: Segment) {
+function segmentText([name, ...numbers]: Segment) {
   return `${name}${numbers.map(shortNumber).join(' ')}`;
 }
 
-function ink(name: string, { color, alpha }: Ink) {
+function inkAttributes(name: string, { color, alpha }: Ink) {
   return `${name}="${color}"${alpha < 1 ? ` ${name}-opacity="${shortNumber(alpha)}"` : ''}`;
 }
 

@@ -231,7 +231,7 @@ export class ImageView {
       drawing,
       width: metadata.sizeX,
       open: query.get('comment'),
-      isPlaced: query.has('at'),
+      hasPosition: query.has('at'),
       mayManage,
       frame: () => ((metadata.frames?.length ?? 1) > 1 ? state.firstFrame : null),
       showFrame: (next) => {

@@ -15,7 +15,7 @@ import { formatBytes, formatDate } from '../format.js';
 import { associatedSection } from '../image/associated.js';
 import { itemFacts, section, technicalSection, valueTree } from '../image/facts.js';
 import { offerComparison } from '../image/compare.js';
-import { printable } from '../figure/print.js';
+import { setUpPrinting } from '../figure/print.js';
 import { openImage } from '../image/image-view.js';
 import type { ViewQuery } from '../image/view-address.js';
 import { showOpenInDialog } from '../image/open-in.js';
@@ -138,7 +138,7 @@ async function openedImage(
   const neighborView = () => ({ ...viewQuery, hide: null, coloring: null, comment: null });
   buttons.before(neighborLinks({ id: item._id, list, view: neighborView, signal }));
   compared.update(route.query);
-  printable({ main, title: () => item.name, image, compared: compared.second, signal });
+  setUpPrinting({ main, title: () => item.name, image, compared: compared.second, signal });
   return {
     get title() {
       return item.name;

@@ -3,7 +3,7 @@ import { errorNotice, fill, h } from '../dom.js';
 import { isSame } from '../browse/model.js';
 import { associatedSection } from '../image/associated.js';
 import { section, valueTree } from '../image/facts.js';
-import { printable } from '../figure/print.js';
+import { setUpPrinting } from '../figure/print.js';
 import { openImage } from '../image/image-view.js';
 import { imagePanels, panelNames } from '../image/panels.js';
 import { replaceRoute, routeHash, type Route, type View, type ViewContext } from '../router.js';
@@ -29,7 +29,7 @@ export async function linkedView(route: Route, { main, signal, refresh }: ViewCo
     const names = panelNames.filter((name) => name !== 'annotations' || opened.annotations);
     const hasFacts = Object.keys(item.meta).length > 0;
     fill(panel, ...imagePanels(image, metadata, names), hasFacts && section(browseTexts.metadata, true, valueTree(item.meta)));
-    printable({ main, title: () => item.name, image, signal });
+    setUpPrinting({ main, title: () => item.name, image, signal });
     if (opened.associated) void showAssociated(panel);
     return {
       title: item.name,

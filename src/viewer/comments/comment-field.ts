@@ -5,17 +5,17 @@ import { commentTexts as texts } from '../comment-texts.js';
 import { nameOf } from '../session.js';
 
 /** Maximum length of a comment that the server accepts, in characters. */
-const maxText = 5000;
+const maxTextLength = 5000;
 
-/** Matches an `@` and the beginning of a login before the caret. */
+/** Matches an `@` and the beginning of a login at the end of the text before the caret. */
 const mentionStart = /(?:^|[^\p{L}\p{N}_.@/-])@([\p{L}\p{N}._-]+)$/u;
 
 /** A field for a comment that suggests people while the user types `@` and the beginning of a name or login. */
 export function commentField(label: string, value = '') {
   const suggestions = h('ul.picker-list', { 'aria-label': texts.suggestions, hidden: true });
-  const input = h('textarea', { name: 'text', rows: 3, maxlength: maxText, dir: 'auto', required: true });
+  const input = h('textarea', { name: 'text', rows: 3, maxlength: maxTextLength, dir: 'auto', required: true });
   input.value = value;
-  const begin = newestOnly();
+  const beginSearch = newestOnly();
   const suggest = debounced(() => void search());
   input.addEventListener('input', suggest);
   const element = h('div.column.comment-field', field(label, input, texts.textHint), suggestions);
@@ -27,11 +27,11 @@ export function commentField(label: string, value = '') {
   }
 
   async function search() {
-    const isNewest = begin();
-    const words = typedLogin();
-    // Servers that use the element need not have this route. Logins can be typed there.
-    const { user } = words === null ? { user: [] } : await findNamed(words, ['user']).catch(() => ({ user: [] }));
-    if (!isNewest() || typedLogin() !== words) return;
+    const isNewest = beginSearch();
+    const login = typedLogin();
+    // Servers with their own users may not have this route. Then nobody is suggested.
+    const { user } = login === null ? { user: [] } : await findNamed(login, ['user']).catch(() => ({ user: [] }));
+    if (!isNewest() || typedLogin() !== login) return;
     suggestions.hidden = user.length === 0;
     fill(suggestions, ...user.map((person) => h('li', suggestion(person))));
     if (user.length > 0) announce(texts.people(user.length));
