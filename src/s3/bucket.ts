@@ -11,6 +11,8 @@ import {
   PutObjectCommand,
   UploadPartCommand,
   type CompletedPart,
+  type ListMultipartUploadsCommandInput,
+  type ListMultipartUploadsCommandOutput,
   type S3Client,
 } from '@aws-sdk/client-s3';
 import { Readable } from 'node:stream';
@@ -305,13 +307,18 @@ export class Bucket {
    */
   async endUploads(prefix: string, before: Date, signal: AbortSignal): Promise<number> {
     let endedCount = 0;
-    const list = new ListMultipartUploadsCommand({ Bucket: this.name, Prefix: prefix });
-    const { Uploads = [] } = await this.#send((options) => this.client.send(list, options), signal);
-    for (const { Key, UploadId, Initiated } of Uploads) {
-      if (Key === undefined || Initiated === undefined || Initiated >= before) continue;
-      const abort = new AbortMultipartUploadCommand({ ...this.#location(Key), UploadId });
-      await this.#send((options) => this.client.send(abort, options), signal);
-      endedCount += 1;
+    let page: ListMultipartUploadsCommandInput | null = { Bucket: this.name, Prefix: prefix };
+    while (page !== null) {
+      const list = new ListMultipartUploadsCommand(page);
+      const listing: ListMultipartUploadsCommandOutput = await this.#send((options) => this.client.send(list, options), signal);
+      for (const { Key, UploadId, Initiated } of listing.Uploads ?? []) {
+        if (Key === undefined || Initiated === undefined || Initiated >= before) continue;
+        const abort = new AbortMultipartUploadCommand({ ...this.#location(Key), UploadId });
+        await this.#send((options) => this.client.send(abort, options), signal);
+        endedCount += 1;
+      }
+      const { IsTruncated, NextKeyMarker, NextUploadIdMarker } = listing;
+      page = IsTruncated === true ? { ...page, KeyMarker: NextKeyMarker, UploadIdMarker: NextUploadIdMarker } : null;
     }
     return endedCount;
   }
