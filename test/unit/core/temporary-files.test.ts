@@ -17,11 +17,11 @@ describe('temporary files', () => {
 
   it('of a process that was killed are swept; those of a running one and files of others stay', async () => {
     const module = builtProgram('temporary-files');
-    const script = `import { temporaryDirectory, temporaryPath } from ${JSON.stringify(module)};
+    const script = `import { createTemporaryDirectory, temporaryPath } from ${JSON.stringify(module)};
       import { symlinkSync, writeFileSync } from 'node:fs';
       writeFileSync(temporaryPath(process.argv[1], '.tiff'), 'pyramid');
       symlinkSync('/nowhere', temporaryPath(process.argv[1]));
-      const { path } = await temporaryDirectory(process.argv[1]);
+      const { path } = await createTemporaryDirectory(process.argv[1]);
       writeFileSync(path + '/converted.tiff', 'half of it');
       console.log('written');
       setInterval(() => {}, 1000);`;
