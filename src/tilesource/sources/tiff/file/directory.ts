@@ -103,7 +103,7 @@ export class Directory {
     if (entry === null || count === 0) return new Uint8Array(0);
     const size = entry.byteLength / entry.count;
     const skipped = first * size;
-    const rangeEntry = { ...entry, count, bytes: count * size, position: entry.position + skipped };
+    const rangeEntry = { ...entry, count, byteLength: count * size, position: entry.position + skipped };
     return this.#decodeNumbers(
       tag,
       rangeEntry,
