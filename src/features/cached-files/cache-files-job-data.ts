@@ -5,7 +5,7 @@ import type { NewDefinedJob } from '../jobs/running/job-starter.js';
 /** Names of the jobs that make missing cached files of an item. */
 export const cacheJobNames = { tileFrames: 'large_image_cache_tile_frames', histogram: 'large_image_cache_histograms' } as const;
 
-/** Creates the data of a job that makes the files that these entries of an item describe. */
+/** Describes a job that makes cached files of an item, one for each entry. */
 export function newCacheJob(itemId: string, entries: readonly CachedEntry[], userId: string | null): NewDefinedJob {
   return { userId, itemId, asynchronous: true, kwargs: { itemId, entries: canonicalText(entries) } };
 }

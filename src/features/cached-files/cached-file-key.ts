@@ -1,7 +1,7 @@
 import { reprValue } from '../../configuration-text/python-value.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 
-/** A number that key text shows with a fraction even when it is an integer, because `1.0` and `1` name different files. */
+/** A number that keys show with a fraction even when it is an integer, because `1.0` and `1` give keys of different files. */
 export class FloatValue {
   constructor(readonly value: number) {}
 }
@@ -126,10 +126,7 @@ function floatText(value: number): string {
 
 function asciiText(text: string): string {
   const escaped = JSON.stringify(text);
-  return escaped.replace(/[\u007f-\uffff]/g, (codeUnit) => {
-    // DEL is ASCII and is not escaped.
-    return codeUnit === '\u007f' ? codeUnit : `\\u${codeUnit.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  });
+  return escaped.replace(/[\u0080-\uffff]/g, (codeUnit) => `\\u${codeUnit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 function compareByCodePoint(left: string, right: string): number {

@@ -30,10 +30,10 @@ export interface CachedFileId {
 }
 
 /** An item and the state of its current image. Files made from another state are ignored. */
-export interface ItemState {
+export interface ItemImageState {
   itemId: unknown;
   /** See `HostRecords.imageState`. */
-  state: string | null;
+  imageState: string | null;
 }
 
 /** Field that marks the files of each kind. */
@@ -42,8 +42,8 @@ export const kindFields = { thumbnail: 'isLargeImageThumbnail', data: 'isLargeIm
 /** Queries on the cached files of items. */
 export class CachedFileModel {
   readonly #files: Model<Record<string, unknown>>;
-  readonly #findGrouped = grouped((requests: readonly FileOfItem[]) => this.#findMany(requests));
-  readonly #idsGrouped = grouped((requests: readonly FilesOfItem[]) => this.#idsOfMany(requests), { maxSize: 20 });
+  readonly #findGrouped = grouped((requests: readonly FindRequest[]) => this.#findMany(requests));
+  readonly #listIdsGrouped = grouped((requests: readonly ListRequest[]) => this.#listManyIds(requests), { maxSize: 20 });
 
   constructor(
     records: HostRecords,
@@ -66,30 +66,31 @@ export class CachedFileModel {
   }
 
   /** The newest file with this key that was made from the current image of the item. */
-  find({ itemId, state }: ItemState, kind: CachedFileKind, key: string): Promise<StoredDocument | null> {
-    return this.#findGrouped({ itemId, kind, key, state });
+  find({ itemId, imageState }: ItemImageState, kind: CachedFileKind, key: string): Promise<StoredDocument | null> {
+    return this.#findGrouped({ itemId, kind, key, imageState });
   }
 
-  async #findMany(requests: readonly FileOfItem[]): Promise<(StoredDocument | null)[]> {
-    const fileByName = new Map<string, StoredDocument>();
+  async #findMany(requests: readonly FindRequest[]): Promise<(StoredDocument | null)[]> {
+    const docByKindItemAndKey = new Map<string, StoredDocument>();
     for (const kind of kindsOf(requests)) {
       const requestsOfKind = requests.filter((each) => each.kind === kind);
       const docs = await this.#files
-        .find({ ...queryOfItems(kind, requestsOfKind), thumbnailKey: { $in: unique(requestsOfKind.map(({ key }) => key)) } })
+        .find({ ...itemsQuery(kind, requestsOfKind), thumbnailKey: { $in: unique(requestsOfKind.map(({ key }) => key)) } })
         .sort({ _id: -1 })
         .lean<StoredDocument[]>();
-      const stateByItem = new Map(requestsOfKind.map(({ itemId, state }) => [String(itemId), state]));
+      const imageStateByItem = new Map(requestsOfKind.map(({ itemId, imageState }) => [String(itemId), imageState]));
       for (const doc of docs) {
-        const name = `${kind}\n${String(doc.attachedToId)}\n${String(doc.thumbnailKey)}`;
-        if (!fileByName.has(name) && isCurrentFile(doc, stateByItem.get(String(doc.attachedToId)))) fileByName.set(name, doc);
+        const kindItemAndKey = `${kind}\n${String(doc.attachedToId)}\n${String(doc.thumbnailKey)}`;
+        if (!docByKindItemAndKey.has(kindItemAndKey) && isCurrentFile(doc, imageStateByItem.get(String(doc.attachedToId))))
+          docByKindItemAndKey.set(kindItemAndKey, doc);
       }
     }
-    return requests.map(({ itemId, kind, key }) => fileByName.get(`${kind}\n${String(itemId)}\n${key}`) ?? null);
+    return requests.map(({ itemId, kind, key }) => docByKindItemAndKey.get(`${kind}\n${String(itemId)}\n${key}`) ?? null);
   }
 
   /** Finds the existing files of the items with one query. @returns a text `<item id>\n<key>` for each. */
-  async findExisting(items: readonly ItemState[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
-    const stateByItem = new Map(items.map(({ itemId, state }) => [String(itemId), state]));
+  async findExisting(items: readonly ItemImageState[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
+    const imageStateByItem = new Map(items.map(({ itemId, imageState }) => [String(itemId), imageState]));
     const docs = await this.#files
       .find(
         {
@@ -101,21 +102,21 @@ export class CachedFileModel {
         { attachedToId: 1, thumbnailKey: 1, largeImageState: 1 },
       )
       .lean<{ attachedToId: unknown; thumbnailKey: string; largeImageState?: string }[]>();
-    const currentDocs = docs.filter((doc) => isCurrentFile(doc, stateByItem.get(String(doc.attachedToId))));
+    const currentDocs = docs.filter((doc) => isCurrentFile(doc, imageStateByItem.get(String(doc.attachedToId))));
     return new Set(currentDocs.map(({ attachedToId, thumbnailKey }) => `${String(attachedToId)}\n${thumbnailKey}`));
   }
 
   /** Ids and keys of an item's files, newest first. */
   listIds(item: ItemRecord, kind: CachedFileKind): Promise<CachedFileId[]> {
-    return this.#idsGrouped({ itemId: item.doc._id, kind });
+    return this.#listIdsGrouped({ itemId: item.doc._id, kind });
   }
 
-  async #idsOfMany(requests: readonly FilesOfItem[]): Promise<CachedFileId[][]> {
+  async #listManyIds(requests: readonly ListRequest[]): Promise<CachedFileId[][]> {
     const idsByKindAndItem = new Map<string, CachedFileId[]>();
     for (const kind of kindsOf(requests)) {
       const docs = await this.#files
         .find(
-          queryOfItems(
+          itemsQuery(
             kind,
             requests.filter((each) => each.kind === kind),
           ),
@@ -136,7 +137,7 @@ export class CachedFileModel {
   /** Records of an item's files, newest first. */
   async list(item: ItemRecord, kind: CachedFileKind): Promise<StoredDocument[]> {
     return this.#files
-      .find(queryOf({ kind, itemIds: [item.doc._id] }))
+      .find(filterQuery({ kind, itemIds: [item.doc._id] }))
       .sort({ _id: -1 })
       .lean<StoredDocument[]>();
   }
@@ -147,16 +148,16 @@ export class CachedFileModel {
 
   /** Number of matching files, not counting files of hidden items. */
   async count(filter: CachedFileFilter): Promise<number> {
-    let count = await this.#files.countDocuments(queryOf(filter));
+    let count = await this.#files.countDocuments(filterQuery(filter));
     for await (const ids of this.hidden.ids()) {
-      count -= await this.#files.countDocuments({ $and: [queryOf(filter), { attachedToId: { $in: ids } }] });
+      count -= await this.#files.countDocuments({ $and: [filterQuery(filter), { attachedToId: { $in: ids } }] });
     }
     return Math.max(0, count);
   }
 
   /** Matching records in batches. Records of hidden items are included only if the filter names the items. */
   async *batches(filter: CachedFileFilter): AsyncGenerator<StoredDocument[]> {
-    const allDocs = eachInSlices<StoredDocument>(this.#files.find(queryOf(filter)).lean());
+    const allDocs = eachInSlices<StoredDocument>(this.#files.find(filterQuery(filter)).lean());
     for await (const docs of inParts(allDocs, idsPerQuery)) {
       const itemIdOf = (doc: StoredDocument) => idText(doc.attachedToId);
       const hidden = filter.itemIds === undefined ? await this.hidden.among(docs.map(itemIdOf)) : null;
@@ -166,7 +167,7 @@ export class CachedFileModel {
 
   /** All records of a kind in batches: one batch for each item, newest first. */
   async *batchesByItem(kind: CachedFileKind): AsyncGenerator<StoredDocument[]> {
-    const cursor = this.#files.find(queryOf({ kind })).sort({ attachedToId: 1, _id: -1 }).lean();
+    const cursor = this.#files.find(filterQuery({ kind })).sort({ attachedToId: 1, _id: -1 }).lean();
     let docs: StoredDocument[] = [];
     for await (const doc of eachInSlices<StoredDocument>(cursor)) {
       if (docs.length > 0 && String(docs[0]!.attachedToId) !== String(doc.attachedToId)) {
@@ -179,42 +180,45 @@ export class CachedFileModel {
   }
 }
 
-interface FilesOfItem {
+interface ListRequest {
   itemId: unknown;
   kind: CachedFileKind;
 }
 
-interface FileOfItem extends FilesOfItem {
+interface FindRequest extends ListRequest {
   key: string;
-  state: string | null;
+  imageState: string | null;
 }
 
 /**
  * The value of `largeImageState` of a file: the state of the image that it was made from, and, if the server made it, the version of
  * the rendering.
  */
-export function fileState(state: string, maker: 'server' | 'client'): string {
-  return maker === 'server' ? `${state}:${rendering.version}` : `${state}:client`;
+export function fileState(imageState: string, maker: 'server' | 'client'): string {
+  return maker === 'server' ? `${imageState}:${rendering.version}` : `${imageState}:client`;
 }
 
 /**
  * Whether a file was made from the current image of its item, with the current version of the rendering. Files without
  * `largeImageState` were stored by other programs, and count as current.
  */
-export function isCurrentFile({ largeImageState }: Readonly<Record<string, unknown>>, state: string | null | undefined): boolean {
+export function isCurrentFile(
+  { largeImageState }: Readonly<Record<string, unknown>>,
+  imageState: string | null | undefined,
+): boolean {
   if (largeImageState == null) return true;
-  return state != null && (['server', 'client'] as const).some((maker) => largeImageState === fileState(state, maker));
+  return imageState != null && (['server', 'client'] as const).some((maker) => largeImageState === fileState(imageState, maker));
 }
 
 function unique<T>(values: readonly T[]): T[] {
   return [...new Set(values)];
 }
 
-function kindsOf(requests: readonly FilesOfItem[]): CachedFileKind[] {
+function kindsOf(requests: readonly ListRequest[]): CachedFileKind[] {
   return unique(requests.map(({ kind }) => kind));
 }
 
-function queryOfItems(kind: CachedFileKind, requests: readonly FilesOfItem[]): Record<string, unknown> {
+function itemsQuery(kind: CachedFileKind, requests: readonly ListRequest[]): Record<string, unknown> {
   return {
     attachedToId: { $in: unique(requests.map(({ itemId }) => itemId)) },
     [kindFields[kind]]: true,
@@ -222,7 +226,7 @@ function queryOfItems(kind: CachedFileKind, requests: readonly FilesOfItem[]): R
   };
 }
 
-function queryOf({ kind, itemIds, key, keyContains }: CachedFileFilter): Record<string, unknown> {
+function filterQuery({ kind, itemIds, key, keyContains }: CachedFileFilter): Record<string, unknown> {
   return {
     ...(itemIds !== undefined && { attachedToId: { $in: [...itemIds] } }),
     [kindFields[kind]]: true,

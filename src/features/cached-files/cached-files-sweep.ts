@@ -32,9 +32,9 @@ export function cachedFilesSweep({ model, records, hidden, files }: CachedFilesS
         const itemId = idText(docs[0]!.attachedToId);
         const item = await records.findItem(itemId);
         if (item === null && (await hidden.has(itemId))) continue;
-        const useless = item === null ? docs : await uselessFilesOf(item, docs, { records, files });
-        await mapConcurrently(useless, concurrency, (doc) => files.remove(doc));
-        removedCount += useless.length;
+        const uselessDocs = item === null ? docs : await findUselessDocs(item, docs, { records, files });
+        await mapConcurrently(uselessDocs, concurrency, (doc) => files.remove(doc));
+        removedCount += uselessDocs.length;
       }
     }
     return { cachedFiles: removedCount };
@@ -42,24 +42,24 @@ export function cachedFilesSweep({ model, records, hidden, files }: CachedFilesS
 }
 
 /** @param docs newest first */
-async function uselessFilesOf(
+async function findUselessDocs(
   item: ItemRecord,
   docs: readonly StoredDocument[],
   { records, files }: Pick<CachedFilesSweepOptions, 'records' | 'files'>,
 ): Promise<StoredDocument[]> {
-  const state = await records.imageState(item);
+  const imageState = await records.imageState(item);
   const keptKeys = new Set<unknown>();
-  const useless: StoredDocument[] = [];
+  const uselessDocs: StoredDocument[] = [];
   await mapConcurrently(docs, concurrency, async (doc) => {
     const isDuplicate = keptKeys.has(doc.thumbnailKey);
-    if (!isCurrentFile(doc, state) || isDuplicate) {
-      useless.push(doc);
+    if (!isCurrentFile(doc, imageState) || isDuplicate) {
+      uselessDocs.push(doc);
       return;
     }
     keptKeys.add(doc.thumbnailKey);
-    if (await isMissingOrTruncated(doc, { records, files })) useless.push(doc);
+    if (await isMissingOrTruncated(doc, { records, files })) uselessDocs.push(doc);
   });
-  return useless;
+  return uselessDocs;
 }
 
 /** Whether a file that should be on this machine is missing or has the wrong size. */

@@ -86,15 +86,15 @@ const createThumbnails = defineRoute({
     const entries = parseSpecList(query.spec);
     if ((await cachedFiles.maxThumbnails()) <= 0) throw new BadParameterError('Thumbnail files are not enabled.');
     // These numbers are declared as texts and parsed here, so that the errors above are reported first.
-    const logInterval = optionalNumber('logInterval', query.logInterval);
-    const concurrent = optionalNumber('concurrent', query.concurrent);
+    const logInterval = parseOptionalNumber('logInterval', query.logInterval);
+    const concurrent = parseOptionalNumber('concurrent', query.concurrent);
     const job = await runner.create(thumbnailJobName, newThumbnailJob({ entries, logInterval, concurrent }, caller?.id ?? null));
     await runner.start(job);
     return unfilteredJobDocument(job);
   },
 });
 
-function optionalNumber(name: string, value: string | undefined): number | undefined {
+function parseOptionalNumber(name: string, value: string | undefined): number | undefined {
   return value === undefined || value.trim() === '' ? undefined : number().parse(value, name);
 }
 

@@ -9,7 +9,7 @@ import {
   type CachedFileFilter,
   type CachedFileKind,
   type CachedFileModel,
-  type ItemState,
+  type ItemImageState,
 } from './cached-file.model.js';
 import { batches } from '../../core/database/id-batches.js';
 import { grouped } from '../../core/database/grouped.js';
@@ -79,8 +79,8 @@ const maxDataFiles = 1000;
 const removalConcurrency = 8;
 /** Maximum number of files passed to the host in one call. */
 const maxFilesPerCall = 32;
-/** Files that arrive within this time after others are collected and passed to the host together, in milliseconds. */
-const collectingPauseMs = 80;
+/** Minimum time between two calls to the host, in milliseconds. Files that arrive in between are passed together in the next call. */
+const pauseBetweenCallsMs = 80;
 
 /**
  * Makes pictures and histograms once and stores them as files attached to their items. If several requests need the same file, in
@@ -89,10 +89,10 @@ const collectingPauseMs = 80;
 export class CachedFiles {
   readonly #createGrouped = grouped((files: readonly NewFileContent[]) => this.#createMany(files), {
     maxSize: maxFilesPerCall,
-    pauseMs: collectingPauseMs,
+    pauseMs: pauseBetweenCallsMs,
   });
   /** Files that are being made in this process. */
-  readonly #underWay = new SharedWork<ObtainedFile>();
+  readonly #filesInProgress = new SharedWork<ObtainedFile>();
 
   constructor(private readonly options: CachedFilesOptions) {}
 
@@ -108,17 +108,17 @@ export class CachedFiles {
   }
 
   async #find(item: ItemRecord, { kind, key }: CachedFileName): Promise<StoredDocument | null> {
-    return this.options.model.find(await this.#stateOf(item), kind, key);
+    return this.options.model.find(await this.#imageStateOf(item), kind, key);
   }
 
-  async #stateOf(item: ItemRecord): Promise<ItemState> {
-    return { itemId: item.doc._id, state: await this.options.records.imageState(item) };
+  async #imageStateOf(item: ItemRecord): Promise<ItemImageState> {
+    return { itemId: item.doc._id, imageState: await this.options.records.imageState(item) };
   }
 
   /** Finds the existing files of the items. @returns a text `<item id>\n<key>` for each. */
   async findExisting(items: readonly ItemRecord[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
-    const states = await Promise.all(items.map((item) => this.#stateOf(item)));
-    return this.options.model.findExisting(states, kind, keys);
+    const imageStates = await Promise.all(items.map((item) => this.#imageStateOf(item)));
+    return this.options.model.findExisting(imageStates, kind, keys);
   }
 
   /**
@@ -129,7 +129,7 @@ export class CachedFiles {
   obtain(item: ItemRecord, name: CachedFileName, make: MakeContent, options: ObtainFileOptions = {}): Promise<ObtainedFile> {
     const leaseId = `${item.id}\n${name.kind}\n${name.key}`;
     const { signal, ...rest } = options;
-    return this.#underWay.join(
+    return this.#filesInProgress.join(
       leaseId,
       (sharedSignal) => this.#obtain(leaseId, item, name, make, { ...rest, signal: sharedSignal }),
       signal,
@@ -154,10 +154,10 @@ export class CachedFiles {
     const stored = isAbsent ? null : await this.read(item, name);
     if (stored !== null) return { content: stored, created: false };
     // The lease is taken only after waiting in the queue, so that waiting here does not keep another process from making the file.
-    return enqueue(() => this.#make(leaseId, item, name, make, signal), signal);
+    return enqueue(() => this.#makeWithLease(leaseId, item, name, make, signal), signal);
   }
 
-  async #make(
+  async #makeWithLease(
     leaseId: string,
     item: ItemRecord,
     name: CachedFileName,
@@ -170,7 +170,7 @@ export class CachedFiles {
     if (lease === null) return { content: madeElsewhere!, created: false };
     step('cached-file:claimed');
     const { logger } = this.options;
-    let stored: StoredDocument | null = null;
+    let storedDoc: StoredDocument | null = null;
     try {
       // Before this process got the lease, another process may have made the file, and the item may have got another image.
       const current = await this.options.records.findItem(item.id);
@@ -186,14 +186,14 @@ export class CachedFiles {
         };
       }
       try {
-        stored = await this.#create(current, { ...name, content, creatorId: null }, 'server');
+        storedDoc = await this.#create(current, { ...name, content, creatorId: null }, 'server');
       } catch (err) {
         logger.warn({ err, itemId: item.id, key: name.key }, 'CachedFile:Store:Failed');
         return { content, created: true, storeError: err };
       }
       return { content, created: true };
     } finally {
-      await this.#releaseAndPrune(lease, item, name, stored);
+      await this.#releaseAndPrune(lease, item, name, storedDoc);
     }
   }
 
@@ -203,7 +203,7 @@ export class CachedFiles {
     maker: 'server' | 'client',
   ): Promise<StoredDocument> {
     const { bytes, type } = content;
-    const { itemId, state } = await this.#stateOf(item);
+    const { itemId, imageState } = await this.#imageStateOf(item);
     const result = await this.#createGrouped({
       file: {
         name: storedFileName,
@@ -215,7 +215,7 @@ export class CachedFiles {
           attachedToId: itemId,
           [kindFields[kind]]: true,
           thumbnailKey: key,
-          ...(state !== null && { largeImageState: fileState(state, maker) }),
+          ...(imageState !== null && { largeImageState: fileState(imageState, maker) }),
         },
         creatorId,
       },
@@ -227,8 +227,8 @@ export class CachedFiles {
   }
 
   /**
-   * Stores files, in one call if the host supports that. It never rejects, because a repetition would need to read the streams a
-   * second time.
+   * Stores files, in one call if the host supports that. It never rejects, because `grouped` would then repeat it for each file, but
+   * the content of a file can be read only once.
    */
   async #createMany(files: readonly NewFileContent[]): Promise<PromiseSettledResult<StoredDocument>[]> {
     const host = this.options.files;
@@ -244,14 +244,14 @@ export class CachedFiles {
    * Releases the lease and removes surplus files. If the image was removed while the file was made, the file is removed, too. Never
    * rejects.
    */
-  async #releaseAndPrune(lease: Lease, item: ItemRecord, name: CachedFileName, stored: StoredDocument | null): Promise<void> {
+  async #releaseAndPrune(lease: Lease, item: ItemRecord, name: CachedFileName, storedDoc: StoredDocument | null): Promise<void> {
     const { files, logger } = this.options;
     try {
       const isStillValid = await lease.release();
       step('cached-file:released');
-      if (stored === null) return;
+      if (storedDoc === null) return;
       if (isStillValid) await this.#prune(item, name);
-      else await files.remove(stored);
+      else await files.remove(storedDoc);
     } catch (err) {
       logger.warn({ err, itemId: item.id, key: name.key }, 'CachedFile:Finish:Failed');
     }
@@ -304,11 +304,11 @@ export class CachedFiles {
   ): Promise<StoredDocument> {
     const { model } = this.options;
     const replacedFiles = (await model.listIds(item, file.kind)).filter(({ thumbnailKey }) => thumbnailKey === file.key);
-    const stored = await this.#create(item, file, 'client');
+    const storedDoc = await this.#create(item, file, 'client');
     for (const { _id } of replacedFiles) await this.#removeById(_id);
     step('cached-file:former-removed');
     await this.#prune(item, file);
-    return stored;
+    return storedDoc;
   }
 
   /** Removes the file with a key. @returns its former record, or `null`. */
@@ -349,7 +349,8 @@ export class CachedFiles {
   }
 
   /**
-   * Removes the files that match one of the filters. @returns how many, or how many until now if it takes longer than clients wait.
+   * Removes the files that match one of the filters. @returns the number of removed files. If this takes
+   * longer than clients wait, returns the number so far, and the removal continues.
    */
   async remove(filters: readonly CachedFileFilter[]): Promise<number> {
     const total = { count: 0 };

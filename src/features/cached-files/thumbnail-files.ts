@@ -15,14 +15,14 @@ export interface ThumbnailCounts {
   created: number;
   failed: number;
   /** The item of the latest failure. */
-  lastFailed: string | null;
+  lastFailedItemId: string | null;
   /** Number of items times number of entries; `null` while it is unknown. */
   total: number | null;
 }
 
-interface RunOptions {
+interface ThumbnailRunOptions {
   /** Number of files that are made at the same time. */
-  concurrent: number;
+  concurrency: number;
   signal: AbortSignal;
   /** Called with the current counts after each file. */
   onFile: () => void;
@@ -51,15 +51,15 @@ export async function createThumbnailFiles(
   services: ThumbnailServices,
   entries: readonly CachedEntry[],
   counts: ThumbnailCounts,
-  { concurrent, signal, onFile }: RunOptions,
+  { concurrency, signal, onFile }: ThumbnailRunOptions,
 ): Promise<void> {
   counts.total = (await services.records.markers.count()) * entries.length;
   if (entries.length === 0) return;
   const names = entries.map(pictureName);
-  const renderingQueue = new WorkQueue({ name: 'thumbnails', running: concurrent });
+  const renderingQueue = new WorkQueue({ name: 'thumbnails', running: concurrency });
   const itemTasks = new Set<Promise<void>>();
   // While pictures of some items are being made, queries and writes for others run, grouped over several items.
-  const maxItemsInProgress = 4 * concurrent + extraItems;
+  const maxItemsInProgress = 4 * concurrency + extraItems;
   let outage: { error: unknown } | null = null;
   const mustStop = () => signal.aborted || outage !== null;
 
@@ -81,7 +81,7 @@ export async function createThumbnailFiles(
           return;
         }
         counts.failed += 1;
-        counts.lastFailed = item.id;
+        counts.lastFailedItemId = item.id;
         logFailure(services, item, name, error);
       }
       onFile();

@@ -24,9 +24,9 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
       const {
         entries,
         logInterval: intervalSeconds = defaultLogIntervalSeconds,
-        concurrent: requested = 0,
+        concurrent: requestedConcurrency = 0,
       } = readThumbnailJobData(job);
-      const concurrency = requested < 1 ? cpus().length : Math.floor(requested);
+      const concurrency = requestedConcurrency < 1 ? cpus().length : Math.floor(requestedConcurrency);
       log(`Creating thumbnails (${concurrency} concurrent)\n`);
       const invalidIndex = entries.findIndex((entry) => typeof entry !== 'object' || entry === null || Array.isArray(entry));
       if (invalidIndex >= 0) {
@@ -34,7 +34,7 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
         log(`${message}\n`);
         throw new BadParameterError(message);
       }
-      const counts: ThumbnailCounts = { checked: 0, created: 0, failed: 0, lastFailed: null, total: null };
+      const counts: ThumbnailCounts = { checked: 0, created: 0, failed: 0, lastFailedItemId: null, total: null };
       const intervalMs = intervalSeconds * 1000;
       let loggedAt = performance.now();
       const logProgress = () => {
@@ -46,7 +46,7 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
       try {
         // Every entry was checked above.
         await createThumbnailFiles(services, entries as CachedEntry[], counts, {
-          concurrent: concurrency,
+          concurrency,
           signal,
           onFile: () => {
             setProgress({ total: counts.total, current: counts.checked + counts.created + counts.failed });
@@ -62,11 +62,11 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
 }
 
 /** Log lines have the wording that existing clients expect. */
-function progressText({ checked, created, failed, lastFailed, total }: ThumbnailCounts, prefix = ''): string {
+function progressText({ checked, created, failed, lastFailedItemId, total }: ThumbnailCounts, prefix = ''): string {
   const done = checked + created + failed;
   const isUnderWay = prefix === '' && total !== null && total > 0 && done < total;
   const estimate = isUnderWay ? ` (estimated ${((100 * done) / total).toFixed(2).padStart(4)}% done)` : '';
   const line = `${prefix}Checked ${checked}, created ${created} thumbnail files${estimate}\n`;
   if (failed === 0) return line;
-  return `${line}Failed on ${failed} thumbnail ${failed === 1 ? 'file' : 'files'} (last failure on item ${lastFailed})\n`;
+  return `${line}Failed on ${failed} thumbnail ${failed === 1 ? 'file' : 'files'} (last failure on item ${lastFailedItemId})\n`;
 }

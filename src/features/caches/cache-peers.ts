@@ -8,7 +8,7 @@ export interface PeerRequestHandlers {
   clear(): Promise<void>;
   /** Reports on the caches that belong to this process alone, by name. */
   report(): Promise<Record<string, CacheReport>>;
-  /** Closes a file and drops everything that was cached of it. */
+  /** Closes a file and drops everything cached from it. */
   forgetFile(fileId: string): void;
 }
 
@@ -46,7 +46,7 @@ export class CachePeers {
   /** The last known value of the counter. */
   #clearCount: number | null = null;
   /** Whether the other processes must clear their caches as soon as Redis is back. */
-  #mustClear = false;
+  #mustClearOthers = false;
 
   constructor({
     connection,
@@ -73,10 +73,10 @@ export class CachePeers {
 
   /** Clears the caches of the other processes and waits for those that answer in time. The caller clears the caches of this process. */
   async clear(): Promise<void> {
-    this.#mustClear = true;
+    this.#mustClearOthers = true;
     try {
       this.#clearCount = await this.#connection.run((redis) => redis.incr(this.#clearCountKey));
-      this.#mustClear = false;
+      this.#mustClearOthers = false;
       await this.#ask({ kind: 'clear', generation: this.#clearCount });
     } catch {
       // The connection counts the failure. The other processes are asked again when the connection is back.
@@ -104,7 +104,7 @@ export class CachePeers {
 
   async #catchUp(): Promise<void> {
     try {
-      if (this.#mustClear) return await this.clear();
+      if (this.#mustClearOthers) return await this.clear();
       const clearCount = Number((await this.#connection.run((redis) => redis.get(this.#clearCountKey))) ?? 0);
       const isBehind = this.#clearCount !== null && this.#clearCount !== clearCount;
       this.#clearCount = clearCount;

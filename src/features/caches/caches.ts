@@ -77,7 +77,7 @@ export class Caches {
     await Promise.all([tiles.clear(), sources.clear()]);
   }
 
-  /** Closes a file in this process and in the others, and drops everything that was cached of it. */
+  /** Closes a file in this process and in the others, and drops everything cached from it. */
   forgetFile(fileId: string): void {
     this.#closeFile(fileId);
     this.#peers?.forgetFile(fileId);

@@ -112,7 +112,6 @@ export class RedisTileCache implements TileCache {
     if (value === null || value.length > Math.min(maxTileBytes, this.#maxBytes) || !this.#connection.isReady) return;
     const member = memberOf(key);
     const size = value.length + member.length;
-    const limits = [Date.now(), lifetimeMs, this.#maxBytes, this.#tilePrefix, maxRemovals];
     try {
       await this.#connection.run((redis) =>
         redis.eval(
@@ -125,7 +124,11 @@ export class RedisTileCache implements TileCache {
           member,
           value,
           size,
-          ...limits,
+          Date.now(),
+          lifetimeMs,
+          this.#maxBytes,
+          this.#tilePrefix,
+          maxRemovals,
         ),
       );
     } catch {

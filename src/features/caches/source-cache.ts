@@ -11,11 +11,11 @@ export interface Closable {
 interface Entry<T> {
   value: Promise<T>;
   /** Aborted when the last reader leaves before the value arrives. */
-  opening: AbortController;
+  openingController: AbortController;
   /** Whether the value has arrived, or opening has failed. */
-  settled: boolean;
-  readers: number;
-  evicted: boolean;
+  isSettled: boolean;
+  readerCount: number;
+  isEvicted: boolean;
   /** Set once, when an evicted entry without readers is being closed. */
   closing: Promise<void> | null;
 }
@@ -82,7 +82,7 @@ export class SourceCache<T extends Closable> {
         return await use(await orAborted(entry.value, signal));
       } catch (error) {
         // Opening was aborted because all other readers had left, so this reader opens the source again.
-        if (signal?.aborted === true || error !== entry.opening.signal.reason) throw error;
+        if (signal?.aborted === true || error !== entry.openingController.signal.reason) throw error;
       } finally {
         this.#release(entry);
       }
@@ -90,9 +90,9 @@ export class SourceCache<T extends Closable> {
   }
 
   #release(entry: Entry<T>): void {
-    entry.readers--;
-    if (this.#entries === null) entry.evicted = true;
-    if (entry.readers === 0 && !entry.settled) entry.opening.abort();
+    entry.readerCount--;
+    if (this.#entries === null) entry.isEvicted = true;
+    if (entry.readerCount === 0 && !entry.isSettled) entry.openingController.abort();
     this.#closeIfUnused(entry);
   }
 
@@ -100,23 +100,30 @@ export class SourceCache<T extends Closable> {
     const cached = this.#entries?.get(key)?.entry;
     if (cached !== undefined) {
       this.hits += 1;
-      cached.readers++;
+      cached.readerCount++;
       return cached;
     }
     this.misses += 1;
-    const opening = sharedAbortController();
-    const entry: Entry<T> = { value: open(opening.signal), opening, settled: false, readers: 1, evicted: false, closing: null };
+    const openingController = sharedAbortController();
+    const entry: Entry<T> = {
+      value: open(openingController.signal),
+      openingController,
+      isSettled: false,
+      readerCount: 1,
+      isEvicted: false,
+      closing: null,
+    };
     this.#openEntries.add(entry);
     this.#entries?.set(key, { entry });
     entry.value.then(
       (value) => {
-        entry.settled = true;
-        if (entry.evicted) return;
+        entry.isSettled = true;
+        if (entry.isEvicted) return;
         const size = Math.min(Math.max(1, this.options.sizeOf(value)), Math.max(1, this.options.maxBytes));
         if (this.#entries?.peek(key)?.entry === entry) this.#entries.set(key, { entry }, { size, noDisposeOnSet: true });
       },
       () => {
-        entry.settled = true;
+        entry.isSettled = true;
         this.#openEntries.delete(entry);
         if (this.#entries?.peek(key)?.entry === entry) this.#entries.delete(key);
       },
@@ -144,12 +151,12 @@ export class SourceCache<T extends Closable> {
   }
 
   #markEvicted(entry: Entry<T>): void {
-    entry.evicted = true;
+    entry.isEvicted = true;
     this.#closeIfUnused(entry);
   }
 
   #closeIfUnused(entry: Entry<T>): void {
-    if (!entry.evicted || entry.readers > 0 || entry.closing !== null) return;
+    if (!entry.isEvicted || entry.readerCount > 0 || entry.closing !== null) return;
     entry.closing = this.#close(entry);
   }
 
