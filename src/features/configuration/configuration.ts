@@ -3,7 +3,7 @@ import { realpath } from 'node:fs/promises';
 import { homedir, totalmem } from 'node:os';
 import { dirname } from 'node:path';
 import { readSettings, type FileSettings } from '../../configuration-text/read-settings.js';
-import { configPath, defaultConfigPath, listBackups, readConfigFile, replaceConfig, type ReplaceResult } from './replace.js';
+import { configPath, defaultConfigPath, listBackups, readConfigFile, replaceConfig, type ReplaceResult } from './config-file.js';
 import { decodeUtf8 } from '../../configuration-text/validate.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import type { HostLogger } from '../../host.js';

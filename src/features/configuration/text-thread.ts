@@ -3,7 +3,7 @@ import { formatConfig } from '../../configuration-text/format.js';
 import { validateConfig } from '../../configuration-text/validate.js';
 import type { ConfigProblem } from '../../configuration-text/parse.js';
 
-/** Largest length of a formatted text in characters. Deep nesting makes texts long by indentation. */
+/** Maximum length of a formatted text, in characters. Indentation makes deeply nested texts long. */
 const maxFormattedLength = 1024 * 1024;
 
 /** Checks a configuration text. */

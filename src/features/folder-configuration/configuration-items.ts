@@ -54,7 +54,7 @@ export class ConfigurationItems {
     const [item] = await records.itemsNamed(folder, name, 1);
     if (item === undefined) return [];
     const files = await records.filesOfItem(item);
-    const replaced = new Set(files.map((file) => this.options.marks.replacedIdOf(file)));
+    const replaced = new Set(files.map((file) => this.options.marks.replacedFileIdOf(file)));
     return files.filter(({ id }) => !replaced.has(id));
   }
 
@@ -93,7 +93,7 @@ export class ConfigurationItems {
       }
       await lease.confirm();
       if (stored.item !== null && stored.file !== null) await this.#replace(stored.item, stored.file, bytes, creatorId);
-      else await this.#addFile(stored.item ?? (await this.#newItem(stored, creatorId)), name, bytes, creatorId);
+      else await this.#addFile(stored.item ?? (await this.#createItem(stored, creatorId)), name, bytes, creatorId);
     });
   }
 
@@ -103,29 +103,29 @@ export class ConfigurationItems {
 
   async #find(folder: FolderRecord, name: string): Promise<StoredConfiguration> {
     const { records } = this.options;
-    const notAConfiguration = (reason: string) =>
+    const notAConfigurationError = (reason: string) =>
       new LargeImageError('conflict', `${name} in folder ${folder.id} is not a configuration: ${reason}. Nothing was changed.`);
     const [item, secondItem] = await records.itemsNamed(folder, name, 2);
     if (item === undefined) return { folder, name, item: null, file: null, text: null };
-    if (secondItem !== undefined) throw notAConfiguration('there are several items with this name');
+    if (secondItem !== undefined) throw notAConfigurationError('there are several items with this name');
     // Completes a replacement whose process was killed.
     for (const file of await records.filesOfItem(item)) await this.#removeReplaced(file, item);
     const [file, secondFile] = await records.filesOfItem(item);
     if (file === undefined && this.options.marks.isUnfinished(item)) return { folder, name, item, file: null, text: null };
-    if (item.largeImage !== null) throw notAConfiguration('the item has a large image');
-    if (file === undefined) throw notAConfiguration('the item has no file');
-    if (secondFile !== undefined) throw notAConfiguration('the item has several files');
-    if (file.name !== name) throw notAConfiguration(`its file is called ${file.name}`);
-    if (!isYaml(file)) throw notAConfiguration(`its file is of the type ${file.mimeType}`);
+    if (item.largeImage !== null) throw notAConfigurationError('the item has a large image');
+    if (file === undefined) throw notAConfigurationError('the item has no file');
+    if (secondFile !== undefined) throw notAConfigurationError('the item has several files');
+    if (file.name !== name) throw notAConfigurationError(`its file is called ${file.name}`);
+    if (!isYaml(file)) throw notAConfigurationError(`its file is of the type ${file.mimeType}`);
     if (file.size > maxFolderConfigurationBytes)
-      throw notAConfiguration(`its file has more than ${maxFolderConfigurationBytes} bytes`);
+      throw notAConfigurationError(`its file has more than ${maxFolderConfigurationBytes} bytes`);
     const text = await this.readText(file).catch((error: unknown) => {
-      throw error instanceof BadParameterError ? notAConfiguration('its file is not text in UTF-8') : error;
+      throw error instanceof BadParameterError ? notAConfigurationError('its file is not text in UTF-8') : error;
     });
     return { folder, name, item, file, text };
   }
 
-  async #newItem({ folder, name }: StoredConfiguration, creatorId: string | null): Promise<ItemRecord> {
+  async #createItem({ folder, name }: StoredConfiguration, creatorId: string | null): Promise<ItemRecord> {
     const { records, host } = this.options;
     if (host.createItem === undefined) {
       throw new LargeImageError('not-implemented', 'This server cannot create items for configurations.');
@@ -145,7 +145,7 @@ export class ConfigurationItems {
   async #addFile(item: ItemRecord, name: string, bytes: Buffer, creatorId: string | null): Promise<void> {
     const { marks } = this.options;
     try {
-      await this.#create(item, name, bytes, { creatorId });
+      await this.#createFile(item, name, bytes, { creatorId });
     } catch (error) {
       // If removing the item fails too, a later sweep removes it.
       await this.#removeItem(item).catch((err: unknown) => this.#warn(err, item));
@@ -155,13 +155,13 @@ export class ConfigurationItems {
     step('folder-configuration:complete');
   }
 
-  async #replace(item: ItemRecord, former: FileRecord, bytes: Buffer, creatorId: string | null): Promise<void> {
-    const file = await this.#create(item, former.name, bytes, { creatorId, fields: { [replacesField]: former.id } });
+  async #replace(item: ItemRecord, formerFile: FileRecord, bytes: Buffer, creatorId: string | null): Promise<void> {
+    const file = await this.#createFile(item, formerFile.name, bytes, { creatorId, fields: { [replacesField]: formerFile.id } });
     // From here on, the new text applies. If the old file cannot be removed now, a later sweep removes it.
     await this.#removeReplaced(file, item).catch((err: unknown) => this.#warn(err, item));
   }
 
-  async #create(
+  async #createFile(
     item: ItemRecord,
     name: string,
     bytes: Buffer,
@@ -174,15 +174,16 @@ export class ConfigurationItems {
     return this.options.records.fileOf(created);
   }
 
-  /** Removes the file that this one replaces, if it has the same item and name. @returns whether it existed. */
+  /** Removes the file that `file` replaces, if both have the same item and name. @returns whether it was removed. */
   async #removeReplaced(file: FileRecord, item: ItemRecord): Promise<boolean> {
     const { records, files } = this.options;
-    const id = this.options.marks.replacedIdOf(file);
+    const id = this.options.marks.replacedFileIdOf(file);
     if (id === null) return false;
-    const former = await records.findFile(id);
-    const isReplaced = former !== null && former.itemId === item.id && former.name === file.name && former.id !== file.id;
+    const formerFile = await records.findFile(id);
+    const isReplaced =
+      formerFile !== null && formerFile.itemId === item.id && formerFile.name === file.name && formerFile.id !== file.id;
     if (isReplaced) {
-      await files.remove(former.doc);
+      await files.remove(formerFile.doc);
       step('folder-configuration:replaced');
     }
     await this.options.marks.unmarkFile(file);

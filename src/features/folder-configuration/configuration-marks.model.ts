@@ -28,7 +28,7 @@ export class ConfigurationMarks {
   }
 
   /** Id of the file that a file replaces; `null` if it replaces none. */
-  replacedIdOf({ doc }: FileRecord): string | null {
+  replacedFileIdOf({ doc }: FileRecord): string | null {
     const id = doc[replacesField];
     return typeof id === 'string' ? id : null;
   }

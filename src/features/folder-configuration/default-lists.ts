@@ -16,7 +16,10 @@ const standardColumns: readonly Column[] = [
 ];
 
 /** The item lists of a folder whose configuration does not define any. */
-export async function defaultLists(settings: Settings, { login, admin }: Person): Promise<Record<string, { columns: Column[] }>> {
+export async function loadDefaultLists(
+  settings: Settings,
+  { login, admin }: Person,
+): Promise<Record<string, { columns: Column[] }>> {
   const columns: Column[] = [];
   if ((await settings.get('large_image.show_thumbnails')) !== false) {
     columns.push({ type: 'image', value: 'thumbnail', title: 'Thumbnail' });

@@ -3,7 +3,7 @@ import type { FolderRecord } from '../../core/host/records.js';
 import { AccessDeniedError, BadParameterError } from '../../errors.js';
 import type { Caller, Host } from '../../host.js';
 import { isFieldPath, maxSortFields } from '../items/item-list-request.js';
-import { defaultLists } from './default-lists.js';
+import { loadDefaultLists } from './default-lists.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
 import { maxFolderConfigurationBytes, type ConfigurationItems } from './configuration-items.js';
@@ -30,7 +30,7 @@ export class FolderConfiguration {
 
   /** The configuration that applies to a caller in a folder, as JSON. @throws UnknownIdError, AccessDeniedError, BadParameterError for invalid YAML. */
   async read(folderId: string, name: string, caller: Caller | null, signal: AbortSignal): Promise<string> {
-    const person = await this.#personOf(caller);
+    const person = await this.#loadPerson(caller);
     let merged: string | null = null;
     for await (const folder of this.#foldersToSearch(folderId, caller)) {
       for await (const text of this.#readTexts(folder, name)) {
@@ -70,11 +70,11 @@ export class FolderConfiguration {
     { name, person, signal }: { name: string; person: Person; signal: AbortSignal },
   ): Promise<string> {
     if (name !== itemListsName) return text;
-    const defaults = await defaultLists(this.options.settings, person);
+    const defaults = await loadDefaultLists(this.options.settings, person);
     return this.options.texts.addDefaults({ text, defaults }, signal);
   }
 
-  async #personOf(caller: Caller | null): Promise<Person> {
+  async #loadPerson(caller: Caller | null): Promise<Person> {
     if (caller === null || caller.id === null) return { login: null, groups: [], admin: false };
     const { directory } = this.options;
     const [user] = (await directory?.users([caller.id])) ?? [];
@@ -128,7 +128,7 @@ export class FolderConfiguration {
     if (!(await texts.isMapping({ text, name })) && forCallerOnly) {
       throw new BadParameterError(`${name} for one user must be a YAML mapping.`);
     }
-    const { login } = forCallerOnly ? await this.#personOf(caller) : { login: null };
+    const { login } = forCallerOnly ? await this.#loadPerson(caller) : { login: null };
     const target = { folder, name, creatorId: caller?.id ?? null };
     await this.options.configurationItems.write(target, async (stored) =>
       login === null ? text : texts.addForUser({ stored: stored ?? '', userText: text, name, login }),

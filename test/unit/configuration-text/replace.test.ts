@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { nonThrowingLogger } from '../../../src/core/host/logger.js';
 import { Configuration } from '../../../src/features/configuration/configuration.js';
-import { configPath, readConfigFile, replaceConfig } from '../../../src/features/configuration/replace.js';
+import { configPath, readConfigFile, replaceConfig } from '../../../src/features/configuration/config-file.js';
 import { BadParameterError, LargeImageError } from '../../../src/errors.js';
 import type { HostLogger } from '../../../src/host.js';
 

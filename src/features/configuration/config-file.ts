@@ -16,7 +16,7 @@ const newFileMode = 0o600;
 /** Maximum number of backups whose modification times are in the same second. */
 const maxBackupsPerSecond = 1000;
 
-/** The replacements of each path in this process. */
+/** Runs the replacements of the same path in this process one after another. */
 const replacements = new InOrder();
 
 /**
@@ -172,7 +172,12 @@ async function writeNewFile(path: string, content: Buffer, ownerAndMode: Stats |
   }
 }
 
-/** Writes the old content to a backup. An existing backup with the same content is reused. @returns the path of the backup. */
+/**
+ * Writes the old content to a backup. An existing backup with the same content is reused.
+ *
+ * @param createdPaths the path of a backup that is created is added to it.
+ * @returns the path of the backup.
+ */
 async function writeBackup(path: string, content: Buffer, stats: Stats, createdPaths: string[]): Promise<string> {
   const firstPath = `${path}.${localStamp(stats.mtime)}`;
   for (let number = 0; number < maxBackupsPerSecond; number += 1) {
