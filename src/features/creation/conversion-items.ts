@@ -17,7 +17,7 @@ interface ConversionItemParts {
   jobs: JobStore;
 }
 
-/** A process that still works on a job this long after the job ended counts as dead, in milliseconds. */
+/** If a process has not cleaned up this long after its job ended, it counts as killed. In milliseconds. */
 const deadAfterMs = 24 * 60 * 60 * 1000;
 
 /** Items that conversions make for their results, and the cleanup after conversions that were killed. */
@@ -60,10 +60,11 @@ export class ConversionItems {
    * @returns `copy`, the file of a complete new item that an earlier attempt of the job has stored, or `null`; and the numbers of removed
    * items and files.
    */
-  async removeLeftovers(jobId: string): Promise<{ copy: FileRecord | null; items: number; files: number }> {
+  async removeLeftovers(jobId: string): Promise<{ copy: FileRecord | null; removedItems: number; removedFiles: number }> {
     const { records, files } = this.parts;
     const copyFileById = new Map<string, FileRecord>();
-    const removed = { items: 0, files: 0 };
+    let removedItems = 0;
+    let removedFiles = 0;
     for (const item of await this.parts.marks.findItems(jobId)) {
       // A file has a record only when it is complete.
       const [file] = await records.filesOfItem(item);
@@ -72,7 +73,7 @@ export class ConversionItems {
         continue;
       }
       await this.remove(item);
-      removed.items += 1;
+      removedItems += 1;
     }
     for (const file of await this.parts.marks.findFiles(jobId)) {
       if (copyFileById.has(file.id)) continue;
@@ -81,9 +82,9 @@ export class ConversionItems {
         continue;
       }
       await files.remove(file.doc);
-      removed.files += 1;
+      removedFiles += 1;
     }
-    return { copy: [...copyFileById.values()][0] ?? null, ...removed };
+    return { copy: [...copyFileById.values()][0] ?? null, removedItems, removedFiles };
   }
 
   /**
@@ -97,10 +98,10 @@ export class ConversionItems {
       signal.throwIfAborted();
       const job = await jobs.find(jobId);
       if (job !== null && !hasStopped(job)) continue;
-      const { items, files } = await this.removeLeftovers(jobId);
+      const { removedItems, removedFiles } = await this.removeLeftovers(jobId);
       await this.completeResults(jobId);
-      removed.convertedItems += items;
-      removed.convertedFiles += files;
+      removed.convertedItems += removedItems;
+      removed.convertedFiles += removedFiles;
     }
     return removed;
   }

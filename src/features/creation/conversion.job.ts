@@ -22,15 +22,15 @@ export interface ConversionParts {
   creation: LargeImageCreation;
   images: Pick<Images, 'openForConversion'>;
   /** The items of converted copies. */
-  copies: ConversionItems;
+  conversionItems: ConversionItems;
   records: HostRecords;
   files: HostFiles;
   /** Directory for files that are not stored yet. */
   temporaryDirectory: string;
 }
 
-/** The job that makes a pyramid of tiles of an image and stores it: in the item of the image, or in a new one. */
-export function conversionDefinition(parts: ConversionParts): JobDefinition {
+/** The job that converts an image to a pyramid of tiles, and stores it in the item of the image or in a new item. */
+export function conversionJob(parts: ConversionParts): JobDefinition {
   return {
     name: conversionJobName,
     title: 'Large Image Conversion',
@@ -50,11 +50,11 @@ function reasonOf(error: unknown): string {
 }
 
 async function run(parts: ConversionParts, { job, signal, log, setProgress, setResults }: JobContext): Promise<void> {
-  const { creation, copies } = parts;
+  const { creation, conversionItems } = parts;
   log('Started large image conversion\n');
   setProgress({ total: 100, current: 0, message: 'Converting' });
   // An earlier attempt may have stored its result before its process was killed.
-  const { copy } = await copies.removeLeftovers(job.id);
+  const { copy } = await conversionItems.removeLeftovers(job.id);
   const fileId = copy?.id ?? (await creation.findDeliveredFileId(job));
   if (fileId !== null) {
     setResults({ file: [fileId] });
@@ -98,7 +98,7 @@ async function run(parts: ConversionParts, { job, signal, log, setProgress, setR
       setProgress({ message: createdMessage(item.name) });
     } else {
       const itemName = work.target?.name ?? name;
-      const created = await copies.create({ name: itemName, folder, creatorId: job.userId, jobId: job.id });
+      const created = await conversionItems.create({ name: itemName, folder, creatorId: job.userId, jobId: job.id });
       try {
         stored = await storeFile(parts, {
           converted,
@@ -110,7 +110,7 @@ async function run(parts: ConversionParts, { job, signal, log, setProgress, setR
         });
         signal.throwIfAborted();
       } catch (error) {
-        await copies.remove(created);
+        await conversionItems.remove(created);
         throw error;
       }
     }

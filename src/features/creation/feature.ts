@@ -7,9 +7,9 @@ import type { JobStarter } from '../jobs/running/job-starter.js';
 import type { JobStore } from '../jobs/jobs.js';
 import { ConversionItems } from './conversion-items.js';
 import { ConversionMarks } from './conversion-marks.model.js';
-import { conversionDefinition } from './conversion.job.js';
+import { conversionJob } from './conversion.job.js';
 import { creationRoutes } from './creation.routes.js';
-import { folderImagesDefinition } from './folder-images.job.js';
+import { folderImagesJob } from './folder-images.job.js';
 import { FolderImages } from './folder-images.js';
 import { LargeImageCreation } from './large-image-creation.js';
 import { largeImageRoutes } from './large-image.routes.js';
@@ -30,7 +30,7 @@ export const creationFeature: Feature<CreationNeeds, null> = {
     const { files, access, notify } = host;
     const marks = new ConversionMarks(records.parts);
     await marks.createIndexes();
-    const copies = new ConversionItems({ records, marks, files, host, jobs });
+    const conversionItems = new ConversionItems({ records, marks, files, host, jobs });
     const creation = new LargeImageCreation({
       registry: images.registry,
       records,
@@ -39,7 +39,7 @@ export const creationFeature: Feature<CreationNeeds, null> = {
       callers,
       marking,
       files,
-      conversionItems: copies,
+      conversionItems,
       jobs,
       runner,
       notify,
@@ -58,8 +58,8 @@ export const creationFeature: Feature<CreationNeeds, null> = {
         folderImages,
       }),
       jobs: [
-        conversionDefinition({ creation, images, copies, records, files, temporaryDirectory }),
-        folderImagesDefinition({ folderImages, callers, items }),
+        conversionJob({ creation, images, conversionItems, records, files, temporaryDirectory }),
+        folderImagesJob({ folderImages, callers, items }),
       ],
       sweep: ({ signal }) => creation.sweep(signal),
     };

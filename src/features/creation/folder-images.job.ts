@@ -13,10 +13,10 @@ interface FolderImagesParts {
 }
 
 /**
- * Makes large images of the items of a folder that follow those handled by the request. After a crash, it skips the images that it
- * has made, unless all are to be remade.
+ * The job that makes large images of the items of a folder that the request has not reached. When it runs again after a crash, it
+ * skips the images that it has made, unless the request recreates existing images.
  */
-export function folderImagesDefinition({ folderImages, callers, items }: FolderImagesParts): JobDefinition {
+export function folderImagesJob({ folderImages, callers, items }: FolderImagesParts): JobDefinition {
   return {
     name: folderImagesJobName,
     title: 'Large images from the items of a folder',

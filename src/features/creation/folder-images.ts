@@ -22,7 +22,7 @@ import { walkFolder } from './folder-walk.js';
 import type { CreationOptions, LargeImageCreation } from './large-image-creation.js';
 
 /** The options of the request, and the options for making one large image. */
-type ItemOptions = FolderImageOptions & { creation: CreationOptions };
+type ItemOptions = FolderImageOptions & { creationOptions: CreationOptions };
 
 /** Options of one pass over a folder. */
 interface PassOptions {
@@ -62,7 +62,7 @@ const zeroCounts: FolderImageCounts = {
 
 function creationOptionsOf({ createJobs, localJobs }: FolderImageOptions, caller: Caller): CreationOptions {
   const createJob = ({ true: 'when needed', false: 'never', always: 'always' } as const)[createJobs];
-  return { createJob, localJob: localJobs, notify: false, options: checkConversion({}), sent: {}, caller };
+  return { createJob, localJob: localJobs, notify: false, conversionOptions: checkConversion({}), sentParameters: {}, caller };
 }
 
 /** Makes large images of many items, and removes unfinished ones. */
@@ -106,7 +106,7 @@ export class FolderImages {
   ): Promise<FolderImageProgress> {
     const { records, access } = this.parts;
     const counts = { ...startCounts };
-    const itemOptions: ItemOptions = { ...options, creation: creationOptionsOf(options, caller) };
+    const itemOptions: ItemOptions = { ...options, creationOptions: creationOptionsOf(options, caller) };
     for await (const step of walkFolder({ records, access, caller, recurse: options.recurse }, folder, from)) {
       signal.throwIfAborted();
       if (step.kind === 'folder') counts.childFoldersRecursed++;
@@ -133,23 +133,28 @@ export class FolderImages {
     }
     if (item.largeImage.expected === true) {
       if (!options.cancelJobs) counts.itemsSkipped++;
-      else if (!(await this.#cancel(item))) {
+      else if (!(await this.#cancelJob(item))) {
         counts.jobsFailedToCancel++;
         counts.itemsSkipped++;
       } else {
         counts.jobsCanceled++;
-        await this.#redo((await this.parts.records.findItem(item.id)) ?? item, item, options, counts);
+        await this.#recreateAndCount((await this.parts.records.findItem(item.id)) ?? item, item, options, counts);
       }
       return;
     }
     if (!options.redoExisting && (await this.#isReadable(item))) counts.itemsSkipped++;
-    else await this.#redo(item, item, options, counts);
+    else await this.#recreateAndCount(item, item, options, counts);
   }
 
-  /** @param before the item as it was before its job was canceled, which names the original file. */
-  async #redo(item: ItemRecord, before: ItemRecord, options: ItemOptions, counts: FolderImageCounts): Promise<void> {
+  /** @param itemBeforeCanceling the item as it was before its job was canceled, which names the original file. */
+  async #recreateAndCount(
+    item: ItemRecord,
+    itemBeforeCanceling: ItemRecord,
+    options: ItemOptions,
+    counts: FolderImageCounts,
+  ): Promise<void> {
     const { creation } = this.parts;
-    const file = await this.#findOriginalFile(before);
+    const file = await this.#findOriginalFile(itemBeforeCanceling);
     const work = () =>
       file === null
         ? Promise.reject(new LargeImageError('not-found', `The file of the large image of item ${item.id} no longer exists.`))
@@ -165,7 +170,7 @@ export class FolderImages {
   }
 
   /** @throws LargeImageError if the file cannot become an image, now or by a job. */
-  async #createOrRecreate(item: ItemRecord, file: FileRecord, { creation: creationOptions }: ItemOptions): Promise<unknown> {
+  async #createOrRecreate(item: ItemRecord, file: FileRecord, { creationOptions }: ItemOptions): Promise<unknown> {
     const { creation, marking } = this.parts;
     // A job that would certainly fail is not started, because nobody reads the logs of many jobs.
     if (creationOptions.createJob === 'always') await marking.requireImage(file);
@@ -204,7 +209,7 @@ export class FolderImages {
   }
 
   /** @returns false if the job of the item may still deliver a result. */
-  async #cancel({ largeImage }: ItemRecord): Promise<boolean> {
+  async #cancelJob({ largeImage }: ItemRecord): Promise<boolean> {
     const status = largeImage?.jobId === undefined ? null : await this.parts.creation.cancel(largeImage.jobId);
     return status === null || !uncanceledStatuses.includes(status);
   }

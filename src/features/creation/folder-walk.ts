@@ -4,7 +4,7 @@ import type { FolderRecord, ItemRecord } from '../../core/host/records.js';
 
 /** The position of a walk, as ids. */
 export interface FolderPosition {
-  /** The folders from the first level below the start of the walk down to the current one. */
+  /** The folders from the first one below the start of the walk down to the current one. */
   path: readonly string[];
   /** The last item that was handled; `null` at the beginning of the folder. */
   itemId: string | null;
@@ -23,12 +23,12 @@ interface WalkOptions {
 
 /** Walks through the items of a folder, from the beginning or from a position. */
 export async function* walkFolder(
-  walk: WalkOptions,
+  options: WalkOptions,
   folder: FolderRecord,
   from: FolderPosition | null,
   path: readonly string[] = [],
 ): AsyncGenerator<FolderStep> {
-  const { records, access, caller, recurse } = walk;
+  const { records, access, caller, recurse } = options;
   const [currentFolderId, ...rest] = from?.path ?? [];
   const isInItems = from !== null && currentFolderId === undefined && from.itemId !== null;
   if (recurse && !isInItems) {
@@ -39,7 +39,7 @@ export async function* walkFolder(
       const childPath = [...path, child.id];
       const isCurrent = child.id === currentFolderId;
       if (!isCurrent) yield { kind: 'folder', position: { path: childPath, itemId: null } };
-      yield* walkFolder(walk, child, isCurrent ? { path: rest, itemId: from!.itemId } : null, childPath);
+      yield* walkFolder(options, child, isCurrent ? { path: rest, itemId: from!.itemId } : null, childPath);
     }
   }
   for await (const item of records.itemsOfFolder(folder, isInItems ? from.itemId : null)) {

@@ -24,9 +24,9 @@ export interface CreationOptions {
   /** Whether the processes of the server run the job. Otherwise separate worker processes run it, if there are any. */
   localJob: boolean;
   notify: boolean;
-  options: ConversionOptions;
+  conversionOptions: ConversionOptions;
   /** The parameters as sent, shown with the job. */
-  sent: Readonly<Record<string, string>>;
+  sentParameters: Readonly<Record<string, string>>;
   caller: Caller | null;
 }
 
@@ -93,13 +93,13 @@ export class LargeImageCreation {
     if (options.createJob !== 'always') {
       try {
         const sourceName = await marking.findSource(file);
-        const product = await this.#markProduct(item);
+        const convertedFile = await this.#markConvertedFile(item);
         const replaced = await records.markers.replace(item, { fileId: file.doc._id, sourceName });
         items.forget(item.id);
         if (replaced === null) throw new BadParameterError('Someone else has changed the item.');
         step('creation:replaced');
         await marking.announceReplacement(item);
-        await this.#removeFile(product);
+        await this.#removeFile(convertedFile);
         return null;
       } catch (error) {
         if (!(error instanceof TileSourceError) || options.createJob === 'never') throw error;
@@ -132,13 +132,13 @@ export class LargeImageCreation {
   async remove(item: ItemRecord): Promise<boolean> {
     const { largeImage } = item;
     if (largeImage === null) return false;
-    const product = await this.#markProduct(item);
+    const convertedFile = await this.#markConvertedFile(item);
     const removed = await this.parts.marking.remove(item);
     if (!removed) return false;
     // The job is canceled only now. If it has just ended, it finds that no item waits for it.
     if (largeImage.expected === true && largeImage.jobId !== undefined) await this.cancel(largeImage.jobId);
     step('removal:canceled');
-    await this.#removeFile(product);
+    await this.#removeFile(convertedFile);
     return true;
   }
 
@@ -229,8 +229,8 @@ export class LargeImageCreation {
   async handleJobChange({ kind, job, previousStatus }: JobEvent): Promise<void> {
     const work = workOf(job);
     if (work === null || kind === 'created') return;
-    const ended = kind === 'removed' ? !isFinished(job.status) : isFinished(job.status) && previousStatus !== job.status;
-    if (!ended) return;
+    const hasJobEnded = kind === 'removed' ? !isFinished(job.status) : isFinished(job.status) && previousStatus !== job.status;
+    if (!hasJobEnded) return;
     const status = kind === 'removed' ? jobStatus.canceled : job.status;
     const { records, items, conversionItems } = this.parts;
     step('conversion:ended');
@@ -296,20 +296,28 @@ export class LargeImageCreation {
   #newJob(
     item: ItemRecord,
     file: FileRecord,
-    { localJob, notify, options, sent, caller }: Omit<CreationOptions, 'createJob'>,
+    { localJob, notify, conversionOptions, sentParameters, caller }: Omit<CreationOptions, 'createJob'>,
     previous: Record<string, string> | null,
     target: ConversionWork['target'],
   ): Promise<JobRecord> {
     const userId = caller?.id ?? null;
     const asAdmin = caller?.admin === true;
-    const work: ConversionWork = { itemId: item.id, fileId: file.id, options, notify, target, previous, asAdmin };
+    const work: ConversionWork = {
+      itemId: item.id,
+      fileId: file.id,
+      options: conversionOptions,
+      notify,
+      target,
+      previous,
+      asAdmin,
+    };
     return this.parts.runner.create(conversionJobName, {
       title: `Large Image Conversion: ${file.name}`,
       handler: localJob ? localHandler : workerHandler,
       userId,
       itemId: item.id,
       meta: { creator: 'large_image', itemId: item.id, task: 'createImageItem' },
-      kwargs: { ...sent, itemId: item.id, fileId: file.id, userId, toFolder: target !== null },
+      kwargs: { ...sentParameters, itemId: item.id, fileId: file.id, userId, toFolder: target !== null },
       other: { conversion: work },
     });
   }
@@ -335,7 +343,7 @@ export class LargeImageCreation {
   }
 
   /** Marks the file that a job has made for an item, because the file is useless once it is no longer the item's large image. */
-  async #markProduct({ largeImage }: ItemRecord): Promise<FileRecord | null> {
+  async #markConvertedFile({ largeImage }: ItemRecord): Promise<FileRecord | null> {
     const { fileId, originalId, jobId } = largeImage ?? {};
     if (originalId === undefined || fileId === originalId) return null;
     return this.#findAndMarkFile(fileId, jobId ?? 'unknown');

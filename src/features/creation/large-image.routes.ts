@@ -77,19 +77,21 @@ const create = defineRoute({
   errors: ['bad-parameter', 'bad-value', 'invalid', 'unknown-id', 'access-denied', 'login-required', 'tile-source'],
   async handle({ params, query, sent, caller }, { items, marking, creation }) {
     const item = await items.loadFresh(params.itemId, 1, caller);
-    const options = readConversionOptions(query);
+    const conversionOptions = readConversionOptions(query);
     // The item may already be a large image, because a source reads the upload unchanged. With `force`, that image is converted.
-    const isRedone = query.force && item.largeImage?.fileId !== undefined;
-    const file = await (isRedone ? marking.chooseConvertible(item, query.fileId) : marking.chooseFile(item, query.fileId));
+    const mustRecreate = query.force && item.largeImage?.fileId !== undefined;
+    const file = await (mustRecreate ? marking.chooseFileToConvert(item, query.fileId) : marking.chooseFile(item, query.fileId));
     const creationOptions: CreationOptions = {
       createJob: query.force ? 'always' : 'when needed',
       localJob: query.localJob ?? false,
       notify: query.notify,
-      options,
-      sent: selectSentOptions(sent, createParameters),
+      conversionOptions,
+      sentParameters: selectSentOptions(sent, createParameters),
       caller,
     };
-    const job = await (isRedone ? creation.recreate(item, file, creationOptions) : creation.create(item, file, creationOptions));
+    const job = await (mustRecreate
+      ? creation.recreate(item, file, creationOptions)
+      : creation.create(item, file, creationOptions));
     return job === null ? null : { ...jobDocument(job, caller, jobRightsOf(job, caller, true)), log: [] };
   },
 });
@@ -107,9 +109,9 @@ const convert = defineRoute({
   errors: ['bad-parameter', 'bad-value', 'invalid', 'unknown-id', 'access-denied', 'login-required'],
   async handle({ params, query, sent, caller }, { items, marking, creation }) {
     const item = await items.loadFresh(params.itemId, 0, caller);
-    const options = readConversionOptions(query);
+    const conversionOptions = readConversionOptions(query);
     const folder = await items.loadFolder(query.folderId ?? item.folderId, 1, caller);
-    const file = await marking.chooseConvertible(item, query.fileId);
+    const file = await marking.chooseFileToConvert(item, query.fileId);
     const name = query.name?.trim();
     const job = await creation.convert(
       item,
@@ -117,8 +119,8 @@ const convert = defineRoute({
       { folder, name: name ? name : null },
       {
         localJob: query.localJob ?? true,
-        options,
-        sent: selectSentOptions(sent, { ...conversionParameters, ...copyParameters }),
+        conversionOptions,
+        sentParameters: selectSentOptions(sent, { ...conversionParameters, ...copyParameters }),
         caller,
       },
     );

@@ -35,8 +35,8 @@ const put = defineRoute({
       );
     if (metadata.mm_x !== null && !metadata.pixelSizeEntered)
       throw new BadValueError('The file states the pixel size. Only a missing pixel size can be entered.');
-    const scaled = await marking.setScale(item, { mmX: query.mm_x, mmY: query.mm_y ?? query.mm_x });
-    return images.use(scaled, (image) => image.metadata());
+    const scaledItem = await marking.setScale(item, { mmX: query.mm_x, mmY: query.mm_y ?? query.mm_x });
+    return images.use(scaledItem, (image) => image.metadata());
   },
 });
 
@@ -48,8 +48,8 @@ const remove = defineRoute({
   returns: { schema: largeImageSchema },
   async handle({ params, caller }, { items, images, marking }) {
     const item = await items.loadFresh(params.itemId, 1, caller);
-    const unscaled = await marking.setScale(item, null);
-    return images.use(unscaled, (image) => image.metadata());
+    const unscaledItem = await marking.setScale(item, null);
+    return images.use(unscaledItem, (image) => image.metadata());
   },
 });
 
