@@ -6,7 +6,7 @@ import { orAborted } from '../../tilesource/process/shared-work.js';
 
 /** Bytes of a block. With 20 ms for a request and 100 MB/s, the request takes longer than transferring this many bytes. */
 const blockBytes = 512 * 1024;
-/** Longest read, in bytes, that uses the cache. Its adjacent blocks are fetched by one request. Longer reads bypass the cache. */
+/** Longest read, in bytes, that uses the cache. Longer reads bypass it. */
 const maxFetchBytes = 8 * 1024 * 1024;
 
 /** Fetches the bytes from `start` to `end`, not including `end`; fewer only at the end of the file. */
@@ -56,7 +56,7 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
 
   constructor(
     private readonly blocks: LRUCache<string, Uint8Array>,
-    private readonly prefix: string,
+    private readonly keyPrefix: string,
     private readonly file: { name: string; size: number; fetch: FetchBytes },
   ) {
     this.size = file.size;
@@ -72,15 +72,15 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
     if (end <= offset) return new Uint8Array(0);
     if (end - offset > maxFetchBytes) return this.#fetch(offset, end, signal);
     const bytes = new Uint8Array(end - offset);
-    const copyPart = (from: number, part: Uint8Array) => {
-      const start = Math.max(from, offset);
-      const stop = Math.min(from + part.length, end);
-      if (stop > start) bytes.set(part.subarray(start - from, stop - from), start - offset);
+    const copyPart = (partOffset: number, part: Uint8Array) => {
+      const start = Math.max(partOffset, offset);
+      const stop = Math.min(partOffset + part.length, end);
+      if (stop > start) bytes.set(part.subarray(start - partOffset, stop - partOffset), start - offset);
     };
     const lastBlock = Math.floor((end - 1) / blockBytes);
     const fetches = new Set<BlockFetch>();
     for (let block = Math.floor(offset / blockBytes); block <= lastBlock; block += 1) {
-      const cached = this.blocks.get(this.prefix + block);
+      const cached = this.blocks.get(this.keyPrefix + block);
       if (cached !== undefined) copyPart(block * blockBytes, cached);
       else fetches.add(this.#fetchByBlock.get(block) ?? this.#startFetch(block, lastBlock));
     }
@@ -97,7 +97,7 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
     let blockCount = 1;
     while (
       firstBlock + blockCount <= lastBlock &&
-      !this.blocks.has(this.prefix + (firstBlock + blockCount)) &&
+      !this.blocks.has(this.keyPrefix + (firstBlock + blockCount)) &&
       !this.#fetchByBlock.has(firstBlock + blockCount)
     )
       blockCount += 1;
@@ -110,7 +110,7 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
       (fetched) => {
         for (let i = 0; i < blockCount; i += 1) {
           // The block is copied, because a part of the buffer would keep the complete buffer in memory.
-          this.blocks.set(this.prefix + (firstBlock + i), fetched.slice(i * blockBytes, (i + 1) * blockBytes));
+          this.blocks.set(this.keyPrefix + (firstBlock + i), fetched.slice(i * blockBytes, (i + 1) * blockBytes));
         }
         this.#forgetFetch(blockFetch);
       },

@@ -52,14 +52,14 @@ export const imagesFeature: Feature<ImageNeeds, ImageOffers> = {
     const forgetFile = (fileId: string) => caches.forgetFile(fileId);
     const images = new Images({ ...shared, registry, sources, tiles, forgetFile, settings });
     const marking = new ImageMarking({ ...shared, registry, dependants, images, callers });
-    const series = new SeriesMerge({ host, registry, records, dependants, items, images, marking, settings, logger });
-    new HostFollower({ series, images, marking, records, dependants, items, changes, registry, settings, logger }).follow(
+    const seriesMerge = new SeriesMerge({ host, registry, records, dependants, items, images, marking, settings, logger });
+    new HostFollower({ seriesMerge, images, marking, records, dependants, items, changes, registry, settings, logger }).follow(
       events,
       onClose,
     );
     const sweep = async () => ({
       temporaryFiles: await sweepTemporaryFiles(temporaryDirectory),
-      ...(await series.sweep()),
+      ...(await seriesMerge.sweep()),
     });
     return { offers: { images, marking, changes }, routes: bindRoutes(sourceRoutes, { images }), sweep };
   },

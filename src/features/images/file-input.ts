@@ -4,7 +4,7 @@ import type { FileRecord } from '../../core/host/records.js';
 import type { BlockCache } from './block-cache.js';
 import { openFileReader } from '../../tilesource/byte-reader.js';
 import type { SourceInput } from '../../tilesource/tile-source.js';
-import { jpegQuality } from './jpeg-quality.js';
+import { readJpegQuality } from './jpeg-quality.js';
 
 /** The host's files, and the block cache for remote ones. */
 export interface ReadableFiles {
@@ -51,7 +51,7 @@ export async function detectWebPicture(
   const reader = await (await hostFileInput(file, files)).open();
   try {
     const head = Buffer.from(await reader.read(0, 4)).toString('hex');
-    if (head.startsWith('ffd8ff')) return { encoding: 'JPEG', quality: await jpegQuality(reader) };
+    if (head.startsWith('ffd8ff')) return { encoding: 'JPEG', quality: await readJpegQuality(reader) };
     return head === '89504e47' ? { encoding: 'PNG' } : null;
   } finally {
     await reader.close();

@@ -49,9 +49,9 @@ export class FileStamps {
   }
 
   async #read(fileId: string, previous: Stamp | undefined): Promise<Stamp> {
-    // A missing file may have been moved.
-    const hasPath = previous !== undefined && previous.text !== goneText;
-    const path = hasPath ? previous.path : await this.options.pathOf(fileId);
+    // The path of a missing file is looked up again, because the file may have been moved.
+    const isPathKnown = previous !== undefined && previous.text !== goneText;
+    const path = isPathKnown ? previous.path : await this.options.pathOf(fileId);
     const text = path === null ? '' : await readStamp(path);
     if (previous !== undefined && previous.text !== text) await this.options.onChange(fileId);
     return { path, text };

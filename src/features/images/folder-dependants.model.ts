@@ -76,25 +76,24 @@ export class FolderDependants {
   /** Removes paths from the files that items of a folder wait for. @returns the items that waited for one of them, as they are after the change. */
   async markArrived(folder: FolderRecord, paths: readonly string[]): Promise<ItemRecord[]> {
     const { items, fields, itemOf } = this.parts;
-    const missing = `${waitingField}.missing`;
-    const inFolder = { [fields.item.folderId]: folder.doc._id };
-    const changed: ItemRecord[] = [];
-    const waiting = await items
-      .find({ ...inFolder, [missing]: { $in: [...paths, '*'] } }, { _id: 1 })
+    const missingField = `${waitingField}.missing`;
+    const changedItems: ItemRecord[] = [];
+    const waitingDocs = await items
+      .find({ [fields.item.folderId]: folder.doc._id, [missingField]: { $in: [...paths, '*'] } }, { _id: 1 })
       .limit(maxItems)
       .lean<StoredDocument[]>();
-    for (const { _id } of waiting) {
+    for (const { _id } of waitingDocs) {
       const doc = await items
         .findOneAndUpdate(
-          { _id, [missing]: { $exists: true } },
-          { $pull: { [missing]: { $in: [...paths] } } },
+          { _id, [missingField]: { $exists: true } },
+          { $pull: { [missingField]: { $in: [...paths] } } },
           { returnDocument: 'after', ...durable },
         )
         .lean<StoredDocument>();
       const item = doc === null ? null : itemOf(doc);
-      if (item !== null) changed.push(item);
+      if (item !== null) changedItems.push(item);
     }
-    return changed;
+    return changedItems;
   }
 
   /** Stores the files that an item waits for; `null` means that it waits for none. */

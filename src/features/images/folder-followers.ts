@@ -9,7 +9,7 @@ import type { FolderDependants } from './folder-dependants.model.js';
 const maxFolders = 10;
 
 /** Options of {@link FolderFollowers}. */
-interface FollowerParts {
+interface FolderFollowerParts {
   records: HostRecords;
   dependants: FolderDependants;
   registry: TileSourceRegistry;
@@ -24,14 +24,14 @@ interface FollowerParts {
 }
 
 /** A file that was added, changed or removed; `null` if its item was removed. */
-interface Change {
+interface FileChange {
   item: ItemRecord;
   file: FileRecord | null;
 }
 
 /** Keeps images that are made of several files of a folder in step with these files. */
 export class FolderFollowers {
-  constructor(private readonly parts: FollowerParts) {}
+  constructor(private readonly parts: FolderFollowerParts) {}
 
   /**
    * Updates the images of its folder, and of the folders above, after a file was added, changed or removed.
@@ -40,13 +40,14 @@ export class FolderFollowers {
    */
   async handleChange(item: ItemRecord, file: FileRecord | null): Promise<void> {
     await this.#handleChangesTogether({ item, file });
-    if (file !== null) for (const waiting of await this.#findOwnWaiting(item, file)) await this.parts.images.retry(waiting);
+    const waitingItem = file === null ? null : await this.#reloadIfWaiting(item, file);
+    if (waitingItem !== null) await this.parts.images.retry(waitingItem);
   }
 
   /** Files that arrive together, such as those of a served folder, become images one after the other within some milliseconds. Their changes are handled together. */
   readonly #handleChangesTogether = grouped(
-    async (changes: readonly Change[]) => {
-      const changesByFolder = new Map<string, Change[]>();
+    async (changes: readonly FileChange[]) => {
+      const changesByFolder = new Map<string, FileChange[]>();
       for (const change of changes) {
         const { folderId } = change.item;
         changesByFolder.set(folderId, [...(changesByFolder.get(folderId) ?? []), change]);
@@ -57,41 +58,46 @@ export class FolderFollowers {
     { pauseMs: 100 },
   );
 
-  /** Updates the images in one folder and the folders above that are made of changed files of the folder. */
-  async #updateImagesAround(folderId: string, changes: readonly Change[]): Promise<void> {
+  /** Updates the images, in a folder and in the folders above it, that are made of changed files of this folder. */
+  async #updateImagesAround(folderId: string, changes: readonly FileChange[]): Promise<void> {
     const { records, images, logger } = this.parts;
     const sources = this.parts.registry.readingFolders();
-    const changed = changes.map(({ item, file }) => ({ item, file, paths: file === null ? [item.name] : pathsOf(item, file) }));
-    const arrived = changed.flatMap(({ file, paths }) => (file === null ? [] : paths));
+    const changedFiles = changes.map(({ item, file }) => ({
+      item,
+      file,
+      paths: file === null ? [item.name] : pathsOf(item, file),
+    }));
+    const arrivedPaths = changedFiles.flatMap(({ file, paths }) => (file === null ? [] : paths));
     let pathPrefix = '';
     for (const folder of await records.contents.ancestry(folderId, maxFolders)) {
       const waitingItems =
-        arrived.length === 0
+        arrivedPaths.length === 0
           ? []
           : await this.parts.dependants.markArrived(
               folder,
-              arrived.map((path) => pathPrefix + path),
+              arrivedPaths.map((path) => pathPrefix + path),
             );
       for (const waiting of waitingItems) {
         this.parts.items.forget(waiting.id);
+        // `*` stands for any file that matches a pattern. Such a file may be among those that have arrived.
         if (waiting.waiting?.missing.every((each) => each === '*') === true) await images.retry(waiting);
       }
-      for (const served of await this.parts.dependants.findItemsServedBy(folder, [...sources.keys()])) {
-        const part = changed.find(
-          ({ item, paths }) => served.id !== item.id && paths.some((path) => this.#mayHold(served, pathPrefix + path)),
+      for (const servedItem of await this.parts.dependants.findItemsServedBy(folder, [...sources.keys()])) {
+        const changedPart = changedFiles.find(
+          ({ item, paths }) => servedItem.id !== item.id && paths.some((path) => this.#mayHold(servedItem, pathPrefix + path)),
         );
-        if (part === undefined) continue;
-        logger.debug({ itemId: served.id, partOf: part.item.id }, 'LargeImage:Parts:Changed');
-        await images.changeRevision(served);
+        if (changedPart === undefined) continue;
+        logger.debug({ itemId: servedItem.id, partOf: changedPart.item.id }, 'LargeImage:Parts:Changed');
+        await images.changeRevision(servedItem);
       }
       pathPrefix = `${folder.name}/${pathPrefix}`;
     }
   }
 
-  /** The item itself, if it waits for this file. */
-  async #findOwnWaiting(item: ItemRecord, file: FileRecord): Promise<ItemRecord[]> {
+  /** The current record of the item, if the item waits for this file of its own; otherwise `null`. */
+  async #reloadIfWaiting(item: ItemRecord, file: FileRecord): Promise<ItemRecord | null> {
     const current = item.waiting === null || item.waiting.fileId === file.id ? null : await this.parts.records.findItem(item.id);
-    return current?.waiting?.missing.includes(file.name) === true ? [current] : [];
+    return current?.waiting?.missing.includes(file.name) === true ? current : null;
   }
 
   /** Whether the image of an item may include the file at a path. */

@@ -18,7 +18,7 @@ import type { ImageMarking } from './image-marking.js';
 import type { Images } from './images.js';
 
 /** Options of {@link HostFollower}. */
-interface FollowerParts {
+interface HostFollowerParts {
   images: Pick<Images, 'closeFile'>;
   marking: ImageMarking;
   records: HostRecords;
@@ -28,7 +28,7 @@ interface FollowerParts {
   registry: TileSourceRegistry;
   settings: Settings;
   logger: HostLogger;
-  series: SeriesMerge;
+  seriesMerge: SeriesMerge;
 }
 
 /** Maximum number of other files of an item to try when a file has arrived. */
@@ -36,14 +36,14 @@ const maxMainFiles = 4;
 
 /** Keeps large images in step with the host's items and files. */
 export class HostFollower {
-  readonly #folders: FolderFollowers;
+  readonly #folderFollowers: FolderFollowers;
 
-  constructor(private readonly parts: FollowerParts) {
+  constructor(private readonly parts: HostFollowerParts) {
     const images = {
       changeRevision: (item: ItemRecord) => this.#changeRevision(item),
       retry: (item: ItemRecord) => this.#retry(item),
     };
-    this.#folders = new FolderFollowers({ ...parts, images });
+    this.#folderFollowers = new FolderFollowers({ ...parts, images });
   }
 
   /** Follows the host's events about its items and files. @param onClose registers the steps that stop this. */
@@ -69,13 +69,13 @@ export class HostFollower {
     if (item === null) return;
     if (item.largeImage === null) await this.#autoSet(item, file);
     else if (item.largeImage.fileId !== file.id) await this.#updateAfterCompanionChange(item);
-    else if (!created) await this.#detectAgain(item, file);
-    await this.#folders.handleChange(item, file);
+    else if (!created) await this.#redetectSource(item, file);
+    await this.#folderFollowers.handleChange(item, file);
   }
 
   /** Items that were created together become large images together, so that each step is one command to the database. */
   async #handleFilesAdded(added: HostEventPayloads['files.added']['added']): Promise<void> {
-    const { records, marking, series } = this.parts;
+    const { records, marking, seriesMerge } = this.parts;
     const pairs = added.map(({ file, item }) => ({ file: records.fileOf(file), item: records.itemOf(item) }));
     const sourceNameByFileId = new Map<string, string>();
     const steps: ((pair: (typeof pairs)[number]) => Promise<unknown>)[] = [
@@ -88,9 +88,9 @@ export class HostFollower {
       async ({ file, item }) => {
         const sourceName = sourceNameByFileId.get(file.id);
         if (sourceName === undefined) return;
-        await this.#catchRefusal(item, file, async () => series.mergeItem(await marking.claim(item, file, sourceName)));
+        await this.#catchRefusal(item, file, async () => seriesMerge.mergeItem(await marking.claim(item, file, sourceName)));
       },
-      ({ file, item }) => this.#folders.handleChange(item, file),
+      ({ file, item }) => this.#folderFollowers.handleChange(item, file),
     ];
     const failures: unknown[] = [];
     for (const step of steps) {
@@ -102,19 +102,19 @@ export class HostFollower {
 
   /** Makes an item a large image of the first file that a source reads. Main files, whose formats read the other files of the item, are tried first. */
   async #autoSet(item: ItemRecord, file: FileRecord): Promise<void> {
-    const { marking, series } = this.parts;
+    const { marking, seriesMerge } = this.parts;
     const others = await this.#mainFilesOf(item, file);
     for (const candidate of others.length > 0 && !this.#isMainFile(file) ? [...others, file] : [file, ...others]) {
       if (!(await this.#mayBecomeImage(candidate))) continue;
       const refusal = await this.#catchRefusal(item, candidate, async () =>
-        series.mergeItem(await marking.create(item, candidate)),
+        seriesMerge.mergeItem(await marking.create(item, candidate)),
       );
       // If parts are missing, the other files of the item are parts of this one.
       if (refusal === null || refusal instanceof MissingPartsError) return;
     }
   }
 
-  /** Runs `work`, which tries to make a file an image. @returns the error by which a source refused the file, which is logged; otherwise `null` */
+  /** Runs `work`, which tries to make a file an image. @returns the error of the source that refused the file, after logging it; `null` if none refused it. */
   async #catchRefusal(item: ItemRecord, file: FileRecord, work: () => Promise<unknown>): Promise<LargeImageError | null> {
     try {
       await work();
@@ -144,7 +144,7 @@ export class HostFollower {
   }
 
   /** Detects the source of a file again after its bytes were replaced. They may be of a different format, or not an image. */
-  async #detectAgain(item: ItemRecord, file: FileRecord): Promise<void> {
+  async #redetectSource(item: ItemRecord, file: FileRecord): Promise<void> {
     await this.parts.marking.remove(item);
     const current = await this.parts.records.findItem(item.id);
     if (current === null || current.largeImage !== null) return;
@@ -228,13 +228,13 @@ export class HostFollower {
     if (item.largeImage !== null) await this.#updateAfterCompanionChange(item);
     else {
       await this.parts.records.markers.refuse(item, null);
-      if (wasServed) await this.#serveAnother(item);
+      if (wasServed) await this.#serveFromAnotherFile(item);
     }
-    await this.#folders.handleChange(item, file);
+    await this.#folderFollowers.handleChange(item, file);
   }
 
   /** Serves an item from another of its main files after the served one was removed. */
-  async #serveAnother(item: ItemRecord): Promise<void> {
+  async #serveFromAnotherFile(item: ItemRecord): Promise<void> {
     const [file] = await this.#mainFilesOf(item);
     if (file !== undefined) await this.#autoSet(item, file);
   }
@@ -242,21 +242,21 @@ export class HostFollower {
   /** Removes everything stored for removed items. */
   async #handleItemsRemoved(docs: readonly StoredDocument[]): Promise<void> {
     const { items, changes, records } = this.parts;
-    const removed = docs.map((doc) => ({ id: idText(doc._id), doc }));
-    for (const { id } of removed) items.forget(id);
-    await changes.announce(removed);
-    await Promise.all(docs.map((doc) => this.#folders.handleChange(records.itemOf(doc), null)));
+    const removedItems = docs.map((doc) => ({ id: idText(doc._id), doc }));
+    for (const { id } of removedItems) items.forget(id);
+    await changes.announce(removedItems);
+    await Promise.all(docs.map((doc) => this.#folderFollowers.handleChange(records.itemOf(doc), null)));
   }
 
   /** Images made of files of hidden items change. Nothing stored for the items is removed. */
   async #handleItemsHidden(docs: readonly StoredDocument[]): Promise<void> {
-    await Promise.all(docs.map((doc) => this.#folders.handleChange(this.parts.records.itemOf(doc), null)));
+    await Promise.all(docs.map((doc) => this.#folderFollowers.handleChange(this.parts.records.itemOf(doc), null)));
   }
 
   async #handleItemsShown(docs: readonly StoredDocument[]): Promise<void> {
     const { records } = this.parts;
     const announceFilesOf = async (item: ItemRecord) => {
-      for (const file of await records.filesOfItem(item)) await this.#folders.handleChange(item, file);
+      for (const file of await records.filesOfItem(item)) await this.#folderFollowers.handleChange(item, file);
     };
     await Promise.all(docs.map((doc) => announceFilesOf(records.itemOf(doc))));
   }
@@ -269,12 +269,17 @@ export class HostFollower {
     const { records, items } = this.parts;
     const item = records.itemOf(doc);
     if (item.largeImage === null) return;
-    const copyOf = async (id: string | undefined) => {
-      const copied = id === undefined ? undefined : fileIds.get(id);
-      return copied === undefined ? null : records.findFile(copied);
+    const findCopy = async (id: string | undefined) => {
+      const copyId = id === undefined ? undefined : fileIds.get(id);
+      return copyId === undefined ? null : records.findFile(copyId);
     };
-    const [file, original] = await Promise.all([copyOf(item.largeImage.fileId), copyOf(item.largeImage.originalId)]);
-    const { originalId: _of, expected: _pending, mergedInto: _merging, ...stored } = doc.largeImage as Record<string, unknown>;
+    const [file, original] = await Promise.all([findCopy(item.largeImage.fileId), findCopy(item.largeImage.originalId)]);
+    const {
+      originalId: _originalId,
+      expected: _expected,
+      mergedInto: _mergedInto,
+      ...stored
+    } = doc.largeImage as Record<string, unknown>;
     const marker = file && { ...stored, fileId: file.doc._id, ...(original && { originalId: original.doc._id }) };
     await records.itemFields.store(item, 'largeImage', marker ?? undefined);
     items.forget(item.id);

@@ -14,8 +14,8 @@ const maxFolders = 20_000;
 const maxFiles = 20_000;
 /** Maximum number of files of a tree whose records are kept in memory. */
 const maxCachedFiles = 20_000;
-/** Memory of a folder and of a cached record, in bytes. */
-const bytesPerFolder = 500;
+/** Approximate memory of the record of a folder or file, in bytes. */
+const bytesPerRecord = 500;
 
 /** The other parts of an image, besides its file. The image is shown only to callers who can read all of it. */
 export interface ImageParts {
@@ -32,7 +32,7 @@ export interface Visibility {
   filterFolders(ids: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
-/** How a file of a folder is used as an image. */
+/** Opens a file of a folder as an image, which stays open while `use` runs. */
 export type Borrow = <R>(
   itemFile: ItemFile,
   use: (image: BorrowedImage) => Promise<R> | R,
@@ -40,7 +40,7 @@ export type Borrow = <R>(
 ) => Promise<R>;
 
 /** Options of {@link HostFolder}. */
-export interface HostFolderParts {
+export interface HostFolderOptions {
   contents: FolderContents;
   files: HostFiles;
   blocks: BlockCache;
@@ -51,7 +51,7 @@ export interface HostFolderParts {
   /** The files of the item, including this one. */
   ownFiles: () => Promise<readonly FileRecord[]>;
   /** The file of the large image of an item. */
-  imageOf: (itemId: string) => Promise<ItemFile | null>;
+  findImageFile: (itemId: string) => Promise<ItemFile | null>;
   /** Every item and folder that the image uses is added to this. */
   parts: ImageParts;
   /** `null` if everything is visible; then it is checked later whether the caller can see the image. */
@@ -69,12 +69,12 @@ function splitPath(path: string): string[] | null {
 
 /** The folder of an item, as its files see it: first the files of the item itself, then the items of the folder, then the folders in it. */
 export class HostFolder implements SourceFolder {
-  constructor(private readonly options: HostFolderParts) {}
+  constructor(private readonly options: HostFolderOptions) {}
 
   async file(path: string): Promise<FolderFile | null> {
     const names = splitPath(path);
     if (names === null || names.length === 0) return null;
-    const ownFile = (await this.#ownFileByPath()).get(names.join('/'));
+    const ownFile = (await this.#mapOwnFiles()).get(names.join('/'));
     if (ownFile !== undefined) return this.#toFolderFile({ file: ownFile, item: this.options.item });
     const folderFile = await this.#findInFolders(names);
     if (folderFile === null) return null;
@@ -86,32 +86,34 @@ export class HostFolder implements SourceFolder {
     const names = splitPath(path);
     if (names === null) return null;
     const prefix = names.length === 0 ? '' : `${names.join('/')}/`;
-    const own = [...(await this.#ownFileByPath()).keys()].filter(
+    const ownPaths = [...(await this.#mapOwnFiles()).keys()].filter(
       (each) => each.startsWith(prefix) && !each.includes('/', prefix.length) && each !== this.options.file.name,
     );
     const folder = await this.#folderAt(names);
-    if (folder === null && own.length === 0) return null;
+    if (folder === null && ownPaths.length === 0) return null;
     // An item with the name of this folder may have a file with the image's own name, so names may occur twice.
     const siblingNames = folder === null ? [] : await this.options.contents.namesIn(folder, this.options.item, maxFiles + 1);
     if (siblingNames.length > maxFiles) throw new TileSourceError(`There are more than ${maxFiles} files in the folder.`);
-    return [...new Set([...own, ...siblingNames.map((name) => prefix + name)])].toSorted((a, b) => (a < b ? -1 : 1));
+    return [...new Set([...ownPaths, ...siblingNames.map((name) => prefix + name)])].toSorted((a, b) => (a < b ? -1 : 1));
   }
 
   async tree(path: string): Promise<FileTree | null> {
     const names = splitPath(path);
     if (names === null) return null;
     const served = this.options.files.tree?.(this.options.file.doc) ?? null;
-    if (served !== null) return servedTree(served, names);
+    if (served !== null) return toFileTree(served, names);
     const prefix = names.length === 0 ? '' : `${names.join('/')}/`;
-    const own = [...(await this.#ownFileByPath())].filter(([each]) => each.startsWith(prefix) && each !== this.options.file.name);
-    const ownFileByPath = new Map(own.map(([each, file]) => [each.slice(prefix.length), file]));
+    const ownEntries = [...(await this.#mapOwnFiles())].filter(
+      ([each]) => each.startsWith(prefix) && each !== this.options.file.name,
+    );
+    const ownFileByPath = new Map(ownEntries.map(([each, file]) => [each.slice(prefix.length), file]));
     const folder = await this.#folderAt(names);
     if (folder === null) return ownFileByPath.size === 0 ? null : new HostTree(this.options, new Map(), ownFileByPath);
     const folders = await this.options.contents.foldersBelow(folder, maxFolders);
     const { visibility } = this.options;
     if (folders !== null && visibility !== null) {
-      const visible = await visibility.filterFolders([...folders.values()].map(({ id }) => id));
-      for (const [below, { id }] of folders) if (below !== '' && !visible.has(id)) folders.delete(below);
+      const visibleIds = await visibility.filterFolders([...folders.values()].map(({ id }) => id));
+      for (const [folderPath, { id }] of folders) if (folderPath !== '' && !visibleIds.has(id)) folders.delete(folderPath);
     }
     if (folders === null) {
       throw new TileSourceError(`It contains more than ${maxFolders} folders. Store it as a ZIP file, without compression.`);
@@ -125,7 +127,7 @@ export class HostFolder implements SourceFolder {
     this.options.parts.items.add(id);
     this.options.parts.named.add(id);
     if ((await this.options.visibility?.isItemVisible(id)) === false) return null;
-    const image = await this.options.imageOf(id);
+    const image = await this.options.findImageFile(id);
     if (image === null) return null;
     return this.#toFolderFile(image);
   }
@@ -150,11 +152,11 @@ export class HostFolder implements SourceFolder {
   }
 
   /** Files of the item by their paths from the file of the image. */
-  async #ownFileByPath(): Promise<Map<string, FileRecord>> {
+  async #mapOwnFiles(): Promise<Map<string, FileRecord>> {
     const { file, ownFiles } = this.options;
     const folderPrefix = file.name.slice(0, file.name.lastIndexOf('/') + 1);
-    const own = (await ownFiles()).filter(({ name }) => name.startsWith(folderPrefix));
-    return new Map(own.toReversed().map((each) => [each.name.slice(folderPrefix.length), each]));
+    const filesBelow = (await ownFiles()).filter(({ name }) => name.startsWith(folderPrefix));
+    return new Map(filesBelow.toReversed().map((each) => [each.name.slice(folderPrefix.length), each]));
   }
 
   async #toFolderFile(itemFile: ItemFile): Promise<FolderFile> {
@@ -165,9 +167,9 @@ export class HostFolder implements SourceFolder {
 }
 
 /** The files that the host serves together with the file of the image. */
-function servedTree(tree: HostFileTree, parentNames: readonly string[]): FileTree {
+function toFileTree(tree: HostFileTree, parentNames: readonly string[]): FileTree {
   return {
-    retainedBytes: bytesPerFolder,
+    retainedBytes: bytesPerRecord,
     async file(path) {
       const names = splitPath(path);
       return names === null || names.length === 0 ? null : tree.file([...parentNames, ...names].join('/'));
@@ -182,17 +184,17 @@ class HostTree implements FileTree {
   readonly #records = new LRUCache<string, { file: FileRecord | null }>(atMost(maxCachedFiles));
 
   constructor(
-    private readonly options: HostFolderParts,
+    private readonly options: HostFolderOptions,
     private readonly folders: ReadonlyMap<string, FolderRecord>,
-    private readonly own: ReadonlyMap<string, FileRecord>,
+    private readonly ownFileByPath: ReadonlyMap<string, FileRecord>,
   ) {}
 
   get retainedBytes(): number {
-    return (this.folders.size + this.own.size + maxCachedFiles / 10) * bytesPerFolder;
+    return (this.folders.size + this.ownFileByPath.size + maxCachedFiles / 10) * bytesPerRecord;
   }
 
   async file(path: string): Promise<Pick<ByteReader, 'size' | 'read'> | null> {
-    const cached = this.#records.get(path) ?? { file: this.own.get(path) ?? (await this.#find(path)) };
+    const cached = this.#records.get(path) ?? { file: this.ownFileByPath.get(path) ?? (await this.#find(path)) };
     this.#records.set(path, cached);
     if (cached.file === null) return null;
     const input = await hostFileInput(cached.file, this.options);

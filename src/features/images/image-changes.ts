@@ -6,10 +6,7 @@ export interface ChangedItem {
   doc: StoredDocument;
 }
 
-/**
- * Tells other features that items show other images than before, or none, so that they remove the files that they made from the
- * former ones.
- */
+/** Tells other features that images of items have changed or were removed, so that they remove the files made from the previous images. */
 export class ImageChanges {
   readonly #listeners: ((items: readonly ChangedItem[]) => Promise<unknown>)[] = [];
 

@@ -36,7 +36,7 @@ export const maxOpenedTogether = 64;
 
 /** Makes items large images of one of their files if a source reads it, and undoes that. */
 export class ImageMarking {
-  readonly #opening = pLimit(maxOpenedTogether);
+  readonly #limitOpening = pLimit(maxOpenedTogether);
 
   constructor(private readonly options: ImageMarkingOptions) {}
 
@@ -87,7 +87,7 @@ export class ImageMarking {
   }
 
   /**
-   * Closes and removes everything that was made from the former large image of an item, after it has got another one.
+   * Closes and removes everything that was made from the previous large image of an item, after it has got another one.
    *
    * @param before the item before the change.
    */
@@ -98,7 +98,7 @@ export class ImageMarking {
 
   /** Finds the source that reads a file, by trying them. @param item the item of the file, if it has just been read. @returns its name. @throws TileSourceError that says why none can. */
   findSource(file: FileRecord, item?: ItemRecord): Promise<string> {
-    return this.#opening(() => this.#findSource(file, item));
+    return this.#limitOpening(() => this.#findSource(file, item));
   }
 
   async #findSource(file: FileRecord, item: ItemRecord | undefined): Promise<string> {
@@ -170,9 +170,9 @@ export class ImageMarking {
    *
    * @throws BadParameterError, InvalidError
    */
-  async chooseConvertible(item: ItemRecord, fileId: string | undefined): Promise<FileRecord> {
-    const served = item.largeImage?.originalId ?? item.largeImage?.fileId;
-    const file = await this.chooseFile(item, fileId ?? served);
+  async chooseFileToConvert(item: ItemRecord, fileId: string | undefined): Promise<FileRecord> {
+    const servedFileId = item.largeImage?.originalId ?? item.largeImage?.fileId;
+    const file = await this.chooseFile(item, fileId ?? servedFileId);
     if (file.itemId !== item.id) throw new BadParameterError('The provided file must be in the provided item.');
     return file;
   }
@@ -183,10 +183,10 @@ export class ImageMarking {
    */
   #visibilityFor(file: FileRecord): Visibility {
     const { items, callers } = this.options;
-    const creator = idText(file.doc.creatorId);
+    const creatorId = idText(file.doc.creatorId);
     const findUploader = async (): Promise<Caller | null> => {
       try {
-        return creator === '' ? null : await callers.asker({ id: creator, admin: false });
+        return creatorId === '' ? null : await callers.asker({ id: creatorId, admin: false });
       } catch (error) {
         if (error instanceof AccessDeniedError) return null;
         throw error;

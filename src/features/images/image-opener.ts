@@ -21,7 +21,7 @@ import { HostFolder, type Borrow, type ImageParts, type Visibility } from './hos
 /** Maximum depth to which combined images can contain combined images. */
 const maxDepth = 4;
 /** Maximum number of combined images in one image. */
-const maxNested = 16;
+const maxNestedImages = 16;
 /** Approximate memory of the description of a frame, in bytes. */
 const wireFrameBytes = 150;
 
@@ -56,7 +56,7 @@ export interface OpenOptions {
   item?: ItemRecord;
 }
 
-/** The nested images that a combined image has open. */
+/** Data about an image that is being opened, shared with the images nested in it. */
 interface OpeningContext {
   parts: ImageParts;
   visibility: Visibility | null;
@@ -154,8 +154,8 @@ export class ImageOpener {
     const ownFiles = async () => (item === null ? [] : records.filesOfItem(item));
     const input = await hostFileInput(file, this.options, async () => (await ownFiles()).filter(({ id }) => id !== file.id));
     if (item === null) return input;
-    let own: ReturnType<typeof ownFiles> | null = null;
-    let folder: ReturnType<HostRecords['findFolder']> | null = null;
+    let ownFilesPromise: ReturnType<typeof ownFiles> | null = null;
+    let folderPromise: ReturnType<HostRecords['findFolder']> | null = null;
     const borrow: Borrow = (itemFile, use, options) => this.#borrow(itemFile, use, options, context, fileIdChain);
     return {
       ...input,
@@ -166,9 +166,9 @@ export class ImageOpener {
           blocks,
           file,
           item,
-          folder: () => (folder ??= records.findFolder(item.folderId)),
-          ownFiles: () => (own ??= ownFiles()),
-          imageOf: (id) => this.#imageOf(id),
+          folder: () => (folderPromise ??= records.findFolder(item.folderId)),
+          ownFiles: () => (ownFilesPromise ??= ownFiles()),
+          findImageFile: (id) => this.#findImageFile(id),
           parts: context.parts,
           visibility: context.visibility,
           borrow,
@@ -201,8 +201,8 @@ export class ImageOpener {
     const key = `${fileIdChain.join('>')}>${file.id}/${name}`;
     let opening = context.combinedByChain.get(key);
     if (opening === undefined) {
-      if (context.combinedByChain.size >= maxNested)
-        throw new TileSourceError(`The image contains more than ${maxNested} combined images.`);
+      if (context.combinedByChain.size >= maxNestedImages)
+        throw new TileSourceError(`The image contains more than ${maxNestedImages} combined images.`);
       opening = this.#openSource(file, { sourceName: name }, context, [...fileIdChain, file.id]).then((opened) => ({
         ...makeBorrowedImage(opened.name, opened.source),
         close: () => opened.source.close(),
@@ -212,7 +212,7 @@ export class ImageOpener {
     return use(await opening);
   }
 
-  async #imageOf(itemId: string): Promise<ItemFile | null> {
+  async #findImageFile(itemId: string): Promise<ItemFile | null> {
     const item = await this.options.records.findItem(itemId);
     const fileId = item?.largeImage?.fileId;
     const file = fileId === undefined ? null : await this.options.records.findFile(fileId);

@@ -58,7 +58,7 @@ export class ImageStates {
   /** The state of the image of an item. @throws NoLargeImageError */
   async stateOf(item: ItemRecord): Promise<ImageState> {
     const { fileId, sourceName } = servedFileOf(item);
-    const icc = await this.#icc();
+    const icc = await this.#loadIccOption();
     const stampOrPromise = this.#stamps.stampOf(fileId);
     const stamp = typeof stampOrPromise === 'string' ? stampOrPromise : await stampOrPromise;
     const ownName = `${namePartOfItem(item, icc)}${stamp}`;
@@ -69,12 +69,12 @@ export class ImageStates {
 
   /** The beginning of the name of a state, which only depends on the item, so that no file has to be examined. */
   async namePrefixOf(item: ItemRecord): Promise<string> {
-    return namePartOfItem(item, await this.#icc());
+    return namePartOfItem(item, await this.#loadIccOption());
   }
 
   /** The state of a file that is only opened as a part of other images. */
   async stateOfPart(file: FileRecord, sourceName: string | undefined): Promise<Pick<ImageState, 'name' | 'icc' | 'scale'>> {
-    const icc = await this.#icc();
+    const icc = await this.#loadIccOption();
     const stamp = await this.#stamps.stampOf(file.id);
     return { name: `${file.id}:part:${sourceName ?? ''}:${String(icc)}:${stamp}`, icc, scale: null };
   }
@@ -100,7 +100,7 @@ export class ImageStates {
     return digest.digest('base64url').slice(0, 22);
   }
 
-  async #icc(): Promise<IccOption> {
+  async #loadIccOption(): Promise<IccOption> {
     return (await this.options.settings.get('large_image.icc_correction')) as IccOption;
   }
 }

@@ -48,7 +48,7 @@ export interface ImagesOptions {
 
 /** The caller for whom a picture is made, and the queue in which the work waits. */
 interface MakeOptions {
-  /** Read only if the picture is not cached. */
+  /** Used only if the picture is not cached. */
   requester: { caller: Caller | null; readonly signal: AbortSignal };
   queue: WorkQueue;
 }
@@ -61,7 +61,7 @@ const maxInspections = 4;
 /** Large images of items, opened for the requests that show them. */
 export class Images {
   /** Pictures that are being made. Requests for the same picture share the work. */
-  readonly #underWay = new SharedWork<MadePicture>();
+  readonly #picturesInProgress = new SharedWork<MadePicture>();
   readonly #states: ImageStates;
   readonly #opener: ImageOpener;
   /** The parts of images, by the names of their states, so that images need not be opened again to know them. */
@@ -69,7 +69,7 @@ export class Images {
 
   constructor(private readonly options: ImagesOptions) {
     this.#opener = new ImageOpener({ ...options, share: (...sharing) => this.#share(...sharing) });
-    this.#states = new ImageStates({ ...options, onChangedOnDisk: (fileId) => this.#changedOnDisk(fileId) });
+    this.#states = new ImageStates({ ...options, onChangedOnDisk: (fileId) => this.#handleChangeOnDisk(fileId) });
   }
 
   /** The sources that read files. */
@@ -182,14 +182,14 @@ export class Images {
     const cached = this.options.tiles.get(key);
     const tile = cached instanceof Promise ? await cached : cached;
     if (tile !== undefined) return tile;
-    return this.#underWay.join(
+    return this.#picturesInProgress.join(
       key,
       async (sharedSignal) => {
         const waitOptions = { signal: sharedSignal, caller: callerName(requester.caller) };
-        const tile = await queue.run(() => make(sharedSignal), waitOptions);
+        const picture = await queue.run(() => make(sharedSignal), waitOptions);
         // Nobody waits for the cache, which logs its own errors.
-        if (!tile.corruptTiles) Promise.resolve(this.options.tiles.set(key, tile)).catch(() => {});
-        return tile;
+        if (!picture.corruptTiles) Promise.resolve(this.options.tiles.set(key, picture)).catch(() => {});
+        return picture;
       },
       requester.signal,
     );
@@ -237,7 +237,7 @@ export class Images {
       if (file === null)
         throw new TileSourceError(`No large image file in this item: file ${fileId} of item ${item.id} no longer exists.`);
       const opened = await this.#opener.open(file, { sourceName, icc, scale, signal: sharedSignal });
-      // Images with many frames take a while to open, and then to be described.
+      // Opening an image with many frames takes a while, and so does describing it.
       if (isSliceOver()) await nextSlice();
       return opened;
     };
@@ -309,7 +309,7 @@ export class Images {
   }
 
   /** Closes a file that was replaced on disk, and announces that the images made from it have changed. */
-  async #changedOnDisk(fileId: string): Promise<void> {
+  async #handleChangeOnDisk(fileId: string): Promise<void> {
     const { records, changes, sources, logger } = this.options;
     sources.evict((key) => key.startsWith(`${fileId}:`));
     const file = await records.findFile(fileId);

@@ -16,8 +16,8 @@ const maxSegments = 1000;
  * The quality, 1 to 100, with which a JPEG file was written, if its encoder scaled the tables of the standard; `null`
  * for other tables and for files that are not JPEG.
  */
-export async function jpegQuality(reader: ByteReader): Promise<number | null> {
-  const table = await luminanceTable(reader);
+export async function readJpegQuality(reader: ByteReader): Promise<number | null> {
+  const table = await readLuminanceTable(reader);
   if (table === null) return null;
   for (let quality = 100; quality >= 1; quality -= 1) {
     const percent = quality < 50 ? Math.floor(5000 / quality) : 200 - 2 * quality;
@@ -28,7 +28,7 @@ export async function jpegQuality(reader: ByteReader): Promise<number | null> {
 }
 
 /** The 8-bit quantization table 0, in zigzag order. */
-async function luminanceTable(reader: ByteReader): Promise<Uint8Array | null> {
+async function readLuminanceTable(reader: ByteReader): Promise<Uint8Array | null> {
   let offset = 2;
   if ((await readUint16(reader, 0)) !== markers.startOfImage) return null;
   for (let count = 0; count < maxSegments; count += 1) {

@@ -93,9 +93,9 @@ export class SeriesMerge {
     step('series:moved');
     items.forget(item.id);
     await this.#changeRevision(target.id);
-    const emptied = await records.findItem(item.id);
-    if (emptied === null) return;
-    await (host.removeItem === undefined ? records.deleteItem(emptied) : host.removeItem(emptied.doc));
+    const emptiedItem = await records.findItem(item.id);
+    if (emptiedItem === null) return;
+    await (host.removeItem === undefined ? records.deleteItem(emptiedItem) : host.removeItem(emptiedItem.doc));
   }
 
   /** Gives the image of an item a new state, because the item has got more files. */
