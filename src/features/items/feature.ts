@@ -14,7 +14,7 @@ export const itemsFeature: Feature<{ core: Core }, { items: Items; itemLists: It
     const items = new Items(records, host.access);
     onClose(events.on('item.saved', ({ item }) => items.forget(idText(item._id))));
     for (const name of ['item.hidden', 'item.shown'] as const) {
-      onClose(events.on(name, ({ items: concerned }) => concerned.forEach(({ _id }) => items.forget(idText(_id)))));
+      onClose(events.on(name, ({ items: affectedItems }) => affectedItems.forEach(({ _id }) => items.forget(idText(_id)))));
     }
     for (const name of ['folder.saved', 'folder.removed', 'access.changed'] as const) {
       onClose(events.on(name, () => items.forget()));

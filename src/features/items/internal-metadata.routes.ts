@@ -28,7 +28,7 @@ const get = defineRoute({
   returns: { schema: anything },
   async handle({ params, caller }, { items, records }) {
     const item = await items.load(params.itemId, 0, caller);
-    if (!records.itemFields.mayRead(params.key)) throw refusal(params.key);
+    if (!records.itemFields.mayRead(params.key)) throw fieldRefusedError(params.key);
     return records.itemFields.get(item, params.key) ?? null;
   },
 });
@@ -45,7 +45,7 @@ const put = defineRoute({
   errors: [...shared.errors, 'login-required'],
   authorize: mayWriteItem,
   async handle({ params, granted: item, body }, { items, records, host }) {
-    if (!records.itemFields.mayWrite(params.key)) throw refusal(params.key);
+    if (!records.itemFields.mayWrite(params.key)) throw fieldRefusedError(params.key);
     if (hasTooManyValues([body, { ...item.doc, [params.key]: null }])) {
       throw new BadParameterError(`The fields of an item can have at most ${maxStoredValues} values in total.`);
     }
@@ -70,7 +70,7 @@ const remove = defineRoute({
   errors: [...shared.errors, 'login-required'],
   async handle({ params, caller }, { items, records, host }) {
     const item = await items.loadFresh(params.itemId, 1, caller);
-    if (!records.itemFields.mayWrite(params.key)) throw refusal(params.key);
+    if (!records.itemFields.mayWrite(params.key)) throw fieldRefusedError(params.key);
     // Hosts rely on every item having metadata.
     await records.itemFields.store(item, params.key, params.key === 'meta' ? {} : undefined);
     if (params.key === 'meta') await host.metadataReplaced?.(item.id);
@@ -79,7 +79,7 @@ const remove = defineRoute({
   },
 });
 
-function refusal(key: string): BadParameterError {
+function fieldRefusedError(key: string): BadParameterError {
   return new BadParameterError(`The field "${key}" of an item cannot be used here.`);
 }
 

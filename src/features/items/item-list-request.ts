@@ -14,12 +14,12 @@ export interface GroupPass {
   counts: { source: string; target: string }[];
 }
 
-/** The conditions in the search text of an item list, besides words. */
+/** The conditions in the search text of an item list, and the words after them. */
 export interface ListConditions {
   recurse: boolean;
   passes: GroupPass[];
   filter: Record<string, unknown> | null;
-  /** The rest of the text, for the host's own search by words. */
+  /** The text after the conditions, for the host's own search by words. */
   words: string;
 }
 
@@ -107,7 +107,7 @@ function checkPath(path: string): string {
   return path;
 }
 
-/** `null` for a text that is not a JSON object; it then counts as words. */
+/** Parses and checks a filter. @returns `null` if the text is not a JSON object; the text then counts as words. */
 function parseFilter(text: string): Record<string, unknown> | null {
   if (text.length > maxFilterCharacters) {
     throw new BadParameterError(`A _filter_ may have at most ${maxFilterCharacters} characters.`);
@@ -177,22 +177,22 @@ export function parseSortOrder(sort: string, direction: 1 | -1): SortOrder {
 }
 
 function parseSortList(text: string): (readonly [string, 1 | -1])[] {
-  const invalidSort = (cause?: unknown) =>
+  const invalidSortError = (cause?: unknown) =>
     new BadParameterError(`Parameter sort must be a field, or JSON such as [["name",1],["created",-1]]: ${text.slice(0, 200)}`, {
       cause,
     });
-  if (text.length > maxSortCharacters) throw invalidSort();
+  if (text.length > maxSortCharacters) throw invalidSortError();
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
   } catch (cause) {
-    throw invalidSort(cause);
+    throw invalidSortError(cause);
   }
-  if (!Array.isArray(parsed) || parsed.length > maxSortFields) throw invalidSort();
+  if (!Array.isArray(parsed) || parsed.length > maxSortFields) throw invalidSortError();
   return parsed.map((entry: unknown) => {
-    if (!Array.isArray(entry) || entry.length !== 2) throw invalidSort();
+    if (!Array.isArray(entry) || entry.length !== 2) throw invalidSortError();
     const [field, direction] = entry as unknown[];
-    if (typeof field !== 'string' || (direction !== 1 && direction !== -1)) throw invalidSort();
+    if (typeof field !== 'string' || (direction !== 1 && direction !== -1)) throw invalidSortError();
     return [field, direction] as const;
   });
 }

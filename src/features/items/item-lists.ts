@@ -95,14 +95,14 @@ export class ItemLists {
     conditionsForWords: (words: string) => Conditions,
   ): Promise<Conditions> {
     const conditions: Conditions[] = [];
-    const { folder: folderOfItem, name: nameField } = this.queries.names.item;
+    const { folder: folderField, name: nameField } = this.queries.fieldNames.item;
     if (folderId !== undefined) {
-      const folder = (await this.items.loadFolder(folderId, 0, caller)).doc._id;
+      const storedFolderId = (await this.items.loadFolder(folderId, 0, caller)).doc._id;
       if (search.recurse) {
-        const descendants = await this.queries.findDescendants(folder);
+        const descendants = await this.queries.findDescendants(storedFolderId);
         const readable = await this.queries.filterFolders(descendants, await this.access.filter(caller, 'folder', 0));
-        conditions.push(whereFieldIn(folderOfItem, [folder, ...readable]));
-      } else conditions.push({ [folderOfItem]: folder });
+        conditions.push(whereFieldIn(folderField, [storedFolderId, ...readable]));
+      } else conditions.push({ [folderField]: storedFolderId });
     } else if (search.recurse || search.passes.length > 0) {
       throw new BadParameterError('Parameter "folderId" is required for _recurse_ and _group_.');
     } else conditions.push(await this.access.filter(caller, 'item', 0));
@@ -123,13 +123,13 @@ export class ItemLists {
     for await (const { _id } of this.queries.each(conditions, [], order)) if (remainingIds?.has(idText(_id))) ids.push(_id);
     const documents = await this.queries.findByIds(ids.slice(offset, limit > 0 ? offset + limit : undefined));
     const keys = passes.flatMap((pass) => pass.keys);
-    const { meta } = this.queries.names.item;
+    const { meta: metaField } = this.queries.fieldNames.item;
     for (const document of documents) {
-      for (const { pass, counts } of countsByPass) {
-        const numbers = counts.get(comparableText(valueAt(document, pass.keys[0]!))) ?? [];
+      for (const { pass, countsByValue } of countsByPass) {
+        const numbers = countsByValue.get(comparableText(valueAt(document, pass.keys[0]!))) ?? [];
         for (const [index, { target }] of pass.counts.entries()) setAt(document, target, numbers[index] ?? 0);
       }
-      setAt(document, `${meta}._grouping`, { keys, values: keys.map((key) => valueAt(document, key) ?? null) });
+      setAt(document, `${metaField}._grouping`, { keys, values: keys.map((key) => valueAt(document, key) ?? null) });
     }
     return { documents, total: ids.length };
   }
@@ -139,19 +139,23 @@ export class ItemLists {
     passes: readonly GroupPass[],
     conditions: Conditions,
     order: SortOrder,
-  ): Promise<{ remainingIds: ReadonlySet<string> | null; countsByPass: { pass: GroupPass; counts: Map<string, number[]> }[] }> {
+  ): Promise<{
+    remainingIds: ReadonlySet<string> | null;
+    countsByPass: { pass: GroupPass; countsByValue: Map<string, number[]> }[];
+  }> {
     let remainingIds: ReadonlySet<string> | null = null;
-    const countsByPass: { pass: GroupPass; counts: Map<string, number[]> }[] = [];
+    const countsByPass: { pass: GroupPass; countsByValue: Map<string, number[]> }[] = [];
     for (const pass of passes) {
       const previous: ReadonlySet<string> | null = remainingIds;
-      if (pass.counts.length > 0) countsByPass.push({ pass, counts: await this.#countDistinct(pass, conditions, previous) });
-      for (const key of pass.keys) remainingIds = await this.#firstOfEach(key, conditions, order, remainingIds);
+      if (pass.counts.length > 0)
+        countsByPass.push({ pass, countsByValue: await this.#countDistinct(pass, conditions, previous) });
+      for (const key of pass.keys) remainingIds = await this.#findFirstIds(key, conditions, order, remainingIds);
     }
     return { remainingIds, countsByPass };
   }
 
   /** Ids of the first item, in the given order, of each value of a field. Items without the field are left out. */
-  async #firstOfEach(
+  async #findFirstIds(
     key: string,
     conditions: Conditions,
     order: SortOrder,
@@ -180,19 +184,19 @@ export class ItemLists {
   ): Promise<Map<string, number[]>> {
     const key = keys[0]!;
     const sources = counts.map(({ source }) => source);
-    const distinct = new Map<string, Set<string>[]>();
+    const valuesByGroup = new Map<string, Set<string>[]>();
     const hasKey = { $and: [conditions, { [key]: { $exists: true } }] };
     for await (const document of this.queries.each(hasKey, [key, ...sources], [['_id', 1]])) {
       if (amongIds !== null && !amongIds.has(idText(document._id))) continue;
       const group = comparableText(valueAt(document, key));
-      const sets = distinct.get(group) ?? sources.map(() => new Set<string>());
-      distinct.set(group, sets);
+      const sets = valuesByGroup.get(group) ?? sources.map(() => new Set<string>());
+      valuesByGroup.set(group, sets);
       for (const [index, source] of sources.entries()) {
         const value = valueAt(document, source);
         if (value !== undefined && value !== null) sets[index]!.add(comparableText(value));
       }
     }
-    return new Map([...distinct].map(([group, sets]) => [group, sets.map(({ size }) => size)]));
+    return new Map([...valuesByGroup].map(([group, sets]) => [group, sets.map(({ size }) => size)]));
   }
 }
 
@@ -211,7 +215,7 @@ function valueAt(document: unknown, path: string): unknown {
     );
 }
 
-/** Objects on the path are replaced by copies, because they may be parts of `value`, or values of a group themselves. */
+/** Sets the value at a path. Replaces the objects on the path by copies, because other values of the document may refer to them. */
 function setAt(document: Record<string, unknown>, path: string, value: unknown): void {
   const parts = path.split('.');
   const last = parts.pop()!;

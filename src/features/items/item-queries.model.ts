@@ -29,17 +29,17 @@ export function whereFieldIn(field: string, values: readonly unknown[]): Conditi
 /** Queries on the host's items and folders with conditions that clients may have written. */
 export class ItemQueries {
   /** Names of the host's fields. */
-  readonly names: HostRecords['lists']['names'];
+  readonly fieldNames: HostRecords['lists']['names'];
   private readonly items: HostRecords['lists']['items'];
   private readonly folders: HostRecords['lists']['folders'];
 
   constructor({ lists }: Pick<HostRecords, 'lists'>) {
-    ({ names: this.names, items: this.items, folders: this.folders } = lists);
+    ({ names: this.fieldNames, items: this.items, folders: this.folders } = lists);
   }
 
   /** Ids of a folder's descendants, including those that the caller cannot read. */
   async findDescendants(folder: unknown): Promise<unknown[]> {
-    const { parent } = this.names.folder;
+    const { parent } = this.fieldNames.folder;
     const descendants: unknown[] = [];
     const seen = new Set([idText(folder)]);
     let frontier = [folder];
@@ -96,7 +96,7 @@ export class ItemQueries {
   /** Documents of a model with metadata, by ascending id. */
   async *eachWithMetadata(type: 'item' | 'folder', conditions: Conditions): AsyncGenerator<StoredDocument> {
     const model = type === 'item' ? this.items : this.folders;
-    const hasMetadata = { $and: [conditions, { [this.names[type].meta]: { $exists: true, $nin: [null, {}] } }] };
+    const hasMetadata = { $and: [conditions, { [this.fieldNames[type].meta]: { $exists: true, $nin: [null, {}] } }] };
     yield* eachInSlices<StoredDocument>(model.find(hasMetadata).sort({ _id: 1 }).lean(), { batchSize });
   }
 }

@@ -27,7 +27,7 @@ export class Items {
   readonly #verdicts = new LRUCache<string, FreshCache<Verdict>>(atMost(maxItems));
 
   /** How many parts of an image a caller cannot read, by caller and image. */
-  readonly #hiddenParts = new FreshCache<{ hidden: number }>({ max: maxItems, lifetimeMs: verdictLifetimeMs });
+  readonly #hiddenParts = new FreshCache<{ hiddenCount: number }>({ max: maxItems, lifetimeMs: verdictLifetimeMs });
 
   constructor(
     private readonly records: HostRecords,
@@ -57,7 +57,7 @@ export class Items {
   /** An item, which may be some moments old; `null` if there is none. */
   async findRecent(id: string): Promise<ItemRecord | null> {
     try {
-      return await this.#items.get(id, () => this.#find(id));
+      return await this.#items.get(id, () => this.#loadItem(id));
     } catch (error) {
       if (error instanceof UnknownIdError) return null;
       throw error;
@@ -65,11 +65,11 @@ export class Items {
   }
 
   async #loadVerdict(id: string, caller: Caller | null): Promise<Verdict> {
-    const item = await this.#items.get(id, () => this.#find(id));
+    const item = await this.#items.get(id, () => this.#loadItem(id));
     return { item, level: await this.access.level(caller, { type: 'item', doc: item.doc }) };
   }
 
-  async #find(id: string): Promise<ItemRecord> {
+  async #loadItem(id: string): Promise<ItemRecord> {
     const item = await this.records.findItem(id);
     if (item === null) throw new UnknownIdError('item', id);
     return item;
@@ -78,37 +78,37 @@ export class Items {
   /**
    * Checks that the caller can read all items and folders that an image consists of. The verdict is cached.
    *
-   * @param name equal for images with the same parts.
+   * @param partsKey equal for images with the same parts.
    * @throws AccessDeniedError if the caller cannot read a part, or it no longer exists.
    */
   async requireParts(
     image: ItemRecord,
-    name: string,
+    partsKey: string,
     parts: { items: ReadonlySet<string>; folders: ReadonlySet<string> },
     caller: Caller | null,
   ): Promise<void> {
     if (caller?.admin === true || (parts.items.size === 0 && parts.folders.size === 0)) return;
     const callerKey = `u${caller?.id ?? ''}`;
-    const verdict = this.#hiddenParts.get(`${callerKey} ${name}`, () => this.#countHiddenParts(parts, caller));
-    const { hidden } = verdict instanceof Promise ? await verdict : verdict;
-    if (hidden === 0) return;
-    const subject = `${hidden} of the items and folders that the image of item ${image.id} is made of`;
+    const verdict = this.#hiddenParts.get(`${callerKey} ${partsKey}`, () => this.#countHiddenParts(parts, caller));
+    const { hiddenCount } = verdict instanceof Promise ? await verdict : verdict;
+    if (hiddenCount === 0) return;
+    const subject = `${hiddenCount} of the items and folders that the image of item ${image.id} is made of`;
     throw new LevelDeniedError(0, subject, caller?.id);
   }
 
   async #countHiddenParts(
     { items, folders }: { items: ReadonlySet<string>; folders: ReadonlySet<string> },
     caller: Caller | null,
-  ): Promise<{ hidden: number }> {
-    let hidden = 0;
-    if (items.size > 0) hidden += items.size - (await this.readableItems([...items], caller)).size;
-    if (folders.size > 0) hidden += folders.size - (await this.readableFolders([...folders], caller)).size;
-    return { hidden };
+  ): Promise<{ hiddenCount: number }> {
+    let hiddenCount = 0;
+    if (items.size > 0) hiddenCount += items.size - (await this.readableItems([...items], caller)).size;
+    if (folders.size > 0) hiddenCount += folders.size - (await this.readableFolders([...folders], caller)).size;
+    return { hiddenCount };
   }
 
   /** The current item in the database, if the caller has at least this level on it. For routes that change it. */
   async loadFresh(id: string, level: 0 | 1 | 2, caller: Caller | null): Promise<ItemRecord> {
-    const item = await this.#find(id);
+    const item = await this.#loadItem(id);
     return this.#requireLevel(item, await this.access.level(caller, { type: 'item', doc: item.doc }), level, caller);
   }
 

@@ -66,7 +66,7 @@ export class MetadataSearch {
     let matchCount = 0;
     for await (const document of this.queries.eachWithMetadata(type, await this.access.filter(caller, type, level))) {
       if (isSliceOver()) await nextSlice();
-      if (!matches(document[this.queries.names[type].meta])) continue;
+      if (!matches(document[this.queries.fieldNames[type].meta])) continue;
       if (matchCount++ < offset) continue;
       results.push(document);
       if (limit > 0 && results.length >= limit) break;
