@@ -7,7 +7,7 @@ import sharp from 'sharp';
 import type { TileSourceDefinition } from '../../src/tilesource/tile-source.js';
 import { TiffContainer } from '../../src/tilesource/pyramid/container.js';
 import { jpegFormTags } from '../../src/tilesource/convert/jpeg-form.js';
-import { levelDirectories, levelOf } from '../../src/tilesource/pyramid/levels.js';
+import { levelDirectories, createLevel } from '../../src/tilesource/pyramid/levels.js';
 import { cziSource } from '../../src/tilesource/sources/czi/czi-source.js';
 import { deepZoomSource } from '../../src/tilesource/sources/deepzoom/deepzoom-source.js';
 import { dicomSource } from '../../src/tilesource/sources/dicom/dicom-source.js';
@@ -56,7 +56,7 @@ async function tiff(path: string, bytes: number): Promise<void> {
   const columns = across(bytes / jpeg.length);
   const file = await open(path, 'wx+');
   const container = new TiffContainer(file);
-  const level = levelOf({ width: columns * side, height: columns * side }, side);
+  const level = createLevel({ width: columns * side, height: columns * side }, side);
   for (let index = 0; index < columns ** 2; index += 1) {
     level.offsets[index] = await container.append(jpeg);
     level.lengths[index] = jpeg.length;

@@ -1,6 +1,6 @@
 import { isSliceOver, nextSlice } from '../core/concurrency/slices.js';
 import type { FrameMetadata, ImageMetadata } from './tile-source.js';
-import { boundsOf, toModel, type Bounds } from './geo/georeference.js';
+import { boundsOf, toCoordinates, type Bounds } from './geo/georeference.js';
 import { nativeMagnification } from './region-plan.js';
 import { bandInterpretations } from './measure/histogram.js';
 
@@ -96,7 +96,7 @@ function wireGeospatial(
   const { geo } = image;
   if (geo === undefined) return {};
   const size = { width: image.sizeX, height: image.sizeY };
-  const bounds = boundsOf(size, (pixel) => toModel(geo.transform, pixel), geo.projection ?? geo.proj4);
+  const bounds = boundsOf(size, (pixel) => toCoordinates(geo.transform, pixel), geo.projection ?? geo.proj4);
   const nodata = image.nodata === undefined ? {} : { nodata: image.nodata };
   const names = bandInterpretations(image.bandCount);
   return {

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { sharedAbortController } from '../../core/concurrency/abort.js';
-import { orAborted } from '../../tilesource/process/shared-work.js';
+import { awaitOrAbort } from '../../tilesource/process/shared-work.js';
 import type { CacheReport } from './tile-cache.js';
 
 /** Something that has a file open. */
@@ -79,7 +79,7 @@ export class SourceCache<T extends Closable> {
       signal?.throwIfAborted();
       const entry = this.#acquire(key, open);
       try {
-        return await use(await orAborted(entry.value, signal));
+        return await use(await awaitOrAbort(entry.value, signal));
       } catch (error) {
         // Opening was aborted because all other readers had left, so this reader opens the source again.
         if (signal?.aborted === true || error !== entry.openingController.signal.reason) throw error;

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { sharedAbortController } from '../../core/concurrency/abort.js';
 import { FailedReadError, LargeImageError, TileSourceError } from '../../errors.js';
 import type { ByteReader } from '../../tilesource/tile-source.js';
-import { orAborted } from '../../tilesource/process/shared-work.js';
+import { awaitOrAbort } from '../../tilesource/process/shared-work.js';
 
 /** Bytes of a block. With 20 ms for a request and 100 MB/s, the request takes longer than transferring this many bytes. */
 const blockBytes = 512 * 1024;
@@ -123,7 +123,7 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
   async #awaitFetch(blockFetch: BlockFetch, signal: AbortSignal | undefined): Promise<Uint8Array> {
     blockFetch.readerCount += 1;
     try {
-      return await orAborted(blockFetch.bytes, signal);
+      return await awaitOrAbort(blockFetch.bytes, signal);
     } finally {
       blockFetch.readerCount -= 1;
       if (blockFetch.readerCount === 0) {

@@ -11,16 +11,17 @@ const bytesPerEntry = 250;
 const maxInflatedBytes = 2 ** 28;
 /** Bytes of the directory that are read at a time. */
 const windowBytes = 2 ** 20;
-/** The data before the content of a file: a header of this length, its name, and usually at most this many other bytes. */
+/** Length of the header before the content of a file. The file's name and other fields follow the header. */
 const headerBytes = 30;
 const headerMark = 0x04_03_4b_50;
-const expectedExtra = 64;
+/** Few files have more bytes of other fields than this. */
+const expectedExtraBytes = 64;
 /** Number of entries that are read before other work can use the event loop. */
 const entriesAtOnce = 1000;
 
 const inflate = promisify(inflateRaw);
 
-/** The reader for the library: it reads the directory in large pieces, and everything else as requested. */
+/** Reads a file for the ZIP library: the directory in large pieces, everything else as requested. */
 class ArchiveReader extends RandomAccessReader {
   #window: { start: number; bytes: Uint8Array } = { start: 0, bytes: new Uint8Array(0) };
   readsDirectory = true;
@@ -55,7 +56,7 @@ class ArchiveReader extends RandomAccessReader {
   }
 
   /** Frees the memory of the directory, after it has been read. */
-  finishDirectory(): void {
+  freeDirectory(): void {
     this.readsDirectory = false;
     this.#window = { start: 0, bytes: new Uint8Array(0) };
   }
@@ -125,7 +126,7 @@ class ZipTree implements ArchiveTree {
     if (entry === undefined) return null;
     if (entry.isEncrypted()) throw new TileSourceError(`${path} of the ZIP file is encrypted, which is not supported.`);
     const { compressionMethod, compressedSize, uncompressedSize } = entry;
-    const read = this.#storedBytes(path, entry);
+    const read = this.#storedBytesReader(path, entry);
     if (compressionMethod === 0) return { size: compressedSize, read };
     if (compressionMethod !== 8)
       throw new TileSourceError(`${path} of the ZIP file is compressed by method ${compressionMethod}.`);
@@ -146,10 +147,10 @@ class ZipTree implements ArchiveTree {
   }
 
   /**
-   * Reads a file that is stored uncompressed. Only the header before it says where it begins, so the header is read together with
-   * the first bytes, which are often all.
+   * Returns a function that reads the content of a file as it is stored, without inflating it. Only the header says where the
+   * content begins, so the header is read together with the first bytes, which are often the whole content.
    */
-  #storedBytes(path: string, entry: Entry): ByteReader['read'] {
+  #storedBytesReader(path: string, entry: Entry): ByteReader['read'] {
     const { relativeOffsetOfLocalHeader: header, compressedSize: size, fileNameLength } = entry;
     let start: number | null = null;
     return async (offset, length, options) => {
@@ -157,7 +158,7 @@ class ZipTree implements ArchiveTree {
       const byteCount = Math.max(0, Math.min(length, size - from));
       if (start === null) {
         if (header + headerBytes + size > this.#reader.size) throw truncatedError(path);
-        const readLength = headerBytes + fileNameLength + expectedExtra + (from === 0 ? byteCount : 0);
+        const readLength = headerBytes + fileNameLength + expectedExtraBytes + (from === 0 ? byteCount : 0);
         const bytes = await this.#reader.read(header, Math.min(readLength, this.#reader.size - header), options);
         const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
         if (bytes.length < headerBytes || view.getUint32(0, true) !== headerMark)
@@ -214,7 +215,7 @@ async function openTree(reader: ByteReader): Promise<ArchiveTree> {
   try {
     const zip = await openZip(archive);
     const entries = await readEntries(zip);
-    archive.finishDirectory();
+    archive.freeDirectory();
     return new ZipTree(reader, zip, entries);
   } catch (cause) {
     if (cause instanceof TileSourceError) throw cause;

@@ -31,13 +31,13 @@ function moveLine(data: Elements, line: Line, weights: readonly number[], buffer
 }
 
 /** A decoded picture of reduced resolution whose samples are at the upper left of their pixels. */
-export interface Reduced {
+export interface ReducedPicture {
   width: number;
   height: number;
   bands: number;
   /** Number of times that the resolution was halved. */
   reduce: number;
-  /** Smallest and largest sample. */
+  /** Smallest and largest allowed sample. */
   limits: [number, number];
 }
 
@@ -46,14 +46,14 @@ export interface Reduced {
  * a reduced pixel at the first pixel of full resolution that it covers. Without this correction the picture would be displaced by
  * up to half a pixel to the lower right.
  */
-export function centerSamples(data: Elements, { width, height, bands, reduce, limits }: Reduced): void {
+export function centerSamples(data: Elements, { width, height, bands, reduce, limits }: ReducedPicture): void {
   const weights = weightsAt((1 - 2 ** -reduce) / 2);
   const buffer = new Float64Array(Math.max(width, height));
-  const row = width * bands;
+  const rowLength = width * bands;
   for (let y = 0; y < height; y++) {
     for (let band = 0; band < bands; band++) {
-      moveLine(data, { start: y * row + band, count: width, step: bands }, weights, buffer, limits);
+      moveLine(data, { start: y * rowLength + band, count: width, step: bands }, weights, buffer, limits);
     }
   }
-  for (let x = 0; x < row; x++) moveLine(data, { start: x, count: height, step: row }, weights, buffer, limits);
+  for (let x = 0; x < rowLength; x++) moveLine(data, { start: x, count: height, step: rowLength }, weights, buffer, limits);
 }

@@ -13,9 +13,9 @@ export const markers = {
 } as const;
 
 /** The APP14 segment of Adobe with transform 0, which says that the components are red, green and blue. */
-export const adobeRgb = Uint8Array.from([0xff, markers.adobe, 0, 14, 0x41, 0x64, 0x6f, 0x62, 0x65, 0, 100, 0, 0, 0, 0, 0]);
+export const adobeRgbSegment = Uint8Array.from([0xff, markers.adobe, 0, 14, 0x41, 0x64, 0x6f, 0x62, 0x65, 0, 100, 0, 0, 0, 0, 0]);
 /** The APP0 segment of JFIF without a density, which says that the components are YCbCr. */
-export const jfif = Uint8Array.from([0xff, markers.jfif, 0, 16, 0x4a, 0x46, 0x49, 0x46, 0, 1, 1, 0, 0, 1, 0, 1, 0, 0]);
+export const jfifSegment = Uint8Array.from([0xff, markers.jfif, 0, 16, 0x4a, 0x46, 0x49, 0x46, 0, 1, 1, 0, 0, 1, 0, 1, 0, 0]);
 
 /** A marker segment of a JPEG. */
 export interface JpegSegment {

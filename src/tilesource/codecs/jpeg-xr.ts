@@ -2,15 +2,17 @@ import { TileSourceError } from '../../errors.js';
 
 const tags = { width: 0xbc_80, height: 0xbc_81, imageOffset: 0xbc_c0, imageBytes: 0xbc_c1, alphaOffset: 0xbc_c2 };
 
-/** First bytes of a code stream, `WMPHOTO` and a zero; and the length of its header up to and including the size of the image. */
+/** First bytes of a code stream: `WMPHOTO` and a zero. */
 const signature = 0x57_4d_50_48_4f_54_4f_00n;
+/** Length of the header of a code stream, up to and including the size of the image. */
 const codedHeaderBytes = 20;
 
 /**
- * Reads width and height of a JPEG XR file (ITU-T T.832, annex A) from its directory, and checks that the file is complete. The decoder does not:
+ * Reads width and height of a JPEG XR file (ITU-T T.832, annex A) from its directory, and checks that the file is complete. The decoder does not check:
  * it reads missing bytes as zeros, and allocates memory for the size in the code stream.
  *
- * @throws TileSourceError if the file is not JPEG XR, is truncated, or has a code stream with more pixels.
+ * @param what name of the file in messages.
+ * @throws TileSourceError if the file is not JPEG XR, is truncated, or has a code stream that is larger than the directory says.
  */
 export function jpegXrSize(bytes: Uint8Array, what: string): { width: number; height: number } {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -18,13 +20,13 @@ export function jpegXrSize(bytes: Uint8Array, what: string): { width: number; he
     throw new TileSourceError(`Truncated or corrupt file: ${what} is not a complete JPEG XR picture.`);
   };
   if (view.byteLength < 8 || view.getUint32(0) >>> 8 !== 0x49_49_bc) fail();
-  const directory = view.getUint32(4, true);
-  if (directory + 2 > view.byteLength) fail();
-  const count = view.getUint16(directory, true);
-  if (directory + 2 + count * 12 > view.byteLength) fail();
+  const directoryAt = view.getUint32(4, true);
+  if (directoryAt + 2 > view.byteLength) fail();
+  const entryCount = view.getUint16(directoryAt, true);
+  if (directoryAt + 2 + entryCount * 12 > view.byteLength) fail();
   const values = new Map<number, number>();
-  for (let entry = 0; entry < count; entry++) {
-    const at = directory + 2 + entry * 12;
+  for (let entry = 0; entry < entryCount; entry++) {
+    const at = directoryAt + 2 + entry * 12;
     const type = view.getUint16(at + 2, true);
     const value = type === 3 ? view.getUint16(at + 8, true) : type === 1 ? view.getUint8(at + 8) : view.getUint32(at + 8, true);
     values.set(view.getUint16(at, true), value);
@@ -44,7 +46,7 @@ export function jpegXrSize(bytes: Uint8Array, what: string): { width: number; he
 function codedSize(view: DataView, offset: number): { width: number; height: number } | null {
   if (offset + codedHeaderBytes > view.byteLength || view.getBigUint64(offset) !== signature) return null;
   const isShort = (view.getUint8(offset + 10) & 0x80) !== 0;
-  const read = (index: 0 | 1) =>
+  const readSide = (index: 0 | 1) =>
     (isShort ? view.getUint16(offset + 12 + 2 * index) : view.getUint32(offset + 12 + 4 * index)) + 1;
-  return { width: read(0), height: read(1) };
+  return { width: readSide(0), height: readSide(1) };
 }

@@ -2,8 +2,8 @@ import { bufferOf } from '../../core/buffer-of.js';
 
 /** How the components of a JPEG 2000 code stream are transformed. */
 export interface Jpeg2000Coding {
-  /** Whether the first three components are mixed, like red, green and blue. */
-  mixed: boolean;
+  /** Whether a color transform combined the first three components, as for red, green and blue. */
+  hasColorTransform: boolean;
   /** Whether the wavelet is the reversible one. */
   reversible: boolean;
 }
@@ -18,7 +18,7 @@ export function jpeg2000Coding(bytes: Uint8Array): Jpeg2000Coding | null {
     // The main header ends with the first tile-part.
     if (marker === 0xff_90 || marker < 0xff_00) return null;
     if (marker === 0xff_52) {
-      return at + 14 <= view.length ? { mixed: view[at + 8] === 1, reversible: view[at + 13] === 1 } : null;
+      return at + 14 <= view.length ? { hasColorTransform: view[at + 8] === 1, reversible: view[at + 13] === 1 } : null;
     }
     at += 2 + view.readUInt16BE(at + 2);
   }

@@ -1,9 +1,9 @@
 import { bufferOf } from '../../core/buffer-of.js';
-/** For numbers of components that the library cannot decode at once: the groups of components that are decoded together. */
-const decodedTogether: Readonly<Record<number, readonly (readonly number[])[]>> = { 2: [[0], [1]], 4: [[0, 1, 2], [3]] };
+/** By number of components, if the library cannot decode that many at once: the groups that it decodes instead. */
+const componentGroupsByCount: Readonly<Record<number, readonly (readonly number[])[]>> = { 2: [[0], [1]], 4: [[0, 1, 2], [3]] };
 
 /** Position in a code stream of the number of components, which is followed by the description of the first one. */
-const countAt = 40;
+const componentCountAt = 40;
 
 /**
  * Wraps a code stream in JP2 files whose headers select one or three components, because the library decodes only that many. Returns `null` if the
@@ -11,9 +11,9 @@ const countAt = 40;
  */
 export function selectComponents(codeStream: Uint8Array): { components: readonly number[]; file: Uint8Array }[] | null {
   const bytes = bufferOf(codeStream);
-  if (bytes.length < countAt + 3 || bytes.readUInt32BE(0) !== 0xff_4f_ff_51) return null;
-  const groups = decodedTogether[bytes.readUInt16BE(countAt)];
-  return groups?.map((components) => ({ components, file: wrap(bytes, components) })) ?? null;
+  if (bytes.length < componentCountAt + 3 || bytes.readUInt32BE(0) !== 0xff_4f_ff_51) return null;
+  const groups = componentGroupsByCount[bytes.readUInt16BE(componentCountAt)];
+  return groups?.map((components) => ({ components, file: wrapComponents(bytes, components) })) ?? null;
 }
 
 function box(type: string, ...parts: readonly Uint8Array[]): Buffer {
@@ -27,14 +27,14 @@ function box(type: string, ...parts: readonly Uint8Array[]): Buffer {
  * A JP2 file that selects components: each of its channels is mapped directly to a component. The format requires a palette, which
  * is not used.
  */
-function wrap(codeStream: Buffer, components: readonly number[]): Buffer {
-  const unsigned = (at: number) => codeStream.readUInt32BE(at);
+function wrapComponents(codeStream: Buffer, components: readonly number[]): Buffer {
+  const readUnsigned = (at: number) => codeStream.readUInt32BE(at);
   const header = Buffer.alloc(14);
-  header.writeUInt32BE(unsigned(12) - unsigned(20), 0);
-  header.writeUInt32BE(unsigned(8) - unsigned(16), 4);
-  header.writeUInt16BE(codeStream.readUInt16BE(countAt), 8);
+  header.writeUInt32BE(readUnsigned(12) - readUnsigned(20), 0);
+  header.writeUInt32BE(readUnsigned(8) - readUnsigned(16), 4);
+  header.writeUInt16BE(codeStream.readUInt16BE(componentCountAt), 8);
   // Depth and sign of the samples, which the channels of the palette must have too.
-  const depth = codeStream.readUInt8(countAt + 2);
+  const depth = codeStream.readUInt8(componentCountAt + 2);
   header.set([depth, 7, 0, 0], 10);
   const count = components.length;
   const entryBytes = Math.ceil(((depth & 127) + 1) / 8);
@@ -53,23 +53,23 @@ function wrap(codeStream: Buffer, components: readonly number[]): Buffer {
 }
 
 /** The samples of some components, interleaved. */
-interface Selected {
+interface ComponentSamples {
   components: readonly number[];
   data: Uint8Array;
 }
 
 /** Interleaves the components of a picture. */
-export function joinComponents(selected: readonly Selected[], sampleBytes: 1 | 2): Uint8Array<ArrayBuffer> {
+export function joinComponents(selected: readonly ComponentSamples[], sampleBytes: 1 | 2): Uint8Array<ArrayBuffer> {
   const bands = selected.reduce((sum, { components }) => sum + components.length, 0);
   const out = new Uint8Array(selected.reduce((sum, { data }) => sum + data.length, 0));
-  const samples = (bytes: Uint8Array) =>
+  const samplesOf = (bytes: Uint8Array) =>
     sampleBytes === 1 ? bytes : new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 2);
-  const joined = samples(out);
+  const joined = samplesOf(out);
   for (const { components, data } of selected) {
-    const part = samples(data);
+    const source = samplesOf(data);
     const step = components.length;
     for (const [position, component] of components.entries()) {
-      for (let from = position, to = component; from < part.length; from += step, to += bands) joined[to] = part[from]!;
+      for (let from = position, to = component; from < source.length; from += step, to += bands) joined[to] = source[from]!;
     }
   }
   return out;

@@ -28,9 +28,9 @@ interface Lerc {
 
 const require = createRequire(import.meta.url);
 
-let loaded: Promise<Lerc> | null = null;
+let libraryPromise: Promise<Lerc> | null = null;
 
-async function load(): Promise<Lerc> {
+async function loadLibrary(): Promise<Lerc> {
   let library: Lerc;
   try {
     library = require('lerc') as Lerc;
@@ -43,8 +43,8 @@ async function load(): Promise<Lerc> {
 
 /** Decodes to interleaved samples. Pixels without a value become NaN, or 0 if samples are integers. */
 export async function decodeLerc(task: LercTask): Promise<Uint8Array<ArrayBuffer>> {
-  loaded ??= load();
-  const library = await loaded;
+  libraryPromise ??= loadLibrary();
+  const library = await libraryPromise;
   const { width, height, samples, sampleBytes, isFloat } = task;
   const info = library.getBlobInfo(task.bytes);
   if (info.width !== width || info.height !== height) {
@@ -52,16 +52,16 @@ export async function decodeLerc(task: LercTask): Promise<Uint8Array<ArrayBuffer
   }
   const { pixels, mask, bandMasks } = library.decode(task.bytes, { returnInterleaved: true });
   const [first] = pixels;
-  const perPlane = pixels.length === samples ? 1 : samples;
-  if (first === undefined || first.BYTES_PER_ELEMENT !== sampleBytes || pixels.length * perPlane !== samples) {
+  const samplesPerPlane = pixels.length === samples ? 1 : samples;
+  if (first === undefined || first.BYTES_PER_ELEMENT !== sampleBytes || pixels.length * samplesPerPlane !== samples) {
     throw new Error('its samples do not have the declared type and number');
   }
-  const length = width * height * perPlane;
+  const length = width * height * samplesPerPlane;
   if (pixels.some((plane) => plane.length !== length)) throw new Error('it does not contain all samples');
   for (const [index, plane] of pixels.entries()) {
     const bandMask = bandMasks?.[index] ?? mask;
     if (bandMask !== null)
-      for (let at = 0; at < length; at += 1) if (bandMask[Math.floor(at / perPlane)] === 0) plane[at] = isFloat ? NaN : 0;
+      for (let at = 0; at < length; at += 1) if (bandMask[Math.floor(at / samplesPerPlane)] === 0) plane[at] = isFloat ? NaN : 0;
   }
   const out = new Uint8Array(width * height * samples * sampleBytes);
   if (pixels.length === 1) {

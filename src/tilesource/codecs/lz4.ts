@@ -9,10 +9,10 @@ export function decodeLz4(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const out = new Uint8Array(new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true));
   let at = sizeBytes;
   let to = 0;
-  /** A length that begins in a token and may continue in further bytes. */
-  const lengthFrom = (part: number): number => {
-    let length = part;
-    for (let more = part === longPart ? 255 : 0; more === 255; length += more) {
+  /** Reads a length that begins in a token, as half of its bits, and may continue in further bytes. */
+  const readLength = (tokenLength: number): number => {
+    let length = tokenLength;
+    for (let more = tokenLength === maxTokenLength ? 255 : 0; more === 255; length += more) {
       if (at >= bytes.length) throw new Error('a length is cut off');
       more = bytes[at++]!;
     }
@@ -20,7 +20,7 @@ export function decodeLz4(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   };
   while (at < bytes.length) {
     const token = bytes[at++]!;
-    const literals = lengthFrom(token >> 4);
+    const literals = readLength(token >> 4);
     if (literals > bytes.length - at || literals > out.length - to) throw new Error('there are more bytes than declared');
     out.set(bytes.subarray(at, at + literals), to);
     at += literals;
@@ -30,7 +30,7 @@ export function decodeLz4(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
     if (bytes.length - at < 2) throw new Error('a match is cut off');
     const offset = bytes[at]! | (bytes[at + 1]! << 8);
     at += 2;
-    const length = lengthFrom(token & longPart) + shortestMatch;
+    const length = readLength(token & maxTokenLength) + minMatchBytes;
     if (offset === 0 || offset > to || length > out.length - to) throw new Error('a match is outside the samples');
     copyMatch(out, to, { offset, length });
     to += length;
@@ -40,9 +40,9 @@ export function decodeLz4(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
 }
 
 const sizeBytes = 4;
-/** Value of a token's part after which the length continues. */
-const longPart = 15;
-const shortestMatch = 4;
+/** Largest length in half a token. It means that the length continues in the next byte. */
+const maxTokenLength = 15;
+const minMatchBytes = 4;
 
 /** Copies a match from the bytes before it. The match may overlap itself. */
 function copyMatch(out: Uint8Array, to: number, { offset, length }: { offset: number; length: number }): void {

@@ -29,19 +29,19 @@ function unpackHiLo(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
 }
 
 /** Reorders samples to red, green, blue, in the same buffer. A fourth sample is dropped. */
-function redFirst(elements: Elements, samples: 3 | 4): Uint8Array<ArrayBuffer> {
-  const pixels = Math.floor(elements.length / samples);
-  for (let i = 0, from = 0, to = 0; i < pixels; i++, from += samples, to += 3) {
+function putRedFirst(elements: Elements, samples: 3 | 4): Uint8Array<ArrayBuffer> {
+  const pixelCount = Math.floor(elements.length / samples);
+  for (let i = 0, from = 0, to = 0; i < pixelCount; i++, from += samples, to += 3) {
     const [blue, green, red] = [elements[from]!, elements[from + 1]!, elements[from + 2]!];
     elements[to] = red;
     elements[to + 1] = green;
     elements[to + 2] = blue;
   }
-  return new Uint8Array(elements.buffer, elements.byteOffset, pixels * 3 * elements.BYTES_PER_ELEMENT);
+  return new Uint8Array(elements.buffer, elements.byteOffset, pixelCount * 3 * elements.BYTES_PER_ELEMENT);
 }
 
 /** Returns interleaved samples, red first. May change `bytes`. */
 export function orderSamples(bytes: Uint8Array<ArrayBuffer>, { hiLo, blueFirst }: SampleOrder): Uint8Array<ArrayBuffer> {
   const paired = hiLo === true ? unpackHiLo(bytes) : bytes;
-  return blueFirst === undefined ? paired : redFirst(elementsOf(paired, blueFirst.sampleBytes), blueFirst.samples);
+  return blueFirst === undefined ? paired : putRedFirst(elementsOf(paired, blueFirst.sampleBytes), blueFirst.samples);
 }

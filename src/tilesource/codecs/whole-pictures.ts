@@ -2,16 +2,17 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { compileFunction } from 'node:vm';
-import { limitedWasm } from './threads/limited-wasm.js';
+import { limitWasmMemory } from './threads/limited-wasm.js';
 import { notInstalled } from '../../optional-packages.js';
 
 /** A picture that a library decodes as a whole. */
 export interface PictureTask {
   format: 'jpegxl' | 'heif';
   bytes: Uint8Array;
-  /** Maximum number of pixels. `exactly`: the size that the picture must have, as for tiles. */
+  /** A picture with more pixels is refused. */
   maxPixels: number;
-  exactly?: { width: number; height: number };
+  /** A picture of any other size is refused, if given, as for tiles. */
+  requiredSize?: { width: number; height: number };
 }
 
 /** A decoded picture: as PNG, or as bytes of red, green, blue and alpha. */
@@ -58,8 +59,8 @@ interface HeifImage {
   free(): void;
 }
 
-/** Path of a file of an optional package. @throws an error that says what to install. */
-function optionalFile(path: string): string {
+/** Path of a file of an optional package. @throws Error that says what to install. */
+function resolveOptionalFile(path: string): string {
   try {
     return require.resolve(path);
   } catch {
@@ -74,10 +75,10 @@ export interface PictureDecoder {
   memoryBytes(): number;
 }
 
-/** A decoder of JPEG XL with separate memory. */
-export async function jxlDecoder(): Promise<PictureDecoder> {
-  const folder = dirname(optionalFile('jxl-oxide-wasm/package.json'));
-  const module = limitedWasm(readFileSync(join(folder, 'jxl_oxide_wasm_bg.wasm')), maxDecoderMemory);
+/** Loads a decoder of JPEG XL with separate memory. */
+export async function loadJxlDecoder(): Promise<PictureDecoder> {
+  const folder = dirname(resolveOptionalFile('jxl-oxide-wasm/package.json'));
+  const module = limitWasmMemory(readFileSync(join(folder, 'jxl_oxide_wasm_bg.wasm')), maxDecoderMemory);
   // An imported module is never freed, nor is its memory. A function that is compiled from its text can be freed.
   const code = readFileSync(join(folder, 'jxl_oxide_wasm.js'), 'utf8')
     .split('\n')
@@ -106,15 +107,22 @@ export async function jxlDecoder(): Promise<PictureDecoder> {
   };
 }
 
-/** A decoder of HEIF with separate memory. */
-export async function heifDecoder(): Promise<PictureDecoder> {
-  const program = optionalFile('libheif-js/libheif-wasm/libheif.js');
-  const wasmBinary = limitedWasm(readFileSync(optionalFile('libheif-js/libheif-wasm/libheif.wasm')), maxDecoderMemory);
+/** Loads a decoder of HEIF with separate memory. */
+export async function loadHeifDecoder(): Promise<PictureDecoder> {
+  const programPath = resolveOptionalFile('libheif-js/libheif-wasm/libheif.js');
+  const wasmBinary = limitWasmMemory(readFileSync(resolveOptionalFile('libheif-js/libheif-wasm/libheif.wasm')), maxDecoderMemory);
   const module = { exports: {} };
-  const names = ['module', 'exports', 'require', '__filename', '__dirname', 'console'];
+  const parameterNames = ['module', 'exports', 'require', '__filename', '__dirname', 'console'];
   // The library prints problems of files to the console.
-  const silent = { log() {}, warn() {}, error() {} };
-  compileFunction(readFileSync(program, 'utf8'), names)(module, module.exports, require, program, dirname(program), silent);
+  const silentConsole = { log() {}, warn() {}, error() {} };
+  compileFunction(readFileSync(programPath, 'utf8'), parameterNames)(
+    module,
+    module.exports,
+    require,
+    programPath,
+    dirname(programPath),
+    silentConsole,
+  );
   const createLibrary = module.exports as (options: object) => LibHeif | Promise<LibHeif>;
   const library = await createLibrary({ wasmBinary });
   return {
@@ -141,9 +149,9 @@ export async function heifDecoder(): Promise<PictureDecoder> {
   };
 }
 
-function checkSize({ width, height }: { width: number; height: number }, { maxPixels, exactly }: PictureTask): void {
-  if (exactly !== undefined && (exactly.width !== width || exactly.height !== height)) {
-    throw new Error(`it has ${width} by ${height} pixels where ${exactly.width} by ${exactly.height} are declared`);
+function checkSize({ width, height }: { width: number; height: number }, { maxPixels, requiredSize }: PictureTask): void {
+  if (requiredSize !== undefined && (requiredSize.width !== width || requiredSize.height !== height)) {
+    throw new Error(`it has ${width} by ${height} pixels where ${requiredSize.width} by ${requiredSize.height} are declared`);
   }
   if (width < 1 || height < 1) throw new Error(`the file contains a picture of ${width} by ${height} pixels`);
   if (width * height > maxPixels)

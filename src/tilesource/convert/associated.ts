@@ -5,8 +5,11 @@ import { toPicture } from '../render/pixels.js';
 
 const associatedQuality = 89;
 
-/** Appends the associated images (label, macro, …) to the file. Each becomes a directory of one strip, whose description is its name. */
-export async function associatedDirectories(
+/**
+ * Appends the associated images (label, macro, …) to the file. Returns a directory for each: one strip, described by the name of
+ * the image.
+ */
+export async function writeAssociatedImages(
   container: TiffContainer,
   source: TileSource,
   packing: TilePacking,

@@ -6,11 +6,11 @@ import { blit } from '../render/pixels.js';
 import { createRaster, type Raster } from '../raster.js';
 import { convertSamples, type SampleMapping } from './samples.js';
 
-/** Smallest and largest side of a block in pixels. Sides between them are tried until one is a multiple of the source's tiles. */
-const defaultBlockSide = 1024;
-const largestBlockSide = 2048;
+/** Smallest and largest side of a block in pixels. Sides between them are tried until one is a multiple of the sides of the source's tiles. */
+const minBlockSide = 1024;
+const maxBlockSide = 2048;
 
-/** Reads rectangles of one level of a frame from the tiles of a source, and converts their samples. The level is full resolution unless given. */
+/** Reads rectangles of one level of a frame from the tiles of a source, and converts their samples. The default level is full resolution. */
 export class BlockReader {
   constructor(
     private readonly source: TileSource,
@@ -24,12 +24,12 @@ export class BlockReader {
    * Side of the blocks to read, in pixels: a multiple of two output tiles, and if possible of the source's tiles, so that no source
    * tile is decoded for two blocks.
    */
-  static blockSide({ tileWidth, tileHeight }: ImageMetadata, tileSide: number): number {
+  static chooseBlockSide({ tileWidth, tileHeight }: ImageMetadata, tileSide: number): number {
     const step = 2 * tileSide;
-    for (let side = Math.ceil(defaultBlockSide / step) * step; side <= largestBlockSide; side += step) {
+    for (let side = Math.ceil(minBlockSide / step) * step; side <= maxBlockSide; side += step) {
       if (side % tileWidth === 0 && side % tileHeight === 0) return side;
     }
-    return Math.ceil(defaultBlockSide / step) * step;
+    return Math.ceil(minBlockSide / step) * step;
   }
 
   async read(box: Box): Promise<Raster> {

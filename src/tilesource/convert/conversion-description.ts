@@ -6,9 +6,9 @@ import { wireMetadata } from '../metadata.js';
 export interface ConversionFacts {
   metadata: ImageMetadata;
   internal: Record<string, unknown>;
-  levels: number;
-  frames: number;
-  associated: readonly string[];
+  levelCount: number;
+  frameCount: number;
+  associatedNames: readonly string[];
   arguments: Record<string, unknown>;
   version: string;
 }
@@ -18,16 +18,16 @@ const maxInternalLength = 2 ** 20;
 
 /** Description of the first directory: JSON in the form of existing converters, from which tile sources read frames and scale. */
 export function describeConversion(facts: ConversionFacts, frame: number | null): string {
-  const { levels, frames, associated, version } = facts;
+  const { levelCount, frameCount, associatedNames, version } = facts;
   const metadata = wireMetadata(facts.metadata);
   const internal = JSON.stringify(facts.internal).length <= maxInternalLength ? facts.internal : {};
   return asciiJson({
     large_image_converter: {
       version,
       conversion_epoch: Math.floor(Date.now() / 1000),
-      levels,
-      frames,
-      associated: associated.length,
+      levels: levelCount,
+      frames: frameCount,
+      associated: associatedNames.length,
       arguments: facts.arguments,
     },
     metadata,
@@ -52,10 +52,11 @@ const imageDescription = 270;
 const resolutionTags = [282, 283, 296];
 
 /**
- * Gives the first directory of a little-endian TIFF a description. Removes its resolution if that is unknown, because libvips
- * always writes one. The changed directory is appended to the file, and the header is updated to refer to it.
+ * Gives the first directory of a little-endian TIFF a new description. Removes its resolution unless `keepsResolution` is set:
+ * libvips writes a resolution even if it is unknown. The changed directory is appended to the file, and the header is updated to
+ * refer to it.
  */
-export async function redescribe(path: string, text: string, options: { keepsResolution: boolean }): Promise<void> {
+export async function replaceDescription(path: string, text: string, options: { keepsResolution: boolean }): Promise<void> {
   const file = await open(path, 'r+');
   try {
     const read = async (length: number, at: number) => {
@@ -66,42 +67,42 @@ export async function redescribe(path: string, text: string, options: { keepsRes
     };
     const header = await read(16, 0);
     if (header.toString('latin1', 0, 2) !== 'II') throw new Error('libvips wrote a TIFF that is not little-endian');
-    const big = header.readUInt16LE(2) === 43;
-    const offsetSize = big ? 8 : 4;
-    const offsetOf = (bytes: Buffer, at: number) => (big ? Number(bytes.readBigUInt64LE(at)) : bytes.readUInt32LE(at));
+    const isBig = header.readUInt16LE(2) === 43;
+    const offsetSize = isBig ? 8 : 4;
+    const offsetOf = (bytes: Buffer, at: number) => (isBig ? Number(bytes.readBigUInt64LE(at)) : bytes.readUInt32LE(at));
     const writeOffset = (bytes: Buffer, value: number, at: number) =>
-      big ? bytes.writeBigUInt64LE(BigInt(value), at) : bytes.writeUInt32LE(value, at);
-    const start = offsetOf(header, big ? 8 : 4);
-    const countSize = big ? 8 : 2;
-    const entrySize = big ? 20 : 12;
-    const countBytes = await read(countSize, start);
-    const count = big ? Number(countBytes.readBigUInt64LE(0)) : countBytes.readUInt16LE(0);
-    const body = await read(count * entrySize + offsetSize, start + countSize);
-    const dropped = [imageDescription, ...(options.keepsResolution ? [] : resolutionTags)];
+      isBig ? bytes.writeBigUInt64LE(BigInt(value), at) : bytes.writeUInt32LE(value, at);
+    const directoryStart = offsetOf(header, isBig ? 8 : 4);
+    const countSize = isBig ? 8 : 2;
+    const entrySize = isBig ? 20 : 12;
+    const countBytes = await read(countSize, directoryStart);
+    const count = isBig ? Number(countBytes.readBigUInt64LE(0)) : countBytes.readUInt16LE(0);
+    const body = await read(count * entrySize + offsetSize, directoryStart + countSize);
+    const droppedTags = [imageDescription, ...(options.keepsResolution ? [] : resolutionTags)];
     const entries: Buffer[] = [];
     for (let index = 0; index < count; index += 1) {
       const entry = body.subarray(index * entrySize, (index + 1) * entrySize);
-      if (!dropped.includes(entry.readUInt16LE(0))) entries.push(entry);
+      if (!droppedTags.includes(entry.readUInt16LE(0))) entries.push(entry);
     }
-    const end = (await file.stat()).size;
-    const textAt = end + (end % 2);
+    const fileSize = (await file.stat()).size;
+    const textAt = fileSize + (fileSize % 2);
     const textBytes = Buffer.from(`${text}\0`, 'latin1');
-    const described = Buffer.alloc(entrySize);
-    described.writeUInt16LE(imageDescription, 0);
-    described.writeUInt16LE(2, 2);
-    writeOffset(described, textBytes.length, 4);
-    writeOffset(described, textAt, 4 + offsetSize);
-    entries.push(described);
+    const descriptionEntry = Buffer.alloc(entrySize);
+    descriptionEntry.writeUInt16LE(imageDescription, 0);
+    descriptionEntry.writeUInt16LE(2, 2);
+    writeOffset(descriptionEntry, textBytes.length, 4);
+    writeOffset(descriptionEntry, textAt, 4 + offsetSize);
+    entries.push(descriptionEntry);
     entries.sort((a, b) => a.readUInt16LE(0) - b.readUInt16LE(0));
     const directory = Buffer.alloc(countSize + entries.length * entrySize + offsetSize);
-    if (big) directory.writeBigUInt64LE(BigInt(entries.length), 0);
+    if (isBig) directory.writeBigUInt64LE(BigInt(entries.length), 0);
     else directory.writeUInt16LE(entries.length, 0);
     entries.forEach((entry, index) => entry.copy(directory, countSize + index * entrySize));
     body.copy(directory, directory.length - offsetSize, count * entrySize);
     const directoryAt = textAt + textBytes.length + (textBytes.length % 2);
     await file.write(textBytes, 0, textBytes.length, textAt);
     await file.write(directory, 0, directory.length, directoryAt);
-    writeOffset(header, directoryAt, big ? 8 : 4);
+    writeOffset(header, directoryAt, isBig ? 8 : 4);
     await file.write(header, 0, 16, 0);
   } finally {
     await file.close();

@@ -12,10 +12,18 @@ import { countFrames } from '../sources/sharp/small-image.js';
 import { minResolution } from '../sources/tiff/descriptions.js';
 import { tiffSource } from '../sources/tiff/tiff-source.js';
 import { vipsSettings, type VipsPass } from './child/vips-pass.js';
-import { describeConversion, redescribe } from './conversion-description.js';
+import { describeConversion, replaceDescription } from './conversion-description.js';
 import { isLossyTiff } from './lossy-tiff.js';
 import { defaultTileSize, type ConversionTask } from './options.js';
-import { chosenFrames, factsOf, isNearest, packingFor, writeTiff, type ConversionReport, type Writing } from './write-tiff.js';
+import {
+  chosenFrames,
+  conversionFacts,
+  isNearest,
+  packingFor,
+  writeTiff,
+  type ConversionReport,
+  type WriteTiffOptions,
+} from './write-tiff.js';
 
 /** Longest side in pixels of an image that is decoded as a whole. */
 export const maxUntiledSide = 4096;
@@ -29,15 +37,15 @@ function isVipsCompression(compression: TileCompression): compression is VipsPas
   return compression !== 'zstd';
 }
 
-/** Metadata of a file that libvips does not read. */
+/** The metadata of an image that libvips does not report. */
 type KnownMetadata = Pick<ImageMetadata, 'magnification' | 'mmX' | 'mmY' | 'channels'>;
 
-const unscaled: KnownMetadata = { magnification: null, mmX: null, mmY: null };
+const unknownScale: KnownMetadata = { magnification: null, mmX: null, mmY: null };
 
 /** Scale of a file other than a TIFF, from its pixels per inch. Low densities are those of screens and printers and are ignored. */
 function scaleOf({ density = 0 }: Metadata): KnownMetadata {
-  if (density < minResolution) return unscaled;
-  return { ...unscaled, mmX: 25.4 / density, mmY: 25.4 / density };
+  if (density < minResolution) return unknownScale;
+  return { ...unknownScale, mmX: 25.4 / density, mmY: 25.4 / density };
 }
 
 /**
@@ -45,23 +53,23 @@ function scaleOf({ density = 0 }: Metadata): KnownMetadata {
  * the result. Otherwise, a small image is decoded as a whole, and of a large one libvips first writes each frame to an
  * uncompressed tiled file.
  *
- * @param described metadata of a TIFF, as the TIFF source reads them; `null` for other files.
+ * @param tiffMetadata metadata of a TIFF, as the TIFF source reads it; `null` for other files.
  */
 export async function convertByVips(
   task: ConversionTask,
   report: ConversionReport,
   file: VipsFile,
-  described: KnownMetadata | null,
+  tiffMetadata: KnownMetadata | null,
 ): Promise<void> {
   const { options, input } = task;
-  const facts = await readHeader(file, vipsSettings, { maxDecodedPixels: Infinity }).catch((error: unknown) => {
+  const vipsMetadata = await readHeader(file, vipsSettings, { maxDecodedPixels: Infinity }).catch((error: unknown) => {
     if (error instanceof TileSourceError) throw error;
     throw new TileSourceError(`The image cannot be read: ${vipsReason(error)}.`, { cause: error });
   });
-  const knownMetadata = { ...(described ?? scaleOf(facts)), ...task.scale };
-  const frames = chosenFrames(options.onlyFrame, await countFrames(file, vipsSettings, facts));
+  const knownMetadata = { ...(tiffMetadata ?? scaleOf(vipsMetadata)), ...task.scale };
+  const frames = chosenFrames(options.onlyFrame, await countFrames(file, vipsSettings, vipsMetadata));
   const lossy = ['jpeg', 'webp', 'avif'].includes(file.format) || (file.format === 'tiff' && (await isLossyTiff(input.path)));
-  const packing = packingFor(options, { lossyTiff: file.format === 'tiff' && lossy, dtype: sampleFormOf(facts).dtype });
+  const packing = packingFor(options, { lossyTiff: file.format === 'tiff' && lossy, dtype: sampleFormOf(vipsMetadata).dtype });
   const pass: VipsPass = {
     input: input.path,
     format: file.format,
@@ -78,18 +86,18 @@ export async function convertByVips(
   const { compression } = packing;
   const isPlain = isVipsCompression(compression) && !isNearest(options, lossy || isLossy(packing)) && packing.level === null;
   const isLosslessWebp = compression === 'webp' && packing.quality === 0;
-  const isUpright = (facts.orientation ?? 1) === 1;
+  const isUpright = (vipsMetadata.orientation ?? 1) === 1;
   if (frames.length === 1 && isPlain && !isLosslessWebp && isUpright) {
-    return convertInOnePass({ ...pass, compression }, { task, report, facts, knownMetadata });
+    return convertInOnePass({ ...pass, compression }, { task, report, vipsMetadata, knownMetadata });
   }
-  const writing: Writing = { task, report, lossy, facts };
-  if (Math.max(facts.width, facts.height) <= maxUntiledSide) {
+  const writing: WriteTiffOptions = { task, report, lossy, vipsMetadata };
+  if (Math.max(vipsMetadata.width, vipsMetadata.height) <= maxUntiledSide) {
     const source = await sharpSource.open(fileInput(input.path, input), { maxSmallImageSize: maxUntiledSide });
     const internal = await source.internalMetadata?.();
     const icc = source.iccProfile?.(0) ?? null;
     return writeTiff({ ...withMetadata(source, knownMetadata, icc), internalMetadata: async () => internal ?? {} }, writing);
   }
-  const icc = sampleFormOf(facts).mustConvert ? null : (facts.icc ?? null);
+  const icc = sampleFormOf(vipsMetadata).mustConvert ? null : (vipsMetadata.icc ?? null);
   // The intermediate file of a frame replaces that of the previous frame.
   const output = join(task.directory, 'base.tiff');
   const base = { kind: 'base', output, tileSide: baseTileSide, compression: 'none', predictor: false } as const;
@@ -107,17 +115,20 @@ async function convertInOnePass(
   {
     task,
     report,
-    facts,
+    vipsMetadata,
     knownMetadata,
-  }: { task: ConversionTask; report: ConversionReport; facts: Metadata; knownMetadata: KnownMetadata },
+  }: { task: ConversionTask; report: ConversionReport; vipsMetadata: Metadata; knownMetadata: KnownMetadata },
 ): Promise<void> {
   await report.vipsPass(pass, report.progress);
   const source = await tiffSource.open(fileInput(task.output));
   const metadata = { ...source.metadata, ...knownMetadata };
   const levels = source.populatedLevels.length;
   await source.close();
-  const text = describeConversion(factsOf(task, pass, facts, { metadata, levels, frames: 1 }), null);
-  await redescribe(task.output, text, { keepsResolution: pass.pixelsPerMm !== null });
+  const text = describeConversion(
+    conversionFacts(task, pass, vipsMetadata, { metadata, levelCount: levels, frameCount: 1 }),
+    null,
+  );
+  await replaceDescription(task.output, text, { keepsResolution: pass.pixelsPerMm !== null });
 }
 
 /** A source of the intermediate file with the metadata of the original: libvips invents a resolution, and drops the profile. */

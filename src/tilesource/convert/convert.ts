@@ -27,28 +27,28 @@ export async function convert(task: ConversionTask, report: ConversionReport): P
   }
   const input = fileInput(task.input.path, { name: task.input.name, mimeType: task.input.mimeType });
   const limits = { maxSmallImageSize: maxUntiledSide, maxDecodedPixels: Infinity, temporaryDirectory: task.directory };
-  const tiff = await tiffSource.open(input, limits).then(
+  const tiffOrError = await tiffSource.open(input, limits).then(
     (opened) => withScale(opened, task.scale),
     (error: unknown) => {
       if (error instanceof TileSourceError) return error;
       throw error;
     },
   );
-  if (tiff instanceof TileSourceError) {
-    return convertByVips(task, report, await recognize(task.input.path, tiff), null);
+  if (tiffOrError instanceof TileSourceError) {
+    return convertByVips(task, report, await recognizeFile(task.input.path, tiffOrError), null);
   }
   const lossy = await isLossyTiff(task.input.path);
-  if (await isPlainStrips(task.input.path, tiff, maxUntiledSide)) {
-    await tiff.close();
-    const { magnification, mmX, mmY, channels } = tiff.metadata;
+  if (await isPlainStrips(task.input.path, tiffOrError, maxUntiledSide)) {
+    await tiffOrError.close();
+    const { magnification, mmX, mmY, channels } = tiffOrError.metadata;
     const knownMetadata = { magnification, mmX, mmY, ...(channels && { channels }) };
     return convertByVips(task, report, { input: task.input.path, format: 'tiff' }, knownMetadata);
   }
-  await writeTiff(tiff, { task, report, lossy });
+  await writeTiff(tiffOrError, { task, report, lossy });
 }
 
 /** Recognizes the format of a file that the TIFF source refused with this error, and checks that libvips is allowed to read it. */
-async function recognize(path: string, refusal: TileSourceError): Promise<VipsFile> {
+async function recognizeFile(path: string, refusal: TileSourceError): Promise<VipsFile> {
   const reader = await openFileReader(path);
   try {
     const format = recognizeFormat(await reader.read(0, 4096));

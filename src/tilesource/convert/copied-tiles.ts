@@ -3,7 +3,7 @@ import type { TileSource } from '../tile-source.js';
 import type { Size } from '../geometry.js';
 import type { TiffContainer } from '../pyramid/container.js';
 import { jpegFormOf, packJpegTile, sameForm, type JpegForm } from './jpeg-form.js';
-import { levelOf, type Level } from '../pyramid/levels.js';
+import { createLevel, type Level } from '../pyramid/levels.js';
 import { createRaster } from '../raster.js';
 import { blit } from '../render/pixels.js';
 import { isTileSize, defaultQuality, type ConversionOptions } from './options.js';
@@ -15,12 +15,12 @@ export interface CopiedLevel {
 }
 
 /** The level of a frame that is copied, and the file that it is copied to. */
-export interface Copying {
+export interface CopyTask {
   source: TileSource;
   container: TiffContainer;
   frame: number;
   /** Number of the level in the source. */
-  level: number;
+  sourceLevel: number;
   /** Size of the level that is written. The level of the source may be a column or a row larger. */
   size: Size;
   threads: number;
@@ -28,7 +28,7 @@ export interface Copying {
 }
 
 /** Maximum number of tiles that are read to find out whether the tiles of a level can be copied. */
-const probes = 64;
+const maxProbes = 64;
 /**
  * Smallest number of tiles that are copied at the same time. Copying mostly waits for the disk, so more tasks than processors
  * make it faster.
@@ -50,20 +50,20 @@ export function copiedTileSide(source: TileSource, options: ConversionOptions): 
  * Copies the JPEG tiles of a level. Tiles of a different form are decoded and encoded in the form of the other tiles, because one
  * directory describes them all. Returns `null` if no tile that was tried can be copied.
  */
-export async function copyLevel(copying: Copying): Promise<CopiedLevel | null> {
-  const form = await formOf(copying);
+export async function copyLevel(copying: CopyTask): Promise<CopiedLevel | null> {
+  const form = await findForm(copying);
   if (form === null) return null;
   const { size, container, threads, source, frame } = copying;
   const { tileWidth: side, bandCount: bands } = source.metadata;
-  const level = levelOf(size, side);
+  const level = createLevel(size, side);
   const columns = Array.from({ length: level.columns }, (_, x) => x);
   for (let y = 0; y * side < size.height; y += 1) {
     await mapConcurrently(columns, Math.max(minConcurrency, threads), async (x) => {
-      let bytes = await storedTile(copying, x, y);
+      let bytes = await readStoredJpeg(copying, x, y);
       const tileForm = bytes && jpegFormOf(bytes, { width: side, height: side });
       if (bytes === null || tileForm === null || !sameForm(tileForm, form)) {
         const tile = createRaster({ width: side, height: side, bands, dtype: 'uint8' });
-        blit(tile, await source.readTile({ level: copying.level, x, y, frame }), { left: 0, top: 0 });
+        blit(tile, await source.readTile({ level: copying.sourceLevel, x, y, frame }), { left: 0, top: 0 });
         bytes = await packJpegTile(tile, form, defaultQuality);
       }
       const index = y * level.columns + x;
@@ -75,16 +75,16 @@ export async function copyLevel(copying: Copying): Promise<CopiedLevel | null> {
   return { level, form };
 }
 
-/** The form of the first tile found that can be copied; up to {@link probes} tiles, evenly spread over the level, are tried. */
-async function formOf(copying: Copying): Promise<JpegForm | null> {
+/** The form of the first tile found that can be copied; up to {@link maxProbes} tiles, evenly spread over the level, are tried. */
+async function findForm(copying: CopyTask): Promise<JpegForm | null> {
   const { size, source } = copying;
   const { tileWidth: side, bandCount } = source.metadata;
   const columns = Math.ceil(size.width / side);
   const tiles = columns * Math.ceil(size.height / side);
-  const step = Math.max(1, tiles / probes);
+  const step = Math.max(1, tiles / maxProbes);
   for (let at = 0; at < tiles; at += step) {
     const index = Math.floor(at);
-    const bytes = await storedTile(copying, index % columns, Math.floor(index / columns));
+    const bytes = await readStoredJpeg(copying, index % columns, Math.floor(index / columns));
     const form = bytes && jpegFormOf(bytes, { width: side, height: side });
     if (form && (form.color === 'gray' ? 1 : 3) === bandCount) return form;
   }
@@ -92,8 +92,8 @@ async function formOf(copying: Copying): Promise<JpegForm | null> {
 }
 
 /** The stored JPEG of a tile, if its content covers all of the tile's part of the written level. */
-async function storedTile({ source, frame, level, size }: Copying, x: number, y: number): Promise<Uint8Array | null> {
-  const stored = await source.readStoredTile?.({ level, x, y, frame }, { partial: true });
+async function readStoredJpeg({ source, frame, sourceLevel, size }: CopyTask, x: number, y: number): Promise<Uint8Array | null> {
+  const stored = await source.readStoredTile?.({ level: sourceLevel, x, y, frame }, { partial: true });
   if (!stored || stored.encoding !== 'JPEG') return null;
   const { bytes, width, height, content = stored } = stored;
   const isFullWidth = content.width >= Math.min(width, size.width - x * width);

@@ -13,7 +13,7 @@ import { defaultTileSize, type ConversionOptions } from './options.js';
 import type { SampleMapping } from './samples.js';
 
 /** A frame whose levels should be written. */
-export interface FrameWork {
+export interface FrameTask {
   source: TileSource;
   frame: number;
   container: TiffContainer;
@@ -33,7 +33,7 @@ export interface WrittenLevels {
   directories: DirectoryPlan[];
   tileSide: number;
   /** Number of levels whose tiles were copied from the source. */
-  copied: number;
+  copiedCount: number;
 }
 
 /** Share of all work that copying takes, if some levels are not copied but made. */
@@ -43,22 +43,22 @@ const copyShare = 0.05;
  * Writes all levels of a frame. Levels are copied if the source has their tiles in the required form; others are made from the next
  * finer level.
  */
-export async function writeLevels(work: FrameWork): Promise<WrittenLevels> {
+export async function writeLevels(work: FrameTask): Promise<WrittenLevels> {
   const { source, packing, mapping, options } = work;
   const copySide = packing.compression === 'jpeg' && mapping.convert === null ? copiedTileSide(source, options) : null;
-  const { levels, copied } = copySide === null ? { levels: [], copied: [] } : await copyLevels(work, copySide);
-  const isCopied = copied.some((each) => each !== null);
-  const tileSide = (isCopied ? copySide : options.tileSize) ?? defaultTileSize;
-  if (!isCopied || copySide === null)
-    return { directories: await makeLevels(work, tileSide, (done) => work.progress(done)), tileSide, copied: 0 };
+  const { sizes, copies } = copySide === null ? { sizes: [], copies: [] } : await copyLevels(work, copySide);
+  const hasCopies = copies.some((each) => each !== null);
+  const tileSide = (hasCopies ? copySide : options.tileSize) ?? defaultTileSize;
+  if (!hasCopies || copySide === null)
+    return { directories: await makeLevels(work, tileSide, (done) => work.progress(done)), tileSide, copiedCount: 0 };
   const directories: DirectoryPlan[] = [];
-  const missing = levels.map((_, index) => copied[index] === null);
-  const pixelsAt = (index: number) => (levels[index]?.width ?? 0) * (levels[index]?.height ?? 0);
+  const missing = sizes.map((_, index) => copies[index] === null);
+  const pixelsAt = (index: number) => (sizes[index]?.width ?? 0) * (sizes[index]?.height ?? 0);
   const pixelsToRead = missing.map((isMissing, index) => (isMissing && !missing[index - 1] ? pixelsAt(index - 1) : 0));
   const total = pixelsToRead.reduce((sum, pixels) => sum + pixels, 0);
-  let done = 0;
-  for (let index = 0; index < levels.length;) {
-    const copy = copied[index];
+  let donePixels = 0;
+  for (let index = 0; index < sizes.length;) {
+    const copy = copies[index];
     if (copy) {
       const [plan] = levelDirectories([copy.level], tileSide, index);
       directories.push({ ...plan!, tags: [...plan!.tags, ...jpegFormTags(copy.form)] });
@@ -66,47 +66,49 @@ export async function writeLevels(work: FrameWork): Promise<WrittenLevels> {
       continue;
     }
     const next = missing.indexOf(false, index);
-    const count = (next < 0 ? levels.length : next) - index;
+    const count = (next < 0 ? sizes.length : next) - index;
     const pixels = pixelsToRead[index]!;
-    const from = { level: source.metadata.levels - index, size: levels[index - 1]!, reductions: count };
-    const doneBefore = done;
+    const from = { level: source.metadata.levels - index, size: sizes[index - 1]!, reductions: count };
+    const doneBefore = donePixels;
     const progress = (part: number) => work.progress(copyShare + ((1 - copyShare) * (doneBefore + part * pixels)) / total);
     directories.push(...(await makeLevels(work, tileSide, progress, from)));
-    done += pixels;
+    donePixels += pixels;
     index += count;
   }
-  return { directories, tileSide, copied: copied.filter((each) => each !== null).length };
+  return { directories, tileSide, copiedCount: copies.filter((each) => each !== null).length };
 }
 
 /**
- * Sizes of all levels, finest first, and the copied levels, `null` for each that was not copied. Both lists are empty if the
- * finest level cannot be copied.
+ * Copies the levels that can be copied. Returns the sizes of all levels, finest first, and for each level its copy, or `null` if
+ * it was not copied. Both lists are empty if the finest level cannot be copied.
  */
-async function copyLevels(work: FrameWork, side: number): Promise<{ levels: Size[]; copied: (CopiedLevel | null)[] }> {
+async function copyLevels(work: FrameTask, side: number): Promise<{ sizes: Size[]; copies: (CopiedLevel | null)[] }> {
   const { source, frame, container, threads, options } = work;
   const { sizeX, sizeY, levels: sourceLevels } = source.metadata;
-  const levels: Size[] = [{ width: sizeX, height: sizeY }];
-  for (let size = levels[0]!; size.width > side || size.height > side; levels.push(size)) size = halfSize(size);
-  const copied: (CopiedLevel | null)[] = [];
+  const sizes: Size[] = [{ width: sizeX, height: sizeY }];
+  for (let size = sizes[0]!; size.width > side || size.height > side; sizes.push(size)) size = halfSize(size);
+  const copies: (CopiedLevel | null)[] = [];
   let [done, share] = [0, 1];
   const isStored = (index: number) => source.populatedLevels.includes(sourceLevels - 1 - index);
   // With `nearest`, reduced levels must contain unmixed pixels. How the source reduced its own is unknown, so they are not copied.
-  const mayCopy = levels.map((_, index) => index === 0 || (options.reduction !== 'nearest' && isStored(index)));
+  const mayCopy = sizes.map((_, index) => index === 0 || (options.reduction !== 'nearest' && isStored(index)));
   if (mayCopy.includes(false)) share = copyShare;
-  const total = levels.reduce((sum, { width, height }, index) => sum + (mayCopy[index] ? width * height : 0), 0);
-  for (const [index, size] of levels.entries()) {
+  const total = sizes.reduce((sum, { width, height }, index) => sum + (mayCopy[index] ? width * height : 0), 0);
+  for (const [index, size] of sizes.entries()) {
     const progress = (pixels: number) => work.progress((share * (done += pixels)) / total);
     const level = sourceLevels - 1 - index;
-    const copy = mayCopy[index] ? await copyLevel({ source, container, frame, level, size, threads, progress }) : null;
-    if (index === 0 && copy === null) return { levels: [], copied: [] };
-    copied.push(copy);
+    const copy = mayCopy[index]
+      ? await copyLevel({ source, container, frame, sourceLevel: level, size, threads, progress })
+      : null;
+    if (index === 0 && copy === null) return { sizes: [], copies: [] };
+    copies.push(copy);
   }
-  return { levels, copied };
+  return { sizes, copies };
 }
 
 /** Makes levels from decoded tiles: all levels, or only the `reductions` levels that are coarser than `from`. */
 async function makeLevels(
-  { source, frame, container, packing, mapping, nearest, threads }: FrameWork,
+  { source, frame, container, packing, mapping, nearest, threads }: FrameTask,
   tileSide: number,
   progress: (done: number) => void,
   from?: { level: number; size: Size; reductions: number },
@@ -121,7 +123,7 @@ async function makeLevels(
   const image: BlockImage = { width, height, bands, dtype, read: async (box) => convert(await reader.read(box)) };
   const directories = await new PyramidWriter(container, image, {
     tileSide,
-    blockSide: BlockReader.blockSide(metadata, tileSide),
+    blockSide: BlockReader.chooseBlockSide(metadata, tileSide),
     nearest,
     // After a conversion of the samples, none has the value that marks missing data.
     nodata: mapping.convert === null && dtype === metadata.dtype ? (metadata.nodata ?? null) : null,

@@ -1,4 +1,4 @@
-import { adobeRgb, jfif, jpegSegments, markers, type JpegSegment } from '../codecs/jpeg-segments.js';
+import { adobeRgbSegment, jfifSegment, jpegSegments, markers, type JpegSegment } from '../codecs/jpeg-segments.js';
 import { createRaster, type Raster } from '../raster.js';
 import { tagOf, type Tag } from '../pyramid/container.js';
 import { packTile } from '../pyramid/tiles.js';
@@ -25,10 +25,10 @@ export function jpegFormOf(bytes: Uint8Array, size: { width: number; height: num
   const segments = segmentsOf(bytes);
   const frame = segments?.find(({ marker }) => marker >= markers.baselineFrame && marker <= markers.baselineFrame + 2)?.body;
   if (segments === null || frame === undefined || frame[0] !== 8) return null;
-  const [, high = 0, low = 0, wideHigh = 0, wideLow = 0, components = 0] = frame;
-  if (high * 256 + low !== size.height || wideHigh * 256 + wideLow !== size.width) return null;
-  if (components === 1) return { color: 'gray', sampling: [1, 1] };
-  if (components !== 3 || frame.length < 15) return null;
+  const [, heightHigh = 0, heightLow = 0, widthHigh = 0, widthLow = 0, componentCount = 0] = frame;
+  if (heightHigh * 256 + heightLow !== size.height || widthHigh * 256 + widthLow !== size.width) return null;
+  if (componentCount === 1) return { color: 'gray', sampling: [1, 1] };
+  if (componentCount !== 3 || frame.length < 15) return null;
   const [first = 0, second = 0, third = 0] = [7, 10, 13].map((at) => frame[at]);
   const sampling = [first >> 4, first & 15] as const;
   if (second !== 0x11 || third !== 0x11 || sampling.some((each) => each !== 1 && each !== 2 && each !== 4)) return null;
@@ -54,17 +54,17 @@ export function jpegFormTags({ color, sampling }: JpegForm): Tag[] {
 }
 
 /**
- * Encodes a tile of bytes as a JPEG of a form. libvips can write neither RGB nor subsampling in one direction alone, so each component is
+ * Encodes a tile of bytes as a JPEG of this form. libvips can write neither RGB nor subsampling in one direction alone, so each component is
  * encoded as a grayscale JPEG, and the three become the scans of one JPEG.
  *
- * @param tile of one band for gray, else three; its sides are multiples of 16.
+ * @param tile has one band if the form is gray, otherwise three. Its sides are multiples of 16.
  */
 export async function packJpegTile(tile: Raster, { color, sampling }: JpegForm, quality: number): Promise<Uint8Array> {
   const packing = { compression: 'jpeg', quality, halfColor: false, predictor: false, level: null } as const;
   if (color === 'gray') return packTile(tile, packing);
   const planes = color === 'rgb' ? planesOf(tile) : yCbCrPlanes(tile, sampling);
   const [across, down] = color === 'rgb' ? [1, 1] : sampling;
-  const parts: Uint8Array[] = [Uint8Array.of(0xff, 0xd8), color === 'rgb' ? adobeRgb : jfif];
+  const parts: Uint8Array[] = [Uint8Array.of(0xff, 0xd8), color === 'rgb' ? adobeRgbSegment : jfifSegment];
   for (const [index, plane] of planes.entries()) {
     const bytes = await packTile(plane, packing);
     const segments = segmentsOf(bytes);
@@ -101,17 +101,17 @@ function yCbCrPlanes({ data, width, height, dtype }: Raster, [across, down]: rea
     for (let x = 0; x < width; x += 1, at += 1) {
       const [r = 0, g = 0, b = 0] = [data[at * 3], data[at * 3 + 1], data[at * 3 + 2]];
       luminance.data[at] = Math.round(0.299 * r + 0.587 * g + 0.114 * b);
-      const shared = Math.floor(y / down) * blue!.width + Math.floor(x / across);
-      sums[0][shared]! += 128 - 0.168_736 * r - 0.331_264 * g + 0.5 * b;
-      sums[1][shared]! += 128 + 0.5 * r - 0.418_688 * g - 0.081_312 * b;
+      const sharedAt = Math.floor(y / down) * blue!.width + Math.floor(x / across);
+      sums[0][sharedAt]! += 128 - 0.168_736 * r - 0.331_264 * g + 0.5 * b;
+      sums[1][sharedAt]! += 128 + 0.5 * r - 0.418_688 * g - 0.081_312 * b;
     }
   }
-  const pixels = across * down;
+  const pixelsPerSample = across * down;
   for (const [plane, sum] of [
     [blue!, sums[0]],
     [red!, sums[1]],
   ] as const) {
-    for (let at = 0; at < sum.length; at += 1) plane.data[at] = Math.min(255, Math.round(sum[at]! / pixels));
+    for (let at = 0; at < sum.length; at += 1) plane.data[at] = Math.min(255, Math.round(sum[at]! / pixelsPerSample));
   }
   return [luminance, blue!, red!];
 }

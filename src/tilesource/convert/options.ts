@@ -49,12 +49,12 @@ export const defaultTileSize = 256;
 /** Default quality of JPEG and WebP. */
 export const defaultQuality = 90;
 
-const tileSizes = { min: 16, max: 4096, step: 16 };
-const levels = { deflate: 9, zstd: 22 } as const;
+const tileSizeLimits = { min: 16, max: 4096, step: 16 };
+const maxLevels = { deflate: 9, zstd: 22 } as const;
 
 /** Whether tiles may have sides of this many pixels. */
 export function isTileSize(side: number): boolean {
-  return side >= tileSizes.min && side <= tileSizes.max && side % tileSizes.step === 0;
+  return side >= tileSizeLimits.min && side <= tileSizeLimits.max && side % tileSizeLimits.step === 0;
 }
 
 /**
@@ -66,7 +66,7 @@ export function checkConversion(request: ConversionRequest): ConversionOptions {
   const { tileSize = null, compression, quality = defaultQuality, level, predictor = 'horizontal', onlyFrame } = request;
   if (tileSize !== null && !isTileSize(tileSize)) {
     throw new BadValueError(
-      `Invalid tileSize ${tileSize}: it must be a multiple of ${tileSizes.step} from ${tileSizes.min} to ${tileSizes.max}`,
+      `Invalid tileSize ${tileSize}: it must be a multiple of ${tileSizeLimits.step} from ${tileSizeLimits.min} to ${tileSizeLimits.max}`,
     );
   }
   if (compression === 'jp2k') {
@@ -82,7 +82,7 @@ export function checkConversion(request: ConversionRequest): ConversionOptions {
     );
   }
   if (level !== undefined && (compression === 'deflate' || compression === 'zstd')) {
-    const maxLevel = levels[compression];
+    const maxLevel = maxLevels[compression];
     if (level < 1 || level > maxLevel)
       throw new BadValueError(`Invalid level ${level}: for ${compression} it must be from 1 to ${maxLevel}`);
   }

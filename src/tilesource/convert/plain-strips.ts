@@ -42,6 +42,6 @@ function isPlain(layout: ImageLayout): boolean {
   if (photometric === photometrics.yCbCr) return compression === compressions.jpeg;
   const colors = photometric === photometrics.rgb ? 3 : photometric === photometrics.blackIsZero ? 1 : 0;
   // The one extra sample may be alpha that is not premultiplied (ExtraSamples 2); libvips does not read others.
-  const alpha = samplesPerPixel === colors + 1 && extraSamples[0] === 2;
-  return colors > 0 && (samplesPerPixel === colors || alpha);
+  const hasAlpha = samplesPerPixel === colors + 1 && extraSamples[0] === 2;
+  return colors > 0 && (samplesPerPixel === colors || hasAlpha);
 }

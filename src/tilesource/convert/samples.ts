@@ -11,10 +11,10 @@ export interface SampleMapping {
 /** Samples that use only some bits of their type are spread over 8 or 16 bits, so that the copy looks the same. */
 function whiteMapping(dtype: SampleType, white: number): SampleMapping {
   const black = minValue(dtype) === 0 ? 0 : -white - 1;
-  const to = sampleBytes(dtype) === 1 ? 'uint8' : 'uint16';
-  const max = fullValue(to);
+  const mappedDtype = sampleBytes(dtype) === 1 ? 'uint8' : 'uint16';
+  const max = fullValue(mappedDtype);
   const factor = max / (white - black);
-  return { dtype: to, convert: (sample) => Math.max(0, Math.min(max, Math.round((sample - black) * factor))) };
+  return { dtype: mappedDtype, convert: (sample) => Math.max(0, Math.min(max, Math.round((sample - black) * factor))) };
 }
 
 const fixedMappings: { [T in SampleType]?: SampleMapping } = {
@@ -28,7 +28,7 @@ const fixedMappings: { [T in SampleType]?: SampleMapping } = {
  * The mapping for a type whose mapping depends on the range of the samples. Samples from 0 to 1 or -1 to 1 are spread over 16 bits,
  * samples that fit 8 or 16 bits lose only their fractions, and all others are scaled from their range to 16 bits.
  */
-function measuredMapping(low: number, high: number): SampleMapping {
+function rangeMapping(low: number, high: number): SampleMapping {
   const clip = (value: number, max: number) => (value > 0 ? Math.min(max, Math.floor(value)) : 0);
   if (low >= 0 && high <= 1) return { dtype: 'uint16', convert: (sample) => clip(sample * 65_535, 65_535) };
   if (low >= 0 && high <= 255) return { dtype: 'uint8', convert: (sample) => clip(sample, 255) };
@@ -39,7 +39,7 @@ function measuredMapping(low: number, high: number): SampleMapping {
 }
 
 /** Finds the mapping for the samples of these frames. Floating-point and 32-bit samples are all read to find their range. */
-export async function mapSamples(
+export async function findSampleMapping(
   source: TileSource,
   frames: readonly number[],
   options: { signal?: AbortSignal } = {},
@@ -62,7 +62,7 @@ export async function mapSamples(
       }
     }
   }
-  return measuredMapping(Number.isFinite(low) ? low : 0, Number.isFinite(high) ? high : 0);
+  return rangeMapping(Number.isFinite(low) ? low : 0, Number.isFinite(high) ? high : 0);
 }
 
 /** The raster with its samples mapped. Returns the same raster if nothing changes. */

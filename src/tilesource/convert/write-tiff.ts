@@ -5,13 +5,13 @@ import type { ImageMetadata, TileSource } from '../tile-source.js';
 import { TiffContainer, tagOf, type DirectoryPlan, type Tag } from '../pyramid/container.js';
 import { isLossy, type TileCompression, type TilePacking } from '../pyramid/tiles.js';
 import { tags } from '../sources/tiff/file/tags.js';
-import { associatedDirectories } from './associated.js';
+import { writeAssociatedImages } from './associated.js';
 import type { RemoteImage } from './child/remote-source.js';
 import type { VipsPass } from './child/vips-pass.js';
 import { describeConversion, describeFrame, type ConversionFacts } from './conversion-description.js';
 import { writeLevels } from './frame-levels.js';
 import type { ConversionOptions, ConversionTask } from './options.js';
-import { mapSamples } from './samples.js';
+import { findSampleMapping } from './samples.js';
 
 /** Callbacks of a conversion. */
 export interface ConversionReport {
@@ -25,7 +25,7 @@ export interface ConversionReport {
 }
 
 /** Options of {@link writeTiff}, besides the pixels. */
-export interface Writing {
+export interface WriteTiffOptions {
   task: ConversionTask;
   report: ConversionReport;
   /** Whether the original is stored with a lossy compression. */
@@ -33,7 +33,7 @@ export interface Writing {
   /** Share of the work on a frame, from 0 to 1, that opening its source takes; by default none. */
   openingShare?: number;
   /** The metadata of the original according to libvips, if libvips reads it. */
-  facts?: Metadata;
+  vipsMetadata?: Metadata;
 }
 
 /**
@@ -43,7 +43,10 @@ export interface Writing {
  * @param input one source, whose chosen frames are written and which is closed at the end; or a function for each frame, which
  * opens a source of that frame alone.
  */
-export async function writeTiff(input: TileSource | readonly (() => Promise<TileSource>)[], writing: Writing): Promise<void> {
+export async function writeTiff(
+  input: TileSource | readonly (() => Promise<TileSource>)[],
+  writing: WriteTiffOptions,
+): Promise<void> {
   const { task, report, lossy, openingShare = 0 } = writing;
   const { options } = task;
   const [shared, openers] = 'metadata' in input ? [input, []] : [null, input];
@@ -55,9 +58,9 @@ export async function writeTiff(input: TileSource | readonly (() => Promise<Tile
     for (const [index, frame] of frames.entries()) {
       const source = shared ?? (await openers[index]!());
       const { metadata } = source;
-      const packing = packingFor(options, { lossyTiff: lossy && writing.facts === undefined, dtype: metadata.dtype });
-      const mapping = await mapSamples(source, shared ? frames : [0]);
-      const { directories, tileSide, copied } = await writeLevels({
+      const packing = packingFor(options, { lossyTiff: lossy && writing.vipsMetadata === undefined, dtype: metadata.dtype });
+      const mapping = await findSampleMapping(source, shared ? frames : [0]);
+      const { directories, tileSide, copiedCount } = await writeLevels({
         source,
         frame,
         container,
@@ -68,22 +71,27 @@ export async function writeTiff(input: TileSource | readonly (() => Promise<Tile
         threads: task.threads,
         progress: (done) => report.progress((index + openingShare + (1 - openingShare) * done) / frames.length),
       });
-      if (copied > 0) report.log(`Copied the tiles of ${copied} of ${directories.length} levels of frame ${frame}\n`);
+      if (copiedCount > 0) report.log(`Copied the tiles of ${copiedCount} of ${directories.length} levels of frame ${frame}\n`);
       const icc = source.iccProfile?.(frame) ?? null;
       const isMultiFrame = frames.length > 1;
       const associated = isMultiFrame || index > 0 ? [] : (source.associatedImages ?? []);
-      const facts = factsOf(task, { ...packing, tileSide }, writing.facts, {
+      const facts = conversionFacts(task, { ...packing, tileSide }, writing.vipsMetadata, {
         metadata,
-        levels: directories.length,
-        frames: frames.length,
+        levelCount: directories.length,
+        frameCount: frames.length,
         internal: (await source.internalMetadata?.()) ?? {},
-        associated,
+        associatedNames: associated,
       });
-      const text = index === 0 ? describeConversion(facts, isMultiFrame ? frame : null) : describeFrame(metadata, frame);
-      const isKept = mapping.convert === null && mapping.dtype === metadata.dtype && !isLossy(packing);
-      const described = describedLevels(directories, { metadata, icc, text, nodata: isKept ? metadata.nodata : undefined });
-      if (isMultiFrame) plans.push({ ...described[0]!, sub: described.slice(1) });
-      else plans.push(...described, ...(await associatedDirectories(container, source, packing)));
+      const description = index === 0 ? describeConversion(facts, isMultiFrame ? frame : null) : describeFrame(metadata, frame);
+      const keepsSamples = mapping.convert === null && mapping.dtype === metadata.dtype && !isLossy(packing);
+      const taggedDirectories = addLevelTags(directories, {
+        metadata,
+        icc,
+        text: description,
+        nodata: keepsSamples ? metadata.nodata : undefined,
+      });
+      if (isMultiFrame) plans.push({ ...taggedDirectories[0]!, sub: taggedDirectories.slice(1) });
+      else plans.push(...taggedDirectories, ...(await writeAssociatedImages(container, source, packing)));
       if (shared === null) await source.close();
     }
     await container.finish(plans, { big: 'when needed' });
@@ -98,7 +106,7 @@ export async function writeTiff(input: TileSource | readonly (() => Promise<Tile
  * Adds the tags that do not concern tiles to the directories of a frame, finest first: resolution, profile, the nodata value and,
  * for the first directory, a description.
  */
-function describedLevels(
+function addLevelTags(
   directories: readonly DirectoryPlan[],
   { metadata, icc, text, nodata }: { metadata: ImageMetadata; icc: Uint8Array | null; text: string; nodata: number | undefined },
 ): DirectoryPlan[] {
@@ -106,7 +114,7 @@ function describedLevels(
     ...plan,
     tags: [
       ...plan.tags,
-      ...resolution(metadata, level),
+      ...resolutionTagsOf(metadata, level),
       ...(icc === null ? [] : [tagOf.bytes(34_675, icc)]),
       ...(level === 0 ? [tagOf.ascii(270, text)] : []),
       ...(nodata === undefined ? [] : [tagOf.ascii(tags.gdalNodata, String(nodata))]),
@@ -118,29 +126,32 @@ function describedLevels(
  * XResolution, YResolution and ResolutionUnit (centimeters) of a level, counted from 0 for full resolution; no tags if the scale
  * is unknown.
  */
-function resolution({ mmX, mmY }: ImageMetadata, level: number): Tag[] {
+function resolutionTagsOf({ mmX, mmY }: ImageMetadata, level: number): Tag[] {
   if (mmX === null || mmY === null) return [];
   const scale = 2 ** level;
   return [tagOf.rational(282, 10 / (mmX * scale)), tagOf.rational(283, 10 / (mmY * scale)), tagOf.short(296, 3)];
 }
 
-/** Builds the facts for the description of the file. `facts` is the metadata according to libvips, if it reads the original. */
-export function factsOf(
+/** Collects the facts for the description of the file. `vipsMetadata` is given if libvips reads the original. */
+export function conversionFacts(
   task: ConversionTask,
   { compression, tileSide: tileSize }: { compression: TileCompression; tileSide: number },
-  facts: Metadata | undefined,
-  result: Partial<ConversionFacts> & Pick<ConversionFacts, 'metadata' | 'levels' | 'frames'>,
+  vipsMetadata: Metadata | undefined,
+  result: Partial<ConversionFacts> & Pick<ConversionFacts, 'metadata' | 'levelCount' | 'frameCount'>,
 ): ConversionFacts {
   const { options, version } = task;
-  const source = facts && { sharp: { format: facts.format, space: facts.space, channels: facts.channels, depth: facts.depth } };
+  const source = vipsMetadata && {
+    sharp: { format: vipsMetadata.format, space: vipsMetadata.space, channels: vipsMetadata.channels, depth: vipsMetadata.depth },
+  };
   return {
     internal: source ?? {},
-    associated: [],
+    associatedNames: [],
     arguments: { ...options, compression, tileSize },
     version,
     ...result,
   };
 }
+
 /** The frames to convert: all, or the one requested. @throws BadValueError if the image does not have it. */
 export function chosenFrames(only: number | null, frames: number): number[] {
   if (only === null) return Array.from({ length: frames }, (_, frame) => frame);

@@ -3,8 +3,8 @@ import type { ImageMetadata } from '../tile-source.js';
 import { fullValue, minValue, type Raster } from '../raster.js';
 import type { MeasuredSamples } from '../measure/measured-samples.js';
 
-/** Number of samples that are processed between two checks of the time. */
-const samplesAtOnce = 65_536;
+/** Number of pixels that are processed between two checks of the time. */
+const pixelsAtOnce = 65_536;
 
 /** A band of the default style: its samples from `min` to `max` become the colors of the palette. */
 interface StyleBand {
@@ -44,7 +44,7 @@ export async function defaultStyle({ nodata, bandCount }: ImageMetadata, measure
 }
 
 /** The style as JSON, with a band for the alpha of an image that has one. */
-export function withOpacity(bands: readonly StyleBand[], { bandCount, dtype, white }: ImageMetadata): string {
+export function toStyleJson(bands: readonly StyleBand[], { bandCount, dtype, white }: ImageMetadata): string {
   const max = dtype.startsWith('float') ? 255 : (white ?? fullValue(dtype));
   const alpha: StyleBand = { band: 'alpha', min: minValue(dtype), max };
   return JSON.stringify({ bands: bandCount === 2 || bandCount === 4 ? [...bands, alpha] : bands });
@@ -53,7 +53,7 @@ export function withOpacity(bands: readonly StyleBand[], { bandCount, dtype, whi
 async function rangeOf(rasters: readonly Raster[], band: number, nodata?: number): Promise<[min: number, max: number]> {
   let [min, max] = [Infinity, -Infinity];
   for (const { data, bands } of rasters) {
-    await inRuns(data.length / bands, samplesAtOnce, (from, to) => {
+    await inRuns(data.length / bands, pixelsAtOnce, (from, to) => {
       for (let pixel = from; pixel < to; pixel += 1) {
         const sample = data[pixel * bands + band]!;
         if (sample === nodata || !Number.isFinite(sample)) continue;

@@ -1,7 +1,7 @@
 /** GeoKeys of a GeoTIFF, by name. */
 export type GeoKeys = Readonly<Record<string, number | string>>;
 
-/** Value of a key for a system without a code, which further keys define. */
+/** Value of a key for a system that has no code and is defined by further keys. */
 export const userDefined = 32_767;
 
 const polarStereographic = 15;
@@ -30,16 +30,16 @@ export function keysOfOneSystem(keys: GeoKeys): GeoKeys {
 }
 
 /** Values of the key of angular units that mean degrees: none and two codes. */
-const degrees: readonly unknown[] = [undefined, 9102, 9122];
+const degreeUnits: readonly unknown[] = [undefined, 9102, 9122];
 
 /** The EPSG code that defines the whole system; `null` if other keys change or replace its definition. */
-export function codeOf({
+export function epsgCodeOf({
   ProjectedCSTypeGeoKey: projected,
   GeographicTypeGeoKey: geographic,
   ...others
 }: GeoKeys): number | null {
   const definesWholeSystem =
-    projected !== undefined || (others.ProjCoordTransGeoKey === undefined && degrees.includes(others.GeogAngularUnitsGeoKey));
+    projected !== undefined || (others.ProjCoordTransGeoKey === undefined && degreeUnits.includes(others.GeogAngularUnitsGeoKey));
   const code = projected ?? geographic;
   return definesWholeSystem && typeof code === 'number' && code !== userDefined ? code : null;
 }
@@ -54,7 +54,7 @@ export interface KeyDefinition {
 }
 
 /** Corrects a definition of the library so that proj4 computes correctly with it; `null` if that is not possible. */
-export function completeDefinition(
+export function correctDefinition(
   { proj4, coordinatesConversionParameters: { x, y }, isGCS, errors }: KeyDefinition,
   keys: GeoKeys,
 ): string | null {
@@ -62,19 +62,22 @@ export function completeDefinition(
   if (Object.keys(errors).length > 0 || misreadByLibrary.has(code) || x !== y || (isGCS && x !== 1)) return null;
   const has = (name: string) => new RegExp(String.raw`\+${name}=[-\d]`).test(proj4);
   // Files and requests always give east before north, so an order of axes is removed. Axes that count to the west or south are kept.
-  let text = proj4.replace(/\+axis=(\S+)/, (_, axis: string) => (/^(?:ws|sw)/.test(axis) ? `+axis=${axis.slice(0, 2)}u` : ''));
-  const kind = /\+proj=(\w+)/.exec(text)?.[1] ?? '';
+  let definition = proj4.replace(/\+axis=(\S+)/, (_, axis: string) =>
+    /^(?:ws|sw)/.test(axis) ? `+axis=${axis.slice(0, 2)}u` : '',
+  );
+  const kind = /\+proj=(\w+)/.exec(definition)?.[1] ?? '';
   if (['merc', 'eqc', 'cea'].includes(kind) && !has('lat_ts')) {
-    text = text.replace(/\+lat_ts=\S*/, '').replace('+lat_1=', '+lat_ts=');
+    definition = definition.replace(/\+lat_ts=\S*/, '').replace('+lat_1=', '+lat_ts=');
   }
-  if (kind === 'stere' && has('lat_ts') && !has('lat_0')) text += text.includes('+lat_ts=-') ? ' +lat_0=-90' : ' +lat_0=90';
+  if (kind === 'stere' && has('lat_ts') && !has('lat_0'))
+    definition += definition.includes('+lat_ts=-') ? ' +lat_0=-90' : ' +lat_0=90';
   if (keys.ProjCoordTransGeoKey === polarStereographic) {
     const [parallel, meridian] = [Number(keys.ProjNatOriginLatGeoKey ?? 90), Number(keys.ProjStraightVertPoleLongGeoKey ?? 0)];
     const isAtPole = Math.abs(parallel) === 90;
-    text = text.replace(isAtPole ? /\+(?:lat_0|lon_0)=\S*/g : /\+(?:lat_0|lon_0|k_0)=\S*/g, '');
-    text += ` +lat_0=${parallel < 0 ? -90 : 90} +lon_0=${meridian}${isAtPole ? '' : ` +lat_ts=${parallel}`}`;
+    definition = definition.replace(isAtPole ? /\+(?:lat_0|lon_0)=\S*/g : /\+(?:lat_0|lon_0|k_0)=\S*/g, '');
+    definition += ` +lat_0=${parallel < 0 ? -90 : 90} +lon_0=${meridian}${isAtPole ? '' : ` +lat_ts=${parallel}`}`;
   }
-  if (kind === 'omerc' && startsAtEquator.has(code)) text += ' +no_uoff';
-  if (x !== 1 && !has('to_meter')) text += ` +to_meter=${x}`;
-  return text.includes('undefined') ? null : text.replace(/\s+/g, ' ').trim();
+  if (kind === 'omerc' && startsAtEquator.has(code)) definition += ' +no_uoff';
+  if (x !== 1 && !has('to_meter')) definition += ` +to_meter=${x}`;
+  return definition.includes('undefined') ? null : definition.replace(/\s+/g, ' ').trim();
 }

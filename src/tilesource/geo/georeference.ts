@@ -32,7 +32,7 @@ export interface Bounds {
 }
 
 /** The coordinates of a position in pixels. */
-export function toModel([t0, t1, t2, t3, t4, t5]: Affine, { x, y }: Point): Point {
+export function toCoordinates([t0, t1, t2, t3, t4, t5]: Affine, { x, y }: Point): Point {
   return { x: t0 + t1 * x + t2 * y, y: t3 + t4 * x + t5 * y };
 }
 
@@ -50,7 +50,7 @@ export function inverseOf([t0, t1, t2, t3, t4, t5]: Affine): Affine | null {
   return inverse.every(Number.isFinite) ? inverse : null;
 }
 
-/** The extent of a rectangle of pixels: `locate` gives the coordinates of a pixel. */
+/** The extent of a rectangle of pixels. @param locate returns the coordinates of a pixel. */
 export function boundsOf(
   { width, height }: { width: number; height: number },
   locate: (pixel: Point) => Point,

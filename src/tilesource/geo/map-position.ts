@@ -1,6 +1,6 @@
 import type { Size } from '../geometry.js';
-import { boundsOf, toModel, type Affine, type Bounds, type GeoReference, type Point } from './georeference.js';
-import { isGeographic, transformer, type Transformer } from './projections.js';
+import { boundsOf, toCoordinates, type Affine, type Bounds, type GeoReference, type Point } from './georeference.js';
+import { isGeographic, createTransformer, type Transformer } from './projections.js';
 
 /** Half the width of the world in meters of the web Mercator projection. */
 export const halfWorld = Math.PI * 6_378_137;
@@ -12,81 +12,82 @@ export interface MapPosition {
   /** Size of its smallest pixel in meters on the map; `null` if no pixel is on the map. */
   metersPerPixel: number | null;
   /**
-   * Returns a function from positions on the map near a middle one to pixels of the image. If the image's coordinates are
-   * degrees, a position has a longitude for each revolution around the earth: the longitude chosen for the middle is the nearest
-   * to the image, and the longitudes chosen for other positions are the nearest to the middle.
+   * Returns a function that converts positions on the map near `middle` to pixels of the image. If the image's coordinates are
+   * degrees, a position has many longitudes, 360° apart. For `middle`, the longitude nearest to the image is used; for other
+   * positions, the one nearest to `middle`.
    */
-  pixelsAround: (middle: Point) => Transformer;
+  createPixelFinder: (middle: Point) => Transformer;
   /**
    * Distance in pixels between a position and the same position one revolution (360°) further east; `null` if coordinates are not
    * degrees.
    */
-  wrap: Point | null;
+  revolution: Point | null;
 }
 
-/** Number of positions along each side at which the size of pixels is measured. */
-const samplesAlong = 8;
+/** Number of positions along each side of an image at which the size of pixels is measured. */
+const positionsPerSide = 8;
 
 /**
- * Finds the position of an image on the map. Its bounds are not finite if it is not on the map. @throws as {@link transformer}
+ * Finds the position of an image on the map. Its bounds are not finite if it is not on the map. @throws as {@link createTransformer}
  * does.
  */
 export function positionOnMap({ width, height }: Size, geo: GeoReference & { proj4: string }, inverse: Affine): MapPosition {
-  const [toMap, fromMap] = [transformer(geo.proj4, 'EPSG:3857'), transformer('EPSG:3857', geo.proj4)];
-  const fromLonLat = transformer('EPSG:4326', geo.proj4);
-  const project = (pixel: Point) => toMap(toModel(geo.transform, pixel));
-  const middle = toModel(geo.transform, { x: width / 2, y: height / 2 });
+  const [toMap, fromMap] = [createTransformer(geo.proj4, 'EPSG:3857'), createTransformer('EPSG:3857', geo.proj4)];
+  const fromLonLat = createTransformer('EPSG:4326', geo.proj4);
+  const project = (pixel: Point) => toMap(toCoordinates(geo.transform, pixel));
+  const middle = toCoordinates(geo.transform, { x: width / 2, y: height / 2 });
   const isGlobe = isGeographic(geo.proj4);
   const withNearLongitude = (longitude: number, { x, y }: Point): Point =>
     isGlobe ? { x: wrappedNear(longitude, x, 360), y } : { x, y };
-  const pixelOf = (point: Point, longitude = middle.x) => toModel(inverse, withNearLongitude(longitude, point));
+  const pixelOf = (point: Point, longitude = middle.x) => toCoordinates(inverse, withNearLongitude(longitude, point));
   const isInside = ({ x, y }: Point) => x >= 0 && y >= 0 && x <= width && y <= height;
-  const bounds = boundsOf({ width, height }, (pixel) => onMap(project(pixel)), 'epsg:3857');
+  const bounds = boundsOf({ width, height }, (pixel) => clipToMap(project(pixel)), 'epsg:3857');
   const poles = [90, -90].map((y) => isInside(pixelOf(fromLonLat({ x: 0, y }))));
   if (poles[0]) bounds.ymax = halfWorld;
   if (poles[1]) bounds.ymin = -halfWorld;
-  if (poles.includes(true) || crossesBorder({ width, height }, project)) [bounds.xmin, bounds.xmax] = [-halfWorld, halfWorld];
+  if (poles.includes(true) || crossesAntimeridian({ width, height }, project))
+    [bounds.xmin, bounds.xmax] = [-halfWorld, halfWorld];
   return {
     bounds,
-    metersPerPixel: finestPixel({ width, height }, project),
-    pixelsAround(center) {
+    metersPerPixel: smallestPixelMeters({ width, height }, project),
+    createPixelFinder(center) {
       const { x: longitude } = withNearLongitude(middle.x, fromMap(center));
       return (point) => pixelOf(fromMap(point), longitude + ((point.x - center.x) / halfWorld) * 180);
     },
-    wrap: isGlobe ? { x: inverse[1] * 360, y: inverse[4] * 360 } : null,
+    revolution: isGlobe ? { x: inverse[1] * 360, y: inverse[4] * 360 } : null,
   };
 }
 
-/** The value plus or minus as many multiples of `wrap` as bring it nearest to `near`. */
-function wrappedNear(withNearLongitude: number, value: number, wrap: number): number {
-  return value + wrap * Math.round((withNearLongitude - value) / wrap);
+/** Adds or subtracts multiples of `wrap` until the value is nearest to `near`. */
+function wrappedNear(near: number, value: number, wrap: number): number {
+  return value + wrap * Math.round((near - value) / wrap);
 }
 
 /** Clips a position to the square map. The poles are at infinity. */
-function onMap({ x, y }: Point): Point {
+function clipToMap({ x, y }: Point): Point {
   const within = (value: number) => Math.min(halfWorld, Math.max(-halfWorld, value));
   return { x: Number.isNaN(x) ? x : within(x), y: Number.isNaN(y) ? y : within(y) };
 }
 
 /** Whether an image crosses the 180th meridian: along its edges and middle lines, the map position jumps from one side to the other. */
-function crossesBorder({ width, height }: Size, project: Transformer): boolean {
-  const steps = 4 * samplesAlong;
+function crossesAntimeridian({ width, height }: Size, project: Transformer): boolean {
+  const steps = 4 * positionsPerSide;
   const lines = [0, 0.5, 1].flatMap((part): ((at: number) => Point)[] => [
     (at) => ({ x: at * width, y: part * height }),
     (at) => ({ x: part * width, y: at * height }),
   ]);
   return lines.some((pointAt) => {
-    const along = Array.from({ length: steps + 1 }, (_, i) => project(pointAt(i / steps)).x);
-    return along.some((x, i) => i > 0 && Math.abs(x - along[i - 1]!) > halfWorld);
+    const xs = Array.from({ length: steps + 1 }, (_, i) => project(pointAt(i / steps)).x);
+    return xs.some((x, i) => i > 0 && Math.abs(x - xs[i - 1]!) > halfWorld);
   });
 }
 
-function finestPixel({ width, height }: Size, project: Transformer): number | null {
+function smallestPixelMeters({ width, height }: Size, project: Transformer): number | null {
   let finest = Infinity;
-  for (let i = 0; i < samplesAlong * samplesAlong; i++) {
+  for (let i = 0; i < positionsPerSide * positionsPerSide; i++) {
     const pixel = {
-      x: (((i % samplesAlong) + 0.5) * width) / samplesAlong,
-      y: ((Math.floor(i / samplesAlong) + 0.5) * height) / samplesAlong,
+      x: (((i % positionsPerSide) + 0.5) * width) / positionsPerSide,
+      y: ((Math.floor(i / positionsPerSide) + 0.5) * height) / positionsPerSide,
     };
     const [position, neighbor] = [project(pixel), project({ x: pixel.x + 1, y: pixel.y })];
     const meters = Math.hypot(wrappedNear(0, neighbor.x - position.x, 2 * halfWorld), neighbor.y - position.y);

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { notInstalled } from '../../optional-packages.js';
 import { BadValueError, TileSourceError } from '../../errors.js';
-import { codeOf, completeDefinition, keysOfOneSystem, type GeoKeys, type KeyDefinition } from './definitions.js';
+import { epsgCodeOf, correctDefinition, keysOfOneSystem, type GeoKeys, type KeyDefinition } from './definitions.js';
 import type { Point } from './georeference.js';
 
 const require = createRequire(import.meta.url);
@@ -18,7 +18,7 @@ interface GeoKeysToProj4 {
 const missingMessage = () => `Projections cannot be computed: ${notInstalled('proj4', 'geotiff-geokeys-to-proj4')}.`;
 
 /** Loads a package; `null` if it is not installed. */
-function optional<T>(load: () => T): T | null {
+function loadIfInstalled<T>(load: () => T): T | null {
   try {
     return load();
   } catch (error) {
@@ -32,18 +32,18 @@ interface Libraries {
   geoKeys: GeoKeysToProj4;
 }
 
-let loaded: Libraries | null | undefined;
+let loadedLibraries: Libraries | null | undefined;
 
 function loadLibraries(): Libraries | null {
-  if (loaded === undefined) {
-    const proj4 = optional(() => require('proj4') as Proj4);
-    const geoKeys = optional(() => require('geotiff-geokeys-to-proj4') as GeoKeysToProj4);
-    loaded = proj4 === null || geoKeys === null ? null : { proj4, geoKeys };
+  if (loadedLibraries === undefined) {
+    const proj4 = loadIfInstalled(() => require('proj4') as Proj4);
+    const geoKeys = loadIfInstalled(() => require('geotiff-geokeys-to-proj4') as GeoKeysToProj4);
+    loadedLibraries = proj4 === null || geoKeys === null ? null : { proj4, geoKeys };
   }
-  return loaded;
+  return loadedLibraries;
 }
 
-/** @throws TileSourceError that names the packages, when they are not installed. Without them no image has a projection to compute with. */
+/** The packages for projections. @throws TileSourceError that names the packages if they are not installed. */
 export function requireProjections(): Libraries {
   const libraries = loadLibraries();
   if (libraries === null) throw new TileSourceError(missingMessage());
@@ -55,10 +55,10 @@ export function projectionOfKeys(keys: GeoKeys): string | null {
   const libraries = loadLibraries();
   if (libraries === null) return null;
   const systemKeys = keysOfOneSystem(keys);
-  const code = codeOf(systemKeys);
+  const code = epsgCodeOf(systemKeys);
   if (code !== null && libraries.proj4.defs(`EPSG:${code}`) !== undefined) return `EPSG:${code}`;
   try {
-    const text = completeDefinition(libraries.geoKeys.toProj4(systemKeys), systemKeys);
+    const text = correctDefinition(libraries.geoKeys.toProj4(systemKeys), systemKeys);
     // proj4 throws here if it does not know this kind of projection.
     if (text !== null) libraries.proj4(text, 'EPSG:4326');
     return text;
@@ -74,31 +74,31 @@ export function isGeographic(definition: string): boolean {
 }
 
 /** Largest length of the definition of a projection in a request, in characters. */
-const longestDefinition = 500;
+const maxDefinitionLength = 500;
 
 /** The definition for proj4 of a projection by its name: `wgs84`, `4326`, `EPSG:<n>`, `proj4:<definition>` or `+proj=…`. `null` for other words. */
 export function projectionNamed(name: string): string | null {
   const text = name.trim().replace(/^proj4:/i, '');
   if (/^(wgs84|4326)$/i.test(text)) return 'EPSG:4326';
   if (text.startsWith('+proj=')) {
-    if (text.length <= longestDefinition) return text;
-    throw new BadValueError(`The projection has ${text.length} characters; at most ${longestDefinition} are allowed`);
+    if (text.length <= maxDefinitionLength) return text;
+    throw new BadValueError(`The projection has ${text.length} characters; at most ${maxDefinitionLength} are allowed`);
   }
   const code = /^epsg:(\d{1,6})$/i.exec(text)?.[1];
   if (code === undefined) return null;
   requireProjections();
-  const number = Number(code);
-  const projected = projectionOfKeys({ GTModelTypeGeoKey: 1, ProjectedCSTypeGeoKey: number });
-  const projection = projected ?? projectionOfKeys({ GTModelTypeGeoKey: 2, GeographicTypeGeoKey: number });
+  const epsgCode = Number(code);
+  const projected = projectionOfKeys({ GTModelTypeGeoKey: 1, ProjectedCSTypeGeoKey: epsgCode });
+  const projection = projected ?? projectionOfKeys({ GTModelTypeGeoKey: 2, GeographicTypeGeoKey: epsgCode });
   if (projection === null) throw new BadValueError(`Unknown projection '${name}'`);
   return projection;
 }
 
-/** Converts coordinates from one projection to another; the result is not finite if there are none. */
+/** Converts coordinates from one projection to another. If a point has none in the other projection, the result is not finite. */
 export type Transformer = (point: Point) => Point;
 
 /** @throws BadValueError for a definition that proj4 does not understand; TileSourceError if proj4 is not installed. */
-export function transformer(from: string, to: string): Transformer {
+export function createTransformer(from: string, to: string): Transformer {
   if (from === to) return (point) => point;
   const libraries = requireProjections();
   let conversion: ReturnType<Proj4>;

@@ -1,9 +1,9 @@
 import { BadValueError, TileSourceError } from '../../errors.js';
 import type { RegionBounds } from '../region-plan.js';
-import { inverseOf, toModel, type GeoReference, type Point } from './georeference.js';
-import { isGeographic, projectionNamed, requireProjections, transformer } from './projections.js';
+import { inverseOf, toCoordinates, type GeoReference, type Point } from './georeference.js';
+import { isGeographic, projectionNamed, requireProjections, createTransformer } from './projections.js';
 
-interface Located {
+interface LocatedImage {
   sizeX: number;
   sizeY: number;
   geo?: GeoReference;
@@ -17,14 +17,14 @@ interface Located {
 function projectionOf(units: string | undefined, geo: GeoReference | undefined): string | null {
   const word = units?.trim().toLowerCase() ?? '';
   const isImageProjection = word === 'projection' || word === 'proj';
-  const named = isImageProjection ? (geo?.proj4 ?? '') : projectionNamed(word === '' ? '' : units!);
-  if (named === null) return null;
+  const projection = isImageProjection ? (geo?.proj4 ?? '') : projectionNamed(word === '' ? '' : units!);
+  if (projection === null) return null;
   if (geo === undefined) throw new BadValueError(`Invalid units '${units}': the image is not georeferenced`);
   if (geo.proj4 === null && !isImageProjection) {
     requireProjections();
     throw new TileSourceError('The projection of this image is not supported.');
   }
-  return named;
+  return projection;
 }
 
 interface PixelFinder {
@@ -36,35 +36,35 @@ interface PixelFinder {
 }
 
 /** Converts between pixels and coordinates of the projection that units name; `null` for other units. */
-function pixelFinder(image: Located, units: string | undefined): PixelFinder | null {
-  const named = projectionOf(units, image.geo);
-  if (named === null) return null;
+function createPixelFinder(image: LocatedImage, units: string | undefined): PixelFinder | null {
+  const projection = projectionOf(units, image.geo);
+  if (projection === null) return null;
   const { transform, proj4 } = image.geo!;
   const inverse = inverseOf(transform);
   if (inverse === null) throw new TileSourceError('The georeference of this image is not valid.');
-  const imageProjection = proj4 ?? named;
-  const [toImage, fromImage] = [transformer(named, imageProjection), transformer(imageProjection, named)];
+  const imageProjection = proj4 ?? projection;
+  const [toImage, fromImage] = [createTransformer(projection, imageProjection), createTransformer(imageProjection, projection)];
   return {
     toPixel(point, wrap = 0) {
       const { x, y } = toImage(point);
-      return toModel(inverse, { x: x + wrap, y });
+      return toCoordinates(inverse, { x: x + wrap, y });
     },
-    toUnits: (pixel) => fromImage(toModel(transform, pixel)),
+    toUnits: (pixel) => fromImage(toCoordinates(transform, pixel)),
     wraps: isGeographic(imageProjection) ? [0, 360, -360] : [0],
   };
 }
 
 /** Converts a position from coordinates of a projection to base-layer pixels. A position in other units is returned unchanged. */
-export function positionInPixels<P extends { left?: number; top?: number; units?: string }>(image: Located, position: P): P {
-  const finder = pixelFinder(image, position.units);
+export function positionInPixels<P extends { left?: number; top?: number; units?: string }>(image: LocatedImage, position: P): P {
+  const finder = createPixelFinder(image, position.units);
   if (finder === null) return position;
   const pixels = finder.wraps.map((wrap) => finder.toPixel({ x: position.left ?? 0, y: position.top ?? 0 }, wrap));
   const isInside = ({ x, y }: Point) => x >= 0 && y >= 0 && x < image.sizeX && y < image.sizeY;
   const { x, y } = pixels.find(isInside) ?? pixels[0]!;
   const { units: _units, ...rest } = position;
   // A position that is not in the image becomes one just outside it.
-  const at = (value: number, size: number) => (Number.isFinite(value) && value >= 0 ? Math.floor(value) : size);
-  return { ...rest, left: at(x, image.sizeX), top: at(y, image.sizeY) } as P;
+  const toPixelIndex = (value: number, size: number) => (Number.isFinite(value) && value >= 0 ? Math.floor(value) : size);
+  return { ...rest, left: toPixelIndex(x, image.sizeX), top: toPixelIndex(y, image.sizeY) } as P;
 }
 
 /**
@@ -73,10 +73,10 @@ export function positionInPixels<P extends { left?: number; top?: number; units?
  *
  * @throws BadValueError if the image is not georeferenced or is outside the projection.
  */
-export function regionInPixels<R extends RegionBounds>(image: Located, region: R): R {
-  const finder = pixelFinder(image, region.units);
+export function regionInPixels<R extends RegionBounds>(image: LocatedImage, region: R): R {
+  const finder = createPixelFinder(image, region.units);
   if (finder === null) {
-    if (pixelFinder(image, region.unitsWH) === null) return region;
+    if (createPixelFinder(image, region.unitsWH) === null) return region;
     throw new BadValueError(`Invalid unitsWH '${region.unitsWH}': units must also name the projection`);
   }
   const corners = [0, 1].flatMap((x) => [0, 1].map((y) => finder.toUnits({ x: x * image.sizeX, y: y * image.sizeY })));
@@ -88,15 +88,15 @@ export function regionInPixels<R extends RegionBounds>(image: Located, region: R
   const east = right ?? (regionWidth === undefined ? Math.max(...corners.map(({ x }) => x)) : west + regionWidth);
   const south = bottom ?? (regionHeight === undefined ? Math.min(...corners.map(({ y }) => y)) : north - regionHeight);
   const box = { west, north, east, south };
-  const [first, ...wrapped] = finder.wraps.map((wrap) => pixelsOf(image, box, (point) => finder.toPixel(point, wrap)));
-  const isEmpty = ({ left: l, right: r, top: t, bottom: b }: ReturnType<typeof pixelsOf>) => l >= r || t >= b;
+  const [first, ...wrapped] = finder.wraps.map((wrap) => pixelBounds(image, box, (point) => finder.toPixel(point, wrap)));
+  const isEmpty = ({ left: l, right: r, top: t, bottom: b }: ReturnType<typeof pixelBounds>) => l >= r || t >= b;
   const pixels = isEmpty(first!) ? (wrapped.find((each) => !isEmpty(each)) ?? first) : first;
   return { ...rest, ...pixels } as unknown as R;
 }
 
 /** The smallest rectangle of pixels that contains a box in coordinates, clipped to the image. @throws BadValueError if the box cannot be projected. */
-function pixelsOf(
-  image: Located,
+function pixelBounds(
+  image: LocatedImage,
   { west, north, east, south }: { west: number; north: number; east: number; south: number },
   toPixel: (point: Point) => Point,
 ): { left: number; right: number; top: number; bottom: number } {

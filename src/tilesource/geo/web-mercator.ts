@@ -19,7 +19,7 @@ const maxLevels = 28;
  */
 const cellSide = (level: number) => (level < 2 ? 4 : 8);
 /** Largest width or height in source pixels that is read for one tile. */
-const longestRead = 2048;
+const maxReadSide = 2048;
 
 /** An image as a pyramid of web Mercator tiles that cover the earth, as web maps request them. */
 export interface ProjectedSource {
@@ -54,8 +54,8 @@ export function projectToWebMercator(source: TileSource): ProjectedSource {
   if (![bounds.xmin, bounds.xmax, bounds.ymin, bounds.ymax].every(Number.isFinite)) {
     throw new TileSourceError('The image is outside the area of the projection EPSG:3857.');
   }
-  const finer = metersPerPixel === null ? 0 : Math.ceil(Math.log2((2 * halfWorld) / tileSide / metersPerPixel) - 0.01);
-  const levels = Math.min(maxLevels, Math.max(1, finer + 1));
+  const finerLevels = metersPerPixel === null ? 0 : Math.ceil(Math.log2((2 * halfWorld) / tileSide / metersPerPixel) - 0.01);
+  const levels = Math.min(maxLevels, Math.max(1, finerLevels + 1));
   const side = tileSide * 2 ** (levels - 1);
   const resolution = (2 * halfWorld) / side;
   const projectedGeo: GeoReference = {
@@ -76,16 +76,16 @@ export function projectToWebMercator(source: TileSource): ProjectedSource {
 }
 
 /** The position in the original image, in pixels, of each corner of the cells of a tile. */
-interface Positions {
+interface CellCorners {
   cell: number;
   /** Number of corners in a row. */
   across: number;
   /** x and y of each corner, row by row. */
-  at: Float64Array;
+  coordinates: Float64Array;
 }
 
-/** Sets the pixel with this index in the tile to the samples at a position in the original image. */
-type Sample = (pixel: number, x: number, y: number) => void;
+/** Sets the pixel with this index in the tile from the samples at a position in the original image. */
+type PixelSetter = (pixel: number, x: number, y: number) => void;
 
 /** Projects tiles of another source. A pixel is interpolated between four pixels of the source, or averaged where it covers more. */
 class WebMercatorSource implements TileSource {
@@ -97,7 +97,7 @@ class WebMercatorSource implements TileSource {
   constructor(
     private readonly original: TileSource,
     shape: Pick<ImageMetadata, 'sizeX' | 'sizeY' | 'tileWidth' | 'tileHeight' | 'levels'> & { geo: GeoReference },
-    private readonly position: Pick<MapPosition, 'pixelsAround' | 'wrap'>,
+    private readonly position: Pick<MapPosition, 'createPixelFinder' | 'revolution'>,
   ) {
     const { bandCount } = original.metadata;
     // An image without alpha gets one, because most tiles show an area around the image too.
@@ -116,15 +116,18 @@ class WebMercatorSource implements TileSource {
   }
 
   async readTile({ level, x, y, frame }: TileAddress, { signal, nearest = false, corrupt }: TileOptions = {}): Promise<Raster> {
-    const positions = this.#positions({ level, x, y });
+    const positions = this.#projectCorners({ level, x, y });
     const box = this.#sourceBox(positions);
-    if (box === null) return this.#empty(tileSide);
+    if (box === null) return this.#createEmpty(tileSide);
     const { metadata, populatedLevels } = this.original;
     const finest = metadata.levels - 1;
-    const coarser = Math.floor(Math.log2(Math.max(1, box.pixelsPerPixel)) + 0.01);
-    const needed = Math.max(0, finest - Math.max(coarser, Math.ceil(Math.log2(Math.max(box.width, box.height) / longestRead))));
-    const from = preferredLevel(populatedLevels, Math.min(finest, needed));
-    const scale = levelScale(metadata, from);
+    const coarserLevels = Math.floor(Math.log2(Math.max(1, box.pixelsPerPixel)) + 0.01);
+    const neededLevel = Math.max(
+      0,
+      finest - Math.max(coarserLevels, Math.ceil(Math.log2(Math.max(box.width, box.height) / maxReadSide))),
+    );
+    const sourceLevel = preferredLevel(populatedLevels, Math.min(finest, neededLevel));
+    const scale = levelScale(metadata, sourceLevel);
     // Interpolation needs the four pixels around each position.
     const start = (position: number) => Math.max(0, Math.floor(position / scale - 0.5));
     const end = (position: number, size: number) => Math.min(Math.ceil(size / scale), Math.floor(position / scale + 0.5) + 1);
@@ -132,28 +135,28 @@ class WebMercatorSource implements TileSource {
     readRect.width = Math.max(1, end(box.left + box.width, metadata.sizeX) - readRect.left);
     readRect.height = Math.max(1, end(box.top + box.height, metadata.sizeY) - readRect.top);
     const isPicked = nearest || metadata.indexed === true;
-    const holes = corrupt && new CorruptTiles();
-    const where = { level: from, frame, box: readRect, corrupt: holes, ...(isPicked && { nearest: true }) };
-    const raster = await this.#reader.readBox(where, signal);
-    if (holes)
-      corrupt.mergeOther(holes, {
+    const sourceCorrupt = corrupt && new CorruptTiles();
+    const levelBox = { level: sourceLevel, frame, box: readRect, corrupt: sourceCorrupt, ...(isPicked && { nearest: true }) };
+    const raster = await this.#reader.readBox(levelBox, signal);
+    if (sourceCorrupt)
+      corrupt.mergeOther(sourceCorrupt, {
         box: partOfTile(this.metadata, { level, x, y }).box,
         toOther: this.#toOriginal({ level, x, y }),
       });
-    const toRead =
-      (sample: Sample): Sample =>
+    const inReadRect =
+      (setPixel: PixelSetter): PixelSetter =>
       (to, px, py) =>
-        sample(to, px / scale - readRect.left, py / scale - readRect.top);
+        setPixel(to, px / scale - readRect.left, py / scale - readRect.top);
     if (isPicked) {
-      const out = this.#empty(tileSide);
-      await this.#fill({ positions, side: tileSide, sample: toRead(this.#nearest(out, raster)) }, signal);
+      const out = this.#createEmpty(tileSide);
+      await this.#fill({ positions, side: tileSide, setPixel: inReadRect(this.#createNearestSetter(out, raster)) }, signal);
       return out;
     }
     // If the original's pixels are smaller than the tile's, interpolation would skip some of them. So the tile is drawn at twice
     // the size and averaged.
     const side = box.pixelsPerPixel / scale > 1.02 ? 2 * tileSide : tileSide;
-    const out = this.#empty(side);
-    await this.#fill({ positions, side, sample: toRead(this.#mixed(out, raster)) }, signal);
+    const out = this.#createEmpty(side);
+    await this.#fill({ positions, side, setPixel: inReadRect(this.#createMixingSetter(out, raster)) }, signal);
     return side === tileSide ? out : averageSamples(out, { width: tileSide, height: tileSide }, { nodata: this.#nodata, signal });
   }
 
@@ -162,13 +165,13 @@ class WebMercatorSource implements TileSource {
   }
 
   /** A transparent square of nodata samples, or of NaN or 0 if the image has no nodata value. Averaging leaves them out. */
-  #empty(side: number): Raster {
+  #createEmpty(side: number): Raster {
     const { bandCount: bands, dtype } = this.metadata;
     const out = createRaster({ width: side, height: side, bands, dtype });
-    const nothing = this.#nodata ?? (dtype.startsWith('float') ? NaN : 0);
-    if (nothing !== 0) out.data.fill(nothing);
+    const emptyValue = this.#nodata ?? (dtype.startsWith('float') ? NaN : 0);
+    if (emptyValue !== 0) out.data.fill(emptyValue);
     const transparent = minValue(dtype);
-    if (this.#alpha !== null && (nothing !== 0 || transparent !== 0)) {
+    if (this.#alpha !== null && (emptyValue !== 0 || transparent !== 0)) {
       for (let at = this.#alpha; at < out.data.length; at += bands) out.data[at] = transparent;
     }
     return out;
@@ -177,16 +180,16 @@ class WebMercatorSource implements TileSource {
   /** Returns the positions in the original at which a point of a tile, in pixels of the finest level, may be shown. */
   #toOriginal({ level, x, y }: Omit<TileAddress, 'frame'>): (x: number, y: number) => [number, number][] {
     const side = (2 * halfWorld) / 2 ** level;
-    const toPixel = this.position.pixelsAround({ x: -halfWorld + (x + 0.5) * side, y: halfWorld - (y + 0.5) * side });
+    const toPixel = this.position.createPixelFinder({ x: -halfWorld + (x + 0.5) * side, y: halfWorld - (y + 0.5) * side });
     const resolution = (2 * halfWorld) / this.metadata.sizeX;
     return (left, top) => {
       const point = toPixel({ x: -halfWorld + left * resolution, y: halfWorld - top * resolution });
-      return this.#wraps().map((wrap) => [point.x + wrap.x, point.y + wrap.y]);
+      return this.#revolutionOffsets().map((offset) => [point.x + offset.x, point.y + offset.y]);
     };
   }
 
   /** Projects the corners of the cells of a tile to pixels of the original. */
-  #positions({ level, x, y }: Omit<TileAddress, 'frame'>): Positions {
+  #projectCorners({ level, x, y }: Omit<TileAddress, 'frame'>): CellCorners {
     const cell = cellSide(level);
     const across = tileSide / cell + 1;
     const resolution = (2 * halfWorld) / (tileSide * 2 ** level);
@@ -194,7 +197,7 @@ class WebMercatorSource implements TileSource {
       x: -halfWorld + (x * tileSide + column) * resolution,
       y: halfWorld - (y * tileSide + row) * resolution,
     });
-    const toPixel = this.position.pixelsAround(onMap(tileSide / 2, tileSide / 2));
+    const toPixel = this.position.createPixelFinder(onMap(tileSide / 2, tileSide / 2));
     const at = new Float64Array(across * across * 2);
     for (let row = 0; row < across; row++) {
       for (let column = 0; column < across; column++) {
@@ -202,21 +205,21 @@ class WebMercatorSource implements TileSource {
         at.set([point.x, point.y], (row * across + column) * 2);
       }
     }
-    return { cell, across, at };
+    return { cell, across, coordinates: at };
   }
 
   /**
    * The rectangle of the original that a tile may show, and the smallest number of original pixels along one pixel of the tile.
    * `null` if the tile shows nothing.
    */
-  #sourceBox({ at: positions, cell }: Positions): (Box & { pixelsPerPixel: number }) | null {
+  #sourceBox({ coordinates: positions, cell }: CellCorners): (Box & { pixelsPerPixel: number }) | null {
     const { sizeX, sizeY } = this.original.metadata;
     let [left, top, right, bottom, fewest] = [Infinity, Infinity, -Infinity, -Infinity, Infinity];
     for (let i = 0; i < positions.length; i += 2) {
       const step = Math.hypot(positions[i + 2]! - positions[i]!, positions[i + 3]! - positions[i + 1]!) / cell;
       if (step > 0 && step < fewest) fewest = step;
     }
-    for (const wrap of this.#wraps()) {
+    for (const wrap of this.#revolutionOffsets()) {
       const xs = [Infinity, -Infinity];
       const ys = [Infinity, -Infinity];
       for (let i = 0; i < positions.length; i += 2) {
@@ -240,22 +243,26 @@ class WebMercatorSource implements TileSource {
   }
 
   /** Offsets in pixels at which to look for a position in the image, which may be stored a revolution further east or west. */
-  #wraps(): Point[] {
-    const { wrap } = this.position;
+  #revolutionOffsets(): Point[] {
+    const { revolution } = this.position;
     const none = { x: 0, y: 0 };
-    return wrap === null ? [none] : [none, wrap, { x: -wrap.x, y: -wrap.y }];
+    return revolution === null ? [none] : [none, revolution, { x: -revolution.x, y: -revolution.y }];
   }
 
   /**
-   * Calls `sample` for each pixel of a square of `side` pixels that is inside the original, with the interpolated position there.
+   * Calls `setPixel` for each pixel of a square of `side` pixels that is inside the original, with the interpolated position there.
    */
   async #fill(
-    { positions: { cell, across, at: positions }, side, sample }: { positions: Positions; side: number; sample: Sample },
+    {
+      positions: { cell, across, coordinates: positions },
+      side,
+      setPixel,
+    }: { positions: CellCorners; side: number; setPixel: PixelSetter },
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const { sizeX, sizeY } = this.original.metadata;
     const cellPixels = (cell * side) / tileSide;
-    const wraps = this.#wraps();
+    const wraps = this.#revolutionOffsets();
     const work = (from: number, to: number) => {
       for (let pixel = from; pixel < to; pixel++) {
         const [row, column] = [Math.floor(pixel / side), pixel % side];
@@ -270,7 +277,7 @@ class WebMercatorSource implements TileSource {
         );
         for (const { x, y } of wraps) {
           if (!(px + x >= 0 && py + y >= 0 && px + x < sizeX && py + y < sizeY)) continue;
-          sample(pixel, px + x, py + y);
+          setPixel(pixel, px + x, py + y);
           break;
         }
       }
@@ -278,8 +285,8 @@ class WebMercatorSource implements TileSource {
     await inRuns(side ** 2, 4096, work, signal);
   }
 
-  /** Copies the pixel that contains the position. */
-  #nearest(out: Raster, raster: Raster): Sample {
+  /** Returns a function that copies the pixel that contains the position. */
+  #createNearestSetter(out: Raster, raster: Raster): PixelSetter {
     const opaque = opaqueValue(out.dtype);
     return (pixel, x, y) => {
       const sx = Math.min(raster.width - 1, Math.max(0, Math.floor(x)));
@@ -289,11 +296,11 @@ class WebMercatorSource implements TileSource {
   }
 
   /**
-   * Interpolates between the four pixels around a position. If one of them is transparent or has no value, the nearest pixel is
-   * copied instead.
+   * Returns a function that interpolates between the four pixels around the position. If one of them is transparent or has no
+   * value, it copies the nearest pixel instead.
    */
-  #mixed(out: Raster, raster: Raster): Sample {
-    const pick = this.#nearest(out, raster);
+  #createMixingSetter(out: Raster, raster: Raster): PixelSetter {
+    const pick = this.#createNearestSetter(out, raster);
     const { data, bands, dtype } = raster;
     const nodata = this.#nodata;
     const isFloat = dtype.startsWith('float');
@@ -328,14 +335,14 @@ class WebMercatorSource implements TileSource {
 
   #copy(out: Raster, at: number, { raster, from, opaque }: { raster: Raster; from: number; opaque: number }): void {
     const nodata = this.#nodata;
-    let isNothing = nodata !== null;
+    let isMissing = nodata !== null;
     for (let band = 0; band < raster.bands; band++) {
       const value = raster.data[from + band]!;
       out.data[at + band] = value;
-      if (value !== nodata && !Number.isNaN(value)) isNothing = false;
+      if (value !== nodata && !Number.isNaN(value)) isMissing = false;
     }
     if (this.#alpha === null) return;
-    if (isNothing) out.data[at + this.#alpha] = minValue(out.dtype);
+    if (isMissing) out.data[at + this.#alpha] = minValue(out.dtype);
     else if (raster.bands < out.bands) out.data[at + this.#alpha] = opaque;
   }
 

@@ -50,7 +50,7 @@ const maxBinsOfAll = 2 ** 19;
 /** Statistics of each band over several rasters of the same type; all 0 if there are no finite samples. */
 export async function bandStatistics(rasters: readonly Raster[]): Promise<BandStatistics[]> {
   const bandCount = rasters[0]?.bands ?? 0;
-  const ranges = Array.from({ length: bandCount }, () => ({
+  const accumulators = Array.from({ length: bandCount }, () => ({
     min: Infinity,
     max: -Infinity,
     sum: 0,
@@ -58,9 +58,9 @@ export async function bandStatistics(rasters: readonly Raster[]): Promise<BandSt
     count: 0,
     shift: NaN,
   }));
-  const count = (samples: Float64Array, bands: number) => {
-    for (const [band, facts] of ranges.entries()) {
-      let { min, max, sum, squares, count, shift } = facts;
+  const countSamples = (samples: Float64Array, bands: number) => {
+    for (const [band, accumulator] of accumulators.entries()) {
+      let { min, max, sum, squares, count, shift } = accumulator;
       for (let position = band; position < samples.length; position += bands) {
         const value = samples[position]!;
         if (!Number.isFinite(value)) continue;
@@ -73,11 +73,11 @@ export async function bandStatistics(rasters: readonly Raster[]): Promise<BandSt
         squares += distance * distance;
         count += 1;
       }
-      ranges[band] = { min, max, sum, squares, count, shift };
+      accumulators[band] = { min, max, sum, squares, count, shift };
     }
   };
-  for (const raster of rasters) await processAsDoubles(raster, (samples) => count(samples, raster.bands));
-  return ranges.map(({ min, max, sum, squares, count, shift }) => {
+  for (const raster of rasters) await processAsDoubles(raster, (samples) => countSamples(samples, raster.bands));
+  return accumulators.map(({ min, max, sum, squares, count, shift }) => {
     if (count === 0) return { min: 0, max: 0, mean: 0, stdev: 0, count: 0 };
     const mean = sum / count;
     return { min, max, mean: shift + mean, stdev: Math.sqrt(Math.max(0, squares / count - mean * mean)), count };
@@ -108,34 +108,34 @@ export async function histogramOf(
   }
   const isInteger = rasters[0]?.dtype.startsWith('float') !== true;
   const counters = (statistics ?? (await bandStatistics(rasters))).map((each, band) =>
-    bandCounter(isInteger, band, each, options),
+    createBandCounter(isInteger, band, each, options),
   );
   for (const raster of rasters) {
     await processAsDoubles(raster, (samples) => {
       for (const { count } of counters) count(samples, raster.bands);
     });
   }
-  return counters.map(({ counted: result }) => result());
+  return counters.map(({ getHistogram: result }) => result());
 }
 
 /** The statistics in the first list, with `min` and `max` of each band widened to include those in the other lists. */
 export function widenStatistics([first = [], ...further]: readonly (readonly BandStatistics[])[]): BandStatistics[] {
-  return first.map((facts, band) => {
-    const nonEmpty = [facts, ...further.flatMap((each) => each[band] ?? [])].filter(({ count }) => count > 0);
-    if (nonEmpty.length === 0) return facts;
+  return first.map((statistics, band) => {
+    const nonEmpty = [statistics, ...further.flatMap((each) => each[band] ?? [])].filter(({ count }) => count > 0);
+    if (nonEmpty.length === 0) return statistics;
     const ends = { min: Math.min(...nonEmpty.map(({ min }) => min)), max: Math.max(...nonEmpty.map(({ max }) => max)) };
-    return { ...facts, ...ends };
+    return { ...statistics, ...ends };
   });
 }
 
-/** A counter for the samples of one band. `count` takes interleaved samples, `counted` returns the histogram. */
-function bandCounter(isInteger: boolean, band: number, facts: BandStatistics, options: HistogramOptions) {
+/** Creates a counter for the samples of one band. `count` takes interleaved samples of all bands. */
+function createBandCounter(isInteger: boolean, band: number, statistics: BandStatistics, options: HistogramOptions) {
   let { bins: binCount = pictureDefaults.bins } = options;
   const { rangeMin, rangeMax, roundRange = false, density = false } = options;
   // If a request has only one end of the range, the data determine the other; large_image uses 0 and 256.
-  let low = rangeMin ?? facts.min;
+  let low = rangeMin ?? statistics.min;
   // The range ends above the maximum. For very large values, adjacent doubles differ by more than 1.
-  let high = rangeMax ?? facts.max + Math.max(1, Math.abs(facts.max) * 2 ** -50);
+  let high = rangeMax ?? statistics.max + Math.max(1, Math.abs(statistics.max) * 2 ** -50);
   if (rangeMin !== undefined && rangeMax === undefined && high <= low) high = low + 1;
   if (rangeMax !== undefined && rangeMin === undefined && low >= high) low = high - 1;
   if (!(low < high)) throw new BadValueError(`Invalid range: rangeMin ${low} must be less than rangeMax ${high}.`);
@@ -159,10 +159,10 @@ function bandCounter(isInteger: boolean, band: number, facts: BandStatistics, op
     samples += inside;
   };
   const result = (): HistogramBand => ({
-    min: facts.min,
-    max: facts.max,
-    mean: facts.mean,
-    stdev: facts.stdev,
+    min: statistics.min,
+    max: statistics.max,
+    mean: statistics.mean,
+    stdev: statistics.stdev,
     range: [low, high],
     bins: binCount,
     hist: density && samples > 0 ? counts.map((each) => each / samples) : counts,
@@ -170,7 +170,7 @@ function bandCounter(isInteger: boolean, band: number, facts: BandStatistics, op
     samples,
     density,
   });
-  return { count, counted: result };
+  return { count, getHistogram: result };
 }
 
 const interpretations: Readonly<Record<number, readonly string[]>> = {

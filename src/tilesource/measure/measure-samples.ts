@@ -20,9 +20,9 @@ export async function measureSamples(
   signal?: AbortSignal,
 ): Promise<MeasuredSamples> {
   const { metadata, populatedLevels } = renderer;
-  const reading = new FinestSamples(renderer, frame, appearance, signal);
+  const finestSamples = new FinestSamples(renderer, frame, appearance, signal);
   const boxes = measuredBoxes(metadata, base);
-  const samples = await reading.read(boxes);
+  const samples = await finestSamples.read(boxes);
   // The smallest sample need not have the smallest color.
   const level = boxes[0] === base || appearance.style ? null : searchLevel(metadata, populatedLevels, base);
   if (level === null) return { samples, extremes: [] };
@@ -34,8 +34,8 @@ export async function measureSamples(
     if (error instanceof CorruptTileError) return { samples, extremes: [] };
     throw error;
   }
-  const further = await extremeBoxes(metadata, base, coarse, levelScale(metadata, level));
-  return { samples, extremes: await reading.read(further) };
+  const furtherBoxes = await extremeBoxes(metadata, base, coarse, levelScale(metadata, level));
+  return { samples, extremes: await finestSamples.read(furtherBoxes) };
 }
 
 /** Reads samples of the finest level of a frame, and leaves out corrupt tiles. */
@@ -67,7 +67,7 @@ class FinestSamples {
   async #readBox(box: Box): Promise<Raster | CorruptTileError> {
     this.signal?.throwIfAborted();
     try {
-      return await this.#shown(box);
+      return await this.#readSamples(box);
     } catch (error) {
       if (error instanceof CorruptTileError) return error;
       throw error;
@@ -77,13 +77,15 @@ class FinestSamples {
   /** The parts of a tile that are not corrupt. */
   async #intactParts(tile: Box): Promise<Raster[]> {
     const corrupt = new CorruptTiles();
-    const raster = await this.#shown(tile, corrupt);
+    const raster = await this.#readSamples(tile, corrupt);
     return corrupt.intactBoxes(tile).map((box) => cutOut(raster, box));
   }
 
-  #shown(box: Box, corrupt?: CorruptTiles): Promise<Raster> {
+  #readSamples(box: Box, corrupt?: CorruptTiles): Promise<Raster> {
     const { renderer, appearance } = this;
-    const where: LevelBox = { level: renderer.metadata.levels - 1, frame: this.frame, box, corrupt };
-    return appearance.style ? renderer.box(where, appearance, this.signal) : renderer.samples(where, appearance, this.signal);
+    const levelBox: LevelBox = { level: renderer.metadata.levels - 1, frame: this.frame, box, corrupt };
+    return appearance.style
+      ? renderer.box(levelBox, appearance, this.signal)
+      : renderer.samples(levelBox, appearance, this.signal);
   }
 }

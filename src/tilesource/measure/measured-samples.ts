@@ -12,41 +12,42 @@ export interface MeasuredSamples {
 }
 
 /** Maximum number of pixels that are read for statistics. A rectangle with more pixels is sampled. */
-const measuredPixels = 2 ** 22;
+const maxMeasuredPixels = 2 ** 22;
 
 /** Maximum number of samples that are read for statistics, over all bands. */
-const measuredSamples = 2 ** 26;
+const maxMeasuredSamples = 2 ** 26;
 
 /** Minimum number of tiles read from a large rectangle, even if they have more pixels than the limit. */
 const minTiles = 4;
 
 /** Maximum number of pixels of a stored coarser level that are searched for the positions of the extremes. */
-const searchedPixels = 2 ** 19;
+const maxSearchedPixels = 2 ** 19;
 
 /** Number of samples that are processed between two checks of the time. */
-const picksAtOnce = 65_536;
+const samplesAtOnce = 65_536;
 
-/** Maximum number of tiles that are read for the minimum and for the maximum of each band, and altogether. */
-const extremeTiles = 3;
+/** Maximum number of tiles that are read for the minimum of a band, and for its maximum. */
+const maxTilesPerExtreme = 3;
+/** Maximum number of tiles that are read for the extremes of all bands. */
 const maxExtremeTiles = 24;
 
 /**
- * Rectangles of the finest level by which a larger one is sampled: the rectangle itself if it is small enough, otherwise whole
- * tiles, evenly spaced in it. Coarser levels cannot be used, because their pixels may be means of several samples.
+ * The rectangles whose samples stand for those of `base`, a rectangle of the finest level: `base` itself if it is small enough,
+ * otherwise evenly spaced tiles in it. Coarser levels cannot be used, because their pixels may be means of several samples.
  */
 export function measuredBoxes(shape: PyramidShape & { bandCount: number }, base: Box): Box[] {
-  const limit = Math.min(measuredPixels, Math.floor(measuredSamples / shape.bandCount));
+  const limit = Math.min(maxMeasuredPixels, Math.floor(maxMeasuredSamples / shape.bandCount));
   if (base.width * base.height <= limit) return [base];
-  const { left, top, columns, rows } = tilesOf(shape, base);
+  const { left, top, columns, rows } = tileRange(shape, base);
   const count = Math.max(minTiles, Math.floor(limit / (shape.tileWidth * shape.tileHeight)));
   const wide = Math.min(columns, Math.max(1, Math.round(Math.sqrt((count * columns) / rows))));
-  const high = Math.min(rows, Math.max(1, Math.floor(count / wide)));
-  const across = Math.min(columns, Math.max(1, Math.floor(count / high)));
+  const down = Math.min(rows, Math.max(1, Math.floor(count / wide)));
+  const across = Math.min(columns, Math.max(1, Math.floor(count / down)));
   const boxes: Box[] = [];
-  for (let row = 0; row < high; row += 1) {
+  for (let row = 0; row < down; row += 1) {
     for (let column = 0; column < across; column += 1) {
       const x = left + Math.floor(((column + 0.5) * columns) / across);
-      const y = top + Math.floor(((row + 0.5) * rows) / high);
+      const y = top + Math.floor(((row + 0.5) * rows) / down);
       boxes.push(tileBox(shape, base, x, y));
     }
   }
@@ -55,7 +56,7 @@ export function measuredBoxes(shape: PyramidShape & { bandCount: number }, base:
 
 /** The parts of a rectangle of the finest level that are in each of its tiles. */
 export function tileBoxes(shape: PyramidShape, base: Box): Box[] {
-  const { left, top, columns, rows } = tilesOf(shape, base);
+  const { left, top, columns, rows } = tileRange(shape, base);
   return Array.from({ length: columns * rows }, (_, index) =>
     tileBox(shape, base, left + (index % columns), top + Math.floor(index / columns)),
   );
@@ -65,7 +66,7 @@ export function tileBoxes(shape: PyramidShape, base: Box): Box[] {
 export function searchLevel(shape: PyramidShape, populated: readonly number[], base: Box): number | null {
   const small = populated.filter((level) => {
     const scale = levelScale(shape, level);
-    return scale > 1 && (base.width / scale) * (base.height / scale) <= searchedPixels;
+    return scale > 1 && (base.width / scale) * (base.height / scale) <= maxSearchedPixels;
   });
   return small.at(-1) ?? null;
 }
@@ -77,13 +78,13 @@ export function searchLevel(shape: PyramidShape, populated: readonly number[], b
  * @param scale side of one of its pixels, in pixels of the finest level.
  */
 export async function extremeBoxes(shape: PyramidShape, base: Box, coarse: Raster, scale: number): Promise<Box[]> {
-  const { left, top, columns, rows } = tilesOf(shape, base);
+  const { left, top, columns, rows } = tileRange(shape, base);
   const { data, width, height, bands } = coarse;
   const columnOf = Uint32Array.from({ length: width }, (_, x) =>
     Math.min(columns - 1, Math.floor((base.left + x * scale) / shape.tileWidth) - left),
   );
   const chosen = new Set<number>();
-  const rowsAtOnce = Math.max(1, Math.floor(picksAtOnce / width));
+  const rowsAtOnce = Math.max(1, Math.floor(samplesAtOnce / width));
   for (let band = 0; band < bands && chosen.size < maxExtremeTiles; band += 1) {
     const lows = new Float64Array(columns * rows).fill(Infinity);
     const highs = new Float64Array(columns * rows).fill(-Infinity);
@@ -106,27 +107,27 @@ export async function extremeBoxes(shape: PyramidShape, base: Box, coarse: Raste
     .map((tile) => tileBox(shape, base, left + (tile % columns), top + Math.floor(tile / columns)));
 }
 
-/** Positions of the {@link extremeTiles} smallest values in ascending order; with sign -1 of the largest ones in descending order. */
+/** Indexes of the {@link maxTilesPerExtreme} smallest values, the smallest first. With sign -1: indexes of the largest values, the largest first. */
 async function indexesOfSmallest(values: Float64Array, sign: 1 | -1): Promise<number[]> {
   const smallest: number[] = [];
   /** A value must be below this to be among the smallest. */
   let limit = Infinity;
-  await inRuns(values.length, picksAtOnce, (from, until) => {
+  await inRuns(values.length, samplesAtOnce, (from, until) => {
     for (let at = from; at < until; at += 1) {
       const value = sign * values[at]!;
       // Tiles without samples have the value Infinity (times the sign). Infinity and NaN are not below any limit.
       if (!(value < limit) || value === -Infinity) continue;
       const position = smallest.findIndex((other) => value < sign * values[other]!);
       smallest.splice(position < 0 ? smallest.length : position, 0, at);
-      if (smallest.length > extremeTiles) smallest.pop();
-      if (smallest.length === extremeTiles) limit = sign * values[smallest.at(-1)!]!;
+      if (smallest.length > maxTilesPerExtreme) smallest.pop();
+      if (smallest.length === maxTilesPerExtreme) limit = sign * values[smallest.at(-1)!]!;
     }
   });
   return smallest;
 }
 
 /** Columns and rows of the tiles of the finest level that a rectangle overlaps. */
-function tilesOf(shape: PyramidShape, base: Box) {
+function tileRange(shape: PyramidShape, base: Box) {
   const left = Math.floor(base.left / shape.tileWidth);
   const top = Math.floor(base.top / shape.tileHeight);
   return {
@@ -171,7 +172,7 @@ export async function pickSamples(rasters: readonly Raster[], size: Size): Promi
     // Picks before this index come from this raster or from those before it.
     const last = Math.min(count, Math.ceil((end * count) / total - 0.5));
     const [start, before] = [to, first];
-    await inRuns(last - start, picksAtOnce, (from, until) => {
+    await inRuns(last - start, samplesAtOnce, (from, until) => {
       for (let pick = start + from; pick < start + until; pick += 1) {
         const at = (Math.min(end - 1, Math.floor(((pick + 0.5) * total) / count)) - before) * bands;
         for (let band = 0; band < bands; band += 1) picks[pick * bands + band] = samples[at + band]!;

@@ -17,7 +17,7 @@ import type { Renderer } from '../render/renderer.js';
 
 /** The histogram of a region: of its stored samples, or of its colors if a style is given. */
 export async function readHistogram(renderer: Renderer, request: HistogramRequest): Promise<HistogramBand[]> {
-  const bands = await countedBands(renderer, request);
+  const bands = await readHistogramBands(renderer, request);
   const { frame = pictureDefaults.frame, threshold, signal } = request;
   if (threshold === undefined) return bands;
   const survey = await renderer.survey(frame, await renderer.appearanceOf(undefined), signal);
@@ -29,7 +29,7 @@ function nullIfCorrupt(error: unknown): null {
   throw error;
 }
 
-async function countedBands(renderer: Renderer, request: HistogramRequest): Promise<HistogramBand[]> {
+async function readHistogramBands(renderer: Renderer, request: HistogramRequest): Promise<HistogramBand[]> {
   const frame = request.frame ?? pictureDefaults.frame;
   renderer.checkFrame(frame);
   const appearance = await renderer.appearanceOf(request.style);
@@ -37,14 +37,16 @@ async function countedBands(renderer: Renderer, request: HistogramRequest): Prom
   if (!plan) return [];
   const { signal, resample = false } = request;
   const isMixed = resample !== false && resample !== 0 && !appearance.style && !sameSize(plan.base, plan.output);
-  // Samples mixed with corrupt tiles do not count, so the others are counted as stored.
+  // If a tile is corrupt, nothing is mixed, and the intact samples are counted as stored.
   const mixed = isMixed ? await renderer.mixedSamples(plan, frame, appearance, signal).catch(nullIfCorrupt) : null;
   if (mixed !== null) return histogramOf([mixed], request);
-  const read = await measureSamples(renderer, { base: plan.base, frame }, appearance, signal);
+  const stored = await measureSamples(renderer, { base: plan.base, frame }, appearance, signal);
   const { style } = appearance;
-  const measured = style ? { ...read, samples: await typedRasters(read.samples, style, renderer.metadata.dtype) } : read;
-  const facts = widenStatistics([await bandStatistics(measured.samples), await bandStatistics(measured.extremes)]);
-  return histogramOf(await pickSamples(measured.samples, plan.output), request, facts);
+  const measured = style
+    ? { ...stored, samples: await convertToStyleType(stored.samples, style, renderer.metadata.dtype) }
+    : stored;
+  const statistics = widenStatistics([await bandStatistics(measured.samples), await bandStatistics(measured.extremes)]);
+  return histogramOf(await pickSamples(measured.samples, plan.output), request, statistics);
 }
 
 /** Interpretation and statistics of each band, by the number of the band from 1. */
@@ -81,25 +83,25 @@ export async function readPixel(renderer: Renderer, request: PixelRequest): Prom
     unitsWH: 'base_pixels',
   });
   if (box.width === 0 || box.height === 0) return {};
-  const where = { level: metadata.levels - 1, frame, box: { ...box, width: 1, height: 1 } };
+  const levelBox = { level: metadata.levels - 1, frame, box: { ...box, width: 1, height: 1 } };
   if (style && style.functions.length > 0) {
-    const value = [...(await renderer.box(where, appearance, signal)).data];
-    return { value: value.map((sample) => typed(sample, style, metadata.dtype)), ...channels(value) };
+    const value = [...(await renderer.box(levelBox, appearance, signal)).data];
+    return { value: value.map((sample) => toStyleType(sample, style, metadata.dtype)), ...channelValues(value) };
   }
   if (style) {
-    const value = await stylePixel(style, await renderer.styleInputs(where, { ...appearance, style }, signal));
+    const value = await stylePixel(style, await renderer.styleInputs(levelBox, { ...appearance, style }, signal));
     const shown = value.map((sample) => Math.floor(sample));
-    return { value: value.map((sample) => typed(sample, style, metadata.dtype)), ...channels(shown) };
+    return { value: value.map((sample) => toStyleType(sample, style, metadata.dtype)), ...channelValues(shown) };
   }
-  const raster = await renderer.samples(where, appearance, signal);
+  const raster = await renderer.samples(levelBox, appearance, signal);
   const shown = isShown({ ...metadata, bands: raster.bands })
     ? raster
-    : await renderer.box(where, await renderer.shownAs(request, frame, signal), signal);
-  return { value: Array.from(raster.data), ...channels([...shown.data]) };
+    : await renderer.box(levelBox, await renderer.shownAs(request, frame, signal), signal);
+  return { value: Array.from(raster.data), ...channelValues([...shown.data]) };
 }
 
 /** Converts a color value of 0 to 255 to the sample type that the style names. */
-function typed(sample: number, { dtype }: Style, source: SampleType): number {
+function toStyleType(sample: number, { dtype }: Style, source: SampleType): number {
   const outputDtype = dtype === 'source' ? source : dtype;
   if (outputDtype === 'uint8') return Math.floor(sample);
   if (outputDtype === 'uint16') return Math.floor((sample * 65_535) / 255);
@@ -107,7 +109,7 @@ function typed(sample: number, { dtype }: Style, source: SampleType): number {
 }
 
 /** Converts rasters of color values to the sample type that the style names. */
-async function typedRasters(rasters: readonly Raster[], style: Style, source: SampleType): Promise<readonly Raster[]> {
+async function convertToStyleType(rasters: readonly Raster[], style: Style, source: SampleType): Promise<readonly Raster[]> {
   const outputDtype = style.dtype === 'source' ? source : style.dtype;
   const dtype = outputDtype === 'uint16' ? 'uint16' : outputDtype?.startsWith('float') ? 'float32' : 'uint8';
   if (dtype === 'uint8') return rasters;
@@ -115,14 +117,14 @@ async function typedRasters(rasters: readonly Raster[], style: Style, source: Sa
   for (const raster of rasters) {
     const out = createRaster({ ...raster, dtype });
     await inRuns(raster.data.length, 65_536, (from, to) => {
-      for (let at = from; at < to; at += 1) out.data[at] = typed(raster.data[at]!, style, source);
+      for (let at = from; at < to; at += 1) out.data[at] = toStyleType(raster.data[at]!, style, source);
     });
     converted.push(out);
   }
   return converted;
 }
 
-function channels(samples: readonly number[]): PixelValue {
+function channelValues(samples: readonly number[]): PixelValue {
   const names = samples.length <= 2 ? (['l', 'a'] as const) : (['r', 'g', 'b', 'a'] as const);
   return Object.fromEntries(samples.map((sample, position) => [names[position], sample]));
 }

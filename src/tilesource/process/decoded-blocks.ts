@@ -22,7 +22,7 @@ interface CachedBlock {
 export class DecodedBlocks {
   readonly #blocks: LRUCache<string, CachedBlock>;
   readonly #underWay = new SharedWork<Raster>();
-  #lastOwner = 0;
+  #fileCount = 0;
 
   constructor(maxBytes: number) {
     this.#blocks = new LRUCache({
@@ -32,10 +32,10 @@ export class DecodedBlocks {
     });
   }
 
-  /** The blocks of one opened file. */
-  ofFile(): FileBlocks {
-    this.#lastOwner += 1;
-    const prefix = `${this.#lastOwner}/`;
+  /** Creates the view of these blocks for a file that has been opened. */
+  createFileBlocks(): FileBlocks {
+    this.#fileCount += 1;
+    const prefix = `${this.#fileCount}/`;
     const keys = new Set<string>();
     return {
       read: (name, decode, signal) => {
@@ -53,7 +53,7 @@ export class DecodedBlocks {
           signal,
         );
       },
-      forget: () => void this.#forget(keys),
+      free: () => void this.#forget(keys),
     };
   }
 
@@ -68,11 +68,11 @@ export class DecodedBlocks {
 /** The decoded blocks of one file. */
 export interface FileBlocks {
   /**
-   * The block with this name, from memory or decoded, once for all simultaneous callers. It must not be changed.
+   * Returns the block with this name. If it is not in memory, it is decoded once for all simultaneous callers. It must not be changed.
    *
    * @param decode gets a signal that is aborted when no caller is waiting.
    */
   read(name: string, decode: (signal: AbortSignal) => Promise<Raster>, signal?: AbortSignal): Promise<Raster>;
   /** Frees all blocks, because the file is closed. */
-  forget(): void;
+  free(): void;
 }

@@ -4,22 +4,22 @@ import { WorkQueue } from '../../core/concurrency/work-queue.js';
 /**
  * Number of libuv threads, on which libvips and all reads of files run; 4 unless the environment says otherwise before Node starts.
  */
-const threads = Number(process.env.UV_THREADPOOL_SIZE) || 4;
+const libuvThreads = Number(process.env.UV_THREADPOOL_SIZE) || 4;
 
 /**
  * Tasks that may take long leave one thread free for files and compression, which all quick work needs. A task spends part of its
  * time waiting for threads of libvips: one task more than there are processors keeps them busy, and more would only slow down
  * each other and the event loop.
  */
-const maxRunning = Math.max(1, Math.min(threads - 1, availableParallelism() + 1));
+const maxRunning = Math.max(1, Math.min(libuvThreads - 1, availableParallelism() + 1));
 const longTasks = new WorkQueue({ name: 'pictures', running: maxRunning });
 
 /**
- * Small tasks, which end in some milliseconds, can use that thread too: other work does not wait long for them, and they finish a
- * seventh faster.
+ * Small tasks, which end in some milliseconds, can also use the thread that long tasks leave free: other work does not wait long
+ * for them, and they finish a seventh faster.
  */
-const allTasks = new WorkQueue({ name: 'pictures', running: Math.min(threads, maxRunning + 1) });
-const smallPixels = 2 ** 20;
+const allTasks = new WorkQueue({ name: 'pictures', running: Math.min(libuvThreads, maxRunning + 1) });
+const maxSmallPixels = 2 ** 20;
 
 /**
  * Runs a task of decoding, scaling or encoding when a thread is free for it. A task that waits here never starts if its signal is
@@ -29,7 +29,7 @@ const smallPixels = 2 ** 20;
  */
 export function runProcessing<R>(work: () => Promise<R>, signal?: AbortSignal, pixels = Infinity): Promise<R> {
   const begin = () => allTasks.run(work, { signal });
-  return pixels <= smallPixels ? begin() : longTasks.run(begin, { signal });
+  return pixels <= maxSmallPixels ? begin() : longTasks.run(begin, { signal });
 }
 
 /** Runs a task that takes a thread for minutes, one at a time. If there are several decoding threads, it is one of them. */

@@ -1,8 +1,8 @@
-/** Length in bytes, and number, of the pieces of memory. When all are lent, new memory is allocated. */
-const bytes = 2 ** 20;
-const pieces = 4;
+const pieceBytes = 2 ** 20;
+/** Maximum number of pieces of memory that are kept. When all are lent, new memory is allocated. */
+const maxPieces = 4;
 
-const free: Uint8Array[] = [];
+const freePieces: Uint8Array[] = [];
 let createdPieces = 0;
 
 /**
@@ -10,14 +10,14 @@ let createdPieces = 0;
  * piece, the garbage collector would run some ten times a second, which takes a quarter of the time of reading tiles.
  */
 export async function withReadMemory<Result>(work: (into: Uint8Array | undefined) => Promise<Result>): Promise<Result> {
-  let into = free.pop();
-  if (into === undefined && createdPieces < pieces) {
-    into = new Uint8Array(Buffer.allocUnsafeSlow(bytes).buffer);
+  let into = freePieces.pop();
+  if (into === undefined && createdPieces < maxPieces) {
+    into = new Uint8Array(Buffer.allocUnsafeSlow(pieceBytes).buffer);
     createdPieces += 1;
   }
   try {
     return await work(into);
   } finally {
-    if (into !== undefined) free.push(into);
+    if (into !== undefined) freePieces.push(into);
   }
 }

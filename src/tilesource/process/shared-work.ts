@@ -1,7 +1,7 @@
 import { sharedAbortController } from '../../core/concurrency/abort.js';
 import { LargeImageError } from '../../errors.js';
 
-interface Shared<Result> {
+interface SharedTask<Result> {
   result: Promise<Result>;
   waiting: number;
   controller: AbortController;
@@ -11,7 +11,7 @@ interface Shared<Result> {
 
 /** Does work once for all callers that need it at the same time, and aborts it when no caller is waiting. */
 export class SharedWork<Result> {
-  readonly #underWay = new Map<string, Shared<Result>>();
+  readonly #underWay = new Map<string, SharedTask<Result>>();
 
   /**
    * Joins the work with this name, or starts it.
@@ -24,7 +24,7 @@ export class SharedWork<Result> {
     const shared = this.#underWay.get(name) ?? this.#begin(name, work);
     shared.waiting += 1;
     try {
-      return await orAborted(shared.result, signal);
+      return await awaitOrAbort(shared.result, signal);
     } finally {
       shared.waiting -= 1;
       if (shared.waiting === 0 && !shared.done) {
@@ -36,9 +36,9 @@ export class SharedWork<Result> {
     }
   }
 
-  #begin(name: string, work: (signal: AbortSignal) => Promise<Result>): Shared<Result> {
+  #begin(name: string, work: (signal: AbortSignal) => Promise<Result>): SharedTask<Result> {
     const controller = sharedAbortController();
-    const shared: Shared<Result> = { result: work(controller.signal), waiting: 0, controller, done: false };
+    const shared: SharedTask<Result> = { result: work(controller.signal), waiting: 0, controller, done: false };
     this.#underWay.set(name, shared);
     shared.result.then(
       () => {
@@ -51,13 +51,13 @@ export class SharedWork<Result> {
     return shared;
   }
 
-  #forget(name: string, shared: Shared<Result>): void {
+  #forget(name: string, shared: SharedTask<Result>): void {
     if (this.#underWay.get(name) === shared) this.#underWay.delete(name);
   }
 }
 
 /** The result of the work, unless the signal is aborted first. */
-export async function orAborted<Result>(result: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
+export async function awaitOrAbort<Result>(result: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
   if (signal === undefined) return result;
   let abort: (() => void) | undefined;
   const aborted = new Promise<never>((_resolve, reject) => {

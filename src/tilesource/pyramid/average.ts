@@ -34,23 +34,27 @@ interface Spans {
   taps: number;
 }
 
-function spansOf(limit: number, start: number, length: number, output: number): Spans {
-  const ratio = length / output;
+/**
+ * The spans of the pixels of a result of `outputLength` pixels. It covers `length` pixels from `start` on, of the `rasterLength`
+ * pixels of the raster.
+ */
+function spansOf(rasterLength: number, start: number, length: number, outputLength: number): Spans {
+  const ratio = length / outputLength;
   const taps = Math.ceil(ratio) + 1;
   const spans: Spans = {
-    firsts: new Int32Array(output),
-    counts: new Int32Array(output),
-    weights: new Float64Array(output * taps),
+    firsts: new Int32Array(outputLength),
+    counts: new Int32Array(outputLength),
+    weights: new Float64Array(outputLength * taps),
     taps,
   };
-  for (let index = 0; index < output; index += 1) {
+  for (let index = 0; index < outputLength; index += 1) {
     const from = start + index * ratio;
     const to = from + ratio;
     // Pixels with less coverage than this come from rounding.
     const minWeight = ratio * 1e-9;
-    let first = Math.min(limit - 1, Math.max(0, Math.floor(from)));
-    if (first < limit - 1 && first + 1 - from < minWeight) first += 1;
-    const end = Math.min(limit, Math.max(first + 1, Math.ceil(to - minWeight)));
+    let first = Math.min(rasterLength - 1, Math.max(0, Math.floor(from)));
+    if (first < rasterLength - 1 && first + 1 - from < minWeight) first += 1;
+    const end = Math.min(rasterLength, Math.max(first + 1, Math.ceil(to - minWeight)));
     spans.firsts[index] = first;
     spans.counts[index] = Math.min(taps, end - first);
     for (let pixel = first; pixel < end; pixel += 1) {
@@ -104,15 +108,15 @@ function createAverager(raster: Raster, across: Spans, { nodata = null, bandNoda
   const isTransparent = !isFloat && hasAlpha(raster) && !isOpaque(raster);
   if (isFloat || nodata !== null || bandNodata.some((each) => each !== null)) {
     const missing = Array.from({ length: raster.bands }, (_, band) =>
-      [nodata, bandNodata[band] ?? null].map((each) => sampleOf(each, raster) ?? Number.NaN),
+      [nodata, bandNodata[band] ?? null].map((each) => nodataSample(each, raster) ?? Number.NaN),
     );
-    return averageWithoutMissing(raster, across, { missing, isTransparent });
+    return createValidAverager(raster, across, { missing, isTransparent });
   }
-  return isTransparent ? averageByOpacity(raster, across) : averageAll(raster, across);
+  return isTransparent ? createAlphaAverager(raster, across) : createPlainAverager(raster, across);
 }
 
 /** The no-data value as a sample of this type. */
-function sampleOf(nodata: number | null, { dtype }: Raster): number | null {
+function nodataSample(nodata: number | null, { dtype }: Raster): number | null {
   return nodata !== null && dtype === 'float32' ? Math.fround(nodata) : nodata;
 }
 
@@ -122,17 +126,17 @@ function isOpaque({ data, bands, dtype }: Raster): boolean {
   return true;
 }
 
-function averageAll(raster: Raster, { firsts, counts, weights: columns, taps }: Spans): RowAverager {
+function createPlainAverager(raster: Raster, { firsts, counts, weights: columns, taps }: Spans): RowAverager {
   const { data, width, bands } = raster;
   const row = new Float64Array(width * bands);
   const sums = new Float64Array(width * bands);
-  const packed = packedSums(raster);
-  const isEvenAcross = columns.every((weight) => weight === 1 || weight === 0);
+  const addPacked = createPackedAdder(raster);
+  const hasEqualColumns = columns.every((weight) => weight === 1 || weight === 0);
   return (first, weights, averages) => {
-    const isEven = packed !== null && weights.every((weight) => weight === 1);
-    if (isEven) packed(first, weights.length, sums);
-    const total = isEven ? weights.length : addRows(data, first, weights, row, sums);
-    for (let x = 0, to = 0; isEvenAcross && x < firsts.length; x += 1) {
+    const hasEqualRows = addPacked !== null && weights.every((weight) => weight === 1);
+    if (hasEqualRows) addPacked(first, weights.length, sums);
+    const total = hasEqualRows ? weights.length : addRows(data, first, weights, row, sums);
+    for (let x = 0, to = 0; hasEqualColumns && x < firsts.length; x += 1) {
       const start = firsts[x]! * bands;
       const end = start + counts[x]! * bands;
       const divisor = counts[x]! * total;
@@ -142,7 +146,7 @@ function averageAll(raster: Raster, { firsts, counts, weights: columns, taps }: 
         averages[to] = Math.floor(sum / divisor + 0.5);
       }
     }
-    for (let x = 0, to = 0; !isEvenAcross && x < firsts.length; x += 1) {
+    for (let x = 0, to = 0; !hasEqualColumns && x < firsts.length; x += 1) {
       const start = firsts[x]! * bands;
       const count = counts[x]!;
       for (let band = 0; band < bands; band += 1, to += 1) {
@@ -160,13 +164,18 @@ function averageAll(raster: Raster, { firsts, counts, weights: columns, taps }: 
 }
 
 /** Maximum number of rows that are added in one piece, so that sums fit into 16 bits. */
-const packedRows = 256;
+const maxPackedRows = 256;
 
 /**
- * Adds up rows of samples of 8 and 16 bits in words of 32 bits, which takes a fifth of the time. `null` for other samples, and if
- * rows do not begin at a word.
+ * Returns a function that adds up rows of samples of 8 or 16 bits in words of 32 bits, which takes a fifth of the time. `null` for
+ * other samples, and if rows do not begin at a word.
  */
-function packedSums({ data, dtype, width, bands }: Raster): ((first: number, count: number, sums: Float64Array) => void) | null {
+function createPackedAdder({
+  data,
+  dtype,
+  width,
+  bands,
+}: Raster): ((first: number, count: number, sums: Float64Array) => void) | null {
   const { BYTES_PER_ELEMENT: bytes, buffer, byteOffset, byteLength } = data;
   const stride = (width * bands * bytes) / 4;
   if (bytes > 2 || byteOffset % 4 !== 0 || !Number.isInteger(stride)) return null;
@@ -177,8 +186,8 @@ function packedSums({ data, dtype, width, bands }: Raster): ((first: number, cou
   const add = bytes === 1 ? addBytes : addShorts;
   return (first, count, sums) => {
     sums.fill(min * count);
-    for (let each = 0; each < count; each += packedRows) {
-      add({ words, start: (first + each) * stride, stride, count: Math.min(packedRows, count - each), flip }, sums);
+    for (let each = 0; each < count; each += maxPackedRows) {
+      add({ words, start: (first + each) * stride, stride, count: Math.min(maxPackedRows, count - each), flip }, sums);
     }
   };
 }
@@ -240,8 +249,8 @@ function addRows(data: Raster['data'], first: number, weights: Float64Array, row
   return total;
 }
 
-/** Multiplies colors by their alpha while they are added up. */
-function averageByOpacity({ data, width, bands, dtype }: Raster, across: Spans): RowAverager {
+/** Multiplies colors by their alpha while it adds them up. */
+function createAlphaAverager({ data, width, bands, dtype }: Raster, across: Spans): RowAverager {
   const stride = width * bands;
   const min = minValue(dtype);
   const span = fullValue(dtype) - min;
@@ -290,7 +299,7 @@ function averageByOpacity({ data, width, bands, dtype }: Raster, across: Spans):
  * which colors
  *   count. It is never without a value.
  */
-function averageWithoutMissing(
+function createValidAverager(
   { data, width, bands, dtype }: Raster,
   { firsts, counts, weights: columns, taps }: Spans,
   { missing, isTransparent }: { missing: readonly (readonly number[])[]; isTransparent: boolean },
@@ -340,14 +349,14 @@ function averageWithoutMissing(
           weight += valid[at]! * part;
         }
         if (weight === 0) averages[to] = data[first * stride + start + band]!;
-        else averages[to] = isFloat ? withoutRoundingError(sum / weight) : Math.floor(sum / weight + 0.5);
+        else averages[to] = isFloat ? removeRoundingError(sum / weight) : Math.floor(sum / weight + 0.5);
       }
     }
   };
 }
 
-/** Rounding errors must not make 99.99999999999999 of samples of 100, because pictures show whole numbers without the fraction. */
-function withoutRoundingError(mean: number): number {
+/** Rounds a mean that is almost whole: pictures drop fractions, and would show 99.99999999999999 as 99 instead of 100. */
+function removeRoundingError(mean: number): number {
   const whole = Math.round(mean);
   return Math.abs(mean - whole) < Math.abs(whole) * 1e-13 ? whole : mean;
 }

@@ -3,7 +3,7 @@ import { blit } from '../render/pixels.js';
 import { createRaster, type Raster, type SampleType } from '../raster.js';
 import type { DirectoryPlan, TiffContainer } from './container.js';
 import { halve } from './halve.js';
-import { halfSize, levelDirectories, levelOf, TileQueue, type Level } from './levels.js';
+import { halfSize, levelDirectories, createLevel, TileQueue, type Level } from './levels.js';
 
 /** The image from which a pyramid is made. `read` returns the samples of a rectangle. */
 export interface BlockImage extends Size {
@@ -40,7 +40,7 @@ export class PyramidWriter {
   readonly #options: PyramidOptions;
   readonly #levels: Level[] = [];
   readonly #queue: TileQueue;
-  #done = 0;
+  #donePixels = 0;
 
   constructor(container: TiffContainer, image: BlockImage, options: PyramidOptions) {
     this.#image = image;
@@ -49,7 +49,7 @@ export class PyramidWriter {
     const { tileSide } = options;
     let size: Size = image;
     for (;;) {
-      this.#levels.push(levelOf(size, tileSide));
+      this.#levels.push(createLevel(size, tileSide));
       if (this.#levels.length === (options.onlyReductions ?? Infinity) + 1) break;
       if (size.width <= tileSide && size.height <= tileSide) break;
       size = halfSize(size);
@@ -60,7 +60,7 @@ export class PyramidWriter {
   async write(): Promise<DirectoryPlan[]> {
     await this.#build(this.#levels.length - 1, 0, 0);
     await this.#queue.settle();
-    this.#queue.check();
+    this.#queue.throwIfFailed();
     const { onlyReductions, tileSide } = this.#options;
     return onlyReductions === undefined
       ? levelDirectories(this.#levels, tileSide)
@@ -70,9 +70,9 @@ export class PyramidWriter {
   /** Makes a block of a level from the blocks of the next finer level, and writes the tiles of all of them. */
   async #build(level: number, column: number, row: number): Promise<Raster> {
     this.#options.signal?.throwIfAborted();
-    this.#queue.check();
+    this.#queue.throwIfFailed();
     const { blockSide, nearest, nodata = null } = this.#options;
-    const size = this.#level(level);
+    const size = this.#levelAt(level);
     const box: Box = {
       left: column * blockSide,
       top: row * blockSide,
@@ -82,12 +82,12 @@ export class PyramidWriter {
     let block: Raster;
     if (level === 0) {
       block = await this.#image.read(box);
-      this.#done += box.width * box.height;
-      this.#options.progress?.(this.#done);
+      this.#donePixels += box.width * box.height;
+      this.#options.progress?.(this.#donePixels);
     } else {
       const { bands, dtype } = this.#image;
       block = createRaster({ width: box.width, height: box.height, bands, dtype });
-      const finer = this.#level(level - 1);
+      const finer = this.#levelAt(level - 1);
       for (const y of childBlocks(row, size.height, finer.height, blockSide)) {
         for (const x of childBlocks(column, size.width, finer.width, blockSide)) {
           const child = await this.#build(level - 1, x, y);
@@ -100,7 +100,7 @@ export class PyramidWriter {
     return block;
   }
 
-  #level(level: number): Level {
+  #levelAt(level: number): Level {
     const size = this.#levels[level];
     if (!size) throw new RangeError(`No level ${level}`);
     return size;
@@ -124,8 +124,8 @@ export class PyramidWriter {
  * pixel. If that pixel is alone in a block, the last block takes it as a third one, so that its tiles are written.
  */
 function childBlocks(block: number, size: number, finerSize: number, blockSide: number): number[] {
-  const last = block === Math.ceil(size / blockSide) - 1;
+  const isLast = block === Math.ceil(size / blockSide) - 1;
   const children = Math.ceil(finerSize / blockSide);
-  const end = last ? children : Math.min(children, block * 2 + 2);
+  const end = isLast ? children : Math.min(children, block * 2 + 2);
   return Array.from({ length: end - block * 2 }, (_, position) => block * 2 + position);
 }

@@ -18,7 +18,7 @@ export interface DirectoryPlan {
 }
 
 /** Largest length in bytes of a classic TIFF, whose offsets have 32 bits, with a margin. */
-const classicLimit = 2 ** 32 - 2 ** 26;
+const maxClassicBytes = 2 ** 32 - 2 ** 26;
 const headerBytes = 16;
 const subIfdsTag = 330;
 
@@ -47,25 +47,25 @@ export class TiffContainer {
 
   /** Writes the directories in this order, and the header. @returns the length of the file in bytes. */
   async finish(directories: readonly DirectoryPlan[], options: { big: boolean | 'when needed' }): Promise<number> {
-    const tables = directories.reduce((sum, plan) => sum + tableBytes(plan), 0);
-    const big = options.big === 'when needed' ? this.#end + tables > classicLimit : options.big;
-    let next = 0;
-    for (const plan of directories.toReversed()) next = await this.#writeDirectory(plan, next, big);
+    const tablesBytes = directories.reduce((sum, plan) => sum + maxDirectoryBytes(plan), 0);
+    const isBig = options.big === 'when needed' ? this.#end + tablesBytes > maxClassicBytes : options.big;
+    let nextOffset = 0;
+    for (const plan of directories.toReversed()) nextOffset = await this.#writeDirectory(plan, nextOffset, isBig);
     const header = Buffer.alloc(headerBytes);
     header.write('II', 0, 'latin1');
-    if (big) {
+    if (isBig) {
       header.writeUInt16LE(43, 2);
       header.writeUInt16LE(8, 4);
-      header.writeBigUInt64LE(BigInt(next), 8);
+      header.writeBigUInt64LE(BigInt(nextOffset), 8);
     } else {
       header.writeUInt16LE(42, 2);
-      header.writeUInt32LE(next, 4);
+      header.writeUInt32LE(nextOffset, 4);
     }
     await this.#file.write(header, 0, header.length, 0);
     return this.#end;
   }
 
-  async #writeDirectory(plan: DirectoryPlan, next: number, big: boolean): Promise<number> {
+  async #writeDirectory(plan: DirectoryPlan, nextOffset: number, big: boolean): Promise<number> {
     const [offsetsTag, lengthsTag] = plan.chunks.kind === 'tiles' ? [324, 325] : [273, 279];
     const tags: Tag[] = [
       ...plan.tags,
@@ -80,8 +80,8 @@ export class TiffContainer {
     const sorted = tags.toSorted((a, b) => a.tag - b.tag);
     const entrySize = big ? 20 : 12;
     const countSize = big ? 8 : 2;
-    const inline = big ? 8 : 4;
-    const out = Buffer.alloc(countSize + sorted.length * entrySize + inline);
+    const inlineBytes = big ? 8 : 4;
+    const out = Buffer.alloc(countSize + sorted.length * entrySize + inlineBytes);
     if (big) out.writeBigUInt64LE(BigInt(sorted.length), 0);
     else out.writeUInt16LE(sorted.length, 0);
     for (const [index, { tag, value }] of sorted.entries()) {
@@ -90,11 +90,11 @@ export class TiffContainer {
       out.writeUInt16LE(tag, at);
       out.writeUInt16LE(type, at + 2);
       writeOffset(out, count, at + 4, big);
-      const valueAt = at + 4 + inline;
-      if (bytes.length <= inline) bytes.copy(out, valueAt);
+      const valueAt = at + 4 + inlineBytes;
+      if (bytes.length <= inlineBytes) bytes.copy(out, valueAt);
       else writeOffset(out, await this.#appendEven(bytes), valueAt, big);
     }
-    writeOffset(out, next, out.length - inline, big);
+    writeOffset(out, nextOffset, out.length - inlineBytes, big);
     return this.#appendEven(out);
   }
 
@@ -105,9 +105,10 @@ export class TiffContainer {
   }
 }
 
-function tableBytes(plan: DirectoryPlan): number {
+/** Upper limit of the length in bytes of a directory with its values and its SubIFDs. */
+function maxDirectoryBytes(plan: DirectoryPlan): number {
   const directoryBytes = plan.chunks.offsets.length * 16 + 2048;
-  return directoryBytes + (plan.sub ?? []).reduce((sum, sub) => sum + tableBytes(sub), 0);
+  return directoryBytes + (plan.sub ?? []).reduce((sum, sub) => sum + maxDirectoryBytes(sub), 0);
 }
 
 function writeOffset(out: Buffer, value: number, at: number, big: boolean): void {
@@ -128,7 +129,7 @@ function encodeValue(value: Tag['value'], big: boolean): { type: number; count: 
     case 'long':
       return { type: 4, count: value.values.length, bytes: Buffer.from(Uint32Array.from(value.values).buffer) };
     case 'rational':
-      return { type: 5, count: value.values.length, bytes: Buffer.concat(value.values.map(rational)) };
+      return { type: 5, count: value.values.length, bytes: Buffer.concat(value.values.map(encodeRational)) };
     case 'offset': {
       if (!big) return { type: 4, count: value.values.length, bytes: Buffer.from(Uint32Array.from(value.values).buffer) };
       const bytes = Buffer.alloc(value.values.length * 8);
@@ -139,7 +140,7 @@ function encodeValue(value: Tag['value'], big: boolean): { type: number; count: 
 }
 
 /** A number as a rational of TIFF: numerator and denominator of 32 bits each, as precise as they allow. */
-export function rational(value: number): Buffer {
+export function encodeRational(value: number): Buffer {
   const max = 2 ** 32 - 1;
   const denominator = value > 0 ? Math.max(1, Math.min(max, Math.floor(Math.min(max / value, 1e6 / Math.min(1, value))))) : 1;
   const bytes = Buffer.alloc(8);

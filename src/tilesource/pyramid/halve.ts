@@ -4,7 +4,7 @@ import { averageSamples } from './average.js';
 import { halfSize } from './levels.js';
 
 /** How a level of a pyramid is made from the next finer one. */
-export interface Halving {
+export interface HalvingOptions {
   /** Each new pixel is the first of four pixels, instead of their mean. */
   nearest?: boolean;
   /** The sample value that marks pixels without data. */
@@ -12,7 +12,7 @@ export interface Halving {
 }
 
 /** Halves a raster. An odd last row or column is dropped. */
-export async function halve(raster: Raster, { nearest = false, nodata = null }: Halving): Promise<Raster> {
+export async function halve(raster: Raster, { nearest = false, nodata = null }: HalvingOptions): Promise<Raster> {
   const size = halfSize(raster);
   if (nearest) return crop(await decimate(raster, 2), size);
   const window = {

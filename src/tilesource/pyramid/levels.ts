@@ -10,10 +10,10 @@ export interface Level extends Size {
 }
 
 /** Maximum number of bytes of uncompressed tiles that wait to be encoded and written. */
-const waitingBytes = 2 ** 25;
+const maxWaitingBytes = 2 ** 25;
 
 /** A level of this size, before any of its tiles is written. */
-export function levelOf({ width, height }: Size, tileSide: number): Level {
+export function createLevel({ width, height }: Size, tileSide: number): Level {
   const columns = Math.ceil(width / tileSide);
   const tiles = columns * Math.ceil(height / tileSide);
   return { width, height, columns, offsets: new Float64Array(tiles), lengths: new Float64Array(tiles) };
@@ -64,13 +64,13 @@ export class TileQueue {
       .finally(() => this.#writing.delete(writing));
     this.#writing.add(writing);
     // The caller reads on while tiles are encoded, up to this limit.
-    while (this.#writing.size > 0 && (this.#writing.size + 1) * tile.data.byteLength > waitingBytes) {
+    while (this.#writing.size > 0 && (this.#writing.size + 1) * tile.data.byteLength > maxWaitingBytes) {
       await Promise.race(this.#writing);
     }
   }
 
   /** @throws the error of an earlier tile, if one has failed. */
-  check(): void {
+  throwIfFailed(): void {
     if (this.#failure !== null) throw this.#failure.error;
   }
 

@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { deflate } from 'node:zlib';
 import sharp from 'sharp';
 import { nextSlice } from '../../core/concurrency/slices.js';
-import { zstd } from '../codecs/zstd-library.js';
+import { zstdCompressor } from '../codecs/zstd-library.js';
 import { openPicture } from '../render/encode.js';
 import { hasAlpha, isPicture, withColor } from '../render/pixels.js';
 import { bitsOf, createRaster, sampleBytes, type Raster, type Samples, type SampleType } from '../raster.js';
@@ -50,24 +50,24 @@ export function storedBands(bands: number, { compression }: Pick<TilePacking, 'c
   return bands;
 }
 
-/** The tags that describe compressed tiles. `bands` is the number of {@link storedBands}. */
+/** The tags that describe compressed tiles. `bands` is the result of {@link storedBands}. */
 export function packingTags({ bands, dtype }: Pick<Raster, 'bands' | 'dtype'>, packing: TilePacking): Tag[] {
   const { compression } = packing;
-  const jpegColor = compression === 'jpeg' && bands === 3;
+  const isColorJpeg = compression === 'jpeg' && bands === 3;
   const colors = bands === 3 || bands === 4 ? 3 : 1;
   const tags = [
     tagOf.short(258, ...Array.from({ length: bands }, () => sampleBytes(dtype) * 8)),
     tagOf.short(259, compressionCodes[compression]),
-    tagOf.short(262, jpegColor ? 6 : colors === 3 ? 2 : 1),
+    tagOf.short(262, isColorJpeg ? 6 : colors === 3 ? 2 : 1),
     tagOf.short(277, bands),
   ];
   if (usesPredictor(packing, dtype)) tags.push(tagOf.short(317, 2));
   const format = dtype.startsWith('float') ? 3 : dtype.startsWith('int') ? 2 : 1;
   if (format !== 1) tags.push(tagOf.short(339, ...Array.from({ length: bands }, () => format)));
   // The last of two or four bands is an alpha that is not premultiplied (2). The meaning of further bands is unspecified (0).
-  const extra = bands === 2 || bands === 4 ? [2] : Array.from({ length: bands - colors }, () => 0);
-  if (extra.length > 0) tags.push(tagOf.short(338, ...extra));
-  if (jpegColor) tags.push(packing.halfColor ? tagOf.short(530, 2, 2) : tagOf.short(530, 1, 1));
+  const extraSamples = bands === 2 || bands === 4 ? [2] : Array.from({ length: bands - colors }, () => 0);
+  if (extraSamples.length > 0) tags.push(tagOf.short(338, ...extraSamples));
+  if (isColorJpeg) tags.push(packing.halfColor ? tagOf.short(530, 2, 2) : tagOf.short(530, 1, 1));
   return tags;
 }
 
@@ -104,9 +104,9 @@ export async function packTile(tile: Raster, packing: TilePacking): Promise<Uint
     case 'deflate':
       return deflateBytes(bytes, { level: level ?? 6 });
     case 'zstd':
-      // zstd runs on this thread, so other work can run between two tiles.
+      // zstd runs on this thread, so other work gets a turn before each tile.
       await nextSlice();
-      return (await zstd())(bytes, level ?? defaultZstdLevel);
+      return (await zstdCompressor())(bytes, level ?? defaultZstdLevel);
     case 'lzw':
     case 'packbits':
       return packByLibvips(bytes, tile.width, compression);

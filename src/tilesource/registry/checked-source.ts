@@ -3,14 +3,14 @@ import type { TileSource } from '../tile-source.js';
 import { levelCount } from '../geometry.js';
 import { fullValue } from '../raster.js';
 
-const counts = ['sizeX', 'sizeY', 'tileWidth', 'tileHeight', 'levels', 'bandCount'] as const;
+const countNames = ['sizeX', 'sizeY', 'tileWidth', 'tileHeight', 'levels', 'bandCount'] as const;
 
 /**
  * Checks the properties of an image that a source has opened. With impossible sizes, the search for tiles would be endless.
  *
  * @throws TileSourceError that names the fault, for the author of the source.
  */
-export function checkedSource(name: string, source: TileSource): TileSource {
+export function checkSource(name: string, source: TileSource): TileSource {
   const fault = faultOf(source);
   if (fault === null) return source;
   // The fault is reported, even if closing fails too.
@@ -21,8 +21,8 @@ export function checkedSource(name: string, source: TileSource): TileSource {
 function faultOf({ metadata, populatedLevels }: Partial<TileSource>): string | null {
   if (typeof metadata !== 'object' || metadata === null) return 'it has no metadata.';
   if (!Array.isArray(populatedLevels)) return 'populatedLevels is not a list of levels.';
-  const wrong = counts.find((count) => !(Number.isSafeInteger(metadata[count]) && metadata[count] >= 1));
-  if (wrong !== undefined) return `${wrong} is ${metadata[wrong]}, not a whole number of 1 or more.`;
+  const wrongName = countNames.find((count) => !(Number.isSafeInteger(metadata[count]) && metadata[count] >= 1));
+  if (wrongName !== undefined) return `${wrongName} is ${metadata[wrongName]}, not a whole number of 1 or more.`;
   if (metadata.frames !== undefined && !(Array.isArray(metadata.frames) && metadata.frames.length > 0))
     return 'frames is not a list, or is empty; leave it out if there is one plane.';
   const { white } = metadata;

@@ -58,10 +58,10 @@ async function descriptionOf(folder: string): Promise<PluginDescription | null> 
 async function packagesAbove(start: string): Promise<string[]> {
   const folders: string[] = [];
   for (let at = start; ; at = dirname(at)) {
-    const modules = join(at, 'node_modules');
-    for (const name of await namesIn(modules)) {
-      if (!name.startsWith('@')) folders.push(join(modules, name));
-      else for (const scoped of await namesIn(join(modules, name))) folders.push(join(modules, name, scoped));
+    const modulesFolder = join(at, 'node_modules');
+    for (const name of await namesIn(modulesFolder)) {
+      if (!name.startsWith('@')) folders.push(join(modulesFolder, name));
+      else for (const scoped of await namesIn(join(modulesFolder, name))) folders.push(join(modulesFolder, name, scoped));
     }
     if (dirname(at) === at) return folders;
   }

@@ -9,7 +9,7 @@ const maxNamed = 20;
  * @param what start of the message: `Files of the slide are missing`.
  * @param missing paths relative to the file that refers to them.
  */
-export function missingParts(what: string, missing: readonly string[]): MissingPartsError {
+export function missingPartsError(what: string, missing: readonly string[]): MissingPartsError {
   const rest = missing.length > maxNamed ? ` and ${missing.length - maxNamed} more` : '';
   return new MissingPartsError(`${what}: ${missing.slice(0, maxNamed).join(', ')}${rest}.`, missing);
 }

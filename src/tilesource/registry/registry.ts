@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js';
 import { LargeImageError, MissingPartsError, OtherFormatError, TileSourceError } from '../../errors.js';
-import { checkedSource } from './checked-source.js';
+import { checkSource } from './checked-source.js';
 import {
   priorities,
   type Priority,
@@ -31,7 +31,7 @@ export interface SourceListing {
 export interface RegistryOptions {
   /** Regular expression, ignoring case: files with such names are only tried by sources that know their extension or mime type. */
   ignoredNames?: string;
-  /** Regular expressions, ignoring case, by the name of a source, which does not open files with such names. */
+  /** By the name of a source: a regular expression, ignoring case, for the names of files that the source does not open. */
   sourceIgnoredNames?: Readonly<Record<string, string>>;
   /** Logs sources that fail with unexpected errors. */
   logger?: { warn(fields: object, event: string): void };
@@ -41,14 +41,14 @@ export interface RegistryOptions {
 interface Candidate {
   definition: TileSourceDefinition;
   priority: Priority;
-  /** Whether it has only its default priority for the file, and knows neither extension nor mime type. */
-  fallback: boolean;
+  /** Whether the source has only its default priority, because it lists neither the extension, the mime type nor the name of the file. */
+  isFallback: boolean;
 }
 
 const defaultIgnoredNames = /(\.mrxs|\.vsi)$/i;
 
 /** Whether a configured expression matches a name. The time only grows with the length of the name, whatever the expression is. */
-function isNamed(name: string, expression: string): boolean {
+function matchesName(name: string, expression: string): boolean {
   // The default expression is known to be harmless, and nearly every server uses it.
   if (expression === defaultIgnoredNames.source) return defaultIgnoredNames.test(name);
   return RE2JS.compile(expression, RE2JS.CASE_INSENSITIVE).matcher(name).find();
@@ -119,13 +119,15 @@ export class TileSourceRegistry {
 
   /** Sources that may read a file, in the order in which they are tried. */
   candidates(file: FileFacts): TileSourceDefinition[] {
-    const ignored = isNamed(file.name, this.#options.ignoredNames ?? defaultIgnoredNames.source);
+    const ignored = matchesName(file.name, this.#options.ignoredNames ?? defaultIgnoredNames.source);
     return [...this.#definitions.values()]
-      .map((definition) => rank(definition, file))
-      .filter(({ priority, fallback }) => priority < priorities.manual && !(fallback && ignored))
+      .map((definition) => rateSource(definition, file))
+      .filter(({ priority, isFallback }) => priority < priorities.manual && !(isFallback && ignored))
       .sort(
         (a, b) =>
-          Number(a.fallback) - Number(b.fallback) || a.priority - b.priority || (a.definition.name < b.definition.name ? -1 : 1),
+          Number(a.isFallback) - Number(b.isFallback) ||
+          a.priority - b.priority ||
+          (a.definition.name < b.definition.name ? -1 : 1),
       )
       .map(({ definition }) => definition);
   }
@@ -137,34 +139,34 @@ export class TileSourceRegistry {
    */
   async open(input: SourceInput, options: SourceOptions & { sourceName?: string } = {}): Promise<OpenedSource> {
     const { sourceName, ...sourceOptions } = options;
-    const chosen = sourceName === undefined ? undefined : this.get(sourceName);
-    if (sourceName !== undefined && !chosen) {
+    const requestedSource = sourceName === undefined ? undefined : this.get(sourceName);
+    if (sourceName !== undefined && !requestedSource) {
       const names = [...this.#definitions.keys()].join(', ') || 'none';
       throw new TileSourceError(`No tile source "${sourceName}" is registered; registered are: ${names}.`);
     }
     const causes: TileSourceError[] = [];
-    for (const definition of chosen ? [chosen] : this.candidates(input)) {
+    for (const definition of requestedSource ? [requestedSource] : this.candidates(input)) {
       options.signal?.throwIfAborted();
       try {
-        if (!chosen && this.#ignores(definition, input.name)) {
+        if (!requestedSource && this.#ignores(definition, input.name)) {
           throw new OtherFormatError(`File will not be opened by ${definition.name} reader`);
         }
         return {
           name: definition.name,
-          source: checkedSource(definition.name, await definition.open(input, sourceOptions)),
+          source: checkSource(definition.name, await definition.open(input, sourceOptions)),
         };
       } catch (error) {
         options.signal?.throwIfAborted();
-        const outage = outageIn(error);
+        const outage = findOutage(error);
         if (outage !== null) throw outage;
-        causes.push(this.#explained(definition, input, error));
+        causes.push(this.#toTileSourceError(definition, input, error));
       }
     }
     const missing = causes.flatMap((cause) => (cause instanceof MissingPartsError ? cause.missing : []));
     const clearest =
       causes.find((cause) => cause instanceof MissingPartsError) ??
       causes.find((cause) => !(cause instanceof OtherFormatError)) ??
-      (chosen ? causes[0] : undefined);
+      (requestedSource ? causes[0] : undefined);
     const reason = clearest?.reason ?? 'It is in none of the supported formats.';
     const message = `${input.name} cannot be read. ${reason}`;
     const details = { cause: causes.length > 1 ? new AggregateError(causes) : causes[0], reason };
@@ -174,11 +176,11 @@ export class TileSourceRegistry {
   #ignores({ name, ignoredNames }: TileSourceDefinition, fileName: string): boolean {
     const { sourceIgnoredNames = {} } = this.#options;
     const ownPatterns = Object.hasOwn(sourceIgnoredNames, name) ? sourceIgnoredNames[name] : undefined;
-    return ownPatterns === undefined ? ignoredNames?.test(fileName) === true : isNamed(fileName, ownPatterns);
+    return ownPatterns === undefined ? ignoredNames?.test(fileName) === true : matchesName(fileName, ownPatterns);
   }
 
-  /** The failure as a text for clients. Errors thrown on purpose explain themselves; others are logged. */
-  #explained(definition: TileSourceDefinition, input: SourceInput, error: unknown): TileSourceError {
+  /** Converts a failure to an error for clients. Unexpected errors are logged. */
+  #toTileSourceError(definition: TileSourceDefinition, input: SourceInput, error: unknown): TileSourceError {
     if (error instanceof TileSourceError) return error;
     this.#options.logger?.warn({ sourceName: definition.name, file: input.name, error }, 'TileSource:Open:Crashed');
     return new TileSourceError(`The reader ${definition.name} failed unexpectedly.`, { cause: error });
@@ -186,7 +188,7 @@ export class TileSourceRegistry {
 }
 
 /** The error, among an error and its causes, that only means that the file cannot be read at the moment; `null` if there is none. */
-function outageIn(error: unknown): LargeImageError | null {
+function findOutage(error: unknown): LargeImageError | null {
   for (let each = error, depth = 0; each instanceof Error && depth < 8; each = each.cause, depth += 1) {
     if (each instanceof LargeImageError && ['unavailable', 'busy', 'storage-full'].includes(each.code)) return each;
   }
@@ -215,7 +217,7 @@ function plainMimeType(mimeType: string | undefined): string | undefined {
   return mimeType?.split(';')[0]?.trim().toLowerCase();
 }
 
-function rank(definition: TileSourceDefinition, file: FileFacts): Candidate {
+function rateSource(definition: TileSourceDefinition, file: FileFacts): Candidate {
   const matches: Priority[] = [];
   for (const extension of extensionsOf(file.name)) {
     const priority = isListed(definition.extensions, extension) ? definition.extensions[extension] : undefined;
@@ -228,5 +230,5 @@ function rank(definition: TileSourceDefinition, file: FileFacts): Candidate {
   if (byName !== undefined) matches.push(byName);
   const { default: byDefault } = definition.extensions;
   const priority = matches.reduce((lowest, each) => (each < lowest ? each : lowest), byDefault);
-  return { definition, priority, fallback: matches.length === 0 };
+  return { definition, priority, isFallback: matches.length === 0 };
 }

@@ -4,7 +4,7 @@ import { BadValueError } from '../../errors.js';
 import type { Rgba } from '../color.js';
 import { sameSize, type Size } from '../geometry.js';
 import { runProcessing } from '../process/processing.js';
-import { rational } from '../pyramid/container.js';
+import { encodeRational } from '../pyramid/container.js';
 import { hasAlpha, type Picture } from './pixels.js';
 import { pictureDefaults } from '../picture-parameters.js';
 import type { EncodingRequest } from '../requests.js';
@@ -318,7 +318,7 @@ function withResolution(tiff: Buffer, pixelsPerMm: { x: number; y: number }): Bu
     const tag = tiff.readUInt16LE(entry);
     if (tag === resolutionUnit) tiff.writeUInt16LE(centimeter, entry + 8);
     if (tag !== xResolution && tag !== yResolution) continue;
-    rational(10 * (tag === xResolution ? pixelsPerMm.x : pixelsPerMm.y)).copy(tiff, tiff.readUInt32LE(entry + 8));
+    encodeRational(10 * (tag === xResolution ? pixelsPerMm.x : pixelsPerMm.y)).copy(tiff, tiff.readUInt32LE(entry + 8));
   }
   return tiff;
 }

@@ -3,7 +3,7 @@ import { TileOutsideError, TileSourceError, type CorruptTileError } from '../../
 import { asStored, isPicked, type Appearance } from './appearance.js';
 import { TileReader, type LevelBox } from './compose.js';
 import type { ImageMetadata, TileSource } from '../tile-source.js';
-import { hasDefaultStyle, defaultStyle, withOpacity } from '../geo/default-style.js';
+import { hasDefaultStyle, defaultStyle, toStyleJson } from '../geo/default-style.js';
 import { regionInPixels } from '../geo/region-units.js';
 import { resizePicture, defaultKernel, type OpenedPicture } from './encode.js';
 import { averageSamples } from '../pyramid/average.js';
@@ -117,7 +117,7 @@ export class Renderer {
     const isPlain = (style === undefined || style === '') && !isSamples;
     if (!isPlain || !hasDefaultStyle(this.metadata)) return this.appearanceOf(style);
     const bands = await this.defaultBands(frame, signal);
-    return this.appearanceOf(bands === null ? style : withOpacity(bands, this.metadata));
+    return this.appearanceOf(bands === null ? style : toStyleJson(bands, this.metadata));
   }
 
   /** The bands of the default style of a frame. An image with the same samples in other positions uses the same bands. */

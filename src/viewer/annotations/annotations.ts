@@ -162,7 +162,7 @@ export class ImageAnnotations {
       sheetOf: (id) => this.#sheets.get(id),
       view: stage.view,
       outline: () => this.#outline(),
-      goTo: ({ x, y }) => stage.goTo({ ...stage.place(), x, y }),
+      goTo: ({ x, y }) => stage.goTo({ ...stage.animatedPosition(), x, y }),
       onMarksChange: () => this.#layer.redrawLive(),
       onCreated: () => this.#panel.reload(),
       onFilter: (id, filter) => {

@@ -57,7 +57,7 @@ export function showComments(options: {
     item,
     targets: {
       targetAt: (point) => ({ place: withFrame(stage.toImage(point.x, point.y)), shape: options.shapeAt(point) }),
-      viewCenter: () => withFrame(stage.place()),
+      viewCenter: () => withFrame(stage.animatedPosition()),
       selectedShape: options.selectedShape,
       markPlace: (place) => marks.showNew(place),
     },
@@ -106,7 +106,7 @@ export function showComments(options: {
     isFirstMove = false;
     if (!stays) {
       const maxWidth = Math.max(width * maxViewWidth.share, maxViewWidth.pixels);
-      stage.goTo({ x: place.x, y: place.y, width: Math.min(stage.place().width, maxWidth) });
+      stage.goTo({ x: place.x, y: place.y, width: Math.min(stage.animatedPosition().width, maxWidth) });
     }
     if (place.frame !== undefined && frame() !== null && place.frame !== frame()) showFrame(place.frame);
   }

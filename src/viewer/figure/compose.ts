@@ -6,7 +6,7 @@ import { clipToWidth, scaleBar } from '../format.js';
 import type { Light } from '../image/brightness.js';
 import type { Channel } from '../image/channels.js';
 import type { ImageMetadata } from '../image/metadata.js';
-import type { Look, Stage } from '../stage/contract.js';
+import type { FrameAppearance, Stage } from '../stage/contract.js';
 import { figureTexts } from '../figure-texts.js';
 import { boundsOf, onImage, placementOf, type Frame } from './frame.js';
 import { legendMarks } from './legend.js';
@@ -18,7 +18,7 @@ export interface FigureSource {
   item: { _id: string; name: string };
   metadata: ImageMetadata;
   stage: Stage;
-  look: () => Look & { frame: number; light: Light };
+  look: () => FrameAppearance & { frame: number; light: Light };
   /** the visible channels */
   channels: () => Channel[];
   layersIn: (box: Box, signal: AbortSignal) => Promise<FigureLayer[]>;

@@ -2,7 +2,7 @@ import { saveFile } from '../api.js';
 import { button, h, plainDialog, showMessage } from '../dom.js';
 import { formatNumber } from '../format.js';
 import { form } from '../forms.js';
-import type { Look } from '../stage/contract.js';
+import type { FrameAppearance } from '../stage/contract.js';
 import { figureTexts } from '../figure-texts.js';
 import { imageTexts } from '../texts.js';
 import { chooseBox } from './choose-box.js';
@@ -26,7 +26,7 @@ export interface FigureDialogOptions {
   /** element of the stage, on which a box can be drawn */
   drawing: HTMLElement;
   /** the frame and how it is shown; `shownChannels`: the frames of the visible channels; `null` if all or no channels are visible */
-  display: () => Look & { frame: number; shownChannels: number[] | null };
+  display: () => FrameAppearance & { frame: number; shownChannels: number[] | null };
   signal: AbortSignal;
 }
 

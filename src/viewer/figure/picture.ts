@@ -6,14 +6,14 @@ import type { Light } from '../image/brightness.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { projectionQuery } from '../image/projection.js';
 import { sharpZoom } from '../stage/stage.js';
-import type { Look } from '../stage/contract.js';
+import type { FrameAppearance } from '../stage/contract.js';
 import type { TileUrl } from '../stage/tile-layer.js';
 
 /** The pixels of an image in a figure, below its shapes. */
 export interface PanelPicture {
   itemId: string;
   metadata: ImageMetadata;
-  look: Look & { frame: number; light: Light };
+  look: FrameAppearance & { frame: number; light: Light };
   /** the box of the image that is visible, in whole pixels */
   bounds: Box;
   /** in pixels of the figure */

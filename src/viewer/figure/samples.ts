@@ -2,7 +2,7 @@ import { outcome } from '../admin/parts.js';
 import { apiUrl, saveFile } from '../api.js';
 import { h } from '../dom.js';
 import { projectionQuery } from '../image/projection.js';
-import type { Look } from '../stage/contract.js';
+import type { FrameAppearance } from '../stage/contract.js';
 import type { Box } from '../annotations/model.js';
 import { imageTexts } from '../texts.js';
 import { figureTexts } from '../figure-texts.js';
@@ -17,7 +17,7 @@ export function samplesPart(options: {
   name: string;
   box: Box;
   /** the frame and how it is shown; `shownChannels`: the frames of the visible channels; `null` if all or no channels are visible */
-  display: Look & { frame: number; shownChannels: number[] | null };
+  display: FrameAppearance & { frame: number; shownChannels: number[] | null };
   onSaved: () => void;
 }) {
   const { itemId, name, box, display, onSaved } = options;

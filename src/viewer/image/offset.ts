@@ -70,6 +70,6 @@ function matrixOf({ x, y, scale, turn }: Offset) {
 }
 
 function viewOf({ stage, unit }: ComparedImage) {
-  const { x, y, width } = stage.place();
+  const { x, y, width } = stage.animatedPosition();
   return { x: x * unit, y: y * unit, width: width * unit, rotation: stage.animatedRotation() };
 }

@@ -3,7 +3,7 @@ import { axesOf, frameAt, openingFrame, positionOf, readFrame, type ImageMetadat
 import { readProjection, writeProjection, type Projection } from './projection.js';
 import { readLight } from './view-address.js';
 import type { Light } from './brightness.js';
-import type { Look } from '../stage/contract.js';
+import type { FrameAppearance } from '../stage/contract.js';
 
 /** How an image is shown, except for the position: its frame, projection, channels and light. The address contains all of these. */
 export class ViewState {
@@ -61,7 +61,7 @@ export class ViewState {
     };
   }
 
-  get look(): Look {
+  get look(): FrameAppearance {
     return { style: styleOf(this.channels), projection: this.projection };
   }
 

@@ -2,10 +2,11 @@ import { boxAround, overlaps, type Box, type Point } from '../annotations/model.
 import type { Stage } from './contract.js';
 
 /** The part of the stage that cells need. */
-export type Ground = Pick<Stage, 'canvas' | 'size' | 'placement' | 'paintOn' | 'repaint' | 'onRest'>;
+export type CellStage = Pick<Stage, 'canvas' | 'size' | 'placement' | 'paintOn' | 'repaint' | 'onRest'>;
 
-/** Distances from the stage, as shares of its size, up to which cells are drawn, and up to which pending cells are kept. */
+/** Cells are drawn up to this distance from the stage, as a share of its size. */
 const drawReach = 0.25;
+/** Pending cells are kept up to this distance from the stage, as a share of its size. */
 const pendingReach = 0.5;
 
 /**
@@ -19,7 +20,7 @@ const maxScaling = 1.6;
 /** Minimum movement of the view in a frame, in pixels, that tells its direction. */
 const minMove = 0.05;
 
-/** A cell: its position in the grid, and its box in pixels of the cut. */
+/** A cell: its position in the grid, and its box in pixels of the layout. */
 export interface Cell {
   column: number;
   row: number;
@@ -27,8 +28,8 @@ export interface Cell {
 }
 
 /** The division of a layer on the image into cells, for one zoom. */
-export interface Cut {
-  /** from pixels of the cut to pixels of the image. Pixels of the cut are as large as pixels of the stage were when the cut was made. */
+export interface CellLayout {
+  /** from pixels of the layout to pixels of the image. Pixels of the layout are as large as pixels of the stage were when the layout was made. */
   toImage: DOMMatrix;
   /** size of a cell; edges are on whole pixels of the screen */
   width: number;
@@ -48,38 +49,38 @@ export interface Cut {
 interface TrackedCell extends Cell {
   picture: ImageBitmap | null;
   state: 'pending' | 'drawing' | 'drawn';
-  end: AbortController;
+  controller: AbortController;
 }
 
 /** Rounds to whole pixels of the screen. */
-export function snapped(value: number) {
+export function snapToPixel(value: number) {
   return Math.round(value * devicePixelRatio) / devicePixelRatio;
 }
 
-/** The cells of a cut. */
+/** The cells of a layout. */
 class CellGrid {
   readonly cells: Map<string, TrackedCell> = new Map();
   /** The area to draw while the view moves; `null` for everything */
-  ahead: Box | null = null;
+  areaToDraw: Box | null = null;
   #lastVisible: Box | null = null;
 
-  constructor(readonly cut: Cut) {}
+  constructor(readonly layout: CellLayout) {}
 
-  /** The matrix from pixels of the cut to pixels of the stage. */
-  placed(placement: DOMMatrix) {
-    return placement.multiply(this.cut.toImage);
+  /** The matrix from pixels of the layout to pixels of the stage. */
+  toStage(placement: DOMMatrix) {
+    return placement.multiply(this.layout.toImage);
   }
 
   /**
-   * Paints the cells that overlap a box of the cut. If the image is only moved, cells are at whole pixels, so that nothing is interpolated; if it is zoomed, there are no gaps between them.
+   * Paints the cells that overlap a box of the layout. If the image is only moved, cells are at whole pixels, so that nothing is interpolated; if it is zoomed, there are no gaps between them.
    *
    * @param ratio pixels of the canvas per CSS pixel
    */
   paint(context: CanvasRenderingContext2D, ratio: number, placement: DOMMatrix, visible: Box) {
-    const toStage = this.placed(placement);
+    const toStage = this.toStage(placement);
     const isTurned = Math.abs(toStage.b) > 1e-6;
     if (isTurned) context.setTransform(new DOMMatrix().scale(ratio).multiply(toStage));
-    const [x, y] = [snapped(toStage.e), snapped(toStage.f)];
+    const [x, y] = [snapToPixel(toStage.e), snapToPixel(toStage.f)];
     const scale = isTurned || Math.abs(toStage.a - 1) < 1e-6 ? 1 : toStage.a;
     const onCanvas = (value: number, offset: number) => (isTurned ? value : Math.round((value * scale + offset) * ratio));
     for (const { box, picture } of this.cells.values()) {
@@ -91,14 +92,14 @@ class CellGrid {
   }
 
   boxOf(column: number, row: number): Box {
-    const { origin, width, height } = this.cut;
-    const [left, right] = [column, column + 1].map((index) => snapped(origin.x + index * width)) as [number, number];
-    const [top, bottom] = [row, row + 1].map((index) => snapped(origin.y + index * height)) as [number, number];
+    const { origin, width, height } = this.layout;
+    const [left, right] = [column, column + 1].map((index) => snapToPixel(origin.x + index * width)) as [number, number];
+    const [top, bottom] = [row, row + 1].map((index) => snapToPixel(origin.y + index * height)) as [number, number];
     return { left, top, right, bottom };
   }
 
   /** Follows the visible part. While it moves, only visible cells and cells ahead of it are drawn; at rest, all cells near it. */
-  follow(visible: Box, near: Box) {
+  followView(visible: Box, near: Box) {
     const before = this.#lastVisible ?? visible;
     this.#lastVisible = visible;
     const [left, top, right, bottom] = (['left', 'top', 'right', 'bottom'] as const).map((side) => {
@@ -106,7 +107,7 @@ class CellGrid {
       return Math.abs(move) < minMove ? 0 : move;
     }) as [number, number, number, number];
     if (!left && !top && !right && !bottom) return;
-    this.ahead = {
+    this.areaToDraw = {
       left: left < 0 ? near.left : visible.left,
       top: top < 0 ? near.top : visible.top,
       right: right > 0 ? near.right : visible.right,
@@ -114,53 +115,53 @@ class CellGrid {
     };
   }
 
-  /** Moves all cells to their positions in the current cut. */
+  /** Moves all cells to their positions in the current layout. */
   repositionCells() {
     for (const cell of this.cells.values()) cell.box = this.boxOf(cell.column, cell.row);
   }
 
-  drop(key: string, { picture, end }: TrackedCell) {
-    end.abort();
+  dropCell(key: string, { picture, controller }: TrackedCell) {
+    controller.abort();
     picture?.close();
     this.cells.delete(key);
   }
 
   /** Requests the cells that overlap `near`, and cancels pending ones outside `far`. */
-  fill(near: Box, far: Box) {
-    for (const [key, cell] of this.cells) if (cell.state !== 'drawn' && !overlaps(cell.box, far)) this.drop(key, cell);
-    const { origin, width, height, range } = this.cut;
-    const column = (x: number) => Math.floor((x - origin.x) / width);
-    const row = (y: number) => Math.floor((y - origin.y) / height);
-    for (let y = Math.max(range.top, row(near.top)); y <= Math.min(range.bottom, row(near.bottom)); y += 1)
-      for (let x = Math.max(range.left, column(near.left)); x <= Math.min(range.right, column(near.right)); x += 1) {
+  requestCells(near: Box, far: Box) {
+    for (const [key, cell] of this.cells) if (cell.state !== 'drawn' && !overlaps(cell.box, far)) this.dropCell(key, cell);
+    const { origin, width, height, range } = this.layout;
+    const columnAt = (x: number) => Math.floor((x - origin.x) / width);
+    const rowAt = (y: number) => Math.floor((y - origin.y) / height);
+    for (let y = Math.max(range.top, rowAt(near.top)); y <= Math.min(range.bottom, rowAt(near.bottom)); y += 1)
+      for (let x = Math.max(range.left, columnAt(near.left)); x <= Math.min(range.right, columnAt(near.right)); x += 1) {
         const key = `${x} ${y}`;
         if (this.cells.has(key)) continue;
         const end = new AbortController();
-        this.cells.set(key, { column: x, row: y, box: this.boxOf(x, y), picture: null, state: 'pending', end });
+        this.cells.set(key, { column: x, row: y, box: this.boxOf(x, y), picture: null, state: 'pending', controller: end });
       }
-    if (this.cells.size > maxKeptPixels / (width * height * devicePixelRatio ** 2)) this.trim(near);
+    if (this.cells.size > maxKeptPixels / (width * height * devicePixelRatio ** 2)) this.dropOutside(near);
   }
 
   /** Drops the cells outside a box. */
-  trim(near: Box) {
-    for (const [key, cell] of this.cells) if (!overlaps(cell.box, near)) this.drop(key, cell);
+  dropOutside(near: Box) {
+    for (const [key, cell] of this.cells) if (!overlaps(cell.box, near)) this.dropCell(key, cell);
   }
 
   close() {
-    for (const [key, cell] of this.cells) this.drop(key, cell);
+    for (const [key, cell] of this.cells) this.dropCell(key, cell);
   }
 }
 
-/** The stage and the depth of a layer, and how it is cut into cells and drawn. */
+/** The stage and the depth of a layer, and how it is divided into cells and drawn. */
 interface CellLayerOptions {
-  stage: Ground;
+  stage: CellStage;
   depth: 'picture' | 'shapes';
-  cut: (placement: DOMMatrix) => Cut;
+  createLayout: (placement: DOMMatrix) => CellLayout;
   /** number of cells drawn at the same time */
-  parallel: number;
+  concurrency: number;
   /** from 0 to 1 */
   opacity?: () => number;
-  /** called when a new cut has become visible */
+  /** called when a new layout has become visible */
   onShown?: () => void;
 }
 
@@ -175,20 +176,20 @@ export class CellLayer {
   #next: CellGrid | null = null;
   #isScheduled = false;
   #drawingCount = 0;
-  readonly #leave: () => void;
+  readonly #stopPainting: () => void;
 
   constructor(private readonly options: CellLayerOptions) {
     const { stage, depth } = options;
-    this.#leave = stage.paintOn((context, ratio) => this.#paint(context, ratio), depth);
-    stage.onRest(() => this.#settle());
+    this.#stopPainting = stage.paintOn((context, ratio) => this.#paint(context, ratio), depth);
+    stage.onRest(() => this.#redrawAtRest());
   }
 
   #paint(context: CanvasRenderingContext2D, ratio: number) {
-    this.#follow();
+    this.#followView();
     if (!this.#shown) return;
     const placement = this.options.stage.placement();
     context.globalAlpha = this.options.opacity?.() ?? 1;
-    this.#shown.paint(context, ratio, placement, this.#around(this.#shown.placed(placement), 0));
+    this.#shown.paint(context, ratio, placement, this.#stageBox(this.#shown.toStage(placement), 0));
   }
 
   /** Redraws all cells. */
@@ -196,7 +197,7 @@ export class CellLayer {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     requestAnimationFrame(() => {
-      if (this.#isScheduled && this.options.stage.canvas.isConnected) this.#start();
+      if (this.#isScheduled && this.options.stage.canvas.isConnected) this.#startGrid();
       this.#isScheduled = false;
     });
   }
@@ -217,62 +218,62 @@ export class CellLayer {
   }
 
   remove() {
-    this.#leave();
+    this.#stopPainting();
     this.hide();
   }
 
-  #start() {
+  #startGrid() {
     this.#next?.close();
-    this.#next = new CellGrid(this.options.cut(this.options.stage.placement()));
-    this.#follow();
+    this.#next = new CellGrid(this.options.createLayout(this.options.stage.placement()));
+    this.#followView();
   }
 
-  #follow() {
+  #followView() {
     const newest = this.#next ?? this.#shown;
     if (!newest) return;
     const placement = this.options.stage.placement();
-    const toStage = newest.placed(placement);
+    const toStage = newest.toStage(placement);
     const scaling = Math.hypot(toStage.a, toStage.b);
-    if (scaling > maxScaling || scaling < 1 / maxScaling) return this.#start();
-    const near = this.#around(toStage, drawReach);
-    newest.fill(near, this.#around(toStage, pendingReach));
-    newest.follow(this.#around(toStage, 0), near);
+    if (scaling > maxScaling || scaling < 1 / maxScaling) return this.#startGrid();
+    const near = this.#stageBox(toStage, drawReach);
+    newest.requestCells(near, this.#stageBox(toStage, pendingReach));
+    newest.followView(this.#stageBox(toStage, 0), near);
     this.#drawNext();
-    this.#swap();
+    this.#showNextGrid();
   }
 
-  /** The box of the stage in pixels of a cut, extended by a share of its size. */
-  #around(toStage: DOMMatrix, share: number): Box {
+  /** The box of the stage in pixels of a layout, extended by a share of its size. */
+  #stageBox(toStage: DOMMatrix, share: number): Box {
     const { width, height } = this.options.stage.size();
-    const toCut = toStage.inverse();
+    const toLayout = toStage.inverse();
     const corners = [-share, 1 + share].flatMap((x) =>
-      [-share, 1 + share].map((y) => toCut.transformPoint({ x: x * width, y: y * height })),
+      [-share, 1 + share].map((y) => toLayout.transformPoint({ x: x * width, y: y * height })),
     );
     return boxAround(corners);
   }
 
   /** Redraws the cells when the view has come to rest at another zoom, so that nothing is blurred. */
-  #settle() {
+  #redrawAtRest() {
     const newest = this.#next ?? this.#shown;
     if (!newest) return;
-    newest.ahead = null;
+    newest.areaToDraw = null;
     this.#drawNext();
     const placement = this.options.stage.placement();
-    const { a, b, e, f } = newest.placed(placement);
-    const isSharp = Math.hypot(a - 1, b) < 1e-6 && Math.hypot(e - snapped(e), f - snapped(f)) < 0.02;
+    const { a, b, e, f } = newest.toStage(placement);
+    const isSharp = Math.hypot(a - 1, b) < 1e-6 && Math.hypot(e - snapToPixel(e), f - snapToPixel(f)) < 0.02;
     if (isSharp) return;
-    if (!newest.cut.refit?.(placement)) return this.#start();
+    if (!newest.layout.refit?.(placement)) return this.#startGrid();
     newest.repositionCells();
-    newest.trim(this.#around(newest.placed(placement), drawReach));
+    newest.dropOutside(this.#stageBox(newest.toStage(placement), drawReach));
     // Tiles are scaled to their size on the screen, which has changed.
     this.redrawCells(() => true);
     this.options.stage.repaint();
   }
 
   #drawNext() {
-    while (this.#drawingCount < this.options.parallel) {
+    while (this.#drawingCount < this.options.concurrency) {
       const grid = this.#next ?? this.#shown;
-      const cell = grid && this.#nearest(grid);
+      const cell = grid && this.#nextCell(grid);
       if (!grid || !cell) return;
       this.#drawingCount += 1;
       void this.#draw(grid, cell);
@@ -280,14 +281,14 @@ export class CellLayer {
   }
 
   /** The cell to draw next: the nearest to the center of the stage. */
-  #nearest(grid: CellGrid) {
-    const visible = this.#around(grid.placed(this.options.stage.placement()), 0);
+  #nextCell(grid: CellGrid) {
+    const visible = this.#stageBox(grid.toStage(this.options.stage.placement()), 0);
     const { left, top, right, bottom } = visible;
-    const { cut, ahead } = grid;
+    const { layout, areaToDraw } = grid;
     const distance = ({ box }: TrackedCell) =>
       Math.hypot(box.left + box.right - left - right, box.top + box.bottom - top - bottom);
     const isDue = (cell: TrackedCell) =>
-      (!ahead || overlaps(cell.box, ahead)) && (overlaps(cell.box, visible) || (cut.isReady?.(cell) ?? true));
+      (!areaToDraw || overlaps(cell.box, areaToDraw)) && (overlaps(cell.box, visible) || (layout.isReady?.(cell) ?? true));
     let nearest: TrackedCell | null = null;
     for (const cell of grid.cells.values())
       if (cell.state === 'pending' && (!nearest || distance(cell) < distance(nearest)) && isDue(cell)) nearest = cell;
@@ -296,8 +297,8 @@ export class CellLayer {
 
   async #draw(grid: CellGrid, cell: TrackedCell) {
     cell.state = 'drawing';
-    const { signal } = cell.end;
-    const picture = await grid.cut.draw(cell, signal).catch(() => null);
+    const { signal } = cell.controller;
+    const picture = await grid.layout.draw(cell, signal).catch(() => null);
     this.#drawingCount -= 1;
     if (signal.aborted) picture?.close();
     else {
@@ -305,14 +306,14 @@ export class CellLayer {
       cell.picture?.close();
       cell.picture = picture;
       if (grid === this.#shown) this.options.stage.repaint();
-      this.#swap();
+      this.#showNextGrid();
     }
     this.#drawNext();
   }
 
-  #swap() {
+  #showNextGrid() {
     if (!this.#next) return;
-    const visible = this.#around(this.#next.placed(this.options.stage.placement()), 0);
+    const visible = this.#stageBox(this.#next.toStage(this.options.stage.placement()), 0);
     if (this.#shown)
       for (const { box, state } of this.#next.cells.values()) if (state !== 'drawn' && overlaps(box, visible)) return;
     this.#shown?.close();

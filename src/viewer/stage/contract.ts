@@ -4,7 +4,7 @@ import type { Light } from '../image/brightness.js';
 import type { TileLayer } from './tile-layer.js';
 
 /** How a frame is shown: its style, and the projection of planes of z. */
-export interface Look {
+export interface FrameAppearance {
   style: string;
   projection: Projection | null;
 }
@@ -14,7 +14,7 @@ export interface Stage {
   /** takes the keyboard focus */
   canvas: HTMLElement;
   /** @param look `likely`: frames that the user may select next, which are loaded in advance */
-  showFrame: (frame: number, look: Look & { likely?: number[] }) => Promise<void>;
+  showFrame: (frame: number, look: FrameAppearance & { likely?: number[] }) => Promise<void>;
   /** Resolves when all visible tiles of the shown frame have arrived. */
   whenDrawn: () => Promise<void>;
   setLight: (light: Light) => void;
@@ -44,7 +44,7 @@ export interface Stage {
   goTo: (place: ViewPosition) => void;
   zoomBy: (factor: number) => void;
   /** the view at the current moment of an animation, unrounded */
-  place: () => ViewPosition;
+  animatedPosition: () => ViewPosition;
   /** degrees, clockwise, from 0 to below 360 */
   rotation: () => number;
   /** rotation at the current moment of an animation, in degrees, also outside the range of {@link rotation} */

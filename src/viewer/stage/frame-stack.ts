@@ -3,7 +3,7 @@ import { requestPicture } from '../api.js';
 import { TileQueue } from './tile-queue.js';
 
 /** Number of frames whose decoded tiles are kept, so that switching between them needs no request. */
-const keptFrames = 6;
+const maxKeptFrames = 6;
 
 /**
  * The frames of an image in their styles, stacked, with one visible. A new frame covers the previous one as its tiles arrive, so
@@ -15,14 +15,14 @@ export class FrameStack {
   /**
    * The images that were added to the viewer, lowest first. They are below everything else in it.
    */
-  #added: TiledImage[] = [];
-  #shown: string | null = null;
+  #stackedImages: TiledImage[] = [];
+  #shownKey: string | null = null;
   #queue = new TileQueue(requestPicture);
 
-  /** @param sourceOf makes the tile source of a frame and style, whose tiles the queue fetches */
+  /** @param createSource makes the tile source for the key of a frame. The queue fetches its tiles. */
   constructor(
     private readonly viewer: Viewer,
-    private readonly sourceOf: (frame: string, queue: TileQueue) => object,
+    private readonly createSource: (frame: string, queue: TileQueue) => object,
     private readonly signal: AbortSignal,
   ) {
     signal.addEventListener('abort', () => this.#queue.setVisible(), { once: true });
@@ -33,46 +33,46 @@ export class FrameStack {
    *
    * @param likely frames that the user may select next
    */
-  async show(frame: string, likely: string[] = []): Promise<TiledImage> {
-    this.#shown = frame;
-    const image = await this.#image(frame);
+  async show(frameKey: string, likely: string[] = []): Promise<TiledImage> {
+    this.#shownKey = frameKey;
+    const image = await this.#getImage(frameKey);
     // The viewer may have been closed.
     this.signal.throwIfAborted();
     // The user has selected another frame in the meantime.
-    if (this.#shown !== frame) return image;
-    for (const added of this.#added) added.setPreload(false);
+    if (this.#shownKey !== frameKey) return image;
+    for (const added of this.#stackedImages) added.setPreload(false);
     this.#queue.setVisible(image.source);
-    this.#added = [...this.#added.filter((added) => added !== image), image];
+    this.#stackedImages = [...this.#stackedImages.filter((added) => added !== image), image];
     const { world } = this.viewer;
-    const top = this.#added.length - 1;
+    const top = this.#stackedImages.length - 1;
     if (world.getIndexOfItem(image) !== top) world.setItemIndex(image, top);
     image.setOpacity(1);
     this.viewer.forceRedraw();
     // A hidden image remembers its tiles as they were when it was last visible. One update brings it up to date.
     this.viewer.addOnceHandler('update-viewport', () => {
-      image.whenFullyLoaded(() => void this.#settle(frame, image, likely));
+      image.whenFullyLoaded(() => void this.#hideOtherFrames(frameKey, image, likely));
     });
     return image;
   }
 
-  #image(frame: string): Promise<TiledImage> {
-    const frameImage = this.#images.get(frame);
-    this.#images.delete(frame);
-    const image = frameImage ?? this.#add(frame);
-    this.#images.set(frame, image);
-    image.catch(() => this.#images.delete(frame));
+  #getImage(frameKey: string): Promise<TiledImage> {
+    const frameImage = this.#images.get(frameKey);
+    this.#images.delete(frameKey);
+    const image = frameImage ?? this.#addImage(frameKey);
+    this.#images.set(frameKey, image);
+    image.catch(() => this.#images.delete(frameKey));
     return image;
   }
 
-  #add(frame: string): Promise<TiledImage> {
+  #addImage(frame: string): Promise<TiledImage> {
     return new Promise((resolve, reject) => {
       this.viewer.addTiledImage({
-        tileSource: this.sourceOf(frame, this.#queue),
+        tileSource: this.createSource(frame, this.#queue),
         opacity: 0,
         index: 0,
         success: (event) => {
           const { item } = event as unknown as { item: TiledImage };
-          this.#added.unshift(item);
+          this.#stackedImages.unshift(item);
           resolve(item);
         },
         error: reject,
@@ -81,25 +81,25 @@ export class FrameStack {
   }
 
   /** Called when all tiles of the visible frame have arrived. Hides the other frames, drops old ones, and fetches the frames that are likely to be next. */
-  async #settle(frame: string, image: TiledImage, likely: string[]) {
-    if (this.#shown !== frame) return;
-    for (const other of this.#added) if (other !== image) other.setOpacity(0);
-    for (const [old, oldImage] of this.#images) {
-      if (this.#images.size <= keptFrames || old === frame) break;
-      this.#images.delete(old);
-      const oldFrame = await oldImage;
-      this.#added = this.#added.filter((added) => added !== oldFrame);
-      this.viewer.world.removeItem(oldFrame);
+  async #hideOtherFrames(frameKey: string, image: TiledImage, likely: string[]) {
+    if (this.#shownKey !== frameKey) return;
+    for (const other of this.#stackedImages) if (other !== image) other.setOpacity(0);
+    for (const [oldKey, oldImage] of this.#images) {
+      if (this.#images.size <= maxKeptFrames || oldKey === frameKey) break;
+      this.#images.delete(oldKey);
+      const loadedOldImage = await oldImage;
+      this.#stackedImages = this.#stackedImages.filter((added) => added !== loadedOldImage);
+      this.viewer.world.removeItem(loadedOldImage);
     }
     if (savesData()) return;
-    for (const next of likely) {
-      if (this.#shown !== frame) return;
+    for (const nextKey of likely) {
+      if (this.#shownKey !== frameKey) return;
       // A frame that is fetched ahead must not displace the visible one.
-      const ahead = await this.#image(next);
-      await this.#image(frame);
-      if (this.#shown !== frame) return;
-      this.#queue.setVisible(image.source, ahead.source);
-      ahead.setPreload(true);
+      const nextImage = await this.#getImage(nextKey);
+      await this.#getImage(frameKey);
+      if (this.#shownKey !== frameKey) return;
+      this.#queue.setVisible(image.source, nextImage.source);
+      nextImage.setPreload(true);
     }
   }
 }

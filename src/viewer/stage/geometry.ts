@@ -4,18 +4,18 @@ import type { Stage, ViewPosition } from './contract.js';
 import type { OpenSeadragon as OpenSeadragonLibrary, TiledImage, Viewer } from './openseadragon.js';
 
 /** The part of a stage that tells where the image is on it. */
-export type Geometry = Pick<
+export type StageGeometry = Pick<
   Stage,
-  'zoom' | 'size' | 'placement' | 'toImage' | 'view' | 'place' | 'position' | 'animatedRotation' | 'rotation'
+  'zoom' | 'size' | 'placement' | 'toImage' | 'view' | 'animatedPosition' | 'position' | 'animatedRotation' | 'rotation'
 >;
 
 /** @param image returns the shown frame */
-export function geometryOf(
+export function createGeometry(
   OpenSeadragon: OpenSeadragonLibrary,
   viewer: Viewer,
   image: () => TiledImage,
   { sizeX, sizeY }: Pick<ImageMetadata, 'sizeX' | 'sizeY'>,
-): Geometry {
+): StageGeometry {
   const { viewport } = viewer;
   return {
     zoom,
@@ -26,7 +26,7 @@ export function geometryOf(
       const { width, height } = size();
       return boxAround([toImage(0, 0), toImage(width, 0), toImage(0, height), toImage(width, height)]);
     },
-    place() {
+    animatedPosition() {
       const { width, height } = size();
       return { ...toImage(width / 2, height / 2), width: width / zoom() };
     },

@@ -1,15 +1,15 @@
 import { fill, h } from '../dom.js';
 import { FrameStack } from './frame-stack.js';
-import { geometryOf, type Geometry } from './geometry.js';
+import { createGeometry, type StageGeometry } from './geometry.js';
 import { loadOpenSeadragon, type OpenSeadragon as OpenSeadragonLibrary, type TiledImage, type Viewer } from './openseadragon.js';
-import { tileLayer } from './tile-layer.js';
-import { tileSource } from './tile-source.js';
+import { createTileLayer } from './tile-layer.js';
+import { createTileSource } from './tile-source.js';
 import type { ImageItem } from '../browse/model.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { imageTexts } from '../texts.js';
 import { annotationTexts } from '../annotation-texts.js';
-import type { Ground } from './cells.js';
-import type { Look, Paint, PointerListener, Stage, ViewPosition } from './contract.js';
+import type { CellStage } from './cells.js';
+import type { FrameAppearance, Paint, PointerListener, Stage, ViewPosition } from './contract.js';
 
 /** Above this zoom, single pixels are displayed as squares. */
 export const sharpZoom = 3;
@@ -28,7 +28,7 @@ interface StageOptions {
   item: ImageItem;
   metadata: ImageMetadata;
   frame: number;
-  look: Look;
+  look: FrameAppearance;
   onProblem: (message: string) => void;
   signal: AbortSignal;
 }
@@ -41,45 +41,45 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   const navigatorElement = h('div.navigator.raised', { 'aria-hidden': 'true' });
   const drawing = h('div.drawing');
   /** Canvas for everything on the image while its brightness or contrast is changed, so that the colors of shapes stay unchanged. */
-  const veil = h('canvas.veil', { 'aria-hidden': 'true', hidden: true });
-  fill(element, drawing, veil, navigatorElement);
+  const overlay = h('canvas.veil', { 'aria-hidden': 'true', hidden: true });
+  fill(element, drawing, overlay, navigatorElement);
   const viewer = createViewer(OpenSeadragon, { element: drawing, navigatorElement });
-  signal.addEventListener('abort', () => close(viewer), { once: true });
+  signal.addEventListener('abort', () => closeViewer(viewer), { once: true });
   viewer.addHandler('tile-load-failed', ({ message }) => onProblem(`${imageTexts.partsMissing} ${message}`));
-  const stack = new FrameStack(viewer, (key, queue) => tileSource(item, metadata, queue, ...readKey(key)), signal);
-  let image = await stack.show(keyOf(frame, look));
+  const stack = new FrameStack(viewer, (key, queue) => createTileSource(item, metadata, queue, ...parseFrameKey(key)), signal);
+  let image = await stack.show(frameKey(frame, look));
   signal.throwIfAborted();
-  const canvas = canvasOf(viewer, imageTexts.keysOf(item.name));
-  const geometry = geometryOf(OpenSeadragon, viewer, () => image, metadata);
-  const moves = movesOf(viewer, () => image, geometry);
+  const canvas = prepareCanvas(viewer, imageTexts.keysOf(item.name));
+  const geometry = createGeometry(OpenSeadragon, viewer, () => image, metadata);
+  const moves = createMoves(viewer, () => image, geometry);
   showPixelsSharply(viewer, geometry);
   panByMiddleButton(canvas, (x, y) =>
     viewer.viewport.panBy(viewer.viewport.deltaPointsFromPixels(new OpenSeadragon.Point(-x, -y)), true),
   );
-  const ground: Ground = {
+  const cellStage: CellStage = {
     ...geometry,
     canvas,
-    paintOn: paintedLayers(viewer, veil),
+    paintOn: createPaintLayers(viewer, overlay),
     repaint: () => void (signal.aborted || viewer.forceRedraw()),
     onRest: (listener) => viewer.addHandler('animation-finish', listener),
   };
   return {
     ...geometry,
     ...moves,
-    ...ground,
+    ...cellStage,
     async showFrame(index, { likely = [], ...next }) {
       image = await stack.show(
-        keyOf(index, next),
-        likely.map((other) => keyOf(other, next)),
+        frameKey(index, next),
+        likely.map((other) => frameKey(other, next)),
       );
     },
     whenDrawn: () => new Promise((done) => image.whenFullyLoaded(() => done())),
     setLight({ brightness, contrast }) {
-      veil.hidden = brightness === 100 && contrast === 100;
+      overlay.hidden = brightness === 100 && contrast === 100;
       viewer.forceRedraw();
       viewer.drawer.canvas.style.filter = `brightness(${brightness}%) contrast(${contrast}%)`;
     },
-    addTiles: () => tileLayer(ground, metadata, (reason) => onProblem(`${annotationTexts.partsMissing} ${reason}`)),
+    addTiles: () => createTileLayer(cellStage, metadata, (reason) => onProblem(`${annotationTexts.partsMissing} ${reason}`)),
     onPointer: (listener) => listenToPointer(viewer, listener),
     onMove(listener) {
       for (const name of ['animation', 'resize', 'open'] as const) viewer.addHandler(name, listener);
@@ -125,14 +125,14 @@ function createViewer(
 }
 
 /** Closes a viewer. The library may still try to order the images of the overview afterwards, when they no longer exist. */
-function close(viewer: Viewer) {
+function closeViewer(viewer: Viewer) {
   const { world } = viewer.navigator;
   viewer.destroy();
   world.setItemIndex = () => undefined;
 }
 
 /** The canvas of a viewer, which takes the focus, with a name. */
-function canvasOf(viewer: Viewer, name: string) {
+function prepareCanvas(viewer: Viewer, name: string) {
   const canvas = viewer.canvas as HTMLElement;
   canvas.setAttribute('role', 'application');
   canvas.setAttribute('aria-roledescription', imageTexts.deepZoom);
@@ -141,7 +141,7 @@ function canvasOf(viewer: Viewer, name: string) {
 }
 
 /** The part of a stage that moves the view. An image that is completely visible stays so when the size of the stage changes. */
-function movesOf(viewer: Viewer, image: () => TiledImage, { position, size }: Geometry) {
+function createMoves(viewer: Viewer, image: () => TiledImage, { position, size }: StageGeometry) {
   const { viewport } = viewer;
   let isHome = true;
   let isResized = false;
@@ -170,7 +170,7 @@ function movesOf(viewer: Viewer, image: () => TiledImage, { position, size }: Ge
   };
 }
 
-function showPixelsSharply(viewer: Viewer, { zoom }: Geometry) {
+function showPixelsSharply(viewer: Viewer, { zoom }: StageGeometry) {
   let isSmooth = true;
   viewer.addHandler('viewport-change', () => {
     if (isSmooth !== zoom() < sharpZoom) viewer.drawer.setImageSmoothingEnabled((isSmooth = !isSmooth));
@@ -178,15 +178,15 @@ function showPixelsSharply(viewer: Viewer, { zoom }: Geometry) {
 }
 
 /** Paints layers on the image: on the canvas of the viewer, or, while a filter changes that, on the canvas above it. */
-function paintedLayers(viewer: Viewer, veil: HTMLCanvasElement): Ground['paintOn'] {
+function createPaintLayers(viewer: Viewer, overlay: HTMLCanvasElement): CellStage['paintOn'] {
   const layers = { picture: new Set<Paint>(), shapes: new Set<Paint>() };
   viewer.addHandler('update-viewport', () => {
     const { context } = viewer.drawer as unknown as { context: CanvasRenderingContext2D };
-    const ground = veil.hidden ? context : cleared(veil, context.canvas);
-    ground.save();
-    ground.imageSmoothingEnabled = true;
-    for (const paint of [...layers.picture, ...layers.shapes]) paint(ground, devicePixelRatio);
-    ground.restore();
+    const target = overlay.hidden ? context : clearCanvas(overlay, context.canvas);
+    target.save();
+    target.imageSmoothingEnabled = true;
+    for (const paint of [...layers.picture, ...layers.shapes]) paint(target, devicePixelRatio);
+    target.restore();
   });
   return (paint, depth) => {
     layers[depth].add(paint);
@@ -195,7 +195,7 @@ function paintedLayers(viewer: Viewer, veil: HTMLCanvasElement): Ground['paintOn
 }
 
 /** An empty canvas of the same size as another one, ready for painting. */
-function cleared(canvas: HTMLCanvasElement, { width, height }: HTMLCanvasElement) {
+function clearCanvas(canvas: HTMLCanvasElement, { width, height }: HTMLCanvasElement) {
   const context = canvas.getContext('2d') as CanvasRenderingContext2D;
   if (canvas.width === width && canvas.height === height) context.clearRect(0, 0, width, height);
   else Object.assign(canvas, { width, height });
@@ -225,11 +225,11 @@ function panByMiddleButton(canvas: HTMLElement, pan: (x: number, y: number) => v
   canvas.addEventListener('pointercancel', end);
 }
 
-function keyOf(frame: number, { style, projection }: Look) {
+function frameKey(frame: number, { style, projection }: FrameAppearance) {
   return JSON.stringify([frame, { style, projection }]);
 }
 
-function readKey(key: string): [frame: number, look: Look] {
+function parseFrameKey(key: string): [frame: number, look: FrameAppearance] {
   return JSON.parse(key);
 }
 
@@ -255,10 +255,10 @@ function listenToPointer(viewer: Viewer, listener: PointerListener) {
   viewer.addHandler('canvas-drag-end', (event) => {
     if (isTaken) event.preventDefaultAction = true;
   });
-  const withShift = ({ originalEvent }: { originalEvent: Event }) => (originalEvent as MouseEvent).shiftKey;
-  viewer.addHandler('canvas-release', (event) => isTaken && listener.release(event.position, withShift(event)));
+  const hasShift = ({ originalEvent }: { originalEvent: Event }) => (originalEvent as MouseEvent).shiftKey;
+  viewer.addHandler('canvas-release', (event) => isTaken && listener.release(event.position, hasShift(event)));
   viewer.addHandler('canvas-click', (event) => {
-    if (!isTaken && event.quick) listener.click(event.position, withShift(event));
+    if (!isTaken && event.quick) listener.click(event.position, hasShift(event));
   });
   viewer.addHandler('canvas-double-click', (event) => {
     if (listener.doubleClick(event.position)) event.preventDefaultAction = true;

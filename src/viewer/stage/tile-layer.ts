@@ -1,11 +1,11 @@
 import type { Box } from '../annotations/model.js';
 import { requestPicture } from '../api.js';
 import { messageOf } from '../dom.js';
-import { CellLayer, snapped, type Cell, type Cut, type Ground } from './cells.js';
+import { CellLayer, snapToPixel, type Cell, type CellLayout, type CellStage } from './cells.js';
 import type { ImageMetadata } from '../image/metadata.js';
 
 /** Number of simultaneous requests for tiles, the same as for OpenSeadragon. */
-const parallel = 6;
+const maxRequests = 6;
 
 /** Number of tiles that are kept, the same as in OpenSeadragon. */
 const maxBitmaps = 200;
@@ -13,7 +13,7 @@ const maxBitmaps = 200;
 /**
  * Tiles that are enlarged more than this are not scaled in advance. This happens only at full resolution: tiles of other levels are enlarged by at most the square root of two.
  */
-const maxEnlarged = 1.5;
+const maxEnlargement = 1.5;
 
 /** Address of a tile; level 0 is the coarsest. */
 export type TileUrl = (level: number, x: number, y: number) => string;
@@ -26,8 +26,8 @@ export interface TileLayer {
 }
 
 /** A layer of tiles in the grid of the image. @param onProblem called for each tile that cannot be loaded */
-export function tileLayer(
-  stage: Ground,
+export function createTileLayer(
+  stage: CellStage,
   { sizeX, sizeY, tileWidth, tileHeight, levels }: ImageMetadata,
   onProblem: (reason: string) => void,
 ): TileLayer {
@@ -35,11 +35,11 @@ export function tileLayer(
   let shownUrl: TileUrl | null = null;
   /** The most recently visible tiles by address, so that returning to them needs no request. */
   const bitmaps: Map<string, ImageBitmap> = new Map();
-  const layer = new CellLayer({ stage, depth: 'picture', cut, parallel, opacity: () => opacity });
+  const layer = new CellLayer({ stage, depth: 'picture', createLayout, concurrency: maxRequests, opacity: () => opacity });
   return {
-    show(url, share) {
-      if (opacity !== share) stage.repaint();
-      opacity = share;
+    show(url, newOpacity) {
+      if (opacity !== newOpacity) stage.repaint();
+      opacity = newOpacity;
       if (shownUrl !== url) layer.redraw();
       shownUrl = url;
     },
@@ -52,16 +52,16 @@ export function tileLayer(
 
   /** The level whose pixels are closest in size to the pixels of the screen. Always using the finer level would need up to four times as many tiles, for little visible effect. */
   function levelAt({ a, b }: DOMMatrix) {
-    const finer = Math.round(-Math.log2(Math.hypot(a, b) * devicePixelRatio));
-    return Math.min(levels - 1, Math.max(0, levels - 1 - finer));
+    const halvings = Math.round(-Math.log2(Math.hypot(a, b) * devicePixelRatio));
+    return Math.min(levels - 1, Math.max(0, levels - 1 - halvings));
   }
 
-  function cut(placement: DOMMatrix): Cut {
+  function createLayout(placement: DOMMatrix): CellLayout {
     const url = shownUrl;
     const level = levelAt(placement);
     const side = 2 ** (levels - 1 - level);
     const range = { left: 0, top: 0, right: lastIndex(sizeX, tileWidth * side), bottom: lastIndex(sizeY, tileHeight * side) };
-    const tiles: Cut = {
+    const tiles: CellLayout = {
       ...placeTiles(placement, side),
       range,
       draw: ({ column, row, box }: Cell, signal: AbortSignal) => draw(url!(level, column, row), box, signal),
@@ -77,7 +77,7 @@ export function tileLayer(
   function placeTiles(placement: DOMMatrix, side: number) {
     const { a, b, e, f } = placement;
     const scale = Math.hypot(a, b);
-    const origin = { x: e - snapped(e), y: f - snapped(f) };
+    const origin = { x: e - snapToPixel(e), y: f - snapToPixel(f) };
     const toImage = new DOMMatrix().scale(1 / scale).translate(-origin.x, -origin.y);
     return { toImage, origin, width: tileWidth * side * scale, height: tileHeight * side * scale };
   }
@@ -90,8 +90,8 @@ export function tileLayer(
       bitmaps.set(url, picture);
       for (const oldest of bitmaps.keys()) if (bitmaps.size > maxBitmaps) bitmaps.delete(oldest);
       const screenSize = [right - left, bottom - top].map((side) => Math.round(side * devicePixelRatio)) as [number, number];
-      const isSmall = screenSize[0] > maxEnlarged * picture.width;
-      const [resizeWidth, resizeHeight] = isSmall ? [picture.width, picture.height] : screenSize;
+      const isMuchEnlarged = screenSize[0] > maxEnlargement * picture.width;
+      const [resizeWidth, resizeHeight] = isMuchEnlarged ? [picture.width, picture.height] : screenSize;
       return await createImageBitmap(picture, { resizeWidth, resizeHeight });
     } catch (error) {
       if (!signal.aborted) onProblem(messageOf(error));

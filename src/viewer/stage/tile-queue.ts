@@ -7,7 +7,7 @@ export interface TileJob {
 }
 
 /** Number of simultaneous requests for tiles. Browsers have at most this many connections to a server. */
-const parallel = 6;
+const maxRequests = 6;
 
 /** Time in milliseconds after which a request for a tile fails. Tiles may wait in the queue of a busy server. */
 const timeoutMs = 120_000;
@@ -48,22 +48,22 @@ export class TileQueue {
 
   #startNext() {
     for (const job of this.#waiting) {
-      if (this.#running.size >= parallel) return;
+      if (this.#running.size >= maxRequests) return;
       if (this.#visible.has(job.source)) void this.#fetch(job);
     }
   }
 
   async #fetch(job: TileJob) {
-    const leave = new AbortController();
+    const controller = new AbortController();
     this.#waiting.delete(job);
-    this.#running.set(job, leave);
+    this.#running.set(job, controller);
     try {
-      const picture = await this.load(job.src, AbortSignal.any([leave.signal, AbortSignal.timeout(timeoutMs)]));
-      if (!leave.signal.aborted) job.finish(picture, null, 'imageBitmap');
+      const picture = await this.load(job.src, AbortSignal.any([controller.signal, AbortSignal.timeout(timeoutMs)]));
+      if (!controller.signal.aborted) job.finish(picture, null, 'imageBitmap');
     } catch (error) {
-      if (!leave.signal.aborted) job.fail((error as Error).message, null);
+      if (!controller.signal.aborted) job.fail((error as Error).message, null);
     }
-    if (this.#running.get(job) === leave) this.#running.delete(job);
+    if (this.#running.get(job) === controller) this.#running.delete(job);
     this.#startNext();
   }
 }

@@ -3,7 +3,7 @@ import { itemVersion } from '../browse/model.js';
 import type { ImageItem } from '../browse/model.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { projectionQuery } from '../image/projection.js';
-import type { Look } from './contract.js';
+import type { FrameAppearance } from './contract.js';
 import type { TileJob, TileQueue } from './tile-queue.js';
 
 /**
@@ -13,14 +13,14 @@ import type { TileJob, TileQueue } from './tile-queue.js';
  * @param look its `style` says how channels are mixed; `''` means the default of the server
  * @param queue the queue that fetches its tiles
  */
-export function tileSource(
+export function createTileSource(
   item: ImageItem,
   { sizeX, sizeY, tileWidth, tileHeight, levels, frames = [] }: ImageMetadata,
   queue: TileQueue,
   frame: number,
-  { style, projection }: Look,
+  { style, projection }: FrameAppearance,
 ) {
-  const order = frames.length > 1 ? `fzxy/${frame}` : 'zxy';
+  const axisOrder = frames.length > 1 ? `fzxy/${frame}` : 'zxy';
   const query = { edge: 'crop', style: style || null, ...projectionQuery(projection), _: itemVersion(item) };
   return {
     width: sizeX,
@@ -32,6 +32,6 @@ export function tileSource(
     maxLevel: levels - 1,
     downloadTileStart: (job: TileJob) => queue.add(job),
     downloadTileAbort: (job: TileJob) => queue.drop(job),
-    getTileUrl: (level: number, x: number, y: number) => apiUrl(`item/${item._id}/tiles/${order}/${level}/${x}/${y}`, query),
+    getTileUrl: (level: number, x: number, y: number) => apiUrl(`item/${item._id}/tiles/${axisOrder}/${level}/${x}/${y}`, query),
   };
 }

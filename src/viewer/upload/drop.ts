@@ -20,13 +20,13 @@ export function uploadButtons(onUploads: (uploads: Upload[]) => void) {
       input.value = '';
     },
   });
-  const open = (folder: boolean) => {
-    input.webkitdirectory = folder;
+  const openDialog = (isFolder: boolean) => {
+    input.webkitdirectory = isFolder;
     input.click();
   };
-  const folder = button(uploadTexts.folder, () => open(true), { picture: 'upload' });
-  const files = button(uploadTexts.files, () => open(false), { picture: 'upload', kind: 'primary' });
-  return [folder, files, input];
+  const folderButton = button(uploadTexts.folder, () => openDialog(true), { picture: 'upload' });
+  const filesButton = button(uploadTexts.files, () => openDialog(false), { picture: 'upload', kind: 'primary' });
+  return [folderButton, filesButton, input];
 }
 
 /** Takes files and folders that are dropped anywhere on the page, until the signal aborts. */
@@ -54,7 +54,7 @@ export function acceptDrops(options: {
   on('drop', (event) => {
     depth = 0;
     hint.hidden = true;
-    uploadsIn(event.dataTransfer).then(
+    collectUploads(event.dataTransfer).then(
       (uploads) => uploads.length > 0 && onUploads(uploads),
       (error: unknown) => showMessage(messageOf(error)),
     );
@@ -71,18 +71,18 @@ export function acceptDrops(options: {
 }
 
 /** The dropped files, including those in folders. */
-async function uploadsIn(transfer: DataTransfer | null): Promise<Upload[]> {
+async function collectUploads(transfer: DataTransfer | null): Promise<Upload[]> {
   // The browser empties the list of items when this event is over.
   const dropped = [...(transfer?.items ?? [])].map((item) => ({ entry: item.webkitGetAsEntry(), file: item.getAsFile() }));
   const uploads: Upload[] = [];
   for (const { entry, file } of dropped) {
-    if (entry?.isDirectory) uploads.push(...(await filesIn(entry, [])));
+    if (entry?.isDirectory) uploads.push(...(await collectFiles(entry, [])));
     else if (file) uploads.push({ file, path: [] });
   }
   return uploads;
 }
 
-async function filesIn(entry: FileSystemEntry, path: string[]): Promise<Upload[]> {
+async function collectFiles(entry: FileSystemEntry, path: string[]): Promise<Upload[]> {
   if (entry.isFile) {
     const file = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject));
     return [{ file, path }];
@@ -93,6 +93,6 @@ async function filesIn(entry: FileSystemEntry, path: string[]): Promise<Upload[]
     // A reader returns some entries at a time, and an empty list at the end.
     const entries = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
     if (entries.length === 0) return uploads;
-    for (const entry of entries) uploads.push(...(await filesIn(entry, [...path, entry.name])));
+    for (const entry of entries) uploads.push(...(await collectFiles(entry, [...path, entry.name])));
   }
 }

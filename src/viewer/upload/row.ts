@@ -8,7 +8,7 @@ import type { Progress } from './upload.js';
 export function uploadRow(file: File, folderName: string) {
   const bar = h('progress', { max: Math.max(1, file.size), value: 0, 'aria-label': uploadTexts.ofFile(file.name) });
   const status = h('span.upload-status.quiet-text.small');
-  const cancel = button('', () => leave?.abort(), { picture: 'close', name: uploadTexts.cancel(file.name) });
+  const cancel = button('', () => controller?.abort(), { picture: 'close', name: uploadTexts.cancel(file.name) });
   const retry = button('', () => row.start(), { picture: 'retry', name: uploadTexts.again(file.name) });
   const element = h(
     'li.upload',
@@ -17,25 +17,25 @@ export function uploadRow(file: File, folderName: string) {
     bar,
     status,
   );
-  let leave: AbortController | null = null;
+  let controller: AbortController | null = null;
   const row = {
     element,
     start: () => {},
     begin() {
-      leave = new AbortController();
+      controller = new AbortController();
       element.dataset.state = 'running';
       retry.hidden = true;
       cancel.hidden = false;
       bar.value = 0;
       status.textContent = uploadTexts.waiting;
-      return leave.signal;
+      return controller.signal;
     },
-    progress({ sent, waiting }: Progress) {
+    showProgress({ sent, waiting }: Progress) {
       bar.value = sent;
       const [sentText, totalText] = [formatBytes(sent), formatBytes(file.size)];
       status.textContent = waiting ?? (sent >= file.size ? uploadTexts.finishing : uploadTexts.ofBytes(sentText, totalText));
     },
-    end(state: 'done' | 'unreadable' | 'failed' | 'canceled', text: string) {
+    showEnd(state: 'done' | 'unreadable' | 'failed' | 'canceled', text: string) {
       element.dataset.state = state;
       status.textContent = text;
       if (state === 'failed') announce(`${file.name}: ${text}`);

@@ -11,14 +11,14 @@ import type { Upload } from './drop.js';
 /** Number of files that are sent at the same time. More would only share the same connection. */
 const concurrentUploads = 2;
 
-/** Delays in milliseconds after which something is checked again: an item that is neither an image nor refused yet, or whether closed tabs have left uploads. */
-const checkDelays = [500, 2000, 8000];
+/** Delays after which an item that is neither an image nor refused is checked again, and after which uploads of closed tabs are searched again. */
+const checkDelaysMs = [500, 2000, 8000];
 
 /** Functions that check refused items again when all files have arrived, because their missing parts may be among them. */
 const refusedChecks: (() => void)[] = [];
 
-const waiting: (() => Promise<void>)[] = [];
-let running = 0;
+const waitingTasks: (() => Promise<void>)[] = [];
+let runningCount = 0;
 
 const tray = document.getElementById('uploads') as HTMLElement;
 const rows = h('ul.upload-list');
@@ -26,13 +26,13 @@ const heading = h('div.uploads-heading.row.between');
 fill(tray, heading, rows);
 
 addEventListener('beforeunload', (event) => {
-  if (running > 0) event.preventDefault();
+  if (runningCount > 0) event.preventDefault();
 });
 
 // When the user goes to another page, a list of only completed uploads is closed.
 addEventListener('hashchange', () => {
-  const areDone = [...rows.querySelectorAll<HTMLElement>('.upload')].every(({ dataset }) => dataset.state === 'done');
-  if (areDone && running + waiting.length === 0) closeList();
+  const allDone = [...rows.querySelectorAll<HTMLElement>('.upload')].every(({ dataset }) => dataset.state === 'done');
+  if (allDone && runningCount + waitingTasks.length === 0) closeList();
 });
 
 function closeList() {
@@ -54,7 +54,7 @@ function reportArrival(folderId: string, kind: 'folder' | 'item') {
 export function uploadTo({ folder, uploads }: { folder: { _id: string; name: string }; uploads: Upload[] }) {
   const folderIds: Map<string, Promise<string>> = new Map();
   for (const { file, path } of uploads)
-    addUpload({ target: () => folderAt(path), place: [folder.name, ...path].join(' / '), file, started: {} });
+    addUpload({ findFolderId: () => folderAt(path), place: [folder.name, ...path].join(' / '), file, serverUpload: {} });
 
   /** The id of the folder at a path below the target. The folder is created if it does not exist. */
   function folderAt(path: string[]): Promise<string> {
@@ -69,8 +69,8 @@ export function uploadTo({ folder, uploads }: { folder: { _id: string; name: str
     return newFolderId;
   }
 
-  async function makeFolder(above: string[], name: string) {
-    const query = { parentType: 'folder', parentId: await folderAt(above), name, reuseExisting: true };
+  async function makeFolder(parentPath: string[], name: string) {
+    const query = { parentType: 'folder', parentId: await folderAt(parentPath), name, reuseExisting: true };
     const { _id } = await request('POST', 'folder', { query });
     reportArrival(query.parentId, 'folder');
     return _id;
@@ -84,24 +84,24 @@ let unfinished: { upload: UnfinishedUpload; element: HTMLElement }[] = [];
 export async function offerUnfinished() {
   await offerOnce();
   // A tab that has just been closed may have counted as open.
-  for (const delay of checkDelays) {
+  for (const delay of checkDelaysMs) {
     await pause(delay, new AbortController().signal);
     await offerOnce();
   }
 }
 
 /** Ids of the uploads that were offered. */
-const offered: Set<string> = new Set();
+const offeredIds: Set<string> = new Set();
 
 async function offerOnce() {
   for (const upload of await takeUploads()) {
     const { uploadId, folderId, place } = upload;
-    if (offered.has(uploadId)) continue;
-    offered.add(uploadId);
+    if (offeredIds.has(uploadId)) continue;
+    offeredIds.add(uploadId);
     const element = unfinishedRow(upload, {
       onFile(file) {
         removeUnfinished(uploadId);
-        addUpload({ target: () => Promise.resolve(folderId), place, file, started: { uploadId } });
+        addUpload({ findFolderId: () => Promise.resolve(folderId), place, file, serverUpload: { uploadId } });
       },
       onDiscard() {
         removeUnfinished(uploadId);
@@ -123,12 +123,12 @@ function removeUnfinished(uploadId: string) {
 }
 
 /** Adds a file to the list, and uploads it in its turn. */
-function addUpload(options: Pick<Parameters<typeof runUpload>[0], 'target' | 'place' | 'file' | 'started'>) {
+function addUpload(options: Pick<Parameters<typeof runUpload>[0], 'findFolderId' | 'place' | 'file' | 'serverUpload'>) {
   const row = uploadRow(options.file, options.place);
   rows.append(row.element);
   row.start = () => {
     const signal = row.begin();
-    waiting.push(() => runUpload({ ...options, row, signal }));
+    waitingTasks.push(() => runUpload({ ...options, row, signal }));
     startNext();
   };
   row.start();
@@ -137,21 +137,21 @@ function addUpload(options: Pick<Parameters<typeof runUpload>[0], 'target' | 'pl
 
 function startNext() {
   updateHeading();
-  while (running < concurrentUploads) {
-    const task = waiting.shift();
+  while (runningCount < concurrentUploads) {
+    const task = waitingTasks.shift();
     if (!task) return;
-    running += 1;
+    runningCount += 1;
     updateHeading();
     void task().finally(() => {
-      running -= 1;
+      runningCount -= 1;
       startNext();
     });
   }
 }
 
 function updateHeading() {
-  const openCount = running + waiting.length;
-  if (openCount === 0) for (const check of refusedChecks.splice(0)) setTimeout(check, checkDelays[0]);
+  const openCount = runningCount + waitingTasks.length;
+  if (openCount === 0) for (const check of refusedChecks.splice(0)) setTimeout(check, checkDelaysMs[0]);
   tray.setAttribute('aria-label', uploadTexts.uploads);
   // The list cannot be closed while uploads can still be canceled.
   const close = openCount === 0 && button('', closeList, { picture: 'close', name: uploadTexts.closeList });
@@ -159,39 +159,39 @@ function updateHeading() {
 }
 
 async function runUpload(options: {
-  /** id of the folder */
-  target: () => Promise<string>;
+  /** returns the id of the target folder, and creates the folder if necessary */
+  findFolderId: () => Promise<string>;
   /** names of the target folders */
   place: string;
   file: File;
   /** the upload on the server, kept for another attempt */
-  started: UploadOptions['started'];
+  serverUpload: UploadOptions['serverUpload'];
   row: ReturnType<typeof uploadRow>;
   /** cancels the upload */
   signal: AbortSignal;
 }) {
-  const { target, place, file, started, row, signal } = options;
+  const { findFolderId, place, file, serverUpload, row, signal } = options;
   try {
     signal.throwIfAborted();
-    const folderId = await target();
+    const folderId = await findFolderId();
     const unfinishedUpload = unfinished.find(({ upload }) => upload.folderId === folderId && isSameFile(upload, file))?.upload;
-    if (unfinishedUpload && started.uploadId === undefined) {
-      started.uploadId = unfinishedUpload.uploadId;
+    if (unfinishedUpload && serverUpload.uploadId === undefined) {
+      serverUpload.uploadId = unfinishedUpload.uploadId;
       removeUnfinished(unfinishedUpload.uploadId);
     }
-    const onProgress: UploadOptions['onProgress'] = (progress) => row.progress(progress);
-    const itemId = await uploadFile({ folderId, place, file, started, onProgress, signal });
-    row.end('done', uploadTexts.uploaded);
+    const onProgress: UploadOptions['onProgress'] = (progress) => row.showProgress(progress);
+    const itemId = await uploadFile({ folderId, place, file, serverUpload, onProgress, signal });
+    row.showEnd('done', uploadTexts.uploaded);
     announce(uploadTexts.uploadedNamed(file.name));
     reportArrival(folderId, 'item');
     if (itemId !== null) void showOutcome(itemId, row);
   } catch (error) {
-    if (signal.aborted) row.end('canceled', uploadTexts.canceled);
-    else row.end('failed', messageOf(error));
+    if (signal.aborted) row.showEnd('canceled', uploadTexts.canceled);
+    else row.showEnd('failed', messageOf(error));
   }
 }
 
-/** A message about the missing end of an image file; `null` if nothing is missing. The thumbnail may have been made from other parts. */
+/** The server's message that the end of an image file is missing; `null` if the file is complete. The image may open nevertheless. */
 async function truncationOf(itemId: string) {
   const metadata = request('GET', `item/${itemId}/tiles/internal_metadata`);
   const truncated = (await metadata.catch(() => undefined))?.truncated;
@@ -201,7 +201,7 @@ async function truncationOf(itemId: string) {
 /** Shows what the server makes of the file, possibly some time later. The upload is complete even if these requests fail. */
 async function showOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
   let item = await request('GET', `item/${itemId}`).catch(() => undefined);
-  for (const delay of checkDelays) {
+  for (const delay of checkDelaysMs) {
     if (!item || imageState(item) !== 'no' || item.largeImageRefused) break;
     await pause(delay, new AbortController().signal);
     const query: Query = { folderId: item.folderId, name: item.name };
@@ -212,10 +212,10 @@ async function showOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
   const reason = item && (await refusalOf(item));
   if (!item || !reason) {
     const truncated = item && imageState(item) === 'yes' && (await truncationOf(itemId));
-    return truncated ? row.end('unreadable', uploadTexts.truncated(truncated)) : row.end('done', uploadTexts.uploaded);
+    return truncated ? row.showEnd('unreadable', uploadTexts.truncated(truncated)) : row.showEnd('done', uploadTexts.uploaded);
   }
-  row.end('unreadable', uploadTexts.unreadable(reason));
+  row.showEnd('unreadable', uploadTexts.unreadable(reason));
   const { folderId } = item;
   const checkAgain = () => void showOutcome(itemId, row).then(() => reportArrival(folderId, 'item'));
-  if (running + waiting.length > 0) refusedChecks.push(checkAgain);
+  if (runningCount + waitingTasks.length > 0) refusedChecks.push(checkAgain);
 }

@@ -13,7 +13,7 @@ export interface UnfinishedUpload {
   lastModified: number;
 }
 
-const database = () => pageStore('large-image-uploads');
+const openDatabase = () => pageStore('large-image-uploads');
 
 /** Whether a file is the one of an unfinished upload. */
 export function isSameFile({ name, size, lastModified }: UnfinishedUpload, file: File) {
@@ -21,20 +21,20 @@ export function isSameFile({ name, size, lastModified }: UnfinishedUpload, file:
 }
 
 /** Stores that an upload has begun. If the browser stores nothing, the upload continues nevertheless. */
-export async function keepUpload(upload: UnfinishedUpload) {
+export async function recordUpload(upload: UnfinishedUpload) {
   const prefix = pagePrefix();
   if (prefix === null) return;
   await lockPage();
-  await tryStorage(() => set(pageKey(prefix, upload.uploadId), upload, database()));
+  await tryStorage(() => set(pageKey(prefix, upload.uploadId), upload, openDatabase()));
 }
 
 /** Removes the record of an upload that has ended. */
 export async function forgetUpload(uploadId: string) {
   await tryStorage(async () => {
-    const keys = (await entries<string, UnfinishedUpload>(database())).flatMap(([key, upload]) =>
+    const keys = (await entries<string, UnfinishedUpload>(openDatabase())).flatMap(([key, upload]) =>
       upload.uploadId === uploadId ? [key] : [],
     );
-    for (const key of keys) await del(key, database());
+    for (const key of keys) await del(key, openDatabase());
   });
 }
 
@@ -45,11 +45,13 @@ export async function takeUploads(): Promise<(UnfinishedUpload & { sent: number 
   const stored = await tryStorage(() =>
     withPages(async (isOpen) => {
       const takenUploads: UnfinishedUpload[] = [];
-      for (const [key, upload] of await entries<string, UnfinishedUpload>(database())) {
+      for (const [key, upload] of await entries<string, UnfinishedUpload>(openDatabase())) {
         if (!key.startsWith(prefix) || pageOf(key) === pageName || isOpen(pageOf(key))) continue;
-        // If the storage is full, the former record stays.
-        const isKept = await tryStorage(async () => (await set(pageKey(prefix, upload.uploadId), upload, database()), true));
-        if (isKept) await del(key, database());
+        // If the storage is full, the upload keeps its record under the closed page.
+        const isStored = await tryStorage(
+          async () => (await set(pageKey(prefix, upload.uploadId), upload, openDatabase()), true),
+        );
+        if (isStored) await del(key, openDatabase());
         takenUploads.push(upload);
       }
       return takenUploads;

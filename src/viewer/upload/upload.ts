@@ -1,14 +1,14 @@
 import { ApiError, apiUrl, authorization, errorHeader, pause, request, toApiError } from '../api.js';
 import type { Answer } from '../answers.js';
 import { uploadTexts } from '../texts.js';
-import { forgetUpload, keepUpload } from './unfinished.js';
+import { forgetUpload, recordUpload } from './unfinished.js';
 
 /** Number of bytes in one request. The server refuses small chunks; with large ones, more is lost if a connection breaks. */
 const chunkBytes = 32 * 1024 * 1024;
-/** Delays in milliseconds before a lost connection is retried. After bytes have arrived, the delays start from the beginning. */
-const retryDelays = [1000, 2000, 4000, 8000, 15_000, 30_000];
+/** Delays before a lost connection is retried. After bytes have arrived, the delays start from the beginning. */
+const retryDelaysMs = [1000, 2000, 4000, 8000, 15_000, 30_000];
 /** Status codes of temporary errors. 401: the session has ended, and the user may sign in again. 409: the server is still writing the lost request. */
-const passingStatuses = new Set([0, 401, 409, 502, 503, 504]);
+const temporaryStatuses = new Set([0, 401, 409, 502, 503, 504]);
 
 export interface Progress {
   /** number of bytes on the server or being sent */
@@ -22,15 +22,15 @@ export interface UploadOptions {
   /** names of the target folders */
   place: string;
   file: File;
-  /** the upload on the server, kept here after a temporary error: the next attempt continues it */
-  started: { uploadId?: string };
+  /** the upload on the server; this object keeps it after a temporary error, so that the next attempt continues it */
+  serverUpload: { uploadId?: string };
   onProgress: (progress: Progress) => void;
   /** cancels the upload, which the server then discards */
   signal: AbortSignal;
 }
 
 /** The server's record of an upload or, after the last chunk, of the complete file. */
-type Received = Answer<'POST file/chunk'>;
+type UploadAnswer = Answer<'POST file/chunk'>;
 
 /**
  * Uploads a file into a folder in chunks. After a lost connection or the end of the session it continues where it stopped.
@@ -39,24 +39,24 @@ type Received = Answer<'POST file/chunk'>;
  * @throws if the server refuses, or cannot be reached for about a minute
  */
 export async function uploadFile(options: UploadOptions): Promise<string | null> {
-  const { started, folderId, place, file } = options;
-  const isOffsetKnown = started.uploadId === undefined;
-  if (started.uploadId === undefined) {
-    const answer = await begin(options);
+  const { serverUpload, folderId, place, file } = options;
+  const isOffsetKnown = serverUpload.uploadId === undefined;
+  if (serverUpload.uploadId === undefined) {
+    const answer = await startUpload(options);
     // The server makes an empty file immediately.
-    if (file.size === 0) return itemOf(answer);
-    started.uploadId = answer._id;
+    if (file.size === 0) return itemIdOf(answer);
+    serverUpload.uploadId = answer._id;
     const { name, size, lastModified } = file;
-    await keepUpload({ uploadId: answer._id, folderId, place, name, size, lastModified });
+    await recordUpload({ uploadId: answer._id, folderId, place, name, size, lastModified });
   }
-  const { uploadId } = started;
+  const { uploadId } = serverUpload;
   try {
     const itemId = await sendChunks(uploadId, isOffsetKnown, options);
     await forgetUpload(uploadId);
     return itemId;
   } catch (error) {
-    if (isPassing(error)) throw error;
-    delete started.uploadId;
+    if (isTemporary(error)) throw error;
+    delete serverUpload.uploadId;
     await discardUpload(uploadId);
     throw error;
   }
@@ -68,13 +68,13 @@ export async function discardUpload(uploadId: string) {
   await forgetUpload(uploadId);
 }
 
-/** The item of a complete file. */
-function itemOf(received: Received) {
+/** The id of the item of a complete file; `null` if the file is not complete. */
+function itemIdOf(received: UploadAnswer) {
   return 'exts' in received ? received.itemId : null;
 }
 
 /** Repeats the first request while the server cannot be reached. */
-async function begin(options: UploadOptions): Promise<Received> {
+async function startUpload(options: UploadOptions): Promise<UploadAnswer> {
   const { folderId, file, signal } = options;
   const query = { parentType: 'folder', parentId: folderId, name: file.name, size: file.size, mimeType: file.type || null };
   for (let failures = 0; ; failures += 1) {
@@ -106,7 +106,7 @@ async function sendChunks(uploadId: string, isOffsetKnown: boolean, options: Upl
       isLastSent = end === file.size;
       const chunk = { uploadId, offset: sent, bytes: file.slice(sent, end), signal };
       const answer = await sendChunk({ ...chunk, onSent: (bytes) => onProgress({ sent: sent + bytes }) });
-      itemId = itemOf(answer);
+      itemId = itemIdOf(answer);
       start = end;
       failures = 0;
     } catch (error) {
@@ -133,8 +133,8 @@ async function receivedBytes(uploadId: string, isLastSent: boolean, { file: { si
   }
 }
 
-function isPassing(error: unknown): error is ApiError {
-  return error instanceof ApiError && passingStatuses.has(error.status);
+function isTemporary(error: unknown): error is ApiError {
+  return error instanceof ApiError && temporaryStatuses.has(error.status);
 }
 
 /**
@@ -147,13 +147,13 @@ async function waitBeforeRetry(
   { failures, sent }: { failures: number; sent: number },
   { onProgress, signal }: UploadOptions,
 ) {
-  const delay = retryDelays[failures];
-  if (signal.aborted || !isPassing(error) || delay === undefined) throw error;
+  const delay = retryDelaysMs[failures];
+  if (signal.aborted || !isTemporary(error) || delay === undefined) throw error;
   onProgress({ sent, waiting: error.status === 401 ? error.message : uploadTexts.connectionLost });
-  const end = new AbortController();
-  addEventListener('online', () => end.abort(), { signal: end.signal });
-  await pause(delay, AbortSignal.any([signal, end.signal]));
-  end.abort();
+  const delayEnd = new AbortController();
+  addEventListener('online', () => delayEnd.abort(), { signal: delayEnd.signal });
+  await pause(delay, AbortSignal.any([signal, delayEnd.signal]));
+  delayEnd.abort();
   signal.throwIfAborted();
 }
 
@@ -164,7 +164,7 @@ function sendChunk(options: {
   bytes: Blob;
   onSent: (bytes: number) => void;
   signal: AbortSignal;
-}): Promise<Received> {
+}): Promise<UploadAnswer> {
   const { uploadId, offset, bytes, onSent, signal } = options;
   return new Promise((resolve, reject) => {
     const xhr = new XMLHttpRequest();

@@ -37,7 +37,7 @@ export async function accountView(route: Route, { main, signal }: ViewContext): 
   const send = async (values: Record<string, string>) => {
     if (!isNew) await signIn(values.login ?? '', values.password ?? '');
     else if ((await register(values as Parameters<typeof register>[0])) === null)
-      return fill(main, page(title, h('p.notice.surface', accountTexts.createdPending)));
+      return fill(main, accountPage(title, h('p.notice.surface', accountTexts.createdPending)));
     goTo(`#${back ?? ''}`);
   };
   const element = isNew
@@ -48,12 +48,15 @@ export async function accountView(route: Route, { main, signal }: ViewContext): 
     : [accountTexts.newHere, accountTexts.createAnAccount, 'register'];
   const otherForm = h('p.aside.quiet-text', question, ' ', h('a', { href: routeHash(name, '', { back }) }, other));
   const closedNotice = h('p.notice.surface', accountTexts.registrationClosed);
-  fill(main, isNew && isClosed ? page(title, closedNotice, otherForm) : page(title, element, !isClosed && otherForm));
+  fill(
+    main,
+    isNew && isClosed ? accountPage(title, closedNotice, otherForm) : accountPage(title, element, !isClosed && otherForm),
+  );
   element.querySelector('input')?.focus();
   return { title };
 }
 
-function page(title: string, ...content: Child[]) {
+function accountPage(title: string, ...content: Child[]) {
   return h('div.page.page-narrow.column', h('div.panel.surface.raised', h('h1', title), ...content), languageChoice());
 }
 

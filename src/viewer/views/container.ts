@@ -16,7 +16,7 @@ import { currentUser, nameOf } from '../session.js';
 import { accountTexts, browseTexts, commonTexts } from '../texts.js';
 import { acceptDrops, uploadButtons, type Upload } from '../upload/drop.js';
 import { onArrival, uploadTo } from '../upload/tray.js';
-import { invitations } from './invitations.js';
+import { invitationNotices } from './invitations.js';
 import { passwordDialog } from './account.js';
 
 /** The page of a collection, a user or a folder: its folders, and for a folder also its items. */
@@ -51,27 +51,30 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   const tellFailure = (error: unknown) => signal.aborted || showMessage(messageOf(error));
   const upload = (uploads: Upload[]) => uploadTo({ folder: { _id: container._id, name }, uploads });
   onArrival(route.id, signal, (kind) => void (kind === 'folder' ? refresh() : items.show().catch(tellFailure)));
-  const isOwn = currentUser()?._id === route.id;
-  const invited = await invitations('groupInvites' in container && isOwn ? (container.groupInvites ?? []) : [], refresh);
+  const isOwnPage = currentUser()?._id === route.id;
+  const notices = await invitationNotices(
+    'groupInvites' in container && isOwnPage ? (container.groupInvites ?? []) : [],
+    refresh,
+  );
   signal.throwIfAborted();
   append(page, [
     breadcrumbs(path, name),
     h(
       'div.page-heading.row.wrap',
       h('h1', name, container.public === false && h('span.tag', commonTexts.private)),
-      isOwn && h('a.button', { href: routeHash('trash') }, icon('trash'), browseTexts.trash),
-      isOwn && button(accountTexts.changePassword, passwordDialog, { picture: 'settings' }),
+      isOwnPage && h('a.button', { href: routeHash('trash') }, icon('trash'), browseTexts.trash),
+      isOwnPage && button(accountTexts.changePassword, passwordDialog, { picture: 'settings' }),
       type !== 'user' && place && ownerActions({ type, doc: place, level: place._accessLevel }, refresh),
       mayWrite && button(browseTexts.newFolder, () => createFolder(type, route.id), { picture: 'plus' }),
       mayUpload && uploadButtons(upload),
     ),
-    ...invited,
+    ...notices,
     place?.description && h('p.description.quiet-text', place.description),
     metadataPanel(place?.meta ?? {}),
     folders.total > 0 && h('ul.places', { 'aria-label': browseTexts.folders }, ...rows),
     folderPage.links(folders.total),
     isFolder && items.element,
-    !isFolder && folders.total === 0 && emptyNote('folder', noFolders(), mayWrite && browseTexts.noFoldersHint),
+    !isFolder && folders.total === 0 && emptyNote('folder', noFoldersText(), mayWrite && browseTexts.noFoldersHint),
     chosen.bar,
   ]);
   fill(main, page);
@@ -98,7 +101,7 @@ function ownerActions(entry: PlaceEntry, refresh: () => Promise<void>) {
 }
 
 /** Only administrators see all folders, so others are not told that there are none. */
-function noFolders() {
+function noFoldersText() {
   const user = currentUser();
   if (user === null) return browseTexts.noPublicFolders;
   return user.admin ? browseTexts.noFolders : browseTexts.noVisibleFolders;

@@ -28,14 +28,16 @@ export async function homeView(route: Route, { main, signal, refresh }: ViewCont
   const shared = user && h('a.button', { href: routeHash('shared') }, icon('people'), sharingTexts.withMe);
   const heading = h('div.page-heading.row.wrap', h('h1', browseTexts.collections), shared, user?.admin && create);
   const content =
-    total === 0 && page.page === 1 ? empty(user) : h('ul.places', { 'aria-label': browseTexts.collections }, ...entries.map(row));
+    total === 0 && page.page === 1
+      ? emptyNotice(user)
+      : h('ul.places', { 'aria-label': browseTexts.collections }, ...entries.map(row));
   append(element, [heading, content, page.links(total), chosen.bar, languageChoice()]);
   fill(main, element);
   chosen.show();
   return { title: '', hasChanged: async () => !isSame(results, await load(), { but: 'size' }) && chosen.bar.hidden === true };
 }
 
-function empty(user: User | null) {
+function emptyNotice(user: User | null) {
   const notice = (title: string, text: string, ...links: HTMLElement[]) =>
     h('div.empty.column.quiet-text', icon('collection'), h('h2', title), h('p', text), h('p.actions.wrap', ...links));
   const link = (href: string, words: string, kind = '') => h('a', { class: `button ${kind}`, href }, words);

@@ -24,7 +24,7 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
   const notice = outcome();
   const box = checkbox(texts.onlyUnread, { checked: onlyUnread });
   box.input.addEventListener('change', () => goTo(routeHash('inbox', '', { unread: box.input.checked ? 1 : null })));
-  const mark = (comment: InboxComment) => async () => {
+  const createMarker = (comment: InboxComment) => async () => {
     await markRead({ ids: [comment._id] }, comment.unread);
     await refresh();
   };
@@ -39,7 +39,7 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
       h('p.break', words, link),
       byline(comment),
       commentText(comment),
-      actions(notice.button(label, mark(comment))),
+      actions(notice.button(label, createMarker(comment))),
     );
     row.classList.toggle('current', unread);
     return row;

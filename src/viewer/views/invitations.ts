@@ -4,11 +4,11 @@ import { actions, h } from '../dom.js';
 import { accountTexts } from '../texts.js';
 
 /** Invitations to groups, which the user can accept or decline. */
-export async function invitations(invites: { groupId: string }[], refresh: () => Promise<void>) {
-  return Promise.all(invites.map(({ groupId }) => invitation(groupId, refresh)));
+export async function invitationNotices(invites: { groupId: string }[], refresh: () => Promise<void>) {
+  return Promise.all(invites.map(({ groupId }) => invitationNotice(groupId, refresh)));
 }
 
-async function invitation(id: string, refresh: () => Promise<void>) {
+async function invitationNotice(id: string, refresh: () => Promise<void>) {
   const group = await request('GET', `group/${id}`).catch(() => null);
   // The group has been removed.
   if (group === null) return null;

@@ -46,10 +46,10 @@ export async function itemView(route: Route, context: ViewContext): Promise<View
   ]);
   signal.throwIfAborted();
   const mayWrite = folder._accessLevel >= 1;
-  const link = { href: apiUrl(`item/${item._id}/download`), download: true, 'aria-label': commonTexts.download };
+  const linkAttributes = { href: apiUrl(`item/${item._id}/download`), download: true, 'aria-label': commonTexts.download };
   const buttons = actions(
     imageState(item) === 'yes' && responsiveButton('link', browseTexts.copyLink, copyLink),
-    h('a.button', link, icon('download'), h('span.wide-only', commonTexts.download)),
+    h('a.button', linkAttributes, icon('download'), h('span.wide-only', commonTexts.download)),
     mayWrite && [
       responsiveButton('pencil', commonTexts.edit, () => editDialog({ type: 'item', doc: item }, refresh)),
       responsiveButton('trash', commonTexts.delete, () => removeItem(item)),
@@ -62,9 +62,9 @@ export async function itemView(route: Route, context: ViewContext): Promise<View
 
 /** The page of an item that is not an image, or not yet. */
 async function filesPage({ item, heading, title, mayWrite }: ItemPage, { main, signal, refresh }: ViewContext): Promise<View> {
-  const isSoon = imageState(item) === 'soon';
-  const preparing = isSoon && h('p.notice.surface', { role: 'status' }, browseTexts.preparing);
-  const notice = preparing || refusal(item, mayWrite, refresh);
+  const isPreparing = imageState(item) === 'soon';
+  const preparing = isPreparing && h('p.notice.surface', { role: 'status' }, browseTexts.preparing);
+  const notice = preparing || refusalNotice(item, mayWrite, refresh);
   const files = await fileSection(item, signal);
   signal.throwIfAborted();
   const [facts, ...metadata] = itemSections(item);
@@ -85,7 +85,7 @@ async function imagePage(page: ItemPage, route: Route, context: ViewContext): Pr
   const panel = h('aside.side-panel', { 'aria-label': imageTexts.about });
   fill(main, h('div.item-layout', title, heading, stages, panel));
   try {
-    return await openedImage(page, { stage, stages, panel }, route, context);
+    return await showImage(page, { stage, stages, panel }, route, context);
   } catch (error) {
     if (signal.aborted) throw error;
     fill(stage, errorNotice(error));
@@ -94,7 +94,7 @@ async function imagePage(page: ItemPage, route: Route, context: ViewContext): Pr
   }
 }
 
-async function openedImage(
+async function showImage(
   page: ItemPage,
   { stage, stages, panel }: { stage: HTMLElement; stages: HTMLElement; panel: HTMLElement },
   route: Route,
@@ -123,10 +123,10 @@ async function openedImage(
     mayManage: folder._accessLevel >= 2,
     signal,
   });
-  const entry = mayWrite ? pixelSizeEntry(item._id, metadata, reopen) : null;
+  const pixelSizeForm = mayWrite ? pixelSizeEntry(item._id, metadata, reopen) : null;
   const technical = technicalSection(item._id, signal);
-  fill(panel, ...imagePanels(image, metadata, undefined, entry), h('div.associated-place'), technical);
-  const about = followItem(page, technical, signal);
+  fill(panel, ...imagePanels(image, metadata, undefined, pixelSizeForm), h('div.associated-place'), technical);
+  const itemFollower = followItem(page, technical, signal);
   void fillAssociated(panel, item, signal);
   compared = offerComparison({ first: { image, item, metadata }, stages, panel, onChange: writeAddress, signal });
   const shared = () => ({ ...viewQuery, channels: image.channelsQuery(), hide: null, comment: null });
@@ -143,7 +143,7 @@ async function openedImage(
     get title() {
       return item.name;
     },
-    hasChanged: about.hasChanged,
+    hasChanged: itemFollower.hasChanged,
     update(next) {
       image.update(next.query);
       compared?.update(next.query);
@@ -151,7 +151,7 @@ async function openedImage(
   };
 }
 
-/** The facts of an open image's item, before the technical metadata. They are updated in place, so that the view stays. */
+/** Shows the facts of an open image's item before the technical metadata, and updates them in place, so that the view stays. */
 function followItem({ item, path, title, heading, mayWrite }: ItemPage, technical: HTMLElement, signal: AbortSignal) {
   let lastItem = item;
   let shownSections: HTMLElement[] = [];
@@ -199,17 +199,17 @@ function fileNotices({ fileMissing, fileChanged }: Item) {
 }
 
 /** Facts and metadata of an item. */
-function itemSections(item: Item, changing: { mayWrite: boolean; onSaved: () => Promise<unknown> } | null = null) {
+function itemSections(item: Item, editing: { mayWrite: boolean; onSaved: () => Promise<unknown> } | null = null) {
   const { meta = {} } = item;
   const facts = section(browseTexts.item, true, itemFacts(item));
   const metadata = Object.keys(meta).length === 0 ? [] : [section(browseTexts.metadata, true, valueTree(meta))];
-  const state = statePanel(item, changing);
+  const state = statePanel(item, editing);
   const stateSection = state ? [section(stateTexts.state, true, state)] : [];
   return [...fileNotices(item), facts, ...stateSection, ...metadata];
 }
 
 /** The reason why a file is not shown as an image, and an action. */
-function refusal(item: Item, mayWrite: boolean, refresh: () => Promise<void>) {
+function refusalNotice(item: Item, mayWrite: boolean, refresh: () => Promise<void>) {
   if (!item.largeImageRefused) return null;
   const notice = outcome();
   const retry = notice.button(commonTexts.tryAgain, async () => {

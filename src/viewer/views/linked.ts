@@ -14,8 +14,8 @@ import { browseTexts, imageTexts } from '../texts.js';
 export async function linkedView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
   try {
     const load = () => request('GET', 'link/view', { signal });
-    const opened = await load();
-    const { item } = opened;
+    const linkView = await load();
+    const { item } = linkView;
     const metadata = await request('GET', `item/${item._id}/tiles`, { signal });
     signal.throwIfAborted();
     const stage = h('section.stage.grow', { 'aria-label': imageTexts.image });
@@ -26,15 +26,19 @@ export async function linkedView(route: Route, { main, signal, refresh }: ViewCo
     const onRetry = () => void refresh();
     const image = await openImage({ element: stage, item, metadata, query: route.query, onAddress, onRetry, signal });
     signal.throwIfAborted();
-    const names = panelNames.filter((name) => name !== 'annotations' || opened.annotations);
+    const shownPanels = panelNames.filter((name) => name !== 'annotations' || linkView.annotations);
     const hasFacts = Object.keys(item.meta).length > 0;
-    fill(panel, ...imagePanels(image, metadata, names), hasFacts && section(browseTexts.metadata, true, valueTree(item.meta)));
+    fill(
+      panel,
+      ...imagePanels(image, metadata, shownPanels),
+      hasFacts && section(browseTexts.metadata, true, valueTree(item.meta)),
+    );
     setUpPrinting({ main, title: () => item.name, image, signal });
-    if (opened.associated) void showAssociated(panel);
+    if (linkView.associated) void showAssociated(panel);
     return {
       title: item.name,
       update: (next) => image.update(next.query),
-      hasChanged: async () => !isSame(opened, await load()),
+      hasChanged: async () => !isSame(linkView, await load()),
     };
 
     async function showAssociated(target: HTMLElement) {

@@ -8,21 +8,21 @@ import { browseTexts, commonTexts } from '../texts.js';
 import { naturalOrder, type Item, type Place } from '../browse/model.js';
 
 /** The first matching documents of a kind, and the number of all. */
-interface Listed<D> {
+interface ListedDocuments<D> {
   entries: D[];
   total: number;
 }
 
 interface Matches {
-  collection: Listed<Place>;
-  folder: Listed<Place>;
-  item: Listed<Item>;
+  collection: ListedDocuments<Place>;
+  folder: ListedDocuments<Place>;
+  item: ListedDocuments<Item>;
 }
 
 const kinds = ['collection', 'folder', 'item'] as const;
 
 /** Maximum number of results of each kind. */
-const maxFound = 60;
+const maxResults = 60;
 
 /** Minimum number of letters for a search. */
 const minLetters = 2;
@@ -39,7 +39,7 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
   input.value = route.query.get('q') ?? '';
   fill(main, h('div.page.column', h('h1', commonTexts.search), h('div.field.column', input), results));
   input.focus();
-  const begin = newestOnly();
+  const startSearch = newestOnly();
   const showSoon = debounced(() => void show());
   /** The words and their results, as JSON; `''` if no results are shown. */
   let shownResults = '';
@@ -53,9 +53,9 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
     },
   };
 
-  /** Hides the results for the former words immediately, even if the new results take long. */
+  /** Hides the previous results immediately, even if the new results take long. */
   function onTyped() {
-    begin();
+    startSearch();
     shownResults = '';
     showWaiting();
     showSoon();
@@ -66,15 +66,15 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
     fill(results, h('p.quiet-text', isShort ? browseTexts.searchHint : browseTexts.searching));
   }
 
-  async function show({ isFollowing = false } = {}) {
+  async function show({ isFollowing: isUpdate = false } = {}) {
     const words = input.value.trim();
-    const isNewest = begin();
+    const isNewest = startSearch();
     if (signal.aborted) return;
     replaceRoute(routeHash('search', '', { q: words || null }));
     if (shownResults === '') showWaiting();
     if (words.length < minLetters) return;
     try {
-      const matches = await find(words, signal);
+      const matches = await findDocuments(words, signal);
       const next = JSON.stringify([words, matches]);
       if (next === shownResults) return;
       const paths = await pathsOf(matches, signal);
@@ -82,14 +82,14 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
       shownResults = next;
       fill(results, ...sections(words, matches, paths));
     } catch (error) {
-      if (!signal.aborted && isNewest() && !isFollowing) fill(results, errorNotice(error));
+      if (!signal.aborted && isNewest() && !isUpdate) fill(results, errorNotice(error));
     }
   }
 }
 
 /** The documents that contain all the words, sorted by name. */
-async function find(words: string, signal: AbortSignal): Promise<Matches> {
-  const options = { query: { find: words, limit: maxFound, sort: naturalOrder }, signal };
+async function findDocuments(words: string, signal: AbortSignal): Promise<Matches> {
+  const options = { query: { find: words, limit: maxResults, sort: naturalOrder }, signal };
   const [collection, folder, item] = await Promise.all([
     requestList('collection', options),
     requestList('folder', options),
@@ -101,13 +101,13 @@ async function find(words: string, signal: AbortSignal): Promise<Matches> {
 /** Paths of documents by id, if the user can see them. */
 async function pathsOf({ folder, item }: Matches, signal: AbortSignal) {
   if (folder.total + item.total === 0) return {};
-  const ids = ({ entries }: Listed<{ _id: string }>) => entries.map(({ _id }) => _id);
+  const ids = ({ entries }: ListedDocuments<{ _id: string }>) => entries.map(({ _id }) => _id);
   const json = { folder: ids(folder), item: ids(item) };
   const paths = await request('POST', 'resource/paths', { json, signal });
   const pathsById: Record<string, string> = { ...paths.folder, ...paths.item };
   // The kind of the root and the name itself are removed. Slashes and backslashes in a name are escaped with a backslash.
-  const steps = (path: string) => path.match(/(\\.|[^/\\])+/gs)?.map((step) => step.replaceAll(/\\(.)/gs, '$1')) ?? [];
-  return Object.fromEntries(Object.entries(pathsById).map(([id, path]) => [id, steps(path).slice(1, -1).join(' / ')]));
+  const splitPath = (path: string) => path.match(/(\\.|[^/\\])+/gs)?.map((step) => step.replaceAll(/\\(.)/gs, '$1')) ?? [];
+  return Object.fromEntries(Object.entries(pathsById).map(([id, path]) => [id, splitPath(path).slice(1, -1).join(' / ')]));
 }
 
 function sections(words: string, matches: Matches, paths: Record<string, string>) {
@@ -117,13 +117,13 @@ function sections(words: string, matches: Matches, paths: Record<string, string>
     folder: folder.entries.map((document) => placeRow('folder', document, { note: paths[document._id] })),
     item: item.entries.map((document) => itemCard(document, { note: paths[document._id] })),
   };
-  const filled = kinds.filter((kind) => rows[kind].length > 0);
-  if (filled.length === 0) {
+  const foundKinds = kinds.filter((kind) => rows[kind].length > 0);
+  if (foundKinds.length === 0) {
     return [h('div.empty.column.quiet-text', h('h2', browseTexts.nothingFound(words)), h('p', browseTexts.nothingFoundHint))];
   }
-  return filled.map((kind) => {
+  return foundKinds.map((kind) => {
     const { total } = matches[kind];
-    const count = total <= maxFound ? formatCount(total) : browseTexts.firstFound(maxFound, total);
+    const count = total <= maxResults ? formatCount(total) : browseTexts.firstFound(maxResults, total);
     const heading = h('h2.count.quiet-text.small', `${browseTexts.whatFound[kind]} · ${count}`);
     return h('section', heading, h('ul', { class: kind === 'item' ? 'cards' : 'places' }, ...rows[kind]));
   });

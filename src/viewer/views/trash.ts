@@ -16,7 +16,7 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
   const results = await load();
   signal.throwIfAborted();
   const { entries, total } = results;
-  const empty = button(browseTexts.emptyTrash, emptyAll, { picture: 'trash', kind: 'danger' });
+  const emptyButton = button(browseTexts.emptyTrash, emptyAll, { picture: 'trash', kind: 'danger' });
   const rows = entries.map(row);
   const content =
     total === 0 && page.page === 1
@@ -26,7 +26,7 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
     main,
     h(
       'div.page.column',
-      h('div.page-heading.row.wrap', h('h1', browseTexts.trash), total > 0 && empty),
+      h('div.page-heading.row.wrap', h('h1', browseTexts.trash), total > 0 && emptyButton),
       total > 0 && h('p.quiet-text', browseTexts.trashHint),
       content,
       page.links(total),
@@ -59,8 +59,11 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
       isComplete &&
         !isRemoving &&
         actions(
-          button(browseTexts.restore, () => void bringBack(trashable), { picture: 'undo', name: browseTexts.restoreNamed(name) }),
-          button(browseTexts.deleteForGood, () => removeOne(trashable), {
+          button(browseTexts.restore, () => void restoreEntry(trashable), {
+            picture: 'undo',
+            name: browseTexts.restoreNamed(name),
+          }),
+          button(browseTexts.deleteForGood, () => deleteEntry(trashable), {
             picture: 'trash',
             name: browseTexts.deleteForGoodNamed(name),
           }),
@@ -68,7 +71,7 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
     );
   }
 
-  async function bringBack(trashable: Trashable) {
+  async function restoreEntry(trashable: Trashable) {
     try {
       showMessage(await restore([trashable]));
     } catch (error) {
@@ -77,7 +80,7 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
     await refresh();
   }
 
-  function removeOne(trashable: Trashable) {
+  function deleteEntry(trashable: Trashable) {
     askToRemove({
       title: browseTexts.deleteNamed(trashable.doc.name),
       text: browseTexts.deleteText,

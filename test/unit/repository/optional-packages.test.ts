@@ -64,12 +64,12 @@ const places: Record<string, () => string | Promise<string>> = {
     return failure(() => decodeLerc({} as never));
   },
   async 'jxl-oxide-wasm'() {
-    const { jxlDecoder } = await import('../../../src/tilesource/codecs/whole-pictures.js');
-    return failure(jxlDecoder);
+    const { loadJxlDecoder } = await import('../../../src/tilesource/codecs/whole-pictures.js');
+    return failure(loadJxlDecoder);
   },
   async 'libheif-js'() {
-    const { heifDecoder } = await import('../../../src/tilesource/codecs/whole-pictures.js');
-    return failure(heifDecoder);
+    const { loadHeifDecoder } = await import('../../../src/tilesource/codecs/whole-pictures.js');
+    return failure(loadHeifDecoder);
   },
   koffi: () => installed('koffi', source('tilesource/sources/openslide/openslide-process.ts')),
   'prom-client': () => installed('prom-client', source('reference-host/system/operation.routes.ts')),

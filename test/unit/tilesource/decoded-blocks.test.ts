@@ -5,7 +5,7 @@ import { createRaster } from '../../../src/tilesource/raster.js';
 const empty = async () => createRaster({ width: 0, height: 1, bands: 1, dtype: 'uint8' });
 
 it('limits the number of blocks when they have no samples', async () => {
-  const blocks = new DecodedBlocks(2 ** 20).ofFile();
+  const blocks = new DecodedBlocks(2 ** 20).createFileBlocks();
   const names = Array.from({ length: 2000 }, (_, i) => `${i}`);
   for (const name of names) await blocks.read(name, empty);
   let decoded = 0;
@@ -20,9 +20,9 @@ it('limits the number of blocks when they have no samples', async () => {
 
 it('a closed file releases its blocks, and no others', async () => {
   const decodedBlocks = new DecodedBlocks(2 ** 24);
-  const [first, second] = [decodedBlocks.ofFile(), decodedBlocks.ofFile()];
+  const [first, second] = [decodedBlocks.createFileBlocks(), decodedBlocks.createFileBlocks()];
   for (const blocks of [first, second]) await blocks.read('a', empty);
-  first.forget();
+  first.free();
   const decoded: string[] = [];
   const noting = (name: string) => () => {
     decoded.push(name);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { GeoReference } from '../../../src/tilesource/geo/georeference.js';
 import { positionInPixels, regionInPixels } from '../../../src/tilesource/geo/region-units.js';
-import { projectionOfKeys, transformer } from '../../../src/tilesource/geo/projections.js';
+import { projectionOfKeys, createTransformer } from '../../../src/tilesource/geo/projections.js';
 import { projectToWebMercator } from '../../../src/tilesource/geo/web-mercator.js';
 import { paint, rasterSource } from '../../support/images/raster-source.js';
 
@@ -62,7 +62,7 @@ describe('projections', () => {
   ])('agree with PROJ: %s', (_name, keys, [x, y], [longitude, latitude]) => {
     const definition = projectionOfKeys(keys);
     expect(definition).not.toBeNull();
-    const place = transformer(definition!, 'EPSG:4326')({ x, y });
+    const place = createTransformer(definition!, 'EPSG:4326')({ x, y });
     expect(place.x).toBeCloseTo(longitude, 2);
     expect(place.y).toBeCloseTo(latitude, 2);
   });

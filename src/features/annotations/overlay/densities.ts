@@ -16,7 +16,7 @@ import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { LRUCache } from 'lru-cache';
 import { atMost } from '../../../core/concurrency/lru-options.js';
-import { orAborted } from '../../../tilesource/process/shared-work.js';
+import { awaitOrAbort } from '../../../tilesource/process/shared-work.js';
 
 /** Densities of annotations with fewer elements than this are not stored, because counting them again is as quick. */
 export const minStoredElements = 2048;
@@ -111,7 +111,7 @@ export class AnnotationDensities {
       timer = setTimeout(() => reject(new LargeImageError('unavailable', message)), maxWaitMs);
     });
     try {
-      return await orAborted(Promise.race([summaries, timeout]), options.signal);
+      return await awaitOrAbort(Promise.race([summaries, timeout]), options.signal);
     } finally {
       clearTimeout(timer);
     }

@@ -2,7 +2,7 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { CompressionType, compressionRegistry, DataType, RecordBatchReader, Type, type Field, type Vector } from 'apache-arrow';
 import { BadParameterError } from '../../../errors.js';
 import { zstdContentSize } from '../../../tilesource/codecs/zstd-header.js';
-import { newZstd } from '../../../tilesource/codecs/zstd-library.js';
+import { loadNewZstd } from '../../../tilesource/codecs/zstd-library.js';
 import { geoColumns } from './coordinate-system.js';
 import {
   requireValidColumns,
@@ -44,7 +44,7 @@ export async function openArrow(path: string): Promise<IncomingTable> {
       throw new BadParameterError('This is an Arrow file (Feather). Send an Arrow stream, or Parquet.');
     if (bytesAt(file, size - 8, 8).toString('hex') !== endMark)
       throw new BadParameterError('The Arrow stream is incomplete: its end-of-stream marker is missing.');
-    const { decompress } = await newZstd();
+    const { decompress } = await loadNewZstd();
     compressionRegistry.set(CompressionType.ZSTD, {
       decode: (bytes) => {
         const declaredBytes = zstdContentSize(bytes) ?? maxBufferBytes;

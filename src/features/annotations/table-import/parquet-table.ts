@@ -13,7 +13,7 @@ import {
 import { deserializeTCompactProtocol } from 'hyparquet/src/thrift.js';
 import { BadParameterError, LargeImageError } from '../../../errors.js';
 import { zstdContentSize } from '../../../tilesource/codecs/zstd-header.js';
-import { newZstd } from '../../../tilesource/codecs/zstd-library.js';
+import { loadNewZstd } from '../../../tilesource/codecs/zstd-library.js';
 import { geoColumns } from './coordinate-system.js';
 import {
   quoted,
@@ -143,7 +143,7 @@ function shapesOf({ key_value_metadata: entries, schema }: FileMetaData): Pick<I
 
 /** Decompressors. They allocate the declared size of a page, which {@link checkPages} has limited. */
 async function compressors(): Promise<Compressors> {
-  const { decompress } = await newZstd();
+  const { decompress } = await loadNewZstd();
   return {
     GZIP: (bytes, size) => gunzipSync(bytes, { maxOutputLength: Math.max(1, size) }),
     BROTLI: (bytes, size) => brotliDecompressSync(bytes, { maxOutputLength: Math.max(1, size) }),

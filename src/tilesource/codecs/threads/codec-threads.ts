@@ -4,7 +4,7 @@ import { ThreadLimitError, ThreadPool } from '../../../core/concurrency/thread-p
 import { TileSourceError } from '../../../errors.js';
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import type { CodecFunctions } from './thread.js';
-import { codecNames, type CodecTask, type Decoded, type FrameInfo } from './tasks.js';
+import { codecNames, type CodecTask, type DecodeResult, type FrameInfo } from './tasks.js';
 
 /** Time limit of a task in milliseconds. An ordinary tile takes a hundredth of it; only hostile files take longer. */
 const timeoutMs = 30_000;
@@ -13,7 +13,7 @@ const memoryMiB = 512;
 /** Maximum number of threads. */
 const maxThreads = Math.max(1, Math.min(4, availableParallelism()));
 
-/** Copies the bytes to a separate buffer. Sending a view of a larger buffer to a thread would copy the whole buffer. */
+/** Copies bytes that are part of a larger buffer to a separate one, because sending them to a thread would copy the whole buffer. */
 function separateBytes(bytes: Uint8Array): Uint8Array {
   return bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
 }
@@ -39,7 +39,7 @@ export class CodecThreads {
    * @param what name of the bytes in messages, such as `a tile of the TIFF`.
    * @throws TileSourceError if the bytes are corrupt or decoding takes longer than 30 s; the signal's reason.
    */
-  async decode(task: CodecTask, what: string, signal?: AbortSignal): Promise<Decoded> {
+  async decode(task: CodecTask, what: string, signal?: AbortSignal): Promise<DecodeResult> {
     return this.call('decode', { ...task, bytes: separateBytes(task.bytes) }, `${what} (${codecNames[task.codec]})`, signal);
   }
 
@@ -67,7 +67,7 @@ export class CodecThreads {
   }
 
   /** Decodes a picture. @throws TileSourceError as {@link CodecThreads.decode} does. */
-  async picture(
+  async decodePicture(
     task: Exclude<CodecTask, { codec: 'zstd' | 'packbits' }>,
     what: string,
     signal?: AbortSignal,

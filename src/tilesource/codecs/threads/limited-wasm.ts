@@ -14,8 +14,8 @@ function readNumber(bytes: Uint8Array, from: number): [value: number, next: numb
   throw new Error('The WebAssembly module is damaged.');
 }
 
-function numberBytes(value: number): number[] {
-  return value < 128 ? [value] : [(value % 128) + 128, ...numberBytes(Math.floor(value / 128))];
+function encodeNumber(value: number): number[] {
+  return value < 128 ? [value] : [(value % 128) + 128, ...encodeNumber(Math.floor(value / 128))];
 }
 
 /**
@@ -23,14 +23,14 @@ function numberBytes(value: number): number[] {
  *
  * @param module a module that defines its memory, and does not import it.
  */
-export function limitedWasm(module: Uint8Array, maxBytes: number): Uint8Array<ArrayBuffer> {
+export function limitWasmMemory(module: Uint8Array, maxBytes: number): Uint8Array<ArrayBuffer> {
   for (let at = 8; at < module.length;) {
     const [size, body] = readNumber(module, at + 1);
     if (module[at] === memorySection) {
       const [, flagsAt] = readNumber(module, body);
       const [minPages] = readNumber(module, flagsAt + 1);
-      const content = [1, 1, ...numberBytes(minPages), ...numberBytes(Math.max(minPages, Math.floor(maxBytes / pageBytes)))];
-      const section = Uint8Array.of(memorySection, ...numberBytes(content.length), ...content);
+      const content = [1, 1, ...encodeNumber(minPages), ...encodeNumber(Math.max(minPages, Math.floor(maxBytes / pageBytes)))];
+      const section = Uint8Array.of(memorySection, ...encodeNumber(content.length), ...content);
       return Uint8Array.from(Buffer.concat([module.subarray(0, at), section, module.subarray(body + size)]));
     }
     at = body + size;

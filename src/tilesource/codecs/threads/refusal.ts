@@ -1,12 +1,12 @@
 import { TileSourceError } from '../../../errors.js';
 
-/** Message of a TileSourceError. Errors lose their class on the way to another thread. */
+/** A TileSourceError as its message, because errors lose their class on the way to another thread. */
 export interface Refusal {
   refused: string;
 }
 
-/** The result of some work in a thread, or why a file was refused. */
-export function orRefusal<R>(work: () => R): R | Refusal {
+/** Returns the result of some work in a thread, or the refusal if the work throws a TileSourceError. */
+export function resultOrRefusal<R>(work: () => R): R | Refusal {
   try {
     return work();
   } catch (error) {

@@ -9,11 +9,11 @@ export interface ReducedSize {
   height: number;
 }
 
-/** Encoded bytes for the threads, with what the decoder needs to know and the bytes do not contain. */
+/** Encoded bytes for the threads, and the facts that the decoder needs but the bytes do not contain. */
 export type CodecTask =
-  /** Zstandard of at most `size` bytes. */
+  /** Zstandard that decodes to at most `size` bytes. */
   | { codec: 'zstd'; bytes: Uint8Array; size: number; order?: SampleOrder }
-  /** PackBits of `size` bytes. */
+  /** PackBits that decodes to `size` bytes. */
   | { codec: 'packbits'; bytes: Uint8Array; size: number }
   /** A JPEG 2000 code stream or file, of one or three components. */
   | { codec: 'jpeg2000'; bytes: Uint8Array; reduced?: ReducedSize }
@@ -33,7 +33,7 @@ export interface FrameInfo {
 }
 
 /** Result of decoding. */
-export interface Decoded {
+export interface DecodeResult {
   /** `null` if bytes were only decompressed. */
   info: FrameInfo | null;
   data: Uint8Array<ArrayBuffer>;

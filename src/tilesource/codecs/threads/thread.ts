@@ -5,22 +5,22 @@ import { orderSamples, type SampleOrder } from '../sample-order.js';
 import { ownThreadFunctions } from '../../registry/own-thread-functions.js';
 import { unpackBits } from '../packbits.js';
 import { zstdContentSize } from '../zstd-header.js';
-import { newZstd } from '../zstd-library.js';
+import { loadNewZstd } from '../zstd-library.js';
 import { centerSamples } from '../center-samples.js';
 import { joinComponents, selectComponents } from '../jpeg2000-components.js';
 import { resampleRows, type ResampleTask } from '../../render/resample.js';
 import { decodeLerc, type LercTask } from '../lerc.js';
-import { limitedWasm } from './limited-wasm.js';
-import { withoutListeners } from './without-listeners.js';
-import { heifDecoder, jxlDecoder, maxDecoderMemory, type PictureTask, type WholePicture } from '../whole-pictures.js';
-import type { CodecTask, Decoded, FrameInfo, ReducedSize } from './tasks.js';
+import { limitWasmMemory } from './limited-wasm.js';
+import { loadWithoutListeners } from './without-listeners.js';
+import { loadHeifDecoder, loadJxlDecoder, maxDecoderMemory, type PictureTask, type WholePicture } from '../whole-pictures.js';
+import type { CodecTask, DecodeResult, FrameInfo, ReducedSize } from './tasks.js';
 
 /** The program of the decoding threads. Libraries are loaded when first needed. */
 
 const require = createRequire(import.meta.url);
 
-/** The current memory of a module made by Emscripten. */
-interface WithMemory {
+/** A module made by Emscripten, of which only the memory is used. */
+interface EmscriptenModule {
   HEAPU8: Uint8Array;
 }
 
@@ -69,7 +69,7 @@ class Library<T> {
   ) {}
 
   async use<R>(work: (library: T) => R | Promise<R>): Promise<R> {
-    this.#loaded ??= withoutListeners(this.load);
+    this.#loaded ??= loadWithoutListeners(this.load);
     const library = await this.#loaded;
     try {
       return await work(library);
@@ -86,12 +86,12 @@ class Library<T> {
   }
 }
 
-const memoryOf = ({ HEAPU8 }: WithMemory): number => HEAPU8.byteLength;
+const memoryOf = ({ HEAPU8 }: EmscriptenModule): number => HEAPU8.byteLength;
 
 const openJpeg = new Library(async () => {
   const factory = require('@cornerstonejs/codec-openjpeg/decodewasmjs') as (
     options: object,
-  ) => Promise<WithMemory & { J2KDecoder: new () => Jpeg2000Decoder }>;
+  ) => Promise<EmscriptenModule & { J2KDecoder: new () => Jpeg2000Decoder }>;
   const wasmBinary = readFileSync(require.resolve('@cornerstonejs/codec-openjpeg/decodewasm'));
   return factory({ wasmBinary, print() {}, printErr() {} });
 }, memoryOf);
@@ -99,7 +99,7 @@ const openJpeg = new Library(async () => {
 const charls = new Library(async () => {
   const factory = require('@cornerstonejs/codec-charls/decodewasmjs') as (
     options: object,
-  ) => Promise<WithMemory & { JpegLSDecoder: new () => JpegLsDecoder }>;
+  ) => Promise<EmscriptenModule & { JpegLSDecoder: new () => JpegLsDecoder }>;
   const wasmBinary = readFileSync(require.resolve('@cornerstonejs/codec-charls/decodewasm'));
   return factory({ wasmBinary, print() {}, printErr() {} });
 }, memoryOf);
@@ -108,18 +108,18 @@ const jpegXrLibrary = new Library(
   async () => {
     const factory = require('jpegxr') as (options: object) => Promise<{ decode: (bytes: Uint8Array) => JpegXrPicture }>;
     // The library is one file, which contains its WebAssembly module as base64.
-    const [, text = ''] = /;base64,([\w+/=]{1000,})/.exec(readFileSync(require.resolve('jpegxr'), 'latin1')) ?? [];
-    const options = { wasmBinary: limitedWasm(Buffer.from(text, 'base64'), maxDecoderMemory), print() {}, printErr() {} };
+    const [, base64 = ''] = /;base64,([\w+/=]{1000,})/.exec(readFileSync(require.resolve('jpegxr'), 'latin1')) ?? [];
+    const options = { wasmBinary: limitWasmMemory(Buffer.from(base64, 'base64'), maxDecoderMemory), print() {}, printErr() {} };
     const { decode } = await factory(options);
     // The library turns the options object into its module.
-    return { decode, module: options as typeof options & WithMemory };
+    return { decode, module: options as typeof options & EmscriptenModule };
   },
   ({ module }) => memoryOf(module),
 );
 
-const zstdLibrary = new Library(newZstd);
+const zstdLibrary = new Library(loadNewZstd);
 
-function decodeJpeg2000(bytes: Uint8Array, reduced: ReducedSize | undefined): Promise<Decoded> {
+function decodeCodeStream(bytes: Uint8Array, reduced: ReducedSize | undefined): Promise<DecodeResult> {
   return openJpeg.use((library) => {
     const decoder = new library.J2KDecoder();
     try {
@@ -135,13 +135,13 @@ function decodeJpeg2000(bytes: Uint8Array, reduced: ReducedSize | undefined): Pr
   });
 }
 
-async function jpeg2000(bytes: Uint8Array, reduced: ReducedSize | undefined): Promise<Decoded> {
+async function decodeJpeg2000(bytes: Uint8Array, reduced: ReducedSize | undefined): Promise<DecodeResult> {
   const selections = selectComponents(bytes);
-  let decoded: Decoded;
-  if (selections === null) decoded = await decodeJpeg2000(bytes, reduced);
+  let decoded: DecodeResult;
+  if (selections === null) decoded = await decodeCodeStream(bytes, reduced);
   else {
-    const parts: (Decoded & { components: readonly number[] })[] = [];
-    for (const { components, file } of selections) parts.push({ components, ...(await decodeJpeg2000(file, reduced)) });
+    const parts: (DecodeResult & { components: readonly number[] })[] = [];
+    for (const { components, file } of selections) parts.push({ components, ...(await decodeCodeStream(file, reduced)) });
     const info = parts[0]!.info!;
     const isUniform = parts.every(
       (part) =>
@@ -156,7 +156,7 @@ async function jpeg2000(bytes: Uint8Array, reduced: ReducedSize | undefined): Pr
 }
 
 /** Corrects a picture of reduced resolution: the library reports the size of full resolution, and does not center the samples. */
-function centerReduced({ info, data }: Decoded, { reduce, width, height }: ReducedSize): Decoded {
+function centerReduced({ info, data }: DecodeResult, { reduce, width, height }: ReducedSize): DecodeResult {
   const { bitsPerSample: bits, componentCount: bands, isSigned } = info!;
   if (data.length !== width * height * bands * (bits > 8 ? 2 : 1))
     throw new Error(`not the ${width} by ${height} pixels expected`);
@@ -170,7 +170,7 @@ function centerReduced({ info, data }: Decoded, { reduce, width, height }: Reduc
   return { info: { ...info!, width, height }, data };
 }
 
-function jpegLs(bytes: Uint8Array): Promise<Decoded> {
+function decodeJpegLs(bytes: Uint8Array): Promise<DecodeResult> {
   return charls.use((library) => {
     const decoder = new library.JpegLSDecoder();
     try {
@@ -192,7 +192,7 @@ const jpegXrDepths: Readonly<Record<string, { bits: number; isFloat: boolean }>>
   '32Float': { bits: 32, isFloat: true },
 };
 
-function jpegXr(bytes: Uint8Array): Promise<Decoded> {
+function decodeJpegXr(bytes: Uint8Array): Promise<DecodeResult> {
   return jpegXrLibrary.use((library) => {
     const { width, height, pixelInfo, bytes: data } = library.decode(bytes);
     const depth = jpegXrDepths[pixelInfo.bitDepth];
@@ -206,7 +206,7 @@ function jpegXr(bytes: Uint8Array): Promise<Decoded> {
   });
 }
 
-function zstd(bytes: Uint8Array, size: number, order: SampleOrder): Promise<Decoded> {
+function decompressZstd(bytes: Uint8Array, size: number, order: SampleOrder): Promise<DecodeResult> {
   const declared = zstdContentSize(bytes);
   if (declared !== null && declared > size) {
     throw new Error(`${declared} bytes are declared where ${size} are expected`);
@@ -219,27 +219,27 @@ function zstd(bytes: Uint8Array, size: number, order: SampleOrder): Promise<Deco
   }));
 }
 
-async function run(task: CodecTask): Promise<Decoded> {
+async function decodeTask(task: CodecTask): Promise<DecodeResult> {
   switch (task.codec) {
     case 'zstd':
-      return zstd(task.bytes, task.size, task.order ?? {});
+      return decompressZstd(task.bytes, task.size, task.order ?? {});
     case 'packbits':
       return { info: null, data: unpackBits(task.bytes, task.size) };
     case 'jpeg2000':
-      return jpeg2000(task.bytes, task.reduced);
+      return decodeJpeg2000(task.bytes, task.reduced);
     case 'jpegxr':
-      return jpegXr(task.bytes);
+      return decodeJpegXr(task.bytes);
     case 'jpegls':
-      return jpegLs(task.bytes);
+      return decodeJpegLs(task.bytes);
   }
 }
 
 const pictureLibraries = {
-  jpegxl: new Library(jxlDecoder, (decoder) => decoder.memoryBytes()),
-  heif: new Library(heifDecoder, (decoder) => decoder.memoryBytes()),
+  jpegxl: new Library(loadJxlDecoder, (decoder) => decoder.memoryBytes()),
+  heif: new Library(loadHeifDecoder, (decoder) => decoder.memoryBytes()),
 };
 
-function wholePicture(task: PictureTask): Promise<WholePicture> {
+function decodeWholePicture(task: PictureTask): Promise<WholePicture> {
   return pictureLibraries[task.format].use((decoder) => decoder.decode(task));
 }
 
@@ -247,14 +247,14 @@ const bloscLibrary = new Library(async () => (await import('numcodecs/blosc')).d
 
 const functions = {
   /** Decodes bytes. */
-  async decode(task: CodecTask): Promise<Decoded> {
-    const decoded = await run(task);
+  async decode(task: CodecTask): Promise<DecodeResult> {
+    const decoded = await decodeTask(task);
     return moved(decoded, decoded.data);
   },
 
   /** Decodes a picture that can only be decoded as a whole. */
   async picture(task: PictureTask): Promise<WholePicture> {
-    const decoded = await wholePicture(task);
+    const decoded = await decodeWholePicture(task);
     return moved(decoded, decoded.data);
   },
 
@@ -278,7 +278,7 @@ const functions = {
 
   ...ownThreadFunctions({
     blosc: async (bytes) => bloscLibrary.use((codec) => codec.decode(bytes)),
-    zstd: async (bytes, size) => (await zstd(bytes, size, {})).data,
+    zstd: async (bytes, size) => (await decompressZstd(bytes, size, {})).data,
   }),
 };
 

@@ -4,14 +4,14 @@ const events = ['uncaughtException', 'unhandledRejection'] as const;
  * Loads a library and removes the listeners that it adds to the process. Libraries made by Emscripten add some each time they are
  * loaded, which would keep their memory forever, and change how the process handles errors of other code.
  */
-export async function withoutListeners<T>(load: () => Promise<T>): Promise<T> {
-  const before = events.map((event) => new Set(process.rawListeners(event)));
+export async function loadWithoutListeners<T>(load: () => Promise<T>): Promise<T> {
+  const listenersBefore = events.map((event) => new Set(process.rawListeners(event)));
   try {
     return await load();
   } finally {
     for (const [index, event] of events.entries()) {
       for (const listener of process.rawListeners(event)) {
-        if (before[index]?.has(listener) === false) process.off(event, listener as () => void);
+        if (listenersBefore[index]?.has(listener) === false) process.off(event, listener as () => void);
       }
     }
   }

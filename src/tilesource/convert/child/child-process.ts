@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { programOf } from '../../../core/concurrency/program.js';
 import { BadValueError, LargeImageError, TileSourceError } from '../../../errors.js';
 import type { ConversionTask } from '../options.js';
-import { answer, type Answer, type OpenedSource, type Question } from './remote-source.js';
+import { answerQuestion, type Answer, type OpenedSource, type Question } from './remote-source.js';
 import type { VipsPass } from './vips-pass.js';
 
 /** A task for a child process. */
@@ -46,11 +46,9 @@ export interface ChildListener {
 /** Largest resident memory of a child, in bytes. A child that exceeds it ends itself. */
 export const maxResidentBytes = 1000 * 2 ** 20;
 
-/**
- * Signals that a terminal or systemd sends to all processes of a group at once. A child that was ended by one waits this long for
- * its parent to abort the work for the same reason; only then does the work count as failed.
- */
+/** Signals that a terminal or systemd sends to all processes of a group at once, so this process gets them too. */
 const stopSignals: ReadonlySet<NodeJS.Signals> = new Set<NodeJS.Signals>(['SIGINT', 'SIGTERM', 'SIGHUP']);
+/** If such a signal ended the child, the work counts as failed only if it is not aborted within this time. */
 const stopMs = 15_000;
 
 /** Number of characters of error output that are kept, from its end. */
@@ -103,17 +101,17 @@ export async function runInChild(
   const endController = new AbortController();
   const runPass = async (pass: VipsPass): Promise<void> => {
     const send = (message: PassMessage) => child.send(message, () => undefined);
-    const until = signal === undefined ? endController.signal : AbortSignal.any([signal, endController.signal]);
+    const passSignal = signal === undefined ? endController.signal : AbortSignal.any([signal, endController.signal]);
     const progress = (done: number) => void send({ kind: 'progress', done });
-    await runInChild({ kind: 'vips', pass }, { progress }, { signal: until, threads: pass.threads }).then(
+    await runInChild({ kind: 'vips', pass }, { progress }, { signal: passSignal, threads: pass.threads }).then(
       () => send({ kind: 'done' }),
       (error: unknown) => send(failureOf(error)),
     );
   };
-  const answerTo = async ({ id, question }: Extract<ChildMessage, { kind: 'ask' }>): Promise<void> => {
+  const sendAnswer = async ({ id, question }: Extract<ChildMessage, { kind: 'ask' }>): Promise<void> => {
     const send = (message: AnswerMessage) => child.connected && child.send(message, () => undefined);
     if (source === undefined) return;
-    await answer(
+    await answerQuestion(
       source,
       question,
       signal === undefined ? endController.signal : AbortSignal.any([signal, endController.signal]),
@@ -125,17 +123,17 @@ export async function runInChild(
   try {
     await new Promise<void>((resolve, reject) => {
       let outcome: Extract<ChildMessage, { kind: 'done' | 'failed' }> | null = null;
-      let errors = '';
+      let errorOutput = '';
       reportProgress(child.stdout, listener);
       child.stderr?.on('data', (chunk: Buffer) => {
-        errors = (errors + chunk.toString('utf8')).slice(-keptErrorLength);
+        errorOutput = (errorOutput + chunk.toString('utf8')).slice(-keptErrorLength);
       });
       child.on('message', (message: ChildMessage) => {
         if (message.kind === 'ready') child.send(task, () => undefined);
         else if (message.kind === 'progress') listener.progress(message.done);
         else if (message.kind === 'log') listener.log?.(message.text);
         else if (message.kind === 'pass') void runPass(message.pass);
-        else if (message.kind === 'ask') void answerTo(message);
+        else if (message.kind === 'ask') void sendAnswer(message);
         else outcome = message;
       });
       child.once('error', reject);
@@ -143,7 +141,7 @@ export async function runInChild(
         if (signal?.aborted) return reject(signal.reason as Error);
         if (outcome?.kind === 'done') return resolve();
         if (outcome?.kind === 'failed') return reject(errorOf(outcome));
-        const cause = new Error(errors.trim() || 'It reported no reason.');
+        const cause = new Error(errorOutput.trim() || 'It reported no reason.');
         const failure = new TileSourceError(`The conversion process ended unexpectedly (${endSignal ?? `code ${code}`}).`, {
           cause,
         });

@@ -28,7 +28,7 @@ function send(message: ChildMessage): Promise<void> {
   });
 }
 
-async function end(message: ChildMessage): Promise<void> {
+async function sendAndExit(message: ChildMessage): Promise<void> {
   await send(message);
   process.exit(0);
 }
@@ -49,22 +49,22 @@ function askForPass(pass: VipsPass, progress: (done: number) => void): Promise<v
 
 /** Returns a function that asks the parent for parts of the image that it has open. Requests may overlap; each has an id. */
 function createAsker(): (question: Question) => Promise<Answer> {
-  const waiting = new Map<number, { resolve(answer: Answer): void; reject(error: Error): void }>();
+  const pendingQuestions = new Map<number, { resolve(answer: Answer): void; reject(error: Error): void }>();
   process.on('message', (message: AnswerMessage) => {
-    const question = waiting.get(message.id);
-    waiting.delete(message.id);
-    if ('failure' in message) question?.reject(errorOf(message.failure));
-    else question?.resolve(message.answer);
+    const pending = pendingQuestions.get(message.id);
+    pendingQuestions.delete(message.id);
+    if ('failure' in message) pending?.reject(errorOf(message.failure));
+    else pending?.resolve(message.answer);
   });
   let questionCount = 0;
   return (question) =>
     new Promise((resolve, reject) => {
-      waiting.set((questionCount += 1), { resolve, reject });
+      pendingQuestions.set((questionCount += 1), { resolve, reject });
       void send({ kind: 'ask', id: questionCount, question });
     });
 }
 
-async function run(task: ChildTask): Promise<void> {
+async function runTask(task: ChildTask): Promise<void> {
   if (task.kind === 'vips') return runVipsPass(task.pass);
   if (task.kind === 'svg') return runDrawing({ ...task.drawing, bytes: await readFile(task.drawing.input) });
   let sentAt = 0;
@@ -104,7 +104,7 @@ process.once('message', (task: ChildTask) => {
   setInterval(() => {
     if (process.memoryUsage.rss() <= maxResidentBytes) return;
     const mebibytes = Math.round(maxResidentBytes / 2 ** 20);
-    void end({
+    void sendAndExit({
       kind: 'failed',
       error: 'source',
       message:
@@ -113,9 +113,9 @@ process.once('message', (task: ChildTask) => {
           : `The conversion of this file needs more than ${mebibytes} MiB of memory.`,
     });
   }, memoryCheckMs).unref();
-  run(task).then(
-    () => end({ kind: 'done' }),
-    (error: unknown) => end(failureMessage(error)),
+  runTask(task).then(
+    () => sendAndExit({ kind: 'done' }),
+    (error: unknown) => sendAndExit(failureMessage(error)),
   );
 });
 void send({ kind: 'ready' });

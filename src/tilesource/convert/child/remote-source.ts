@@ -21,7 +21,7 @@ export type Question =
   | { method: 'stored'; address: TileAddress; partial: boolean }
   | { method: 'associated'; name: string };
 
-/** The reply to such a request. */
+/** The reply to a {@link Question}. */
 export type Answer = Raster | EncodedImage | AssociatedImage | null;
 
 /** An image that is open in this process, for a child that cannot open it itself: its parts may be files of a host or of a store. */
@@ -50,7 +50,7 @@ export async function describeRemote({ source }: OpenedSource): Promise<RemoteIm
 }
 
 /** Reads the part that another process requests. */
-export async function answer({ source }: OpenedSource, question: Question, signal: AbortSignal): Promise<Answer> {
+export async function answerQuestion({ source }: OpenedSource, question: Question, signal: AbortSignal): Promise<Answer> {
   switch (question.method) {
     case 'tile':
       return source.readTile(question.address, { signal });
@@ -63,9 +63,9 @@ export async function answer({ source }: OpenedSource, question: Question, signa
 
 /** A tile source whose image is read by another process. */
 export function remoteSource(image: RemoteImage, ask: (question: Question) => Promise<Answer>): TileSource {
-  const askFor = async <T extends Answer>(question: Question, is: (answer: Answer) => answer is T): Promise<T> => {
+  const askFor = async <T extends Answer>(question: Question, isExpected: (answer: Answer) => answer is T): Promise<T> => {
     const reply = await ask(question);
-    if (!is(reply)) throw new TileSourceError(`A ${question.method} could not be read.`);
+    if (!isExpected(reply)) throw new TileSourceError(`A ${question.method} could not be read.`);
     return reply;
   };
   return {

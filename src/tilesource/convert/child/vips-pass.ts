@@ -22,7 +22,7 @@ export interface VipsPass {
 export const vipsSettings: SharpOptions = { limitInputPixels: false, failOn: 'error', sequentialRead: true };
 
 /** An image of more uncompressed bytes than this becomes a BigTIFF, because the size after compression is not known in advance. */
-const bigBytes = 2 ** 31;
+const maxClassicBytes = 2 ** 31;
 
 /** The samples that a compression can hold: JPEG holds bytes, WebP holds bytes of three or four bands. */
 function storedForm(form: SampleForm, compression: VipsPass['compression']): SampleForm {
@@ -30,7 +30,7 @@ function storedForm(form: SampleForm, compression: VipsPass['compression']): Sam
   return compression === 'jpeg' ? { ...form, dtype: 'uint8' } : form;
 }
 
-/** Runs the pass. It has a separate process because libvips prints the progress on the process's output. */
+/** Runs the pass. It needs a separate process, because libvips prints its progress to the standard output. */
 export async function runVipsPass(pass: VipsPass): Promise<void> {
   sharp.cache(false);
   sharp.concurrency(pass.threads);
@@ -50,7 +50,7 @@ export async function runVipsPass(pass: VipsPass): Promise<void> {
       tileWidth: tileSide,
       tileHeight: tileSide,
       pyramid: kind === 'pyramid',
-      bigtiff: bytes > bigBytes,
+      bigtiff: bytes > maxClassicBytes,
       compression: pass.compression,
       quality: Math.max(1, pass.quality),
       predictor: pass.predictor ? 'horizontal' : 'none',

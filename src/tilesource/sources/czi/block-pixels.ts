@@ -130,7 +130,7 @@ async function decodeJpegXr(bytes: Uint8Array, block: SubBlock, type: PixelType,
   if (size.width * size.height > Math.min(maxStoredPixels(block), maxDecodedBytes / pixelBytes(type))) {
     throw new TileSourceError(`A sub-block of the CZI has ${size.width} by ${size.height} pixels, which is too large.`);
   }
-  const { info, data } = await codecThreads.picture({ codec: 'jpegxr', bytes }, 'a sub-block', signal);
+  const { info, data } = await codecThreads.decodePicture({ codec: 'jpegxr', bytes }, 'a sub-block', signal);
   const dtype = info.isFloat === true ? 'float32' : info.bitsPerSample === 16 ? 'uint16' : 'uint8';
   // The actual type of the picture. `fitToEntry` compares it with the type in the directory entry.
   const actual: PixelType = { ...type, dtype, storedSamples: info.componentCount, bands: info.componentCount === 1 ? 1 : 3 };

@@ -162,7 +162,7 @@ class CziTileSource implements TileSource {
         `The ${name} of the CZI has ${width} by ${height} pixels; at most ${maxAssociatedPixels} are shown.`,
       );
     }
-    const uncached: FileBlocks = { read: (_name, decode) => decode(signal ?? new AbortController().signal), forget: () => {} };
+    const uncached: FileBlocks = { read: (_name, decode) => decode(signal ?? new AbortController().signal), free: () => {} };
     const box = { left: 0, top: 0, width, height };
     return new CziPixels(file, layout, uncached).read({ frame: 0, scale: 1, box }, signal);
   }
@@ -180,7 +180,7 @@ class CziTileSource implements TileSource {
   }
 
   async close(): Promise<void> {
-    this.parts.blocks.forget();
+    this.parts.blocks.free();
     await this.parts.reader.close();
   }
 }
@@ -228,7 +228,7 @@ function createCziSource(): TileSourceDefinition {
           fileMetadata,
           attachments,
           subBlockCount,
-          blocks: decodedBlocks.ofFile(),
+          blocks: decodedBlocks.createFileBlocks(),
         });
       } catch (error) {
         await reader.close();

@@ -247,7 +247,7 @@ async function decodePicture(
   signal?: AbortSignal,
 ): Promise<Samples> {
   const { rows, columns, samples, bitsAllocated, bitsStored } = header;
-  const { info, data } = await codecThreads.picture({ codec, bytes }, 'a DICOM frame', signal);
+  const { info, data } = await codecThreads.decodePicture({ codec, bytes }, 'a DICOM frame', signal);
   if (info.width !== columns || info.height !== rows || info.componentCount !== samples) {
     throw new TileSourceError(
       `Corrupt DICOM: a frame holds ${info.width} by ${info.height} pixels of ${info.componentCount} samples.`,

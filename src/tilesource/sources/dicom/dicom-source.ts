@@ -209,7 +209,7 @@ class DicomTileSource implements TileSource {
   }
 
   async close(): Promise<void> {
-    this.#blocks.forget();
+    this.#blocks.free();
     await closeAll(this.#instances);
   }
 }
@@ -275,7 +275,7 @@ function createDicomSource(): TileSourceDefinition {
         instances = await openSeries(input, opened, signal);
         const layout = await layOutSeries(instances, opened);
         await checkFirstFrame(layout.firstInstance, signal);
-        return new DicomTileSource(instances, layout, decodedBlocks.ofFile());
+        return new DicomTileSource(instances, layout, decodedBlocks.createFileBlocks());
       } catch (error) {
         await closeAll(instances);
         throw error;

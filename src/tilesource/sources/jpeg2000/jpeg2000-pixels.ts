@@ -80,7 +80,7 @@ export class CodeStreamPixels {
     }
     const bytes = await this.stream.assembleTiles(range, signal);
     if (bytes === null) return createRaster({ ...this.shape, width, height });
-    const { info, data } = await codecThreads.picture(
+    const { info, data } = await codecThreads.decodePicture(
       { codec: 'jpeg2000', bytes, reduced: { reduce, width, height } },
       'tiles of the file',
       signal,

@@ -143,7 +143,7 @@ class Jpeg2000TileSource implements TileSource {
   }
 
   async close(): Promise<void> {
-    this.parts.blocks.forget();
+    this.parts.blocks.free();
     await this.parts.reader.close();
   }
 }
@@ -223,7 +223,7 @@ function createJpeg2000Source(): TileSourceDefinition {
           if (streams.length === 0 || haveSameSizes(stream, streams[0]!)) streams.push(stream);
         }
         const shape = shapeOf(streams[0]!, contents);
-        return new Jpeg2000TileSource({ reader, contents, streams, shape, blocks: decodedBlocks.ofFile() });
+        return new Jpeg2000TileSource({ reader, contents, streams, shape, blocks: decodedBlocks.createFileBlocks() });
       } catch (error) {
         await reader.close();
         throw error;

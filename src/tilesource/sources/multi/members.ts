@@ -1,7 +1,7 @@
 import { MissingPartsError, TileSourceError } from '../../../errors.js';
 import type { FolderFile, SourceFolder } from '../../tile-source.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
-import { missingParts } from '../../registry/missing-parts.js';
+import { missingPartsError } from '../../registry/missing-parts.js';
 import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { axesOf } from './frames.js';
 import { maxSources, type MultiDescription, type SourceEntry } from './multi-description.js';
@@ -155,7 +155,7 @@ export async function findMembers(
   const pairs = await mapConcurrently(distinct, concurrency, async (path) => [path, await findMember(path, folder)] as const);
   const files = new Map(pairs);
   const missing = distinct.filter((path) => files.get(path) === null && paths.includes(path));
-  if (missing.length > 0) throw missingParts('Files of the image are missing', missing);
+  if (missing.length > 0) throw missingPartsError('Files of the image are missing', missing);
   // A file that matched a pattern may have been removed since then.
   return entries.flatMap(({ path, entry }) => {
     const file = files.get(path) ?? null;

@@ -1,4 +1,4 @@
-import { orRefusal, type Refusal } from '../../codecs/threads/refusal.js';
+import { resultOrRefusal, type Refusal } from '../../codecs/threads/refusal.js';
 import { readDescription, type MultiDescription } from './multi-description.js';
 import { findMatchingNames, type MatchingName, type PatternSearch } from './patterns.js';
 
@@ -6,11 +6,11 @@ import { findMatchingNames, type MatchingName, type PatternSearch } from './patt
 export const multiThreadFunctions = {
   /** Reads the description of an image that combines others. */
   multiDescription(text: string): { description: MultiDescription } | Refusal {
-    return orRefusal(() => ({ description: readDescription(text) }));
+    return resultOrRefusal(() => ({ description: readDescription(text) }));
   },
 
   /** Finds the files that match the patterns of a description. */
   matchingNames(search: PatternSearch): { names: MatchingName[][] } | Refusal {
-    return orRefusal(() => ({ names: findMatchingNames(search) }));
+    return resultOrRefusal(() => ({ names: findMatchingNames(search) }));
   },
 };

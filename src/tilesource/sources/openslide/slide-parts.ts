@@ -1,6 +1,6 @@
 import { TileSourceError } from '../../../errors.js';
 import type { SourceInput } from '../../tile-source.js';
-import { missingParts } from '../../registry/missing-parts.js';
+import { missingPartsError } from '../../registry/missing-parts.js';
 
 /** Maximum number of files of a slide, and of bytes of the text file that lists them. */
 const maxParts = 5000;
@@ -117,7 +117,7 @@ export async function slideParts(input: SourceInput, name: string): Promise<read
     for (const each of needed) await finder.find(each, true);
     for (const each of optionalNames) await finder.find(each, false);
   }
-  if (finder.missing.length > 0) throw missingParts('Files of the slide are missing', finder.missing);
+  if (finder.missing.length > 0) throw missingPartsError('Files of the slide are missing', finder.missing);
   return [...finder.partsByName.values()];
 }
 

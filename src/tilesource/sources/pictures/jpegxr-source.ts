@@ -20,7 +20,7 @@ export const jpegXrSource: TileSourceDefinition = {
     if (width * height > maxPixels) {
       throw new TileSourceError(`The JPEG XR picture has ${width} by ${height} pixels; at most ${maxPixels} are supported.`);
     }
-    const { info, data } = await codecThreads.picture({ codec: 'jpegxr', bytes }, what, options.signal);
+    const { info, data } = await codecThreads.decodePicture({ codec: 'jpegxr', bytes }, what, options.signal);
     const { componentCount: bands, bitsPerSample: bits } = info;
     if ((bands !== 1 && bands !== 3) || bits > 16) {
       throw new TileSourceError(

@@ -4,7 +4,7 @@ import { blit } from '../../render/pixels.js';
 import { createRaster, type Raster, type SampleType } from '../../raster.js';
 import type { DirectoryPlan, TiffContainer } from '../../pyramid/container.js';
 import { halve } from '../../pyramid/halve.js';
-import { halfSize, levelDirectories, levelOf, TileQueue, type Level } from '../../pyramid/levels.js';
+import { halfSize, levelDirectories, createLevel, TileQueue, type Level } from '../../pyramid/levels.js';
 
 /** A level with its current row of tiles, which is being filled. */
 interface FillingLevel extends Level {
@@ -41,7 +41,7 @@ export class RowPyramidWriter {
     for (let count = 0; count < shape.levels; count += 1, size = halfSize(size)) {
       const height = Math.min(size.height, options.tileSide);
       const pixels = createRaster({ width: size.width, height, bands: shape.bands, dtype: shape.dtype });
-      this.#levels.push({ ...levelOf(size, options.tileSide), pixels, filledRows: 0, writtenRows: 0 });
+      this.#levels.push({ ...createLevel(size, options.tileSide), pixels, filledRows: 0, writtenRows: 0 });
     }
   }
 
@@ -53,7 +53,7 @@ export class RowPyramidWriter {
   /** Finishes the levels after the last row. @returns a directory for each level, finest first. */
   async finish(): Promise<DirectoryPlan[]> {
     await this.settle();
-    this.#queue.check();
+    this.#queue.throwIfFailed();
     return levelDirectories(this.#levels, this.#tileSide);
   }
 
@@ -86,7 +86,7 @@ export class RowPyramidWriter {
     const { pixels, filledRows } = level;
     const halfRows = next && createRaster({ ...pixels, width: next.width, height: Math.max(1, Math.floor(filledRows / 2)) });
     for (let column = 0; column < level.columns; column += 1) {
-      this.#queue.check();
+      this.#queue.throwIfFailed();
       const left = column * side;
       const tile = createRaster({ ...pixels, width: side, height: side });
       blit(tile, pixels, { left: 0, top: 0 }, { left, top: 0, width: side, height: filledRows });

@@ -1,6 +1,6 @@
 import { TileSourceError } from '../../../errors.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
-import { adobeRgb, jpegSegments, markers } from '../../codecs/jpeg-segments.js';
+import { adobeRgbSegment, jpegSegments, markers } from '../../codecs/jpeg-segments.js';
 import { jpeg2000Coding } from '../../codecs/jpeg2000-coding.js';
 import type { LossyCodec, StoredColors, StoredLevel } from '../../tile-source.js';
 import { readCodeStreamSize, isYCbCr } from './decoding/jpeg2000.js';
@@ -143,7 +143,7 @@ function jpegForm(first: Uint8Array, layout: ImageLayout): TileForm | null {
   if (isRgb && header.sampling.some((each) => each !== header.sampling[0])) return null;
   const tables = layout.jpegTables === null ? new Uint8Array() : sharedTables(layout.jpegTables);
   if (tables === null) return null;
-  const marker = isRgb && header.saysRgb === null ? adobeRgb : new Uint8Array();
+  const marker = isRgb && header.saysRgb === null ? adobeRgbSegment : new Uint8Array();
   const isUnchanged = tables.length + marker.length === 0;
   return {
     encoding: 'jpeg',
@@ -190,7 +190,7 @@ function jpeg2000Form(first: Uint8Array, layout: ImageLayout): TileForm | null {
   const mixedColors = coding.reversible ? 'YBR_RCT' : 'YBR_ICT';
   return {
     encoding: coding.reversible ? 'jpeg2000-lossless' : 'jpeg2000',
-    colors: layout.bands === 1 ? 'MONOCHROME2' : coding.mixed ? mixedColors : 'RGB',
+    colors: layout.bands === 1 ? 'MONOCHROME2' : coding.hasColorTransform ? mixedColors : 'RGB',
     prefix: new Uint8Array(),
     droppedBytes: 0,
     isIntact: isIntactStream,

@@ -1,5 +1,5 @@
 import { bufferOf } from '../../../core/buffer-of.js';
-import { adobeRgb, jfif, jpegSegments, markers, type JpegSegment } from '../../codecs/jpeg-segments.js';
+import { adobeRgbSegment, jfifSegment, jpegSegments, markers, type JpegSegment } from '../../codecs/jpeg-segments.js';
 import type { EncodedImage } from '../../tile-source.js';
 import type { ImageLayout } from './tiff-layout.js';
 import { compressions, photometrics } from './file/tags.js';
@@ -90,7 +90,7 @@ export function completeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array 
 
   if (layout.jpegTables === null && !isRgb && isUnambiguous(segments, header)) return stored;
   const parts: Uint8Array[] = [Uint8Array.of(0xff, markers.startOfImage)];
-  if (components === 3) parts.push(isRgb ? adobeRgb : jfif);
+  if (components === 3) parts.push(isRgb ? adobeRgbSegment : jfifSegment);
   const ownTables = definedTables(stored, segments);
   if (layout.jpegTables !== null) {
     const { jpegTables } = layout;

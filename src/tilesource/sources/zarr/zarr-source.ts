@@ -201,7 +201,7 @@ class ZarrTileSource implements TileSource {
   }
 
   async close(): Promise<void> {
-    this.#blocks.forget();
+    this.#blocks.free();
     await this.#tree.close();
   }
 }
@@ -255,7 +255,7 @@ function createZarrSource(): TileSourceDefinition {
     mayHold: (name) => !/\.(?:zip|ozx)$/i.test(name),
     async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
       const openIn = async (tree: FileTree, root: string): Promise<TileSource> => {
-        const blocks = decodedBlocks.ofFile();
+        const blocks = decodedBlocks.createFileBlocks();
         return new ZarrTileSource(tree, await openZarrImage(tree, root, blocks, signal), blocks);
       };
       if (!isGroup(input)) return openInZip(input, (tree) => openIn(tree, findOutermostGroup(tree)));

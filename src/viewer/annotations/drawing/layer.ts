@@ -1,5 +1,5 @@
 import { h } from '../../dom.js';
-import { CellLayer, snapped, type Cell, type Cut } from '../../stage/cells.js';
+import { CellLayer, snapToPixel, type Cell, type CellLayout } from '../../stage/cells.js';
 import { boxAround, type Box, type Element } from '../model.js';
 import { Painter, type Context } from './paint.js';
 import { everywhere } from './patches.js';
@@ -57,8 +57,8 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
   let isScheduled = false;
   // The layer is below the overview in the corner.
   element.querySelector('.navigator')?.before(liveCanvas);
-  const overlays = new CellLayer({ stage, depth: 'picture', cut: cutOverlays, parallel: 1 });
-  const cells = new CellLayer({ stage, depth: 'shapes', cut: cutShapes, parallel: 1, onShown: redrawLive });
+  const overlays = new CellLayer({ stage, depth: 'picture', createLayout: cutOverlays, concurrency: 1 });
+  const cells = new CellLayer({ stage, depth: 'shapes', createLayout: cutShapes, concurrency: 1, onShown: redrawLive });
   // In the same frame as the image, so that shapes do not lag behind it.
   stage.onMove(drawLive);
   return { redraw, redrawMore, redrawLive };
@@ -99,7 +99,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
     labeled = content.labeled().filter(({ id }) => !liveIds.includes(id));
   }
 
-  function cutShapes(placement: DOMMatrix): Cut {
+  function cutShapes(placement: DOMMatrix): CellLayout {
     updateLabels();
     return {
       ...squares(placement),
@@ -108,7 +108,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
     };
   }
 
-  function cutOverlays(placement: DOMMatrix): Cut {
+  function cutOverlays(placement: DOMMatrix): CellLayout {
     return { ...squares(placement), draw: async (cell) => drawOverlays(cell, placement) };
   }
 
@@ -172,7 +172,7 @@ function toImageBox({ left, top, right, bottom }: Box, placement: DOMMatrix, mar
 
 /** Cells that are squares on the screen. */
 function squares(placement: DOMMatrix) {
-  const side = snapped(cellSide);
+  const side = snapToPixel(cellSide);
   return { toImage: placement.inverse(), width: side, height: side, origin: { x: 0, y: 0 }, range: everywhere };
 }
 

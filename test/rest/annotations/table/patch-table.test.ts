@@ -1,7 +1,7 @@
 import { compressionRegistry, CompressionType, tableFromArrays, tableToIPC, vectorFromArray, Utf8 } from 'apache-arrow';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newZstd } from '../../../../src/tilesource/codecs/zstd-library.js';
+import { loadNewZstd } from '../../../../src/tilesource/codecs/zstd-library.js';
 import { elementId, elementsOf, point, startAnnotated, type Annotated } from '../../../support/hosts/annotated.js';
 
 type Json = Record<string, unknown>;
@@ -165,7 +165,7 @@ describe('setting values of elements from a table', () => {
 
   it('reads batches compressed with ZSTD and refuses LZ4 by name', async () => {
     const annotation = await annotate();
-    const { compress } = await newZstd();
+    const { compress } = await loadNewZstd();
     compressionRegistry.set(CompressionType.ZSTD, { encode: (bytes) => compress(bytes, 3) });
     const lz4 = Uint8Array.from([4, 0x22, 0x4d, 0x18, 0x40, 0x40, 0, 0, 0, 0, 0]);
     compressionRegistry.set(CompressionType.LZ4_FRAME, { encode: () => lz4 });

@@ -6,8 +6,8 @@ import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
 import { describeTileSource } from '../../../../src/testing/tile-source.js';
 import { fileInput } from '../../../../src/tilesource/byte-reader.js';
-import { withoutListeners } from '../../../../src/tilesource/codecs/threads/without-listeners.js';
-import { limitedWasm } from '../../../../src/tilesource/codecs/threads/limited-wasm.js';
+import { loadWithoutListeners } from '../../../../src/tilesource/codecs/threads/without-listeners.js';
+import { limitWasmMemory } from '../../../../src/tilesource/codecs/threads/limited-wasm.js';
 import type { TileSourceDefinition } from '../../../../src/tilesource/tile-source.js';
 import type { SampleType } from '../../../../src/tilesource/raster.js';
 import { heifSource } from '../../../../src/tilesource/sources/pictures/heif-source.js';
@@ -260,13 +260,13 @@ describe('pictures that are decoded as a whole', () => {
     const count = () => process.listenerCount('uncaughtException') + process.listenerCount('unhandledRejection');
     const before = count();
     const factory = createRequire(import.meta.url)('@cornerstonejs/codec-charls/decodewasmjs') as () => Promise<unknown>;
-    await withoutListeners(factory);
+    await loadWithoutListeners(factory);
     expect(count()).toBe(before);
     const failing = () => {
       process.on('uncaughtException', () => {});
       return Promise.reject(new Error('no library'));
     };
-    await expect(withoutListeners(failing)).rejects.toThrow('no library');
+    await expect(loadWithoutListeners(failing)).rejects.toThrow('no library');
     expect(count()).toBe(before);
   });
 
@@ -278,7 +278,7 @@ describe('pictures that are decoded as a whole', () => {
     ] as const;
     const module = Uint8Array.of(...start, 5, 3, 1, 0, 1, ...end);
     // At most 200 pages, which is two bytes.
-    expect([...limitedWasm(module, 200 * 2 ** 16)]).toEqual([...start, 5, 5, 1, 1, 1, 200, 1, ...end]);
+    expect([...limitWasmMemory(module, 200 * 2 ** 16)]).toEqual([...start, 5, 5, 1, 1, 1, 200, 1, ...end]);
   });
 
   it('reads mutated files, or refuses them with clear errors only', async () => {

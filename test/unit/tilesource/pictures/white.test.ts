@@ -1,6 +1,6 @@
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
-import { convertSamples, mapSamples } from '../../../../src/tilesource/convert/samples.js';
+import { convertSamples, findSampleMapping } from '../../../../src/tilesource/convert/samples.js';
 import { openLargeImage } from '../../../../src/tilesource/large-image.js';
 import { displayByte } from '../../../../src/tilesource/render/pixels.js';
 import { whiteOfBits, type SampleType } from '../../../../src/tilesource/raster.js';
@@ -47,7 +47,7 @@ describe('samples that use only some bits of their type', () => {
     const step = Math.max(1, Math.floor((white - black) / 4099));
     const width = Math.floor((white - black) / step) + 1;
     const raster = paint({ width, height: 1, bands: 1, dtype }, (x) => black + x * step);
-    const mapping = await mapSamples(rasterSource(raster, { white }).source, [0]);
+    const mapping = await findSampleMapping(rasterSource(raster, { white }).source, [0]);
     const copy = convertSamples(raster, mapping);
     const [shown, copied] = [displayByte(dtype, white), displayByte(mapping.dtype)];
     const differing = [...copy.data].filter((sample, x) => copied(sample) !== shown(raster.data[x]!));

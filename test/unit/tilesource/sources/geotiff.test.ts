@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { LargeImageError } from '../../../../src/errors.js';
 import { fileInput } from '../../../../src/tilesource/byte-reader.js';
 import type { TileSource } from '../../../../src/tilesource/tile-source.js';
-import { inverseOf, toModel, type Affine } from '../../../../src/tilesource/geo/georeference.js';
+import { inverseOf, toCoordinates, type Affine } from '../../../../src/tilesource/geo/georeference.js';
 import { displayByte } from '../../../../src/tilesource/render/pixels.js';
 import { projectToWebMercator } from '../../../../src/tilesource/geo/web-mercator.js';
 import { openLargeImage } from '../../../../src/tilesource/large-image.js';
@@ -46,7 +46,7 @@ const near = (value: number, digits = 6) => expect.closeTo(value, digits);
 describe('an affine transform', () => {
   it('is undone by its inverse', () => {
     const transform: Affine = [500, 2, 0.3, -40, 0.1, -1.5];
-    const back = toModel(inverseOf(transform)!, toModel(transform, { x: 12, y: 34 }));
+    const back = toCoordinates(inverseOf(transform)!, toCoordinates(transform, { x: 12, y: 34 }));
     expect(back).toEqual({ x: near(12), y: near(34) });
     expect(inverseOf([0, 1, 2, 0, 2, 4])).toBeNull();
   });

@@ -21,7 +21,7 @@ export async function decompressJpegXr(
       const actualSize = `${size.width} by ${size.height} pixels where ${width} by ${height} are declared`;
       throw new TileSourceError(`Corrupt TIFF: a tile or strip of JPEG XR has ${actualSize}.`);
     }
-    const { info, data } = await threads.picture({ codec: 'jpegxr', bytes }, what, signal);
+    const { info, data } = await threads.decodePicture({ codec: 'jpegxr', bytes }, what, signal);
     const { bitsPerSample: bits, componentCount, isFloat } = info;
     if (componentCount !== samples || bits !== layout.bits || (isFloat === true) !== (layout.sampleFormat === 3)) {
       throw new TileSourceError(`Corrupt TIFF: a tile or strip of JPEG XR has ${componentCount} samples of ${bits} bits.`);

@@ -99,7 +99,7 @@ export async function decodeJpeg2000(threads: CodecThreads, { bytes, layout, row
   if (components.some((component) => component.bits > layout.bits)) {
     throw new TileSourceError(`Corrupt TIFF: a JPEG 2000 tile has deeper samples than the ${layout.bits} bits declared.`);
   }
-  const { info, data } = await threads.picture({ codec: 'jpeg2000', bytes }, 'a tile', signal);
+  const { info, data } = await threads.decodePicture({ codec: 'jpeg2000', bytes }, 'a tile', signal);
   const samples = width * rows * layout.bands;
   const isWide = info.bitsPerSample > 8;
   if (
