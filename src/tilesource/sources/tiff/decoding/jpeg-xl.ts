@@ -13,7 +13,7 @@ import type { EncodedTile } from './jpeg2000.js';
  */
 export async function decodeJpegXl(threads: CodecThreads, { bytes, layout, rows, signal }: EncodedTile): Promise<Raster> {
   const { chunkWidth: width, bands, bits } = layout;
-  const task = { format: 'jpegxl' as const, bytes, maxPixels: width * rows, exactly: { width, height: rows } };
+  const task = { format: 'jpegxl' as const, bytes, maxPixels: width * rows, requiredSize: { width, height: rows } };
   const { data: png } = await threads.call('picture', task, 'a tile (JPEG XL)', signal);
   const isWide = bits === 16;
   const gray = isWide ? 'grey16' : 'b-w';
