@@ -44,7 +44,7 @@ function layerOf(isReady: (cell: Cell) => boolean) {
     onRest: (listener: () => void) => (settle = listener),
   };
   const endless = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
-  const cut = {
+  const layout = {
     toImage: new Moved(),
     width: 100,
     height: 100,
@@ -53,7 +53,7 @@ function layerOf(isReady: (cell: Cell) => boolean) {
     isReady,
     draw: async ({ column, row }: Cell) => (drawn.push(`${column} ${row}`), { close() {} }),
   };
-  const layer = new CellLayer({ stage, depth: 'shapes', cut: () => cut, parallel: 1 });
+  const layer = new CellLayer({ stage, depth: 'shapes', createLayout: () => layout, concurrency: 1 });
   const takeDrawn = async () => {
     await new Promise(setImmediate);
     return drawn.splice(0);
