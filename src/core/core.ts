@@ -40,8 +40,8 @@ export interface Core {
  * Extends the host's models and subscribes to events of the host.
  *
  * @param onClose registers the steps that undo this.
- * @throws InvalidHostError, and LargeImageError `conflict` if the collections contain documents of other programs. Nothing has been
- * changed then.
+ * @throws InvalidHostError; LargeImageError `conflict` if the collections contain documents of other programs. In both cases nothing
+ * has been changed.
  */
 export async function openCore(
   host: WorkerHost,
@@ -99,7 +99,7 @@ export function startSweeper(
   { sweeps, fullAtStart }: { sweeps: readonly Sweep[]; fullAtStart: boolean },
   onClose: OnClose,
 ): void {
-  const ownSweep: Sweep = async () => ({ leases: await leases.forget() });
+  const ownSweep: Sweep = async () => ({ leases: await leases.removeEnded() });
   const fileSweep: Sweep = async ({ full, signal }) => (full ? ((await host.files.sweep?.({ signal })) ?? {}) : {});
   const schedule = new ScheduleModel(own);
   const sweeper = new Sweeper({ collections: own, sweeps: [ownSweep, ...sweeps, fileSweep], schedule, logger, fullAtStart });

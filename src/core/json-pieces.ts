@@ -1,19 +1,19 @@
 import { isSliceOver, nextSlice } from './concurrency/slices.js';
 import { toWire } from './wire.js';
 
-/** Values up to this size are written at once: less than a millisecond. */
+/** Values that consist of at most this many values are written at once, which takes less than a millisecond. */
 const smallSize = 2000;
-/** Number of characters that count as one value. */
+/** Number of characters of a text that count as one value. */
 const charactersPerValue = 64;
 /** Approximate length of a piece in characters. */
 const pieceLength = 64 * 1024;
 
-/** Whether a value contains few values and only short texts. @param size the number of values. */
+/** Whether a value contains few values and only short texts. @param size the maximum number of values. */
 export function isSmall(value: unknown, size = smallSize): boolean {
   return sizeLeft(value, size) >= 0;
 }
 
-/** A value with this many values or more is long: some 256 KiB of text. */
+/** A value that contains more than this many values is long: some 256 KiB of text. */
 const longSize = 30_000;
 
 /** Whether writing or checking a value at once would block the event loop for long. */
@@ -21,7 +21,7 @@ export function isLong(value: unknown): boolean {
   return !isSmall(value, longSize);
 }
 
-/** Subtracts the size of a value; below 0 as soon as the value is too large. */
+/** Returns `left` minus the number of values in a value; less than 0 as soon as there are too many. */
 function sizeLeft(value: unknown, left: number): number {
   if (typeof value === 'string') return left - 1 - value.length / charactersPerValue;
   let remaining = left - 1;
@@ -30,7 +30,7 @@ function sizeLeft(value: unknown, left: number): number {
     for (let i = 0; i < value.length && remaining >= 0; i += 1) remaining = sizeLeft(value[i], remaining);
     return remaining;
   }
-  if (!isPlain(value)) return remaining;
+  if (!isPlainObject(value)) return remaining;
   for (const name in value) {
     remaining = sizeLeft((value as Record<string, unknown>)[name], remaining - name.length / charactersPerValue);
     if (remaining < 0) break;
@@ -39,7 +39,7 @@ function sizeLeft(value: unknown, left: number): number {
 }
 
 /** Whether an object is written member by member. Ids, dates and similar objects are written as one value. */
-function isPlain(value: object): boolean {
+function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }
@@ -47,7 +47,7 @@ function isPlain(value: object): boolean {
 /** The JSON text of a value of any size. It is written in slices, between which the event loop can serve other requests. */
 export async function* jsonPieces(value: unknown): AsyncGenerator<string, void, undefined> {
   let piece = '';
-  for (const part of partsOf(value)) {
+  for (const part of smallPartsOf(value)) {
     piece += part;
     if (piece.length >= pieceLength) {
       yield piece;
@@ -66,20 +66,20 @@ export async function jsonBytes(value: unknown): Promise<Buffer> {
 }
 
 /** The JSON text in parts that are small enough to be written at once. */
-function* partsOf(value: unknown): Generator<string, void, undefined> {
+function* smallPartsOf(value: unknown): Generator<string, void, undefined> {
   if (Array.isArray(value) && !isSmall(value)) {
     for (let i = 0; i < value.length; i += 1) {
       yield i === 0 ? '[' : ',';
-      yield* partsOf(value[i]);
+      yield* smallPartsOf(value[i]);
     }
     yield ']';
-  } else if (typeof value === 'object' && value !== null && !Array.isArray(value) && isPlain(value) && !isSmall(value)) {
+  } else if (typeof value === 'object' && value !== null && !Array.isArray(value) && isPlainObject(value) && !isSmall(value)) {
     let separator = '{';
     for (const [name, member] of Object.entries(value)) {
       if (member === undefined || typeof member === 'function') continue;
       yield `${separator}${JSON.stringify(name)}:`;
       separator = ',';
-      yield* partsOf(member);
+      yield* smallPartsOf(member);
     }
     yield separator === '{' ? '{}' : '}';
   } else {

@@ -10,15 +10,15 @@ export const maxJsonDepth = 500;
 const maxJsonContainers = 600_000;
 
 /** Texts of at least this many bytes are parsed in slices or in a thread. */
-const longText = 256 * 1024;
+const longTextBytes = 256 * 1024;
 
 /** Whether parsing a text at once would block the event loop for long. */
-export function isLongText(bytes: number): boolean {
-  return bytes >= longText;
+export function isLongText(byteLength: number): boolean {
+  return byteLength >= longTextBytes;
 }
 
 /** Decodes UTF-8. @throws BadParameterError for bytes that are not UTF-8. */
-export function textOf(bytes: Buffer): string {
+export function decodeUtf8(bytes: Buffer): string {
   // Most bodies are ASCII, which needs no decoding.
   if (isAscii(bytes)) return bytes.toString('latin1');
   if (!isUtf8(bytes)) throw new BadParameterError('The request body must be UTF-8 text.');
@@ -37,28 +37,30 @@ export async function parseJsonText(
     return await parseInSlices(content, { maxDepth: maxJsonDepth, maxContainers, signal });
   } catch (cause) {
     if (cause instanceof JsonLimitError) throw new BadParameterError(`The JSON ${cause.message}.`, { cause });
-    if (cause instanceof SyntaxError) throw invalidJson(content, cause);
+    if (cause instanceof SyntaxError) throw invalidJsonError(content, cause);
     throw cause;
   }
 }
 
 /**
- * Parses a short JSON text whose depth was checked before, without a pause, with the same messages. @throws BadParameterError.
+ * Parses a short JSON text without a pause, with the messages of {@link parseJsonText}. The caller has checked its depth.
+ *
+ * @throws BadParameterError
  */
 export function parseShortJson(content: string): unknown {
   try {
     return JSON.parse(content) as unknown;
   } catch (cause) {
-    throw invalidJson(content, cause);
+    throw invalidJsonError(content, cause);
   }
 }
 
 /** The error for JSON that is nested deeper than {@link maxJsonDepth}. */
-export function nestedTooDeep(): BadParameterError {
+export function nestedTooDeepError(): BadParameterError {
   return new BadParameterError(`The JSON is nested deeper than ${maxJsonDepth} levels.`);
 }
 
-function invalidJson(content: string, cause: unknown): BadParameterError {
+function invalidJsonError(content: string, cause: unknown): BadParameterError {
   // Outside strings, these words are what some JSON writers emit for numbers that JSON cannot express.
   const outsideStrings = content.slice(0, probedCharacters).replace(/"[^"\\]*(?:\\.[^"\\]*)*"?/gs, '""');
   const constant = /(?<![\w.])(NaN|-?Infinity)(?![\w.])/.exec(outsideStrings);
@@ -68,7 +70,7 @@ function invalidJson(content: string, cause: unknown): BadParameterError {
 }
 
 /**
- * The encoding problem of an invalid JSON text, if there is one. A message that quoted the text would not show such characters.
+ * Describes the encoding problem of an invalid JSON text, because quoting the text would not show it. `null` if there is none.
  */
 function encodingHint(content: string): string | null {
   if (content.startsWith('\ufeff')) return 'it begins with a byte order mark; send UTF-8 without one';

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-const current = new AsyncLocalStorage<string>();
+const currentId = new AsyncLocalStorage<string>();
 /** Ids from clients that can be written into logs and headers unchanged. */
 const safeId = /^[\w.:+/=@-]{1,128}$/;
 /** Existing clients expect the second name. */
@@ -10,18 +10,18 @@ const headerNames = ['X-Request-Id', 'Girder-Request-Uid'] as const;
 
 /** The id of the current request; `undefined` outside requests. */
 export function requestId(): string | undefined {
-  return current.getStore();
+  return currentId.getStore();
 }
 
 /**
  * Handles a request under an id: its `X-Request-Id` if it has one, otherwise a new one. The response contains the id, and so does
  * each log line that is written while the request is handled.
  */
-export function underRequestId<R>(request: IncomingMessage, response: ServerResponse, answer: () => R): R {
+export function runWithRequestId<R>(request: IncomingMessage, response: ServerResponse, handle: () => R): R {
   const header = response.getHeader(headerNames[0]);
-  if (header !== undefined && header === current.getStore()) return answer();
+  if (header !== undefined && header === currentId.getStore()) return handle();
   const sent = request.headers['x-request-id'];
   const id = typeof header === 'string' ? header : typeof sent === 'string' && safeId.test(sent) ? sent : randomUUID();
   for (const name of headerNames) response.setHeader(name, id);
-  return current.run(id, answer);
+  return currentId.run(id, handle);
 }

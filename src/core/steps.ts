@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 
-const steps = channel('express-large-image:step');
+const stepChannel = channel('express-large-image:step');
 
 /**
  * Announces on the diagnostics channel `express-large-image:step` that a multi-step write has completed a step. Tests subscribe to
@@ -9,6 +9,6 @@ const steps = channel('express-large-image:step');
  *
  * @param name `<write>:<step>`, such as `upload:moved`.
  */
-export function step(name: string): void {
-  if (steps.hasSubscribers) steps.publish(name);
+export function announceStep(name: string): void {
+  if (stepChannel.hasSubscribers) stepChannel.publish(name);
 }

@@ -9,18 +9,18 @@ const namePattern = /^\.?large-image-([0-9a-f]{12}-\d+-\d+)_[0-9a-f-]{36}(\.[.\w
 /** Files of processes on other machines count as leftovers if they have not been written to for this long, in milliseconds. */
 const maxForeignAgeMs = 24 * 60 * 60 * 1000;
 
-function newName(extension: string): string {
+function newFileName(extension: string): string {
   return `${prefix}${processName()}_${randomUUID()}${extension}`;
 }
 
 /** A path for a new temporary file, whose name contains the name of this process. */
 export function temporaryPath(directory: string, extension = ''): string {
-  return join(directory, newName(extension));
+  return join(directory, newFileName(extension));
 }
 
 /** Like {@link temporaryPath}, for a folder that people use. The file is hidden there. */
 export function hiddenTemporaryPath(directory: string, extension = ''): string {
-  return join(directory, `.${newName(extension)}`);
+  return join(directory, `.${newFileName(extension)}`);
 }
 
 /**
@@ -40,7 +40,7 @@ export async function createTemporaryDirectory(parent: string): Promise<{ path: 
  * @returns a function that removes the file after it was closed, for systems on which open files must have a name.
  */
 export async function unlinkOpenFile(path: string): Promise<() => Promise<void>> {
-  const unlinked = await unlink(path).then(...succeeded);
+  const unlinked = await unlink(path).then(...toSuccess);
   return unlinked ? async () => {} : () => unlink(path).catch(() => {});
 }
 
@@ -53,22 +53,22 @@ export async function sweepTemporaryFiles(directory: string): Promise<number> {
     const path = join(directory, name);
     // In a folder that everyone can write to, files of other users are not touched, because they might change while they are
     // removed.
-    if (!(await isOurs(path)) || (!hasEnded(owner) && !(await isOld(path)))) continue;
-    if (await rm(path, { recursive: true, maxRetries: 2 }).then(...succeeded)) removed += 1;
+    if (!(await isOwnedByUs(path)) || (!hasEnded(owner) && !(await isOld(path)))) continue;
+    if (await rm(path, { recursive: true, maxRetries: 2 }).then(...toSuccess)) removed += 1;
   }
   return removed;
 }
 
-const succeeded = [() => true, () => false] as const;
+const toSuccess = [() => true, () => false] as const;
 
 /** Whether a file, or the contents of a directory, has not been changed for a long time. */
 async function isOld(path: string): Promise<boolean> {
   const names = await readdir(path).catch(() => []);
-  const times = await Promise.all([path, ...names.map((each) => join(path, each))].map(changedAt));
+  const times = await Promise.all([path, ...names.map((each) => join(path, each))].map(changeTimeMs));
   return Math.max(...times) < Date.now() - maxForeignAgeMs;
 }
 
-async function changedAt(path: string): Promise<number> {
+async function changeTimeMs(path: string): Promise<number> {
   return lstat(path).then(
     ({ mtimeMs }) => mtimeMs,
     // The file is being removed right now, so its process is alive.
@@ -76,7 +76,7 @@ async function changedAt(path: string): Promise<number> {
   );
 }
 
-async function isOurs(path: string): Promise<boolean> {
+async function isOwnedByUs(path: string): Promise<boolean> {
   return lstat(path).then(
     ({ uid }) => process.getuid === undefined || uid === process.getuid(),
     () => false,

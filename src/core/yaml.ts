@@ -1,7 +1,7 @@
 import { dump, FAILSAFE_SCHEMA, load, Type, YAMLException } from 'js-yaml';
 import { BadParameterError } from '../errors.js';
 
-/** A value that a YAML text can contain, as JSON. */
+/** A mapping in a YAML text, as an object. */
 export type YamlMapping = Record<string, unknown>;
 
 /** Whether a value is a mapping. */
@@ -9,8 +9,13 @@ export function isMapping(value: unknown): value is YamlMapping {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A kind of plain scalar: which texts belong to it, their values, and which values are written like this. */
-function scalar<T>(
+/**
+ * Defines a type of plain scalars.
+ *
+ * @param texts matches the texts of this type; `valueOf` returns their values.
+ * @param write how to write values of this type: `is` recognizes them. Without it, none are written.
+ */
+function scalarType<T>(
   tag: string,
   texts: RegExp,
   valueOf: (text: string) => T,
@@ -28,15 +33,15 @@ function integerOf(text: string): number {
   const digits = text.replaceAll('_', '').replace(/^[-+]/, '');
   const base60 = () => digits.split(':').reduce((sum, part) => sum * 60 + Number(part), 0);
   const isOctal = /^0[0-7]+$/.test(digits);
-  const size = digits.includes(':') ? base60() : isOctal ? Number.parseInt(digits, 8) : Number(digits);
-  return text.startsWith('-') ? -size : size;
+  const magnitude = digits.includes(':') ? base60() : isOctal ? Number.parseInt(digits, 8) : Number(digits);
+  return text.startsWith('-') ? -magnitude : magnitude;
 }
 
 function floatOf(text: string): number {
   const digits = text.replaceAll('_', '').replace(/^[-+]/, '').toLowerCase();
   if (digits === '.nan') return NaN;
-  const size = digits === '.inf' ? Infinity : digits.split(':').reduce((sum, part) => sum * 60 + Number(part), 0);
-  return text.startsWith('-') ? -size : size;
+  const magnitude = digits === '.inf' ? Infinity : digits.split(':').reduce((sum, part) => sum * 60 + Number(part), 0);
+  return text.startsWith('-') ? -magnitude : magnitude;
 }
 
 /** In YAML 1.1 a float has a point, even if it has an exponent. */
@@ -54,34 +59,39 @@ function timeText(text: string): string {
   const [year, month, day] = date!.split('-').map(Number);
   const [hour, minute, seconds] = time!.split(':').map(Number);
   const offset = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -1 : 1);
-  const at = new Date(Date.UTC(year!, month! - 1, day, hour, minute! - offset, 0, seconds! * 1000));
-  return at.toISOString().replace('Z', '+00:00');
+  const instant = new Date(Date.UTC(year!, month! - 1, day, hour, minute! - offset, 0, seconds! * 1000));
+  return instant.toISOString().replace('Z', '+00:00');
 }
 
 /** YAML 1.1, which existing texts use: `yes` is true, but `y` alone is text; `017` is fifteen; `1e3` has no point and is text. */
 const schema = FAILSAFE_SCHEMA.extend({
   implicit: [
-    scalar('null', /^(~|null|Null|NULL|)$/, () => null, { is: (value) => value === null, text: () => 'null' }),
-    scalar('bool', /^([Yy]es|YES|[Nn]o|NO|[Tt]rue|TRUE|[Ff]alse|FALSE|[Oo]n|ON|[Oo]ff|OFF)$/, (text) => /^(y|t|on)/i.test(text), {
-      is: (value) => typeof value === 'boolean',
-      text: String,
-    }),
-    scalar('int', /^[-+]?(0b[01_]+|0x[\da-fA-F_]+|0[0-7_]*|[1-9][\d_]*(:[0-5]?\d)*)$/, integerOf, {
+    scalarType('null', /^(~|null|Null|NULL|)$/, () => null, { is: (value) => value === null, text: () => 'null' }),
+    scalarType(
+      'bool',
+      /^([Yy]es|YES|[Nn]o|NO|[Tt]rue|TRUE|[Ff]alse|FALSE|[Oo]n|ON|[Oo]ff|OFF)$/,
+      (text) => /^(y|t|on)/i.test(text),
+      {
+        is: (value) => typeof value === 'boolean',
+        text: String,
+      },
+    ),
+    scalarType('int', /^[-+]?(0b[01_]+|0x[\da-fA-F_]+|0[0-7_]*|[1-9][\d_]*(:[0-5]?\d)*)$/, integerOf, {
       is: (value) => Number.isSafeInteger(value),
       text: String,
     }),
-    scalar(
+    scalarType(
       'float',
       /^([-+]?\d[\d_]*\.[\d_]*([eE][-+]\d+)?|[-+]?\.\d[\d_]*([eE][-+]\d+)?|[-+]?\d[\d_]*(:[0-5]?\d)+\.[\d_]*|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$/,
       floatOf,
       { is: (value) => typeof value === 'number' && !Number.isSafeInteger(value), text: floatText },
     ),
-    scalar(
+    scalarType(
       'timestamp',
       /^\d{4}-(\d\d-\d\d|\d\d?-\d\d?([Tt]|[ \t]+)\d\d?:\d\d:\d\d(\.\d*)?([ \t]*(Z|[-+]\d\d?(:?\d\d)?))?)$/,
       timeText,
     ),
-    scalar('merge', /^<<$/, (text) => text),
+    scalarType('merge', /^<<$/, (text) => text),
   ],
   explicit: [new Type('tag:yaml.org,2002:set', { kind: 'mapping' }), new Type('tag:yaml.org,2002:omap', { kind: 'sequence' })],
 });
@@ -90,11 +100,11 @@ const schema = FAILSAFE_SCHEMA.extend({
  * Maximum number of characters and values in a text after its aliases are expanded, because ten bytes of aliases can represent any
  * number of values.
  */
-const maxSize = 30_000_000;
+const maxExpandedSize = 30_000_000;
 const maxDepth = 500;
 
 /** Counts values and characters with aliases expanded. @throws Error for circular aliases, and for nesting that is too deep. */
-function sizeOf(value: unknown, sizes = new Map<object, number>(), depth = 0): number {
+function expandedSize(value: unknown, sizes = new Map<object, number>(), depth = 0): number {
   if (typeof value === 'string') return 1 + value.length;
   if (typeof value !== 'object' || value === null) return 1;
   if (depth > maxDepth) throw new Error(`it is nested more than ${maxDepth} levels deep, or contains itself`);
@@ -102,7 +112,7 @@ function sizeOf(value: unknown, sizes = new Map<object, number>(), depth = 0): n
   if (knownSize !== undefined) return knownSize;
   let size = 1;
   const isList = Array.isArray(value);
-  for (const [name, member] of Object.entries(value)) size += (isList ? 0 : name.length) + sizeOf(member, sizes, depth + 1);
+  for (const [name, member] of Object.entries(value)) size += (isList ? 0 : name.length) + expandedSize(member, sizes, depth + 1);
   sizes.set(value, size);
   return size;
 }
@@ -111,7 +121,7 @@ function sizeOf(value: unknown, sizes = new Map<object, number>(), depth = 0): n
 export function parseYaml(text: string, name: string): unknown {
   try {
     const value = load(text, { schema }) ?? null;
-    if (sizeOf(value) > maxSize) throw new Error('its aliases expand to too much');
+    if (expandedSize(value) > maxExpandedSize) throw new Error('its aliases expand to too much');
     return value;
   } catch (cause) {
     throw new BadParameterError(`${name} is not valid YAML: ${reasonOf(cause)}`, { cause });

@@ -1,7 +1,7 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { randomBytes } from 'node:crypto';
 import { inParts } from '../core/database/id-batches.js';
-import { step } from '../core/steps.js';
+import { announceStep } from '../core/steps.js';
 import type { HostFiles, HostLogger, NewFile, StoredDocument } from '../host.js';
 import { NotFoundError } from '../errors.js';
 import { Bucket, type ObjectState } from './bucket.js';
@@ -106,7 +106,7 @@ export function s3Files(options: S3FilesOptions): HostFiles {
       const key = `${prefix}${randomBytes(keyBytes).toString('hex')}`;
       const { name: fileName, mimeType, size } = file;
       const { etag } = await bucket.write(key, { name: fileName, mimeType, size, content, owner }, signal);
-      step('bucket:written');
+      announceStep('bucket:written');
       try {
         signal?.throwIfAborted();
         return await records.insert(file, { key, etag });
@@ -118,7 +118,7 @@ export function s3Files(options: S3FilesOptions): HostFiles {
     async remove(file) {
       const object = records.object(file);
       await records.remove(file);
-      step('bucket:unrecorded');
+      announceStep('bucket:unrecorded');
       if (object !== null) await removeObjects([object.key]);
     },
     async removeMany(files) {

@@ -1,4 +1,4 @@
-import { inRuns } from '../core/concurrency/slices.js';
+import { forEachRange } from '../core/concurrency/slices.js';
 import type { Raster } from './raster.js';
 
 /**
@@ -17,7 +17,7 @@ export async function processAsDoubles(
 ): Promise<void> {
   const pixels = Math.ceil(samplesAtOnce / bands);
   const samples = new Float64Array(pixels * bands);
-  await inRuns(data.length / bands, pixels, (from, to) => {
+  await forEachRange(data.length / bands, pixels, (from, to) => {
     samples.set(data.subarray(from * bands, to * bands));
     work(samples.subarray(0, (to - from) * bands), from);
   });

@@ -1,4 +1,4 @@
-import { inRuns, isSliceOver, nextSlice } from '../core/concurrency/slices.js';
+import { forEachRange, isSliceOver, nextSlice } from '../core/concurrency/slices.js';
 import { BadValueError } from '../errors.js';
 import { axisRange, type LargeImageMetadata } from './metadata.js';
 
@@ -267,7 +267,7 @@ async function layOut(metadata: LargeImageMetadata, options: ResolvedOptions & {
   const quads: Quad[] = [];
   const quadsToIdx: number[] = [];
   const framesToIdx: Record<string, number> = {};
-  await inRuns(frames.length, laidOutAtOnce, (from, to) => {
+  await forEachRange(frames.length, laidOutAtOnce, (from, to) => {
     for (let at = from; at < to; at += 1) {
       const position = at % grid.perTexture;
       const count = Math.min(grid.perTexture, frames.length - at + position);

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { atMost } from './lru-options.js';
+import { limitEntries } from './lru-options.js';
 
 /** Options of a {@link FreshCache}. */
 export interface FreshCacheOptions {
@@ -14,13 +14,13 @@ export interface FreshCacheOptions {
 interface CachedValue<Value> {
   value: Value;
   /** When the request was made, on the clock of `performance`. */
-  requestedAt: number;
+  requestedAtMs: number;
   /** Whether a refresh was started. */
   isRenewing: boolean;
 }
 
-/** Fetches a value. @param previous the last one, which may have expired. */
-type Ask<Value> = (previous: Value | undefined) => Promise<Value>;
+/** Fetches a value. @param previous the value that was cached last, which may have expired. */
+type FetchValue<Value> = (previous: Value | undefined) => Promise<Value>;
 
 /**
  * Caches values that are valid for a short time. The first use of a value late in that time refreshes it in the background, so
@@ -33,34 +33,34 @@ export class FreshCache<Value extends object> {
   readonly #renewAfterMs: number;
 
   constructor({ max, lifetimeMs, renewAfterMs = lifetimeMs / 2 }: FreshCacheOptions) {
-    this.#values = new LRUCache(atMost(max));
+    this.#values = new LRUCache(limitEntries(max));
     this.#lifetimeMs = lifetimeMs;
     this.#renewAfterMs = renewAfterMs;
   }
 
-  /** The cached value. If there is none, the result of `ask` is returned and cached. Simultaneous callers share one call. */
-  get(name: string, ask: Ask<Value>): Value | Promise<Value> {
+  /** The cached value. If there is none, fetches and caches it. Simultaneous callers share one call of `fetchValue`. */
+  get(name: string, fetchValue: FetchValue<Value>): Value | Promise<Value> {
     const cached = this.#values.get(name);
-    const age = cached === undefined ? Infinity : performance.now() - cached.requestedAt;
-    if (cached === undefined || age >= this.#lifetimeMs) return this.#ask(name, ask, cached?.value);
+    const age = cached === undefined ? Infinity : performance.now() - cached.requestedAtMs;
+    if (cached === undefined || age >= this.#lifetimeMs) return this.#fetch(name, fetchValue, cached?.value);
     if (age >= this.#renewAfterMs && !cached.isRenewing) {
       cached.isRenewing = true;
-      // If this fails, the first caller after the lifetime calls `ask` again, and gets the error.
-      this.#ask(name, ask, cached.value).catch(() => undefined);
+      // If this fails, the first caller after the lifetime fetches again, and gets the error.
+      this.#fetch(name, fetchValue, cached.value).catch(() => undefined);
     }
     return cached.value;
   }
 
-  #ask(name: string, ask: Ask<Value>, previous: Value | undefined): Promise<Value> {
+  #fetch(name: string, fetchValue: FetchValue<Value>, previous: Value | undefined): Promise<Value> {
     const pending = this.#pending.get(name);
     if (pending !== undefined) return pending;
     const requestedAt = performance.now();
-    const request: Promise<Value> = ask(previous).then(
+    const request: Promise<Value> = fetchValue(previous).then(
       (value) => {
         // A value that was deleted while it was being fetched is not cached.
         if (this.#pending.get(name) === request) {
           this.#pending.delete(name);
-          this.#values.set(name, { value, requestedAt, isRenewing: false });
+          this.#values.set(name, { value, requestedAtMs: requestedAt, isRenewing: false });
         }
         return value;
       },

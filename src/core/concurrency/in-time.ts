@@ -1,15 +1,15 @@
-/** How long a request about many things can take before it is answered, in milliseconds. Most proxies give up after a minute. */
-export const answerMs = 20_000;
+/** A request about many things is answered after this time, in milliseconds, even if its work goes on. Proxies give up after a minute. */
+export const answerLimitMs = 20_000;
 
 /**
  * Returns the result of work that ends in time. Otherwise returns `answer()` when the time is up, while the work continues.
  *
- * @param options `failed` is called with the error if the work fails after that.
+ * @param options `failed` is called with the error if the work fails after `answer()` was returned.
  * @throws the error of work that fails in time.
  */
 export function inTime<T>(
   work: Promise<T>,
-  { answer, failed, ms = answerMs }: { answer: () => T | Promise<T>; failed: (error: unknown) => void; ms?: number },
+  { answer, failed, ms = answerLimitMs }: { answer: () => T | Promise<T>; failed: (error: unknown) => void; ms?: number },
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     let isLate = false;

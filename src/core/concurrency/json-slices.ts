@@ -8,14 +8,14 @@ const partLength = 64 * 1024;
  */
 const maxMembers = 100_000;
 
-/** A list or object whose text is longer than {@link partLength}, divided between its members. */
-interface Cut {
+/** A list or object whose text is longer than {@link partLength}. Its text is divided between members. */
+interface DividedContainer {
   isObject: boolean;
   /**
    * Ranges of text, each with some members, without the commas between the ranges. A member that is itself divided has a separate
    * range.
    */
-  parts: { from: number; to: number; inner: Inner | null }[];
+  parts: { from: number; to: number; inner: LocatedContainer | null }[];
 }
 
 interface OpenContainer {
@@ -24,17 +24,17 @@ interface OpenContainer {
   /** Where the current part begins. */
   from: number;
   /** Where the current member begins. */
-  memberFrom: number;
+  memberStart: number;
   /** The divided container within the current member. */
-  inner: Inner | null;
+  inner: LocatedContainer | null;
   /** Number of members before the current one. */
-  members: number;
-  parts: Cut['parts'];
+  memberCount: number;
+  parts: DividedContainer['parts'];
 }
 
-/** A divided container, and the position of its text. */
-interface Inner {
-  cut: Cut;
+/** A divided container, and the range of its text. */
+interface LocatedContainer {
+  container: DividedContainer;
   from: number;
   to: number;
 }
@@ -42,8 +42,8 @@ interface Inner {
 const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** Thrown for a text that is not JSON although each part of it is. */
-class Malformed extends Error {}
+/** Thrown for a text that is not valid JSON, although each of its parts is. */
+class MalformedJsonError extends Error {}
 
 /** Limits of a JSON text. */
 export interface JsonLimits {
@@ -55,7 +55,7 @@ export interface JsonLimits {
   maxContainers: number;
 }
 
-/** A text exceeds a limit. Its message continues a sentence that begins with "The JSON". */
+/** Thrown for a text that exceeds a limit. The message continues a sentence that begins with "The JSON". */
 export class JsonLimitError extends Error {}
 
 /**
@@ -67,12 +67,12 @@ export async function parseInSlices(
   text: string,
   { signal, ...limits }: JsonLimits & { signal?: AbortSignal | undefined },
 ): Promise<unknown> {
-  const cut = await cutText(text, limits, signal);
-  if (cut === null) return JSON.parse(text) as unknown;
+  const divided = await divideText(text, limits, signal);
+  if (divided === null) return JSON.parse(text) as unknown;
   try {
-    return await valueOf(text, cut, signal);
+    return await parseDivided(text, divided, signal);
   } catch (error) {
-    if (error instanceof Malformed)
+    if (error instanceof MalformedJsonError)
       throw new SyntaxError('Unexpected text between the members of a list or object', { cause: error });
     throw error;
   }
@@ -81,18 +81,17 @@ export async function parseInSlices(
 /**
  * Finds where to divide a text; `null` if it is short, or neither a list nor an object.
  *
- * @throws SyntaxError if brackets do not match. The parser would only notice after it has read everything before them without a
- * pause.
+ * @throws SyntaxError if brackets do not match. `JSON.parse` would notice this too, but only after a long time without a pause.
  */
-async function cutText(
+async function divideText(
   text: string,
   { maxDepth, maxContainers }: JsonLimits,
   signal: AbortSignal | undefined,
-): Promise<Cut | null> {
-  const open: OpenContainer[] = [];
-  let outermost: Inner | null = null;
+): Promise<DividedContainer | null> {
+  const openContainers: OpenContainer[] = [];
+  let outermost: LocatedContainer | null = null;
   let isInString = false;
-  let containers = 0;
+  let containerCount = 0;
   let at = 0;
   while (at < text.length) {
     // Reading this many characters takes a fraction of a millisecond.
@@ -107,33 +106,41 @@ async function cutText(
       const code = text.charCodeAt(at);
       if (code === quote) isInString = true;
       else if (code === openList || code === openObject) {
-        if (open.length >= maxDepth) throw new JsonLimitError(`is nested deeper than ${maxDepth} levels`);
-        containers += 1;
-        if (containers > maxContainers) throw new JsonLimitError(`contains more than ${maxContainers} lists and objects`);
+        if (openContainers.length >= maxDepth) throw new JsonLimitError(`is nested deeper than ${maxDepth} levels`);
+        containerCount += 1;
+        if (containerCount > maxContainers) throw new JsonLimitError(`contains more than ${maxContainers} lists and objects`);
         const from = at + 1;
-        open.push({ start: at, isObject: code === openObject, from, memberFrom: from, inner: null, members: 0, parts: [] });
+        openContainers.push({
+          start: at,
+          isObject: code === openObject,
+          from,
+          memberStart: from,
+          inner: null,
+          memberCount: 0,
+          parts: [],
+        });
       } else if (code === comma) {
-        const container = open.at(-1);
+        const container = openContainers.at(-1);
         if (container !== undefined) endMember(container, at, false);
       } else if (code === closeList || code === closeObject) {
-        const container = open.pop();
-        if (container?.isObject !== (code === closeObject)) throw unexpected(text, at);
+        const container = openContainers.pop();
+        if (container?.isObject !== (code === closeObject)) throw unexpectedTokenError(text, at);
         if (at - container.start <= partLength) continue;
         endMember(container, at, true);
-        const inner = { cut: { isObject: container.isObject, parts: container.parts }, from: container.start, to: at + 1 };
-        const parent = open.at(-1);
-        if ((parent === undefined ? outermost : parent.inner) !== null) throw unexpected(text, container.start);
+        const inner = { container: { isObject: container.isObject, parts: container.parts }, from: container.start, to: at + 1 };
+        const parent = openContainers.at(-1);
+        if ((parent === undefined ? outermost : parent.inner) !== null) throw unexpectedTokenError(text, container.start);
         if (parent === undefined) outermost = inner;
         else parent.inner = inner;
       }
     }
     if (isSliceOver()) await nextSlice(signal);
   }
-  if (open.length > 0) throw new SyntaxError('Unexpected end of JSON input');
+  if (openContainers.length > 0) throw new SyntaxError('Unexpected end of JSON input');
   if (outermost === null) return null;
-  if (text.slice(0, outermost.from).trim() !== '') throw unexpected(text, 0);
-  if (text.slice(outermost.to).trim() !== '') throw unexpected(text, outermost.to);
-  return outermost.cut;
+  if (text.slice(0, outermost.from).trim() !== '') throw unexpectedTokenError(text, 0);
+  if (text.slice(outermost.to).trim() !== '') throw unexpectedTokenError(text, outermost.to);
+  return outermost.container;
 }
 
 /** Whether the character at a position follows an odd number of backslashes. */
@@ -143,66 +150,70 @@ function isEscaped(text: string, at: number): boolean {
   return (at - first) % 2 === 1;
 }
 
-function unexpected(text: string, at: number): SyntaxError {
+function unexpectedTokenError(text: string, at: number): SyntaxError {
   return new SyntaxError(`Unexpected token ${JSON.stringify(text.slice(at, at + 1))} in JSON at position ${at}`);
 }
 
 function endMember(container: OpenContainer, at: number, isLast: boolean): void {
   const { inner } = container;
-  container.members += 1;
-  if (container.isObject && container.members > maxMembers) {
+  container.memberCount += 1;
+  if (container.isObject && container.memberCount > maxMembers) {
     throw new JsonLimitError(`contains an object of more than ${maxMembers} members`);
   }
   if (inner !== null) {
-    if (container.memberFrom > container.from) {
-      container.parts.push({ from: container.from, to: container.memberFrom - 1, inner: null });
+    if (container.memberStart > container.from) {
+      container.parts.push({ from: container.from, to: container.memberStart - 1, inner: null });
     }
-    container.parts.push({ from: container.memberFrom, to: at, inner });
+    container.parts.push({ from: container.memberStart, to: at, inner });
     container.from = at + 1;
     container.inner = null;
   } else if (isLast || at - container.from >= partLength) {
     container.parts.push({ from: container.from, to: at, inner: null });
     container.from = at + 1;
   }
-  container.memberFrom = at + 1;
+  container.memberStart = at + 1;
 }
 
-async function valueOf(text: string, { isObject, parts }: Cut, signal: AbortSignal | undefined): Promise<unknown> {
+async function parseDivided(
+  text: string,
+  { isObject, parts }: DividedContainer,
+  signal: AbortSignal | undefined,
+): Promise<unknown> {
   const list: unknown[] = [];
   const members: Record<string, unknown> = {};
   for (const { from, to, inner } of parts) {
     if (isSliceOver()) await nextSlice(signal);
     if (inner === null) {
       const part = text.slice(from, to);
-      if (isObject) assign(members, JSON.parse(`{${part}}`) as Record<string, unknown>);
-      else append(list, JSON.parse(`[${part}]`) as unknown[]);
+      if (isObject) assignPart(members, JSON.parse(`{${part}}`) as Record<string, unknown>);
+      else appendPart(list, JSON.parse(`[${part}]`) as unknown[]);
       continue;
     }
-    if (text.slice(inner.to, to).trim() !== '') throw new Malformed();
+    if (text.slice(inner.to, to).trim() !== '') throw new MalformedJsonError();
     const before = text.slice(from, inner.from);
     if (!isObject) {
-      if (before.trim() !== '') throw new Malformed();
-      list.push(await valueOf(text, inner.cut, signal));
+      if (before.trim() !== '') throw new MalformedJsonError();
+      list.push(await parseDivided(text, inner.container, signal));
       continue;
     }
     // A zero replaces the value, so that the parser reads the name.
     const memberObject = JSON.parse(`{${before}0}`) as Record<string, unknown>;
     const [name, ...others] = Object.keys(memberObject);
-    if (name === undefined || others.length > 0 || memberObject[name] !== 0) throw new Malformed();
-    assign(members, Object.fromEntries([[name, await valueOf(text, inner.cut, signal)]]));
+    if (name === undefined || others.length > 0 || memberObject[name] !== 0) throw new MalformedJsonError();
+    assignPart(members, Object.fromEntries([[name, await parseDivided(text, inner.container, signal)]]));
   }
   return isObject ? members : list;
 }
 
-function append(list: unknown[], part: readonly unknown[]): void {
+function appendPart(list: unknown[], part: readonly unknown[]): void {
   // An empty part means that there is nothing between two commas, or after the last one.
-  if (part.length === 0) throw new Malformed();
+  if (part.length === 0) throw new MalformedJsonError();
   for (const entry of part) list.push(entry);
 }
 
-function assign(members: Record<string, unknown>, part: Readonly<Record<string, unknown>>): void {
+function assignPart(members: Record<string, unknown>, part: Readonly<Record<string, unknown>>): void {
   const names = Object.keys(part);
-  if (names.length === 0) throw new Malformed();
+  if (names.length === 0) throw new MalformedJsonError();
   for (const name of names) {
     // A member with this name is a member like any other, as for `JSON.parse`.
     if (name === '__proto__')

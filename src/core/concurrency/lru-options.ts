@@ -1,2 +1,2 @@
 /** Options of an `LRUCache` that limit its entries. With the option `max` instead, it would allocate memory for all entries at once. */
-export const atMost = (entries: number) => ({ maxSize: entries, sizeCalculation: () => 1 });
+export const limitEntries = (entries: number) => ({ maxSize: entries, sizeCalculation: () => 1 });

@@ -2,7 +2,8 @@
  * Calls `work` for each item, and yields the results in the order of the items. While a result is used, the work for
  * some further items already runs.
  *
- * @param concurrency number of items that are worked on at the same time; with 1, each begins after the result before was taken.
+ * @param concurrency number of items that are worked on at the same time; with 1, the work for an item begins only after the
+ * previous result was taken.
  */
 export async function* mapAhead<T, R>(
   items: AsyncIterable<T> | Iterable<T>,

@@ -10,12 +10,12 @@ export interface Program {
 /**
  * Finds the program of a thread or process: a TypeScript file in the sources, a separate JavaScript file in the built package.
  *
- * @param caller `import.meta.url` of the calling module.
+ * @param callerUrl the `import.meta.url` of the calling module.
  * @param source path of the program from that module, such as `./thread.ts`.
  * @param built name of the entry in tsup.config.ts, without extension.
  */
-export function programOf(caller: string, { source, built }: { source: string; built: string }): Program {
-  if (!caller.endsWith('.ts')) return { filename: fileURLToPath(new URL(`./${built}.js`, caller)), execArgv: [] };
-  const tsx = pathToFileURL(createRequire(caller).resolve('tsx')).href;
-  return { filename: fileURLToPath(new URL(source, caller)), execArgv: ['--import', tsx] };
+export function findProgram(callerUrl: string, { source, built }: { source: string; built: string }): Program {
+  if (!callerUrl.endsWith('.ts')) return { filename: fileURLToPath(new URL(`./${built}.js`, callerUrl)), execArgv: [] };
+  const tsx = pathToFileURL(createRequire(callerUrl).resolve('tsx')).href;
+  return { filename: fileURLToPath(new URL(source, callerUrl)), execArgv: ['--import', tsx] };
 }

@@ -38,8 +38,8 @@ export type QueueName = keyof typeof defaultQueues;
 /** The queues of an installation. */
 export type Queues = Readonly<Record<QueueName, WorkQueue>>;
 
-/** Names of the queues' work in messages. */
-const names: Readonly<Record<QueueName, string>> = {
+/** Names of the tasks of each queue in messages. */
+const taskNames: Readonly<Record<QueueName, string>> = {
   tiles: 'tiles',
   chunks: 'chunks of OME-Zarr',
   pictures: 'pictures',
@@ -49,9 +49,9 @@ const names: Readonly<Record<QueueName, string>> = {
   searches: 'lists and searches',
 };
 
-/** Makes the queues. @param limits replace the defaults. */
+/** Creates the queues. @param limits replace the defaults. */
 export function createQueues(limits: Partial<Record<QueueName, QueueLimits>> = {}): Queues {
-  const makeQueue = (name: QueueName) => new WorkQueue({ name: names[name], ...defaultQueues[name], ...limits[name] });
+  const makeQueue = (name: QueueName) => new WorkQueue({ name: taskNames[name], ...defaultQueues[name], ...limits[name] });
   return {
     tiles: makeQueue('tiles'),
     chunks: makeQueue('chunks'),

@@ -4,23 +4,23 @@ import { AsyncResource } from 'node:async_hooks';
 const sliceMs = 8;
 
 /**
- * In each turn of the event loop new requests start first, and then waiting work has its slice. New requests get as much time as
- * everything else has taken since their last time, within these limits in milliseconds.
+ * In each turn of the event loop, new requests start first; then waiting work has its slice. New requests may start for as long as
+ * everything else has run since the last ones started, within these limits in milliseconds.
  */
-const [minArrivalsMs, maxArrivalsMs] = [16, 40];
+const [minRequestsMs, maxRequestsMs] = [16, 40];
 
 /** Requests that have not started, and work that waits for its next slice, both in order of arrival. */
-const arrivals = new Set<() => void>();
-const waiting = new Set<() => void>();
+const waitingRequests = new Set<() => void>();
+const waitingWork = new Set<() => void>();
 let isScheduled = false;
-/** When no more requests start in this turn, and when the last request of the previous turn started. */
-let arrivalsUntil = 0;
-let lastArrivalsEnd = 0;
+/** Until when requests may start in this turn, and when the last request started. */
+let requestsUntilMs = 0;
+let lastRequestsEndMs = 0;
 /** When the slice of this turn ends; `null` if none has started. */
-let sliceEndsAt: number | null = null;
+let sliceEndMs: number | null = null;
 
 function endSlice(): void {
-  sliceEndsAt = null;
+  sliceEndMs = null;
 }
 
 function scheduleTurn(): void {
@@ -32,20 +32,20 @@ function scheduleTurn(): void {
 function beginTurn(): void {
   isScheduled = false;
   const now = performance.now();
-  arrivalsUntil = now + Math.min(maxArrivalsMs, Math.max(minArrivalsMs, now - lastArrivalsEnd));
+  requestsUntilMs = now + Math.min(maxRequestsMs, Math.max(minRequestsMs, now - lastRequestsEndMs));
   beginNext();
 }
 
 /**
- * Calls the first function of a set, and `next` when its work has ended or waits for something: a tick comes after all settled
- * promises.
+ * Calls the first function of a set. Calls `next` when the work of that function has ended or waits for something, in a tick, which
+ * comes after all settled promises.
  *
- * @returns whether there was one
+ * @returns whether the set had a function.
  */
-function callFirst(from: Set<() => void>, next: () => void): boolean {
-  const [first] = from;
+function callFirst(functions: Set<() => void>, next: () => void): boolean {
+  const [first] = functions;
   if (first === undefined) return false;
-  from.delete(first);
+  functions.delete(first);
   first();
   queueMicrotask(() => process.nextTick(next));
   return true;
@@ -53,17 +53,17 @@ function callFirst(from: Set<() => void>, next: () => void): boolean {
 
 function beginNext(): void {
   const now = performance.now();
-  if (now < arrivalsUntil && callFirst(arrivals, beginNext)) return;
-  lastArrivalsEnd = now;
+  if (now < requestsUntilMs && callFirst(waitingRequests, beginNext)) return;
+  lastRequestsEndMs = now;
   endSlice();
   // This starts the slice.
   isSliceOver();
   resumeNext();
 }
 
-/** Resumes waiting work, one piece after the other, until the slice is over. Most pieces have little left to do, so one slice serves many. */
+/** Resumes pieces of waiting work until the slice is over. Most have little left to do, so one slice is enough for many. */
 function resumeNext(): void {
-  if (!callFirst(waiting, afterResumed) && arrivals.size > 0) scheduleTurn();
+  if (!callFirst(waitingWork, afterResumed) && waitingRequests.size > 0) scheduleTurn();
 }
 
 function afterResumed(): void {
@@ -72,16 +72,16 @@ function afterResumed(): void {
 }
 
 /**
- * Starts a request: now, or in a later turn of the event loop. Otherwise, requests that arrive together would make one long turn,
- * and all other requests would wait for such turns at each of their steps.
+ * Starts a request now, or in a later turn of the event loop if the slice of this turn is over. If requests that arrive together all
+ * started at once, the turn would be long, and all other requests would wait for it.
  */
-export function beginInTurn(begin: () => void): void {
-  if (arrivals.size === 0 && !isSliceOver()) {
-    begin();
+export function startRequestInTurn(start: () => void): void {
+  if (waitingRequests.size === 0 && !isSliceOver()) {
+    start();
     return;
   }
   // The request keeps its own asynchronous context, instead of that of the previous request.
-  arrivals.add(AsyncResource.bind(begin));
+  waitingRequests.add(AsyncResource.bind(start));
   scheduleTurn();
 }
 
@@ -91,39 +91,40 @@ export function beginInTurn(begin: () => void): void {
  */
 export function isSliceOver(): boolean {
   const now = performance.now();
-  if (sliceEndsAt !== null) return now >= sliceEndsAt;
-  sliceEndsAt = now + sliceMs;
+  if (sliceEndMs !== null) return now >= sliceEndMs;
+  sliceEndMs = now + sliceMs;
   setImmediate(endSlice);
   return false;
 }
 
 /**
- * Waits for a later iteration of the event loop, so that other work runs in between. @throws the signal's reason if it is aborted
- * by then.
+ * Waits for a later iteration of the event loop, so that other work runs in between.
+ *
+ * @throws the signal's reason if the signal is aborted then.
  */
 export async function nextSlice(signal?: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
-    waiting.add(resolve);
+    waitingWork.add(resolve);
     scheduleTurn();
   });
   signal?.throwIfAborted();
 }
 
-/** Calls `work` for one range of `run` indexes after the other, up to `length`, and lets other work run in between. */
-export async function inRuns(
+/** Calls `work` for consecutive ranges of at most `rangeLength` indexes, up to `length`, and lets other work run in between. */
+export async function forEachRange(
   length: number,
-  run: number,
+  rangeLength: number,
   work: (from: number, to: number) => void,
   signal?: AbortSignal,
 ): Promise<void> {
-  for (let from = 0; from < length; from += run) {
-    work(from, Math.min(length, from + run));
+  for (let from = 0; from < length; from += rangeLength) {
+    work(from, Math.min(length, from + rangeLength));
     if (isSliceOver()) await nextSlice(signal);
   }
 }
 
 /** Makes a set in slices, because making a set of 300,000 texts at once takes a third of a second. */
-export async function setInSlices<T>(values: Iterable<T>, signal?: AbortSignal): Promise<Set<T>> {
+export async function createSetInSlices<T>(values: Iterable<T>, signal?: AbortSignal): Promise<Set<T>> {
   const set = new Set<T>();
   for (const value of values) {
     set.add(value);

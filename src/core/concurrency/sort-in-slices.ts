@@ -1,9 +1,9 @@
 import { isSliceOver, nextSlice } from './slices.js';
 
-/** How many numbers are sorted without a pause: by value, and with a comparison, which takes longer. */
-const quickRun = 32_768;
-const comparedRun = 4096;
-/** Number of numbers that are merged between two checks of the time. */
+/** How many numbers are sorted without a pause: by value, and with a comparison function, which takes longer. */
+const plainRunLength = 32_768;
+const comparedRunLength = 4096;
+/** How many numbers are merged between two checks of the time. */
 const mergedAtOnce = 8192;
 
 /**
@@ -19,16 +19,16 @@ export async function sortInSlices<Numbers extends Float64Array | Uint32Array>(
   signal?: AbortSignal,
 ): Promise<Numbers> {
   const { length } = numbers;
-  const run = compare === undefined ? quickRun : comparedRun;
-  for (let start = 0; start < length; start += run) {
-    numbers.subarray(start, start + run).sort(compare);
+  const runLength = compare === undefined ? plainRunLength : comparedRunLength;
+  for (let start = 0; start < length; start += runLength) {
+    numbers.subarray(start, start + runLength).sort(compare);
     if (isSliceOver()) await nextSlice(signal);
   }
   const compareNumbers = compare ?? ((a, b) => a - b);
   let from = numbers;
   // A slice of a typed array is one of the same type.
-  let to = (length > run ? numbers.slice() : numbers) as Numbers;
-  for (let width = run; width < length; width *= 2) {
+  let to = (length > runLength ? numbers.slice() : numbers) as Numbers;
+  for (let width = runLength; width < length; width *= 2) {
     for (let start = 0; start < length; start += 2 * width) {
       const middle = Math.min(start + width, length);
       const end = Math.min(start + 2 * width, length);

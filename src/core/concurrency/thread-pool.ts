@@ -5,7 +5,7 @@ import type { Program } from './program.js';
 import type { ThreadCall, ThreadFunctions } from './thread-functions.js';
 
 /** Idle time after which a thread is ended, in milliseconds. A thread takes some 20 MB. */
-const idleTimeout = 10_000;
+const idleTimeoutMs = 10_000;
 /** Memory in MiB for new objects of a thread. With the default of 48, large exports take 100 MB more and are not faster. */
 const maxYoungGenerationSizeMb = 16;
 
@@ -19,12 +19,12 @@ export interface ThreadPoolOptions {
   /** Memory of a thread in MiB. Default: Node's default. */
   memoryMiB?: number;
   /** Maximum number of waiting calls. */
-  waiting?: number;
+  maxWaiting?: number;
 }
 
 export interface ThreadCallOptions {
   /** Names the input in messages: `The text`. */
-  what: string;
+  inputName: string;
   /** Aborting it ends the thread. */
   signal?: AbortSignal | undefined;
   /** Objects that are transferred instead of being copied. */
@@ -43,9 +43,9 @@ export class ThreadLimitError extends BadValueError {
 }
 
 /**
- * Threads that call the functions of a program, for work whose cost cannot be predicted from the length of its input. They are
- * started when needed and ended when idle, or when a call takes too much time or memory. All worker threads of the package belong
- * to such a pool.
+ * Threads that call the functions of a program, for work whose cost cannot be predicted from the length of its input. Threads are
+ * started when needed, and ended when idle or when a call takes too much time or memory. Every worker thread of the package belongs
+ * to a pool of this class.
  *
  * @typeParam Functions the functions of the program by name; arguments and results are copied.
  */
@@ -63,26 +63,26 @@ export class ThreadPool<Functions extends ThreadFunctions> {
   async run<Name extends keyof Functions & string>(
     name: Name,
     input: Parameters<Functions[Name]>[0],
-    { what, signal, transfer = [] }: ThreadCallOptions,
+    { inputName, signal, transfer = [] }: ThreadCallOptions,
   ): Promise<Awaited<ReturnType<Functions[Name]>>> {
-    const { timeoutMs, memoryMiB, waiting = 16 } = this.options;
+    const { timeoutMs, memoryMiB, maxWaiting = 16 } = this.options;
     signal?.throwIfAborted();
     const pool = this.#startedPool();
-    if (pool.queueSize >= waiting) {
-      throw new BusyError(`Too many ${this.options.name} are waiting (${waiting}). Try again later.`, 5);
+    if (pool.queueSize >= maxWaiting) {
+      throw new BusyError(`Too many ${this.options.name} are waiting (${maxWaiting}). Try again later.`, 5);
     }
-    const limit = AbortSignal.timeout(timeoutMs);
-    const until = signal === undefined ? limit : AbortSignal.any([signal, limit]);
+    const timeLimit = AbortSignal.timeout(timeoutMs);
+    const endSignal = signal === undefined ? timeLimit : AbortSignal.any([signal, timeLimit]);
     try {
       const call = { name, input };
-      return (await pool.run(call, { signal: until, transferList: [...transfer] })) as Awaited<ReturnType<Functions[Name]>>;
+      return (await pool.run(call, { signal: endSignal, transferList: [...transfer] })) as Awaited<ReturnType<Functions[Name]>>;
     } catch (cause) {
       signal?.throwIfAborted();
-      const { name: kind, code } = cause as { name?: unknown; code?: unknown };
-      if (kind !== 'AbortError' && kind !== 'TimeoutError' && code !== 'ERR_WORKER_OUT_OF_MEMORY') throw cause;
+      const { name: errorName, code } = cause as { name?: unknown; code?: unknown };
+      if (errorName !== 'AbortError' && errorName !== 'TimeoutError' && code !== 'ERR_WORKER_OUT_OF_MEMORY') throw cause;
       const memory = memoryMiB === undefined ? '' : ` and ${memoryMiB} MiB`;
       const exceeded = code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'time';
-      throw new ThreadLimitError(`${what} cannot be processed within ${timeoutMs / 1000} s${memory}.`, exceeded, { cause });
+      throw new ThreadLimitError(`${inputName} cannot be processed within ${timeoutMs / 1000} s${memory}.`, exceeded, { cause });
     }
   }
 
@@ -96,7 +96,7 @@ export class ThreadPool<Functions extends ThreadFunctions> {
     if (this.#pool === null) {
       const { program, maxThreads = 1, memoryMiB } = this.options;
       const resourceLimits = memoryMiB === undefined ? {} : { maxOldGenerationSizeMb: memoryMiB, maxYoungGenerationSizeMb };
-      this.#pool = new Piscina<ThreadCall>({ ...program, minThreads: 0, maxThreads, idleTimeout, resourceLimits });
+      this.#pool = new Piscina<ThreadCall>({ ...program, minThreads: 0, maxThreads, idleTimeout: idleTimeoutMs, resourceLimits });
       // A thread that fails outside a call must not end the process. Calls that wait for it end with the time limit.
       this.#pool.on('error', () => {});
     }

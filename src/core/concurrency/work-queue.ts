@@ -17,22 +17,22 @@ export interface WaitOptions {
   signal?: AbortSignal | undefined;
   /** The owner of the task. Callers take turns, however many tasks each of them has. */
   caller?: string | undefined;
-  /** Whether the task waits even if the queue is full, because it continues something that has started. */
-  patient?: boolean;
+  /** Whether the task may wait even if the queue is full, because it continues something that has started. */
+  isNeverRefused?: boolean;
 }
 
 /** Runs a task when its turn has come. */
 export type Enqueue = <Result>(work: () => Promise<Result>, signal?: AbortSignal) => Promise<Result>;
 
-interface Entry {
+interface WaitingTask {
   begin: () => void;
   refuse: (error: BusyError) => void;
 }
 
-/** Weight of the last duration in the moving average of durations. */
+/** Weight of a new duration in the moving average. */
 const smoothing = 0.1;
 /** Maximum `Retry-After` in seconds. */
-const longestPause = 60;
+const maxRetrySeconds = 60;
 
 /**
  * A queue that runs a limited number of tasks at the same time. Callers take turns, so that a caller with a thousand requests does
@@ -41,25 +41,25 @@ const longestPause = 60;
 export class WorkQueue {
   readonly options: Readonly<WorkQueueOptions>;
   /** Waiting tasks by caller, in the order of turns: the first caller is next. */
-  readonly #lines = new Map<string, Set<Entry>>();
-  #free: number;
+  readonly #lineByCaller = new Map<string, Set<WaitingTask>>();
+  #freeSlots: number;
   #waiting = 0;
   /** Moving average of the duration of a task. */
   #averageMs = 0;
 
   constructor(options: WorkQueueOptions) {
     this.options = options;
-    this.#free = Math.max(1, options.running);
+    this.#freeSlots = Math.max(1, options.running);
   }
 
   /** Number of waiting tasks. */
-  get waiting(): number {
+  get waitingCount(): number {
     return this.#waiting;
   }
 
   /** Number of running tasks. */
-  get running(): number {
-    return Math.max(1, this.options.running) - this.#free;
+  get runningCount(): number {
+    return Math.max(1, this.options.running) - this.#freeSlots;
   }
 
   /**
@@ -67,11 +67,14 @@ export class WorkQueue {
    *
    * @throws BusyError if too many wait; the signal's reason if it is aborted before the task starts.
    */
-  async run<Result>(work: () => Promise<Result>, { signal, caller = '', patient = false }: WaitOptions = {}): Promise<Result> {
+  async run<Result>(
+    work: () => Promise<Result>,
+    { signal, caller = '', isNeverRefused = false }: WaitOptions = {},
+  ): Promise<Result> {
     signal?.throwIfAborted();
-    if (this.#free > 0) this.#free -= 1;
+    if (this.#freeSlots > 0) this.#freeSlots -= 1;
     else {
-      if (!patient && this.#waiting >= (this.options.waiting ?? Infinity)) this.#makeCapacity(caller);
+      if (!isNeverRefused && this.#waiting >= (this.options.waiting ?? Infinity)) this.#makeCapacity(caller);
       await this.#wait(caller, signal);
     }
     const start = performance.now();
@@ -80,23 +83,23 @@ export class WorkQueue {
     } finally {
       const ms = performance.now() - start;
       this.#averageMs += (this.#averageMs === 0 ? 1 : smoothing) * (ms - this.#averageMs);
-      this.#next();
+      this.#startNext();
     }
   }
 
   #wait(caller: string, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
-      const line = this.#lines.get(caller) ?? new Set();
-      this.#lines.set(caller, line);
+      const line = this.#lineByCaller.get(caller) ?? new Set();
+      this.#lineByCaller.set(caller, line);
       const leave = (reason: Error) => {
         signal?.removeEventListener('abort', abort);
         line.delete(entry);
-        if (line.size === 0 && this.#lines.get(caller) === line) this.#lines.delete(caller);
+        if (line.size === 0 && this.#lineByCaller.get(caller) === line) this.#lineByCaller.delete(caller);
         this.#waiting -= 1;
         reject(reason);
       };
       const abort = () => leave(signal!.reason as Error);
-      const entry: Entry = {
+      const entry: WaitingTask = {
         begin: () => {
           signal?.removeEventListener('abort', abort);
           resolve();
@@ -110,42 +113,43 @@ export class WorkQueue {
   }
 
   /** Starts the first task of the next caller, and moves that caller to the end of the order. */
-  #next(): void {
-    for (const [caller, line] of this.#lines) {
-      const [entry] = line as Iterable<Entry>;
+  #startNext(): void {
+    for (const [caller, line] of this.#lineByCaller) {
+      const [entry] = line as Iterable<WaitingTask>;
       line.delete(entry!);
-      this.#lines.delete(caller);
-      if (line.size > 0) this.#lines.set(caller, line);
+      this.#lineByCaller.delete(caller);
+      if (line.size > 0) this.#lineByCaller.set(caller, line);
       this.#waiting -= 1;
       entry!.begin();
       return;
     }
-    this.#free += 1;
+    this.#freeSlots += 1;
   }
 
   /**
-   * Makes capacity for one more task by refusing the newest task in the longest line. @throws BusyError if that line is the caller's
-   * own.
+   * Makes capacity for one more task by refusing the newest task in the longest line.
+   *
+   * @throws BusyError if the caller has the longest line.
    */
   #makeCapacity(caller: string): void {
-    let longest = this.#lines.get(caller);
+    let longest = this.#lineByCaller.get(caller);
     const ownLength = (longest?.size ?? 0) + 1;
-    for (const line of this.#lines.values()) if (line.size > Math.max(ownLength, longest?.size ?? 0)) longest = line;
-    if (longest === undefined || longest.size <= ownLength) throw this.#busy();
-    [...longest].at(-1)!.refuse(this.#busy());
+    for (const line of this.#lineByCaller.values()) if (line.size > Math.max(ownLength, longest?.size ?? 0)) longest = line;
+    if (longest === undefined || longest.size <= ownLength) throw this.#busyError();
+    [...longest].at(-1)!.refuse(this.#busyError());
   }
 
-  #busy(): BusyError {
+  #busyError(): BusyError {
     const { name, running } = this.options;
     const seconds = (this.#averageMs * this.#waiting) / (1000 * Math.max(1, running));
     return new BusyError(
       `Too many ${name} are waiting (${this.#waiting}). Try again later.`,
-      Math.min(longestPause, Math.max(1, seconds)),
+      Math.min(maxRetrySeconds, Math.max(1, seconds)),
     );
   }
 }
 
-/** Queues by name. Each exists only while tasks with its name wait or run. */
+/** A queue for each name. A queue exists only while tasks with its name wait or run. */
 export class NamedQueues {
   readonly #queues = new Map<string, WorkQueue>();
 
@@ -153,8 +157,8 @@ export class NamedQueues {
   constructor(private readonly options: WorkQueueOptions) {}
 
   /** Number of tasks that wait under a name. */
-  waiting(name: string): number {
-    return this.#queues.get(name)?.waiting ?? 0;
+  waitingCount(name: string): number {
+    return this.#queues.get(name)?.waitingCount ?? 0;
   }
 
   /** Runs a task when its turn has come. @throws like `WorkQueue.run` */
@@ -167,7 +171,7 @@ export class NamedQueues {
     try {
       return await queue.run(work, options);
     } finally {
-      if (queue.running === 0 && this.#queues.get(name) === queue) this.#queues.delete(name);
+      if (queue.runningCount === 0 && this.#queues.get(name) === queue) this.#queues.delete(name);
     }
   }
 }

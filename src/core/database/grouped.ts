@@ -3,12 +3,12 @@ import { isDatabaseOutage } from './outage.js';
 /**
  * Joins simultaneous calls into groups, each of which is one command to the database.
  *
- * @param work returns one result for each input, in order. If it fails for a group, it is called again for each input alone, so
- * that no call fails because of another one; so the work must be repeatable.
+ * @param work returns one result for each input, in order. It must be repeatable: if it fails for a group, it is called again for
+ * each input alone, so that no call fails because of another one.
  * @param options `maxSize`: maximum number of inputs in a group; `pauseMs`: minimum time between the starts of two groups; calls in
  * between wait and form the next group.
  */
-export function grouped<T, R>(
+export function groupCalls<T, R>(
   work: (inputs: readonly T[]) => Promise<readonly R[]>,
   { maxSize = 100, pauseMs = 0 }: { maxSize?: number; pauseMs?: number } = {},
 ): (input: T) => Promise<R> {
@@ -18,29 +18,29 @@ export function grouped<T, R>(
     reject: (error: unknown) => void;
   }
   let waiting: Call[] = [];
-  let begunAt = -Infinity;
+  let lastStartMs = -Infinity;
 
-  const settle = async (group: readonly Call[]): Promise<void> => {
+  const runGroup = async (group: readonly Call[]): Promise<void> => {
     try {
       const results = await work(group.map(({ input }) => input));
       for (const [index, { resolve }] of group.entries()) resolve(results[index] as R);
     } catch (error) {
       if (group.length === 1 || isDatabaseOutage(error)) for (const { reject } of group) reject(error);
-      else await Promise.all(group.map((each) => settle([each])));
+      else await Promise.all(group.map((each) => runGroup([each])));
     }
   };
-  const begin = (): void => {
-    begunAt = performance.now();
+  const startGroups = (): void => {
+    lastStartMs = performance.now();
     const group = waiting;
     waiting = [];
-    for (let start = 0; start < group.length; start += maxSize) void settle(group.slice(start, start + maxSize));
+    for (let start = 0; start < group.length; start += maxSize) void runGroup(group.slice(start, start + maxSize));
   };
   return (input) =>
     new Promise((resolve, reject) => {
-      const due = begunAt + pauseMs - performance.now();
+      const dueInMs = lastStartMs + pauseMs - performance.now();
       if (waiting.length === 0) {
-        if (due > 0) setTimeout(begin, due);
-        else setImmediate(begin);
+        if (dueInMs > 0) setTimeout(startGroups, dueInMs);
+        else setImmediate(startGroups);
       }
       waiting.push({ input, resolve, reject });
     });

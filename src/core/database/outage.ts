@@ -24,29 +24,29 @@ const serverErrorNames: ReadonlySet<string> = new Set(['MongoServerError', 'Mong
 const notServingCodes: ReadonlySet<unknown> = new Set([43, 91, 189, 10107, 11600, 11602, 13435, 13436]);
 
 /** Database servers that store in PostgreSQL report with this code, and one of these texts, that PostgreSQL cannot be reached. */
-const internalError = 1;
-const postgresAway =
+const internalErrorCode = 1;
+const postgresUnreachable =
   /\bunexpected EOF$|\bthe database system is (?:starting up|shutting down|in recovery mode|not yet accepting)|\bterminating connection due to\b|\bfailed to connect to `/;
 
 /**
  * Message of Node if the driver writes to a connection before it notices that it was closed. The driver passes this error on
  * unchanged.
  */
-const writtenTooLate = 'This socket has been ended by the other party';
+const closedConnectionMessage = 'This socket has been ended by the other party';
 
 /**
  * Codes of connections that end while the driver waits until it can write more: it passes the error of the socket on unchanged. Other
  * libraries wrap such errors, so an error that is the cause of another one is not attributed to the database.
  */
-const lostConnection: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
+const lostConnectionCodes: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
 
 function isLostConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code, syscall } = error as NodeJS.ErrnoException;
-  return lostConnection.has(code) && (syscall === 'read' || syscall === 'write');
+  return lostConnectionCodes.has(code) && (syscall === 'read' || syscall === 'write');
 }
 
-const diskMessages: Readonly<Record<string, string>> = {
+const diskMessageByCode: Readonly<Record<string, string>> = {
   EROFS: 'The server cannot write its files: their disk is read-only.',
   EACCES: 'The server has no permission to read or write one of its files.',
   EPERM: 'The server has no permission to read or write one of its files.',
@@ -55,16 +55,16 @@ const diskMessages: Readonly<Record<string, string>> = {
   ENFILE: 'The server has too many files open.',
 };
 
-/** Code of a server that refuses a write because it collided with another one: write conflict. */
+/** Code of a server that refuses a write because it collided with another one (write conflict). */
 const collisionCodes: ReadonlySet<unknown> = new Set([112]);
 
 /** Code of a server that stopped an operation because it took longer than allowed. */
-const tookTooLong = 50;
+const timeLimitCode = 50;
 /** How long the database can work on a list whose conditions or order a client has chosen, in milliseconds. */
 export const listTimeoutMs = 10_000;
 
 /** Maximum number of causes of an error to follow. */
-const maxDepth = 10;
+const maxCauses = 10;
 
 /**
  * The error to answer with if something failed because a part of the server is temporarily unavailable: the database cannot be
@@ -73,7 +73,7 @@ const maxDepth = 10;
  *
  * @returns `null` for every other error.
  */
-export function outageOf(error: unknown): LargeImageError | null {
+export function outageErrorOf(error: unknown): LargeImageError | null {
   if (isDatabaseOutage(error)) {
     return new LargeImageError('unavailable', 'The database cannot be reached at the moment. Try again later.', { cause: error });
   }
@@ -85,12 +85,12 @@ export function outageOf(error: unknown): LargeImageError | null {
       cause: error,
     });
   }
-  for (const cause of chainOf(error)) {
+  for (const cause of causesOf(error)) {
     const { code } = cause as { code?: unknown };
     if (isFullDisk(code)) {
       return new LargeImageError('storage-full', 'There is no space left on the disk of the server.', { cause: error });
     }
-    const message = typeof code === 'string' ? diskMessages[code] : undefined;
+    const message = typeof code === 'string' ? diskMessageByCode[code] : undefined;
     if (message !== undefined) return new LargeImageError('unavailable', message, { cause: error });
   }
   return null;
@@ -99,13 +99,13 @@ export function outageOf(error: unknown): LargeImageError | null {
 /** Whether something failed because the database cannot be reached, and may work later. */
 export function isDatabaseOutage(error: unknown): boolean {
   if (isLostConnection(error)) return true;
-  return chainOf(error).some((cause) => {
+  return causesOf(error).some((cause) => {
     if (outageNames.has(cause.name)) return true;
-    if ((cause as { code?: unknown }).code === 'EPIPE' && cause.message === writtenTooLate) return true;
+    if ((cause as { code?: unknown }).code === 'EPIPE' && cause.message === closedConnectionMessage) return true;
     if (cause.name === 'MongooseError') return /buffering timed out/.test(cause.message);
     if (!serverErrorNames.has(cause.name)) return false;
     const { code } = cause as { code?: unknown };
-    return notServingCodes.has(code) || (code === internalError && postgresAway.test(cause.message));
+    return notServingCodes.has(code) || (code === internalErrorCode && postgresUnreachable.test(cause.message));
   });
 }
 
@@ -114,7 +114,7 @@ export function isDatabaseOutage(error: unknown): boolean {
  * repeated.
  */
 export function isCollision(error: unknown): boolean {
-  return chainOf(error).some((cause) => {
+  return causesOf(error).some((cause) => {
     if (!serverErrorNames.has(cause.name)) return false;
     return collisionCodes.has((cause as { code?: unknown }).code) || /\bdeadlock detected\b/.test(cause.message);
   });
@@ -122,18 +122,20 @@ export function isCollision(error: unknown): boolean {
 
 /** Whether the database stopped an operation because it took longer than allowed. */
 function isTooSlow(error: unknown): boolean {
-  return chainOf(error).some((cause) => serverErrorNames.has(cause.name) && (cause as { code?: unknown }).code === tookTooLong);
+  return causesOf(error).some(
+    (cause) => serverErrorNames.has(cause.name) && (cause as { code?: unknown }).code === timeLimitCode,
+  );
 }
 
 /** Whether something failed for a temporary reason, because the database is down or busy, so that repeating it may work. */
-export function isPassing(error: unknown): boolean {
+export function isTemporary(error: unknown): boolean {
   return isDatabaseOutage(error) || isCollision(error) || isTooSlow(error);
 }
 
 /** An error, its cause, and so on. */
-function chainOf(error: unknown): Error[] {
+function causesOf(error: unknown): Error[] {
   const chain: Error[] = [];
-  for (let cause = error; chain.length < maxDepth && cause instanceof Error; cause = causeOf(cause)) chain.push(cause);
+  for (let cause = error; chain.length < maxCauses && cause instanceof Error; cause = causeOf(cause)) chain.push(cause);
   return chain;
 }
 

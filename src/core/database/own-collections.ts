@@ -43,8 +43,8 @@ export const ownMark = { plugin: 'large_image' } as const;
  */
 const storedFormat = 1;
 
-/** Number of documents at either end of a collection that are checked at installation. */
-const checksPerEnd = 100;
+/** How many of the first, and of the last, documents of a collection are checked at installation. */
+const checkedPerEnd = 100;
 
 /** The collections of the plugin on a connection. Documents in them without {@link ownMark} are not read, counted, changed or removed. */
 export class OwnCollections {
@@ -110,7 +110,7 @@ export class OwnCollections {
     for (const direction of [1, -1] as const) {
       // This bypasses Mongoose, which would keep the collection object for later callers.
       const cursor = this.connection.db!.collection(name).find({}, { projection: { plugin: 1, format: 1 } });
-      const docs = await cursor.sort({ _id: direction }).limit(checksPerEnd).toArray();
+      const docs = await cursor.sort({ _id: direction }).limit(checkedPerEnd).toArray();
       const newer = docs.find(({ format }) => Number(format ?? 0) > storedFormat);
       if (newer !== undefined) {
         const reason = `The collection ${name} contains documents of format ${String(newer.format)}, which a later release has written`;
@@ -152,7 +152,7 @@ function withFormat(update: Update): Update {
   return { ...update, $set: { ...update.$set, format: storedFormat } };
 }
 
-const byFilter = [
+const methodsWithFilter = [
   'find',
   'findOne',
   'findOneAndUpdate',
@@ -165,7 +165,7 @@ const byFilter = [
 ] as const;
 
 /** Methods that write, and the position of their options. */
-const optionsOf = {
+const optionsPositionByMethod = {
   insertOne: 1,
   insertMany: 1,
   updateOne: 2,
@@ -178,14 +178,14 @@ const optionsOf = {
   bulkWrite: 1,
 } as const;
 
-const restricted = new WeakSet<object>();
+const restrictedCollections = new WeakSet<object>();
 
-interface Refused {
+interface RefusedWrite {
   err?: { op?: unknown };
 }
 
 /** Throws an error of a write without the refused documents, because it may be logged, and they may be long and private. */
-function rethrowWithoutDocuments(error: { writeErrors?: Refused | Refused[] }): never {
+function rethrowWithoutDocuments(error: { writeErrors?: RefusedWrite | RefusedWrite[] }): never {
   for (const refused of [error.writeErrors ?? []].flat()) delete refused.err?.op;
   throw error as Error;
 }
@@ -195,16 +195,16 @@ function rethrowWithoutDocuments(error: { writeErrors?: Refused | Refused[] }): 
  * writes are durable.
  */
 function restrictToOwn(collection: object): void {
-  if (restricted.has(collection)) return;
-  restricted.add(collection);
+  if (restrictedCollections.has(collection)) return;
+  restrictedCollections.add(collection);
   const methods = collection as Record<string, Method>;
   const changeArguments = (name: string, change: (...args: unknown[]) => unknown[]) => {
     const method = methods[name]!.bind(collection);
     methods[name] = (...args) => method(...change(...args));
   };
   const withOwnMark = (filterOrDocument: unknown) => ({ ...(filterOrDocument as object | undefined), ...ownMark });
-  for (const name of byFilter) changeArguments(name, (filter, ...rest) => [withOwnMark(filter), ...rest]);
-  for (const [name, position] of Object.entries(optionsOf)) {
+  for (const name of methodsWithFilter) changeArguments(name, (filter, ...rest) => [withOwnMark(filter), ...rest]);
+  for (const [name, position] of Object.entries(optionsPositionByMethod)) {
     changeArguments(name, (...args) => args.toSpliced(position, 1, { ...(args[position] as object | undefined), ...durable }));
   }
   const asStored = (document: unknown) => ({ ...withOwnMark(document), format: storedFormat });

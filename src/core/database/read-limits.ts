@@ -9,12 +9,12 @@ import { listTimeoutMs } from './outage.js';
 const documentsAtOnce = 500;
 
 /** The members of a query that are used to read documents one by one. */
-interface Readable {
+interface CursorQuery {
   cursor(options?: { batchSize: number }): AsyncIterable<unknown> & { close(): Promise<unknown> };
 }
 
 /** The documents of a query, one by one, on demand. Other work can run between them, because each may have the maximum size. */
-export async function* eachInSlices<D>(query: Readable, options?: { batchSize: number }): AsyncGenerator<D> {
+export async function* eachInSlices<D>(query: CursorQuery, options?: { batchSize: number }): AsyncGenerator<D> {
   const cursor = query.cursor(options);
   try {
     for await (const document of cursor) {
@@ -28,14 +28,14 @@ export async function* eachInSlices<D>(query: Readable, options?: { batchSize: n
 }
 
 /** All documents of {@link eachInSlices} as a list. */
-export async function readInSlices<D>(query: Readable): Promise<D[]> {
+export async function readInSlices<D>(query: CursorQuery): Promise<D[]> {
   const documents: D[] = [];
   for await (const document of eachInSlices<D>(query)) documents.push(document);
   return documents;
 }
 
-/** The ids that an aggregation finds, in lists. Decoding an id takes too little time to make others wait. */
-export async function* idsInLists(aggregation: Aggregate<{ _id: string }[]>): AsyncGenerator<string[]> {
+/** The ids that an aggregation finds, in lists. There is no pause between ids, because decoding one takes little time. */
+export async function* iterateIdBatches(aggregation: Aggregate<{ _id: string }[]>): AsyncGenerator<string[]> {
   let ids: string[] = [];
   for await (const { _id } of aggregation.cursor<{ _id: string }>({ batchSize: idsPerQuery })) {
     if (ids.push(_id) < idsPerQuery) continue;

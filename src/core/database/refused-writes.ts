@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isCollision } from './outage.js';
 
-const duplicateKey = 11000;
+const duplicateKeyCode = 11000;
 
 /** Whether a unique index has refused a write. If several writes were refused, unique indexes must have refused all of them. */
 export function isDuplicateKey(error: unknown): boolean {
   const { code, writeErrors } = error as { code?: unknown; writeErrors?: unknown };
   const errors = (Array.isArray(writeErrors) ? writeErrors : [error]) as { code?: unknown }[];
-  return code === duplicateKey && errors.every((each) => each.code === duplicateKey);
+  return code === duplicateKeyCode && errors.every((each) => each.code === duplicateKeyCode);
 }
 
 /** Methods that write with one statement. If the database refuses it, nothing was written. */
@@ -28,12 +28,12 @@ const singleWrites = [
  * Maximum number of attempts for a write. Each refusal means that another write has succeeded, so this suffices for many writers of
  * one document.
  */
-const attempts = 20;
-const longestPauseMs = 50;
+const maxAttempts = 20;
+const maxPauseMs = 50;
 
 type Write = (...args: unknown[]) => Promise<unknown>;
 
-const repeating = new WeakSet<object>();
+const repeatingCollections = new WeakSet<object>();
 
 /**
  * Makes a Mongoose collection repeat single writes that the database refuses because they collided with others. MongoDB repeats
@@ -42,23 +42,23 @@ const repeating = new WeakSet<object>();
  * because some of them may have been done.
  */
 export function repeatCollisions(collection: { readonly [Name in (typeof singleWrites)[number]]: unknown }): void {
-  if (repeating.has(collection)) return;
-  repeating.add(collection);
+  if (repeatingCollections.has(collection)) return;
+  repeatingCollections.add(collection);
   const writes = collection as { [Name in (typeof singleWrites)[number]]: Write };
   for (const name of singleWrites) {
-    const once = writes[name].bind(collection);
-    writes[name] = (...args) => untilAccepted(() => once(...args));
+    const writeOnce = writes[name].bind(collection);
+    writes[name] = (...args) => repeatUntilAccepted(() => writeOnce(...args));
   }
 }
 
 /** Repeats a write while it is refused because it collided with another one. The write must be idempotent. */
-export async function untilAccepted<T>(write: () => Promise<T>): Promise<T> {
+export async function repeatUntilAccepted<T>(write: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await write();
     } catch (error) {
-      if (attempt === attempts || !isCollision(error)) throw error;
-      await delay(Math.random() * longestPauseMs);
+      if (attempt === maxAttempts || !isCollision(error)) throw error;
+      await delay(Math.random() * maxPauseMs);
     }
   }
 }

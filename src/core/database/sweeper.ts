@@ -36,13 +36,13 @@ interface ProcessDocument {
 }
 
 /** Time between two checks whether other processes have ended, in milliseconds. */
-const checkMs = 3000;
-/** Time between two full sweeps of all processes together, in milliseconds. */
-const fullMs = 24 * 60 * 60 * 1000;
-/** Interval in milliseconds at which each process records that it is alive, and checks whether the full sweep is due. */
-const recordAliveMs = 60 * 60 * 1000;
+const checkIntervalMs = 3000;
+/** Time between two full sweeps in milliseconds. All processes on one database share this schedule. */
+const fullSweepIntervalMs = 24 * 60 * 60 * 1000;
+/** Each process records at this interval in milliseconds that it is alive, and checks whether the full sweep is due. */
+const aliveIntervalMs = 60 * 60 * 1000;
 /** A process that has been silent for this long counts as ended, on whatever machine it was. */
-const silentMs = fullMs;
+const maxSilenceMs = fullSweepIntervalMs;
 
 const scheduleName = 'sweep';
 
@@ -51,14 +51,14 @@ export class Sweeper {
   readonly #id = `${processName()}:${randomUUID()}`;
   readonly #closing = new AbortController();
   readonly #timer: NodeJS.Timeout;
-  #recordedAt = -Infinity;
+  #recordedAtMs = -Infinity;
   /** A sweep that must be repeated because the database was unreachable: whether it was a full one. */
   #pendingSweep: boolean | null = null;
   #running: Promise<void> | null = null;
 
   constructor(private readonly options: SweeperOptions) {
     this.#run(() => this.#start());
-    this.#timer = setInterval(() => this.#run(() => this.#check()), checkMs);
+    this.#timer = setInterval(() => this.#run(() => this.#check()), checkIntervalMs);
     this.#timer.unref();
   }
 
@@ -84,22 +84,23 @@ export class Sweeper {
   async #check(): Promise<void> {
     if (await this.#forgetEnded()) await this.#sweep('process', false);
     if (this.#pendingSweep !== null) await this.#sweep('again', this.#pendingSweep);
-    if (performance.now() - this.#recordedAt >= recordAliveMs && (await this.#recordAlive())) await this.#sweep('daily', true);
+    if (performance.now() - this.#recordedAtMs >= aliveIntervalMs && (await this.#recordAlive()))
+      await this.#sweep('daily', true);
   }
 
   /** Records that this process is alive. @returns whether the daily sweep is due and this process has claimed it. */
   async #recordAlive(): Promise<boolean> {
     await this.#processes.updateOne({ _id: this.#id }, { $set: { at: new Date() } }, { upsert: true });
-    this.#recordedAt = performance.now();
-    return this.options.schedule.claim(scheduleName, this.#id, new Date(Date.now() + fullMs));
+    this.#recordedAtMs = performance.now();
+    return this.options.schedule.claim(scheduleName, this.#id, new Date(Date.now() + fullSweepIntervalMs));
   }
 
   /** Removes the records of processes that have ended without removing them. @returns whether this process was the first to remove one. */
   async #forgetEnded(): Promise<boolean> {
-    const silent = new Date(Date.now() - silentMs);
+    const silentSince = new Date(Date.now() - maxSilenceMs);
     let hasRemoved = false;
     for (const { _id, at } of await this.#processes.find({}).toArray()) {
-      if (!hasEnded(_id) && at >= silent) continue;
+      if (!hasEnded(_id) && at >= silentSince) continue;
       hasRemoved = (await this.#processes.deleteOne({ _id })).deletedCount > 0 || hasRemoved;
     }
     return hasRemoved;
@@ -113,19 +114,19 @@ export class Sweeper {
     this.#pendingSweep = null;
     for (const sweep of sweeps) {
       signal.throwIfAborted();
-      // The other sweeps are done even if this one fails.
-      const isTried = await this.#attempt(async () => {
+      // If this sweep fails, the others are still done.
+      const isDone = await this.#attempt(async () => {
         for (const [kind, count] of Object.entries(await sweep({ full: isFull, signal }))) {
           removed[kind] = (removed[kind] ?? 0) + count;
         }
       });
-      if (!isTried) this.#pendingSweep = isFull;
+      if (!isDone) this.#pendingSweep = isFull;
     }
     signal.throwIfAborted();
     logger.info({ why, full: isFull, removed }, 'Sweep:Done');
   }
 
-  /** @returns false if the database was down, so that the work should be repeated later. */
+  /** Does work, and logs its error. @returns false if the database was down, so that the work should be repeated later. */
   async #attempt(work: () => Promise<void>): Promise<boolean> {
     try {
       await work();

@@ -18,7 +18,7 @@ const maxTokens = 10_000;
  */
 export class Callers {
   /** The keys are digests, so that the tokens themselves are not kept in memory. */
-  readonly #callers = new FreshCache<{ caller: Caller | null }>({ max: maxTokens, lifetimeMs: verdictLifetimeMs });
+  readonly #callerByDigest = new FreshCache<{ caller: Caller | null }>({ max: maxTokens, lifetimeMs: verdictLifetimeMs });
 
   readonly #verify: (token: string) => Promise<Caller | null>;
 
@@ -28,16 +28,16 @@ export class Callers {
 
   /** The caller of a token; `null` if the token is not valid. A caller is never returned after the token has expired. */
   authenticate(token: string): Promise<Caller | null> | Caller | null {
-    const cached = this.#callers.get(digest(token), async () => ({ caller: await this.#verify(token) }));
+    const cached = this.#callerByDigest.get(digestOf(token), async () => ({ caller: await this.#verify(token) }));
     return cached instanceof Promise ? cached.then(validCaller) : validCaller(cached);
   }
 
   /**
-   * The user who has requested work that is done now, with their current rights.
+   * Loads the user who requested work that is done only now, with their current rights.
    *
    * @throws AccessDeniedError if they can no longer sign in.
    */
-  async asker(user: { id: string; admin: boolean }): Promise<Caller> {
+  async loadRequester(user: { id: string; admin: boolean }): Promise<Caller> {
     const caller = this.auth.user === undefined ? { ...user, scopes: [] } : await this.auth.user(user.id);
     if (caller === null) throw new AccessDeniedError('The user who requested this can no longer sign in.');
     return caller;
@@ -45,12 +45,12 @@ export class Callers {
 
   /** Removes the caller of one token, or of all tokens, from the cache. */
   forget(token?: string): void {
-    if (token === undefined) this.#callers.clear();
-    else this.#callers.delete(digest(token));
+    if (token === undefined) this.#callerByDigest.clear();
+    else this.#callerByDigest.delete(digestOf(token));
   }
 }
 
-function digest(token: string): string {
+function digestOf(token: string): string {
   return createHash('sha256').update(token).digest('base64');
 }
 

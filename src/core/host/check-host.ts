@@ -83,10 +83,10 @@ function checkModel<K extends keyof HostFields>(
 function checkFieldNames(fields: Host['fields']): void {
   for (const [kind, names] of Object.entries(fields ?? {})) {
     if (!Object.hasOwn(defaultFields, kind)) refuse(`fields.${kind}`, 'is unknown', 'Name fields of item, file and folder.');
-    const known = defaultFields[kind as keyof HostFields];
+    const knownFields = defaultFields[kind as keyof HostFields];
     for (const field of Object.keys(names ?? {})) {
-      if (!Object.hasOwn(known, field))
-        refuse(`fields.${kind}.${field}`, 'is unknown', `Known are ${Object.keys(known).join(', ')}.`);
+      if (!Object.hasOwn(knownFields, field))
+        refuse(`fields.${kind}.${field}`, 'is unknown', `Known are ${Object.keys(knownFields).join(', ')}.`);
     }
   }
 }
@@ -96,7 +96,7 @@ function hasPath(schema: Model<Record<string, unknown>>['schema'], path: string)
   return schema.get('strict') === false || schema.pathType(path) !== 'adhocOrUndefined';
 }
 
-/** @throws InvalidHostError if the function is missing. */
+/** @throws InvalidHostError if there is no host. */
 export function requireHost(host: WorkerHost): void {
   if (!isObject(host)) refuse('the host', 'is missing', 'Call install(host) with an adapter (docs/hosts.md).');
 }
@@ -105,7 +105,7 @@ export function requireHost(host: WorkerHost): void {
  * A path that Express matches letter by letter: `:id`, `*` and brackets would be patterns, and clients cannot send `..` as a
  * segment.
  */
-const literalPath = /^(\/(?!\.{1,2}(\/|$))[\w.~%@$&,;='-]+)+$/;
+const literalPathPattern = /^(\/(?!\.{1,2}(\/|$))[\w.~%@$&,;='-]+)+$/;
 
 /**
  * Checks the host passed to `install`, before anything is changed.
@@ -116,7 +116,7 @@ const literalPath = /^(\/(?!\.{1,2}(\/|$))[\w.~%@$&,;='-]+)+$/;
 export function checkHost(host: WorkerHost & { app?: unknown }, isServing: boolean): void {
   if (isServing) requireFunctions(host.app, 'app', ['use']);
   const { apiRoot, brand, mongoose } = host;
-  if (typeof apiRoot !== 'string' || !literalPath.test(apiRoot)) {
+  if (typeof apiRoot !== 'string' || !literalPathPattern.test(apiRoot)) {
     refuse(
       'apiRoot',
       `is ${JSON.stringify(apiRoot)}`,
@@ -169,7 +169,7 @@ function checkAuth(auth: HostAuth): void {
   }
 }
 
-const installedOn = Symbol.for('express-large-image.installed');
+const installedMark = Symbol.for('express-large-image.installed');
 
 /**
  * Marks the models as used by an installation.
@@ -178,10 +178,10 @@ const installedOn = Symbol.for('express-large-image.installed');
  * @throws InvalidHostError if an installation uses them already.
  */
 export function claimModels({ item }: WorkerHost['models']): () => void {
-  const marked = item as unknown as { [installedOn]?: true };
-  if (marked[installedOn] === true) {
+  const marked = item as unknown as { [installedMark]?: true };
+  if (marked[installedMark] === true) {
     refuse('models.item', 'already has an installation', 'Close that one first, or give each host its own models.');
   }
-  marked[installedOn] = true;
-  return () => delete marked[installedOn];
+  marked[installedMark] = true;
+  return () => delete marked[installedMark];
 }

@@ -18,7 +18,7 @@ export class FolderContents {
   constructor(private readonly parts: HostParts) {}
 
   /** The folder with this name directly in another one, the oldest if there are several; `null` if there is none. */
-  async childFolder(parent: FolderRecord, name: string): Promise<FolderRecord | null> {
+  async findChildFolder(parent: FolderRecord, name: string): Promise<FolderRecord | null> {
     const { folders, fields, folderOf } = this.parts;
     const doc = await folders
       .findOne({ [fields.folder.parentId]: parent.doc._id, [fields.folder.name]: name })
@@ -28,12 +28,12 @@ export class FolderContents {
   }
 
   /**
-   * The file with this name in a folder. It belongs to the item of that name, and is its file of that name or its only one; `null`
-   * if there is none.
+   * Finds a file of the item with the same name in a folder: the file with that name, or the only file of the item.
    *
-   * @param itemName name of the item, if it differs from the name of the file
+   * @param itemName the name of the item if it differs; then the file must have the name `name`.
+   * @returns `null` if there is no such file.
    */
-  async fileNamed(folder: FolderRecord, name: string, itemName = name): Promise<ItemFile | null> {
+  async findFileByName(folder: FolderRecord, name: string, itemName = name): Promise<ItemFile | null> {
     const { items, files, fields, itemOf, fileOf } = this.parts;
     const query = items
       .find({ [fields.item.folderId]: folder.doc._id, [fields.item.name]: itemName })
@@ -52,7 +52,7 @@ export class FolderContents {
   }
 
   /** The names of the files of all items directly in a folder, except one item; at most `limit` of them. */
-  async namesIn(folder: FolderRecord, excluded: ItemRecord, limit: number): Promise<string[]> {
+  async fileNamesIn(folder: FolderRecord, excluded: ItemRecord, limit: number): Promise<string[]> {
     const { items, files, fields } = this.parts;
     const docs = await items
       .find({ [fields.item.folderId]: folder.doc._id, _id: { $ne: excluded.doc._id } }, { _id: 1 })
@@ -102,7 +102,7 @@ export class FolderContents {
     return folderByPath;
   }
 
-  /** The folders from one up to the top, at most `limit`. */
+  /** A folder and the folders above it, up to the top, but at most `limit` folders. */
   async ancestry(folderId: string, limit: number): Promise<FolderRecord[]> {
     const { folders, folderOf } = this.parts;
     const ancestors: FolderRecord[] = [];
@@ -117,8 +117,8 @@ export class FolderContents {
     return ancestors;
   }
 
-  /** Filters folders by a condition on the model. */
-  async among(ids: readonly string[], filter: Readonly<Record<string, unknown>>): Promise<Set<string>> {
+  /** The ids among `ids` whose folders meet a condition on the model. */
+  async filterFolders(ids: readonly string[], filter: Readonly<Record<string, unknown>>): Promise<Set<string>> {
     const matching = new Set<string>();
     for (const batch of batches(ids)) {
       const query = this.parts.folders.find({ $and: [{ _id: { $in: [...batch] } }, filter] }, { _id: 1 });

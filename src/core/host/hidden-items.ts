@@ -15,8 +15,9 @@ interface HiddenItemDocument {
 }
 
 /**
- * The items that the host has hidden, as in a trash. They are recorded by id, because a host may keep their documents where the plugin
- * cannot see them, and marked on their documents, because a host may leave them in its model. Nothing that belongs to them is removed.
+ * The items that the host has hidden, for example in a trash. Their ids are recorded, because a host may move the documents where the
+ * plugin cannot see them. The documents are also marked, because a host may leave them in its model. Nothing that belongs to a hidden
+ * item is removed.
  */
 export class HiddenItems {
   constructor(
@@ -24,7 +25,7 @@ export class HiddenItems {
     private readonly items: Model<Record<string, unknown>>,
   ) {}
 
-  get #hidden() {
+  get #documents() {
     return this.own.collection<HiddenItemDocument>('hidden_item');
   }
 
@@ -32,7 +33,7 @@ export class HiddenItems {
   async hide(items: readonly StoredDocument[]): Promise<void> {
     const since = new Date();
     for (const batch of batches(items)) {
-      await this.#hidden.bulkWrite(
+      await this.#documents.bulkWrite(
         batch.map(({ _id: itemId }) => {
           const _id = idText(itemId);
           return { replaceOne: { filter: { _id }, replacement: { itemId, since }, upsert: true } };
@@ -46,31 +47,31 @@ export class HiddenItems {
   async show(items: readonly StoredDocument[]): Promise<void> {
     for (const batch of batches(items)) {
       await this.#mark(batch, { $unset: { [hiddenField]: 1 } });
-      await this.#hidden.deleteMany({ _id: { $in: batch.map(({ _id }) => idText(_id)) } });
+      await this.#documents.deleteMany({ _id: { $in: batch.map(({ _id }) => idText(_id)) } });
     }
   }
 
   /** Forgets items that no longer exist. */
   async forget(items: readonly StoredDocument[]): Promise<void> {
-    for (const batch of batches(items)) await this.#hidden.deleteMany({ _id: { $in: batch.map(({ _id }) => idText(_id)) } });
+    for (const batch of batches(items)) await this.#documents.deleteMany({ _id: { $in: batch.map(({ _id }) => idText(_id)) } });
   }
 
   /** Whether the host has hidden an item. */
-  async has(id: string): Promise<boolean> {
-    return (await this.#hidden.findOne({ _id: id })) !== null;
+  async isHidden(id: string): Promise<boolean> {
+    return (await this.#documents.findOne({ _id: id })) !== null;
   }
 
-  /** The ids of all hidden items as the host stores them, as many as fit into one query at a time. */
-  async *ids(): AsyncGenerator<unknown[]> {
-    const cursor = this.#hidden.find({}, { projection: { itemId: 1 } });
+  /** The ids of all hidden items as the host stores them, in lists of at most {@link idsPerQuery}. */
+  async *iterateIds(): AsyncGenerator<unknown[]> {
+    const cursor = this.#documents.find({}, { projection: { itemId: 1 } });
     for await (const batch of inParts(cursor, idsPerQuery)) yield batch.map(({ itemId }) => itemId);
   }
 
-  /** The items among these that the host has hidden. */
-  async among(ids: readonly string[]): Promise<Set<string>> {
+  /** The ids among `ids` whose items the host has hidden. */
+  async filterHidden(ids: readonly string[]): Promise<Set<string>> {
     const hidden = new Set<string>();
     for (const batch of batches(ids)) {
-      for (const { _id } of await this.#hidden.find({ _id: { $in: [...batch] } }).toArray()) hidden.add(_id);
+      for (const { _id } of await this.#documents.find({ _id: { $in: [...batch] } }).toArray()) hidden.add(_id);
     }
     return hidden;
   }
@@ -85,7 +86,7 @@ export class HiddenItems {
 }
 
 /** Methods of models whose result is a query on existing documents. */
-const queries: ReadonlySet<string | symbol> = new Set([
+const queryMethods: ReadonlySet<string | symbol> = new Set([
   'find',
   'findOne',
   'findById',
@@ -98,11 +99,11 @@ const queries: ReadonlySet<string | symbol> = new Set([
 ]);
 
 /** The host's model of items, whose queries leave out hidden items. All other members are unchanged. */
-export function shownOnly<M extends Model<Record<string, unknown>>>(items: M): M {
+export function leaveOutHidden<M extends Model<Record<string, unknown>>>(items: M): M {
   return new Proxy(items, {
     get(model, name) {
       const member: unknown = Reflect.get(model, name, model);
-      if (typeof member !== 'function' || !queries.has(name)) return member;
+      if (typeof member !== 'function' || !queryMethods.has(name)) return member;
       return (...args: unknown[]) => {
         const query = member.apply(model, args) as { where(condition: object): unknown };
         return query.where({ [hiddenField]: null });

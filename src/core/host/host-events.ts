@@ -4,7 +4,7 @@ import type { Host, HostEventName, HostEventPayloads, HostEvents, HostModel, Sto
 
 type Listener<N extends HostEventName> = (payload: HostEventPayloads[N]) => void | Promise<void>;
 
-/** Listeners by event. The default events are built on it, and a host can use it for its own. */
+/** Calls the listeners of events. {@link ModelEvents} is built on it, and a host can use it for its own events. */
 export class HostEventEmitter implements HostEvents {
   readonly #listeners = new Map<HostEventName, Set<Listener<never>>>();
 
@@ -20,7 +20,7 @@ export class HostEventEmitter implements HostEvents {
   }
 }
 
-/** Calls `listener` for items that were removed, one by one or together. @returns a function that ends this. */
+/** Calls `listener` when items were removed, singly or together. @returns a function that removes the listener. */
 export function onItemsRemoved(
   events: HostEvents,
   listener: (items: readonly StoredDocument[]) => void | Promise<void>,
@@ -36,13 +36,13 @@ export function onItemsRemoved(
 type AnyModel = Model<Record<string, unknown>>;
 type AnyQuery = Query<unknown, Record<string, unknown>>;
 
-interface Hooks {
-  saved(doc: StoredDocument, created: boolean): Promise<void>;
-  removed(doc: StoredDocument): Promise<void>;
+interface ModelListener {
+  onSaved(doc: StoredDocument, created: boolean): Promise<void>;
+  onRemoved(doc: StoredDocument): Promise<void>;
 }
 
-const changes = ['updateOne', 'updateMany', 'findOneAndUpdate', 'replaceOne', 'findOneAndReplace'] as const;
-const removals = ['deleteOne', 'deleteMany', 'findOneAndDelete'] as const;
+const changingMethods = ['updateOne', 'updateMany', 'findOneAndUpdate', 'replaceOne', 'findOneAndReplace'] as const;
+const removingMethods = ['deleteOne', 'deleteMany', 'findOneAndDelete'] as const;
 
 /** Maximum number of documents changed by one call that are announced one by one. */
 const maxAnnounced = 10_000;
@@ -53,82 +53,82 @@ const maxAnnounced = 10_000;
  * the hooks do not notice, such as roles in a separate table or revoked tokens.
  */
 export class ModelEvents extends HostEventEmitter {
-  readonly #closing: (() => void)[] = [];
+  readonly #removeHooks: (() => void)[] = [];
 
   constructor(models: Host['models']) {
     super();
     this.#hook(models.item, {
-      saved: (item) => this.emit('item.saved', { item }),
-      removed: (item) => this.emit('item.removed', { item }),
+      onSaved: (item) => this.emit('item.saved', { item }),
+      onRemoved: (item) => this.emit('item.removed', { item }),
     });
     this.#hook(models.file, {
-      saved: (file, created) => this.emit('file.saved', { file, created }),
-      removed: (file) => this.emit('file.removed', { file }),
+      onSaved: (file, created) => this.emit('file.saved', { file, created }),
+      onRemoved: (file) => this.emit('file.removed', { file }),
     });
     this.#hook(models.folder, {
-      saved: (folder) => this.emit('folder.saved', { folder }),
-      removed: (folder) => this.emit('folder.removed', { folder }),
+      onSaved: (folder) => this.emit('folder.saved', { folder }),
+      onRemoved: (folder) => this.emit('folder.removed', { folder }),
     });
   }
 
   close(): void {
-    for (const end of this.#closing.splice(0)) end();
+    for (const end of this.#removeHooks.splice(0)) end();
   }
 
-  #hook(hostModel: HostModel, hooks: Hooks): void {
+  #hook(hostModel: HostModel, hooks: ModelListener): void {
     const model = hostModel as unknown as AnyModel;
     const listeners = listenersOf(model);
     listeners.add(hooks);
-    this.#closing.push(() => listeners.delete(hooks));
+    this.#removeHooks.push(() => listeners.delete(hooks));
   }
 }
 
 /** The listeners of a model. Hooks cannot be removed from a schema, so one set of hooks serves all listeners of the model. */
-const listenersByModel = new WeakMap<object, Set<Hooks>>();
+const listenersByModel = new WeakMap<object, Set<ModelListener>>();
 
-function listenersOf(model: AnyModel): Set<Hooks> {
+function listenersOf(model: AnyModel): Set<ModelListener> {
   const existing = listenersByModel.get(model);
   if (existing !== undefined) return existing;
-  const listeners = new Set<Hooks>();
+  const listeners = new Set<ModelListener>();
   listenersByModel.set(model, listeners);
   addHooks(model, listeners);
   return listeners;
 }
 
-function addHooks(model: AnyModel, listeners: ReadonlySet<Hooks>): void {
+function addHooks(model: AnyModel, listeners: ReadonlySet<ModelListener>): void {
   const { schema } = model;
-  const created = new WeakSet<object>();
-  const affected = new WeakMap<object, unknown[]>();
+  const newDocuments = new WeakSet<object>();
+  const affectedByQuery = new WeakMap<object, unknown[]>();
   const isActive = () => listeners.size > 0;
-  const saved = async (doc: StoredDocument, isNew: boolean) => {
-    for (const hooks of listeners) await hooks.saved(doc, isNew);
+  const announceSaved = async (doc: StoredDocument, isNew: boolean) => {
+    for (const hooks of listeners) await hooks.onSaved(doc, isNew);
   };
-  const removed = async (doc: StoredDocument) => {
-    for (const hooks of listeners) await hooks.removed(doc);
+  const announceRemoved = async (doc: StoredDocument) => {
+    for (const hooks of listeners) await hooks.onRemoved(doc);
   };
 
   schema.pre('save', function (this: object & { isNew: boolean }) {
-    if (this.isNew) created.add(this);
+    if (this.isNew) newDocuments.add(this);
   });
   schema.post('save', async function (doc) {
-    if (isActive()) await saved(doc.toObject() as StoredDocument, created.delete(this));
+    if (isActive()) await announceSaved(doc.toObject() as StoredDocument, newDocuments.delete(this));
   });
-  schema.pre([...changes], async function (this: AnyQuery) {
-    if (isActive()) affected.set(this, await idsMatching(model, this));
+  schema.pre([...changingMethods], async function (this: AnyQuery) {
+    if (isActive()) affectedByQuery.set(this, await idsMatching(model, this));
   });
-  schema.post([...changes], async function (this: AnyQuery) {
-    const ids = affected.get(this);
+  schema.post([...changingMethods], async function (this: AnyQuery) {
+    const ids = affectedByQuery.get(this);
     if (!isActive() || ids === undefined) return;
-    for await (const doc of documents(model, ids)) await saved(doc, false);
+    for await (const doc of readDocuments(model, ids)) await announceSaved(doc, false);
   });
-  schema.pre([...removals], async function (this: AnyQuery) {
-    if (isActive()) affected.set(this, await readInSlices(model.find(this.getFilter()).limit(maxAnnounced).lean()));
+  schema.pre([...removingMethods], async function (this: AnyQuery) {
+    if (isActive()) affectedByQuery.set(this, await readInSlices(model.find(this.getFilter()).limit(maxAnnounced).lean()));
   });
-  schema.post([...removals], async function (this: AnyQuery) {
-    const docs = affected.get(this);
+  schema.post([...removingMethods], async function (this: AnyQuery) {
+    const docs = affectedByQuery.get(this);
     if (!isActive() || docs === undefined) return;
     for (const doc of docs as StoredDocument[]) {
-      if ((await model.exists({ _id: doc._id })) === null) await removed(doc);
+      if ((await model.exists({ _id: doc._id })) === null) await announceRemoved(doc);
     }
   });
   model.recompileSchema();
@@ -140,7 +140,7 @@ async function idsMatching(model: AnyModel, query: AnyQuery): Promise<unknown[]>
   return docs.map((doc) => doc._id);
 }
 
-async function* documents(model: AnyModel, ids: unknown[]): AsyncGenerator<StoredDocument> {
+async function* readDocuments(model: AnyModel, ids: unknown[]): AsyncGenerator<StoredDocument> {
   for (const id of ids) {
     const doc = await model.findById(id).lean<StoredDocument>();
     if (doc !== null) yield doc;
@@ -148,8 +148,8 @@ async function* documents(model: AnyModel, ids: unknown[]): AsyncGenerator<Store
 }
 
 /**
- * `recompileSchema` updates hooks on documents, but not those on queries (mongoose 9.12). A method of the model that is missing
- * from its types compiles these. Without it, changes by queries take effect only when cached verdicts expire.
+ * Makes hooks on queries take effect: `recompileSchema` only updates hooks on documents (mongoose 9.12). The method is missing from
+ * the types of models. If it did not exist, changes by queries would take effect only when cached verdicts expire.
  */
 function refreshQueryHooks(model: AnyModel): void {
   const { _applyQueryMiddleware } = model as unknown as { _applyQueryMiddleware?: () => void };

@@ -1,15 +1,15 @@
 import type { Connection, Model } from 'mongoose';
 import type { Host, HostFields, StoredDocument } from '../../host.js';
 import { durable } from '../database/durable.js';
-import { grouped } from '../database/grouped.js';
+import { groupCalls } from '../database/grouped.js';
 import { batches, idsPerQuery } from '../database/id-batches.js';
 import { idText } from '../database/id-text.js';
 import { eachInSlices, readInSlices } from '../database/read-limits.js';
 import { createIndexes } from '../database/indexes.js';
 import { FolderContents } from './folder-contents.js';
-import { shownOnly } from './hidden-items.js';
+import { leaveOutHidden } from './hidden-items.js';
 import { ItemFields } from './item-fields.js';
-import { LargeImageMarkers, markerOf, scaleOf, waitingOf } from './large-image-markers.js';
+import { LargeImageMarkers, markerOf, scaleOf, missingFilesOf } from './large-image-markers.js';
 import { refusedField, scaleField, SchemaExtension, waitingField } from './schema-extension.js';
 import { scaleName } from '../entered-scale.js';
 import type { FileRecord, FolderRecord, HostParts, ItemRecord } from './records.js';
@@ -22,14 +22,14 @@ export const defaultFields: HostFields = {
 };
 
 /** A text field; anything else counts as empty. */
-function textOf(value: unknown): string {
+function textOrEmpty(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
 type AnyModel = Model<Record<string, unknown>>;
 
 /** The documents with these ids, each a separate object; `null` for ids that do not exist. */
-async function byIds(model: AnyModel, ids: readonly string[]): Promise<(StoredDocument | null)[]> {
+async function findByIds(model: AnyModel, ids: readonly string[]): Promise<(StoredDocument | null)[]> {
   const [only] = ids;
   if (only !== undefined && ids.length === 1) return [await model.findById(only).lean<StoredDocument>()];
   const docs = await readInSlices<StoredDocument>(model.find({ _id: { $in: [...new Set(ids)] } }).lean());
@@ -41,7 +41,7 @@ async function byIds(model: AnyModel, ids: readonly string[]): Promise<(StoredDo
 }
 
 /** Documents by ascending id, read in pages, because working on each may take longer than a cursor lives. */
-async function* pagesById(
+async function* iterateById(
   model: AnyModel,
   filter: Record<string, unknown>,
   { after = null, projection = {} }: { after?: string | null; projection?: Record<string, 1> } = {},
@@ -65,15 +65,15 @@ export class HostRecords {
   readonly connection: Connection;
   readonly markers: LargeImageMarkers;
   readonly contents: FolderContents;
-  /** For the models of features whose records are fields of the host's documents. */
+  /** The host's models and fields, for features that store their records in fields of the host's documents. */
   readonly parts: HostParts;
   readonly itemFields: ItemFields;
   readonly #fields: HostFields;
   readonly #items: AnyModel;
   readonly #files: AnyModel;
-  readonly #itemById = grouped((ids: readonly string[]) => byIds(this.#items, ids));
-  readonly #fileById = grouped((ids: readonly string[]) => byIds(this.#files, ids));
-  readonly #filesByItem = grouped((items: readonly ItemRecord[]) => this.#filesOfItems(items));
+  readonly #itemById = groupCalls((ids: readonly string[]) => findByIds(this.#items, ids));
+  readonly #fileById = groupCalls((ids: readonly string[]) => findByIds(this.#files, ids));
+  readonly #filesByItem = groupCalls((items: readonly ItemRecord[]) => this.#filesOfItems(items));
   readonly #folders: AnyModel;
   readonly #extension: SchemaExtension;
 
@@ -88,7 +88,7 @@ export class HostRecords {
     this.connection = this.#items.db;
     this.#extension = new SchemaExtension(this.#items, this.#files);
     // From here on, hidden items do not exist for the plugin.
-    this.#items = shownOnly(this.#items);
+    this.#items = leaveOutHidden(this.#items);
     const itemOf = (doc: StoredDocument) => this.itemOf(doc);
     const fileOf = (doc: StoredDocument) => this.fileOf(doc);
     this.markers = new LargeImageMarkers(this.#items, itemOf);
@@ -123,11 +123,11 @@ export class HostRecords {
     const changed = doc[names.updated] ?? doc[names.created];
     return {
       id: idText(doc._id),
-      name: textOf(doc[names.name]),
+      name: textOrEmpty(doc[names.name]),
       folderId: idText(doc[names.folderId]),
       changed: changed instanceof Date ? changed.getTime() : 0,
       largeImage: markerOf(doc.largeImage),
-      waiting: waitingOf(doc[waitingField]),
+      missingFiles: missingFilesOf(doc[waitingField]),
       scale: scaleOf(doc[scaleField]),
       doc,
     };
@@ -137,9 +137,9 @@ export class HostRecords {
     const names = this.#fields.file;
     return {
       id: idText(doc._id),
-      name: textOf(doc[names.name]),
+      name: textOrEmpty(doc[names.name]),
       itemId: doc[names.itemId] == null ? null : idText(doc[names.itemId]),
-      mimeType: textOf(doc[names.mimeType]) || 'application/octet-stream',
+      mimeType: textOrEmpty(doc[names.mimeType]) || 'application/octet-stream',
       size: Number(doc[names.size] ?? 0),
       doc,
     };
@@ -149,7 +149,7 @@ export class HostRecords {
     const names = this.#fields.folder;
     return {
       id: idText(doc._id),
-      name: textOf(doc[names.name]),
+      name: textOrEmpty(doc[names.name]),
       parentId: doc[names.parentId] == null ? null : idText(doc[names.parentId]),
       doc,
     };
@@ -210,7 +210,7 @@ export class HostRecords {
     return doc === null ? null : this.folderOf(doc);
   }
 
-  /** An item as lists show it: the fields that the plugin knows, under their usual names, and its large image. */
+  /** An item as lists show it: its large image, and the fields that the plugin knows, under their default names. */
   itemView({ doc }: ItemRecord): Record<string, unknown> {
     const view: Record<string, unknown> = { _id: doc._id };
     for (const [name, field] of Object.entries(this.#fields.item)) view[name] = doc[field];
@@ -220,13 +220,13 @@ export class HostRecords {
     return view;
   }
 
-  /** Filters items to those that exist, and match the condition on the model if one is given. */
+  /** The items with these ids that exist and meet a condition on the model. */
   async findItems(ids: readonly string[], filter: Readonly<Record<string, unknown>> = {}): Promise<ItemRecord[]> {
     const query = this.#items.find({ $and: [{ _id: { $in: [...ids] } }, filter] });
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => this.itemOf(doc));
   }
 
-  /** Filters ids of items to those that exist, and match the condition on the model if there is one. */
+  /** The ids among `ids` whose items exist and meet a condition on the model. */
   async existingItems(ids: readonly string[], filter: Readonly<Record<string, unknown>> = {}): Promise<string[]> {
     const docs = await this.#items.find({ $and: [{ _id: { $in: [...ids] } }, filter] }, { _id: 1 }).lean<StoredDocument[]>();
     return docs.map((doc) => idText(doc._id));
@@ -234,14 +234,14 @@ export class HostRecords {
 
   /** Ids of the items in a folder, optionally also in the folders below it, in lists of at most {@link idsPerQuery}. */
   async *itemIdsIn(folderId: string, { recurse }: { recurse: boolean }): AsyncGenerator<string[]> {
-    const { folderId: inFolder } = this.#fields.item;
+    const { folderId: folderField } = this.#fields.item;
     const seen = new Set([folderId]);
     let level = [folderId];
     let ids: string[] = [];
     while (level.length > 0) {
       const below: string[] = [];
       for (const part of batches(level)) {
-        const items = this.#items.find({ [inFolder]: { $in: [...part] } }, { _id: 1 }).lean();
+        const items = this.#items.find({ [folderField]: { $in: [...part] } }, { _id: 1 }).lean();
         for await (const item of eachInSlices<StoredDocument>(items)) {
           if (ids.push(idText(item._id)) < idsPerQuery) continue;
           yield ids;
@@ -267,7 +267,7 @@ export class HostRecords {
   }
 
   /** Other items of the same folder, oldest first, that match a condition on the model; optionally only large images. */
-  async itemsBeside(
+  async siblingItems(
     item: ItemRecord,
     { filter, imagesOnly, limit }: { filter: Readonly<Record<string, unknown>>; imagesOnly: boolean; limit: number },
   ): Promise<ItemRecord[]> {
@@ -300,7 +300,7 @@ export class HostRecords {
   /** The items of a folder by ascending id, optionally only those after an id. Each is read when it is reached. */
   async *itemsOfFolder(folder: FolderRecord, after: string | null = null): AsyncGenerator<ItemRecord> {
     const inFolder = { [this.#fields.item.folderId]: folder.doc._id };
-    for await (const { _id } of pagesById(this.#items, inFolder, { after, projection: { _id: 1 } })) {
+    for await (const { _id } of iterateById(this.#items, inFolder, { after, projection: { _id: 1 } })) {
       const item = await this.findItem(idText(_id));
       if (item !== null) yield item;
     }
@@ -314,14 +314,14 @@ export class HostRecords {
   ): AsyncGenerator<FolderRecord> {
     const below = { [this.#fields.folder.parentId]: folder.doc._id };
     const conditions = { $and: [below, filter, ...(from === null ? [] : [{ _id: { $gte: from } }])] };
-    for await (const doc of pagesById(this.#folders, conditions)) yield this.folderOf(doc);
+    for await (const doc of iterateById(this.#folders, conditions)) yield this.folderOf(doc);
   }
 
   /** Creates an item through the model, for hosts without `createItem`. */
   async insertItem(item: { name: string; folder: FolderRecord; fields?: Record<string, unknown> }): Promise<ItemRecord> {
     const names = this.#fields.item;
     const now = new Date();
-    const [made] = await this.#items.create(
+    const [created] = await this.#items.create(
       [
         {
           ...item.fields,
@@ -333,7 +333,7 @@ export class HostRecords {
       ],
       durable.writeConcern,
     );
-    return this.itemOf(made!.toObject() as StoredDocument);
+    return this.itemOf(created!.toObject() as StoredDocument);
   }
 
   /** Moves a file to another item, for hosts without `files.move`. */

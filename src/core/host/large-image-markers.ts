@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
 import type { EnteredScale } from '../entered-scale.js';
-import type { FileRecord, LargeImageMarker, ItemRecord, Waiting } from './records.js';
+import type { FileRecord, LargeImageMarker, ItemRecord, MissingFiles } from './records.js';
 import { idText } from '../database/id-text.js';
 import { readInSlices } from '../database/read-limits.js';
 import { durable } from '../database/durable.js';
-import { grouped } from '../database/grouped.js';
-import { untilAccepted } from '../database/refused-writes.js';
+import { groupCalls } from '../database/grouped.js';
+import { repeatUntilAccepted } from '../database/refused-writes.js';
 import { hiddenField, refusedField, scaleField } from './schema-extension.js';
 
 /** Reads the stored form of a marker; `null` for any other value, because a host may use a field of this name for something else. */
@@ -26,8 +26,8 @@ export function markerOf(value: unknown): LargeImageMarker | null {
   };
 }
 
-/** Reads the stored list of what an item waits for; `null` for any other value. */
-export function waitingOf(value: unknown): Waiting | null {
+/** Reads the stored form of missing files; `null` for any other value. */
+export function missingFilesOf(value: unknown): MissingFiles | null {
   const { fileId, missing } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
   if (fileId == null || !Array.isArray(missing)) return null;
   return { fileId: idText(fileId), missing: missing.filter((path): path is string => typeof path === 'string') };
@@ -40,17 +40,17 @@ export function scaleOf(value: unknown): EnteredScale | null {
 }
 
 /** Longest reason that is stored in {@link refusedField}, in UTF-16 units. */
-const maxReason = 1000;
+const maxReasonLength = 1000;
 
 const unfinishedPerPage = 100;
 
-/** A large-image record to be written to an item that has none. */
+/** A large-image record to write to an item that has none. */
 interface Claim {
   item: ItemRecord;
   marker: Record<string, unknown>;
 }
 
-function writeOf({ item, marker }: Claim) {
+function claimWrite({ item, marker }: Claim) {
   return {
     filter: { _id: item.doc._id, largeImage: null, [hiddenField]: null },
     update: { $set: { largeImage: marker }, $unset: { [refusedField]: 1 } },
@@ -108,26 +108,26 @@ export class LargeImageMarkers {
   }
 
   /** Files that arrive together, such as those of a served folder, become images together. */
-  readonly #claimTogether = grouped(
+  readonly #claimTogether = groupCalls(
     async (claims: readonly Claim[]) => {
       const [only] = claims;
-      const docs = only !== undefined && claims.length === 1 ? [await this.#claimOne(only)] : await this.#claimSome(claims);
-      return docs.map((doc) => this.#changed(doc));
+      const docs = only !== undefined && claims.length === 1 ? [await this.#claimOne(only)] : await this.#claimSeveral(claims);
+      return docs.map((doc) => this.#announceChanged(doc));
     },
     { pauseMs: 100 },
   );
 
   #claimOne(claim: Claim): Promise<StoredDocument | null> {
-    const { filter, update } = writeOf(claim);
+    const { filter, update } = claimWrite(claim);
     return this.#items.findOneAndUpdate(filter, update, { returnDocument: 'after', ...durable }).lean<StoredDocument>();
   }
 
-  async #claimSome(claims: readonly Claim[]): Promise<(StoredDocument | null)[]> {
+  async #claimSeveral(claims: readonly Claim[]): Promise<(StoredDocument | null)[]> {
     const firstByItem = new Map<string, Claim>();
     for (const claim of claims) if (!firstByItem.has(claim.item.id)) firstByItem.set(claim.item.id, claim);
-    const writes = [...firstByItem.values()].map((claim) => ({ updateOne: writeOf(claim) }));
-    // The driver is used directly, because Mongoose would check each of these values. A repeated write changes nothing.
-    const { modifiedCount } = await untilAccepted(() =>
+    const writes = [...firstByItem.values()].map((claim) => ({ updateOne: claimWrite(claim) }));
+    // This bypasses Mongoose, which would check each value. Repeating the write is harmless, because it changes nothing.
+    const { modifiedCount } = await repeatUntilAccepted(() =>
       this.#items.collection.bulkWrite(writes as never, { ordered: false, ...durable }),
     );
     if (modifiedCount === claims.length) return claims.map(({ item, marker }) => withMarker(item.doc, marker));
@@ -141,7 +141,7 @@ export class LargeImageMarkers {
     });
   }
 
-  #changed(doc: StoredDocument | null): ItemRecord | null {
+  #announceChanged(doc: StoredDocument | null): ItemRecord | null {
     if (doc === null) return null;
     const item = this.#itemOf(doc);
     this.announce(item.id);
@@ -179,7 +179,7 @@ export class LargeImageMarkers {
         { returnDocument: 'after', ...durable },
       )
       .lean<StoredDocument>();
-    return this.#changed(doc);
+    return this.#announceChanged(doc);
   }
 
   /** Stores the size of a pixel of an image; `null` removes it. @returns the changed item, or `null` if it no longer has an image */
@@ -191,11 +191,15 @@ export class LargeImageMarkers {
         { returnDocument: 'after', ...durable },
       )
       .lean<StoredDocument>();
-    return this.#changed(doc);
+    return this.#announceChanged(doc);
   }
 
-  /** Writes the large-image record of an item that waits for a job; `null` if it no longer waits. */
-  async settle(
+  /**
+   * Replaces the large-image record of an item that waits for a job; the marker `null` removes it.
+   *
+   * @returns the changed item, or `null` if it no longer waits for the job.
+   */
+  async settleJob(
     { itemId, jobId }: { itemId: string; jobId: string },
     marker: Record<string, unknown> | null,
   ): Promise<ItemRecord | null> {
@@ -206,7 +210,7 @@ export class LargeImageMarkers {
         { returnDocument: 'after', ...durable },
       )
       .lean<StoredDocument>();
-    return this.#changed(doc);
+    return this.#announceChanged(doc);
   }
 
   /** One item that waits for a job; `null` if there is none. */
@@ -216,7 +220,7 @@ export class LargeImageMarkers {
   }
 
   /** Items that wait for a job, by ascending id, read in pages. */
-  async *unfinished(): AsyncGenerator<ItemRecord> {
+  async *iterateUnfinished(): AsyncGenerator<ItemRecord> {
     for (let after: unknown = null; ;) {
       const query = { 'largeImage.expected': true, ...(after !== null && { _id: { $gt: after } }) };
       const cursor = this.#items.find(query).sort({ _id: 1 }).limit(unfinishedPerPage).lean();
@@ -228,16 +232,16 @@ export class LargeImageMarkers {
   }
 
   /** Stores why the file of an item without a large image could not become one; `null` removes the reason. */
-  async refuse(item: Pick<ItemRecord, 'doc'>, reason: string | null): Promise<void> {
-    // It bypasses Mongoose, because the item has not changed for others.
+  async storeRefusal(item: Pick<ItemRecord, 'doc'>, reason: string | null): Promise<void> {
+    // This bypasses Mongoose, because the item has not changed for others.
     await this.#items.collection.updateOne(
       { _id: item.doc._id, largeImage: null } as object,
-      reason === null ? { $unset: { [refusedField]: 1 } } : { $set: { [refusedField]: reason.slice(0, maxReason) } },
+      reason === null ? { $unset: { [refusedField]: 1 } } : { $set: { [refusedField]: reason.slice(0, maxReasonLength) } },
     );
   }
 
   /** Items whose file could not become a large image, each with the reason; newest first. */
-  async refused({ limit, offset }: { limit: number; offset: number }): Promise<{ item: ItemRecord; reason: string }[]> {
+  async listRefused({ limit, offset }: { limit: number; offset: number }): Promise<{ item: ItemRecord; reason: string }[]> {
     const query = this.#items
       .find({ [refusedField]: { $exists: true } })
       .sort({ _id: -1 })
@@ -250,7 +254,7 @@ export class LargeImageMarkers {
   }
 
   /** Items whose large images are served from these files. */
-  async itemsServing(files: readonly FileRecord[]): Promise<ItemRecord[]> {
+  async itemsServedFrom(files: readonly FileRecord[]): Promise<ItemRecord[]> {
     const query = this.#items.find({ 'largeImage.fileId': { $in: files.map(({ doc }) => doc._id) } });
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => this.#itemOf(doc));
   }

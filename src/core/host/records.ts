@@ -11,13 +11,13 @@ export interface ItemRecord {
   changed: number;
   largeImage: LargeImageMarker | null;
   /** The files that its image waits for, if the item is not a large image yet. */
-  waiting: Waiting | null;
+  missingFiles: MissingFiles | null;
   /** The size of a pixel that a user has entered. */
   scale: EnteredScale | null;
   doc: StoredDocument;
 }
 
-/** The facts about a file that the plugin uses. */
+/** A file, as the plugin knows it. */
 export interface FileRecord {
   id: string;
   name: string;
@@ -29,7 +29,7 @@ export interface FileRecord {
   doc: StoredDocument;
 }
 
-/** The facts about a folder that the plugin uses. */
+/** A folder, as the plugin knows it. */
 export interface FolderRecord {
   id: string;
   name: string;
@@ -37,8 +37,8 @@ export interface FolderRecord {
   doc: StoredDocument;
 }
 
-/** The missing files of an item. */
-export interface Waiting {
+/** Files that an item needs for its image and does not have yet. */
+export interface MissingFiles {
   /** The file that refers to the others. */
   fileId: string;
   /** Paths of missing files, relative to that file; `*` for any. */

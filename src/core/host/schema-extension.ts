@@ -43,7 +43,7 @@ const fileExtension: Readonly<Record<string, FieldTypes>> = {
 type AnyModel = Model<Record<string, unknown>>;
 
 /** @throws LargeImageError `conflict` if the host uses the name of a field of the plugin for something else. */
-function requireFit({ schema, modelName }: AnyModel, extension: Readonly<Record<string, FieldTypes>>): void {
+function requireCompatible({ schema, modelName }: AnyModel, extension: Readonly<Record<string, FieldTypes>>): void {
   for (const [path, types] of Object.entries(extension)) {
     if (schema.pathType(path) === 'adhocOrUndefined' || types.includes(schema.path(path)?.instance ?? '')) continue;
     const reason = `The model ${modelName} already has a field ${path}, which the plugin needs as ${types[0]}.`;
@@ -57,8 +57,8 @@ export class SchemaExtension {
 
   /** @throws LargeImageError `conflict` if the host uses the name of a field for something else; nothing is added then. */
   constructor(items: AnyModel, files: AnyModel) {
-    requireFit(items, itemExtension);
-    requireFit(files, fileExtension);
+    requireCompatible(items, itemExtension);
+    requireCompatible(files, fileExtension);
     this.#extend(items, itemExtension);
     this.#extend(files, fileExtension);
   }

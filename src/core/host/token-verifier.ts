@@ -6,7 +6,7 @@ type Authenticate = (request: object, response: object, next: (error?: unknown) 
 /** Returns the host's function for finding the owner of a token: `verify`, or one that calls its Passport strategies. */
 export function tokenVerifier(auth: HostAuth): (token: string) => Promise<Caller | null> {
   if (auth.strategies === undefined) return (token) => auth.verify(token);
-  // This is not the host's Passport, whose strategies keep their names and which is not changed.
+  // A separate Passport, so that the host's own one and the names of its strategies stay unchanged.
   const passport = new Passport();
   const names = auth.strategies.map((strategy, index) => {
     const name = `host ${index}`;
@@ -32,8 +32,8 @@ export function tokenVerifier(auth: HostAuth): (token: string) => Promise<Caller
 }
 
 /**
- * All strategies find the token in the same place, wherever the request has it, so that one verdict is valid for all of these
- * places.
+ * A request with a token in one fixed place, wherever the client has sent it, so that the verdict on a token does not depend on that
+ * place.
  */
 function requestWith(token: string): object {
   return { method: 'GET', url: '/', headers: { authorization: `Bearer ${token}` }, query: {}, body: {}, cookies: {} };

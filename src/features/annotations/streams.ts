@@ -52,7 +52,7 @@ export interface ReadingQueue {
   queue: WorkQueue;
   caller: Caller | null;
   /** Whether to wait even if the queue is full, because something has already been sent or stored. */
-  patient?: boolean;
+  isNeverRefused?: boolean;
 }
 
 /** Responses up to this length are made in one turn of the queue. Most are shorter. */
@@ -66,12 +66,15 @@ const firstPartBytes = 1024 * 1024;
  */
 export async function enqueueInParts<Chunk extends { length: number }>(
   open: () => AsyncIterable<Chunk> | Promise<AsyncIterable<Chunk>>,
-  { queue, caller, patient = false }: ReadingQueue,
+  { queue, caller, isNeverRefused = false }: ReadingQueue,
   signal: AbortSignal,
 ): Promise<AsyncIterable<Chunk>> {
   const queueOptions = { signal, caller: callerName(caller) };
-  const enqueueLater: Enqueue = (work) => queue.run(work, { ...queueOptions, patient: true });
-  return queue.run(async () => withFirstBytes(await open(), firstPartBytes, enqueueLater), { ...queueOptions, patient });
+  const enqueueLater: Enqueue = (work) => queue.run(work, { ...queueOptions, isNeverRefused: true });
+  return queue.run(async () => withFirstBytes(await open(), firstPartBytes, enqueueLater), {
+    ...queueOptions,
+    isNeverRefused,
+  });
 }
 
 /** Waits until the first chunk and at least this many bytes have arrived. */

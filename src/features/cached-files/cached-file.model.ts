@@ -2,7 +2,7 @@ import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
 import { idsPerQuery, inParts } from '../../core/database/id-batches.js';
 import { idText } from '../../core/database/id-text.js';
-import { grouped } from '../../core/database/grouped.js';
+import { groupCalls } from '../../core/database/grouped.js';
 import { createIndexes } from '../../core/database/indexes.js';
 import { rendering } from '../../tilesource/requests.js';
 import { eachInSlices } from '../../core/database/read-limits.js';
@@ -42,8 +42,8 @@ export const kindFields = { thumbnail: 'isLargeImageThumbnail', data: 'isLargeIm
 /** Queries on the cached files of items. */
 export class CachedFileModel {
   readonly #files: Model<Record<string, unknown>>;
-  readonly #findGrouped = grouped((requests: readonly FindRequest[]) => this.#findMany(requests));
-  readonly #listIdsGrouped = grouped((requests: readonly ListRequest[]) => this.#listManyIds(requests), { maxSize: 20 });
+  readonly #findGrouped = groupCalls((requests: readonly FindRequest[]) => this.#findMany(requests));
+  readonly #listIdsGrouped = groupCalls((requests: readonly ListRequest[]) => this.#listManyIds(requests), { maxSize: 20 });
 
   constructor(
     records: HostRecords,
@@ -149,7 +149,7 @@ export class CachedFileModel {
   /** Number of matching files, not counting files of hidden items. */
   async count(filter: CachedFileFilter): Promise<number> {
     let count = await this.#files.countDocuments(filterQuery(filter));
-    for await (const ids of this.hidden.ids()) {
+    for await (const ids of this.hidden.iterateIds()) {
       count -= await this.#files.countDocuments({ $and: [filterQuery(filter), { attachedToId: { $in: ids } }] });
     }
     return Math.max(0, count);
@@ -160,7 +160,7 @@ export class CachedFileModel {
     const allDocs = eachInSlices<StoredDocument>(this.#files.find(filterQuery(filter)).lean());
     for await (const docs of inParts(allDocs, idsPerQuery)) {
       const itemIdOf = (doc: StoredDocument) => idText(doc.attachedToId);
-      const hidden = filter.itemIds === undefined ? await this.hidden.among(docs.map(itemIdOf)) : null;
+      const hidden = filter.itemIds === undefined ? await this.hidden.filterHidden(docs.map(itemIdOf)) : null;
       yield hidden === null ? docs : docs.filter((doc) => !hidden.has(itemIdOf(doc)));
     }
   }

@@ -31,7 +31,7 @@ export function cachedFilesSweep({ model, records, hidden, files }: CachedFilesS
         signal.throwIfAborted();
         const itemId = idText(docs[0]!.attachedToId);
         const item = await records.findItem(itemId);
-        if (item === null && (await hidden.has(itemId))) continue;
+        if (item === null && (await hidden.isHidden(itemId))) continue;
         const uselessDocs = item === null ? docs : await findUselessDocs(item, docs, { records, files });
         await mapConcurrently(uselessDocs, concurrency, (doc) => files.remove(doc));
         removedCount += uselessDocs.length;

@@ -12,7 +12,7 @@ import {
   type ItemImageState,
 } from './cached-file.model.js';
 import { batches } from '../../core/database/id-batches.js';
-import { grouped } from '../../core/database/grouped.js';
+import { groupCalls } from '../../core/database/grouped.js';
 import type { Lease, Leases } from '../../core/database/leases/leases.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { ItemRecord } from '../../core/host/records.js';
@@ -21,7 +21,7 @@ import type { Enqueue } from '../../core/concurrency/work-queue.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
 import { imageKeyOf } from './cached-file-key.js';
 import type { Settings } from '../settings/settings.js';
-import { step } from '../../core/steps.js';
+import { announceStep } from '../../core/steps.js';
 
 /** Bytes of a cached file. */
 export interface CachedContent {
@@ -87,7 +87,7 @@ const pauseBetweenCallsMs = 80;
  * this process or in others, one makes it and the others wait.
  */
 export class CachedFiles {
-  readonly #createGrouped = grouped((files: readonly NewFileContent[]) => this.#createMany(files), {
+  readonly #createGrouped = groupCalls((files: readonly NewFileContent[]) => this.#createMany(files), {
     maxSize: maxFilesPerCall,
     pauseMs: pauseBetweenCallsMs,
   });
@@ -166,9 +166,9 @@ export class CachedFiles {
   ): Promise<ObtainedFile> {
     let madeElsewhere: CachedContent | null = null;
     const isDone = async () => (madeElsewhere = await this.read(item, name)) !== null;
-    const lease = await this.options.leases.take(leaseId, { subject: item.id, signal, isDone });
+    const lease = await this.options.leases.acquire(leaseId, { subject: item.id, signal, isDone });
     if (lease === null) return { content: madeElsewhere!, created: false };
-    step('cached-file:claimed');
+    announceStep('cached-file:claimed');
     const { logger } = this.options;
     let storedDoc: StoredDocument | null = null;
     try {
@@ -222,7 +222,7 @@ export class CachedFiles {
       content: Readable.from(bytes.byteLength === 0 ? [] : [bufferOf(bytes)]),
     });
     if (result.status === 'rejected') throw result.reason;
-    step('cached-file:stored');
+    announceStep('cached-file:stored');
     return result.value;
   }
 
@@ -248,7 +248,7 @@ export class CachedFiles {
     const { files, logger } = this.options;
     try {
       const isStillValid = await lease.release();
-      step('cached-file:released');
+      announceStep('cached-file:released');
       if (storedDoc === null) return;
       if (isStillValid) await this.#prune(item, name);
       else await files.remove(storedDoc);
@@ -306,7 +306,7 @@ export class CachedFiles {
     const replacedFiles = (await model.listIds(item, file.kind)).filter(({ thumbnailKey }) => thumbnailKey === file.key);
     const storedDoc = await this.#create(item, file, 'client');
     for (const { _id } of replacedFiles) await this.#removeById(_id);
-    step('cached-file:former-removed');
+    announceStep('cached-file:former-removed');
     await this.#prune(item, file);
     return storedDoc;
   }
@@ -337,7 +337,7 @@ export class CachedFiles {
     for (const batch of batches(items)) {
       // The leases are revoked first: a process that finds its lease revoked removes the file that it has stored.
       await this.options.leases.revoke(batch.map(({ id }) => id));
-      step('cached-file:revoked');
+      announceStep('cached-file:revoked');
       const itemIds = batch.map(({ doc }) => doc._id);
       for (const kind of ['thumbnail', 'data'] as const) await this.#removeMatching({ kind, itemIds });
     }

@@ -3,8 +3,8 @@ import { batches } from '../../core/database/id-batches.js';
 import { idText } from '../../core/database/id-text.js';
 import { createIndexesOf } from '../../core/database/indexes.js';
 import type { OwnCollections } from '../../core/database/own-collections.js';
-import { eachInSlices, idsInLists, readInSlices } from '../../core/database/read-limits.js';
-import { step } from '../../core/steps.js';
+import { eachInSlices, iterateIdBatches, readInSlices } from '../../core/database/read-limits.js';
+import { announceStep } from '../../core/steps.js';
 
 /** A position on the image, in pixels of its full size. */
 export interface CommentPlace {
@@ -131,7 +131,7 @@ export class CommentModel {
     // The thread counts the reply first: a thread that has replies is not removed.
     const result = await this.#model.updateOne({ _id: threadId, replies: { $lt: maxReplies } }, { $inc: { replies: 1 } });
     if (result.matchedCount === 0) return null;
-    step('comment:counted');
+    announceStep('comment:counted');
     const stored = { ...comment, _id: this.#newId(), threadId, replies: 0 };
     await this.#model.collection.insertOne(stored);
     return stored;
@@ -167,7 +167,7 @@ export class CommentModel {
   async removeReply({ _id, threadId }: Pick<CommentDocument, '_id' | 'threadId'>): Promise<void> {
     const { deletedCount } = await this.#model.deleteOne({ _id });
     if (deletedCount === 0) return;
-    step('comment:reply-removed');
+    announceStep('comment:reply-removed');
     await this.#model.updateOne({ _id: threadId! }, { $inc: { replies: -1 } });
     await this.#model.deleteOne({ _id: threadId!, replies: 0, deleted: { $type: 'date' } });
   }
@@ -266,7 +266,7 @@ export class CommentModel {
 
   /** Ids of the items with comments, in lists. */
   itemIds(): AsyncGenerator<string[]> {
-    return idsInLists(this.#model.aggregate<{ _id: string }>([{ $group: { _id: '$itemId' } }]));
+    return iterateIdBatches(this.#model.aggregate<{ _id: string }>([{ $group: { _id: '$itemId' } }]));
   }
 
   /**

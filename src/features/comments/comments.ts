@@ -155,7 +155,7 @@ export class Comments {
     let comments = await model.removeEmptied(new Date(Date.now() - emptiedThreadMs));
     for await (const itemIds of model.itemIds()) {
       for (const part of batches(itemIds)) {
-        const remaining = new Set([...(await records.existingItems(part)), ...(await hidden.among(part))]);
+        const remaining = new Set([...(await records.existingItems(part)), ...(await hidden.filterHidden(part))]);
         comments += await model.removeOfItems(part.filter((id) => !remaining.has(id)));
       }
     }

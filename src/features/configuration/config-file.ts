@@ -5,7 +5,7 @@ import { LargeImageError } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
 import { InOrder } from '../../core/concurrency/in-order.js';
 import { isFullDisk } from '../../core/full-disk.js';
-import { step } from '../../core/steps.js';
+import { announceStep } from '../../core/steps.js';
 import { hiddenTemporaryPath } from '../../core/temporary-files.js';
 
 /** The result of {@link replaceConfig}. */
@@ -116,16 +116,16 @@ async function replaceFile(
     if (makeFolder) await mkdir(dirname(target.path), { recursive: true, mode: 0o700 });
     createdPaths.push(temporary);
     await writeNewFile(temporary, content, target.stats);
-    step('configuration:written');
+    announceStep('configuration:written');
     let backupPath: string | null = null;
     if (target.content !== null && target.stats !== null) {
       backupPath = await writeBackup(path, target.content, target.stats, createdPaths);
-      step('configuration:saved');
+      announceStep('configuration:saved');
       logger?.info({ from: path, to: backupPath }, `Copying existing config file from ${path} to ${backupPath}`);
     }
     logger?.info({ path }, `Replacing config file ${path}`);
     await rename(temporary, target.path);
-    step('configuration:replaced');
+    announceStep('configuration:replaced');
     createdPaths.length = 0;
     await syncFolder(dirname(target.path));
     return { status: 'updated', time: now(), ...(backupPath === null ? {} : { backupPath }) };

@@ -1,4 +1,4 @@
-import { threadFunctions } from '../../core/concurrency/thread-functions.js';
+import { createCallHandler } from '../../core/concurrency/thread-functions.js';
 import { formatConfig } from '../../configuration-text/format.js';
 import { validateConfig } from '../../configuration-text/validate.js';
 import type { ConfigProblem } from '../../configuration-text/parse.js';
@@ -22,4 +22,4 @@ const functions = { validate, format };
 /** The functions that run in the thread. */
 export type TextFunctions = typeof functions;
 
-export default threadFunctions(functions);
+export default createCallHandler(functions);

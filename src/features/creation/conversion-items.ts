@@ -4,7 +4,7 @@ import type { ConversionMarks } from './conversion-marks.model.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { FolderRecord, FileRecord, ItemRecord } from '../../core/host/records.js';
 import { hasEnded } from '../../core/database/leases/process-name.js';
-import { step } from '../../core/steps.js';
+import { announceStep } from '../../core/steps.js';
 import type { JobRecord } from '../jobs/job-record.js';
 import { isFinished } from '../jobs/job-status.js';
 import type { JobStore } from '../jobs/jobs.js';
@@ -34,7 +34,7 @@ export class ConversionItems {
         ? await records.insertItem({ name, folder, fields })
         : records.itemOf(await host.createItem({ name, folderId: folder.id, creatorId, fields }));
     if (created.doc[conversionField] !== jobId) await this.parts.marks.markItem(created, jobId);
-    step('conversion:item-made');
+    announceStep('conversion:item-made');
     return created;
   }
 
@@ -43,7 +43,7 @@ export class ConversionItems {
     const { marks } = this.parts;
     // Files come first, because the file of a copy is found by the mark of its item.
     for (const file of await marks.findFiles(jobId)) await marks.markFile(file, null);
-    step('conversion:file-completed');
+    announceStep('conversion:file-completed');
     for (const item of await marks.findItems(jobId)) await marks.markItem(item, null);
   }
 
@@ -77,7 +77,7 @@ export class ConversionItems {
     }
     for (const file of await this.parts.marks.findFiles(jobId)) {
       if (copyFileById.has(file.id)) continue;
-      if ((await records.markers.itemsServing([file])).length > 0) {
+      if ((await records.markers.itemsServedFrom([file])).length > 0) {
         await this.parts.marks.markFile(file, null);
         continue;
       }

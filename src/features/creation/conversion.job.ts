@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { FailedReadError, InvalidError, LargeImageError } from '../../errors.js';
 import type { HostFiles } from '../../host.js';
-import { outageOf } from '../../core/database/outage.js';
+import { outageErrorOf } from '../../core/database/outage.js';
 import { isFullDisk } from '../../core/full-disk.js';
 import { conversionField } from '../../core/host/schema-extension.js';
 import type { HostRecords } from '../../core/host/host-records.js';
@@ -14,7 +14,7 @@ import type { Images } from '../images/images.js';
 import type { LargeImageCreation } from './large-image-creation.js';
 import { convertFile, type ConvertedFile } from '../../tilesource/convert/convert-file.js';
 import type { JobContext, JobDefinition } from '../jobs/running/definition.js';
-import { step } from '../../core/steps.js';
+import { announceStep } from '../../core/steps.js';
 import { createTemporaryDirectory } from '../../core/temporary-files.js';
 
 /** Dependencies of the conversion job. */
@@ -43,7 +43,7 @@ export function conversionJob(parts: ConversionParts): JobDefinition {
 
 function reasonOf(error: unknown): string {
   if (error instanceof LargeImageError) return error.message;
-  const outage = outageOf(error);
+  const outage = outageErrorOf(error);
   if (outage !== null) return outage.message;
   const { code } = error as { code?: unknown };
   return typeof code === 'string' ? `The new file cannot be written (${code}).` : 'The log of the server says why.';
@@ -81,7 +81,7 @@ async function run(parts: ConversionParts, { job, signal, log, setProgress, setR
     } finally {
       await opened?.close();
     }
-    step('conversion:converted');
+    announceStep('conversion:converted');
     // The conversion may have taken long, so it is checked again whether the result is still needed and permitted.
     await creation.load(job);
     log('Storing result\n');
@@ -158,7 +158,7 @@ async function storeFile({ files, records }: ConversionParts, request: StoreRequ
     createReadStream(converted.path),
     { signal },
   );
-  step('conversion:stored');
+  announceStep('conversion:stored');
   return records.fileOf(doc);
 }
 

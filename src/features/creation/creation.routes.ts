@@ -107,7 +107,7 @@ const listRefused = defineRoute({
   },
   errors: ['bad-parameter', 'access-denied'],
   async handle({ query }, { records }) {
-    const refusals = await records.markers.refused(query);
+    const refusals = await records.markers.listRefused(query);
     return refusals.map(({ item, reason }) => ({ itemId: item.id, folderId: item.folderId, name: item.name, reason }));
   },
 });

@@ -8,7 +8,7 @@ import { type FolderImageCounts, folderImagesJobName, readFolderImagesWork } fro
 /** Dependencies of the job. */
 interface FolderImagesParts {
   folderImages: FolderImages;
-  callers: Pick<Callers, 'asker'>;
+  callers: Pick<Callers, 'loadRequester'>;
   items: Items;
 }
 
@@ -25,7 +25,7 @@ export function folderImagesJob({ folderImages, callers, items }: FolderImagesPa
     async run({ job, signal, log, setProgress, setResults }) {
       const { folderId, options, counts, position, asAdmin } = readFolderImagesWork(job);
       if (job.userId === null) throw new InvalidError('This was not requested by a user.');
-      const caller = await callers.asker({ id: job.userId, admin: asAdmin });
+      const caller = await callers.loadRequester({ id: job.userId, admin: asAdmin });
       const folder = await items.loadFolder(folderId, 1, caller);
       log(`Continuing after ${counts.totalItems} items\n`);
       const onItem = ({ totalItems }: FolderImageCounts) => setProgress({ current: totalItems });

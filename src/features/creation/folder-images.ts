@@ -1,5 +1,5 @@
 import { LargeImageError } from '../../errors.js';
-import { answerMs } from '../../core/concurrency/in-time.js';
+import { answerLimitMs } from '../../core/concurrency/in-time.js';
 import { checkConversion } from '../../tilesource/convert/options.js';
 import type { Caller, HostAccess, HostLogger } from '../../host.js';
 import type { HostRecords } from '../../core/host/host-records.js';
@@ -81,7 +81,7 @@ export class FolderImages {
     options: FolderImageOptions,
     signal: AbortSignal,
   ): Promise<{ counts: FolderImageCounts; job: JobRecord | null }> {
-    const deadline = performance.now() + answerMs;
+    const deadline = performance.now() + answerLimitMs;
     const start: FolderImageProgress = { counts: { ...zeroCounts }, position: null };
     const result = await this.continueAfter(folder, caller, options, start, {
       signal,
@@ -218,7 +218,7 @@ export class FolderImages {
   async removeIncomplete(options: { signal?: AbortSignal } = {}): Promise<{ removed: number; message?: string }> {
     const { records, jobs, creation } = this.parts;
     let removed = 0;
-    const deadline = performance.now() + answerMs;
+    const deadline = performance.now() + answerLimitMs;
     for (;;) {
       options.signal?.throwIfAborted();
       if (performance.now() >= deadline) return { removed, message: 'There are more. Send this again.' };

@@ -6,7 +6,7 @@ import { idText } from '../../core/database/id-text.js';
 import type { JobRecord } from '../jobs/job-record.js';
 import type { ConversionOptions } from '../../tilesource/convert/options.js';
 import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
-import { step } from '../../core/steps.js';
+import { announceStep } from '../../core/steps.js';
 import type { ConversionMarks } from './conversion-marks.model.js';
 import type { ConversionItems } from './conversion-items.js';
 import { conversionJobName, createdMessage, isPending, workOf, type ConversionWork } from './conversion-work.js';
@@ -45,7 +45,7 @@ interface CreationParts {
   records: HostRecords;
   marks: ConversionMarks;
   items: Items;
-  callers: Pick<Callers, 'asker'>;
+  callers: Pick<Callers, 'loadRequester'>;
   marking: ImageMarking;
   files: HostFiles;
   conversionItems: ConversionItems;
@@ -97,7 +97,7 @@ export class LargeImageCreation {
         const replaced = await records.markers.replace(item, { fileId: file.doc._id, sourceName });
         items.forget(item.id);
         if (replaced === null) throw new BadParameterError('Someone else has changed the item.');
-        step('creation:replaced');
+        announceStep('creation:replaced');
         await marking.announceReplacement(item);
         await this.#removeFile(convertedFile);
         return null;
@@ -137,7 +137,7 @@ export class LargeImageCreation {
     if (!removed) return false;
     // The job is canceled only now. If it has just ended, it finds that no item waits for it.
     if (largeImage.expected === true && largeImage.jobId !== undefined) await this.cancel(largeImage.jobId);
-    step('removal:canceled');
+    announceStep('removal:canceled');
     await this.#removeFile(convertedFile);
     return true;
   }
@@ -153,7 +153,7 @@ export class LargeImageCreation {
     const work = job === null ? null : workOf(job);
     const previous = work === null ? null : await this.#findPreviousMarker(work);
     if (job === null || previous === null) return this.remove(item);
-    const settled = await this.parts.records.markers.settle({ itemId: item.id, jobId: job.id }, previous);
+    const settled = await this.parts.records.markers.settleJob({ itemId: item.id, jobId: job.id }, previous);
     this.parts.items.forget(item.id);
     return settled !== null;
   }
@@ -188,7 +188,7 @@ export class LargeImageCreation {
     }
     const folder = work.target === null ? null : await records.findFolder(work.target.folderId);
     if (folder === null && work.target !== null) throw new InvalidError(`The folder ${work.target.folderId} no longer exists.`);
-    const owner = job.userId === null ? null : await callers.asker({ id: job.userId, admin: work.asAdmin });
+    const owner = job.userId === null ? null : await callers.loadRequester({ id: job.userId, admin: work.asAdmin });
     if (owner !== null) {
       await items.loadFresh(item.id, folder === null ? 1 : 0, owner);
       if (folder !== null) await items.loadFolder(folder.id, 1, owner);
@@ -208,7 +208,7 @@ export class LargeImageCreation {
   async deliver(job: JobRecord, work: ConversionWork, file: FileRecord): Promise<boolean> {
     const { records, registry, items, conversionItems } = this.parts;
     const formerFile = work.previous?.originalId === undefined ? null : await this.#findAndMarkFile(work.previous.fileId, job.id);
-    const settled = await records.markers.settle(
+    const settled = await records.markers.settleJob(
       { itemId: work.itemId, jobId: job.id },
       {
         fileId: file.doc._id,
@@ -219,7 +219,7 @@ export class LargeImageCreation {
     );
     items.forget(work.itemId);
     if (settled === null) return false;
-    step('conversion:delivered');
+    announceStep('conversion:delivered');
     await this.#removeFile(formerFile);
     await conversionItems.completeResults(job.id);
     return true;
@@ -233,15 +233,18 @@ export class LargeImageCreation {
     if (!hasJobEnded) return;
     const status = kind === 'removed' ? jobStatus.canceled : job.status;
     const { records, items, conversionItems } = this.parts;
-    step('conversion:ended');
+    announceStep('conversion:ended');
     // A process that still works on the job cleans up itself.
     if (status !== jobStatus.success && job.run?.owner == null) await conversionItems.removeLeftovers(job.id);
     // A complete copy is a separate item, for which no other item waits.
     if (work.target !== null) return status === jobStatus.success ? conversionItems.completeResults(job.id) : undefined;
     if (status !== jobStatus.success) {
-      const settled = await records.markers.settle({ itemId: work.itemId, jobId: job.id }, await this.#findPreviousMarker(work));
+      const settled = await records.markers.settleJob(
+        { itemId: work.itemId, jobId: job.id },
+        await this.#findPreviousMarker(work),
+      );
       items.forget(work.itemId);
-      if (settled !== null && status === jobStatus.error) await records.markers.refuse(settled, failedConversionReason);
+      if (settled !== null && status === jobStatus.error) await records.markers.storeRefusal(settled, failedConversionReason);
     }
     await this.#notify(job, work, status, kind === 'removed');
   }
@@ -279,7 +282,7 @@ export class LargeImageCreation {
   ): Promise<JobRecord> {
     const { records, items, marking, jobs, runner } = this.parts;
     const job = await this.#newJob(item, file, options, previous, null);
-    step('creation:job-stored');
+    announceStep('creation:job-stored');
     const marker = { expected: true, notify: options.notify, originalId: file.doc._id, jobId: job.id };
     const claimed =
       item.largeImage === null ? await records.markers.claim(item, marker) : await records.markers.replace(item, marker);
@@ -288,7 +291,7 @@ export class LargeImageCreation {
       await jobs.remove(job.id);
       throw new BadParameterError('Item is scheduled to generate a largeImage.');
     }
-    step('creation:marked');
+    announceStep('creation:marked');
     if (item.largeImage !== null) await marking.announceReplacement(item);
     return (await runner.start(job)) ?? job;
   }
@@ -353,7 +356,7 @@ export class LargeImageCreation {
     const file = fileId === undefined ? null : await this.parts.records.findFile(fileId);
     if (file === null) return null;
     await this.parts.marks.markFile(file, jobId);
-    step('creation:product-marked');
+    announceStep('creation:product-marked');
     return file;
   }
 
@@ -370,7 +373,7 @@ export class LargeImageCreation {
     const { records, jobs, conversionItems } = this.parts;
     const removed = await conversionItems.sweep(signal);
     let abandonedItems = 0;
-    for await (const item of records.markers.unfinished()) {
+    for await (const item of records.markers.iterateUnfinished()) {
       signal.throwIfAborted();
       const { jobId } = item.largeImage ?? {};
       const job = jobId === undefined ? null : await jobs.find(jobId);

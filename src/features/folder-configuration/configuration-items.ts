@@ -3,7 +3,7 @@ import { replacesField, unfinishedField } from '../../core/host/schema-extension
 import type { ConfigurationMarks } from './configuration-marks.model.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { FolderRecord, FileRecord, ItemRecord } from '../../core/host/records.js';
-import { step } from '../../core/steps.js';
+import { announceStep } from '../../core/steps.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import type { Host, HostFiles, HostLogger } from '../../host.js';
 import type { Lease, Leases } from '../../core/database/leases/leases.js';
@@ -133,7 +133,7 @@ export class ConfigurationItems {
     const fields = { [unfinishedField]: true };
     const item = records.itemOf(await host.createItem({ folderId: folder.id, name, creatorId, fields }));
     if (!this.options.marks.isUnfinished(item)) await this.options.marks.markItem(item, true);
-    step('folder-configuration:item');
+    announceStep('folder-configuration:item');
     if (item.name === name) return item;
     await this.#removeItem(item);
     throw new LargeImageError(
@@ -152,7 +152,7 @@ export class ConfigurationItems {
       throw error;
     }
     await marks.markItem(item, false);
-    step('folder-configuration:complete');
+    announceStep('folder-configuration:complete');
   }
 
   async #replace(item: ItemRecord, formerFile: FileRecord, bytes: Buffer, creatorId: string | null): Promise<void> {
@@ -170,7 +170,7 @@ export class ConfigurationItems {
     const parent = { type: 'item', itemId: item.id } as const;
     const file = { name, mimeType: yamlType, size: bytes.length, parent, ...options };
     const created = await this.options.files.create(file, Readable.from([bytes]));
-    step('folder-configuration:stored');
+    announceStep('folder-configuration:stored');
     return this.options.records.fileOf(created);
   }
 
@@ -184,7 +184,7 @@ export class ConfigurationItems {
       formerFile !== null && formerFile.itemId === item.id && formerFile.name === file.name && formerFile.id !== file.id;
     if (isReplaced) {
       await files.remove(formerFile.doc);
-      step('folder-configuration:replaced');
+      announceStep('folder-configuration:replaced');
     }
     await this.options.marks.unmarkFile(file);
     return isReplaced;

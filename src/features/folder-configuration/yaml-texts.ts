@@ -1,5 +1,5 @@
 import { ThreadPool } from '../../core/concurrency/thread-pool.js';
-import { programOf } from '../../core/concurrency/program.js';
+import { findProgram } from '../../core/concurrency/program.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import type { MergedConfiguration, Outcome, YamlFunctions } from './yaml-thread.js';
 
@@ -14,7 +14,7 @@ type Input<Name extends keyof YamlFunctions> = Parameters<YamlFunctions[Name]>[0
  */
 export class YamlTexts {
   readonly #threads = new ThreadPool<YamlFunctions>({
-    program: programOf(import.meta.url, { source: './yaml-thread.ts', built: 'yaml-thread' }),
+    program: findProgram(import.meta.url, { source: './yaml-thread.ts', built: 'yaml-thread' }),
     name: 'folder configurations',
     timeoutMs,
     memoryMiB,
@@ -22,22 +22,22 @@ export class YamlTexts {
 
   /** Whether a text is a mapping or empty. @throws BadParameterError for invalid YAML. */
   async isMapping(input: Input<'check'>, signal?: AbortSignal): Promise<boolean> {
-    return resultOf(await this.#threads.run('check', input, { what: input.name, signal })).isMapping;
+    return resultOf(await this.#threads.run('check', input, { inputName: input.name, signal })).isMapping;
   }
 
   /** Personalizes the text of a folder, and merges `nearer`, the result for the folders searched so far, over it. @throws BadParameterError for invalid YAML. */
   async mergeLayer(input: Input<'join'>, signal?: AbortSignal): Promise<MergedConfiguration> {
-    return resultOf(await this.#threads.run('join', input, { what: input.name, signal }));
+    return resultOf(await this.#threads.run('join', input, { inputName: input.name, signal }));
   }
 
   /** Adds defaults for missing members to a JSON text. */
   addDefaults(input: Input<'complete'>, signal?: AbortSignal): Promise<string> {
-    return this.#threads.run('complete', input, { what: 'The configuration', signal });
+    return this.#threads.run('complete', input, { inputName: 'The configuration', signal });
   }
 
   /** Adds a user's text to the user's section of a stored text. @throws LargeImageError `conflict` if the stored text has no place for it. */
   async addForUser(input: Input<'addForUser'>, signal?: AbortSignal): Promise<string> {
-    const added = await this.#threads.run('addForUser', input, { what: input.name, signal });
+    const added = await this.#threads.run('addForUser', input, { inputName: input.name, signal });
     if ('conflict' in added) throw new LargeImageError('conflict', added.conflict);
     return added.text;
   }

@@ -1,4 +1,4 @@
-import { threadFunctions } from '../../core/concurrency/thread-functions.js';
+import { createCallHandler } from '../../core/concurrency/thread-functions.js';
 import { BadParameterError } from '../../errors.js';
 import { isMapping, parseYaml, writeYaml, type YamlMapping } from '../../core/yaml.js';
 import { mergeMappings, personalize, type Person } from './merge-yaml.js';
@@ -120,4 +120,4 @@ const functions = { check, join, complete, addForUser };
 /** The functions that run in the thread. */
 export type YamlFunctions = typeof functions;
 
-export default threadFunctions(functions);
+export default createCallHandler(functions);

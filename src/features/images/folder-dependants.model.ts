@@ -98,7 +98,7 @@ export class FolderDependants {
 
   /** Stores the files that an item waits for; `null` means that it waits for none. */
   async setWaiting(item: ItemRecord, waiting: { file: FileRecord; missing: readonly string[] } | null): Promise<void> {
-    if (waiting === null && item.waiting === null) return;
+    if (waiting === null && item.missingFiles === null) return;
     const stored = waiting && { fileId: waiting.file.doc._id, missing: [...waiting.missing] };
     await this.parts.items.collection.updateOne(
       { _id: item.doc._id } as object,

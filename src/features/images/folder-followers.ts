@@ -1,4 +1,4 @@
-import { grouped } from '../../core/database/grouped.js';
+import { groupCalls } from '../../core/database/grouped.js';
 import type { HostLogger } from '../../host.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { FileRecord, ItemRecord } from '../../core/host/records.js';
@@ -45,7 +45,7 @@ export class FolderFollowers {
   }
 
   /** Files that arrive together, such as those of a served folder, become images one after the other within some milliseconds. Their changes are handled together. */
-  readonly #handleChangesTogether = grouped(
+  readonly #handleChangesTogether = groupCalls(
     async (changes: readonly FileChange[]) => {
       const changesByFolder = new Map<string, FileChange[]>();
       for (const change of changes) {
@@ -80,7 +80,7 @@ export class FolderFollowers {
       for (const waiting of waitingItems) {
         this.parts.items.forget(waiting.id);
         // `*` stands for any file that matches a pattern. Such a file may be among those that have arrived.
-        if (waiting.waiting?.missing.every((each) => each === '*') === true) await images.retry(waiting);
+        if (waiting.missingFiles?.missing.every((each) => each === '*') === true) await images.retry(waiting);
       }
       for (const servedItem of await this.parts.dependants.findItemsServedBy(folder, [...sources.keys()])) {
         const changedPart = changedFiles.find(
@@ -96,8 +96,9 @@ export class FolderFollowers {
 
   /** The current record of the item, if the item waits for this file of its own; otherwise `null`. */
   async #reloadIfWaiting(item: ItemRecord, file: FileRecord): Promise<ItemRecord | null> {
-    const current = item.waiting === null || item.waiting.fileId === file.id ? null : await this.parts.records.findItem(item.id);
-    return current?.waiting?.missing.includes(file.name) === true ? current : null;
+    const current =
+      item.missingFiles === null || item.missingFiles.fileId === file.id ? null : await this.parts.records.findItem(item.id);
+    return current?.missingFiles?.missing.includes(file.name) === true ? current : null;
   }
 
   /** Whether the image of an item may include the file at a path. */

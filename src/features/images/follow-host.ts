@@ -178,7 +178,7 @@ export class HostFollower {
         if (error instanceof MissingPartsError) {
           // The image is a part of the waiting slide, or only accompanies it. The names of the missing parts are already stored.
           await this.parts.marking.remove(item);
-          return this.parts.records.markers.refuse(item, error.reason);
+          return this.parts.records.markers.storeRefusal(item, error.reason);
         }
         this.parts.logger.info({ fileId: mainFile.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
       }
@@ -193,7 +193,7 @@ export class HostFollower {
 
   /** Tries again to make the image of an item, because the files that it waited for have arrived. */
   async #retry(item: ItemRecord): Promise<void> {
-    const file = item.waiting === null ? null : await this.parts.records.findFile(item.waiting.fileId);
+    const file = item.missingFiles === null ? null : await this.parts.records.findFile(item.missingFiles.fileId);
     if (file === null || file.itemId !== item.id) return;
     if (item.largeImage === null) await this.#autoSet(item, file);
     else if (item.largeImage.originalId === undefined) await this.#updateAfterCompanionChange(item);
@@ -211,7 +211,7 @@ export class HostFollower {
     // No item is served from an attached file, and there may be many of them.
     const files = docs.map((doc) => records.fileOf(doc)).filter(({ itemId }) => itemId !== null);
     for (const batch of batches(files)) {
-      const served = await records.markers.itemsServing(batch);
+      const served = await records.markers.itemsServedFrom(batch);
       for (const item of served) await marking.remove(item);
       for (const { id } of batch) images.closeFile(id);
       const lostFileIds = new Set(served.map(({ largeImage }) => largeImage?.fileId));
@@ -227,7 +227,7 @@ export class HostFollower {
     if (item === null) return;
     if (item.largeImage !== null) await this.#updateAfterCompanionChange(item);
     else {
-      await this.parts.records.markers.refuse(item, null);
+      await this.parts.records.markers.storeRefusal(item, null);
       if (wasServed) await this.#serveFromAnotherFile(item);
     }
     await this.#folderFollowers.handleChange(item, file);

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../../core/concurrency/lru-options.js';
+import { limitEntries } from '../../core/concurrency/lru-options.js';
 import { TileSourceError } from '../../errors.js';
 import type { HostFiles, HostFileTree } from '../../host.js';
 import type { BlockCache } from './block-cache.js';
@@ -92,7 +92,7 @@ export class HostFolder implements SourceFolder {
     const folder = await this.#folderAt(names);
     if (folder === null && ownPaths.length === 0) return null;
     // An item with the name of this folder may have a file with the image's own name, so names may occur twice.
-    const siblingNames = folder === null ? [] : await this.options.contents.namesIn(folder, this.options.item, maxFiles + 1);
+    const siblingNames = folder === null ? [] : await this.options.contents.fileNamesIn(folder, this.options.item, maxFiles + 1);
     if (siblingNames.length > maxFiles) throw new TileSourceError(`There are more than ${maxFiles} files in the folder.`);
     return [...new Set([...ownPaths, ...siblingNames.map((name) => prefix + name)])].toSorted((a, b) => (a < b ? -1 : 1));
   }
@@ -135,17 +135,17 @@ export class HostFolder implements SourceFolder {
   async #findInFolders(names: readonly string[]): Promise<ItemFile | null> {
     const { contents } = this.options;
     const folder = await this.#folderAt(names.slice(0, -1));
-    if (folder !== null) return contents.fileNamed(folder, names.at(-1)!);
+    if (folder !== null) return contents.findFileByName(folder, names.at(-1)!);
     // The files of an item that has several are found below its name.
     const parentFolder = names.length > 1 ? await this.#folderAt(names.slice(0, -2)) : null;
-    return parentFolder === null ? null : contents.fileNamed(parentFolder, names.at(-1)!, names.at(-2)!);
+    return parentFolder === null ? null : contents.findFileByName(parentFolder, names.at(-1)!, names.at(-2)!);
   }
 
   async #folderAt(names: readonly string[]): Promise<FolderRecord | null> {
     let folder = await this.options.folder();
     for (const name of names) {
       if (folder === null) return null;
-      folder = await this.options.contents.childFolder(folder, name);
+      folder = await this.options.contents.findChildFolder(folder, name);
       if (folder !== null && (await this.options.visibility?.filterFolders([folder.id]))?.has(folder.id) === false) return null;
     }
     return folder;
@@ -181,7 +181,7 @@ function toFileTree(tree: HostFileTree, parentNames: readonly string[]): FileTre
 /** A folder whose files are read by their paths. */
 class HostTree implements FileTree {
   readonly mayGrow = true;
-  readonly #records = new LRUCache<string, { file: FileRecord | null }>(atMost(maxCachedFiles));
+  readonly #records = new LRUCache<string, { file: FileRecord | null }>(limitEntries(maxCachedFiles));
 
   constructor(
     private readonly options: HostFolderOptions,
@@ -217,9 +217,9 @@ class HostTree implements FileTree {
     if (names === null || names.length === 0) return null;
     const name = names.at(-1)!;
     const folder = this.folders.get(names.slice(0, -1).join('/'));
-    if (folder !== undefined) return (await contents.fileNamed(folder, name))?.file ?? null;
+    if (folder !== undefined) return (await contents.findFileByName(folder, name))?.file ?? null;
     const parentFolder = names.length > 1 ? this.folders.get(names.slice(0, -2).join('/')) : undefined;
-    return parentFolder === undefined ? null : ((await contents.fileNamed(parentFolder, name, names.at(-2)))?.file ?? null);
+    return parentFolder === undefined ? null : ((await contents.findFileByName(parentFolder, name, names.at(-2)))?.file ?? null);
   }
 
   async close(): Promise<void> {

@@ -4,7 +4,7 @@ import type { Callers } from '../../core/host/callers.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { EnteredScale } from '../../core/entered-scale.js';
 import type { FileRecord, ItemRecord } from '../../core/host/records.js';
-import { step } from '../../core/steps.js';
+import { announceStep } from '../../core/steps.js';
 import { AccessDeniedError, BadParameterError, InvalidError, MissingPartsError, TileSourceError } from '../../errors.js';
 import type { Caller, HostFiles, HostLogger } from '../../host.js';
 import type { BlockCache } from './block-cache.js';
@@ -26,7 +26,7 @@ export interface ImageMarkingOptions {
   changes: ImageChanges;
   files: HostFiles;
   blocks: BlockCache;
-  callers: Pick<Callers, 'asker'>;
+  callers: Pick<Callers, 'loadRequester'>;
   logger: HostLogger;
   temporaryDirectory: string;
 }
@@ -67,7 +67,7 @@ export class ImageMarking {
     const removed = await records.markers.release(item);
     items.forget(item.id);
     images.closeFile(item.largeImage.fileId);
-    step('removal:released');
+    announceStep('removal:released');
     if (removed) await changes.announce([item]);
     return removed;
   }
@@ -127,8 +127,8 @@ export class ImageMarking {
     } catch (error) {
       this.options.items.forget(item.id);
       if (error instanceof MissingPartsError) await dependants.setWaiting(item, { file, missing: error.missing });
-      else if (item.waiting?.fileId === file.id) await dependants.setWaiting(item, null);
-      if (error instanceof TileSourceError) await markers.refuse(item, error.reason);
+      else if (item.missingFiles?.fileId === file.id) await dependants.setWaiting(item, null);
+      if (error instanceof TileSourceError) await markers.storeRefusal(item, error.reason);
       throw error;
     }
   }
@@ -186,7 +186,7 @@ export class ImageMarking {
     const creatorId = idText(file.doc.creatorId);
     const findUploader = async (): Promise<Caller | null> => {
       try {
-        return creatorId === '' ? null : await callers.asker({ id: creatorId, admin: false });
+        return creatorId === '' ? null : await callers.loadRequester({ id: creatorId, admin: false });
       } catch (error) {
         if (error instanceof AccessDeniedError) return null;
         throw error;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../../core/concurrency/lru-options.js';
+import { limitEntries } from '../../core/concurrency/lru-options.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import { scaleName, type EnteredScale } from '../../core/entered-scale.js';
 import type { FileRecord, ItemRecord } from '../../core/host/records.js';
@@ -42,7 +42,7 @@ const maxImages = 10_000;
 export class ImageStates {
   readonly #stamps: FileStamps;
   /** The items that an image refers to by id, under {@link ImageState.ownName}. */
-  readonly #namedItems = new LRUCache<string, ReadonlySet<string>>(atMost(maxImages));
+  readonly #namedItems = new LRUCache<string, ReadonlySet<string>>(limitEntries(maxImages));
 
   constructor(private readonly options: ImageStatesOptions) {
     const { records, files } = options;
@@ -126,9 +126,9 @@ function servedFileOf(item: ItemRecord): { fileId: string; sourceName: string | 
 /** Maximum number of missing files that a message names. */
 const maxNamedFiles = 20;
 
-function waitingMessage({ waiting }: ItemRecord): string | undefined {
-  if (waiting === null) return undefined;
-  const { missing } = waiting;
+function waitingMessage({ missingFiles }: ItemRecord): string | undefined {
+  if (missingFiles === null) return undefined;
+  const { missing } = missingFiles;
   const remainder = missing.length > maxNamedFiles ? ` and ${missing.length - maxNamedFiles} more` : '';
   const names = missing.map((path) => (path === '*' ? 'a file that matches a pattern' : path)).slice(0, maxNamedFiles);
   return `No large image file in this item. It is waiting for files that belong to it: ${names.join(', ')}${remainder}.`;

@@ -1,6 +1,6 @@
 import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../../core/concurrency/lru-options.js';
+import { limitEntries } from '../../core/concurrency/lru-options.js';
 import { callerName } from '../../core/concurrency/queues.js';
 import type { WorkQueue } from '../../core/concurrency/work-queue.js';
 import type { ItemFile } from '../../core/host/folder-contents.js';
@@ -65,7 +65,7 @@ export class Images {
   readonly #states: ImageStates;
   readonly #opener: ImageOpener;
   /** The parts of images, by the names of their states, so that images need not be opened again to know them. */
-  readonly #parts = new LRUCache<string, OpenImage['parts']>(atMost(maxImagesWithParts));
+  readonly #parts = new LRUCache<string, OpenImage['parts']>(limitEntries(maxImagesWithParts));
 
   constructor(private readonly options: ImagesOptions) {
     this.#opener = new ImageOpener({ ...options, share: (...sharing) => this.#share(...sharing) });
@@ -315,6 +315,6 @@ export class Images {
     const file = await records.findFile(fileId);
     if (file === null) return;
     logger.info({ fileId }, 'LargeImage:File:Changed');
-    await changes.announce(await records.markers.itemsServing([file]));
+    await changes.announce(await records.markers.itemsServedFrom([file]));
   }
 }

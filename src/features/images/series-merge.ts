@@ -1,6 +1,6 @@
 import { InOrder } from '../../core/concurrency/in-order.js';
 import { randomUUID } from 'node:crypto';
-import { step } from '../../core/steps.js';
+import { announceStep } from '../../core/steps.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { ItemRecord } from '../../core/host/records.js';
 import { LargeImageError } from '../../errors.js';
@@ -48,7 +48,7 @@ export class SeriesMerge {
     const replaced = await records.markers.replace(item, { ...storedMarker, ...series, mergedInto: null });
     items.forget(item.id);
     if (replaced === null) return;
-    step('series:noted');
+    announceStep('series:noted');
     await this.#mergesBySeries.run(`${replaced.folderId} ${series.dicomSeriesUID}`, () => this.#mergeSeries(replaced, series));
   }
 
@@ -79,7 +79,7 @@ export class SeriesMerge {
     const { records, logger } = this.parts;
     const storedMarker = item.doc.largeImage as Record<string, unknown>;
     if ((await records.markers.replace(item, { ...storedMarker, mergedInto: target.doc._id })) === null) return;
-    step('series:marked');
+    announceStep('series:marked');
     await this.#moveFiles(item, target);
     logger.info({ itemId: item.id, into: target.id }, 'LargeImage:Dicom:Merged');
   }
@@ -90,7 +90,7 @@ export class SeriesMerge {
       if (host.files.move === undefined) await records.moveFile(file, target);
       else await host.files.move(file.doc, target.id);
     }
-    step('series:moved');
+    announceStep('series:moved');
     items.forget(item.id);
     await this.#changeRevision(target.id);
     const emptiedItem = await records.findItem(item.id);

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../../core/concurrency/lru-options.js';
+import { limitEntries } from '../../core/concurrency/lru-options.js';
 import { FreshCache } from '../../core/concurrency/fresh-cache.js';
 import { verdictLifetimeMs } from '../../core/host/callers.js';
 import { LevelDeniedError, UnknownIdError } from '../../errors.js';
@@ -24,7 +24,7 @@ interface Verdict {
 export class Items {
   readonly #items = new FreshCache<ItemRecord>({ max: maxItems, lifetimeMs: itemLifetimeMs });
   /** Verdicts by item id, then by caller. */
-  readonly #verdicts = new LRUCache<string, FreshCache<Verdict>>(atMost(maxItems));
+  readonly #verdicts = new LRUCache<string, FreshCache<Verdict>>(limitEntries(maxItems));
 
   /** How many parts of an image a caller cannot read, by caller and image. */
   readonly #hiddenParts = new FreshCache<{ hiddenCount: number }>({ max: maxItems, lifetimeMs: verdictLifetimeMs });
@@ -136,7 +136,7 @@ export class Items {
 
   /** Filters folders to those that the caller can read. */
   async readableFolders(ids: readonly string[], caller: Caller | null): Promise<Set<string>> {
-    return this.records.contents.among(ids, await this.access.filter(caller, 'folder', 0));
+    return this.records.contents.filterFolders(ids, await this.access.filter(caller, 'folder', 0));
   }
 
   /** Drops what is cached about one item, or about all. */

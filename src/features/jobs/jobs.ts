@@ -17,7 +17,7 @@ import { toChanges, type JobUpdate } from './job-update.js';
 import { JobNotifications } from './events/job-notifications.js';
 import { activeStatuses, checkTransition, isFinished, isWorkerHandler, jobStatus, localHandler } from './job-status.js';
 import { processName } from '../../core/database/leases/process-name.js';
-import { step } from '../../core/steps.js';
+import { announceStep } from '../../core/steps.js';
 
 /** A job to be created. */
 export interface NewJob {
@@ -269,7 +269,7 @@ export class JobStore {
       if (before?.run == null || isFinished(before.status)) break;
       if ((await this.change(before, {}, { status: jobStatus.canceled }, false)) !== null) break;
     }
-    step('job:given-up');
+    announceStep('job:given-up');
     const job = await this.#model.remove(id);
     if (job !== null) await this.#announce({ kind: 'removed', job, previousStatus: job.status });
   }

@@ -56,8 +56,8 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
           for (const [queueName, queue] of Object.entries(core.queues)) this.set({ queue: queueName }, read(queue));
         },
       });
-    addQueueGauge('queue_waiting', 'Waiting tasks.', ({ waiting }) => waiting);
-    addQueueGauge('queue_running', 'Running tasks.', ({ running }) => running);
+    addQueueGauge('queue_waiting', 'Waiting tasks.', ({ waitingCount }) => waitingCount);
+    addQueueGauge('queue_running', 'Running tasks.', ({ runningCount }) => runningCount);
 
     const { tiles, sources, caches } = caching;
     const countersByCache = {

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../../core/concurrency/lru-options.js';
+import { limitEntries } from '../../core/concurrency/lru-options.js';
 import type { ItemRecord } from '../../core/host/records.js';
 import { enqueueFor, type Queues } from '../../core/concurrency/queues.js';
 import { FailedReadError, LargeImageError, NoLargeImageError, TileSourceError } from '../../errors.js';
@@ -45,8 +45,8 @@ export interface ReadableImage {
 
 /** Large images of items as OME-Zarr. */
 export class ZarrImages {
-  readonly #layouts = new LRUCache<string, Layout>(atMost(maxRememberedImages));
-  readonly #measured = new LRUCache<string, Measurements>(atMost(maxRememberedImages));
+  readonly #layouts = new LRUCache<string, Layout>(limitEntries(maxRememberedImages));
+  readonly #measured = new LRUCache<string, Measurements>(limitEntries(maxRememberedImages));
   readonly #decodedTiles = new DecodedTileCache();
   readonly #associated = new AssociatedSources();
 

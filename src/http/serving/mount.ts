@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
-import { beginInTurn } from '../../core/concurrency/slices.js';
-import { underRequestId } from '../../core/request-id.js';
+import { startRequestInTurn } from '../../core/concurrency/slices.js';
+import { runWithRequestId } from '../../core/request-id.js';
 import { nonThrowingLogger } from '../../core/host/logger.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import type { Caller, HostLogger } from '../../host.js';
@@ -56,9 +56,11 @@ export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: M
     const matched = table.find(method, request.path);
     if (matched !== null) {
       request.method = method;
-      beginInTurn(
+      startRequestInTurn(
         () =>
-          void underRequestId(request, response, () => new RouteCall(matched, surroundings, request, response).run().catch(next)),
+          void runWithRequestId(request, response, () =>
+            new RouteCall(matched, surroundings, request, response).run().catch(next),
+          ),
       );
       return;
     }

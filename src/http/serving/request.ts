@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import busboy from 'busboy';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
-import { parseJsonText, textOf } from '../../core/json.js';
+import { parseJsonText, decodeUtf8 } from '../../core/json.js';
 import type { RouteBody, RouteOutline } from '../route.js';
 
 /** The members of an Express request that are used here. */
@@ -227,7 +227,7 @@ export async function readRouteBody(request: HttpRequest, route: RouteOutline, s
     : wasParsed(request)
       ? parsedBytes(request)
       : await readBody(request, route.maxBodyBytes ?? defaultMaxBodyBytes);
-  const content = textOf(bytes);
+  const content = decodeUtf8(bytes);
   return kind === 'text' ? content : parseJsonBody(content, kind, route);
 }
 

@@ -12,7 +12,7 @@ import {
 } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
 import { requestId } from '../../core/request-id.js';
-import { outageOf } from '../../core/database/outage.js';
+import { outageErrorOf } from '../../core/database/outage.js';
 import { isSmall, jsonPieces } from '../../core/json-pieces.js';
 import { cacheHeaders, entityTag, isKnown } from '../conditional.js';
 import { Reply, type ReplyHeaders } from '../reply.js';
@@ -159,7 +159,7 @@ export async function respondWithError(
   const clientLeft = response.destroyed || response.writableEnded;
   if (clientLeft) return;
   let reply: Reply;
-  const outage = error instanceof LargeImageError ? null : outageOf(error);
+  const outage = error instanceof LargeImageError ? null : outageErrorOf(error);
   if (outage !== null) options.logger?.warn({ err: error, route: options.route }, 'Request:Unavailable');
   const knownError = outage ?? error;
   if (knownError instanceof LargeImageError) {

@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express';
 import { BadParameterError, NotFoundError } from '../../errors.js';
-import { underRequestId } from '../../core/request-id.js';
+import { runWithRequestId } from '../../core/request-id.js';
 import { respondWithError } from './respond.js';
 import type { RouteOutline } from '../route.js';
 
@@ -20,6 +20,6 @@ export function answerUnknownPaths(routes: readonly Pick<RouteOutline, 'path' | 
     const message = `No matching route for "${request.method} ${segments.slice(isKnown ? 1 : 0).join('/')}"`;
     const error = isKnown ? new BadParameterError(message) : new NotFoundError(message);
     const answer = () => respondWithError(response, error, { anonymous: false, route: request.path });
-    underRequestId(request, response, answer).catch(next);
+    runWithRequestId(request, response, answer).catch(next);
   };
 }

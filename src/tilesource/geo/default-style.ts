@@ -1,4 +1,4 @@
-import { inRuns } from '../../core/concurrency/slices.js';
+import { forEachRange } from '../../core/concurrency/slices.js';
 import type { ImageMetadata } from '../tile-source.js';
 import { fullValue, minValue, type Raster } from '../raster.js';
 import type { MeasuredSamples } from '../measure/measured-samples.js';
@@ -53,7 +53,7 @@ export function toStyleJson(bands: readonly StyleBand[], { bandCount, dtype, whi
 async function rangeOf(rasters: readonly Raster[], band: number, nodata?: number): Promise<[min: number, max: number]> {
   let [min, max] = [Infinity, -Infinity];
   for (const { data, bands } of rasters) {
-    await inRuns(data.length / bands, pixelsAtOnce, (from, to) => {
+    await forEachRange(data.length / bands, pixelsAtOnce, (from, to) => {
       for (let pixel = from; pixel < to; pixel += 1) {
         const sample = data[pixel * bands + band]!;
         if (sample === nodata || !Number.isFinite(sample)) continue;

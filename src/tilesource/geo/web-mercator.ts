@@ -1,4 +1,4 @@
-import { inRuns } from '../../core/concurrency/slices.js';
+import { forEachRange } from '../../core/concurrency/slices.js';
 import { BadValueError, TileSourceError } from '../../errors.js';
 import type { ImageMetadata, TileAddress, TileOptions, TileSource } from '../tile-source.js';
 import { CorruptTiles, partOfTile } from '../render/corrupt-tiles.js';
@@ -282,7 +282,7 @@ class WebMercatorSource implements TileSource {
         }
       }
     };
-    await inRuns(side ** 2, 4096, work, signal);
+    await forEachRange(side ** 2, 4096, work, signal);
   }
 
   /** Returns a function that copies the pixel that contains the position. */

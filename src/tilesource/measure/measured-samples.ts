@@ -1,4 +1,4 @@
-import { inRuns } from '../../core/concurrency/slices.js';
+import { forEachRange } from '../../core/concurrency/slices.js';
 import { levelScale, type Box, type PyramidShape, type Size } from '../geometry.js';
 import { bitsOf, createRaster, type Raster } from '../raster.js';
 import { resizeNearest } from '../render/pixels.js';
@@ -88,7 +88,7 @@ export async function extremeBoxes(shape: PyramidShape, base: Box, coarse: Raste
   for (let band = 0; band < bands && chosen.size < maxExtremeTiles; band += 1) {
     const lows = new Float64Array(columns * rows).fill(Infinity);
     const highs = new Float64Array(columns * rows).fill(-Infinity);
-    await inRuns(height, rowsAtOnce, (from, until) => {
+    await forEachRange(height, rowsAtOnce, (from, until) => {
       for (let y = from; y < until; y += 1) {
         const row = Math.min(rows - 1, Math.floor((base.top + y * scale) / shape.tileHeight) - top) * columns;
         for (let x = 0; x < width; x += 1) {
@@ -112,7 +112,7 @@ async function indexesOfSmallest(values: Float64Array, sign: 1 | -1): Promise<nu
   const smallest: number[] = [];
   /** A value must be below this to be among the smallest. */
   let limit = Infinity;
-  await inRuns(values.length, samplesAtOnce, (from, until) => {
+  await forEachRange(values.length, samplesAtOnce, (from, until) => {
     for (let at = from; at < until; at += 1) {
       const value = sign * values[at]!;
       // Tiles without samples have the value Infinity (times the sign). Infinity and NaN are not below any limit.
@@ -172,7 +172,7 @@ export async function pickSamples(rasters: readonly Raster[], size: Size): Promi
     // Picks before this index come from this raster or from those before it.
     const last = Math.min(count, Math.ceil((end * count) / total - 0.5));
     const [start, before] = [to, first];
-    await inRuns(last - start, samplesAtOnce, (from, until) => {
+    await forEachRange(last - start, samplesAtOnce, (from, until) => {
       for (let pick = start + from; pick < start + until; pick += 1) {
         const at = (Math.min(end - 1, Math.floor(((pick + 0.5) * total) / count)) - before) * bands;
         for (let band = 0; band < bands; band += 1) picks[pick * bands + band] = samples[at + band]!;

@@ -1,5 +1,5 @@
 import { CorruptTileError } from '../../errors.js';
-import { inRuns } from '../../core/concurrency/slices.js';
+import { forEachRange } from '../../core/concurrency/slices.js';
 import { positionInPixels } from '../geo/region-units.js';
 import { type Size } from '../geometry.js';
 import { regionBox } from '../region-plan.js';
@@ -116,7 +116,7 @@ async function convertToStyleType(rasters: readonly Raster[], style: Style, sour
   const converted: Raster[] = [];
   for (const raster of rasters) {
     const out = createRaster({ ...raster, dtype });
-    await inRuns(raster.data.length, 65_536, (from, to) => {
+    await forEachRange(raster.data.length, 65_536, (from, to) => {
       for (let at = from; at < to; at += 1) out.data[at] = toStyleType(raster.data[at]!, style, source);
     });
     converted.push(out);

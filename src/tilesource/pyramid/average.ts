@@ -1,4 +1,4 @@
-import { inRuns } from '../../core/concurrency/slices.js';
+import { forEachRange } from '../../core/concurrency/slices.js';
 import type { Size, Window } from '../geometry.js';
 import { createRaster, fullValue, minValue, type Raster } from '../raster.js';
 import { hasAlpha } from '../render/pixels.js';
@@ -85,7 +85,7 @@ export async function averageSamples<R extends Raster>(raster: R, size: Size, op
   const rowLength = size.width * raster.bands;
   const rows = Math.max(1, Math.floor(samplesAtOnce / (down.taps * raster.width * raster.bands)));
   const sums = new Float64Array(rowLength);
-  await inRuns(
+  await forEachRange(
     size.height,
     rows,
     (from, to) => {

@@ -1,6 +1,6 @@
 import { CorruptTileError, FailedReadError, LargeImageError, MissingPartsError, TileSourceError } from '../../errors.js';
 import { ThreadLimitError } from '../../core/concurrency/thread-pool.js';
-import { inRuns } from '../../core/concurrency/slices.js';
+import { forEachRange } from '../../core/concurrency/slices.js';
 import { levelScale, type Box, type PyramidShape, type Window } from '../geometry.js';
 import type { TileAddress } from '../tile-source.js';
 import type { Picture } from './pixels.js';
@@ -209,7 +209,7 @@ async function hatch({ data, width, bands }: Picture, box: Box, isHole?: (x: num
   if (box.width <= 0 || box.height <= 0) return;
   const hasAlpha = bands === 2 || bands === 4;
   const atOnce = isHole === undefined ? 65_536 : 4096;
-  await inRuns(box.height, Math.max(1, Math.ceil(atOnce / box.width)), (from, to) => {
+  await forEachRange(box.height, Math.max(1, Math.ceil(atOnce / box.width)), (from, to) => {
     for (let y = box.top + from; y < box.top + to; y += 1) {
       for (let x = box.left; x < box.left + box.width; x += 1) {
         if (isHole?.(x, y) === false) continue;

@@ -1,4 +1,4 @@
-import { inRuns } from '../../core/concurrency/slices.js';
+import { forEachRange } from '../../core/concurrency/slices.js';
 import sharp, { type Sharp } from 'sharp';
 import { BadValueError } from '../../errors.js';
 import type { Rgba } from '../color.js';
@@ -252,7 +252,7 @@ export async function resizePicture(picture: Picture, size: Size & { kernel: Ker
 
 async function grayAndAlpha(rgba: Uint8Array): Promise<Uint8Array> {
   const out = new Uint8Array(rgba.length / 2);
-  await inRuns(rgba.length / 4, pixelsAtOnce, (from, to) => {
+  await forEachRange(rgba.length / 4, pixelsAtOnce, (from, to) => {
     for (let pixel = from; pixel < to; pixel += 1) {
       out[pixel * 2] = rgba[pixel * 4]!;
       out[pixel * 2 + 1] = rgba[pixel * 4 + 3]!;
@@ -365,7 +365,7 @@ async function bmp({ data, width, height }: RawPicture): Promise<Uint8Array> {
   out.writeUInt16LE(1, 26);
   out.writeUInt16LE(24, 28);
   out.writeUInt32LE(rowLength * height, 34);
-  await inRuns(height, Math.ceil(pixelsAtOnce / Math.max(1, width)), (firstRow, endRow) => {
+  await forEachRange(height, Math.ceil(pixelsAtOnce / Math.max(1, width)), (firstRow, endRow) => {
     for (let y = firstRow; y < endRow; y += 1) {
       let to = headerLength + (height - 1 - y) * rowLength;
       for (let from = y * width * 3; from < (y + 1) * width * 3; from += 3) {
@@ -386,7 +386,7 @@ async function tga({ data, width, height, bands }: RawPicture): Promise<Uint8Arr
   out.writeUInt16LE(height, 14);
   out[16] = bands * 8;
   out[17] = 0x20 | (bands === 4 ? 8 : 0);
-  await inRuns(width * height, pixelsAtOnce, (from, to) => {
+  await forEachRange(width * height, pixelsAtOnce, (from, to) => {
     for (let at = from * bands; at < to * bands; at += bands) {
       out[18 + at] = data[at + 2]!;
       out[19 + at] = data[at + 1]!;

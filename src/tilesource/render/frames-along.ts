@@ -1,4 +1,4 @@
-import { inRuns } from '../../core/concurrency/slices.js';
+import { forEachRange } from '../../core/concurrency/slices.js';
 import type { ImageMetadata } from '../tile-source.js';
 
 /** Number of examined frames between two checks of the time. */
@@ -17,7 +17,7 @@ export async function framesAlong(
   const { [axis]: _place, ...others } = frames[frame]?.axes ?? {};
   const names = Object.keys(others);
   const positions: { frame: number; position: number }[] = [];
-  await inRuns(
+  await forEachRange(
     frames.length,
     runLength,
     (from, to) => {

@@ -1,5 +1,5 @@
 import { processAsDoubles } from '../doubles.js';
-import { inRuns } from '../../core/concurrency/slices.js';
+import { forEachRange } from '../../core/concurrency/slices.js';
 import { type Rgba, luma } from '../color.js';
 import type { Box, Size, Window } from '../geometry.js';
 import { bitsOf, createRaster, fullValue, minValue, type Raster, type SampleType } from '../raster.js';
@@ -158,7 +158,7 @@ async function sampleNearest(
   const columns = Array.from({ length: size.width }, (_, x) => atX(x) * bands);
   let at = 0;
   const rows = Math.ceil(pixelsAtOnce / Math.max(1, size.width));
-  await inRuns(size.height, rows, (from, to) => {
+  await forEachRange(size.height, rows, (from, to) => {
     for (let y = from; y < to; y += 1) {
       const row = atY(y) * raster.width * bands;
       for (const column of columns) for (let band = 0; band < bands; band += 1) moved[at++] = samples[row + column + band] ?? 0;
@@ -194,7 +194,7 @@ export async function withAlpha(picture: Picture): Promise<Picture> {
   const from = picture.bands;
   const bands = from === 1 ? 2 : 4;
   const data = new Uint8Array(width * height * bands).fill(255);
-  await inRuns(width * height, pixelsAtOnce, (first, end) => {
+  await forEachRange(width * height, pixelsAtOnce, (first, end) => {
     for (let pixel = first; pixel < end; pixel += 1) {
       for (let band = 0; band < from; band += 1) data[pixel * bands + band] = picture.data[pixel * from + band]!;
     }
@@ -209,7 +209,7 @@ export async function withColor(picture: Picture): Promise<Picture> {
   const from = picture.bands;
   const bands = from === 1 ? 3 : 4;
   const data = new Uint8Array(width * height * bands);
-  await inRuns(width * height, pixelsAtOnce, (first, end) => {
+  await forEachRange(width * height, pixelsAtOnce, (first, end) => {
     for (let pixel = first, at = first * bands; pixel < end; pixel += 1, at += bands) {
       const gray = picture.data[pixel * from]!;
       data[at] = gray;

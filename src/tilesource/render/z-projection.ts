@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { inRuns } from '../../core/concurrency/slices.js';
+import { forEachRange } from '../../core/concurrency/slices.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { BadValueError } from '../../errors.js';
 import { processAsDoubles } from '../doubles.js';
@@ -203,7 +203,7 @@ class StackSum {
     const [sums, counts, added, nodata] = [this.#sums, this.#counts, this.#added, this.#nodata];
     if (sums === null) return this.#raster;
     const isFloat = dtype.startsWith('float');
-    await inRuns(
+    await forEachRange(
       data.length,
       runLength,
       (from, to) => {

@@ -1,5 +1,5 @@
 import sharp from 'sharp';
-import { inRuns } from '../../core/concurrency/slices.js';
+import { forEachRange } from '../../core/concurrency/slices.js';
 import { BadValueError } from '../../errors.js';
 import { tryParseColor, type Rgba } from '../color.js';
 import { runProcessing } from '../process/processing.js';
@@ -132,7 +132,7 @@ async function sharpened(
   const step = bands <= 2 ? 1 : bands;
   const colors = hasAlpha(picture) ? bands - 1 : bands;
   const out = new Uint8ClampedArray(data);
-  await inRuns(
+  await forEachRange(
     width * height,
     pixelsAtOnce,
     (from, to) => {
@@ -163,7 +163,7 @@ async function masked(
   const first = new Map<number, number[][]>();
   for (const samples of checked) first.set(samples[0]!, [...(first.get(samples[0]!) ?? []), samples]);
   const out = new Uint8Array(width * height * 4);
-  await inRuns(
+  await forEachRange(
     width * height,
     pixelsAtOnce,
     (from, to) => {

@@ -1,4 +1,4 @@
-import { inRuns, isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
+import { forEachRange, isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { processAsDoubles } from '../doubles.js';
 import { bandStatistics, widenStatistics, type BandStatistics } from '../measure/histogram.js';
 import type { MeasuredSamples } from '../measure/measured-samples.js';
@@ -164,7 +164,7 @@ async function samplesOf(rasters: readonly Raster[], band: number, nodata: numbe
   for (const { data, bands } of rasters) {
     const length = data.length / bands;
     const first = next;
-    await inRuns(Math.max(0, Math.ceil((length - first) / step)), samplesAtOnce, (from, to) => {
+    await forEachRange(Math.max(0, Math.ceil((length - first) / step)), samplesAtOnce, (from, to) => {
       for (let at = (first + from * step) * bands + band, end = (first + to * step) * bands; at < end; at += step * bands) {
         const sample = data[at]!;
         if (sample < limit && sample > -limit && sample !== nodata) samples[count++] = sample;
@@ -178,7 +178,7 @@ async function samplesOf(rasters: readonly Raster[], band: number, nodata: numbe
 async function spreadOfSorted(sorted: Float64Array): Promise<SampleSpread> {
   const spread = new SpreadMaker(sorted.length);
   let start = 0;
-  await inRuns(sorted.length, samplesAtOnce, (from, to) => {
+  await forEachRange(sorted.length, samplesAtOnce, (from, to) => {
     for (let at = from; at < to; at += 1) {
       if (sorted[at + 1] === sorted[at]) continue;
       spread.add(sorted[at]!, at + 1 - start);

@@ -1,4 +1,4 @@
-import { inRuns, isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
+import { forEachRange, isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { hasAlpha, type Picture } from '../render/pixels.js';
 import type { Raster } from '../raster.js';
 import { channels, Colors, makeColorTable, tableSize, type ColorTable, type StyleMemo } from './color-table.js';
@@ -90,7 +90,7 @@ export async function styleRaster(
   const pass =
     tables && shape.bands !== 1 ? fusedPass(tables.map(fusedLayer), data, { bands: shape.bands, memo: inputs.memo }) : null;
   if (pass) {
-    await inRuns(total, chunkWork, (from, to) => pass(from, to - from), options.signal);
+    await forEachRange(total, chunkWork, (from, to) => pass(from, to - from), options.signal);
     return { data, width: shape.width, height: shape.height, bands: shape.bands, dtype: 'uint8' };
   }
   const chunkPixels = Math.max(minChunk, Math.floor(chunkWork / Math.max(1, layers.length)));

@@ -1,4 +1,4 @@
-import { inRuns } from '../../core/concurrency/slices.js';
+import { forEachRange } from '../../core/concurrency/slices.js';
 
 /** Number of values that are processed between two checks of the time. */
 const valuesAtOnce = 32_768;
@@ -16,7 +16,7 @@ const lastDigit = 2 ** digitBits - 1;
 export async function sortByDigits(values: Float64Array<ArrayBuffer>): Promise<Float64Array> {
   let from = new Uint32Array(values.buffer, values.byteOffset, 2 * values.length);
   let to = new Uint32Array(from.length);
-  const inSlices = (work: (first: number, end: number) => void) => inRuns(from.length, 2 * valuesAtOnce, work);
+  const inSlices = (work: (first: number, end: number) => void) => forEachRange(from.length, 2 * valuesAtOnce, work);
   await inSlices((first, end) => flip({ from, first, end }, false));
   for (const word of [0, 1]) {
     for (let shift = 0; shift < 32; shift += digitBits) {

@@ -43,8 +43,8 @@ it('a lease runs work of the same name one at a time, across processes', async (
 
 it('a lease is taken over from a silent process, whose work then stays hidden', async () => {
   // The lease is renewed every 30 s, so a process that waits only 1 ms regards it as silent.
-  const slow = (await another(120_000).take('a picture', { subject: 'item' }))!;
-  const fast = (await another(1).take('a picture', { subject: 'item' }))!;
+  const slow = (await another(120_000).acquire('a picture', { subject: 'item' }))!;
+  const fast = (await another(1).acquire('a picture', { subject: 'item' }))!;
   expect(fast).not.toBeNull();
   expect(await slow.release()).toBe(false);
   expect(await fast.release()).toBe(true);
@@ -52,9 +52,9 @@ it('a lease is taken over from a silent process, whose work then stays hidden', 
 
 it('a lease is renewed as long as its owner lives', async () => {
   const leases = another(400);
-  const lease = (await leases.take('long work', { subject: 'item' }))!;
+  const lease = (await leases.acquire('long work', { subject: 'item' }))!;
   const waiting = new AbortController();
-  const stolen = another(60_000).take('long work', { subject: 'item', signal: waiting.signal });
+  const stolen = another(60_000).acquire('long work', { subject: 'item', signal: waiting.signal });
   // The waiting process sees signs of life, so it never regards the lease as silent.
   await until(
     'some renewals',
@@ -68,7 +68,7 @@ it('a lease is renewed as long as its owner lives', async () => {
 
 it('a lease tells its owner when it is revoked', async () => {
   const leases = another(4);
-  const lease = (await leases.take('a thumbnail', { subject: 'gone' }))!;
+  const lease = (await leases.acquire('a thumbnail', { subject: 'gone' }))!;
   await leases.revoke(['gone']);
   await until('the loss is seen', () =>
     lease.confirm().then(
@@ -81,8 +81,8 @@ it('a lease tells its owner when it is revoked', async () => {
 
 it('a lease is no longer needed when its file exists', async () => {
   const [maker, reader] = [another(), another()];
-  const lease = (await maker.take('a histogram', { subject: 'item' }))!;
-  expect(await reader.take('a histogram', { subject: 'item', isDone: () => Promise.resolve(true) })).toBeNull();
+  const lease = (await maker.acquire('a histogram', { subject: 'item' }))!;
+  expect(await reader.acquire('a histogram', { subject: 'item', isDone: () => Promise.resolve(true) })).toBeNull();
   await lease.release();
 });
 
@@ -92,6 +92,6 @@ it('a lease of a process that has ended is released', async () => {
   const ended = processName().replace(/-\d+-\d+$/, '-4194999-1');
   await model.insert('left', 'item', `${ended}:x`);
   await model.insert('kept', 'item', `${processName()}:x`);
-  expect(await model.forget()).toBe(1);
+  expect(await model.removeEnded()).toBe(1);
   expect([await model.find('left'), (await model.find('kept'))?.beat]).toEqual([null, 0]);
 });

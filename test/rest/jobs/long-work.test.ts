@@ -1,7 +1,7 @@
 /** Requests about many things are answered before clients stop waiting, and their work continues if needed. */
 import { Types } from 'mongoose';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { answerMs } from '../../../src/core/concurrency/in-time.js';
+import { answerLimitMs } from '../../../src/core/concurrency/in-time.js';
 import type { FileDocument } from '../../../src/reference-host/files/file.model.js';
 import type { ItemDocument } from '../../../src/reference-host/tree/item.model.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
@@ -106,7 +106,7 @@ it('removals continue after clients would have timed out', async () => {
   const items: string[] = [];
   for (const name of names) items.push(await admin.create('/item', { folderId: folder, name }));
   const wait = globalThis.setTimeout;
-  const shortenAnswerTime = (call: () => void, ms?: number) => wait(call, ms === answerMs ? 1 : ms);
+  const shortenAnswerTime = (call: () => void, ms?: number) => wait(call, ms === answerLimitMs ? 1 : ms);
   const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(shortenAnswerTime as typeof setTimeout);
   // They are recorded together. The removal waits for something that happens only after the response.
   const { models, journal } = started.host.context;

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
 import { WorkQueue } from '../../../src/core/concurrency/work-queue.js';
-import { requestId, underRequestId } from '../../../src/core/request-id.js';
+import { requestId, runWithRequestId } from '../../../src/core/request-id.js';
 import { MergedChanges } from '../../../src/features/annotations/documents/merged-changes.js';
 
 /** Runs work as part of a request with an id. */
 function underId<R>(id: string, work: () => R): R {
   const response = { getHeader: () => undefined, setHeader: () => undefined } as unknown as ServerResponse;
-  return underRequestId({ headers: { 'x-request-id': id } } as unknown as IncomingMessage, response, work);
+  return runWithRequestId({ headers: { 'x-request-id': id } } as unknown as IncomingMessage, response, work);
 }
 
 it('makes each of several joined changes under the id of its own request', async () => {

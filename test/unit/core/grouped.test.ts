@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { grouped } from '../../../src/core/database/grouped.js';
+import { groupCalls } from '../../../src/core/database/grouped.js';
 
 describe('grouped calls', () => {
   it('are sent alone when they are rare, and together when many come at once', async () => {
     const groups: number[][] = [];
-    const double = grouped(async (inputs: readonly number[]) => {
+    const double = groupCalls(async (inputs: readonly number[]) => {
       groups.push([...inputs]);
       return inputs.map((input) => input * 2);
     });
@@ -15,7 +15,7 @@ describe('grouped calls', () => {
 
   it('wait for others after a group, and never form a larger one than allowed', async () => {
     const groups: number[] = [];
-    const same = grouped(
+    const same = groupCalls(
       async (inputs: readonly number[]) => {
         groups.push(inputs.length);
         return inputs;
@@ -34,7 +34,7 @@ describe('grouped calls', () => {
   });
 
   it('are not affected by the errors of others', async () => {
-    const parse = grouped(async (texts: readonly string[]) => texts.map((text) => JSON.parse(text) as unknown));
+    const parse = groupCalls(async (texts: readonly string[]) => texts.map((text) => JSON.parse(text) as unknown));
     const results = await Promise.allSettled(['1', '{', '"x"'].map((each) => parse(each)));
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect(await parse('[2]')).toEqual([2]);

@@ -1,6 +1,6 @@
 import { mongo } from 'mongoose';
 import { describe, expect, it } from 'vitest';
-import { isCollision, isDatabaseOutage, isPassing, outageOf } from '../../../src/core/database/outage.js';
+import { isCollision, isDatabaseOutage, isTemporary, outageErrorOf } from '../../../src/core/database/outage.js';
 
 const withCode = (code: string) => Object.assign(new Error(`${code}: no such luck, write '/secret'`), { code });
 const noResult = {} as mongo.BulkWriteResult;
@@ -30,7 +30,7 @@ describe('temporary failures', () => {
   ])('include failures of the database: %s', (error) => {
     for (const thrown of [error, wrapped(error)]) {
       expect(isDatabaseOutage(thrown)).toBe(true);
-      expect(outageOf(thrown)).toMatchObject({
+      expect(outageErrorOf(thrown)).toMatchObject({
         code: 'unavailable',
         message: 'The database cannot be reached at the moment. Try again later.',
       });
@@ -55,7 +55,7 @@ describe('temporary failures', () => {
     ['EACCES', 'unavailable'],
     ['EMFILE', 'unavailable'],
   ])('include failures of the disk: %s', (code, expected) => {
-    const error = outageOf(wrapped(withCode(code)));
+    const error = outageErrorOf(wrapped(withCode(code)));
     expect(error?.code).toBe(expected);
     expect(error?.message).not.toContain('secret');
     expect(isDatabaseOutage(withCode(code))).toBe(false);
@@ -69,8 +69,11 @@ describe('temporary failures', () => {
     for (const thrown of [error, wrapped(error)]) {
       expect(isCollision(thrown)).toBe(true);
       expect(isDatabaseOutage(thrown)).toBe(false);
-      expect(outageOf(thrown)).toMatchObject({ code: 'unavailable', message: expect.stringContaining('changing the same data') });
-      expect(isPassing(thrown)).toBe(true);
+      expect(outageErrorOf(thrown)).toMatchObject({
+        code: 'unavailable',
+        message: expect.stringContaining('changing the same data'),
+      });
+      expect(isTemporary(thrown)).toBe(true);
     }
   });
 
@@ -85,15 +88,15 @@ describe('temporary failures', () => {
     null,
     'text',
   ])('do not include mistakes of the program: %s', (error) => {
-    expect(outageOf(error)).toBeNull();
+    expect(outageErrorOf(error)).toBeNull();
     expect(isDatabaseOutage(error)).toBe(false);
-    expect(isPassing(error)).toBe(false);
+    expect(isTemporary(error)).toBe(false);
     expect(isCollision(error)).toBe(false);
   });
 
   it('are searched without a loop through circular causes', () => {
     const error = new Error('round');
     error.cause = error;
-    expect(outageOf(error)).toBeNull();
+    expect(outageErrorOf(error)).toBeNull();
   });
 });

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { beginInTurn, isSliceOver, nextSlice } from '../../../src/core/concurrency/slices.js';
+import { startRequestInTurn, isSliceOver, nextSlice } from '../../../src/core/concurrency/slices.js';
 
 /** A clock that advances only through work. */
 let now = performance.now();
@@ -56,7 +56,7 @@ describe('work in slices', () => {
         busy(1);
         order.push(request.getStore()!);
       };
-      request.run(n, () => beginInTurn(begin));
+      request.run(n, () => startRequestInTurn(begin));
     }
     await goOn;
     expect(order).not.toContain(119);

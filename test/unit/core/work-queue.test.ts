@@ -30,14 +30,14 @@ describe('a work queue', () => {
     const work = pieces(queue);
     const requests = ['a', 'b', 'c'].map((name) => work.ask(name));
     expect(work.begun).toEqual(['a', 'b']);
-    expect([queue.running, queue.waiting]).toEqual([2, 1]);
+    expect([queue.runningCount, queue.waitingCount]).toEqual([2, 1]);
     await work.end('b');
     expect(work.begun).toEqual(['a', 'b', 'c']);
     await work.end('a');
     await work.end('c');
     expect(await Promise.all(requests)).toEqual(['a', 'b', 'c']);
     await expect(queue.run(() => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
-    expect([queue.running, queue.waiting]).toEqual([0, 0]);
+    expect([queue.runningCount, queue.waitingCount]).toEqual([0, 0]);
   });
 
   it('lets callers take turns, each with the oldest request first', async () => {
@@ -57,7 +57,7 @@ describe('a work queue', () => {
       retryAfterSeconds: 1,
       message: expect.stringMatching(/things/),
     });
-    void work.ask('e', { patient: true });
+    void work.ask('e', { isNeverRefused: true });
     for (const name of ['a', 'b', 'c']) await work.end(name);
     expect(work.begun).toEqual(['a', 'b', 'c', 'e']);
   });
@@ -81,7 +81,7 @@ describe('a work queue', () => {
     aborting.abort(new Error('gone'));
     await expect(waiting).rejects.toThrow('gone');
     await expect(work.ask('c', { signal: aborting.signal })).rejects.toThrow('gone');
-    expect(queue.waiting).toBe(0);
+    expect(queue.waitingCount).toBe(0);
     void work.ask('d');
     await work.end('a');
     expect(work.begun).toEqual(['a', 'd']);

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { programOf } from '../../../src/core/concurrency/program.js';
+import { findProgram } from '../../../src/core/concurrency/program.js';
 import { groups, longest } from '../../support/run/groups.js';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
@@ -54,7 +54,7 @@ it('starts browsers, `npm start` and killed programs only in `test/e2e` of the c
 });
 
 it('runs built programs in threads and processes, not the sources', () => {
-  const { filename, execArgv } = programOf(import.meta.url, { source: './thread.ts', built: 'codec-thread' });
+  const { filename, execArgv } = findProgram(import.meta.url, { source: './thread.ts', built: 'codec-thread' });
   expect([existsSync(filename), execArgv]).toEqual([true, []]);
   const modules = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
   const starting = modules.filter((name) => readFileSync(join(root, 'src', name), 'utf8').includes("'tsx'"));

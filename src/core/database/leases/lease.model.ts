@@ -1,5 +1,5 @@
 import type { Model } from 'mongoose';
-import { grouped } from '../grouped.js';
+import { groupCalls } from '../grouped.js';
 import { createIndexesOf } from '../indexes.js';
 import { isCollision } from '../outage.js';
 import { ownMark, type OwnCollections } from '../own-collections.js';
@@ -23,20 +23,20 @@ interface OwnedLease {
   owner: string;
 }
 
-/** The database removes leases of ended processes after this time, unless they were taken over. */
-const forgottenSeconds = 3600;
+/** The database removes a lease that has not been renewed for this long. */
+const maxSilenceSeconds = 3600;
 
 /** All queries on leases. Each change is one atomic write on the condition that the owner has not changed. */
 export class LeaseModel {
   readonly #model: Model<LeaseDocument>;
-  readonly #insertGrouped = grouped((leases: readonly (OwnedLease & { subject: string })[]) => this.#insertMany(leases));
-  readonly #removeGrouped = grouped((leases: readonly OwnedLease[]) => this.#removeMany(leases));
+  readonly #insertGrouped = groupCalls((leases: readonly (OwnedLease & { subject: string })[]) => this.#insertMany(leases));
+  readonly #removeGrouped = groupCalls((leases: readonly OwnedLease[]) => this.#removeMany(leases));
 
   constructor(own: OwnCollections) {
     const { Schema } = own.connection.base;
     const schema = new Schema<LeaseDocument>({ _id: String, subject: String, owner: String, beat: Number, at: Date });
     schema.index({ subject: 1 });
-    schema.index({ at: 1 }, { expireAfterSeconds: forgottenSeconds, partialFilterExpression: ownMark });
+    schema.index({ at: 1 }, { expireAfterSeconds: maxSilenceSeconds, partialFilterExpression: ownMark });
     this.#model = own.model<LeaseDocument>('LargeImageLease', 'lease', schema);
   }
 
@@ -66,8 +66,8 @@ export class LeaseModel {
     const docs = await this.#model
       .find({ _id: { $in: leases.map(({ id }) => id) } }, { owner: 1 })
       .lean<{ _id: string; owner: string }[]>();
-    const owners = new Map(docs.map(({ _id, owner }) => [_id, owner]));
-    return leases.map(({ id, owner }) => owners.get(id) === owner);
+    const ownerById = new Map(docs.map(({ _id, owner }) => [_id, owner]));
+    return leases.map(({ id, owner }) => ownerById.get(id) === owner);
   }
 
   /** The owner of a lease, and how often it was renewed; `null` if there is no lease. */
@@ -82,8 +82,8 @@ export class LeaseModel {
   }
 
   /** Takes a lease over from an owner that has ended. @returns false if the lease has changed since it was read. */
-  async takeOver(id: string, seen: { owner: string; beat: number }, owner: string): Promise<boolean> {
-    const { owner: previousOwner, beat } = seen;
+  async takeOver(id: string, found: { owner: string; beat: number }, owner: string): Promise<boolean> {
+    const { owner: previousOwner, beat } = found;
     const update = await this.#model.updateOne(
       { _id: id, owner: previousOwner, beat },
       { $set: { owner, beat: 0, at: new Date() } },
@@ -91,13 +91,13 @@ export class LeaseModel {
     return update.matchedCount > 0;
   }
 
-  /** Returns a lease. @returns false if it was taken over or revoked. */
+  /** Releases a lease. @returns false if it was taken over or revoked. */
   remove(id: string, owner: string): Promise<boolean> {
     return this.#removeGrouped({ id, owner });
   }
 
   /**
-   * A lease may be revoked between the two queries without being noticed. That does no harm: the revoker then finds and removes
+   * If a lease is revoked between the two queries, this is not noticed. That does no harm, because whoever revokes a lease removes
    * everything that was made under it.
    */
   async #removeMany(leases: readonly OwnedLease[]): Promise<boolean[]> {
@@ -113,12 +113,12 @@ export class LeaseModel {
   }
 
   /** Removes the leases of processes that have ended. @returns how many. */
-  async forget(): Promise<number> {
-    const forgotten = new Date(Date.now() - forgottenSeconds * 1000);
+  async removeEnded(): Promise<number> {
+    const silentSince = new Date(Date.now() - maxSilenceSeconds * 1000);
     let count = 0;
     const leases = await this.#model.find({}, { owner: 1, at: 1 }).lean<Pick<LeaseDocument, '_id' | 'owner' | 'at'>[]>();
     for (const { _id, owner, at } of leases) {
-      if (!hasEnded(owner) && at >= forgotten) continue;
+      if (!hasEnded(owner) && at >= silentSince) continue;
       count += (await this.#model.deleteOne({ _id, owner })).deletedCount;
     }
     return count;

@@ -6,7 +6,7 @@ import { NamedQueues } from '../../concurrency/work-queue.js';
 import type { LeaseModel } from './lease.model.js';
 import { hasEnded, processName } from './process-name.js';
 import { Renewal } from './renewal.js';
-import { Silence } from './silent-owner.js';
+import { SilentOwner } from './silent-owner.js';
 
 interface LeasesOptions {
   model: LeaseModel;
@@ -15,12 +15,12 @@ interface LeasesOptions {
   leaseMs?: number;
 }
 
-/** The subject of a lease, and its conditions. */
-interface LeaseRequest {
-  /** Id of the document that the work is about: {@link Leases.revoke}. */
+/** Options for acquiring a lease. */
+interface LeaseOptions {
+  /** Id of the document that the work is about. {@link Leases.revoke} revokes leases by it. */
   subject: string;
   signal?: AbortSignal;
-  /** Called while others have the lease: whether it is no longer needed, because the others have done the work. */
+  /** Called while others have the lease. @returns whether it is no longer needed, because the others have done the work. */
   isDone?: () => Promise<boolean>;
 }
 
@@ -43,8 +43,8 @@ export class Leases {
   readonly #model: LeaseModel;
   readonly #logger: HostLogger;
   readonly #leaseMs: number;
-  /** Owners in this process whose lease is being released, or could not be released. Others in this process can take it over. */
-  readonly #departed = new Set<string>();
+  /** Owners in this process that are releasing their lease, or failed to. Other tasks of this process can take these leases over. */
+  readonly #releasingOwners = new Set<string>();
   /** Within this process, work with the same name queues up here, so that only the first task queries the database. */
   readonly #queues = new NamedQueues({ name: 'leases', running: 1 });
 
@@ -57,12 +57,12 @@ export class Leases {
   /** Runs work while no other work with the same name is running. */
   run<Result>(
     name: string,
-    request: Omit<LeaseRequest, 'isDone'>,
+    request: Omit<LeaseOptions, 'isDone'>,
     work: (lease: Pick<Lease, 'confirm'>) => Promise<Result>,
   ): Promise<Result> {
     const { signal } = request;
-    const alone = async () => {
-      const lease = (await this.take(name, request))!;
+    const workUnderLease = async () => {
+      const lease = (await this.acquire(name, request))!;
       try {
         return await work(lease);
       } finally {
@@ -70,23 +70,23 @@ export class Leases {
         await lease.release().catch((err: unknown) => this.#logger.warn({ err, name }, 'Lease:Release:Failed'));
       }
     };
-    return this.#queues.run(name, alone, signal === undefined ? {} : { signal });
+    return this.#queues.run(name, workUnderLease, signal === undefined ? {} : { signal });
   }
 
   /** Waits until this process has the lease. @returns `null` if `isDone` says that it is no longer needed. */
-  async take(name: string, { subject, signal, isDone }: LeaseRequest): Promise<Lease | null> {
+  async acquire(name: string, { subject, signal, isDone }: LeaseOptions): Promise<Lease | null> {
     const id = createHash('sha256').update(name).digest('hex');
     const owner = `${processName()}:${randomUUID()}`;
-    const silence = new Silence(this.#leaseMs);
+    const silence = new SilentOwner(this.#leaseMs);
     while (!(await this.#model.insert(id, subject, owner))) {
       await pause(pollMs, undefined, signal === undefined ? {} : { signal });
       if ((await isDone?.()) === true) return null;
       const current = await this.#model.find(id);
       if (current === null) continue;
-      const isSilent = silence.isOver(`${current.owner} ${current.beat}`);
-      if (!isSilent && !this.#departed.has(current.owner) && !hasEnded(current.owner)) continue;
+      const isSilent = silence.isSilent(`${current.owner} ${current.beat}`);
+      if (!isSilent && !this.#releasingOwners.has(current.owner) && !hasEnded(current.owner)) continue;
       if (!(await this.#model.takeOver(id, current, owner))) continue;
-      this.#departed.delete(current.owner);
+      this.#releasingOwners.delete(current.owner);
       break;
     }
     return this.#leaseOf(id, owner);
@@ -94,14 +94,14 @@ export class Leases {
 
   #leaseOf(id: string, owner: string): Lease {
     const renew = () => this.#model.renew(id, owner);
-    const renewal = new Renewal({ renew, everyMs: this.#leaseMs / 4, trustedMs: this.#leaseMs / 2 });
+    const renewal = new Renewal({ renew, intervalMs: this.#leaseMs / 4, trustedMs: this.#leaseMs / 2 });
     return {
       confirm: () => renewal.confirm(),
       release: async () => {
         renewal.stop();
-        this.#departed.add(owner);
+        this.#releasingOwners.add(owner);
         const isOwn = await this.#model.remove(id, owner);
-        this.#departed.delete(owner);
+        this.#releasingOwners.delete(owner);
         return isOwn;
       },
     };
@@ -113,7 +113,7 @@ export class Leases {
   }
 
   /** Removes the leases of processes that have ended. @returns how many. */
-  forget(): Promise<number> {
-    return this.#model.forget();
+  removeEnded(): Promise<number> {
+    return this.#model.removeEnded();
   }
 }

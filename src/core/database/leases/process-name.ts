@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 
-/** Machine or container, number of the process there, and start time of the process, because numbers are reused. */
+/** Parts of a process name: machine or container, process number, and start time, because process numbers are reused. */
 const namePattern = /^([0-9a-f]{12})-(\d+)-(\d+)(?![0-9a-z-])/;
 
 let ownName: string | null = null;
@@ -12,7 +12,7 @@ let ownName: string | null = null;
  * hasEnded}.
  */
 export function processName(): string {
-  ownName ??= `${numberSpace()}-${process.pid}-${processStart(process.pid)?.time ?? 0}`;
+  ownName ??= `${processNumberSpace()}-${process.pid}-${processStart(process.pid)?.time ?? 0}`;
   return ownName;
 }
 
@@ -26,12 +26,12 @@ export function hasEnded(text: string): boolean {
   const pid = Number(number);
   if (!isRunning(pid)) return true;
   // If its start time cannot be read, it counts as the same process.
-  const begin = processStart(pid);
-  return begin !== null && (begin.isDead || begin.time !== Number(time));
+  const start = processStart(pid);
+  return start !== null && (start.isDead || start.time !== Number(time));
 }
 
 /** Names the machine or container in which process numbers are unique. */
-function numberSpace(): string {
+function processNumberSpace(): string {
   const hash = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12);
   if (process.platform !== 'linux') return hash(hostname());
   try {

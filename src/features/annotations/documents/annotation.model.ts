@@ -22,13 +22,13 @@ import {
 import { AnnotationVersions } from '../history/versions.model.js';
 import { listTimeoutMs } from '../../../core/database/outage.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
-import { eachInSlices, idsInLists, readInSlices } from '../../../core/database/read-limits.js';
+import { eachInSlices, iterateIdBatches, readInSlices } from '../../../core/database/read-limits.js';
 import { idText } from '../../../core/database/id-text.js';
 import { batches } from '../../../core/database/id-batches.js';
 import { createIndexesOf } from '../../../core/database/indexes.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { isDuplicateKey } from '../../../core/database/refused-writes.js';
-import { step } from '../../../core/steps.js';
+import { announceStep } from '../../../core/steps.js';
 
 /** A new annotation for {@link AnnotationModel.insert}, which sets the other fields. */
 export type NewAnnotation = Omit<AnnotationRecord, 'id' | 'accessStamp' | 'active'> & { id?: string };
@@ -127,7 +127,7 @@ export class AnnotationModel {
       // The driver is used directly, because Mongoose has nothing to cast.
       for (let start = 0; start < docs.length; start += insertsPerMessage) {
         await this.#annotations.collection.insertMany(docs.slice(start, start + insertsPerMessage), { ordered: true });
-        step('annotation:inserted');
+        announceStep('annotation:inserted');
       }
       if (batch !== undefined) await this.annotationBatches.commit(batch);
     } catch (error) {
@@ -188,9 +188,9 @@ export class AnnotationModel {
   async remove(id: string, version?: number): Promise<boolean> {
     const { deletedCount } = await this.#annotations.deleteOne({ _id: id, ...(version !== undefined && { _version: version }) });
     if (deletedCount === 0) return false;
-    step('annotation:removed');
+    announceStep('annotation:removed');
     await this.formerVersions.removeAll(id);
-    step('annotation:former-removed');
+    announceStep('annotation:former-removed');
     return true;
   }
 
@@ -341,7 +341,7 @@ export class AnnotationModel {
         { $sort: { key: direction, _id: 1 } },
       ])
       .option({ maxTimeMS: listTimeoutMs });
-    yield* idsInLists(groups);
+    yield* iterateIdBatches(groups);
   }
 
   /** The stored elements of all annotations and previous versions of a family, including those that are not visible yet. */

@@ -4,7 +4,7 @@ import { isDatabaseOutage } from '../../../core/database/outage.js';
 import { hasEnded, processName } from '../../../core/database/leases/process-name.js';
 import type { Sweep } from '../../../core/database/sweeper.js';
 import type { HostRecords } from '../../../core/host/host-records.js';
-import { step } from '../../../core/steps.js';
+import { announceStep } from '../../../core/steps.js';
 import type { HostLogger } from '../../../host.js';
 import type { AnnotationPermissions } from '../access/permissions.js';
 import type { AnnotationFilter } from './annotation-record.js';
@@ -74,7 +74,7 @@ export class BulkChanges {
     const intention: IntentionDocument = { _id, at: new Date(), selection, change, version: await model.nextVersion() };
     try {
       await this.#intentions.insertOne(intention);
-      step('annotations:noted');
+      announceStep('annotations:noted');
       const progress = { count: 0 };
       return await inTime(this.#carryOut(intention, progress), {
         answer: () => progress.count,
@@ -100,7 +100,7 @@ export class BulkChanges {
         progress.count += await lifecycle.discard(
           model.list({ ...filter, versionBelow: version }, { limit: 0, offset: 0, sort: [['_id', 1]] }),
         );
-      step('annotations:changed');
+      announceStep('annotations:changed');
     }
     await this.#intentions.deleteOne({ _id });
     return progress.count;

@@ -1,7 +1,7 @@
 import type { OverlaySize } from '../../../annotation-format/bounding-box.js';
 import { collectionEnd, collectionStart, type WrittenFeatures } from '../../../annotation-format/formats/geojson.js';
 import { mapAhead } from '../../../core/concurrency/map-ahead.js';
-import { programOf } from '../../../core/concurrency/program.js';
+import { findProgram } from '../../../core/concurrency/program.js';
 import { ThreadPool } from '../../../core/concurrency/thread-pool.js';
 import { jsonBytes } from '../../../core/json-pieces.js';
 import type { ElementStore } from '../elements/element-store.js';
@@ -19,12 +19,12 @@ const chunksAtOnce = 4;
 /** Annotations as GeoJSON, made in threads. */
 export class GeoJsonExport {
   readonly #threads = new ThreadPool<FeatureFunctions>({
-    program: programOf(import.meta.url, { source: './geojson-thread.ts', built: 'geojson-thread' }),
+    program: findProgram(import.meta.url, { source: './geojson-thread.ts', built: 'geojson-thread' }),
     name: 'exports',
     maxThreads: 2,
     timeoutMs,
     memoryMiB,
-    waiting: 256,
+    maxWaiting: 256,
   });
 
   constructor(
@@ -59,7 +59,7 @@ export class GeoJsonExport {
   #inThread(input: FeaturesInput, signal: AbortSignal): Promise<{ text: Uint8Array; written: WrittenFeatures }> {
     // Each chunk has a buffer that nobody else uses.
     const transfer = [input.elements.buffer as ArrayBuffer];
-    return this.#threads.run('features', input, { what: 'The annotation', signal, transfer });
+    return this.#threads.run('features', input, { inputName: 'The annotation', signal, transfer });
   }
 
   /** Stops the threads. */

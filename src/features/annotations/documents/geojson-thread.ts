@@ -5,8 +5,8 @@ import { parseWithoutPoints, type ElementsWithoutPoints } from '../../../annotat
 import { KnownOverlaySizes } from '../../../annotation-format/overlay-sizes.js';
 import type { AnnotationElement, AnnotationHead } from '../../../annotation-format/schema/document.js';
 import { bufferOf } from '../../../core/buffer-of.js';
-import { textOf } from '../../../core/json.js';
-import { moved, threadFunctions } from '../../../core/concurrency/thread-functions.js';
+import { decodeUtf8 } from '../../../core/json.js';
+import { transferBytes, createCallHandler } from '../../../core/concurrency/thread-functions.js';
 
 /** Elements to be written as features. */
 export interface FeaturesInput {
@@ -36,9 +36,9 @@ const comma = ','.charCodeAt(0);
 /** The text of elements as features. */
 export function makeFeatures(input: FeaturesInput): { text: Uint8Array; written: WrittenFeatures } {
   // Stored elements and annotations have been checked, so the casts are safe.
-  const list = `[${textOf(bufferOf(input.elements.subarray(input.elements[0] === comma ? 1 : 0)))}]`;
+  const list = `[${decodeUtf8(bufferOf(input.elements.subarray(input.elements[0] === comma ? 1 : 0)))}]`;
   const { elements, pointsOf } = parsers[input.format](list);
-  const head = input.head === null ? {} : (JSON.parse(textOf(bufferOf(input.head))) as AnnotationHead);
+  const head = input.head === null ? {} : (JSON.parse(decodeUtf8(bufferOf(input.head))) as AnnotationHead);
   const sizes = new KnownOverlaySizes(input.brand, () => Promise.resolve(null), input.sizes);
   const options = { ...writers[input.format], pointsOf, sizeOf: (element: AnnotationElement) => sizes.sizeOf(element) };
   const { text, written } = featuresText(elements, input.written, head, options);
@@ -49,11 +49,11 @@ export function makeFeatures(input: FeaturesInput): { text: Uint8Array; written:
 const functions = {
   features: (input: FeaturesInput) => {
     const result = makeFeatures(input);
-    return moved(result, result.text);
+    return transferBytes(result, result.text);
   },
 };
 
 /** The functions of the thread. */
 export type FeatureFunctions = typeof functions;
 
-export default threadFunctions(functions);
+export default createCallHandler(functions);

@@ -26,7 +26,7 @@ async function* listChunks(
     onBegin(annotation);
     const view = filteredView(annotation, await permissions.shownLevel(annotation, caller));
     const { id: annotationId, version, elements } = annotation;
-    const readingQueue = { queue: readQueue, caller, patient: separator !== '[' };
+    const readingQueue = { queue: readQueue, caller, isNeverRefused: separator !== '[' };
     const chunks = await recordChunks(view, { store, annotationId, version, elements, query: allElements, readingQueue, signal });
     yield separator;
     yield* chunks;

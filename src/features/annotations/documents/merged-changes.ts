@@ -102,7 +102,7 @@ export class MergedChanges {
     const { changeQueue } = this.options;
     for (let next = this.#waitingChanges.get(id)!; next.length > 0;) {
       const { caller } = next[0]!.request;
-      await changeQueue.run(() => this.#makeChanges(id, next.splice(0)), { caller: callerName(caller), patient: true });
+      await changeQueue.run(() => this.#makeChanges(id, next.splice(0)), { caller: callerName(caller), isNeverRefused: true });
     }
     this.#waitingChanges.delete(id);
     this.#latestVersions.delete(id);

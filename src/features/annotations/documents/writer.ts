@@ -2,7 +2,7 @@ import { sharedAbortController } from '../../../core/concurrency/abort.js';
 import { LargeImageError, NotFoundError, UnknownIdError } from '../../../errors.js';
 import type { Caller } from '../../../host.js';
 import type { AnnotationRecord, AnnotationState } from './annotation-record.js';
-import { step } from '../../../core/steps.js';
+import { announceStep } from '../../../core/steps.js';
 import { MergedChanges, type MergedChange } from './merged-changes.js';
 import { SupersededError, type AnnotationParts, type ChangeRequest } from './annotation-parts.js';
 
@@ -98,7 +98,7 @@ export class AnnotationWriter {
    */
   async keepFormer(current: AnnotationRecord): Promise<void> {
     if (await this.keepsHistory()) await this.options.model.formerVersions.keep(current.id, [current]);
-    step('annotation:kept');
+    announceStep('annotation:kept');
   }
 
   /**
@@ -108,7 +108,7 @@ export class AnnotationWriter {
   async keepIntermediate(versions: readonly AnnotationRecord[]): Promise<void> {
     if (versions.length === 0 || !(await this.keepsHistory())) return;
     await this.options.model.formerVersions.keep(versions[0]!.id, versions);
-    step('annotation:between-kept');
+    announceStep('annotation:between-kept');
   }
 
   /** Replaces the state that was read by another one. @throws Superseded if it is no longer the current one. */
@@ -117,7 +117,7 @@ export class AnnotationWriter {
     const next = { itemId, creatorId, created, head, elements, updated, updatedId, version };
     const written = await this.options.model.replace(current, next);
     if (written === null) throw new SupersededError();
-    step('annotation:replaced');
+    announceStep('annotation:replaced');
     this.options.followers.onElementsStored(elements);
     return written;
   }

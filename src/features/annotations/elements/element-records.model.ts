@@ -4,7 +4,7 @@ import { createIndexesOf } from '../../../core/database/indexes.js';
 import { eachInSlices } from '../../../core/database/read-limits.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { LargeImageError } from '../../../errors.js';
-import { step } from '../../../core/steps.js';
+import { announceStep } from '../../../core/steps.js';
 
 /** A document can have at most 16 MiB, so longer texts continue in more documents. */
 const pieceBytes = 8 * 1024 * 1024;
@@ -323,7 +323,7 @@ async function insertInMessages<T extends { _id: Types.ObjectId }>(
   const send = async () => {
     if (message.length > 0) {
       await model.collection.insertMany(message as object[], { ordered: false });
-      step('elements:inserted');
+      announceStep('elements:inserted');
     }
     message = [];
     bytes = 0;

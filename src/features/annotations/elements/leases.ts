@@ -3,7 +3,7 @@ import type { IdMaker } from './packs/ids.js';
 import type { ElementRecords } from './records.js';
 import { hasEnded, processName } from '../../../core/database/leases/process-name.js';
 import { Renewal } from '../../../core/database/leases/renewal.js';
-import { step } from '../../../core/steps.js';
+import { announceStep } from '../../../core/steps.js';
 
 /** How often writers and sweepers report that they are alive. */
 const renewEveryMs = 20_000;
@@ -35,14 +35,14 @@ export class FamilyLease {
     private readonly id: string,
   ) {
     const renew = () => records.renewLease(family, id, new Date());
-    this.#renewal = new Renewal({ renew, everyMs: renewEveryMs, trustedMs });
+    this.#renewal = new Renewal({ renew, intervalMs: renewEveryMs, trustedMs });
   }
 
   /** Creates a family. */
   static async ofNewFamily(records: ElementRecords, family: string, ids: IdMaker): Promise<FamilyLease> {
     const id = newLeaseId(ids);
     await records.startFamily(family, id, new Date());
-    step('elements:begun');
+    announceStep('elements:begun');
     return new FamilyLease(records, family, id);
   }
 
@@ -53,7 +53,7 @@ export class FamilyLease {
     for (;;) {
       const now = new Date();
       if (await records.addLease(family, id, now, new Date(now.getTime() - sweepStaleMs))) {
-        step('elements:leased');
+        announceStep('elements:leased');
         return new FamilyLease(records, family, id);
       }
       await endLostClaim(records, family);
@@ -65,12 +65,12 @@ export class FamilyLease {
   /** Checks that the lease was not lost in the meantime. @throws LargeImageError `unavailable`. */
   async confirm(): Promise<void> {
     await this.#renewal.confirm();
-    step('elements:stored');
+    announceStep('elements:stored');
   }
 
   async release(): Promise<void> {
     this.#renewal.stop();
     await this.records.dropLease(this.family, this.id);
-    step('elements:released');
+    announceStep('elements:released');
   }
 }

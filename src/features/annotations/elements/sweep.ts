@@ -4,7 +4,7 @@ import { endLostClaim, newLeaseId, sweepStaleMs } from './leases.js';
 import type { IdMaker } from './packs/ids.js';
 import type { ElementRecords, RecordKind } from './records.js';
 import { hasEnded } from '../../../core/database/leases/process-name.js';
-import { step } from '../../../core/steps.js';
+import { announceStep } from '../../../core/steps.js';
 
 /** A lease that has not been renewed for this long belongs to a dead process, even if that cannot be checked. */
 const defaultStaleMs = 10 * 60_000;
@@ -55,7 +55,7 @@ export async function sweepFamilies(
       }))
     )
       continue;
-    step('elements-sweep:claimed');
+    announceStep('elements-sweep:claimed');
     if (families !== undefined) report.families += 1;
     let isEmpty = false;
     try {
@@ -68,7 +68,7 @@ export async function sweepFamilies(
       isEmpty = used.window.size === 0;
     } finally {
       await records.endClaim(family, claimId, isEmpty);
-      step('elements-sweep:ended');
+      announceStep('elements-sweep:ended');
     }
   }
   return report;
@@ -128,7 +128,7 @@ async function removeUnused(
     for (let start = 0; start < unusedIds.length; start += removedPerRenewal) {
       if (!(await renewClaim())) return removed;
       removed += await records.remove(kind, unusedIds.slice(start, start + removedPerRenewal));
-      step('elements-sweep:removed');
+      announceStep('elements-sweep:removed');
     }
   }
   return removed;

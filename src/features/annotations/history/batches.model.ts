@@ -3,7 +3,7 @@ import type { StoredAnnotation } from '../documents/annotation-documents.model.j
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { isDuplicateKey } from '../../../core/database/refused-writes.js';
 import { hasEnded, processName } from '../../../core/database/leases/process-name.js';
-import { step } from '../../../core/steps.js';
+import { announceStep } from '../../../core/steps.js';
 
 interface BatchDocument {
   _id: string;
@@ -45,7 +45,7 @@ export class AnnotationBatches {
   /** Makes a list visible whose annotations have all been written. @throws an error if another process has aborted the list. */
   async commit(batch: string): Promise<void> {
     await this.#documents.insertOne({ _id: batch, state: 'committed', at: new Date() });
-    step('annotation:list-committed');
+    announceStep('annotation:list-committed');
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
       // If this fails, the next cleanup does it.
@@ -85,7 +85,7 @@ export class AnnotationBatches {
 
   async #settle(batch: string): Promise<void> {
     await this.annotations.updateMany({ batch }, { $unset: { batch: 1 } });
-    step('annotation:list-settled');
+    announceStep('annotation:list-settled');
     await this.#documents.deleteOne({ _id: batch });
   }
 

@@ -6,7 +6,7 @@ import { eachInSlices } from '../../../core/database/read-limits.js';
 import { stateFields, toVersion, type VersionDocument } from '../documents/annotation-documents.model.js';
 import { idText } from '../../../core/database/id-text.js';
 import { batches, idsPerQuery } from '../../../core/database/id-batches.js';
-import { isDuplicateKey, untilAccepted } from '../../../core/database/refused-writes.js';
+import { isDuplicateKey, repeatUntilAccepted } from '../../../core/database/refused-writes.js';
 
 /** The fields of a previous version that a cleanup needs. */
 export type VersionStamp = Pick<AnnotationVersionRecord, 'id' | 'version' | 'updated'>;
@@ -53,7 +53,7 @@ export class AnnotationVersions {
     const { ObjectId } = this.connection.base.Types;
     const versions = states.map((state) => ({ _id: new ObjectId(), ...stateFields(state), annotationId }));
     try {
-      await untilAccepted(() => this.model.collection.insertMany(versions, { ordered: false }));
+      await repeatUntilAccepted(() => this.model.collection.insertMany(versions, { ordered: false }));
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
     }

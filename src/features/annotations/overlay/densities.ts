@@ -15,7 +15,7 @@ import {
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../../../core/concurrency/lru-options.js';
+import { limitEntries } from '../../../core/concurrency/lru-options.js';
 import { awaitOrAbort } from '../../../tilesource/process/shared-work.js';
 
 /** Densities of annotations with fewer elements than this are not stored, because counting them again is as quick. */
@@ -44,14 +44,14 @@ export interface AnnotationDensitiesOptions {
 
 /** Densities of stored elements. They are made once for each window of elements, stored, and shared by all versions that share the window. */
 export class AnnotationDensities {
-  readonly #summaries = new LRUCache<string, DensitySummary>(atMost(maxSummaries));
+  readonly #summaries = new LRUCache<string, DensitySummary>(limitEntries(maxSummaries));
   /** Blocks by id; `null` if the window has no block there. */
   readonly #blocks = new LRUCache<string, { block: DensityBlock | null; bytes: number }>({
     maxSize: maxBlockBytes,
     sizeCalculation: ({ bytes }) => bytes + 256,
   });
   /** Counts of annotations whose densities are not stored, by content. */
-  readonly #unstoredCounts = new LRUCache<string, { crowded: CrowdedWindow[]; groups: GroupColor[] }>(atMost(maxSummaries));
+  readonly #unstoredCounts = new LRUCache<string, { crowded: CrowdedWindow[]; groups: GroupColor[] }>(limitEntries(maxSummaries));
   readonly #runningByWindow = new Map<string, Promise<DensitySummary>>();
   /** Counts one window at a time, because counting occupies a processor that requests need too. */
   readonly #queue = new WorkQueue({ name: 'densities', running: 1 });

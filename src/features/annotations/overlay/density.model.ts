@@ -3,7 +3,7 @@ import type { DensityClass } from './draw/density/density.js';
 import type { GroupColor } from './draw/group-colors.js';
 import { createIndexes } from '../../../core/database/indexes.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
-import { step } from '../../../core/steps.js';
+import { announceStep } from '../../../core/steps.js';
 
 /** The densities of a window without their tiles. */
 export interface DensitySummary extends Omit<CountedWindow, 'blocks'> {
@@ -136,7 +136,7 @@ export class AnnotationDensityModel {
       if (pending.length >= documentsPerBatch || bytes >= batchBytes) await flush();
     }
     await flush();
-    step('density:blocks-stored');
+    announceStep('density:blocks-stored');
     const classes = summary.classes.map(({ group, color }) => [group === undefined ? mixedGroupsCode : group, ...color]);
     const crowds = summary.crowds.map(({ sum, squares }): [number, number] => [sum, squares]);
     const levels: StoredSummary['levels'] = summary.levels === null ? null : [summary.levels.finest, summary.levels.coarsest];

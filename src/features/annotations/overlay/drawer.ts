@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { ThreadPool } from '../../../core/concurrency/thread-pool.js';
-import { programOf } from '../../../core/concurrency/program.js';
+import { findProgram } from '../../../core/concurrency/program.js';
 import type { PackMarks } from '../elements/element-store.js';
 import { countWindow, type CountedWindow } from './draw/density/count-window.js';
 import type { DensityCrowd } from './draw/density/density-gain.js';
@@ -38,53 +38,53 @@ export interface DrawingCost {
 /** Draws and counts elements: on the event loop if that takes only milliseconds, as for most tiles, otherwise in threads. */
 export class Drawer {
   readonly #threads = new ThreadPool<DrawingFunctions>({
-    program: programOf(import.meta.url, { source: './drawing-thread.ts', built: 'drawing-thread' }),
+    program: findProgram(import.meta.url, { source: './drawing-thread.ts', built: 'drawing-thread' }),
     name: 'drawings',
     maxThreads: Math.min(2, availableParallelism()),
     timeoutMs,
     memoryMiB,
-    waiting,
+    maxWaiting: waiting,
   });
 
   /** See {@link paint}. @throws BadValueError if drawing takes too long; BusyError; the signal's reason. */
   async paint(drawing: PictureDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Float32Array> {
     if (isQuick(drawing, cost, maxDensityLoopMs)) return paintInSlices(drawing, signal);
-    return this.#threads.run('paint', drawing, { what: taskSubject, signal });
+    return this.#threads.run('paint', drawing, { inputName: taskSubject, signal });
   }
 
   /** Like {@link Drawer.paint}, see {@link rgbaOf}. */
   async paintRgba(drawing: PictureDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Uint8Array> {
     if (isQuick(drawing, cost, maxDensityLoopMs)) return rgbaOf(drawing.view, await paintInSlices(drawing, signal));
-    return this.#threads.run('paintRgba', drawing, { what: taskSubject, signal });
+    return this.#threads.run('paintRgba', drawing, { inputName: taskSubject, signal });
   }
 
   /** See {@link makeVectorTile}. @throws as {@link Drawer.paint}. */
   async vectorTile(drawing: VectorDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Uint8Array> {
     if (isQuick(drawing, cost, maxLoopMs)) return makeVectorTile(drawing);
-    return this.#threads.run('makeVectorTile', drawing, { what: taskSubject, signal });
+    return this.#threads.run('makeVectorTile', drawing, { inputName: taskSubject, signal });
   }
 
   /** See {@link countWindow}. @throws as {@link Drawer.paint}. */
   async countWindow(packs: readonly PackMarks[]): Promise<CountedWindow> {
     const count = packs.reduce((sum, { summary }) => sum + summary.count, 0);
-    return count <= maxLoopElements ? countWindow(packs) : this.#threads.run('countWindow', packs, { what: taskSubject });
+    return count <= maxLoopElements ? countWindow(packs) : this.#threads.run('countWindow', packs, { inputName: taskSubject });
   }
 
   /** See {@link countSums}. @throws as {@link Drawer.paint}. */
   async countSums(input: SumsInput, cells: { fine: CellWindow; cells: CellWindow }, signal: AbortSignal): Promise<CellSums> {
     const count = input.packs.reduce((sum, { values }) => sum + values.length, 0);
     const task = { input, ...cells };
-    return count <= maxLoopElements ? countSums(task) : this.#threads.run('countSums', task, { what: taskSubject, signal });
+    return count <= maxLoopElements ? countSums(task) : this.#threads.run('countSums', task, { inputName: taskSubject, signal });
   }
 
   /** Adds elements to grids, whose memory is shared with the thread. @throws as {@link Drawer.paint}. */
   async addSums(input: SumsInput, grids: readonly CellSums[], signal: AbortSignal): Promise<void> {
-    await this.#threads.run('addToGrids', { input, grids }, { what: taskSubject, signal });
+    await this.#threads.run('addToGrids', { input, grids }, { inputName: taskSubject, signal });
   }
 
   /** See {@link completeSums}. @throws as {@link Drawer.paint}. */
   completeSums(pyramid: SumsPyramid, signal: AbortSignal): Promise<DensityCrowd[]> {
-    return this.#threads.run('completeSums', pyramid, { what: taskSubject, signal });
+    return this.#threads.run('completeSums', pyramid, { inputName: taskSubject, signal });
   }
 
   /** Stops the threads. */

@@ -1,4 +1,4 @@
-import { threadFunctions } from '../../../core/concurrency/thread-functions.js';
+import { createCallHandler } from '../../../core/concurrency/thread-functions.js';
 import { countWindow } from './draw/density/count-window.js';
 import { addSums, completeSums, countSums, type CellSums, type SumsInput, type SumsPyramid } from './draw/density/value-sums.js';
 import { makeVectorTile, paint, paintRgba } from './draw/drawing.js';
@@ -21,4 +21,4 @@ const functions = {
 /** The functions that run in the thread. */
 export type DrawingFunctions = typeof functions;
 
-export default threadFunctions(functions);
+export default createCallHandler(functions);

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { once } from 'node:events';
 import type { MessagePort } from 'node:worker_threads';
 import { parse } from 'csv-parse';
-import { threadFunctions } from '../../../core/concurrency/thread-functions.js';
+import { createCallHandler } from '../../../core/concurrency/thread-functions.js';
 import { aliasOf } from './columns.js';
 import { csvField, type PlotValue } from './fields.js';
 
@@ -104,4 +104,4 @@ const functions = { read };
 /** The functions that run in threads for CSV files. */
 export type CsvFunctions = typeof functions;
 
-export default threadFunctions(functions);
+export default createCallHandler(functions);

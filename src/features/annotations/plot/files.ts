@@ -2,7 +2,7 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { BadValueError } from '../../../errors.js';
 import type { HostFiles } from '../../../host.js';
 import type { FileRecord } from '../../../core/host/records.js';
-import { programOf } from '../../../core/concurrency/program.js';
+import { findProgram } from '../../../core/concurrency/program.js';
 import { ThreadPool } from '../../../core/concurrency/thread-pool.js';
 import type { CsvColumns, CsvFunctions } from './csv-thread.js';
 
@@ -35,7 +35,7 @@ export interface DataFileRequest {
 /** Reads CSV files in a thread with a time limit, because a short file can also take long to parse. */
 export class DataFiles {
   readonly #threads = new ThreadPool<CsvFunctions>({
-    program: programOf(import.meta.url, { source: './csv-thread.ts', built: 'csv-thread' }),
+    program: findProgram(import.meta.url, { source: './csv-thread.ts', built: 'csv-thread' }),
     name: 'files of data',
     timeoutMs,
     memoryMiB,
@@ -55,7 +55,7 @@ export class DataFiles {
     const sending = this.#send(file, ownPort, AbortSignal.any([signal, ended.signal]));
     try {
       const task = { port: threadPort, keys, maxRows: Math.min(limit, maxRows), maxColumns, maxCells };
-      const reading = this.#threads.run('read', task, { what: file.name, signal, transfer: [threadPort] });
+      const reading = this.#threads.run('read', task, { inputName: file.name, signal, transfer: [threadPort] });
       // Sending resolves only after the thread has read everything.
       const csvColumns = await Promise.race([reading, sending.then(() => reading)]);
       if (!csvColumns.isTooLarge) return csvColumns;

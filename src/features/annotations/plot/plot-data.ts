@@ -109,7 +109,7 @@ class Collector {
     const filter = await access.filter(this.context.caller, 'item', 0);
     const names = new Set(includedAnnotations.map(({ head }) => head.name));
     const options = { filter, imagesOnly: adjacent === 'images', limit: maxItems };
-    for (const other of await records.itemsBeside(item, options)) {
+    for (const other of await records.siblingItems(item, options)) {
       this.context.signal.throwIfAborted();
       const all = await this.#annotationsOf(other);
       items.push({ item: other, annotations: requested === 'all' ? all : latestByName(all, names) });

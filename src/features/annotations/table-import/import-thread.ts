@@ -1,6 +1,6 @@
 import { LargeImageError, type ErrorCode } from '../../../errors.js';
 import { isFullDisk } from '../../../core/full-disk.js';
-import { threadFunctions } from '../../../core/concurrency/thread-functions.js';
+import { createCallHandler } from '../../../core/concurrency/thread-functions.js';
 import { openArrow } from './arrow-table.js';
 import { openCsv } from './csv-table.js';
 import { writeElements, type ElementRowsOptions } from './element-rows.js';
@@ -64,4 +64,4 @@ const functions = {
 /** The functions of the threads that read tables. */
 export type ImportFunctions = typeof functions;
 
-export default threadFunctions(functions);
+export default createCallHandler(functions);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
-import { programOf } from '../../../core/concurrency/program.js';
+import { findProgram } from '../../../core/concurrency/program.js';
 import { ThreadPool } from '../../../core/concurrency/thread-pool.js';
 import { createTemporaryDirectory } from '../../../core/temporary-files.js';
 import { BadParameterError, LargeImageError } from '../../../errors.js';
@@ -71,11 +71,11 @@ export interface TableImportsOptions {
 /** Reads tables that clients send. Each is saved as a temporary file first, and read in a thread. */
 export class TableImports {
   readonly #threads = new ThreadPool<ImportFunctions>({
-    program: programOf(import.meta.url, { source: './import-thread.ts', built: 'table-import-thread' }),
+    program: findProgram(import.meta.url, { source: './import-thread.ts', built: 'table-import-thread' }),
     name: 'tables',
     timeoutMs,
     memoryMiB,
-    waiting,
+    maxWaiting: waiting,
   });
 
   constructor(private readonly options: TableImportsOptions) {}
@@ -97,7 +97,7 @@ export class TableImports {
     const { signal } = request;
     return this.#withBody(body, kind, signal, async (input, directory) => {
       const to = join(directory, 'rows');
-      const table = requireAccepted(await this.#threads.run('patchRows', { ...input, to }, { what, signal }));
+      const table = requireAccepted(await this.#threads.run('patchRows', { ...input, to }, { inputName: what, signal }));
       const file = await open(to, 'r');
       try {
         const patch = new Patch(table, file, removes, signal);
@@ -122,7 +122,7 @@ export class TableImports {
     return this.#withBody(body, kind, signal, async (input, directory) => {
       const { brand } = this.options;
       const options = { directory, brand, name };
-      const result = requireAccepted(await this.#threads.run('elementRows', { ...input, options }, { what, signal }));
+      const result = requireAccepted(await this.#threads.run('elementRows', { ...input, options }, { inputName: what, signal }));
       const document = createReadStream(join(directory, result.file), { highWaterMark: readBytes });
       const { created } = await this.options.lifecycle.create(await admit(), document, 'created', { caller, signal });
       return { created, skipped: result.skipped };

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { LRUCache } from 'lru-cache';
-import { programOf } from '../../../core/concurrency/program.js';
+import { findProgram } from '../../../core/concurrency/program.js';
 import { ThreadPool } from '../../../core/concurrency/thread-pool.js';
 import type { ElementStore, StoredElements, TableSegment, WindowPacks } from '../elements/element-store.js';
 import type { RawPack } from '../elements/read/loader.js';
@@ -25,12 +25,12 @@ const maxLooseBytes = 32 * 1024 * 1024;
 /** The threads that work on tables. */
 export function tableThreads(): ThreadPool<TableFunctions> {
   return new ThreadPool<TableFunctions>({
-    program: programOf(import.meta.url, { source: './table-thread.ts', built: 'table-thread' }),
+    program: findProgram(import.meta.url, { source: './table-thread.ts', built: 'table-thread' }),
     name: 'tables',
     maxThreads: Math.min(2, availableParallelism()),
     timeoutMs,
     memoryMiB,
-    waiting,
+    maxWaiting: waiting,
   });
 }
 
@@ -110,13 +110,13 @@ export class TableBlocks {
     // If the segment lacks columns because there are too many, some of its packs might lack others, so they are not used.
     if (loadPacks === undefined || header.isCut === true || selected.packs.length > maxPacksForCells) {
       const { block, transfer } = await loadBlock(segment, columns, signal);
-      return this.threads.run('cells', { block, columns, rows }, { what: taskSubject, signal, transfer });
+      return this.threads.run('cells', { block, columns, rows }, { inputName: taskSubject, signal, transfer });
     }
     const { input, transfer } = packsInput(await loadPacks(selected.packs, signal));
     return this.threads.run(
       'cellsOfPacks',
       { ...input, window, columns, rows: selected.rows },
-      { what: taskSubject, signal, transfer },
+      { inputName: taskSubject, signal, transfer },
     );
   }
 
@@ -125,7 +125,7 @@ export class TableBlocks {
     const cached = this.#loose.get(packs.id);
     if (cached !== undefined) return cached;
     const { input, transfer } = packsInput(await packs.load(signal));
-    const segment = await this.threads.run('segmentOf', input, { what: taskSubject, signal, transfer });
+    const segment = await this.threads.run('segmentOf', input, { inputName: taskSubject, signal, transfer });
     this.#loose.set(packs.id, segment);
     return segment;
   }

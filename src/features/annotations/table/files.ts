@@ -33,7 +33,7 @@ export class TableFiles {
 
   /** An Arrow stream. */
   async *arrow(query: TableQuery, columns: TableColumn[]): Chunks {
-    const start = this.threads.run('arrowStart', { columns }, { what: taskSubject, signal: query.signal });
+    const start = this.threads.run('arrowStart', { columns }, { inputName: taskSubject, signal: query.signal });
     // The first blocks are loaded while a thread starts.
     yield* this.#writeBlocks('arrowBatch', query, columns, start);
     // This marks the end of a stream.
@@ -51,7 +51,7 @@ export class TableFiles {
     yield* mapAhead([null, ...candidateBlocks(table, filter)], windowsAtOnce + 1, async (source) => {
       if (source === null) return start;
       const { block, transfer } = await source.load(needed, signal);
-      return this.threads.run(write, { block, filter, columns }, { what: taskSubject, signal, transfer });
+      return this.threads.run(write, { block, filter, columns }, { inputName: taskSubject, signal, transfer });
     });
   }
 
@@ -73,7 +73,7 @@ export class TableFiles {
       return this.threads.run(
         'parquetParts',
         { ...input, blocks, filter, columns },
-        { what: taskSubject, signal, transfer: allBuffers },
+        { inputName: taskSubject, signal, transfer: allBuffers },
       );
     };
     for await (const part of mapAhead(windows, windowsAtOnce, write)) {
@@ -83,7 +83,7 @@ export class TableFiles {
       offset += part.bytes.length;
       yield part.bytes;
     }
-    yield await this.threads.run('parquetEnd', { groups, columns, box, offset }, { what: taskSubject, signal });
+    yield await this.threads.run('parquetEnd', { groups, columns, box, offset }, { inputName: taskSubject, signal });
   }
 }
 

@@ -79,7 +79,11 @@ export class FolderSummaries {
       if (isCut) break;
       annotations += 1;
       const work = () => this.#ofAnnotation(annotation, query);
-      const one = await this.annotations.readQueue.run(work, { signal, caller: callerName(caller), patient: annotations > 1 });
+      const one = await this.annotations.readQueue.run(work, {
+        signal,
+        caller: callerName(caller),
+        isNeverRefused: annotations > 1,
+      });
       ({ columns } = one);
       moments.push(...one.categories);
     }

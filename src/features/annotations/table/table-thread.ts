@@ -1,5 +1,5 @@
 import { bufferOf } from '../../../core/buffer-of.js';
-import { moved, threadFunctions } from '../../../core/concurrency/thread-functions.js';
+import { transferBytes, createCallHandler } from '../../../core/concurrency/thread-functions.js';
 import { windowPositions } from '../elements/packs/pack-index.js';
 import { PackColumns } from '../elements/packs/pack.js';
 import type { SegmentHeader } from '../elements/packs/segment.js';
@@ -86,7 +86,7 @@ function parquetParts({ packs, blocks, filter, columns }: ParquetInput) {
     all.set(part, at);
     at += part.length;
   }
-  return moved({ bytes: all, groups, boxes }, all);
+  return transferBytes({ bytes: all, groups, boxes }, all);
 }
 
 const functions = {
@@ -110,4 +110,4 @@ const functions = {
 /** The functions of the threads for tables. */
 export type TableFunctions = typeof functions;
 
-export default threadFunctions(functions);
+export default createCallHandler(functions);

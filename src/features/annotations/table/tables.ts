@@ -67,7 +67,7 @@ export class Tables {
       const { block, transfer } = await source.load(needed, signal);
       // Each of these functions takes a block, a filter and the members of `extra`.
       const input = { block, filter, ...extra } as unknown as Parameters<TableFunctions[Name]>[0];
-      return this.threads.run(name, input, { what: 'The table', signal, transfer });
+      return this.threads.run(name, input, { inputName: 'The table', signal, transfer });
     });
     return { blocks, results };
   }
@@ -86,7 +86,7 @@ export class Tables {
       const blocks: BlockInput[] = loaded.map(({ block }) => block);
       const transfer = loaded.flatMap((one) => one.transfer);
       described.push(
-        ...(await this.threads.run('describe', { columns: columnGroup, blocks }, { what: 'The table', signal, transfer })),
+        ...(await this.threads.run('describe', { columns: columnGroup, blocks }, { inputName: 'The table', signal, transfer })),
       );
     }
     this.#descriptions.set(table.content, described);
@@ -106,7 +106,7 @@ export class Tables {
       'page',
       { blocks: results, offset, limit, descending },
       {
-        what: 'The table',
+        inputName: 'The table',
         signal,
         transfer: results.flatMap(({ rows, keys, orders }) => [rows, keys, orders].map(arrayBufferOf)),
       },
@@ -171,7 +171,7 @@ export class Tables {
     for (const source of blocks) {
       const { block, transfer } = await source.load(needed, signal);
       const input = { block, filter, column, base };
-      const part = await this.threads.run('values', input, { what: 'The table', signal, transfer });
+      const part = await this.threads.run('values', input, { inputName: 'The table', signal, transfer });
       if (merged === null) merged = part;
       else addValues(merged, part);
     }

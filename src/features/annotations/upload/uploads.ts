@@ -11,8 +11,8 @@ import type { Callers } from '../../../core/host/callers.js';
 import type { Items } from '../../items/items.js';
 import type { JobStarter } from '../../jobs/running/job-starter.js';
 import { annotationBytes, isItemId, maxNameLength, OverlayReferences, parseReference } from './references.js';
-import { isPassing } from '../../../core/database/outage.js';
-import { step } from '../../../core/steps.js';
+import { isTemporary } from '../../../core/database/outage.js';
+import { announceStep } from '../../../core/steps.js';
 
 /** Name and type of the job that reads an uploaded file of annotations. */
 export const uploadJobName = 'large_image_annotation_upload';
@@ -33,7 +33,7 @@ export interface AnnotationUploadsOptions {
   annotations: Pick<AnnotationServices, 'lifecycle' | 'permissions' | 'brand'>;
   records: HostRecords;
   items: Items;
-  callers: Pick<Callers, 'asker'>;
+  callers: Pick<Callers, 'loadRequester'>;
   marking: ImageMarking;
   files: HostFiles;
   runner: JobStarter;
@@ -110,7 +110,7 @@ export class AnnotationUploads {
     const kwargs = { ...task };
     const itemId = await this.#itemOfJob(task);
     const job = await runner.create(uploadJobName, { ...options, userId: task.userId, itemId, asynchronous: true, kwargs });
-    step('annotation-upload:job-stored');
+    announceStep('annotation-upload:job-stored');
     await runner.start(job);
   }
 
@@ -139,7 +139,7 @@ export class AnnotationUploads {
     await leases.run(`annotation upload ${task.ingestion}`, { subject: task.fileId }, async () => {
       if (!(await model.isWaiting(task.ingestion))) return;
       await this.#start(task);
-      step('annotation-upload:started-again');
+      announceStep('annotation-upload:started-again');
       await model.removeWaiting(task.ingestion);
     });
   }
@@ -174,7 +174,7 @@ export class AnnotationUploads {
       // Two jobs can run for the same file: one that is resumed, and one that was started when the other uploads had arrived.
       await this.options.leases.run(`annotation ingestion ${task.ingestion}`, request, () => this.#ingest(task, context));
     } catch (error) {
-      if (!signal.aborted && (context.isLastTry || !isPassing(error))) await this.#notify(task, context.jobId, error);
+      if (!signal.aborted && (context.isLastTry || !isTemporary(error))) await this.#notify(task, context.jobId, error);
       throw error;
     }
   }
@@ -218,9 +218,9 @@ export class AnnotationUploads {
     } finally {
       bytes.destroy();
     }
-    step('annotation-upload:read');
+    announceStep('annotation-upload:read');
     await this.#removeUpload(file, item, isLastTry);
-    step('annotation-upload:removed');
+    announceStep('annotation-upload:removed');
   }
 
   /** The item to annotate and the uploader, if they may annotate it. */
@@ -229,7 +229,7 @@ export class AnnotationUploads {
     if (userId === null) throw new AccessDeniedError('You must be logged in.');
     if (itemId === null) throw new BadParameterError('Reference does not contain required information: itemId.');
     if (!isItemId(itemId.toLowerCase())) throw new InvalidError(`Invalid ObjectId: ${itemId.slice(0, maxNameLength)}`, 'itemId');
-    const caller = await callers.asker({ id: userId, admin });
+    const caller = await callers.loadRequester({ id: userId, admin });
     const item = await items.loadFresh(itemId.toLowerCase(), 0, caller);
     await annotations.permissions.requireAnnotate(item, caller);
     return { item, caller };
@@ -268,7 +268,7 @@ export class AnnotationUploads {
     if (userId === null || uuid === null || last) return false;
     const batch = { userId, uuid };
     await this.options.model.storeWaiting(batch, { task, identifiers: [...identifiers] });
-    step('annotation-upload:parked');
+    announceStep('annotation-upload:parked');
     // An upload may have arrived before the task was stored.
     await this.#wake(batch);
     return true;
@@ -283,7 +283,7 @@ export class AnnotationUploads {
       await files.remove(file.doc);
     } catch (err) {
       // The job is resumed, finds the annotations and removes the file.
-      if (isPassing(err) && !isLastTry) throw err;
+      if (isTemporary(err) && !isLastTry) throw err;
       logger.warn({ err, fileId: file.id }, 'Annotation:Upload:NotRemoved');
     }
   }

@@ -184,7 +184,7 @@ export class AnnotationInstances {
         }
         return false;
       };
-      while (!(await annotations.readQueue.run(spoolSome, { signal, caller, patient: true })));
+      while (!(await annotations.readQueue.run(spoolSome, { signal, caller, isNeverRefused: true })));
       return { ...(await spool.complete()), remove };
     } catch (error) {
       await remove();

@@ -26,7 +26,7 @@ export class DicomFiles {
         },
         signal,
       );
-    return this.parts.queue.run(work, { signal, caller: callerName(caller), patient: true });
+    return this.parts.queue.run(work, { signal, caller: callerName(caller), isNeverRefused: true });
   }
 
   /** Transfer syntaxes of the frames, the stored one first, and the number of frames. */

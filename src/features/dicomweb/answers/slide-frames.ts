@@ -1,4 +1,4 @@
-import { inRuns } from '../../../core/concurrency/slices.js';
+import { forEachRange } from '../../../core/concurrency/slices.js';
 import type { BorrowedImage, StoredLevel } from '../../../tilesource/tile-source.js';
 import { levelSize, tileGrid } from '../../../tilesource/geometry.js';
 import { createRaster, type Raster } from '../../../tilesource/raster.js';
@@ -168,7 +168,7 @@ async function selectBands(raster: Raster, { columns, rows, samples, band, range
   if (samples === 3 && (width < columns || height < rows)) target.fill(255);
   const [low, factor] = range === null ? [0, 1] : [range.low, range.high > range.low ? 65_535 / (range.high - range.low) : 0];
   const isUnscaled = range === null;
-  await inRuns(Math.min(height, rows), Math.max(1, Math.ceil(pixelsAtOnce / columns)), (first, end) => {
+  await forEachRange(Math.min(height, rows), Math.max(1, Math.ceil(pixelsAtOnce / columns)), (first, end) => {
     for (let y = first; y < end; y++) {
       let at = y * columns * samples;
       for (let x = 0, from = y * width * bands + band; x < Math.min(width, columns); x++, from += bands) {

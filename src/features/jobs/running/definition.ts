@@ -1,5 +1,5 @@
 import { LargeImageError } from '../../../errors.js';
-import { outageOf } from '../../../core/database/outage.js';
+import { outageErrorOf } from '../../../core/database/outage.js';
 import type { JobProgress, JobRecord } from '../job-record.js';
 
 /** The environment of a running job. */
@@ -49,7 +49,7 @@ export interface JobDefinition<D = Record<string, unknown>> {
 
 /** Log entry for an error: its message if it was written for users, otherwise only that there was an error. */
 export function failureText(error: unknown): string {
-  const knownError = error instanceof LargeImageError ? error : outageOf(error);
+  const knownError = error instanceof LargeImageError ? error : outageErrorOf(error);
   if (knownError !== null) return `${knownError.message}\n`;
   return 'The job has failed unexpectedly; the log of the server says why.\n';
 }

@@ -3,8 +3,8 @@ import { mayRestart, type JobRecord } from '../job-record.js';
 import { activeStatuses, jobStatus } from '../job-status.js';
 import type { JobStore } from '../jobs.js';
 import { hasEnded, processName } from '../../../core/database/leases/process-name.js';
-import { Silence } from '../../../core/database/leases/silent-owner.js';
-import { step } from '../../../core/steps.js';
+import { SilentOwner } from '../../../core/database/leases/silent-owner.js';
+import { announceStep } from '../../../core/steps.js';
 
 /** State of the queue entry that delivers a job to a runner; `taken` includes the time. */
 export type EntryState = 'waiting' | 'gone' | `taken ${string}`;
@@ -45,7 +45,7 @@ function waitsForEntry({ status, run }: JobRecord): boolean {
  * ended, or when the record has not changed between sweeps for a whole lease.
  */
 export class JobRecovery {
-  #silenceByName = new Map<string, Silence>();
+  #silenceByName = new Map<string, SilentOwner>();
   #sweptAt: number | null = null;
   /** A clock in milliseconds that only counts time in which signs of life would have been noticed. */
   #watchedMs = 0;
@@ -91,11 +91,15 @@ export class JobRecovery {
   }
 
   /** Whether the key of a job has not changed for a whole lease. */
-  #isSilent(job: JobRecord, { key, leaseMs }: { key: string; leaseMs: number }, before: ReadonlyMap<string, Silence>): boolean {
+  #isSilent(
+    job: JobRecord,
+    { key, leaseMs }: { key: string; leaseMs: number },
+    before: ReadonlyMap<string, SilentOwner>,
+  ): boolean {
     const name = `${job.id} ${leaseMs}`;
-    const silence = before.get(name) ?? new Silence(leaseMs, () => this.#watchedMs);
+    const silence = before.get(name) ?? new SilentOwner(leaseMs, () => this.#watchedMs);
     this.#silenceByName.set(name, silence);
-    return silence.isOver(key);
+    return silence.isSilent(key);
   }
 
   /** Takes a job from a dead owner: the job returns to the queue or ends. */
@@ -110,7 +114,7 @@ export class JobRecovery {
       const log = ['The process that ran this job has ended; the job is restarted.\n'];
       const released = await jobs.change(job, conditions, { owner: null, starter: processName(), log });
       if (released === null) return;
-      step('job:released');
+      announceStep('job:released');
       logger?.warn(fields, 'Job:TakenUpAgain');
       await this.#redeliver(released);
     } else {

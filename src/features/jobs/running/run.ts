@@ -1,6 +1,6 @@
 import { sharedAbortController } from '../../../core/concurrency/abort.js';
 import type { HostLogger } from '../../../host.js';
-import { isDatabaseOutage, isPassing } from '../../../core/database/outage.js';
+import { isDatabaseOutage, isTemporary } from '../../../core/database/outage.js';
 import { logEntryBytes, maxLogBytes, mayRetry, type JobChanges, type JobProgress, type JobRecord } from '../job-record.js';
 import { isFinished, jobStatus } from '../job-status.js';
 import type { JobEvent, JobStore } from '../jobs.js';
@@ -268,7 +268,7 @@ export class JobRun {
       // If nobody else has noticed an outage, the job itself may be the reason, so this counts as an attempt.
       return this.#sawOutage ? { attempts: -1, ...log } : log;
     }
-    if (job.run !== null && isPassing(failure.error) && mayRetry(job.run)) {
+    if (job.run !== null && isTemporary(failure.error) && mayRetry(job.run)) {
       this.#interrupted = true;
       return withLog('The database was too busy for a part of the work; the job is restarted.\n');
     }

@@ -9,7 +9,7 @@ import type { JobDefinition } from './definition.js';
 import { JobRecovery, type EntryState } from './recovery.js';
 import { JobRun, type RunTiming } from './run.js';
 import { processName } from '../../../core/database/leases/process-name.js';
-import { step } from '../../../core/steps.js';
+import { announceStep } from '../../../core/steps.js';
 
 /** Options of a {@link JobRunner}. Times are in milliseconds. */
 export interface JobRunnerOptions {
@@ -146,9 +146,9 @@ export class JobRunner implements JobStarter {
     }
     if (current?.run == null || current.run.owner !== null || !startableStatuses.includes(current.status)) return current;
     const handler = isWorkerHandler(current.handler) ? 'worker' : 'local';
-    step('job:queued');
+    announceStep('job:queued');
     const entry = await this.#agenda.now<QueueData>(this.#queueName(current.run.task, handler), { jobId: current.id });
-    step('job:entered');
+    announceStep('job:entered');
     const ticket = entry.attrs._id === undefined ? null : String(entry.attrs._id);
     const changes = { ticket, starter: processName() };
     // If a process has already started the job, its queue entry need not be stored.
@@ -216,7 +216,7 @@ export class JobRunner implements JobStarter {
     }
     const owner = `${this.#name}:${++this.#claimCount}`;
     const job = await this.#jobs.claim(jobId, owner);
-    if (job !== null) step('job:claimed');
+    if (job !== null) announceStep('job:claimed');
     const definition = job?.run == null ? undefined : this.#definitions.get(job.run.task);
     if (job === null || definition === undefined) return;
     const run = new JobRun({
@@ -232,7 +232,7 @@ export class JobRunner implements JobStarter {
     this.#runs.set(run, running);
     if (this.#closed) run.stop('closing');
     await running;
-    step('job:ended');
+    announceStep('job:ended');
     if (run.interrupted) await this.#requeue(jobId);
   }
 

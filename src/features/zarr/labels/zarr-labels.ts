@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../../../core/concurrency/lru-options.js';
+import { limitEntries } from '../../../core/concurrency/lru-options.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import type { Queues } from '../../../core/concurrency/queues.js';
 import type { ItemRecord } from '../../../core/host/records.js';
@@ -49,8 +49,8 @@ export interface ZarrLabelsOptions {
  * `labels/<id>.objects` the number of that element. Both count from 1; 0 is the background.
  */
 export class ZarrLabels {
-  readonly #groups = new LRUCache<string, GroupLabel[]>(atMost(maxRememberedAnnotations));
-  readonly #ranks = new LRUCache<string, Promise<Ranks>>(atMost(maxRanks));
+  readonly #groups = new LRUCache<string, GroupLabel[]>(limitEntries(maxRememberedAnnotations));
+  readonly #ranks = new LRUCache<string, Promise<Ranks>>(limitEntries(maxRanks));
 
   constructor(private readonly options: ZarrLabelsOptions) {}
 

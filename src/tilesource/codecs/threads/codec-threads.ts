@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { programOf } from '../../../core/concurrency/program.js';
+import { findProgram } from '../../../core/concurrency/program.js';
 import { ThreadLimitError, ThreadPool } from '../../../core/concurrency/thread-pool.js';
 import { TileSourceError } from '../../../errors.js';
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
@@ -24,7 +24,7 @@ function separateBytes(bytes: Uint8Array): Uint8Array {
  */
 export class CodecThreads {
   readonly #threads = new ThreadPool<CodecFunctions>({
-    program: programOf(import.meta.url, { source: './thread.ts', built: 'codec-thread' }),
+    program: findProgram(import.meta.url, { source: './thread.ts', built: 'codec-thread' }),
     name: 'tiles',
     maxThreads,
     timeoutMs,
@@ -52,7 +52,7 @@ export class CodecThreads {
   ): Promise<Awaited<ReturnType<CodecFunctions[Name]>>> {
     const work = async (): Promise<Awaited<ReturnType<CodecFunctions[Name]>>> => {
       try {
-        return await this.#threads.run(name, input, { what });
+        return await this.#threads.run(name, input, { inputName: what });
       } catch (cause) {
         if (cause instanceof ThreadLimitError) {
           throw new TileSourceError(`Decoding ${what} takes longer than ${timeoutMs / 1000} s, or more than ${memoryMiB} MiB.`, {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { moved, threadFunctions } from '../../../core/concurrency/thread-functions.js';
+import { transferBytes, createCallHandler } from '../../../core/concurrency/thread-functions.js';
 import { orderSamples, type SampleOrder } from '../sample-order.js';
 import { ownThreadFunctions } from '../../registry/own-thread-functions.js';
 import { unpackBits } from '../packbits.js';
@@ -249,31 +249,31 @@ const functions = {
   /** Decodes bytes. */
   async decode(task: CodecTask): Promise<DecodeResult> {
     const decoded = await decodeTask(task);
-    return moved(decoded, decoded.data);
+    return transferBytes(decoded, decoded.data);
   },
 
   /** Decodes a picture that can only be decoded as a whole. */
   async picture(task: PictureTask): Promise<WholePicture> {
     const decoded = await decodeWholePicture(task);
-    return moved(decoded, decoded.data);
+    return transferBytes(decoded, decoded.data);
   },
 
   /** Decodes samples in LERC. */
   async lerc(task: LercTask): Promise<Uint8Array<ArrayBuffer>> {
     const data = await decodeLerc(task);
-    return moved(data, data);
+    return transferBytes(data, data);
   },
 
   /** Compresses bytes with zstd. */
   async compressZstd({ bytes, level }: { bytes: Uint8Array; level: number }): Promise<Uint8Array<ArrayBuffer>> {
     const data = await zstdLibrary.use(({ compress }) => compress(bytes, level) as Uint8Array<ArrayBuffer>);
-    return moved(data, data);
+    return transferBytes(data, data);
   },
 
   /** Makes rows of a scaled picture. */
   resample(task: ResampleTask): Uint8Array<ArrayBuffer> {
     const data = resampleRows(task);
-    return moved(data, data);
+    return transferBytes(data, data);
   },
 
   ...ownThreadFunctions({
@@ -285,4 +285,4 @@ const functions = {
 /** The functions that run in the threads. */
 export type CodecFunctions = typeof functions;
 
-export default threadFunctions(functions);
+export default createCallHandler(functions);

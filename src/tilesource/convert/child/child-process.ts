@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
-import { programOf } from '../../../core/concurrency/program.js';
+import { findProgram } from '../../../core/concurrency/program.js';
 import { BadValueError, LargeImageError, TileSourceError } from '../../../errors.js';
 import type { ConversionTask } from '../options.js';
 import { answerQuestion, type Answer, type OpenedSource, type Question } from './remote-source.js';
@@ -54,7 +54,7 @@ const stopMs = 15_000;
 /** Number of characters of error output that are kept, from its end. */
 const keptErrorLength = 4096;
 
-const program = programOf(import.meta.url, { source: './conversion-process.ts', built: 'conversion-process' });
+const program = findProgram(import.meta.url, { source: './conversion-process.ts', built: 'conversion-process' });
 
 function environmentOf(task: ChildTask, threads: number): NodeJS.ProcessEnv {
   return {

@@ -1,4 +1,4 @@
-import { inRuns } from '../../../core/concurrency/slices.js';
+import { forEachRange } from '../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../errors.js';
 import type { FrameMetadata, ImageMetadata } from '../../tile-source.js';
 import { wireFrames } from '../../metadata.js';
@@ -191,7 +191,7 @@ function forEachFrame(count: number, work: (frame: number) => void, signal: Abor
   const workOnRun = (from: number, to: number) => {
     for (let frame = from; frame < to; frame += 1) work(frame);
   };
-  return inRuns(count, framesPerSlice, workOnRun, signal);
+  return forEachRange(count, framesPerSlice, workOnRun, signal);
 }
 
 /**

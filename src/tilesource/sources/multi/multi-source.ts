@@ -1,4 +1,4 @@
-import { inRuns } from '../../../core/concurrency/slices.js';
+import { forEachRange } from '../../../core/concurrency/slices.js';
 import { TileOutsideError, TileSourceError } from '../../../errors.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import {
@@ -327,7 +327,7 @@ export const multiSource: TileSourceDefinition = {
         });
       }
     };
-    await inRuns(foundMembers.length, placementsPerSlice, placeSome, signal);
+    await forEachRange(foundMembers.length, placementsPerSlice, placeSome, signal);
     const entries = members.map(({ entry }) => entry);
     return new MultiTileSource(
       result.description,

@@ -1,4 +1,4 @@
-import { inRuns } from '../../../core/concurrency/slices.js';
+import { forEachRange } from '../../../core/concurrency/slices.js';
 import { fullValue, minValue, type Raster, type SampleType } from '../../raster.js';
 import type { Point } from './multi-description.js';
 import type { Edges } from './placement.js';
@@ -222,7 +222,7 @@ export async function drawResampled(target: Raster, drawing: Drawing, isWarp: bo
   if (width <= 0 || coveredArea.bottom <= coveredArea.top) return;
   const brush = new Brush(target, drawing, isWarp ? meshMapping(drawing.toSource, drawing) : drawing.toSource);
   const rowsPerRun = Math.max(1, Math.floor(pixelsAtOnce / (width * drawing.samplesPerAxis ** 2)));
-  await inRuns(
+  await forEachRange(
     coveredArea.bottom - coveredArea.top,
     rowsPerRun,
     (from, to) => {

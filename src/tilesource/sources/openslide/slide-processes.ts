@@ -1,5 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process';
-import { programOf } from '../../../core/concurrency/program.js';
+import { findProgram } from '../../../core/concurrency/program.js';
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import { FailedReadError, TileSourceError } from '../../../errors.js';
 import type { SlideAnswer, SlideRequest, SlideResults } from './slide-messages.js';
@@ -11,7 +11,7 @@ const answerTimeoutMs = 60_000;
 /** Milliseconds after which an idle process is ended. */
 const idleTimeoutMs = 30_000;
 
-const { filename, execArgv } = programOf(import.meta.url, { source: './openslide-process.ts', built: 'openslide-process' });
+const { filename, execArgv } = findProgram(import.meta.url, { source: './openslide-process.ts', built: 'openslide-process' });
 
 function startProcess(): ChildProcess {
   const stdio: ('ignore' | 'ipc')[] = ['ignore', 'ignore', 'ignore', 'ipc'];

@@ -1,5 +1,5 @@
 import sharp from 'sharp';
-import { inRuns } from '../../../core/concurrency/slices.js';
+import { forEachRange } from '../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../errors.js';
 import { priorities, type TileSourceDefinition } from '../../tile-source.js';
 import { createRaster, type Raster } from '../../raster.js';
@@ -67,7 +67,7 @@ async function unpackRows(bytes: Buffer, pcx: PcxHeader, signal: AbortSignal | u
   const row = pcx.rowBytes * pcx.planes;
   const out = new Uint8Array(row * pcx.height);
   let [at, to] = [headerBytes, 0];
-  await inRuns(
+  await forEachRange(
     pcx.height,
     rowsAtOnce,
     (_from, until) => {
@@ -96,7 +96,7 @@ async function toRaster(rows: Uint8Array, pcx: PcxHeader, signal: AbortSignal | 
     const byte = rows[(y * planes + plane) * rowBytes + ((x * bits) >> 3)]!;
     return (byte >> (8 - bits - ((x * bits) & 7))) & (2 ** bits - 1);
   };
-  await inRuns(
+  await forEachRange(
     height,
     rowsAtOnce,
     (from, until) => {

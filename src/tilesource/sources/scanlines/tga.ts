@@ -1,4 +1,4 @@
-import { inRuns } from '../../../core/concurrency/slices.js';
+import { forEachRange } from '../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../errors.js';
 import {
   createByteConverter,
@@ -72,7 +72,7 @@ async function unpackRuns(
   const bytes = await read(length + Math.ceil(length / pixelBytes));
   const out = Buffer.alloc(length);
   let [at, to] = [0, 0];
-  await inRuns(length, bytesPerSlice, (_from, until) => {
+  await forEachRange(length, bytesPerSlice, (_from, until) => {
     while (to < until) {
       const runHeader = bytes[at++];
       const count = ((runHeader ?? 0) & 0x7f) + 1;

@@ -1,4 +1,4 @@
-import { inRuns } from '../../../core/concurrency/slices.js';
+import { forEachRange } from '../../../core/concurrency/slices.js';
 import { sortInSlices } from '../../../core/concurrency/sort-in-slices.js';
 import { TileSourceError } from '../../../errors.js';
 import type { TagNumbers } from './file/directory.js';
@@ -41,7 +41,7 @@ async function computeLengths(
   const isPlain = layout.compression === compressions.none;
   const sorted = isPlain ? null : await sortInSlices(Float64Array.from(offsets));
   const computed = new Float64Array(offsets.length);
-  await inRuns(computed.length, 8192, (from, to) => {
+  await forEachRange(computed.length, 8192, (from, to) => {
     for (let index = from; index < to; index += 1) {
       const [offset, length] = [offsets[index]!, lengths?.[index] ?? 0];
       if (length > 0 || offset === 0) computed[index] = length;

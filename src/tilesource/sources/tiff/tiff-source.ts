@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../../../core/concurrency/lru-options.js';
+import { limitEntries } from '../../../core/concurrency/lru-options.js';
 import { CorruptTileError, TileOutsideError, TileSourceError } from '../../../errors.js';
 import { fileInput } from '../../byte-reader.js';
 import {
@@ -75,7 +75,7 @@ class TiffTileSource implements TileSource {
   });
   /** The result of {@link findTruncation}. */
   #truncation: Promise<string | null> | undefined;
-  readonly #layouts = new LRUCache<string, Promise<ImageLayout | null>>(atMost(maxCachedLayouts));
+  readonly #layouts = new LRUCache<string, Promise<ImageLayout | null>>(limitEntries(maxCachedLayouts));
 
   constructor(parts: TiffParts) {
     this.#reader = parts.reader;

@@ -1,4 +1,4 @@
-import { moved } from '../../../core/concurrency/thread-functions.js';
+import { transferBytes } from '../../../core/concurrency/thread-functions.js';
 import { decodeZarrChunk, type ZarrChunk, type ZarrLibraries } from './zarr-chunk.js';
 
 /** Functions for Zarr that run in the decoding threads. The threads load the libraries, because other formats use them too. */
@@ -7,7 +7,7 @@ export function zarrThreadFunctions(libraries: ZarrLibraries) {
     /** Decodes a chunk of a Zarr array. */
     async zarrChunk(chunk: ZarrChunk): Promise<Uint8Array<ArrayBuffer>> {
       const data = await decodeZarrChunk(chunk, libraries);
-      return moved(data, data);
+      return transferBytes(data, data);
     },
   };
 }

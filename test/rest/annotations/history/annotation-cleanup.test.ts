@@ -1,6 +1,6 @@
 import mongoose from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { answerMs } from '../../../../src/core/concurrency/in-time.js';
+import { answerLimitMs } from '../../../../src/core/concurrency/in-time.js';
 import { AnnotationCleanup } from '../../../../src/features/annotations/history/cleanup.js';
 import { PackedElementStore } from '../../../../src/features/annotations/elements/store.js';
 import { MongoElementRecords } from '../../../../src/features/annotations/elements/element-records.model.js';
@@ -114,7 +114,7 @@ describe('cleaning up after annotations', () => {
 
     // The time limit passes during the first part of the work.
     const wait = globalThis.setTimeout;
-    const shortenAnswerTime = (call: () => void, ms?: number) => wait(call, ms === answerMs ? 1 : ms);
+    const shortenAnswerTime = (call: () => void, ms?: number) => wait(call, ms === answerLimitMs ? 1 : ms);
     let continueWork = () => {};
     const waiting = new Promise<void>((resolve) => (continueWork = resolve));
     const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(shortenAnswerTime as typeof setTimeout);

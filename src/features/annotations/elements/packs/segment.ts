@@ -1,4 +1,4 @@
-import { inRuns } from '../../../../core/concurrency/slices.js';
+import { forEachRange } from '../../../../core/concurrency/slices.js';
 import { ColumnReader, ColumnWriter } from './columns.js';
 import type { PackColumns } from './pack.js';
 
@@ -88,7 +88,7 @@ export async function encodeTexts(codes: Float64Array, texts: readonly Text[]): 
   const writer = new ColumnWriter(codes.length * 2 + 256);
   writer.integers(codes);
   let json = '';
-  await inRuns(texts.length, textsAtOnce, (from, to) => {
+  await forEachRange(texts.length, textsAtOnce, (from, to) => {
     json += `${from === 0 ? '' : ','}${JSON.stringify(texts.slice(from, to)).slice(1, -1)}`;
   });
   writer.text(`[${json}]`);

@@ -1,4 +1,4 @@
-import { inRuns, isSliceOver, nextSlice, setInSlices } from '../../../../core/concurrency/slices.js';
+import { forEachRange, isSliceOver, nextSlice, createSetInSlices } from '../../../../core/concurrency/slices.js';
 import { isLongText, parseJsonText } from '../../../../core/json.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import type { StoredElements } from '../element-store.js';
@@ -42,11 +42,11 @@ async function candidateIdsBySlot(
     return candidates;
   }
   const needed = new Set<string>();
-  await inRuns(ids.length, idsAtOnce, (from, to) => {
+  await forEachRange(ids.length, idsAtOnce, (from, to) => {
     for (const id of ids.slice(from, to)) needed.add(window.index[partNumberOf(hashOfId(id), parts)] as string);
   });
   const stored = await loader.indexParts([...needed]);
-  await inRuns(ids.length, idsAtOnce, (from, to) => {
+  await forEachRange(ids.length, idsAtOnce, (from, to) => {
     for (const id of ids.slice(from, to)) {
       const hash = hashOfId(id);
       const part = stored.get(window.index[partNumberOf(hash, parts)] as string) as Buffer;
@@ -65,7 +65,7 @@ export async function locate(
   maxPacksWithTexts = defaultMaxPacksWithTexts,
 ): Promise<Map<string, Location>> {
   const found = new Map<string, Location>();
-  const distinctIds = [...(await setInSlices(ids, signal))];
+  const distinctIds = [...(await createSetInSlices(ids, signal))];
   // One query loads the pack indexes of all windows that may contain an id.
   const windowNumbers: number[] = [];
   for (const [number, { lowId, highId }] of stored.windows.entries()) {
@@ -81,7 +81,7 @@ export async function locate(
       const number = windowNumbers[i] as number;
       const { lowId, highId } = stored.windows[number]!;
       const inRange: string[] = [];
-      await inRuns(distinctIds.length, idsAtOnce, (from, to) => {
+      await forEachRange(distinctIds.length, idsAtOnce, (from, to) => {
         for (const id of distinctIds.slice(from, to)) if (id >= lowId && id <= highId) inRange.push(id);
       });
       const candidates = await candidateIdsBySlot(loader, window, inRange);

@@ -1,6 +1,6 @@
 import { maxElements, ElementBudget } from '../../../../annotation-format/element-query.js';
 import { mapAhead } from '../../../../core/concurrency/map-ahead.js';
-import { inRuns, isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
+import { forEachRange, isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
 import { windowPositions, type PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
@@ -184,7 +184,7 @@ async function firstCandidates(
 ): Promise<Uint32Array> {
   const { length } = numbers;
   let [low, high] = [Infinity, -Infinity];
-  await inRuns(
+  await forEachRange(
     length,
     numbersAtOnce,
     (from, to) => {
@@ -205,7 +205,7 @@ async function firstCandidates(
   const count = (start: number, end: number) => {
     for (let i = start; i < end; i += 1) counts[binOf(numbers[i] as number)]! += 1;
   };
-  await inRuns(length, numbersAtOnce, count, signal);
+  await forEachRange(length, numbersAtOnce, count, signal);
   let [last, found] = [0, counts[0] as number];
   while (found < limit) found += counts[(last += 1)] as number;
   const indices = new Uint32Array(found);
@@ -213,7 +213,7 @@ async function firstCandidates(
   const collect = (start: number, end: number) => {
     for (let i = start; i < end; i += 1) if (binOf(numbers[i] as number) <= last) indices[next++] = i;
   };
-  await inRuns(length, numbersAtOnce, collect, signal);
+  await forEachRange(length, numbersAtOnce, collect, signal);
   return indices;
 }
 

@@ -1,5 +1,5 @@
 import { LargeImageError } from '../../../../errors.js';
-import { maxJsonDepth, nestedTooDeep } from '../../../../core/json.js';
+import { maxJsonDepth, nestedTooDeepError } from '../../../../core/json.js';
 import { elementTooLong, maxElementBytes, maxOtherBytes } from './element-limits.js';
 import { invalidJson } from './json-text.js';
 import { ListKeys } from './list-keys.js';
@@ -261,7 +261,7 @@ export class BodyScanner {
       } else if (byte === openList || byte === openObject) {
         depth += 1;
         // The list that contains the element is a level, too.
-        if (depth >= maxJsonDepth) throw nestedTooDeep();
+        if (depth >= maxJsonDepth) throw nestedTooDeepError();
       } else if (byte === closeList || byte === closeObject) {
         if (depth === 0) {
           if (byte === closeObject) throw invalidJson(`unexpected } after element ${this.#sliceStart + this.#sliceCount}`);

@@ -11,7 +11,7 @@ import { itemOf, type PackItem } from './pack-items.js';
 import { WindowEdit, cellsOfItem, draftFromItems, type EditTools, type ItemChange } from './window-edit.js';
 import { isLong } from '../../../../core/json-pieces.js';
 import { WindowWriter } from './window-writer.js';
-import { isSliceOver, nextSlice, setInSlices } from '../../../../core/concurrency/slices.js';
+import { isSliceOver, nextSlice, createSetInSlices } from '../../../../core/concurrency/slices.js';
 import type { PendingWrite } from './pending-write.js';
 import type { PendingRecords } from './pending-records.js';
 import { writeElements, type WriteTools } from './write.js';
@@ -108,7 +108,7 @@ export async function changeElements(
   const edit = { loader: tools.loader, writer, ids: tools.ids, layout: tools.layout, signal };
   const { stored, counts } = await applyChanges(tools, edit, base, {
     put: checked,
-    remove: await setInSlices(remove, signal),
+    remove: await createSetInSlices(remove, signal),
     sizes,
   });
   await writer.finish();

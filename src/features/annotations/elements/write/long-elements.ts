@@ -3,7 +3,7 @@ import { measure } from '../../../../annotation-format/measures.js';
 import { schemaError, type RaiseProblem } from '../../../../annotation-format/messages.js';
 import type { KnownOverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
 import { ThreadPool } from '../../../../core/concurrency/thread-pool.js';
-import { programOf } from '../../../../core/concurrency/program.js';
+import { findProgram } from '../../../../core/concurrency/program.js';
 import { BadParameterError } from '../../../../errors.js';
 import { jsonBytes } from '../../../../core/json-pieces.js';
 import { invalidJson } from './json-text.js';
@@ -15,11 +15,11 @@ const memoryMiB = 2048;
 /** Checks and converts, in a thread, single elements that would block the event loop. */
 export class LongElements {
   readonly #threads = new ThreadPool<LongFunctions>({
-    program: programOf(import.meta.url, { source: './long-thread.ts', built: 'long-thread' }),
+    program: findProgram(import.meta.url, { source: './long-thread.ts', built: 'long-thread' }),
     name: 'long elements',
     timeoutMs,
     memoryMiB,
-    waiting: 64,
+    maxWaiting: 64,
   });
 
   constructor(private readonly brand: string) {}
@@ -35,7 +35,7 @@ export class LongElements {
     const checked = await this.#threads.run(
       'check',
       { text, brand: this.brand, name, newId },
-      { what: name, signal, ...transferOf(text) },
+      { inputName: name, signal, ...transferOf(text) },
     );
     if ('refused' in checked) throw malformedError(checked) ?? raise(checked.refused);
     const { overlay } = checked;
@@ -50,7 +50,7 @@ export class LongElements {
    * feature; the signal's reason.
    */
   async readFeature(text: Uint8Array, index: number, signal?: AbortSignal): Promise<FeatureElements> {
-    const options = { what: `GeoJSON feature ${index}`, signal, ...transferOf(text) };
+    const options = { inputName: `GeoJSON feature ${index}`, signal, ...transferOf(text) };
     const read = await this.#threads.run('readFeature', { text, brand: this.brand, index }, options);
     if ('refused' in read) throw malformedError(read) ?? new BadParameterError(read.refused);
     return read;

@@ -3,7 +3,7 @@ import { boundingBox, type BoundingBox } from '../../../../annotation-format/bou
 import { createGeoJsonReader } from '../../../../annotation-format/formats/geojson-import.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import { createElementValidator } from '../../../../annotation-format/validate.js';
-import { moved, threadFunctions } from '../../../../core/concurrency/thread-functions.js';
+import { transferBytes, createCallHandler } from '../../../../core/concurrency/thread-functions.js';
 import { BadParameterError, InvalidError } from '../../../../errors.js';
 import { cellsOf, maxCellLength, type ElementCells } from './table-draft.js';
 import { AppearanceTable } from '../read/appearances.js';
@@ -58,7 +58,7 @@ function check(input: { text: Uint8Array; brand: string; name: string; newId: st
       cells: { ...cells, user: withoutLongTexts(cells.user) as ElementCells['user'] },
       overlay: isOverlay ? ({ ...element, values: [] } as unknown as AnnotationElement) : null,
     };
-    return moved(checked, text);
+    return transferBytes(checked, text);
   } catch (error) {
     return refusal(error);
   }
@@ -102,7 +102,7 @@ function readFeature(input: { text: Uint8Array; brand: string; index: number }):
     let end = 0;
     for (const [i, text] of texts.entries()) ends[i] = end += text.length;
     const text = unsharedBytes(Buffer.concat(texts));
-    return moved({ text, ends, annotation: reader.head, skipped: reader.skipped }, text);
+    return transferBytes({ text, ends, annotation: reader.head, skipped: reader.skipped }, text);
   } catch (error) {
     return refusal(error);
   }
@@ -122,4 +122,4 @@ const functions = { check, readFeature };
 /** The functions that run in threads for long elements. */
 export type LongFunctions = typeof functions;
 
-export default threadFunctions(functions);
+export default createCallHandler(functions);

@@ -1,6 +1,6 @@
 import { bufferOf } from '../../../../core/buffer-of.js';
 import { BadParameterError, LargeImageError } from '../../../../errors.js';
-import { isLongText, parseJsonText, parseShortJson, textOf } from '../../../../core/json.js';
+import { isLongText, parseJsonText, parseShortJson, decodeUtf8 } from '../../../../core/json.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { createGeoJsonReader, type GeoJsonReader } from '../../../../annotation-format/formats/geojson-import.js';
 import { describeValue, addEntryNumber, schemaError } from '../../../../annotation-format/messages.js';
@@ -80,7 +80,7 @@ async function receive(
   // Megabytes are joined and decoded, each in a separate turn of the event loop.
   const rest = scanner.endBody();
   if (isSliceOver()) await nextSlice(signal);
-  const text = textOf(rest);
+  const text = decodeUtf8(rest);
   if (isSliceOver()) await nextSlice(signal);
   return assignLists(await parseJsonText(text, { signal }), lists);
 }
@@ -159,7 +159,7 @@ async function parseShort(
 }
 
 function sliceText(slice: ElementSlice, from: number, to: number): string {
-  return textOf(slice.bytes.subarray(slice.starts[from], slice.ends[to - 1]));
+  return decodeUtf8(slice.bytes.subarray(slice.starts[from], slice.ends[to - 1]));
 }
 
 /** Number of elements made from features that are stored at a time. */

@@ -11,7 +11,7 @@ import type { PackLayout } from '../packs/pack-layout.js';
 import type { PackRows } from '../packs/pack.js';
 import { itemsOf, packOfItems, type PackItem } from './pack-items.js';
 import { packsWithoutIndex, type WindowWriter } from './window-writer.js';
-import { inRuns, isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
+import { forEachRange, isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 
 /** The dependencies of changing a window. */
 export interface EditTools {
@@ -114,7 +114,7 @@ export class WindowEdit {
   async append(items: readonly PackItem[]): Promise<void> {
     const positioned: PackItem[] = [];
     let bytes = 0;
-    await inRuns(items.length, elementsAtOnce, (from, to) => {
+    await forEachRange(items.length, elementsAtOnce, (from, to) => {
       for (const item of items.slice(from, to)) {
         const { id, group, text } = item;
         positioned.push({ ...item, position: this.#nextPosition++ });
@@ -195,13 +195,13 @@ export class WindowEdit {
     if (exceedsParts(index.length, count)) {
       const stored = await loader.indexParts([...index]);
       const entries = [...stored.values()].flatMap((part) => decodePart(part));
-      await inRuns(added.length, elementsAtOnce, (from, to) => {
+      await forEachRange(added.length, elementsAtOnce, (from, to) => {
         for (const { id, slot } of added.slice(from, to)) entries.push(packIndexEntry(hashOfId(id), slot));
       });
       return writer.writeIndex(Float64Array.from(entries));
     }
     const byPart = new Map<number, number[]>();
-    await inRuns(added.length, elementsAtOnce, (from, to) => {
+    await forEachRange(added.length, elementsAtOnce, (from, to) => {
       for (const { id, slot } of added.slice(from, to)) {
         const hash = hashOfId(id);
         const part = partNumberOf(hash, index.length);

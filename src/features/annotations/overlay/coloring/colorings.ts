@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../../../../core/concurrency/lru-options.js';
+import { limitEntries } from '../../../../core/concurrency/lru-options.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { SharedWork } from '../../../../tilesource/process/shared-work.js';
 import type { ElementStore, PackMarks, ScanOptions, StoredElements } from '../../elements/element-store.js';
@@ -30,12 +30,12 @@ interface ColoringsOptions extends TableOffers {
 /** Opens colorings: colors of elements by the values of a column, filters and heat maps. */
 export class Colorings {
   readonly overviews: Overviews;
-  readonly #tables = new LRUCache<string, OpenTable>(atMost(maxTables));
+  readonly #tables = new LRUCache<string, OpenTable>(limitEntries(maxTables));
   readonly #values = new LRUCache<string, WindowValues>({
     maxSize: maxValueBytes,
     sizeCalculation: ({ values, texts }) => values.byteLength + texts.length * 64 + 256,
   });
-  readonly #categories = new LRUCache<string, Map<Cell, number>>(atMost(maxLists));
+  readonly #categories = new LRUCache<string, Map<Cell, number>>(limitEntries(maxLists));
   readonly #loading = new SharedWork<WindowValues>();
 
   constructor(readonly options: ColoringsOptions) {

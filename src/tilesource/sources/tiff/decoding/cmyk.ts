@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { inRuns } from '../../../../core/concurrency/slices.js';
+import { forEachRange } from '../../../../core/concurrency/slices.js';
 
 /** Decoded pixels of 8 bits. */
 export interface Pixels {
@@ -92,7 +92,7 @@ export async function cmykToRgb(
   }
   const grid = await gridPromise;
   const data = new Uint8Array(width * height * 3);
-  await inRuns(width * height, pixelsAtOnce, (from, to) => interpolate(grid, inks, data, { from, to }));
+  await forEachRange(width * height, pixelsAtOnce, (from, to) => interpolate(grid, inks, data, { from, to }));
   return { data, width, height, channels: 3 };
 }
 

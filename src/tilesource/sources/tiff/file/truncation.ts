@@ -1,4 +1,4 @@
-import { inRuns, isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
+import { forEachRange, isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../../errors.js';
 import type { Directory } from './directory.js';
 import { compressions, tags } from './tags.js';
@@ -62,7 +62,7 @@ async function describeTruncation(
     const length = Math.min(positionsPerRead, count - first);
     const offsets = await directory.numberRange(offsetTag, first, length);
     const lengths = await directory.numberRange(lengthTag, first, length);
-    await inRuns(length, positionsPerTimeCheck, (from, to) => {
+    await forEachRange(length, positionsPerTimeCheck, (from, to) => {
       for (let at = from; at < to && truncated === null; at += 1) {
         const offset = offsets[at]!;
         // Some programs leave out lengths, or those of the last strips.
