@@ -11,15 +11,15 @@ export interface ChunkTable {
   lengths: TagNumbers;
 }
 
-/** Maximum number of offsets, and of lengths, of a directory. */
-const maxChunkNumbers = 16 * 1024 * 1024;
+/** Maximum number of chunks of a directory. */
+const maxChunks = 16 * 1024 * 1024;
 
 /** Reads the positions of the chunks of a directory. */
 export async function readChunkTable(layout: ImageLayout, fileSize: number): Promise<ChunkTable> {
   const { directory } = layout;
   const { chunkTags } = directory;
-  const offsets = await directory.numbers(chunkTags.offsets, maxChunkNumbers);
-  const lengths = await directory.numbers(chunkTags.lengths, maxChunkNumbers);
+  const offsets = await directory.numbers(chunkTags.offsets, maxChunks);
+  const lengths = await directory.numbers(chunkTags.lengths, maxChunks);
   if (offsets === null) throw new TileSourceError('Corrupt TIFF: the offsets of tiles or strips are missing.');
   return {
     offsets,
@@ -37,16 +37,16 @@ async function computeLengths(
   layout: ImageLayout,
   { offsets, lengths, fileSize }: { offsets: TagNumbers; lengths: TagNumbers | null; fileSize: number },
 ): Promise<Float64Array> {
-  const limit = maxStoredBytes(layout);
-  const isPlain = layout.compression === compressions.none;
-  const sorted = isPlain ? null : await sortInSlices(Float64Array.from(offsets));
+  const maxLength = maxStoredBytes(layout);
+  const isUncompressed = layout.compression === compressions.none;
+  const sortedOffsets = isUncompressed ? null : await sortInSlices(Float64Array.from(offsets));
   const computed = new Float64Array(offsets.length);
   await forEachRange(computed.length, 8192, (from, to) => {
     for (let index = from; index < to; index += 1) {
       const [offset, length] = [offsets[index]!, lengths?.[index] ?? 0];
       if (length > 0 || offset === 0) computed[index] = length;
-      else if (sorted === null) computed[index] = uncompressedLength(layout, index);
-      else computed[index] = Math.max(0, Math.min(limit, firstGreater(sorted, offset, fileSize) - offset));
+      else if (sortedOffsets === null) computed[index] = uncompressedLength(layout, index);
+      else computed[index] = Math.max(0, Math.min(maxLength, firstGreater(sortedOffsets, offset, fileSize) - offset));
     }
   });
   return computed;
@@ -61,15 +61,15 @@ function uncompressedLength(
   return rowBytes * (tiled ? chunkHeight : Math.min(chunkHeight, height - (index % chunksDown) * chunkHeight));
 }
 
-/** The first number of a sorted list that is greater than a number, otherwise `last`. */
-function firstGreater(sorted: Float64Array, number: number, last: number): number {
+/** The first number of a sorted list that is greater than a number, otherwise `fallback`. */
+function firstGreater(sorted: Float64Array, number: number, fallback: number): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {
     const middle = (low + high) >> 1;
     if (sorted[middle]! > number) high = middle;
     else low = middle + 1;
   }
-  return sorted[low] ?? last;
+  return sorted[low] ?? fallback;
 }
 
 /** Largest stored length of a chunk in bytes. Compression may enlarge data, but only by a limited factor. */

@@ -65,7 +65,7 @@ function readAperio(description: string): DescribedImage {
 }
 
 /** Parses any JSON object; `null` for everything else. */
-function jsonObject(text: string): Readonly<Record<string, unknown>> | null {
+function parseJsonObject(text: string): Readonly<Record<string, unknown>> | null {
   if (!text.trimStart().startsWith('{')) return null;
   try {
     const value: unknown = JSON.parse(text);
@@ -81,7 +81,7 @@ function membersOf(value: unknown): Readonly<Record<string, unknown>> {
 
 /** The `frame` member that the converter of large_image writes into each frame's description, as frame metadata. */
 export function readConverterFrame(description: string): FrameMetadata | null {
-  const frame = jsonObject(description)?.frame;
+  const frame = parseJsonObject(description)?.frame;
   if (typeof frame !== 'object' || frame === null) return null;
   const axes: Record<string, number> = {};
   const extra: Record<string, unknown> = {};
@@ -103,7 +103,7 @@ export function readConverterFrame(description: string): FrameMetadata | null {
 }
 
 function readConverter(description: string): DescribedImage | null {
-  const json = jsonObject(description);
+  const json = parseJsonObject(description);
   if (json === null || !('large_image_converter' in json || 'channels' in json)) return null;
   const metadata = membersOf(json.metadata);
   const channels = Array.isArray(json.channels) ? json.channels.filter((name): name is string => typeof name === 'string') : [];
@@ -205,8 +205,8 @@ export async function readPixelSize(directory: Directory): Promise<{ mmX: number
   const unit = { 2: 25.4, 3: 10 }[await directory.number(tags.resolutionUnit, 1)];
   const x = (await directory.rationals(tags.xResolution))?.[0] ?? Number.NaN;
   const y = (await directory.rationals(tags.yResolution))?.[0] ?? Number.NaN;
-  const isBelievable = Number.isFinite(x) && Number.isFinite(y) && x >= minResolution && y >= minResolution;
-  if (unit === undefined || !isBelievable) return { mmX: null, mmY: null };
+  const isPlausible = Number.isFinite(x) && Number.isFinite(y) && x >= minResolution && y >= minResolution;
+  if (unit === undefined || !isPlausible) return { mmX: null, mmY: null };
   return { mmX: unit / x, mmY: unit / y };
 }
 

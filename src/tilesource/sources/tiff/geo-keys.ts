@@ -68,10 +68,10 @@ export async function readGeoTiff(directory: Directory): Promise<GeoTiff | null>
       (value): value is number => typeof value === 'number' && value > 0 && value < userDefined,
     );
     const isProjected = keys.GTModelTypeGeoKey === 1;
-    const isNamed = code !== undefined && (!isProjected || code === keys.ProjectedCSTypeGeoKey);
+    const hasCode = code !== undefined && (!isProjected || code === keys.ProjectedCSTypeGeoKey);
     return {
       transform,
-      projection: isNamed ? `epsg:${code}` : null,
+      projection: hasCode ? `epsg:${code}` : null,
       proj4: projectionOfKeys(keys),
       keys,
     };
@@ -93,11 +93,12 @@ export async function readNodata(directory: Directory): Promise<number | null> {
   }
 }
 
-const meter = 9001;
+/** Code of the unit meter. */
+const meterCode = 9001;
 
 /** Size of a pixel on the ground in millimeters; `null` if the projection does not use meters. */
 export function groundPixelSize({ keys, transform: [, t1, t2, , t4, t5] }: GeoTiff): { mmX: number; mmY: number } | null {
-  if (keys.GTModelTypeGeoKey !== 1 || (keys.ProjLinearUnitsGeoKey ?? meter) !== meter) return null;
+  if (keys.GTModelTypeGeoKey !== 1 || (keys.ProjLinearUnitsGeoKey ?? meterCode) !== meterCode) return null;
   return { mmX: Math.hypot(t1, t4) * 1000, mmY: Math.hypot(t2, t5) * 1000 };
 }
 

@@ -50,7 +50,7 @@ const mmByUnit: Readonly<Record<string, number>> = {
   in: 25.4,
 };
 
-function integer(element: XmlElement, name: string, fallback: number): number {
+function integerAttribute(element: XmlElement, name: string, fallback: number): number {
   const text = attribute(element, name);
   if (text === undefined) return fallback;
   const value = Number(text);
@@ -82,23 +82,23 @@ function colorOf(channel: XmlElement): string | undefined {
 }
 
 interface Axes {
-  /** Sizes in the order in which they vary, the fastest first. */
+  /** The axes in the order in which they vary, the fastest first. */
   order: readonly ('C' | 'Z' | 'T')[];
   sizes: Readonly<Record<'C' | 'Z' | 'T', number>>;
-  count: number;
+  planeCount: number;
 }
 
 function axesOf(pixels: XmlElement): Axes {
   const order = attribute(pixels, 'DimensionOrder') ?? 'XYCZT';
   if (!/^XY(?:CZT|CTZ|ZCT|ZTC|TCZ|TZC)$/.test(order)) throw new TileSourceError(`The OME-XML has DimensionOrder="${order}".`);
-  const sizeC = integer(pixels, 'SizeC', 1);
+  const sizeC = integerAttribute(pixels, 'SizeC', 1);
   // Samples of a pixel count as channels in SizeC, but are in one plane.
   const channels = children(pixels, 'Channel');
-  const samplesPerPlane = channels.length > 0 ? integer(channels[0] ?? {}, 'SamplesPerPixel', 1) : 1;
+  const samplesPerPlane = channels.length > 0 ? integerAttribute(channels[0] ?? {}, 'SamplesPerPixel', 1) : 1;
   const sizes = {
     C: samplesPerPlane > 1 ? Math.max(1, Math.ceil(sizeC / samplesPerPlane)) : sizeC,
-    Z: integer(pixels, 'SizeZ', 1),
-    T: integer(pixels, 'SizeT', 1),
+    Z: integerAttribute(pixels, 'SizeZ', 1),
+    T: integerAttribute(pixels, 'SizeT', 1),
   };
   const count = sizes.C * sizes.Z * sizes.T;
   if (count < 1 || count > maxPlanes) {
@@ -110,7 +110,7 @@ function axesOf(pixels: XmlElement): Axes {
       .split('')
       .filter((axis) => axis === 'C' || axis === 'Z' || axis === 'T'),
     sizes,
-    count,
+    planeCount: count,
   };
 }
 
@@ -134,7 +134,7 @@ function positionOf(axes: Axes, index: number): { C: number; Z: number; T: numbe
   return position;
 }
 
-/** Where a plane is. */
+/** Where a plane is: its directory in this file or, if `isElsewhere`, in another file. */
 interface PlanePlacement {
   directoryIndex: number;
   isElsewhere: boolean;
@@ -151,23 +151,27 @@ function placementsOf(
   files: PlaneFiles,
   budget = { planes: maxPlanes },
 ): (PlanePlacement | undefined)[] {
-  const placements: (PlanePlacement | undefined)[] = Array.from({ length: axes.count });
-  const blocks = children(pixels, 'TiffData');
-  // "TiffData without attributes", which parses to an empty text, means all planes, from the first directory on.
-  for (const block of blocks.length > 0 ? blocks : [{}]) {
-    const firstDirectory = integer(block, 'IFD', 0);
-    const hasIfd = attribute(block, 'IFD') !== undefined;
-    const start = { C: integer(block, 'FirstC', 0), Z: integer(block, 'FirstZ', 0), T: integer(block, 'FirstT', 0) };
+  const placements: (PlanePlacement | undefined)[] = Array.from({ length: axes.planeCount });
+  const tiffDataElements = children(pixels, 'TiffData');
+  // A TiffData element without attributes, or no such element, means all planes, from the first directory on.
+  for (const tiffData of tiffDataElements.length > 0 ? tiffDataElements : [{}]) {
+    const firstDirectory = integerAttribute(tiffData, 'IFD', 0);
+    const hasIfd = attribute(tiffData, 'IFD') !== undefined;
+    const start = {
+      C: integerAttribute(tiffData, 'FirstC', 0),
+      Z: integerAttribute(tiffData, 'FirstZ', 0),
+      T: integerAttribute(tiffData, 'FirstT', 0),
+    };
     if (start.C >= axes.sizes.C || start.Z >= axes.sizes.Z || start.T >= axes.sizes.T) continue;
     const first = planeIndex(axes, start);
-    const planes = Math.min(integer(block, 'PlaneCount', hasIfd ? 1 : axes.count), axes.count - first);
+    const planes = Math.min(integerAttribute(tiffData, 'PlaneCount', hasIfd ? 1 : axes.planeCount), axes.planeCount - first);
     budget.planes -= Math.max(0, planes);
     if (budget.planes < 0)
       throw new TileSourceError(`The OME-XML places more than ${maxPlanes} planes, some of them repeatedly.`);
-    const [uuid] = children(block, 'UUID');
+    const [uuid] = children(tiffData, 'UUID');
     for (let i = 0; i < planes; i++) {
       const extra: Record<string, unknown> = { IFD: String(firstDirectory + i) };
-      const planeCount = attribute(block, 'PlaneCount');
+      const planeCount = attribute(tiffData, 'PlaneCount');
       if (planeCount !== undefined) extra.PlaneCount = planeCount;
       if (uuid !== undefined) extra.UUID = { FileName: attribute(uuid, 'FileName'), text: uuid['#text'] };
       placements[first + i] = { directoryIndex: firstDirectory + i, isElsewhere: files.isElsewhere(uuid), extra };
@@ -179,7 +183,7 @@ function placementsOf(
 /** Identifies the files that contain planes: this one, and others by their names. */
 interface PlaneFiles {
   isElsewhere(uuid: XmlElement | undefined): boolean;
-  otherNames: string[];
+  otherFileNames: string[];
 }
 
 /** @throws TileSourceError if the document does not say which of several files this one is. */
@@ -187,8 +191,8 @@ function planeFilesOf(ome: XmlElement, images: readonly XmlElement[]): PlaneFile
   const ownUuid = attribute(ome, 'UUID')?.trim();
   const names = new Map<string, string>();
   for (const image of images) {
-    for (const block of children(image, 'Pixels').flatMap((pixels) => children(pixels, 'TiffData'))) {
-      for (const uuid of children(block, 'UUID')) {
+    for (const tiffData of children(image, 'Pixels').flatMap((pixels) => children(pixels, 'TiffData'))) {
+      for (const uuid of children(tiffData, 'UUID')) {
         const text = uuid['#text'];
         if (typeof text === 'string') names.set(text.trim(), attribute(uuid, 'FileName') ?? text.trim());
       }
@@ -196,18 +200,18 @@ function planeFilesOf(ome: XmlElement, images: readonly XmlElement[]): PlaneFile
   }
   const others = [...names].filter(([uuid]) => uuid !== ownUuid);
   if (ownUuid === undefined ? names.size > 1 : others.length > 0 && others.length === names.size)
-    throw new TileSourceError(`The planes of the OME-XML are in other files: ${listOf(others.map(([, name]) => name))}.`);
-  const elsewhere = new Set(ownUuid === undefined ? [] : others.map(([uuid]) => uuid));
+    throw new TileSourceError(`The planes of the OME-XML are in other files: ${joinNames(others.map(([, name]) => name))}.`);
+  const otherUuids = new Set(ownUuid === undefined ? [] : others.map(([uuid]) => uuid));
   return {
-    isElsewhere: (uuid) => typeof uuid?.['#text'] === 'string' && elsewhere.has(uuid['#text'].trim()),
-    otherNames: ownUuid === undefined ? [] : others.map(([, name]) => name),
+    isElsewhere: (uuid) => typeof uuid?.['#text'] === 'string' && otherUuids.has(uuid['#text'].trim()),
+    otherFileNames: ownUuid === undefined ? [] : others.map(([, name]) => name),
   };
 }
 
 /** Maximum number of files that a message names. */
 const maxNamedFiles = 10;
 
-function listOf(names: readonly string[]): string {
+function joinNames(names: readonly string[]): string {
   const more = names.length > maxNamedFiles ? ` and ${names.length - maxNamedFiles} more` : '';
   return `${names
     .slice(0, maxNamedFiles)
@@ -253,10 +257,10 @@ interface OmeImage {
   pixels: XmlElement;
 }
 
-function largestOf(described: readonly OmeImage[]): OmeImage {
-  const area = ({ pixels }: OmeImage): number => integer(pixels, 'SizeX', 0) * integer(pixels, 'SizeY', 0);
-  let main = described[0];
-  for (const candidate of described) if (main === undefined || area(candidate) > area(main)) main = candidate;
+function largestOf(omeImages: readonly OmeImage[]): OmeImage {
+  const area = ({ pixels }: OmeImage): number => integerAttribute(pixels, 'SizeX', 0) * integerAttribute(pixels, 'SizeY', 0);
+  let main = omeImages[0];
+  for (const candidate of omeImages) if (main === undefined || area(candidate) > area(main)) main = candidate;
   if (main === undefined) throw new TileSourceError('The OME-XML of this TIFF describes no image.');
   return main;
 }
@@ -273,7 +277,8 @@ function planesOf(
   for (const [position, each] of sameSized.entries()) {
     const axes = axesOf(each.pixels);
     const colors = children(each.pixels, 'Channel').map(colorOf);
-    if (planes.length + axes.count > maxPlanes) throw new TileSourceError(`The OME-XML describes more than ${maxPlanes} planes.`);
+    if (planes.length + axes.planeCount > maxPlanes)
+      throw new TileSourceError(`The OME-XML describes more than ${maxPlanes} planes.`);
     const placements = placementsOf(each.pixels, axes, files, budget);
     for (const [index, placement] of placements.entries()) {
       if (placement?.isElsewhere === true) continue;
@@ -306,7 +311,7 @@ function associatedOf(images: readonly OmeImage[], files: PlaneFiles): Map<strin
     const name = associatedNamePattern.exec(nameOf(each))?.[1]?.toLowerCase();
     if (name === undefined || associated.has(name)) continue;
     // Only the first plane is shown.
-    const [placement] = placementsOf(each.pixels, { ...axesOf(each.pixels), count: 1 }, files);
+    const [placement] = placementsOf(each.pixels, { ...axesOf(each.pixels), planeCount: 1 }, files);
     if (placement?.isElsewhere === false) associated.set(name, placement.directoryIndex);
   }
   return associated;
@@ -322,7 +327,7 @@ export function readOme(description: string): OmeDescription {
   const document = parseXml(description);
   const [ome] = children(document, 'OME');
   const images = ome === undefined ? [] : children(ome, 'Image');
-  const described = images.flatMap((image) =>
+  const omeImages = images.flatMap((image) =>
     children(image, 'Pixels')
       .slice(0, 1)
       .map((pixels) => ({ image, pixels })),
@@ -332,19 +337,19 @@ export function readOme(description: string): OmeDescription {
     const name = attribute(companion, 'MetadataFile') ?? 'a companion that it does not name';
     throw new TileSourceError(`The OME-XML is in another file, ${name.slice(0, 256)}, which is not read.`);
   }
-  if (ome === undefined || described.length === 0) throw new TileSourceError('The OME-XML of this TIFF describes no image.');
+  if (ome === undefined || omeImages.length === 0) throw new TileSourceError('The OME-XML of this TIFF describes no image.');
   const files = planeFilesOf(ome, images);
-  const { image, pixels } = largestOf(described);
-  const sizeX = integer(pixels, 'SizeX', 0);
-  const sizeY = integer(pixels, 'SizeY', 0);
+  const { image, pixels } = largestOf(omeImages);
+  const sizeX = integerAttribute(pixels, 'SizeX', 0);
+  const sizeY = integerAttribute(pixels, 'SizeY', 0);
   const channels = children(pixels, 'Channel').map((channel) => attribute(channel, 'Name'));
   const names = channels.every((name) => name !== undefined && name !== '') && channels.length > 0 ? channels : null;
 
   const hasMainSize = (each: OmeImage) =>
-    integer(each.pixels, 'SizeX', 0) === sizeX && integer(each.pixels, 'SizeY', 0) === sizeY;
-  const planes = planesOf(described.filter(hasMainSize), names, files);
-  const others = described.filter((each) => !hasMainSize(each));
-  const unread = others.filter((each) => !associatedNamePattern.test(nameOf(each)));
+    integerAttribute(each.pixels, 'SizeX', 0) === sizeX && integerAttribute(each.pixels, 'SizeY', 0) === sizeY;
+  const planes = planesOf(omeImages.filter(hasMainSize), names, files);
+  const others = omeImages.filter((each) => !hasMainSize(each));
+  const unreadImages = others.filter((each) => !associatedNamePattern.test(nameOf(each)));
   return {
     sizeX,
     sizeY,
@@ -355,10 +360,12 @@ export function readOme(description: string): OmeDescription {
     mmZ: lengthInMm(pixels, 'PhysicalSizeZ'),
     secondsT: durationInSeconds(pixels, 'TimeIncrement'),
     magnification: magnificationOf(ome, image),
-    significantBits: integer(pixels, 'SignificantBits', 0) || null,
+    significantBits: integerAttribute(pixels, 'SignificantBits', 0) || null,
     notes: [
-      ...(files.otherNames.length > 0 ? [`Planes are in other files, which are not read: ${listOf(files.otherNames)}.`] : []),
-      ...(unread.length > 0 ? [`Images of other sizes are not read: ${listOf(unread.map(nameOf))}.`] : []),
+      ...(files.otherFileNames.length > 0
+        ? [`Planes are in other files, which are not read: ${joinNames(files.otherFileNames)}.`]
+        : []),
+      ...(unreadImages.length > 0 ? [`Images of other sizes are not read: ${joinNames(unreadImages.map(nameOf))}.`] : []),
     ],
     associated: associatedOf(others, files),
     info: plainElement(ome, listElements),

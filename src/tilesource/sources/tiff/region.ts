@@ -108,12 +108,12 @@ async function findStoredRange(reader: ChunkReader, layout: ImageLayout, index: 
 }
 
 function copyPixels(from: Raster, sourceRegion: StoredRegion, to: Raster, left: number, top: number): void {
-  const row = sourceRegion.width * from.bands;
+  const rowLength = sourceRegion.width * from.bands;
   // Source and target have the same type: both come from the layout.
   const [input, output] = [from.data as Uint8Array, to.data as Uint8Array];
   for (let y = 0; y < sourceRegion.height; y++) {
     const start = ((sourceRegion.top + y) * from.width + sourceRegion.left) * from.bands;
-    output.set(input.subarray(start, start + row), ((top + y) * to.width + left) * to.bands);
+    output.set(input.subarray(start, start + rowLength), ((top + y) * to.width + left) * to.bands);
   }
 }
 
@@ -135,7 +135,7 @@ function copyChunk(chunk: Raster, chunkLeft: number, chunkTop: number, { raster,
 async function readTiles(reader: ChunkReader, layout: ImageLayout, region: StoredRegion): Promise<Raster> {
   const { chunkWidth, chunkHeight, chunksAcross, chunksDown, planes } = layout;
   let created: Target | null = null;
-  const target = (): Target => {
+  const ensureTarget = (): Target => {
     const { width, height } = region;
     created ??= { raster: createRaster({ width, height, bands: layout.bands, dtype: layout.dtype }), region };
     return created;
@@ -161,10 +161,10 @@ async function readTiles(reader: ChunkReader, layout: ImageLayout, region: Store
       if (isAligned && region.height <= chunkHeight) {
         return { ...chunk, height: region.height, data: chunk.data.subarray(0, region.width * region.height * chunk.bands) };
       }
-      copyChunk(chunk, x * chunkWidth, y * chunkHeight, target());
+      copyChunk(chunk, x * chunkWidth, y * chunkHeight, ensureTarget());
     }
   }
-  return target().raster;
+  return ensureTarget().raster;
 }
 
 /** Whether single rows of a strip can be read. */
@@ -186,13 +186,13 @@ async function readPlainRows(reader: ChunkReader, layout: ImageLayout, region: S
   for (let top = region.top; top < end; top += parts.at(-1)!.rows) {
     const strip = Math.floor(top / chunkHeight);
     const rows = Math.min(end, (strip + 1) * chunkHeight) - top;
-    const skipped = (top - strip * chunkHeight) * rowBytes;
+    const skippedBytes = (top - strip * chunkHeight) * rowBytes;
     const ranges = Array.from({ length: planes }, (_, plane): ByteRange | null => {
       const [offset, length] = [offsets[plane * chunksDown + strip] ?? 0, lengths[plane * chunksDown + strip] ?? 0];
       if (offset === 0 || length === 0) return null;
       return {
-        offset: offset + skipped,
-        length: Math.max(0, Math.min(length - skipped, rows * rowBytes)),
+        offset: offset + skippedBytes,
+        length: Math.max(0, Math.min(length - skippedBytes, rows * rowBytes)),
         name: `strip ${strip}`,
       };
     });
@@ -299,10 +299,10 @@ export async function readRegion(reader: ChunkReader, layout: ImageLayout, regio
   const columns = layout.tiled ? region.width : layout.width;
   const pixelBytes = Math.max(layout.bands, layout.samplesPerPixel) * Math.max(1, layout.bits / 8);
   const isPlain = hasPlainRows(layout);
-  const bytes = columns * (region.height + (isPlain ? 0 : layout.chunkHeight)) * pixelBytes;
-  if (bytes > 2 * maxDecodedBytes) {
+  const neededBytes = columns * (region.height + (isPlain ? 0 : layout.chunkHeight)) * pixelBytes;
+  if (neededBytes > 2 * maxDecodedBytes) {
     throw new TileSourceError(
-      `Reading ${columns} by ${region.height} pixels would take ${bytes} bytes, more than ${2 * maxDecodedBytes}.`,
+      `Reading ${columns} by ${region.height} pixels would take ${neededBytes} bytes, more than ${2 * maxDecodedBytes}.`,
     );
   }
   if (isPlain) return readPlainRows(reader, layout, region);

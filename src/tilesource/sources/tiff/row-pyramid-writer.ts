@@ -26,19 +26,19 @@ export class RowPyramidWriter {
   readonly #nodata: number | null;
 
   /**
-   * @param shape size and samples of the image; `nodata` is the sample that means no value, and `levels` the number of levels to make,
+   * @param shape size and samples of the image; `nodata` is the sample that means no value, and `levelCount` the number of levels to make,
    * whatever their size.
    */
   constructor(
     container: TiffContainer,
-    shape: Size & { bands: number; dtype: SampleType; levels: number; nodata: number | null },
+    shape: Size & { bands: number; dtype: SampleType; levelCount: number; nodata: number | null },
     options: { tileSide: number; encode: (tile: Raster) => Promise<Uint8Array> | Uint8Array },
   ) {
     this.#tileSide = options.tileSide;
     this.#nodata = shape.nodata;
     this.#queue = new TileQueue(container, options.encode);
     let size: Size = shape;
-    for (let count = 0; count < shape.levels; count += 1, size = halfSize(size)) {
+    for (let count = 0; count < shape.levelCount; count += 1, size = halfSize(size)) {
       const height = Math.min(size.height, options.tileSide);
       const pixels = createRaster({ width: size.width, height, bands: shape.bands, dtype: shape.dtype });
       this.#levels.push({ ...createLevel(size, options.tileSide), pixels, filledRows: 0, writtenRows: 0 });

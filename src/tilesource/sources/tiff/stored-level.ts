@@ -6,24 +6,18 @@ import type { LossyCodec, StoredColors, StoredLevel } from '../../tile-source.js
 import { readCodeStreamSize, isYCbCr } from './decoding/jpeg2000.js';
 import { defaultYCbCr } from './decoding/stored-ycbcr.js';
 import { compressions, photometrics } from './file/tags.js';
-import type { ImageLayout } from './tiff-layout.js';
+import { hasEndMarker } from './stored-tile.js';
+import { jpeg2000Compressions, type ImageLayout } from './tiff-layout.js';
 import { cachedChunkTable, readStoredChunk, type ChunkReader } from './region.js';
 
-const jpeg2000Compressions: ReadonlySet<number> = new Set([
-  compressions.jpeg2000YCbCr,
-  compressions.jpeg2000Lossy,
-  compressions.jpeg2000Rgb,
-  compressions.jpeg2000,
-]);
-
-/** Number of lengths that are processed between checks of the time. */
+/** Number of tiles that are checked before the time is checked. */
 const tilesPerTimeCheck = 65_536;
 
 /** How the tiles of a level are stored, according to the first one. */
 interface TileForm {
   encoding: StoredLevel['encoding'];
   colors: StoredColors;
-  /** Bytes that replace the first `drop` bytes of each tile. */
+  /** Bytes that replace the first `droppedBytes` bytes of each tile. */
   prefix: Uint8Array;
   droppedBytes: number;
   /** Whether bytes are a complete tile of this form. */
@@ -34,9 +28,9 @@ interface TileForm {
  * The tiles of a level as stored in the file, if all of them are JPEG or JPEG 2000; otherwise `null`. Each JPEG gets the tables that
  * the tiles of a TIFF share, and a marker if its components are red, green and blue. All other bytes stay unchanged.
  */
-export async function storedLevel(reader: ChunkReader, layout: ImageLayout): Promise<StoredLevel | null> {
-  const isPlain = layout.tiled && layout.planes === 1 && layout.orientation === 1 && layout.fillOrder !== 2;
-  if (!isPlain || layout.sampleFormat !== 1) return null;
+export async function findStoredLevel(reader: ChunkReader, layout: ImageLayout): Promise<StoredLevel | null> {
+  const isSimple = layout.tiled && layout.planes === 1 && layout.orientation === 1 && layout.fillOrder !== 2;
+  if (!isSimple || layout.sampleFormat !== 1) return null;
   const { offsets, lengths } = await cachedChunkTable(reader, layout);
   const count = layout.chunksAcross * layout.chunksDown;
   if (offsets.length < count || lengths.length < count) return null;
@@ -44,23 +38,23 @@ export async function storedLevel(reader: ChunkReader, layout: ImageLayout): Pro
     if (tile % tilesPerTimeCheck === 0 && isSliceOver()) await nextSlice(reader.signal);
     if (offsets[tile] === 0 || lengths[tile] === 0) return null;
   }
-  const first = await readStoredChunk(reader, layout, 0);
-  const form = first && tileFormOf(first, layout);
+  const firstTile = await readStoredChunk(reader, layout, 0);
+  const form = firstTile && tileFormOf(firstTile, layout);
   if (form === null) return null;
-  const { prefix, droppedBytes: drop } = form;
+  const { prefix, droppedBytes } = form;
   return {
     encoding: form.encoding,
     colors: form.colors,
-    lengthOf: (tile) => lengths[tile]! - drop + prefix.length,
+    lengthOf: (tile) => lengths[tile]! - droppedBytes + prefix.length,
     async read(tile, signal) {
       const { signal: _ignored, ...withoutSignal } = reader;
       const stored = await readStoredChunk(signal === undefined ? withoutSignal : { ...withoutSignal, signal }, layout, tile);
       if (stored === null || !form.isIntact(stored))
         throw new TileSourceError(`Corrupt TIFF: tile ${tile} is not a valid ${form.encoding} tile.`);
-      if (prefix.length === 0) return stored.subarray(drop);
-      const bytes = new Uint8Array(prefix.length + stored.length - drop);
+      if (prefix.length === 0) return stored.subarray(droppedBytes);
+      const bytes = new Uint8Array(prefix.length + stored.length - droppedBytes);
       bytes.set(prefix);
-      bytes.set(stored.subarray(drop), prefix.length);
+      bytes.set(stored.subarray(droppedBytes), prefix.length);
       return bytes;
     },
   };
@@ -89,7 +83,7 @@ function tileFormOf(first: Uint8Array, layout: ImageLayout): TileForm | null {
 }
 
 interface JpegHeader {
-  marker: number;
+  frameMarker: number;
   components: number;
   sampling: readonly number[];
   /** Whether markers declare the components as RGB; `null` if no marker says what they are. */
@@ -97,7 +91,7 @@ interface JpegHeader {
   fitsLayout: boolean;
 }
 
-function jpegHeader(bytes: Uint8Array, layout: ImageLayout): JpegHeader | null {
+function readJpegHeader(bytes: Uint8Array, layout: ImageLayout): JpegHeader | null {
   const segments = jpegSegments(bytes);
   if (segments === null || segments.at(-1)?.marker !== markers.scan || !hasEndMarker(bytes)) return null;
   const frame = segments.find(({ marker }) => marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker));
@@ -112,7 +106,7 @@ function jpegHeader(bytes: Uint8Array, layout: ImageLayout): JpegHeader | null {
   const width = ((body[3] ?? 0) << 8) + (body[4] ?? 0);
   const height = ((body[1] ?? 0) << 8) + (body[2] ?? 0);
   return {
-    marker: frame.marker,
+    frameMarker: frame.marker,
     components,
     sampling: Array.from({ length: components }, (_, i) => body[7 + i * 3] ?? 0),
     saysRgb: isJfif ? false : adobe === undefined ? null : adobe.body[11] === 0,
@@ -121,18 +115,11 @@ function jpegHeader(bytes: Uint8Array, layout: ImageLayout): JpegHeader | null {
   };
 }
 
-/** Whether a JPEG has its last marker; some writers add zeros after it. */
-function hasEndMarker(bytes: Uint8Array): boolean {
-  let end = bytes.length;
-  while (end > 0 && bytes[end - 1] === 0) end -= 1;
-  return end >= 2 && bytes[end - 2] === 0xff && bytes[end - 1] === markers.endOfImage;
-}
-
 function jpegForm(first: Uint8Array, layout: ImageLayout): TileForm | null {
   if (layout.bits !== 8) return null;
-  const header = jpegHeader(first, layout);
+  const header = readJpegHeader(first, layout);
   // The transfer syntax of DICOM is for baseline JPEG.
-  if (header === null || !header.fitsLayout || header.marker !== markers.baselineFrame) return null;
+  if (header === null || !header.fitsLayout || header.frameMarker !== markers.baselineFrame) return null;
   const { photometric, samplesPerPixel } = layout;
   const isGray = samplesPerPixel === 1 && photometric === photometrics.blackIsZero;
   const isRgb = samplesPerPixel === 3 && photometric === photometrics.rgb;
@@ -143,18 +130,21 @@ function jpegForm(first: Uint8Array, layout: ImageLayout): TileForm | null {
   if (isRgb && header.sampling.some((each) => each !== header.sampling[0])) return null;
   const tables = layout.jpegTables === null ? new Uint8Array() : sharedTables(layout.jpegTables);
   if (tables === null) return null;
-  const marker = isRgb && header.saysRgb === null ? adobeRgbSegment : new Uint8Array();
-  const isUnchanged = tables.length + marker.length === 0;
+  const colorMarker = isRgb && header.saysRgb === null ? adobeRgbSegment : new Uint8Array();
+  const isUnchanged = tables.length + colorMarker.length === 0;
   return {
     encoding: 'jpeg',
     // DICOM has no other word for YCbCr in the JPEG of slides, whatever the sampling (PS3.3 C.8.12.4.1.5).
     colors: isGray ? 'MONOCHROME2' : isRgb ? 'RGB' : 'YBR_FULL_422',
-    prefix: isUnchanged ? new Uint8Array() : Buffer.concat([Uint8Array.of(0xff, markers.startOfImage), marker, tables]),
+    prefix: isUnchanged ? new Uint8Array() : Buffer.concat([Uint8Array.of(0xff, markers.startOfImage), colorMarker, tables]),
     droppedBytes: isUnchanged ? 0 : 2,
     isIntact: (bytes) => {
-      const ownHeader = jpegHeader(bytes, layout);
+      const ownHeader = readJpegHeader(bytes, layout);
       return (
-        ownHeader !== null && ownHeader.fitsLayout && ownHeader.marker === header.marker && ownHeader.saysRgb === header.saysRgb
+        ownHeader !== null &&
+        ownHeader.fitsLayout &&
+        ownHeader.frameMarker === header.frameMarker &&
+        ownHeader.saysRgb === header.saysRgb
       );
     },
   };

@@ -22,7 +22,7 @@ function tableIds(bytes: Uint8Array, { marker, start, end }: JpegSegment): strin
   return at === end ? ids : null;
 }
 
-function definedTables(bytes: Uint8Array, segments: readonly JpegSegment[]): Set<string> {
+function definedTableIds(bytes: Uint8Array, segments: readonly JpegSegment[]): Set<string> {
   return new Set(
     segments.flatMap((segment) =>
       segment.marker === markers.quantizationTables || segment.marker === markers.huffmanTables
@@ -32,10 +32,11 @@ function definedTables(bytes: Uint8Array, segments: readonly JpegSegment[]): Set
   );
 }
 
-function hasEndMarker(bytes: Uint8Array): boolean {
+/** Whether a JPEG has its last marker; some writers add zeros after it. */
+export function hasEndMarker(bytes: Uint8Array): boolean {
   let end = bytes.length;
-  while (end > 0 && bytes[end - 1] === 0) end -= 1; // some writers pad
-  return end >= 2 && bytes[end - 2] === 0xff && bytes[end - 1] === 0xd9;
+  while (end > 0 && bytes[end - 1] === 0) end -= 1;
+  return end >= 2 && bytes[end - 2] === 0xff && bytes[end - 1] === markers.endOfImage;
 }
 
 function joinParts(parts: readonly Uint8Array[]): Uint8Array {
@@ -91,16 +92,16 @@ export function completeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array 
   if (layout.jpegTables === null && !isRgb && isUnambiguous(segments, header)) return stored;
   const parts: Uint8Array[] = [Uint8Array.of(0xff, markers.startOfImage)];
   if (components === 3) parts.push(isRgb ? adobeRgbSegment : jfifSegment);
-  const ownTables = definedTables(stored, segments);
+  const ownTableIds = definedTableIds(stored, segments);
   if (layout.jpegTables !== null) {
     const { jpegTables } = layout;
-    const shared = jpegSegments(jpegTables);
-    if (shared === null) return null;
-    for (const segment of shared) {
+    const sharedSegments = jpegSegments(jpegTables);
+    if (sharedSegments === null) return null;
+    for (const segment of sharedSegments) {
       if (segment.marker === markers.quantizationTables || segment.marker === markers.huffmanTables) {
         const ids = tableIds(jpegTables, segment);
         if (ids === null) return null;
-        if (ids.every((id) => ownTables.has(id))) continue;
+        if (ids.every((id) => ownTableIds.has(id))) continue;
       } else if (segment.marker !== markers.restartInterval) continue;
       parts.push(jpegTables.subarray(segment.start, segment.end));
     }

@@ -15,7 +15,7 @@ import type { ImageLayout } from './tiff-layout.js';
 import { storedRegionOf } from './decoding/orientation.js';
 import { requireIntactPart, readIntactRegion, type CorruptChunk } from './intact-region.js';
 import type { ChunkReader } from './region.js';
-import { checkStrips, rowsAtOnce, stripTileSide } from './strips.js';
+import { checkStrips, rowsPerRead, stripTileSide } from './strips.js';
 import { tags } from './file/tags.js';
 import { temporaryPath, unlinkOpenFile } from '../../../core/temporary-files.js';
 
@@ -32,7 +32,7 @@ const packing: TilePacking = { compression: 'deflate', level: 1, predictor: true
 export interface StripFile {
   /** Reads the layout of a frame at full size. */
   readLayout(frame: number): Promise<ImageLayout>;
-  chunkReader(signal: AbortSignal): ChunkReader;
+  createChunkReader(signal: AbortSignal): ChunkReader;
   levelCount: number;
   /** The sample that means no value. */
   nodata: number | null;
@@ -48,32 +48,32 @@ export interface StripFile {
 /** A temporary pyramid. It is closed when it has been dropped and is not being read. */
 class TemporaryPyramid {
   #readers = 0;
-  #dropped = false;
+  #isDropped = false;
 
   constructor(
     readonly source: TileSource,
-    readonly bytes: number,
+    readonly sampleByteCount: number,
     readonly layout: ImageLayout,
     /** Strips whose pixels are left empty, because their bytes cannot be decoded. */
     readonly corrupt: readonly CorruptChunk[],
     private readonly discard: () => Promise<void>,
   ) {}
 
-  /** Reads a tile; `null` if the pyramid is already closed. */
-  async read(...call: Parameters<TileSource['readTile']>): Promise<Raster | null> {
-    if (this.#dropped) return null;
+  /** Reads a tile; `null` if the pyramid has been dropped. */
+  async read(...args: Parameters<TileSource['readTile']>): Promise<Raster | null> {
+    if (this.#isDropped) return null;
     this.#readers += 1;
     try {
-      return await this.source.readTile(...call);
+      return await this.source.readTile(...args);
     } finally {
       this.#readers -= 1;
-      if (this.#dropped && this.#readers === 0) await this.discard();
+      if (this.#isDropped && this.#readers === 0) await this.discard();
     }
   }
 
   async drop(): Promise<void> {
-    if (this.#dropped) return;
-    this.#dropped = true;
+    if (this.#isDropped) return;
+    this.#isDropped = true;
     if (this.#readers === 0) await this.discard();
   }
 }
@@ -87,7 +87,7 @@ export class StripPyramids {
   readonly #pyramids = new LRUCache<number, TemporaryPyramid>({
     maxSize: maxPyramidBytes,
     maxEntrySize: Number.MAX_SAFE_INTEGER,
-    sizeCalculation: ({ bytes }) => Math.max(1, Math.min(maxPyramidBytes, bytes)),
+    sizeCalculation: ({ sampleByteCount }) => Math.max(1, Math.min(maxPyramidBytes, sampleByteCount)),
     dispose: (pyramid) => void this.#trackUntilSettled(pyramid.drop()),
   });
   readonly #sharedMaking = new SharedWork<TemporaryPyramid>();
@@ -104,7 +104,7 @@ export class StripPyramids {
     for (;;) {
       const pyramid = this.#pyramids.get(address.frame) ?? (await this.#waitForPyramid(address.frame, options.signal));
       const raster = await pyramid.read({ ...address, frame: 0 }, options);
-      // The pyramid has been closed in the meantime, so it is made again.
+      // The pyramid has been dropped in the meantime, so it is made again.
       if (raster === null) continue;
       this.#reportCorrupt(pyramid, address, corrupt);
       return raster;
@@ -164,10 +164,10 @@ export class StripPyramids {
     try {
       const layout = await this.#file.readLayout(frame);
       checkStrips(layout, this.#file.maxPixels);
-      const { bytes, corrupt } = await this.#writePyramid(path, layout);
+      const { sampleByteCount, corrupt } = await this.#writePyramid(path, layout);
       const source = await this.#file.openPyramid(path);
       const remove = await unlinkOpenFile(path);
-      const pyramid = new TemporaryPyramid(source, bytes, layout, corrupt, async () => {
+      const pyramid = new TemporaryPyramid(source, sampleByteCount, layout, corrupt, async () => {
         await source.close();
         await remove();
       });
@@ -184,30 +184,30 @@ export class StripPyramids {
    *
    * @returns the size of its finest level in bytes of samples, and the strips that are left empty.
    */
-  async #writePyramid(path: string, layout: ImageLayout): Promise<{ bytes: number; corrupt: CorruptChunk[] }> {
+  async #writePyramid(path: string, layout: ImageLayout): Promise<{ sampleByteCount: number; corrupt: CorruptChunk[] }> {
     const { signal } = this.#closing;
     const deadline = Date.now() + maxMakingSeconds * 1000;
     const { width, height, bands, dtype, orientation } = layout;
-    const chunks = this.#file.chunkReader(signal);
+    const chunkReader = this.#file.createChunkReader(signal);
     const corrupt: CorruptChunk[] = [];
     const file = await open(path, 'wx+', 0o600);
     try {
       const container = new TiffContainer(file);
       const writer = new RowPyramidWriter(
         container,
-        { width, height, bands, dtype, levels: this.#file.levelCount, nodata: this.#file.nodata },
+        { width, height, bands, dtype, levelCount: this.#file.levelCount, nodata: this.#file.nodata },
         { tileSide: stripTileSide, encode: (tile) => runProcessing(() => packTile(tile, packing), signal) },
       );
       try {
-        const rowsPerStep = rowsAtOnce(layout);
+        const rowsPerStep = rowsPerRead(layout);
         for (let top = 0; top < height; top += rowsPerStep) {
           signal.throwIfAborted();
           if (Date.now() > deadline)
             throw new TileSourceError(`Making tiles from this TIFF takes longer than ${maxMakingSeconds} s.`);
-          const rows = { left: 0, top, width, height: Math.min(rowsPerStep, height - top) };
-          const readRows = await readIntactRegion(chunks, layout, rows);
-          for (const chunk of readRows.corrupt) corrupt.push(chunk);
-          await writer.addRows(readRows.raster);
+          const region = { left: 0, top, width, height: Math.min(rowsPerStep, height - top) };
+          const intact = await readIntactRegion(chunkReader, layout, region);
+          for (const chunk of intact.corrupt) corrupt.push(chunk);
+          await writer.addRows(intact.raster);
         }
         const levelTags = [...packingTags({ bands, dtype }, packing), tagOf.short(tags.orientation, orientation)];
         const levels = await writer.finish();
@@ -221,6 +221,6 @@ export class StripPyramids {
     } finally {
       await file.close();
     }
-    return { bytes: width * height * bands * sampleBytes(dtype), corrupt };
+    return { sampleByteCount: width * height * bands * sampleBytes(dtype), corrupt };
   }
 }

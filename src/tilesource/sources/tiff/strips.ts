@@ -12,13 +12,14 @@ const maxStripBytes = 2 ** 27;
 const maxTileRowBytes = 2 ** 27;
 /** Maximum number of bytes that are decoded for a tile if it is read directly: its strips are decoded again for each tile next to it. */
 const maxBytesPerTile = 2 ** 22;
-/** Low strips are read together: this number of rows, or fewer if they would have more than this number of bytes. */
+/** Maximum number of rows of strips that are read together. */
 const maxRunRows = 256;
+/** Maximum number of decoded bytes of strips that are read together, unless a single strip has more. */
 const maxRunBytes = 2 ** 22;
 
 function rowBytes(layout: ImageLayout): number {
-  const stored = layout.samplesPerPixel * Math.max(1, layout.bits / 8);
-  return layout.width * Math.max(stored, layout.bands * sampleBytes(layout.dtype));
+  const storedPixelBytes = layout.samplesPerPixel * Math.max(1, layout.bits / 8);
+  return layout.width * Math.max(storedPixelBytes, layout.bands * sampleBytes(layout.dtype));
 }
 
 /** Whether tiles can be read directly from the stored image. */
@@ -27,7 +28,7 @@ export function canReadTiles(layout: ImageLayout): boolean {
 }
 
 /** Number of rows of a large image in strips that are read together: some strips, or some rows of an uncompressed strip. */
-export function rowsAtOnce(layout: ImageLayout): number {
+export function rowsPerRead(layout: ImageLayout): number {
   const rowCount = Math.max(1, Math.min(maxRunRows, Math.floor(maxRunBytes / rowBytes(layout))));
   if (hasPlainRows(layout)) return rowCount;
   return Math.max(1, Math.floor(rowCount / layout.chunkHeight)) * layout.chunkHeight;

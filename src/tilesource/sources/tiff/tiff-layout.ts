@@ -3,7 +3,7 @@ import { isInstalled, notInstalled } from '../../../optional-packages.js';
 import type { CodecThreads } from '../../codecs/threads/codec-threads.js';
 import type { SampleType } from '../../raster.js';
 import type { Directory, TagNumbers } from './file/directory.js';
-import { readYCbCr, defaultYCbCr, type YCbCr } from './decoding/stored-ycbcr.js';
+import { readYCbCr, defaultYCbCr, type YCbCrConversion } from './decoding/stored-ycbcr.js';
 import { compressions, photometrics, tags } from './file/tags.js';
 
 /** Largest size of decoded samples of a tile, or of an untiled image, in bytes. It bounds the memory for a single request. */
@@ -64,7 +64,7 @@ export interface ImageLayout {
   /** Additional compression around LERC. */
   lercPacking: 'none' | 'deflate' | 'zstd';
   subsampling: readonly [number, number];
-  yCbCr: YCbCr;
+  yCbCr: YCbCrConversion;
   /** The tag T4Options, or T6Options with compression `ccittFax4`. */
   t4Options: number;
   inkSet: number;
@@ -90,7 +90,8 @@ const compressionsWithPredictor: ReadonlySet<number> = new Set([
 export const jpegXrCompressions: ReadonlySet<number> = new Set([compressions.jpegXr, compressions.jpegXrNdpi]);
 const jpegXlCompressions: ReadonlySet<number> = new Set([compressions.jpegXl, compressions.jpegXlDng]);
 const faxCompressions: ReadonlySet<number> = new Set([compressions.ccittRle, compressions.ccittFax3, compressions.ccittFax4]);
-const jpeg2000Compressions: ReadonlySet<number> = new Set([
+/** Compressions of JPEG 2000. */
+export const jpeg2000Compressions: ReadonlySet<number> = new Set([
   compressions.jpeg2000YCbCr,
   compressions.jpeg2000Lossy,
   compressions.jpeg2000Rgb,
@@ -160,18 +161,18 @@ type SampleShape = Pick<
 >;
 
 /** Whether the samples are unsigned and have 8 bits. */
-function isByte({ bits, sampleFormat }: SampleShape): boolean {
+function hasByteSamples({ bits, sampleFormat }: SampleShape): boolean {
   return bits === 8 && sampleFormat === 1;
 }
 
 /** {@link outputFormatOf} for strips and tiles that libvips decodes as pictures: CCITT, JPEG and YCbCr. */
-function pictureOutput(shape: SampleShape): { bands: number; dtype: SampleType } {
+function pictureFormatOf(shape: SampleShape): { bands: number; dtype: SampleType } {
   const { photometric, samplesPerPixel: samples, bits, compression, planes } = shape;
   if (faxCompressions.has(compression)) {
     if (bits !== 1 || samples !== 1) refuse(`CCITT compression requires 1-bit samples, not ${samples} of ${bits} bits`);
     return { bands: 1, dtype: 'uint8' };
   }
-  if (!isByte(shape)) refuse(`${samples} samples of ${bits} bits in JPEG or YCbCr; only 8-bit ones are supported`);
+  if (!hasByteSamples(shape)) refuse(`${samples} samples of ${bits} bits in JPEG or YCbCr; only 8-bit ones are supported`);
   if (photometric === photometrics.yCbCr) {
     if (samples !== 3 || planes !== 1) refuse('YCbCr requires three samples, stored together');
     return { bands: 3, dtype: 'uint8' };
@@ -185,9 +186,9 @@ function pictureOutput(shape: SampleShape): { bands: number; dtype: SampleType }
 /** Bands and type after color interpretation. Color spaces that browsers cannot display become 8-bit sRGB, converted by libvips. */
 function outputFormatOf(shape: SampleShape): { bands: number; dtype: SampleType } {
   const { decoding, photometric, samplesPerPixel: samples, bits, sampleFormat } = shape;
-  if (decoding === 'picture') return pictureOutput(shape);
+  if (decoding === 'picture') return pictureFormatOf(shape);
   if (decoding === 'interchange') {
-    if (!isByte(shape) || (samples !== 1 && samples !== 3) || shape.planes !== 1)
+    if (!hasByteSamples(shape) || (samples !== 1 && samples !== 3) || shape.planes !== 1)
       refuse('old-style JPEG requires one or three 8-bit samples, stored together');
     return { bands: samples, dtype: 'uint8' };
   }
@@ -199,7 +200,7 @@ function outputFormatOf(shape: SampleShape): { bands: number; dtype: SampleType 
     return { bands: samples, dtype: sampleType(sampleFormat, bits) };
   }
   if (decoding === 'webp') {
-    if (!isByte(shape) || (samples !== 3 && samples !== 4) || shape.planes !== 1)
+    if (!hasByteSamples(shape) || (samples !== 3 && samples !== 4) || shape.planes !== 1)
       refuse('WebP requires three or four 8-bit samples, stored together');
     return { bands: samples, dtype: 'uint8' };
   }
@@ -213,8 +214,8 @@ function outputFormatOf(shape: SampleShape): { bands: number; dtype: SampleType 
   }
   if (jpegXrCompressions.has(shape.compression)) {
     const samplesPerPlane = shape.planes === 1 ? samples : 1;
-    const isKnown = (sampleFormat === 1 && (bits === 8 || bits === 16)) || (sampleFormat === 3 && bits === 32);
-    if (!isKnown || (samplesPerPlane !== 1 && samplesPerPlane !== 3))
+    const isSupported = (sampleFormat === 1 && (bits === 8 || bits === 16)) || (sampleFormat === 3 && bits === 32);
+    if (!isSupported || (samplesPerPlane !== 1 && samplesPerPlane !== 3))
       refuse(`JPEG XR requires one or three samples of 8 or 16 bits or 32-bit floats, not ${samples} of ${bits} bits`);
     if (photometric > photometrics.rgb) refuse(`JPEG XR with photometric interpretation ${photometric} is not supported`);
   }
@@ -223,15 +224,15 @@ function outputFormatOf(shape: SampleShape): { bands: number; dtype: SampleType 
     return { bands: 2 + samples, dtype: 'uint8' };
   }
   if (photometric === photometrics.separated || photometric === photometrics.cieLab) {
-    const needed = photometric === photometrics.separated ? 4 : 3;
-    const isInteger = needed === 4 ? bits <= 16 && sampleFormat === 1 : (bits === 8 || bits === 16) && sampleFormat !== 3;
+    const neededSamples = photometric === photometrics.separated ? 4 : 3;
+    const isInteger = neededSamples === 4 ? bits <= 16 && sampleFormat === 1 : (bits === 8 || bits === 16) && sampleFormat !== 3;
     // libvips writes L*a*b* as 32-bit floats, and leaves the sample format out.
-    const isFloatLab = needed === 3 && bits === 32;
-    if (samples === needed && (isInteger || isFloatLab)) return { bands: 3, dtype: 'uint8' };
-    refuse(`${needed === 4 ? 'CMYK' : 'CIE L*a*b*'} with ${samples} samples of ${bits} bits is not supported`);
+    const isFloatLab = neededSamples === 3 && bits === 32;
+    if (samples === neededSamples && (isInteger || isFloatLab)) return { bands: 3, dtype: 'uint8' };
+    refuse(`${neededSamples === 4 ? 'CMYK' : 'CIE L*a*b*'} with ${samples} samples of ${bits} bits is not supported`);
   }
   if (photometric === photometrics.yCbCr) {
-    if (isByte(shape) && (samples === 3 || samples === 4)) return { bands: samples, dtype: 'uint8' };
+    if (hasByteSamples(shape) && (samples === 3 || samples === 4)) return { bands: samples, dtype: 'uint8' };
     refuse(`YCbCr with ${samples} samples of ${bits} bits is not supported (three or four of 8 bits are)`);
   }
   if (photometric > photometrics.mask) refuse(`photometric interpretation ${photometric} is not supported`);
@@ -241,9 +242,9 @@ function outputFormatOf(shape: SampleShape): { bands: number; dtype: SampleType 
 /** The predictor, which only these compressions use. With others the tag has no meaning. */
 async function readPredictor(directory: Directory, { compression, bits, sampleFormat }: SampleShape): Promise<number> {
   const predictor = compressionsWithPredictor.has(compression) ? await directory.number(tags.predictor, 1) : 1;
-  const isKnown =
+  const isSupported =
     predictor === 1 || (predictor === 2 && [8, 16, 32, 64].includes(bits)) || (predictor === 3 && sampleFormat === 3);
-  if (!isKnown) refuse(`predictor ${predictor} does not support ${bits}-bit samples of format ${sampleFormat}`);
+  if (!isSupported) refuse(`predictor ${predictor} does not support ${bits}-bit samples of format ${sampleFormat}`);
   return predictor;
 }
 
@@ -268,7 +269,7 @@ function checkTileSize({ tiled, chunkWidth, chunkHeight, bits, samplesPerPixel, 
  */
 export async function readLayout(directory: Directory, inherited: { sampleFormat?: number } = {}): Promise<ImageLayout> {
   const chunks = await readChunkShape(directory);
-  const shape = await readShape(directory, inherited);
+  const shape = await readSampleShape(directory, inherited);
   const { photometric, compression } = shape;
   const orientation = await directory.number(tags.orientation, 1);
   const isYCbCr = photometric === photometrics.yCbCr;
@@ -317,7 +318,7 @@ async function readChunkShape(
 }
 
 /** Reads the type, number, compression and interpretation of the samples. */
-async function readShape(directory: Directory, inherited: { sampleFormat?: number }): Promise<SampleShape> {
+async function readSampleShape(directory: Directory, inherited: { sampleFormat?: number }): Promise<SampleShape> {
   const compression = await directory.number(tags.compression, compressions.none);
   const bits = await readCommonValue(directory, tags.bitsPerSample, 1, 'depth');
   const samplesPerPixel = await directory.number(tags.samplesPerPixel, 1);
@@ -377,17 +378,18 @@ async function readInterchange(directory: Directory): Promise<ImageLayout['inter
 function checkChunkCounts(layout: ImageLayout): void {
   const { directory, tiled } = layout;
   if (layout.interchange !== null) return;
-  const needed = layout.chunksAcross * layout.chunksDown * layout.planes;
+  const neededChunks = layout.chunksAcross * layout.chunksDown * layout.planes;
   const what = tiled ? 'tiles' : 'strips';
-  if (needed > maxChunks) refuse(`it would have ${needed} ${what}; at most ${maxChunks} are supported`);
+  if (neededChunks > maxChunks) refuse(`it would have ${neededChunks} ${what}; at most ${maxChunks} are supported`);
   const { chunkTags } = directory;
   const offsets = directory.count(chunkTags.offsets);
   const lengths = directory.count(chunkTags.lengths);
   // More chunks than needed are harmless, and some writers reserve them. With fewer, parts of the image would be missing.
-  if (offsets < needed) refuse(`its size requires ${needed} ${what}, but it has only ${offsets} offsets`);
+  if (offsets < neededChunks) refuse(`its size requires ${neededChunks} ${what}, but it has only ${offsets} offsets`);
   // If all lengths are missing, they are computed.
   const lengthsMayBeMissing = lengths === 0 && !tiled;
-  if (lengths < needed && !lengthsMayBeMissing) refuse(`its size requires ${needed} ${what}, but it has only ${lengths} lengths`);
+  if (lengths < neededChunks && !lengthsMayBeMissing)
+    refuse(`its size requires ${neededChunks} ${what}, but it has only ${lengths} lengths`);
 }
 
 /** Data that decoders need besides the layout. */

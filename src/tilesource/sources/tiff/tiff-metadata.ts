@@ -19,7 +19,7 @@ function levelCount(size: { sizeX: number; sizeY: number; tileWidth: number; til
   return Math.max(1, Math.ceil(Math.log2(Math.max(size.sizeX / size.tileWidth, size.sizeY / size.tileHeight))) + 1);
 }
 
-function storedTile({ baseLayout: base, isLargeInStrips }: TiffStructure): { tileWidth: number; tileHeight: number } {
+function storedTileSize({ baseLayout: base, isLargeInStrips }: TiffStructure): { tileWidth: number; tileHeight: number } {
   if (isLargeInStrips) return { tileWidth: stripTileSide, tileHeight: stripTileSide };
   return base.tiled
     ? { tileWidth: base.chunkWidth, tileHeight: base.chunkHeight }
@@ -40,7 +40,7 @@ export function describeTiff(
   const ground = geo && groundPixelSize(geo);
   const swap = swapsSides(base.orientation);
   const isStack = frames.length > 1 && !base.tiled && !isLargeInStrips;
-  const stored = storedTile(structure);
+  const stored = storedTileSize(structure);
   const size = {
     sizeX: swap ? base.height : base.width,
     sizeY: swap ? base.width : base.height,
@@ -70,12 +70,12 @@ export function describeTiff(
 
 /** More metadata from the tags of the file. @param storedLevelCount number of levels that are stored. */
 export async function readInternalMetadata(
-  { mainDirectories: main, description, described, ome, notes, associated }: TiffStructure,
+  { mainDirectories, description, described, ome, notes, associated }: TiffStructure,
   geo: GeoTiff | null,
   storedLevelCount: number,
 ): Promise<Record<string, unknown>> {
   const tiff: Record<string, string> = {};
-  for (const [index, directory] of main.slice(0, maxShownDirectories).entries()) {
+  for (const [index, directory] of mainDirectories.slice(0, maxShownDirectories).entries()) {
     for (const [name, tag] of Object.entries(textTags)) {
       // The OME document is shown parsed.
       const text = index === 0 && name === 'imagedescription' && ome !== null ? null : await directory.text(tag);

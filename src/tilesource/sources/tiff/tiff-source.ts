@@ -29,7 +29,7 @@ import { orient, shownRegionOf, storedRegionOf, swapsSides } from './decoding/or
 import type { ChunkTable } from './chunk-table.js';
 import { extendByEdges, readRegion, readStoredChunk, type ChunkReader } from './region.js';
 import { tileGrid } from '../../geometry.js';
-import { lossyCodecOf, storedLevel } from './stored-level.js';
+import { findStoredLevel, lossyCodecOf } from './stored-level.js';
 import { storedEncoding, storedPicture } from './stored-tile.js';
 import type { CorruptTiles } from '../../render/corrupt-tiles.js';
 import { requireIntactPart, readIntactRegion, type CorruptChunk } from './intact-region.js';
@@ -83,12 +83,14 @@ class TiffTileSource implements TileSource {
     this.#structure = parts.structure;
     this.#geo = parts.geo;
     this.metadata = describeTiff(parts.structure, parts);
-    const finest = this.metadata.levels - 1;
-    const stored = [...parts.structure.reductionsByPower.keys()].map((power) => finest - power).filter((level) => level >= 0);
+    const finestLevel = this.metadata.levels - 1;
+    const storedLevels = [...parts.structure.reductionsByPower.keys()]
+      .map((power) => finestLevel - power)
+      .filter((level) => level >= 0);
     const { isLargeInStrips } = parts.structure;
-    const levels = isLargeInStrips ? Array.from({ length: finest }, (_, level) => level) : stored;
-    this.populatedLevels = [...levels, finest].toSorted((a, b) => a - b);
-    this.#pyramids = isLargeInStrips ? this.#stripPyramids(parts) : null;
+    const levels = isLargeInStrips ? Array.from({ length: finestLevel }, (_, level) => level) : storedLevels;
+    this.populatedLevels = [...levels, finestLevel].toSorted((a, b) => a - b);
+    this.#pyramids = isLargeInStrips ? this.#createStripPyramids(parts) : null;
     this.associatedImages = [...parts.structure.associated.keys()].toSorted();
   }
 
@@ -97,14 +99,14 @@ class TiffTileSource implements TileSource {
     return directories + this.#tables.calculatedSize + this.#structure.description.length * 4;
   }
 
-  #stripPyramids({ options }: TiffParts): StripPyramids {
+  #createStripPyramids({ options }: TiffParts): StripPyramids {
     return new StripPyramids({
       readLayout: async (frame) => {
         const layout = await this.#layoutOf(this.metadata.levels - 1, frame);
         if (layout === null) throw new TileSourceError(`The file holds no plane for frame ${frame}.`);
         return layout;
       },
-      chunkReader: (signal) => this.#chunkReader(signal),
+      createChunkReader: (signal) => this.#createChunkReader(signal),
       levelCount: this.metadata.levels,
       nodata: this.metadata.nodata ?? null,
       maxPixels: options.maxDecodedPixels ?? defaultMaxDecodedPixels,
@@ -131,14 +133,14 @@ class TiffTileSource implements TileSource {
     const { baseLayout: base, isLargeInStrips } = this.#structure;
     if (base.interchange !== null) await requireWholePicture(this.#file, base.interchange);
     if (!isLargeInStrips) return;
-    const chunks = this.#chunkReader(signal);
+    const chunkReader = this.#createChunkReader(signal);
     const row = { left: 0, top: 0, width: base.width, height: 1 };
-    const { corrupt } = await readIntactRegion(chunks, base, row);
+    const { corrupt } = await readIntactRegion(chunkReader, base, row);
     if (corrupt.length === 0) return;
-    await readRegion(chunks, base, { ...row, top: base.height - 1 }).catch(() => requireIntactPart(row, corrupt));
+    await readRegion(chunkReader, base, { ...row, top: base.height - 1 }).catch(() => requireIntactPart(row, corrupt));
   }
 
-  #chunkReader(signal: AbortSignal | undefined): ChunkReader {
+  #createChunkReader(signal: AbortSignal | undefined): ChunkReader {
     return {
       file: this.#file,
       tables: this.#tables,
@@ -172,13 +174,13 @@ class TiffTileSource implements TileSource {
       directory =
         reduction.kind === 'main'
           ? reduction.directories[frame]
-          : (await this.#file.readSubDirectories(directory))[reduction.index];
+          : (await this.#file.readSubDirectories(directory))[reduction.subIfdIndex];
       if (directory === undefined)
         throw new TileSourceError(`Frame ${frame} of this TIFF lacks the level reduced by ${2 ** power}.`);
     }
     const layout = directory === base.directory ? base : await readLayout(directory, base);
-    const sameSize = power > 0 || (layout.width === base.width && layout.height === base.height);
-    if (!sameSize || layout.bands !== base.bands || layout.dtype !== base.dtype) {
+    const hasValidSize = power > 0 || (layout.width === base.width && layout.height === base.height);
+    if (!hasValidSize || layout.bands !== base.bands || layout.dtype !== base.dtype) {
       throw new TileSourceError(
         `Frame ${frame} of this TIFF has ${layout.width} by ${layout.height} pixels of ${layout.bands} ${layout.dtype} samples, unlike the first frame.`,
       );
@@ -219,10 +221,10 @@ class TiffTileSource implements TileSource {
       height: Math.max(1, Math.min(region.top + region.height, shownHeight) - top),
     };
     const stored = storedRegionOf(shown, layout.orientation, layout);
-    const chunks = this.#chunkReader(options.signal);
+    const chunkReader = this.#createChunkReader(options.signal);
     const { raster, corrupt } = options.corrupt
-      ? await readIntactRegion(chunks, layout, stored)
-      : { raster: await readRegion(chunks, layout, stored), corrupt: [] };
+      ? await readIntactRegion(chunkReader, layout, stored)
+      : { raster: await readRegion(chunkReader, layout, stored), corrupt: [] };
     requireIntactPart(stored, corrupt);
     if (options.corrupt) {
       const scale = 2 ** (this.metadata.levels - 1 - address.level);
@@ -266,7 +268,11 @@ class TiffTileSource implements TileSource {
     const content = { width: Math.min(width, layout.width - left), height: Math.min(height, layout.height - top) };
     const isShort = content.width < width || content.height < height;
     if ((isShort && options.partial !== true) || content.width < 1 || content.height < 1) return null;
-    const bytes = await readStoredChunk(this.#chunkReader(options.signal), layout, address.y * layout.chunksAcross + address.x);
+    const bytes = await readStoredChunk(
+      this.#createChunkReader(options.signal),
+      layout,
+      address.y * layout.chunksAcross + address.x,
+    );
     const picture = bytes && storedPicture(bytes, layout);
     return picture && isShort ? { ...picture, content } : picture;
   }
@@ -281,20 +287,20 @@ class TiffTileSource implements TileSource {
     const { tileWidth, tileHeight } = this.metadata;
     if (layout === null || layout.chunkWidth !== tileWidth || layout.chunkHeight !== tileHeight) return null;
     if (layout.chunksAcross !== columns || layout.chunksDown !== rows) return null;
-    return storedLevel(this.#chunkReader(signal), layout);
+    return findStoredLevel(this.#createChunkReader(signal), layout);
   }
 
   async readAssociatedImage(name: string, options: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {
     const layout = this.#structure.associated.get(name);
     if (layout === undefined) return null;
     const full = { left: 0, top: 0, width: layout.width, height: layout.height };
-    const raster = await readRegion(this.#chunkReader(options.signal), layout, full);
-    const lossyCodec = await lossyCodecOf(this.#chunkReader(options.signal), layout);
+    const raster = await readRegion(this.#createChunkReader(options.signal), layout, full);
+    const lossyCodec = await lossyCodecOf(this.#createChunkReader(options.signal), layout);
     return { raster: orient(raster, layout.orientation), format: 'tiff', lossyCodec, ...whiteOfLayout(layout) };
   }
 
   lossyCodec(signal?: AbortSignal): Promise<LossyCodec | null> {
-    return lossyCodecOf(this.#chunkReader(signal), this.#structure.baseLayout);
+    return lossyCodecOf(this.#createChunkReader(signal), this.#structure.baseLayout);
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {

@@ -6,8 +6,8 @@ export const tiffThreadFunctions = {
   /** Reads OME-XML, which may describe many planes. Returns the description as JSON, in which maps are lists of entries. */
   omeDescription(xml: string): { json: string } | Refusal {
     return resultOrRefusal(() => {
-      const described = readOme(xml);
-      return { json: JSON.stringify({ ...described, associated: [...described.associated] }) };
+      const description = readOme(xml);
+      return { json: JSON.stringify({ ...description, associated: [...description.associated] }) };
     });
   },
 };

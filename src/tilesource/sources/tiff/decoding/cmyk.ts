@@ -11,8 +11,8 @@ export interface Pixels {
 }
 
 /**
- * Nodes of a grid along the axis of each ink. Colors between them are interpolated, which gives the colors of the profile within
- * 3 of 255, nearly all of them within 1.
+ * Number of nodes of a grid along the axis of each ink. Colors between nodes are interpolated. They differ from the colors of the
+ * profile by at most 3 of 255, nearly all of them by at most 1.
  */
 const nodesPerAxis = 33;
 /** Maximum number of cached grids, of 4.7 MB each. */

@@ -1,7 +1,10 @@
 import { fullValue, whiteOfBits, type Raster, type Samples } from '../../../raster.js';
 import type { ImageLayout } from '../tiff-layout.js';
 import { photometrics } from '../file/tags.js';
-import { yCbCrToRgb } from './stored-ycbcr.js';
+import { storedYCbCrToRgb } from './stored-ycbcr.js';
+
+/** Value of the tag ExtraSamples. */
+const premultipliedAlpha = 1;
 
 function applyPalette(indexes: Raster, layout: ImageLayout): Raster {
   const map = layout.colorMap ?? new Uint16Array(0);
@@ -44,13 +47,17 @@ function unpremultiply(data: Samples, full: number, bands: number, alphaBand: nu
 export function interpretColors(raster: Raster, layout: ImageLayout): Raster {
   const { photometric } = layout;
   if (photometric === photometrics.palette) return applyPalette(raster, layout);
-  if (photometric === photometrics.yCbCr) yCbCrToRgb(raster, layout.yCbCr);
+  if (photometric === photometrics.yCbCr) storedYCbCrToRgb(raster, layout.yCbCr);
   // Signed samples are not changed. Depths above 8 are not scaled to the range of their arrays.
   const white = layout.bits > 8 ? whiteOfBits(raster.dtype, layout.bits).white : undefined;
   const full = raster.dtype.startsWith('int') ? 1 : (white ?? fullValue(raster.dtype));
   const colorBands = photometric === photometrics.rgb || photometric === photometrics.yCbCr ? 3 : 1;
   if (photometric === photometrics.whiteIsZero && full > 1) invert(raster.data, full, raster.bands, colorBands);
-  if (raster.bands === colorBands + 1 && layout.extraSamples[0] === 1 && (full > 1 || raster.dtype.startsWith('float'))) {
+  if (
+    raster.bands === colorBands + 1 &&
+    layout.extraSamples[0] === premultipliedAlpha &&
+    (full > 1 || raster.dtype.startsWith('float'))
+  ) {
     unpremultiply(raster.data, full, raster.bands, colorBands);
   }
   return raster;

@@ -69,8 +69,8 @@ async function decompressInThreads(
 }
 
 /**
- * Decompresses consecutive strips, which have `rows` rows in total. libtiff decompresses most of them, and gets them as a TIFF of 8-bit
- * gray pixels that is `rowBytes` wide.
+ * Decompresses consecutive strips, which have `rows` rows in total. libtiff handles most compressions: it gets the strips as a TIFF
+ * of 8-bit gray pixels that is `rowBytes` wide.
  */
 async function decompress(
   layout: ImageLayout,
@@ -92,7 +92,7 @@ async function decompress(
     }
     return bytes.subarray(0, neededBytes);
   }
-  const wrapped = wrapStrips(
+  const tiff = wrapStrips(
     [
       longTag(tags.imageWidth, rowBytes),
       longTag(tags.imageLength, rows),
@@ -105,7 +105,7 @@ async function decompress(
     ],
     strips,
   );
-  const { data } = await decodePicture(wrapped, {
+  const { data } = await decodePicture(tiff, {
     what: `a tile or strip of ${compressionName(layout)}`,
     isGray: true,
     signal: context.signal,
@@ -138,7 +138,7 @@ async function decodeStoredJpeg(
 }
 
 /** Decodes 8-bit pictures including their color space with libvips: JPEG, CCITT, YCbCr. */
-async function decodeWrapped(
+async function decodeAsTiff(
   layout: ImageLayout,
   strips: readonly Uint8Array[],
   rows: number,
@@ -146,7 +146,7 @@ async function decodeWrapped(
 ): Promise<Pixels> {
   const samples = layout.planes > 1 ? 1 : layout.samplesPerPixel;
   const photometric = layout.planes > 1 ? photometrics.blackIsZero : layout.photometric;
-  const wrapped: WrappedTag[] = [
+  const wrappedTags: WrappedTag[] = [
     longTag(tags.imageWidth, layout.chunkWidth),
     longTag(tags.imageLength, rows),
     shortTag(tags.bitsPerSample, ...Array.from({ length: samples }, () => layout.bits)),
@@ -157,27 +157,28 @@ async function decodeWrapped(
     longTag(tags.rowsPerStrip, layout.chunkHeight),
     shortTag(tags.planarConfiguration, 1),
   ];
-  if (layout.jpegTables !== null) wrapped.push({ tag: tags.jpegTables, type: fieldTypes.undefined, values: layout.jpegTables });
+  if (layout.jpegTables !== null)
+    wrappedTags.push({ tag: tags.jpegTables, type: fieldTypes.undefined, values: layout.jpegTables });
   if (photometric === photometrics.yCbCr) {
-    wrapped.push(shortTag(tags.yCbCrSubSampling, ...layout.subsampling));
+    wrappedTags.push(shortTag(tags.yCbCrSubSampling, ...layout.subsampling));
     // libjpeg converts the colors of JPEG.
     if (layout.compression !== compressions.jpeg) {
       const { coefficients, reference } = layout.yCbCr;
-      wrapped.push(rationalTag(tags.yCbCrCoefficients, coefficients), rationalTag(tags.referenceBlackWhite, reference));
+      wrappedTags.push(rationalTag(tags.yCbCrCoefficients, coefficients), rationalTag(tags.referenceBlackWhite, reference));
     }
   }
-  if (photometric === photometrics.separated) wrapped.push(shortTag(tags.inkSet, layout.inkSet), ...iccTag(layout));
+  if (photometric === photometrics.separated) wrappedTags.push(shortTag(tags.inkSet, layout.inkSet), ...iccTag(layout));
   const colorBands = photometric === photometrics.rgb ? 3 : photometric === photometrics.blackIsZero ? 1 : samples;
   if (samples > colorBands) {
     const extras = Array.from({ length: samples - colorBands }, (_, i) => layout.extraSamples[i] ?? 0);
-    wrapped.push(shortTag(tags.extraSamples, ...extras));
+    wrappedTags.push(shortTag(tags.extraSamples, ...extras));
   }
-  if (layout.compression === compressions.ccittFax3) wrapped.push(longTag(tags.t4Options, layout.t4Options));
-  if (layout.compression === compressions.ccittFax4) wrapped.push(longTag(tags.t6Options, layout.t4Options));
+  if (layout.compression === compressions.ccittFax3) wrappedTags.push(longTag(tags.t4Options, layout.t4Options));
+  if (layout.compression === compressions.ccittFax4) wrappedTags.push(longTag(tags.t6Options, layout.t4Options));
   const isGray = photometric <= photometrics.blackIsZero && samples === 1;
   const isCmyk = photometric === photometrics.separated && samples === 4;
   const what = `a tile or strip of ${compressionName(layout)}`;
-  const picture = await decodePicture(wrapStrips(wrapped, strips), { what, isGray, isCmyk, signal });
+  const picture = await decodePicture(wrapStrips(wrappedTags, strips), { what, isGray, isCmyk, signal });
   return isCmyk && picture.channels === 4 ? inksToRgb(picture, layout) : picture;
 }
 
@@ -216,7 +217,7 @@ async function convertWithVips(
   { data, width, height, bands: samples }: Raster,
   { layout, bits, signal }: { layout: ImageLayout; bits: number; signal: AbortSignal | undefined },
 ): Promise<Pixels> {
-  const wrapped = [
+  const wrappedTags = [
     longTag(tags.imageWidth, width),
     longTag(tags.imageLength, height),
     shortTag(tags.bitsPerSample, ...Array.from({ length: samples }, () => bits)),
@@ -229,7 +230,7 @@ async function convertWithVips(
     ...(layout.photometric === photometrics.separated ? [shortTag(tags.inkSet, layout.inkSet), ...iccTag(layout)] : []),
   ];
   const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
-  return decodePicture(wrapStrips(wrapped, [bytes]), { what: 'a tile or strip', isGray: false, signal });
+  return decodePicture(wrapStrips(wrappedTags, [bytes]), { what: 'a tile or strip', isGray: false, signal });
 }
 
 /** Converts 8-bit L*a*b* to 16 bits (TIFF 6.0, section 23): L* uses the full range, a* and b* are signed. */
@@ -312,9 +313,9 @@ export async function decodeChunks(
     return interpretColors(stored, layout);
   }
   if (layout.decoding === 'picture') {
-    const direct = await decodeStoredJpeg(layout, planes, context);
-    if (direct !== null) return asRaster(direct, layout, layout.bands, rows);
-    const pictures = await Promise.all(planes.map((strips) => decodeWrapped(layout, strips, rows, context)));
+    const decodedJpeg = await decodeStoredJpeg(layout, planes, context);
+    if (decodedJpeg !== null) return asRaster(decodedJpeg, layout, layout.bands, rows);
+    const pictures = await Promise.all(planes.map((strips) => decodeAsTiff(layout, strips, rows, context)));
     const [first] = pictures;
     if (first === undefined) throw new TileSourceError('Corrupt TIFF: no plane of samples.');
     if (pictures.length === 1) return asRaster(first, layout, layout.bands, rows);

@@ -3,7 +3,7 @@ import { jpegXrSize } from '../../../codecs/jpeg-xr.js';
 import type { DecodeContext, ImageLayout } from '../tiff-layout.js';
 import { joinStrips } from './samples.js';
 
-/** Samples of consecutive strips, or of a tile, of JPEG XR: little-endian and interleaved. */
+/** Decodes consecutive strips, or a tile, of JPEG XR to interleaved little-endian samples. */
 export async function decompressJpegXr(
   layout: ImageLayout,
   strips: readonly Uint8Array[],

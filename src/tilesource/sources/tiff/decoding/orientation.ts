@@ -58,7 +58,7 @@ export function orient(raster: Raster, orientation: number): Raster {
   const { bands, width: storedWidth, height: storedHeight } = raster;
   const [width, height] = swap ? [storedHeight, storedWidth] : [storedWidth, storedHeight];
   const result = createRaster({ width, height, bands, dtype: raster.dtype });
-  const [samples, turned] = [bitsOf(raster.data), bitsOf(result.data)];
+  const [samples, oriented] = [bitsOf(raster.data), bitsOf(result.data)];
   for (let y = 0, out = 0; y < height; y++) {
     for (let x = 0; x < width; x++) {
       const storedX = swap ? y : x;
@@ -66,7 +66,7 @@ export function orient(raster: Raster, orientation: number): Raster {
       const column = flipX ? storedWidth - 1 - storedX : storedX;
       const row = flipY ? storedHeight - 1 - storedY : storedY;
       const from = (row * storedWidth + column) * bands;
-      for (let band = 0; band < bands; band++) turned[out++] = samples[from + band] ?? 0;
+      for (let band = 0; band < bands; band++) oriented[out++] = samples[from + band] ?? 0;
     }
   }
   return result;

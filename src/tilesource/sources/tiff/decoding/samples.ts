@@ -14,11 +14,11 @@ export interface StoredRows {
 
 type SampleLayout = Pick<ImageLayout, 'bits' | 'sampleFormat' | 'predictor' | 'dtype' | 'photometric'>;
 
-function swapBytes(bytes: Uint8Array, size: number): void {
+function swapBytes(bytes: Uint8Array, sampleSize: number): void {
   const buffer = bufferOf(bytes);
-  if (size === 2) buffer.swap16();
-  else if (size === 4) buffer.swap32();
-  else if (size === 8) buffer.swap64();
+  if (sampleSize === 2) buffer.swap16();
+  else if (sampleSize === 4) buffer.swap32();
+  else if (sampleSize === 8) buffer.swap64();
 }
 
 /** Undoes horizontal differencing in place. Sums wrap around at the depth of the samples because of the array's type. */
@@ -35,19 +35,19 @@ function undoDifferences(data: Uint8Array | Uint16Array | Uint32Array | BigUint6
 }
 
 /** Undoes the floating-point predictor: bytes are differences, and each row has all highest bytes first, then the next ones. */
-function undoFloatPredictor(stored: StoredRows, size: number): Uint8Array {
+function undoFloatPredictor(stored: StoredRows, sampleSize: number): Uint8Array {
   const { bytes, rows, samples } = stored;
   const valuesPerRow = stored.width * samples;
-  const rowLength = valuesPerRow * size;
-  undoDifferences(bytes, rowLength, samples);
+  const rowBytes = valuesPerRow * sampleSize;
+  undoDifferences(bytes, rowBytes, samples);
   const result = new Uint8Array(bytes.length);
   for (let y = 0; y < rows; y++) {
-    const start = y * rowLength;
-    for (let plane = 0; plane < size; plane++) {
+    const start = y * rowBytes;
+    for (let plane = 0; plane < sampleSize; plane++) {
       const from = start + plane * valuesPerRow;
       // The first plane is the most significant byte, which is the last one of a little-endian number.
-      const to = start + size - 1 - plane;
-      for (let i = 0; i < valuesPerRow; i++) result[to + i * size] = bytes[from + i] ?? 0;
+      const to = start + sampleSize - 1 - plane;
+      for (let i = 0; i < valuesPerRow; i++) result[to + i * sampleSize] = bytes[from + i] ?? 0;
     }
   }
   return result;
@@ -141,17 +141,17 @@ export function interpretSamples(stored: StoredRows, layout: SampleLayout): Samp
     }
     return data;
   }
-  const size = bits / 8;
+  const sampleSize = bits / 8;
   const rowLength = stored.width * stored.samples;
   // The bytes are copied to a new buffer, because typed arrays need alignment and predictors work in place.
   const bytes = new Uint8Array(stored.bytes);
-  if (predictor === 3) return viewSamples(undoFloatPredictor({ ...stored, bytes }, size), layout);
-  if (!stored.littleEndian) swapBytes(bytes, size);
+  if (predictor === 3) return viewSamples(undoFloatPredictor({ ...stored, bytes }, sampleSize), layout);
+  if (!stored.littleEndian) swapBytes(bytes, sampleSize);
   if (predictor === 2) {
-    const length = bytes.length / size;
-    if (size === 1) undoDifferences(bytes, rowLength, stored.samples);
-    else if (size === 2) undoDifferences(new Uint16Array(bytes.buffer, 0, length), rowLength, stored.samples);
-    else if (size === 4) undoDifferences(new Uint32Array(bytes.buffer, 0, length), rowLength, stored.samples);
+    const length = bytes.length / sampleSize;
+    if (sampleSize === 1) undoDifferences(bytes, rowLength, stored.samples);
+    else if (sampleSize === 2) undoDifferences(new Uint16Array(bytes.buffer, 0, length), rowLength, stored.samples);
+    else if (sampleSize === 4) undoDifferences(new Uint32Array(bytes.buffer, 0, length), rowLength, stored.samples);
     else undoDifferences(new BigUint64Array(bytes.buffer, 0, length), rowLength, stored.samples);
   }
   return viewSamples(bytes, layout);

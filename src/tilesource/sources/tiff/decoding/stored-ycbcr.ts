@@ -3,18 +3,18 @@ import type { Directory } from '../file/directory.js';
 import { tags } from '../file/tags.js';
 
 /** How to convert YCbCr to RGB: the tags YCbCrCoefficients and ReferenceBlackWhite. */
-export interface YCbCr {
+export interface YCbCrConversion {
   /** Shares of red, green and blue in the luminance. */
   coefficients: readonly number[];
-  /** The samples for black and white of Y; the samples for zero and one of Cb and Cr. */
+  /** The samples for black and white in Y, then for 0 and the maximum in Cb and in Cr. */
   reference: readonly number[];
 }
 
 /** The defaults of the tags: those of ITU-R BT.601, in full range. */
-export const defaultYCbCr: YCbCr = { coefficients: [0.299, 0.587, 0.114], reference: [0, 255, 128, 255, 128, 255] };
+export const defaultYCbCr: YCbCrConversion = { coefficients: [0.299, 0.587, 0.114], reference: [0, 255, 128, 255, 128, 255] };
 
 /** Reads the conversion of YCbCr to RGB from a directory. */
-export async function readYCbCr(directory: Directory): Promise<YCbCr> {
+export async function readYCbCr(directory: Directory): Promise<YCbCrConversion> {
   const coefficients = await directory.rationals(tags.yCbCrCoefficients);
   const reference = await directory.rationals(tags.referenceBlackWhite);
   const isUsable = (values: number[] | null, count: number): values is number[] =>
@@ -27,7 +27,7 @@ export async function readYCbCr(directory: Directory): Promise<YCbCr> {
 }
 
 /** Converts the first three bands from YCbCr to RGB, in place, with the formulas of TIFF 6.0 (section 21) and the rounding of libtiff. */
-export function yCbCrToRgb({ data, bands }: Raster, { coefficients, reference }: YCbCr): void {
+export function storedYCbCrToRgb({ data, bands }: Raster, { coefficients, reference }: YCbCrConversion): void {
   const [red, green, blue] = coefficients as [number, number, number];
   const [black, white, zeroBlue, oneBlue, zeroRed, oneRed] = reference as [number, number, number, number, number, number];
   const lumaFactor = 255 / (white - black);

@@ -37,26 +37,28 @@ export class Directory {
   }
 
   #findEntry(tag: number): Entry | null {
-    const { littleEndian: little, big } = this.#file;
-    const size = big ? 20 : 12;
+    const { littleEndian: little, isBigTiff } = this.#file;
+    const size = isBigTiff ? 20 : 12;
     const view = this.#entries;
     for (let at = 0; at + size <= view.byteLength; at += size) {
       if (view.getUint16(at, little) !== tag) continue;
       const type = view.getUint16(at + 2, little);
       const valueSize = fieldTypeSizes[type];
       if (valueSize === undefined) throw new TileSourceError(`TIFF tag ${tag} has the unknown field type ${type}.`);
-      const count = big ? this.#file.uint64(view, at + 4, `the count of tag ${tag}`) : view.getUint32(at + 4, little);
-      const bytes = count * valueSize;
-      const inline = at + (big ? 12 : 8);
-      if (bytes <= (big ? 8 : 4))
-        return { type, count, byteLength: bytes, position: this.#entriesOffset + inline, inlineOffset: inline };
-      const position = big ? this.#file.uint64(view, inline, `the offset of tag ${tag}`) : view.getUint32(inline, little);
-      if (position + bytes > this.#file.size) {
+      const count = isBigTiff ? this.#file.uint64(view, at + 4, `the count of tag ${tag}`) : view.getUint32(at + 4, little);
+      const byteLength = count * valueSize;
+      const inlineOffset = at + (isBigTiff ? 12 : 8);
+      if (byteLength <= (isBigTiff ? 8 : 4))
+        return { type, count, byteLength, position: this.#entriesOffset + inlineOffset, inlineOffset };
+      const position = isBigTiff
+        ? this.#file.uint64(view, inlineOffset, `the offset of tag ${tag}`)
+        : view.getUint32(inlineOffset, little);
+      if (position + byteLength > this.#file.size) {
         throw new TileSourceError(
           `TIFF tag ${tag} claims ${count} values at byte ${position}, past the end of the file (${this.#file.size} bytes).`,
         );
       }
-      return { type, count, byteLength: bytes, position, inlineOffset: -1 };
+      return { type, count, byteLength, position, inlineOffset: -1 };
     }
     return null;
   }

@@ -27,8 +27,8 @@ interface Frame {
   metadata: FrameMetadata;
 }
 
-/** The reduced images of a level: main directories, one for each frame; or, in the directory of each frame, the SubIFD number `index`. */
-type Reduction = { kind: 'main'; directories: readonly Directory[] } | { kind: 'sub'; index: number };
+/** The reduced images of a level: main directories, one for each frame; or, in the directory of each frame, the SubIFD with the index `subIfdIndex`. */
+type Reduction = { kind: 'main'; directories: readonly Directory[] } | { kind: 'sub'; subIfdIndex: number };
 
 /** The image that the directories of a file form. */
 export interface TiffStructure {
@@ -45,7 +45,7 @@ export interface TiffStructure {
   ome: Record<string, unknown> | null;
   /** Number of bits that the samples really use, if OME-XML says so. */
   significantBits: number | null;
-  /** Contents described by OME-XML that are missing in the file. */
+  /** Messages: what the OME-XML describes but the file does not contain, or why the OME-XML is not used. */
   notes: readonly string[];
 }
 
@@ -94,7 +94,7 @@ async function summarize(directory: Directory): Promise<DirectorySummary | null>
   }
 }
 
-/** The power of two by which `reduced` is smaller than `base`, or `null` if they have the same size or the ratio is no power of two. */
+/** The n for which the sides of `reduced` are 2^n times shorter than those of `base`; `null` if there is none above 0. */
 function reductionPower(base: { width: number; height: number }, reduced: { width: number; height: number }): number | null {
   if (reduced.width < 1 || reduced.height < 1) return null;
   const power = Math.round(Math.log2(Math.max(base.width / reduced.width, base.height / reduced.height)));
@@ -129,13 +129,13 @@ function mainReductions(base: DirectorySummary, frameCount: number, others: read
   return reductions;
 }
 
-async function subReductions(file: TiffBytes, base: DirectorySummary): Promise<Map<number, Reduction>> {
+async function readSubReductions(file: TiffBytes, base: DirectorySummary): Promise<Map<number, Reduction>> {
   const reductions = new Map<number, Reduction>();
   if (!base.directory.has(tags.subIfds)) return reductions;
-  for (const [index, directory] of (await file.readSubDirectories(base.directory)).entries()) {
+  for (const [subIfdIndex, directory] of (await file.readSubDirectories(base.directory)).entries()) {
     const summary = await summarize(directory);
     const power = summary !== null && haveSameSamples(base, summary) ? reductionPower(base, summary) : null;
-    if (power !== null && !reductions.has(power)) reductions.set(power, { kind: 'sub', index });
+    if (power !== null && !reductions.has(power)) reductions.set(power, { kind: 'sub', subIfdIndex });
   }
   return reductions;
 }
@@ -151,13 +151,13 @@ async function readAssociated(directory: Directory): Promise<ImageLayout | null>
 }
 
 async function findAssociated(
-  main: readonly Directory[],
+  mainDirectories: readonly Directory[],
   candidates: readonly DirectorySummary[],
 ): Promise<Map<string, ImageLayout>> {
   const layouts = new Map<string, ImageLayout>();
   for (const { directory } of candidates.slice(0, maxDescribedDirectories)) {
     const description = ((await directory.text(tags.imageDescription)) ?? '').slice(0, maxDescriptionLength);
-    const name = associatedName(description, main[1] === directory);
+    const name = associatedName(description, mainDirectories[1] === directory);
     if (name === null || layouts.has(name)) continue;
     const layout = await readAssociated(directory);
     if (layout !== null) layouts.set(name, layout);
@@ -201,42 +201,42 @@ async function selectReadableReductions(
   base: ImageLayout,
   reductions: ReadonlyMap<number, Reduction>,
 ): Promise<Map<number, Reduction>> {
-  const direct = new Map<number, Reduction>();
+  const readable = new Map<number, Reduction>();
   for (const [power, reduction] of reductions) {
     const directories = reduction.kind === 'main' ? reduction.directories : await file.readSubDirectories(base.directory);
-    const directory = directories[reduction.kind === 'main' ? 0 : reduction.index];
-    if (directory !== undefined && canReadTiles(await readLayout(directory, base))) direct.set(power, reduction);
+    const directory = directories[reduction.kind === 'main' ? 0 : reduction.subIfdIndex];
+    if (directory !== undefined && canReadTiles(await readLayout(directory, base))) readable.set(power, reduction);
   }
-  return direct;
+  return readable;
 }
 
 /**
- * The directory of the main image: the largest image in tiles. It is the first image instead if that is in strips, larger, and neither
- * marked as reduced nor named as an associated image.
+ * The directory of the main image. It is the largest image in tiles, or the first image if no image is in tiles, or if the first image is
+ * larger and neither marked as reduced nor named as an associated image.
  */
-function mainSummary(summaries: readonly DirectorySummary[], description: string): DirectorySummary | undefined {
-  const [leading] = summaries;
+function findMainSummary(summaries: readonly DirectorySummary[], description: string): DirectorySummary | undefined {
+  const [first] = summaries;
   const tiled = largestSummary(summaries.filter((each) => each.tiled));
-  if (leading === undefined || tiled === undefined) return leading;
-  const isPicture = !leading.tiled && (leading.subfileType & 1) === 0 && associatedName(description, false) === null;
-  return isPicture && leading.width * leading.height > tiled.width * tiled.height ? leading : tiled;
+  if (first === undefined || tiled === undefined) return first;
+  const isPicture = !first.tiled && (first.subfileType & 1) === 0 && associatedName(description, false) === null;
+  return isPicture && first.width * first.height > tiled.width * tiled.height ? first : tiled;
 }
 
-async function genericStructure(
+async function readGenericStructure(
   file: TiffBytes,
-  main: readonly Directory[],
+  mainDirectories: readonly Directory[],
   description: string,
   limits: StructureLimits,
 ): Promise<TiffStructure> {
   const summaries: DirectorySummary[] = [];
-  for (const directory of main) {
+  for (const directory of mainDirectories) {
     const summary = await summarize(directory);
     // Bit 2 marks a transparency mask.
     if (summary !== null && (summary.subfileType & 4) === 0) summaries.push(summary);
     if (isSliceOver()) await nextSlice();
   }
-  const base = mainSummary(summaries, description);
-  const [first] = main;
+  const base = findMainSummary(summaries, description);
+  const [first] = mainDirectories;
   if (base === undefined || first === undefined) {
     // The directory is read again, so that the error says what is wrong with it.
     if (first !== undefined) await readLayout(first);
@@ -249,11 +249,11 @@ async function genericStructure(
   const frames = summaries.filter(isFrame);
   const others = summaries.filter((each) => !isFrame(each));
   const associated = await findAssociated(
-    main,
+    mainDirectories,
     others.filter(({ tiled }) => !tiled),
   );
   const associatedDirectories = new Set([...associated.values()].map(({ directory }) => directory));
-  const subLevels = await subReductions(file, base);
+  const subLevels = await readSubReductions(file, base);
   const reductions =
     subLevels.size > 0
       ? subLevels
@@ -269,7 +269,7 @@ async function genericStructure(
   const channelNames = frameMetadata.map(({ channel }) => channel);
   const namesFromFrames = parsePerkinElmer(description) !== null && channelNames.every((name) => name !== undefined);
   return {
-    mainDirectories: main,
+    mainDirectories,
     baseLayout: layout,
     frames: directories.map((directory, index) => ({ directory, metadata: frameMetadata[index] ?? { axes: {} } })),
     reductionsByPower: isLargeInStrips ? await selectReadableReductions(file, layout, reductions) : reductions,
@@ -288,20 +288,20 @@ async function genericStructure(
   };
 }
 
-async function omeStructure(
+async function readOmeStructure(
   file: TiffBytes,
-  main: readonly Directory[],
+  mainDirectories: readonly Directory[],
   ome: OmeDescription,
-  text: string,
+  description: string,
   limits: StructureLimits,
 ): Promise<TiffStructure> {
   const usedDirectories = new Set<number>();
   const frames: Frame[] = [];
-  let missingPlanes = 0;
+  let missingPlaneCount = 0;
   for (const { directoryIndex, metadata } of ome.planes) {
-    const planeDirectory = directoryIndex === null ? null : main[directoryIndex];
+    const planeDirectory = directoryIndex === null ? null : mainDirectories[directoryIndex];
     if (directoryIndex !== null) usedDirectories.add(directoryIndex);
-    if (planeDirectory === undefined) missingPlanes += 1;
+    if (planeDirectory === undefined) missingPlaneCount += 1;
     else frames.push({ directory: planeDirectory, metadata });
     if (isSliceOver()) await nextSlice();
   }
@@ -316,19 +316,19 @@ async function omeStructure(
   const layout = await readLayout(base.directory);
   const isLargeInStrips = isTooLargeForOneTile(layout, limits);
   const associated = new Map<string, ImageLayout>();
-  for (const [name, number] of ome.associated) {
-    const directory = main[number];
+  for (const [name, directoryIndex] of ome.associated) {
+    const directory = mainDirectories[directoryIndex];
     const associatedLayout = directory === undefined ? null : await readAssociated(directory);
-    if (associatedLayout !== null && !usedDirectories.has(number)) {
-      usedDirectories.add(number);
+    if (associatedLayout !== null && !usedDirectories.has(directoryIndex)) {
+      usedDirectories.add(directoryIndex);
       associated.set(name, associatedLayout);
     }
   }
-  let reductions = await subReductions(file, base);
+  let reductions = await readSubReductions(file, base);
   if (reductions.size === 0) {
     const others: DirectorySummary[] = [];
-    for (const [number, directory] of main.entries()) {
-      const summary = usedDirectories.has(number) ? null : await summarize(directory);
+    for (const [directoryIndex, directory] of mainDirectories.entries()) {
+      const summary = usedDirectories.has(directoryIndex) ? null : await summarize(directory);
       if (summary !== null) others.push(summary);
       if (isSliceOver()) await nextSlice();
     }
@@ -336,7 +336,7 @@ async function omeStructure(
   }
   const resolution = await readPixelSize(base.directory);
   return {
-    mainDirectories: main,
+    mainDirectories,
     baseLayout: layout,
     frames,
     reductionsByPower: isLargeInStrips ? await selectReadableReductions(file, layout, reductions) : reductions,
@@ -350,15 +350,15 @@ async function omeStructure(
       mmZ: ome.mmZ,
       secondsT: ome.secondsT,
     },
-    description: text,
+    description,
     ome: ome.info,
     significantBits: ome.significantBits,
     notes:
-      missingPlanes === 0
+      missingPlaneCount === 0
         ? ome.notes
         : [
             ...ome.notes,
-            `The OME-XML describes ${missingPlanes} planes that are not among the ${main.length} pages of the file.`,
+            `The OME-XML describes ${missingPlaneCount} planes that are not among the ${mainDirectories.length} pages of the file.`,
           ],
   };
 }
@@ -372,17 +372,18 @@ export async function readStructure(
   file: TiffBytes,
   options: StructureLimits & { signal?: AbortSignal },
 ): Promise<TiffStructure> {
-  const main = await file.readDirectories(options.signal);
-  const description = (await main[0]?.text(tags.imageDescription)) ?? '';
-  if (!isOme(description)) return genericStructure(file, main, description.slice(0, maxDescriptionLength), options);
+  const mainDirectories = await file.readDirectories(options.signal);
+  const description = (await mainDirectories[0]?.text(tags.imageDescription)) ?? '';
+  if (!isOme(description))
+    return readGenericStructure(file, mainDirectories, description.slice(0, maxDescriptionLength), options);
   try {
     const isShort = description.length <= maxMainThreadLength && maxPlaneCount(description) <= maxMainThreadPlanes;
     const ome = isShort ? readOme(description) : await readLongOme(description, options.signal);
-    return await omeStructure(file, main, ome, description, options);
+    return await readOmeStructure(file, mainDirectories, ome, description, options);
   } catch (error) {
     if (!(error instanceof TileSourceError)) throw error;
     // The pages are shown although the description is wrong.
-    return { ...(await genericStructure(file, main, '', options)), notes: [error.message] };
+    return { ...(await readGenericStructure(file, mainDirectories, '', options)), notes: [error.message] };
   }
 }
 
@@ -394,10 +395,10 @@ const maxDescriptionLength = 256 * 1024;
 
 /** Reads OME-XML in a thread. @throws TileSourceError like {@link readOme} */
 async function readLongOme(description: string, signal: AbortSignal | undefined): Promise<OmeDescription> {
-  const read = await codecThreads.call('omeDescription', description, 'the OME-XML of this TIFF', signal);
-  if ('refused' in read) throw new TileSourceError(read.refused);
+  const result = await codecThreads.call('omeDescription', description, 'the OME-XML of this TIFF', signal);
+  if ('refused' in result) throw new TileSourceError(result.refused);
   // The JSON was written by our own thread, so its size is already limited.
-  const parsed = await parseJsonText(read.json, { signal, maxContainers: Infinity });
+  const parsed = await parseJsonText(result.json, { signal, maxContainers: Infinity });
   const described = parsed as OmeDescription & { associated: Iterable<[string, number]> };
   return { ...described, associated: new Map(described.associated) };
 }

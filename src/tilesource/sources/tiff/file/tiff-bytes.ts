@@ -27,8 +27,8 @@ const maxCachedWindows = 8;
  */
 export class TiffBytes {
   readonly littleEndian: boolean;
-  /** BigTIFF: 64-bit offsets. */
-  readonly big: boolean;
+  /** Whether offsets have 64 bits. */
+  readonly isBigTiff: boolean;
   readonly size: number;
   readonly #reader: ByteReader;
   readonly #firstDirectoryOffset: number;
@@ -39,8 +39,8 @@ export class TiffBytes {
     this.#reader = reader;
     this.size = reader.size;
     this.littleEndian = header.getUint16(0) === 0x49_49;
-    this.big = header.getUint16(2, this.littleEndian) === 43;
-    this.#firstDirectoryOffset = this.big
+    this.isBigTiff = header.getUint16(2, this.littleEndian) === 43;
+    this.#firstDirectoryOffset = this.isBigTiff
       ? this.uint64(header, 8, 'the offset of the first directory')
       : header.getUint32(4, this.littleEndian);
   }
@@ -49,12 +49,12 @@ export class TiffBytes {
   static async open(reader: ByteReader): Promise<TiffBytes> {
     const bytes = await reader.read(0, Math.min(16, reader.size));
     const header = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const order = bytes.length >= 8 ? header.getUint16(0) : 0;
-    if (order !== 0x49_49 && order !== 0x4d_4d) {
+    const byteOrder = bytes.length >= 8 ? header.getUint16(0) : 0;
+    if (byteOrder !== 0x49_49 && byteOrder !== 0x4d_4d) {
       throw new OtherFormatError('Not a TIFF file: it starts with neither II nor MM.');
     }
-    const version = header.getUint16(2, order === 0x49_49);
-    if (version !== 42 && (version !== 43 || bytes.length < 16 || header.getUint16(4, order === 0x49_49) !== 8)) {
+    const version = header.getUint16(2, byteOrder === 0x49_49);
+    if (version !== 42 && (version !== 43 || bytes.length < 16 || header.getUint16(4, byteOrder === 0x49_49) !== 8)) {
       throw new OtherFormatError(`Not a TIFF file: version ${version} where 42 (TIFF) or 43 (BigTIFF) is expected.`);
     }
     return new TiffBytes(reader, header);
@@ -100,17 +100,17 @@ export class TiffBytes {
   }
 
   async #readDirectory(offset: number): Promise<{ directory: Directory; next: number }> {
-    const countBytes = this.big ? 8 : 2;
+    const countBytes = this.isBigTiff ? 8 : 2;
     const head = await this.#readDirectoryBytes(offset, countBytes);
     const view = new DataView(head.buffer, head.byteOffset, head.byteLength);
-    const count = this.big ? this.uint64(view, 0, 'a directory size') : view.getUint16(0, this.littleEndian);
+    const count = this.isBigTiff ? this.uint64(view, 0, 'a directory size') : view.getUint16(0, this.littleEndian);
     if (count === 0 || count > maxEntries) {
       throw new TileSourceError(`Corrupt TIFF: the directory at byte ${offset} claims ${count} entries.`);
     }
-    const entryBytes = count * (this.big ? 20 : 12);
-    const body = await this.#readDirectoryBytes(offset + countBytes, entryBytes + (this.big ? 8 : 4));
+    const entryBytes = count * (this.isBigTiff ? 20 : 12);
+    const body = await this.#readDirectoryBytes(offset + countBytes, entryBytes + (this.isBigTiff ? 8 : 4));
     const entriesView = new DataView(body.buffer, body.byteOffset, body.byteLength);
-    const next = this.big
+    const next = this.isBigTiff
       ? this.uint64(entriesView, entryBytes, 'a directory offset')
       : entriesView.getUint32(entryBytes, this.littleEndian);
     return { directory: new Directory(this, offset, offset + countBytes, new Uint8Array(body.subarray(0, entryBytes))), next };

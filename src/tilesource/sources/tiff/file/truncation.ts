@@ -23,21 +23,21 @@ const positionsPerTimeCheck = 8192;
  * length 0) are correct. Only positions and lengths are read, those of the last directories first, because most files are written in order.
  */
 export async function findTruncation(file: TiffBytes, directories: readonly Directory[]): Promise<string | null> {
-  const budget = { chunks: maxChunks, until: performance.now() + maxCheckingMs };
+  const budget = { chunks: maxChunks, untilMs: performance.now() + maxCheckingMs };
   for (const [index, directory] of [...directories.entries()].toReversed()) {
-    let truncated: string | null = null;
+    let message: string | null = null;
     try {
-      truncated = await describeTruncation(file, directory, `directory ${index}`, budget);
-      const subDirectories = truncated === null && directory.has(tags.subIfds) ? await file.readSubDirectories(directory) : [];
+      message = await describeTruncation(file, directory, `directory ${index}`, budget);
+      const subDirectories = message === null && directory.has(tags.subIfds) ? await file.readSubDirectories(directory) : [];
       for (const [at, sub] of subDirectories.entries()) {
-        truncated ??= await describeTruncation(file, sub, `directory ${at} below directory ${index}`, budget);
+        message ??= await describeTruncation(file, sub, `directory ${at} below directory ${index}`, budget);
       }
     } catch (error) {
       if (!(error instanceof TileSourceError)) throw error;
-      truncated = error.message;
+      message = error.message;
     }
-    if (truncated !== null) return truncated;
-    if (performance.now() > budget.until) break;
+    if (message !== null) return message;
+    if (performance.now() > budget.untilMs) break;
     if (isSliceOver()) await nextSlice();
   }
   return null;
@@ -47,39 +47,40 @@ async function describeTruncation(
   file: TiffBytes,
   directory: Directory,
   directoryName: string,
-  budget: { chunks: number; until: number },
+  budget: { chunks: number; untilMs: number },
 ): Promise<string | null> {
   const compression = await directory.number(tags.compression, compressions.none);
   // The position of old-style JPEG often differs from the positions of its strips.
-  if (compression === compressions.oldJpeg || budget.chunks <= 0 || performance.now() > budget.until) return null;
+  if (compression === compressions.oldJpeg || budget.chunks <= 0 || performance.now() > budget.untilMs) return null;
   const tiled = directory.isTiled;
   const { offsets: offsetTag, lengths: lengthTag } = directory.chunkTags;
   const count = directory.count(offsetTag);
-  const plainBytesOf = tiled || compression !== compressions.none ? null : await readPlainStripBytes(directory);
-  let truncated: string | null = null;
+  const uncompressedBytesOf = tiled || compression !== compressions.none ? null : await readUncompressedBytes(directory);
+  let message: string | null = null;
   const start = Math.max(0, count - budget.chunks);
-  for (let first = start; first < count && truncated === null; first += positionsPerRead) {
+  for (let first = start; first < count && message === null; first += positionsPerRead) {
     const length = Math.min(positionsPerRead, count - first);
     const offsets = await directory.numberRange(offsetTag, first, length);
     const lengths = await directory.numberRange(lengthTag, first, length);
     await forEachRange(length, positionsPerTimeCheck, (from, to) => {
-      for (let at = from; at < to && truncated === null; at += 1) {
+      for (let at = from; at < to && message === null; at += 1) {
         const offset = offsets[at]!;
         // Some programs leave out lengths, or those of the last strips.
-        const stored = lengths[at] ?? 1;
-        const end = offset + (plainBytesOf === null ? stored : Math.min(stored, plainBytesOf(first + at)));
-        if (offset === 0 || stored === 0 || end <= file.size) continue;
+        const storedLength = lengths[at] ?? 1;
+        const end =
+          offset + (uncompressedBytesOf === null ? storedLength : Math.min(storedLength, uncompressedBytesOf(first + at)));
+        if (offset === 0 || storedLength === 0 || end <= file.size) continue;
         const what = `${tiled ? 'tile' : 'strip'} ${first + at} of ${directoryName}`;
-        truncated = `The file is truncated: ${what} ends at byte ${end}, but the file has ${file.size} bytes.`;
+        message = `The file is truncated: ${what} ends at byte ${end}, but the file has ${file.size} bytes.`;
       }
     });
   }
   budget.chunks -= count - start;
-  return truncated;
+  return message;
 }
 
 /** Returns a function for the number of bytes that an uncompressed strip needs. Many strips claim more, especially the last one. */
-async function readPlainStripBytes(directory: Directory): Promise<(strip: number) => number> {
+async function readUncompressedBytes(directory: Directory): Promise<(strip: number) => number> {
   const { width, height } = await directory.size();
   const samples = await directory.number(tags.samplesPerPixel, 1);
   const bits = await directory.number(tags.bitsPerSample, 1);

@@ -30,10 +30,10 @@ const rationalUnit = 1e6;
  * This is how compressed bytes are decoded without a codec of our own: libtiff inside libvips reads the strips as if they came from
  * a file, off the event loop, and the result is always that of libvips.
  */
-export function wrapStrips(givenTags: readonly WrappedTag[], strips: readonly Uint8Array[]): Uint8Array {
+export function wrapStrips(pictureTags: readonly WrappedTag[], strips: readonly Uint8Array[]): Uint8Array {
   const lengths = strips.map((strip) => strip.length);
   const entries = [
-    ...givenTags,
+    ...pictureTags,
     { tag: tags.stripOffsets, type: fieldTypes.long, values: new Uint32Array(strips.length) },
     { tag: tags.stripByteCounts, type: fieldTypes.long, values: lengths },
   ].toSorted((a, b) => a.tag - b.tag);
