@@ -8,11 +8,11 @@ export interface JobRights {
   /** The level that clients are shown. A signed-in stranger is shown -1 on a public job, although they may read it. */
   shownLevel: number;
   /** Whether the caller sees log and progress. These name and count items, so callers who see a job only because it is public do not see them. */
-  complete: boolean;
+  seesDetails: boolean;
 }
 
 /** The rights of tokens that were made for a job, and of the caller who has just made it. */
-export const fullJobRights: JobRights = { level: 2, shownLevel: 2, complete: true };
+export const fullJobRights: JobRights = { level: 2, shownLevel: 2, seesDetails: true };
 
 /**
  * The rights of a caller on a job. `null` is an anonymous caller. Groups belong to the host: entries for groups in a stored list
@@ -22,14 +22,14 @@ export const fullJobRights: JobRights = { level: 2, shownLevel: 2, complete: tru
  */
 export function jobRightsOf(job: Pick<JobRecord, 'public' | 'access'>, caller: Caller | null, mayReadItem: boolean): JobRights {
   if (caller?.admin === true) return fullJobRights;
-  const granted = Math.max(mayReadItem ? 0 : -1, entryLevel(job, caller));
+  const granted = Math.max(mayReadItem ? 0 : -1, accessListLevel(job, caller));
   const level = job.public ? Math.max(0, granted) : granted;
-  const isNobody = caller === null || caller.id === null;
-  return { level, shownLevel: isNobody ? level : granted, complete: granted >= 0 };
+  const isAnonymous = caller === null || caller.id === null;
+  return { level, shownLevel: isAnonymous ? level : granted, seesDetails: granted >= 0 };
 }
 
 /** The level that a job's access list gives a caller. */
-export function entryLevel(job: Pick<JobRecord, 'access'>, caller: Caller | null): number {
+export function accessListLevel(job: Pick<JobRecord, 'access'>, caller: Caller | null): number {
   const levels = (job.access.users ?? []).filter(({ id }) => id === caller?.id).map(({ level }) => level);
   return Math.max(-1, ...levels);
 }
@@ -38,9 +38,9 @@ export function entryLevel(job: Pick<JobRecord, 'access'>, caller: Caller | null
 export function jobDocument(job: JobRecord, caller: Caller | null, rights: JobRights): Record<string, unknown> {
   return {
     ...commonFields(job),
-    ...(!rights.complete && { progress: null }),
+    ...(!rights.seesDetails && { progress: null }),
     ...(caller?.admin === true && { args: job.args, kwargs: job.kwargs }),
-    ...(job.log !== undefined && { log: rights.complete ? job.log : [] }),
+    ...(job.log !== undefined && { log: rights.seesDetails ? job.log : [] }),
     _accessLevel: rights.shownLevel,
     _modelType: 'job',
   };

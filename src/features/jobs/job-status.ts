@@ -27,10 +27,10 @@ export function isWorkerHandler(handler: string | null): boolean {
   return workerHandlers.includes(handler);
 }
 
-type Transitions = ReadonlyMap<number, readonly number[]>;
+type PredecessorsByStatus = ReadonlyMap<number, readonly number[]>;
 
 /** Statuses that may precede each status. */
-const localTransitions: Transitions = new Map([
+const localPredecessors: PredecessorsByStatus = new Map([
   [1, [0]],
   [2, [1, 0]],
   [3, [2]],
@@ -38,7 +38,7 @@ const localTransitions: Transitions = new Map([
   [5, [0, 1, 2]],
 ]);
 
-const workerTransitions: Transitions = new Map([
+const workerPredecessors: PredecessorsByStatus = new Map([
   [1, [0]],
   [2, [0, 1, 820]],
   [820, [2]],
@@ -69,7 +69,7 @@ export function isFinished(status: number): boolean {
 export function checkTransition(handler: string | null, from: number, to: number): void {
   if (!statuses.has(to)) throw new InvalidError(`Invalid job status ${to}.`, 'status');
   if (from === to) return;
-  const allowedBefore = (isWorkerHandler(handler) ? workerTransitions : localTransitions).get(to);
+  const allowedBefore = (isWorkerHandler(handler) ? workerPredecessors : localPredecessors).get(to);
   if (allowedBefore === undefined)
     throw new InvalidError(`No valid state transition to '${to}'. Current state is '${from}'.`, 'status');
   if (!allowedBefore.includes(from))

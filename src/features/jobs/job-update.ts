@@ -31,11 +31,11 @@ export function toChanges(update: JobUpdate, before: JobRecord): JobChanges {
 /** The newest entries, up to the maximum size of a log. */
 function newestEntries(entries: string[]): string[] {
   let bytes = 0;
-  const first = entries.findLastIndex((entry) => (bytes += logEntryBytes(entry)) > maxLogBytes);
-  return first < 0 ? entries : entries.slice(first + 1);
+  const lastDroppedIndex = entries.findLastIndex((entry) => (bytes += logEntryBytes(entry)) > maxLogBytes);
+  return lastDroppedIndex < 0 ? entries : entries.slice(lastDroppedIndex + 1);
 }
 
-/** Keeps the end of an entry that is longer than the log, because the end says how the work ended. */
+/** Shortens an entry that is longer than a log can be. The end of the entry is kept, because it says how the work ended. */
 function keepEnd(entry: string): string {
   if (logEntryBytes(entry) <= maxLogBytes) return entry;
   const bytes = Buffer.from(entry);

@@ -134,7 +134,7 @@ export class JobModel {
     { sort, direction, offset = 0, limit = 0 }: JobOrder & { offset?: number; limit?: number },
   ): AsyncGenerator<JobRecord> {
     const cursor = this.#model
-      .find({ ...toQuery(filter), ...possiblyVisible(reader) }, withoutLog)
+      .find({ ...toQuery(filter), ...possiblyVisibleFilter(reader) }, withoutLog)
       .sort({ [sort]: direction, _id: direction })
       .skip(offset)
       .limit(limit)
@@ -147,8 +147,8 @@ export class JobModel {
   }
 
   /** The types and statuses of the jobs that the reader may see without regard to their items. */
-  async typesAndStatuses(filter: JobFilter, reader: JobReader): Promise<{ types: string[]; statuses: number[] }> {
-    const query = { ...toQuery(filter), ...visibleByRecord(reader) };
+  async findTypesAndStatuses(filter: JobFilter, reader: JobReader): Promise<{ types: string[]; statuses: number[] }> {
+    const query = { ...toQuery(filter), ...visibleByRecordFilter(reader) };
     const [types, statuses] = await Promise.all([this.#model.distinct('type', query), this.#model.distinct('status', query)]);
     return { types: types.filter((type) => type != null), statuses };
   }
@@ -169,10 +169,10 @@ export class JobModel {
   /** Applies changes in one atomic step. Returns `null` if the job no longer exists or a condition does not hold. */
   async change(id: string, conditions: JobConditions, changes: JobChanges): Promise<JobRecord | null> {
     const query = conditionQuery(id, conditions);
-    const bytes = (changes.log ?? []).reduce((sum, entry) => sum + logEntryBytes(entry), 0);
-    const isAppending = bytes > 0 && changes.overwrite !== true;
-    if (isAppending) query.logBytes = { $lte: maxStoredLogBytes - bytes };
-    const update = toUpdate(changes, bytes);
+    const newLogBytes = (changes.log ?? []).reduce((sum, entry) => sum + logEntryBytes(entry), 0);
+    const isAppending = newLogBytes > 0 && changes.overwrite !== true;
+    if (isAppending) query.logBytes = { $lte: maxStoredLogBytes - newLogBytes };
+    const update = toUpdate(changes, newLogBytes);
     const write = () =>
       this.#model.findOneAndUpdate(query, update, { returnDocument: 'after', projection: withoutLog }).lean<JobDocument>();
     let doc = await write();
@@ -197,23 +197,23 @@ export class JobModel {
       let keptCount = 0;
       let bytes = 0;
       for (let i = doc.log.length - 1; i >= 0; i--) {
-        const length = logEntryBytes(doc.log[i]!);
+        const entryBytes = logEntryBytes(doc.log[i]!);
         // The newest entry is kept, however long it is.
-        if (keptCount > 0 && bytes + length > trimmedLogBytes) break;
-        bytes += length;
+        if (keptCount > 0 && bytes + entryBytes > trimmedLogBytes) break;
+        bytes += entryBytes;
         keptCount++;
       }
       // `logCount` changes with every write to the log. As a condition, it makes sure that exactly the counted entries are removed.
-      const cut = await this.#model.updateOne(
+      const trimResult = await this.#model.updateOne(
         { _id: doc._id, logCount: doc.logCount, logBytes: doc.logBytes },
         { $push: { log: { $each: [], $slice: -keptCount } }, $set: { logBytes: bytes } },
       );
-      if (cut.matchedCount > 0) return;
+      if (trimResult.matchedCount > 0) return;
     }
   }
 
   /** Records that the owner is alive. @returns false if the job no longer exists or has another owner. */
-  async beat(id: string, owner: string): Promise<boolean> {
+  async recordBeat(id: string, owner: string): Promise<boolean> {
     const result = await this.#model.updateOne({ _id: id, 'run.owner': owner }, { $inc: { 'run.beat': 1 } });
     return result.matchedCount > 0;
   }
@@ -263,7 +263,7 @@ function conditionQuery(id: string, conditions: JobConditions): QueryFilter<JobD
   return query;
 }
 
-function toUpdate(changes: JobChanges, bytes: number): UpdateQuery<JobDocument> {
+function toUpdate(changes: JobChanges, newLogBytes: number): UpdateQuery<JobDocument> {
   const now = new Date();
   const set: Record<string, unknown> = { updated: now };
   const push: Record<string, unknown> = {};
@@ -285,11 +285,11 @@ function toUpdate(changes: JobChanges, bytes: number): UpdateQuery<JobDocument> 
   if (log.length > 0) {
     increment.logCount = log.length;
     if (changes.overwrite === true) {
-      Object.assign(set, { log: [...log], logBytes: bytes });
+      Object.assign(set, { log: [...log], logBytes: newLogBytes });
       increment.logEpoch = 1;
     } else {
       push.log = { $each: [...log] };
-      increment.logBytes = bytes;
+      increment.logBytes = newLogBytes;
     }
   }
   return {
@@ -310,13 +310,13 @@ function toQuery(filter: JobFilter): QueryFilter<JobDocument> & Record<string, u
 }
 
 /** Filter of the jobs that a reader may see without regard to their items. */
-function visibleByRecord({ id, admin }: JobReader): Record<string, unknown> {
+function visibleByRecordFilter({ id, admin }: JobReader): Record<string, unknown> {
   if (admin) return {};
   return { $or: [{ public: true }, ...(id === null ? [] : [{ 'access.users': { $elemMatch: { id, level: { $gte: 0 } } } }])] };
 }
 
 /** Filter of the jobs that a reader may see, and of all jobs about items, which are checked later. */
-function possiblyVisible(reader: JobReader): Record<string, unknown> {
-  const { $or } = visibleByRecord(reader);
+function possiblyVisibleFilter(reader: JobReader): Record<string, unknown> {
+  const { $or } = visibleByRecordFilter(reader);
   return Array.isArray($or) ? { $or: [...($or as object[]), { itemId: { $ne: null } }] } : {};
 }

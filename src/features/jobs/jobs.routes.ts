@@ -37,7 +37,7 @@ function userOf(verified: Caller | null): Caller | null {
 }
 
 /** The error for a token without the scope; 401 if there is no user, as for every refusal. */
-function missingScope(scope: string, user: Caller | null): LargeImageError {
+function missingScopeError(scope: string, user: Caller | null): LargeImageError {
   const message = `Invalid token scope, required: ${scope}.`;
   return user === null ? new LargeImageError('login-required', message) : new AccessDeniedError(message);
 }
@@ -75,12 +75,12 @@ interface ListQuery {
   handlers: unknown[] | undefined;
 }
 
-function toFilter(query: ListQuery, only: JobFilter = {}): JobFilter {
+function toFilter(query: ListQuery, baseFilter: JobFilter = {}): JobFilter {
   const types = checkList('types', query.types, 'strings', isText);
   const statuses = checkList('statuses', query.statuses, 'whole numbers', isInteger);
   const handlers = checkList('handlers', query.handlers, 'strings', isText);
   return {
-    ...only,
+    ...baseFilter,
     ...(types && { types }),
     ...(statuses && { statuses }),
     ...(handlers && { handlers }),
@@ -92,7 +92,7 @@ type Paging = { limit: number; offset: number; sort: (typeof jobSortFields)[numb
 /** Longer lists, and those without a limit, are streamed. */
 const maxBufferedJobs = 1000;
 
-async function listReply(jobs: JobStore, filter: JobFilter, order: Paging, caller: Caller | null): Promise<Reply> {
+async function replyWithList(jobs: JobStore, filter: JobFilter, order: Paging, caller: Caller | null): Promise<Reply> {
   const { limit, offset, sort, sortdir } = order;
   const visibleJobs = jobs.list(filter, caller, { limit, offset, sort, direction: sortdir });
   if (limit > 0 && limit <= maxBufferedJobs) {
@@ -100,10 +100,10 @@ async function listReply(jobs: JobStore, filter: JobFilter, order: Paging, calle
     for await (const { job, rights } of visibleJobs) collected.push(jobDocument(job, caller, rights));
     return Reply.json(collected);
   }
-  return Reply.stream(jsonArray(visibleJobs, caller), 'application/json');
+  return Reply.stream(formatJsonArray(visibleJobs, caller), 'application/json');
 }
 
-async function* jsonArray(visibleJobs: AsyncIterable<VisibleJob>, caller: Caller | null): AsyncGenerator<string> {
+async function* formatJsonArray(visibleJobs: AsyncIterable<VisibleJob>, caller: Caller | null): AsyncGenerator<string> {
   let separator = '[';
   for await (const { job, rights } of visibleJobs) {
     yield separator + JSON.stringify(toWire(jobDocument(job, caller, rights)));
@@ -186,7 +186,7 @@ const jobList = defineRoute({
     const owner = userId === undefined || userId === '' ? (caller?.id ?? null) : userId.toLowerCase() === 'none' ? null : userId;
     if (owner !== null && owner !== caller?.id) await requireUser(directory, owner, caller);
     const filter = toFilter(query, { userId: owner, ...(parentId !== undefined && { parentId }) });
-    return listReply(jobs, filter, query, caller);
+    return replyWithList(jobs, filter, query, caller);
   },
 });
 
@@ -198,7 +198,7 @@ const jobListAll = defineRoute({
   query: { ...filters, ...listParameters },
   returns: { schema: jobListSchema },
   handle({ query, caller }, { jobs }) {
-    return listReply(jobs, toFilter(query), query, caller);
+    return replyWithList(jobs, toFilter(query), query, caller);
   },
 });
 
@@ -216,7 +216,7 @@ const typesAndStatuses = defineRoute({
   summary: "The types and statuses of the caller's jobs.",
   access: 'user',
   returns: { schema: typesAndStatusesSchema },
-  handle: ({ caller }, { jobs }) => jobs.typesAndStatuses({ userId: caller?.id ?? null }, caller),
+  handle: ({ caller }, { jobs }) => jobs.findTypesAndStatuses({ userId: caller?.id ?? null }, caller),
 });
 
 const allTypesAndStatuses = defineRoute({
@@ -225,7 +225,7 @@ const allTypesAndStatuses = defineRoute({
   summary: 'The types and statuses of all jobs that the caller can see.',
   access: 'user',
   returns: { schema: typesAndStatusesSchema },
-  handle: ({ caller }, { jobs }) => jobs.typesAndStatuses({}, caller),
+  handle: ({ caller }, { jobs }) => jobs.findTypesAndStatuses({}, caller),
 });
 
 const jobCancel = defineRoute({
@@ -265,7 +265,7 @@ const jobUpdate = defineRoute({
   async handle({ params, query, verified }, { jobs }) {
     const user = userOf(verified);
     const isOwnToken = isJobToken(verified, params.id);
-    if (!isOwnToken && user === null) throw missingScope(`jobs.job_${params.id}`, user);
+    if (!isOwnToken && user === null) throw missingScopeError(`jobs.job_${params.id}`, user);
     const { job, rights } = isOwnToken
       ? await loadVisible(jobs, { params, caller: user, verified })
       : await jobs.load(params.id, user, 1);
@@ -314,7 +314,7 @@ const jobCreate = defineRoute({
   returns: { schema: jobSchema },
   errors: ['login-required', 'access-denied', 'invalid', 'bad-parameter'],
   async handle({ query, verified }, { jobs }) {
-    if (verified?.scopes.includes(createScope) !== true) throw missingScope(createScope, userOf(verified));
+    if (verified?.scopes.includes(createScope) !== true) throw missingScopeError(createScope, userOf(verified));
     const { meta = {}, ...other } = query.otherFields ?? {};
     if (typeof meta !== 'object' || meta === null || Array.isArray(meta)) {
       throw new BadParameterError('Member meta of parameter otherFields must be a JSON object.');

@@ -12,7 +12,7 @@ import {
 } from './job-record.js';
 import type { JobModel, JobOrder } from './job.model.js';
 import { inParts } from '../../core/database/id-batches.js';
-import { entryLevel, fullJobRights, jobRightsOf, type JobRights } from './job-document.js';
+import { accessListLevel, fullJobRights, jobRightsOf, type JobRights } from './job-document.js';
 import { toChanges, type JobUpdate } from './job-update.js';
 import { JobNotifications } from './events/job-notifications.js';
 import { activeStatuses, checkTransition, isFinished, isWorkerHandler, jobStatus, localHandler } from './job-status.js';
@@ -146,8 +146,8 @@ export class JobStore {
 
   /** The rights of the caller on a job. @throws AccessDeniedError if they are below `level`. */
   async requireLevel(job: JobRecord, caller: Caller | null, level: 0 | 1 | 2): Promise<JobRights> {
-    const [seen] = await this.#addRights([job], caller);
-    const { rights } = seen!;
+    const [visibleJob] = await this.#addRights([job], caller);
+    const { rights } = visibleJob!;
     if (rights.level >= level) return rights;
     throw new LevelDeniedError(level, `job ${job.id}`, caller?.id);
   }
@@ -155,8 +155,8 @@ export class JobStore {
   /** The rights of the caller on each job. */
   async #addRights(jobs: readonly JobRecord[], caller: Caller | null): Promise<VisibleJob[]> {
     // If the access list already permits the caller to see a job, its item need not be checked.
-    const others = jobs.filter((job) => caller?.admin !== true && entryLevel(job, caller) < 0);
-    const itemIds = [...new Set(others.flatMap(({ itemId }) => itemId ?? []))];
+    const jobsToCheck = jobs.filter((job) => caller?.admin !== true && accessListLevel(job, caller) < 0);
+    const itemIds = [...new Set(jobsToCheck.flatMap(({ itemId }) => itemId ?? []))];
     const readable = itemIds.length === 0 ? null : await this.#readableItems(itemIds, caller);
     const mayRead = ({ itemId }: JobRecord) => itemId !== null && readable?.has(itemId) === true;
     return jobs.map((job) => ({ job, rights: jobRightsOf(job, caller, mayRead(job)) }));
@@ -172,29 +172,29 @@ export class JobStore {
       for await (const job of this.#model.list(filter, caller, { ...order, offset, limit })) yield { job, rights: fullJobRights };
       return;
     }
-    let skipped = 0;
-    let listed = 0;
+    let skippedCount = 0;
+    let listedCount = 0;
     for await (const jobs of inParts(this.#model.list(filter, readerOf(caller), order), jobsPerQuery)) {
-      for (const seen of await this.#addRights(jobs, caller)) {
-        if (seen.rights.level < 0 || skipped++ < offset) continue;
-        yield seen;
-        if (++listed === limit) return;
+      for (const visibleJob of await this.#addRights(jobs, caller)) {
+        if (visibleJob.rights.level < 0 || skippedCount++ < offset) continue;
+        yield visibleJob;
+        if (++listedCount === limit) return;
       }
     }
   }
 
   /** The types and statuses of matching jobs that the caller can see. */
-  async typesAndStatuses(filter: JobFilter, caller: Caller | null): Promise<{ types: string[]; statuses: number[] }> {
-    const known = await this.#model.typesAndStatuses(filter, readerOf(caller));
+  async findTypesAndStatuses(filter: JobFilter, caller: Caller | null): Promise<{ types: string[]; statuses: number[] }> {
+    const known = await this.#model.findTypesAndStatuses(filter, readerOf(caller));
     const types = new Set(known.types);
     const statuses = new Set(known.statuses);
     if (caller?.admin !== true) {
       const jobsAboutItems = this.#model.eachAboutItems(filter, known);
       for await (const jobs of inParts(jobsAboutItems, jobsPerQuery)) {
-        const unknown = jobs.filter(({ type, status }) => !types.has(type) || !statuses.has(status));
-        if (unknown.length === 0) continue;
-        const readable = await this.#readableItems([...new Set(unknown.map(({ itemId }) => itemId))], caller);
-        for (const { type, status, itemId } of unknown) {
+        const candidates = jobs.filter(({ type, status }) => !types.has(type) || !statuses.has(status));
+        if (candidates.length === 0) continue;
+        const readable = await this.#readableItems([...new Set(candidates.map(({ itemId }) => itemId))], caller);
+        for (const { type, status, itemId } of candidates) {
           if (!readable.has(itemId)) continue;
           types.add(type);
           statuses.add(status);
@@ -253,8 +253,8 @@ export class JobStore {
     for (;;) {
       const job = await this.#model.find(id);
       if (job === null) return null;
-      const isOnlyRequested = isWorkerHandler(job.handler) && job.status !== jobStatus.inactive && !isFinished(job.status);
-      const status = isOnlyRequested ? jobStatus.canceling : jobStatus.canceled;
+      const mustWaitForWorker = isWorkerHandler(job.handler) && job.status !== jobStatus.inactive && !isFinished(job.status);
+      const status = mustWaitForWorker ? jobStatus.canceling : jobStatus.canceled;
       checkTransition(job.handler, job.status, status);
       const after = await this.change(job, {}, toChanges({ status }, job));
       if (after !== null) return after;
@@ -325,8 +325,8 @@ export class JobStore {
   }
 
   /** Records that the owner is alive. @returns false if the job no longer exists or has another owner. */
-  beat(id: string, owner: string): Promise<boolean> {
-    return this.#model.beat(id, owner);
+  recordBeat(id: string, owner: string): Promise<boolean> {
+    return this.#model.recordBeat(id, owner);
   }
 
   /**

@@ -67,8 +67,8 @@ const get = defineRoute({
     const { params, query, granted: item } = input;
     const request = toPictureRequest(query);
     const extraHeaders = dispositionHeader(item, params.image, query);
-    const route = { item, kind: 'associated', request: { ...request, name: params.image }, input, extraHeaders };
-    return replyFromCachedFile(services, route, { ...request, imageKey: params.image });
+    const requestedPicture = { item, kind: 'associated', request: { ...request, name: params.image }, input, extraHeaders };
+    return replyFromCachedFile(services, requestedPicture, { ...request, imageKey: params.image });
   },
 });
 

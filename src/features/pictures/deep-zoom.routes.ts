@@ -20,17 +20,17 @@ const shared = {
   authorize: mayRead,
 } as const;
 
-const grid = {
+const gridParameters = {
   overlap: integer({ description: 'Pixels that neighboring tiles share on each side; 0 by default.' }),
   tilesize: integer({ description: 'A power of two; 256 by default.' }),
 };
 
-const description = defineRoute({
+const dziDescription = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/dzi.dzi',
   summary: 'Get the Deep Zoom description of the image.',
   params: itemPath,
-  query: { ...grid, encoding: text({ description: 'JPEG (default) or PNG.' }) },
+  query: { ...gridParameters, encoding: text({ description: 'JPEG (default) or PNG.' }) },
   returns: { types: ['text/xml'] },
   async handle({ query, granted: item }, { images }) {
     const xml = await images.use(item, (image) => image.dzi(dropUndefined(query)));
@@ -38,7 +38,7 @@ const description = defineRoute({
   },
 });
 
-const tile = defineRoute({
+const dziTile = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/dzi_files/:level/:xandy',
   summary: 'Get a Deep Zoom tile.',
@@ -48,7 +48,7 @@ const tile = defineRoute({
     level: required(integerText({ description: '0 is one pixel; each further level is twice as large.', minimum: 0 })),
     xandy: required(text({ description: '<column>_<row>.<extension>' })),
   },
-  query: { ...grid, ...renderParameters },
+  query: { ...gridParameters, ...renderParameters },
   returns: { types: ['image/jpeg', 'image/png'] },
   headers: pictureHeaders,
   async handle(input, services) {
@@ -62,4 +62,4 @@ const tile = defineRoute({
 });
 
 /** Routes that serve the image as a Deep Zoom pyramid. */
-export const deepZoomRoutes = [description, tile];
+export const deepZoomRoutes = [dziDescription, dziTile];

@@ -26,25 +26,29 @@ const shared = {
   parameterMessages: 'incorrect-type',
 } as const;
 
-interface JsonRoute {
+interface RequestedJson {
   item: ItemRecord;
   kind: string;
   request: Readonly<Record<string, unknown>>;
-  headers: Readonly<Record<string, string | string[] | undefined>>;
+  requestHeaders: Readonly<Record<string, string | string[] | undefined>>;
 }
 
 /** Answers with JSON and an entity tag. A client that already has the same response gets status 304, and nothing is computed. */
-async function replyWithTaggedJson(services: PictureContext, route: JsonRoute, make: () => Promise<unknown>): Promise<Reply> {
-  const tag = entityTag(await services.images.pictureKey(route.item, route.kind, route.request));
+async function replyWithTaggedJson(
+  services: PictureContext,
+  requestedJson: RequestedJson,
+  make: () => Promise<unknown>,
+): Promise<Reply> {
+  const tag = entityTag(await services.images.pictureKey(requestedJson.item, requestedJson.kind, requestedJson.request));
   const headers = cacheHeaders(tag);
-  return answerConditional(route.headers, tag, headers) ?? Reply.json(await make(), { headers });
+  return answerConditional(requestedJson.requestHeaders, tag, headers) ?? Reply.json(await make(), { headers });
 }
 
 const { fill: _fill, ...histogramRegion } = regionParameters;
-const { frame, style } = routeParameters('frame', 'style');
+const { frame: frameParameter, style: styleParameter } = routeParameters('frame', 'style');
 
 /** Maximum width and height, in pixels, to which the region is reduced if the request has no size. */
-const defaultSide = 2048;
+const defaultSidePixels = 2048;
 
 const histogram = defineRoute({
   ...shared,
@@ -55,8 +59,8 @@ const histogram = defineRoute({
     'Counts stored samples; in large regions only some of them. With `resample` 1 to 3 the region is first scaled to the requested size.',
   query: {
     ...histogramRegion,
-    frame,
-    style,
+    frame: frameParameter,
+    style: styleParameter,
     ...zParameters,
     ...routeParameters('bins', 'density', 'threshold'),
     rangeMin: number({ description: 'Lowest edge; the smallest sample by default.' }),
@@ -78,10 +82,12 @@ const histogram = defineRoute({
     const enqueueRendering = enqueueFor(pictures, input);
     const { cache, rangeMin, rangeMax, roundRange, bins, density, threshold, frame: frameIndex, style, ...others } = query;
     const { zProject, zFrom, zTo, ...bounds } = others;
-    const isSized = [bounds.width, bounds.height, bounds.magnification, bounds.mm_x, bounds.mm_y].some(
+    const hasSize = [bounds.width, bounds.height, bounds.magnification, bounds.mm_x, bounds.mm_y].some(
       (value) => value !== undefined,
     );
-    const region = isSized ? bounds : { ...bounds, width: defaultSide, height: defaultSide, resample: bounds.resample ?? false };
+    const region = hasSize
+      ? bounds
+      : { ...bounds, width: defaultSidePixels, height: defaultSidePixels, resample: bounds.resample ?? false };
     const histogramOptions = dropUndefined({ bins, density, threshold, frame: frameIndex, style, zProject, zFrom, zTo });
     const entry = {
       ...entryFromParameters(dropUndefined(region)),
@@ -89,9 +95,10 @@ const histogram = defineRoute({
       ...(roundRange === true && { range: 'round' }),
     };
     const hasRange = rangeMin !== undefined || rangeMax !== undefined;
-    if (cache !== 'none') return reportCached(services, item, { entry, hasRange, mayStartJob: cache === 'schedule', caller });
+    if (cache !== 'none')
+      return reportCachedHistograms(services, item, { entry, hasRange, mayStartJob: cache === 'schedule', caller });
     const request = { ...toPictureRequest(region), ...histogramOptions, ...dropUndefined({ rangeMin, rangeMax, roundRange }) };
-    return replyWithTaggedJson(services, { item, kind: 'histogram', request, headers }, () =>
+    return replyWithTaggedJson(services, { item, kind: 'histogram', request, requestHeaders: headers }, () =>
       hasRange
         ? enqueueRendering(() => services.images.use(item, (image) => image.histogram({ ...request, signal }), signal))
         : obtainHistogram(services, item, entry, { signal, enqueueRendering, enqueue: enqueueFor(keptFiles, input) }),
@@ -103,7 +110,7 @@ const histogram = defineRoute({
  * Reports for each frame whether its histogram is stored as a cached file, and starts a job for the others if `mayStartJob`.
  * Histograms with a range from the request are never stored, so none are reported for such a request.
  */
-async function reportCached(
+async function reportCachedHistograms(
   services: PictureContext,
   item: ItemRecord,
   options: { entry: CachedEntry; hasRange: boolean; mayStartJob: boolean; caller: Caller | null },
@@ -146,13 +153,13 @@ const bands = defineRoute({
   path: '/item/:itemId/tiles/bands',
   forLinks: true,
   summary: 'Get the bands of the image: their color interpretation, minimum, maximum and mean.',
-  query: { frame },
+  query: { frame: frameParameter },
   returns: { schema: bandsSchema },
   authorize: mayRead,
   async handle(input, services) {
     const { query, granted: item, headers, signal } = input;
     const request = dropUndefined(query);
-    return replyWithTaggedJson(services, { item, kind: 'bands', request, headers }, () =>
+    return replyWithTaggedJson(services, { item, kind: 'bands', request, requestHeaders: headers }, () =>
       enqueueFor(
         services.queues.pictures,
         input,

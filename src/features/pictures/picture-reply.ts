@@ -10,8 +10,8 @@ import type { Parameters } from '../../http/parameters.js';
 import { Reply, type ReplyHeaders } from '../../http/reply.js';
 import type { RouteInput } from '../../http/route.js';
 
-/** The parsed request of a picture route. */
-interface PictureRoute {
+/** A picture that a route has to answer with. */
+interface RequestedPicture {
   item: ItemRecord;
   /** The kind of request (`tile`, `region`, …), which is a part of the key of the picture. */
   kind: string;
@@ -22,28 +22,28 @@ interface PictureRoute {
 }
 
 /**
- * The parts of a request that are needed to answer it. The route creates `signal` when it is read first, so it is read only when a picture
- * has to be made.
+ * The parts of a request that are needed to answer it. `signal` is created when it is first read, so it is read only if a picture has
+ * to be made.
  */
 export type PictureInput = Pick<RouteInput<Parameters, Parameters, 'none'>, 'caller' | 'headers' | 'signal'>;
 
 /** Answers with a picture from the tile cache, or makes and caches it. A client that already has the picture gets status 304. */
 export async function replyFromTileCache(
   services: PictureContext,
-  route: PictureRoute,
+  requestedPicture: RequestedPicture,
   make: (image: LargeImage, signal: AbortSignal) => Promise<EncodedPicture>,
 ): Promise<Reply> {
-  const key = await services.images.pictureKey(route.item, route.kind, route.request);
+  const key = await services.images.pictureKey(requestedPicture.item, requestedPicture.kind, requestedPicture.request);
   const tag = entityTag(key);
   const headers = cacheHeaders(tag);
-  const unchanged = answerConditional(route.input.headers, tag, headers);
+  const unchanged = answerConditional(requestedPicture.input.headers, tag, headers);
   if (unchanged !== null) return unchanged;
-  const picture = await services.images.makeCachedPicture(route.item, key, make, {
-    requester: route.input,
+  const picture = await services.images.makeCachedPicture(requestedPicture.item, key, make, {
+    requester: requestedPicture.input,
     queue: services.queues.tiles,
   });
   return Reply.content(picture.bytes, picture.type, {
-    headers: addCorruptTileHeader(picture, { ...headers, ...route.extraHeaders }),
+    headers: addCorruptTileHeader(picture, { ...headers, ...requestedPicture.extraHeaders }),
   });
 }
 
@@ -51,25 +51,30 @@ export async function replyFromTileCache(
  * Answers with a picture that is stored as a cached file of the item, or makes and stores it. A client that already has the picture
  * gets status 304.
  */
-export async function replyFromCachedFile(services: PictureContext, route: PictureRoute, entry: CachedEntry): Promise<Reply> {
-  const key = await services.images.pictureKey(route.item, route.kind, route.request);
+export async function replyFromCachedFile(
+  services: PictureContext,
+  requestedPicture: RequestedPicture,
+  entry: CachedEntry,
+): Promise<Reply> {
+  const key = await services.images.pictureKey(requestedPicture.item, requestedPicture.kind, requestedPicture.request);
   const tag = entityTag(key);
   const headers = cacheHeaders(tag);
-  const unchanged = answerConditional(route.input.headers, tag, headers);
+  const unchanged = answerConditional(requestedPicture.input.headers, tag, headers);
   if (unchanged !== null) return unchanged;
-  const { input } = route;
+  const { input } = requestedPicture;
   const { pictures, keptFiles } = services.queues;
-  const obtain = async (options: ObtainPictureOptions) => (await obtainPicture(services, route.item, entry, options)).content;
+  const obtain = async (options: ObtainPictureOptions) =>
+    (await obtainPicture(services, requestedPicture.item, entry, options)).content;
   // If the settings allow no cached files, the picture is kept in the tile cache.
   const keepsFiles = (await services.cachedFiles.maxThumbnails()) > 0;
   const content = keepsFiles
     ? await obtain({ signal: input.signal, enqueue: enqueueFor(keptFiles, input), enqueueRendering: enqueueFor(pictures, input) })
-    : await services.images.makeCachedPicture(route.item, key, (_image, signal) => obtain({ signal }), {
+    : await services.images.makeCachedPicture(requestedPicture.item, key, (_image, signal) => obtain({ signal }), {
         requester: input,
         queue: pictures,
       });
-  const allHeaders = addCorruptTileHeader(content, { ...headers, ...route.extraHeaders });
-  return Reply.content(content.bytes, safeType(content.type), { headers: allHeaders });
+  const allHeaders = addCorruptTileHeader(content, { ...headers, ...requestedPicture.extraHeaders });
+  return Reply.content(content.bytes, toSafeType(content.type), { headers: allHeaders });
 }
 
 /** The headers of a picture. If corrupt tiles are missing in it, a header counts them, and caches must not store it. */
@@ -83,24 +88,24 @@ function addCorruptTileHeader({ corruptTiles = 0 }: { corruptTiles?: number }, h
  * The media type to answer with. Clients can store a cached file with any type. Types that a browser could run as a page of this
  * server (HTML, SVG and everything else except plain images) are replaced by that of arbitrary bytes.
  */
-function safeType(type: string): string {
+function toSafeType(type: string): string {
   return /^image\/(?!svg)[\w.+-]+$/i.test(type) ? type : 'application/octet-stream';
 }
 
 /** Answers with a picture that is made for this request only. It is not cached, because it may be large. */
 export async function replyWithNewPicture(
   services: PictureContext,
-  route: PictureRoute,
+  requestedPicture: RequestedPicture,
   make: (image: LargeImage, signal: AbortSignal) => Promise<EncodedPicture | StreamedPicture>,
 ): Promise<Reply> {
-  const tag = entityTag(await services.images.pictureKey(route.item, route.kind, route.request));
+  const tag = entityTag(await services.images.pictureKey(requestedPicture.item, requestedPicture.kind, requestedPicture.request));
   const headers = cacheHeaders(tag);
-  const unchanged = answerConditional(route.input.headers, tag, headers);
+  const unchanged = answerConditional(requestedPicture.input.headers, tag, headers);
   if (unchanged !== null) return unchanged;
-  const { signal } = route.input;
-  const use = () => services.images.use(route.item, (image) => make(image, signal), signal);
-  const picture = await enqueueFor(services.queues.pictures, route.input)(use);
-  const allHeaders = { ...headers, ...route.extraHeaders };
+  const { signal } = requestedPicture.input;
+  const use = () => services.images.use(requestedPicture.item, (image) => make(image, signal), signal);
+  const picture = await enqueueFor(services.queues.pictures, requestedPicture.input)(use);
+  const allHeaders = { ...headers, ...requestedPicture.extraHeaders };
   const sentHeaders = addCorruptTileHeader(picture, allHeaders);
   return picture.kind === 'bytes'
     ? Reply.content(picture.bytes, picture.type, { headers: sentHeaders })
@@ -111,7 +116,7 @@ export async function replyWithNewPicture(
 const extensions: Readonly<Record<string, string>> = { JPEG: 'jpg', JFIF: 'jpg', PNG: 'png', TIFF: 'tiff', TILED: 'tiff' };
 
 /** The parameters on which the name of a download depends. */
-interface Disposition {
+interface DispositionQuery {
   contentDisposition?: string | undefined;
   contentDispositionFilename?: string | undefined;
   encoding?: string | undefined;
@@ -121,7 +126,7 @@ interface Disposition {
  * The header `Content-Disposition`, with a file name, if the request has `contentDisposition` with `inline` or `attachment`. Other
  * values are ignored.
  */
-export function dispositionHeader(item: ItemRecord, suffix: string, query: Disposition): ReplyHeaders {
+export function dispositionHeader(item: ItemRecord, suffix: string, query: DispositionQuery): ReplyHeaders {
   const type = query.contentDisposition;
   if (type !== 'inline' && type !== 'attachment') return {};
   const encoding = query.encoding ?? pictureDefaults.encoding;
@@ -134,9 +139,9 @@ export function dispositionHeader(item: ItemRecord, suffix: string, query: Dispo
 const regionExtensions: Readonly<Record<string, string>> = { TIFF: 'tif', TILED: 'tif', OMETIFF: 'ome.tif' };
 
 /** {@link dispositionHeader} of a region, whose file name says where it is: `slide_region_4000_3000.tif`. */
-export function regionDisposition(
+export function regionDispositionHeader(
   item: ItemRecord,
-  query: Disposition & { left?: number | undefined; top?: number | undefined },
+  query: DispositionQuery & { left?: number | undefined; top?: number | undefined },
 ): ReplyHeaders {
   const { left = 0, top = 0, encoding = pictureDefaults.encoding } = query;
   const extension = regionExtensions[encoding] ?? extensions[encoding] ?? encoding.toLowerCase();

@@ -11,7 +11,7 @@ import {
   routeParameters,
   zParameters,
 } from '../images/picture-parameters.js';
-import { dispositionHeader, regionDisposition, replyWithNewPicture, replyFromCachedFile } from './picture-reply.js';
+import { dispositionHeader, regionDispositionHeader, replyWithNewPicture, replyFromCachedFile } from './picture-reply.js';
 import { pixelSchema } from './schemas.js';
 import { pictureHeaders, pictureTypes, pictureRoute } from './picture-route.js';
 
@@ -31,11 +31,11 @@ const thumbnail = defineRoute({
     const { query, granted: item } = input;
     const request = toPictureRequest(query);
     const extraHeaders = dispositionHeader(item, 'thumbnail', query);
-    const route = { item, kind: 'thumbnail', request, input, extraHeaders };
+    const requestedPicture = { item, kind: 'thumbnail', request, input, extraHeaders };
     if (request.encoding === 'TILED') {
-      return replyWithNewPicture(services, route, (image, signal) => image.thumbnail({ ...request, signal }));
+      return replyWithNewPicture(services, requestedPicture, (image, signal) => image.thumbnail({ ...request, signal }));
     }
-    return replyFromCachedFile(services, route, request);
+    return replyFromCachedFile(services, requestedPicture, request);
   },
 });
 
@@ -58,9 +58,9 @@ const region = defineRoute({
   async handle(input, services) {
     const { query, granted: item } = input;
     const request = toPictureRequest(query);
-    const extraHeaders = regionDisposition(item, query);
-    const route = { item, kind: 'region', request, input, extraHeaders };
-    return replyWithNewPicture(services, route, (image, signal) => image.region({ ...request, signal }));
+    const extraHeaders = regionDispositionHeader(item, query);
+    const requestedPicture = { item, kind: 'region', request, input, extraHeaders };
+    return replyWithNewPicture(services, requestedPicture, (image, signal) => image.region({ ...request, signal }));
   },
 });
 

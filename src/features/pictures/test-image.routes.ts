@@ -7,7 +7,7 @@ import { Reply } from '../../http/reply.js';
 import { dropUndefined, encodingParameters, renderParameters, parseTileAddress, tilePath } from '../images/picture-parameters.js';
 import { largeImageSchema } from './schemas.js';
 
-const shape = {
+const shapeParameters = {
   minLevel: integer({ description: 'Coarsest level that exists; 0 by default.' }),
   maxLevel: integer({ description: 'Finest level, unless both sizes are given; 9 by default.' }),
   tileWidth: integer({ description: '256 by default.' }),
@@ -31,7 +31,7 @@ const metadata = defineRoute({
   ...shared,
   path: '/item/test/tiles',
   summary: 'Get the metadata of the generated test image.',
-  query: shape,
+  query: shapeParameters,
   returns: { schema: largeImageSchema },
   handle: ({ query }) => generatedImage(dropUndefined(query)).metadata(),
 });
@@ -43,7 +43,7 @@ const tile = defineRoute({
   cookie: true,
   params: tilePath,
   query: {
-    ...shape,
+    ...shapeParameters,
     ...encodingParameters,
     encoding: withDefault<string>(text({ description: 'PNG by default.' }), 'PNG'),
     frame: renderParameters.frame,

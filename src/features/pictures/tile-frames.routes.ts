@@ -46,12 +46,12 @@ const tileFrames = defineRoute({
     const request = toPictureRequest(picture);
     const { encoding } = request;
     const extraHeaders = dispositionHeader(item, 'tileframes', { contentDisposition, contentDispositionFilename, encoding });
-    const route = { item, kind: 'tileFrames', request, input, extraHeaders };
+    const requestedPicture = { item, kind: 'tileFrames', request, input, extraHeaders };
     const entry = tileFramesEntry(picture);
     const isCached = encoding !== 'TILED' && (cache || (await services.cachedFiles.read(item, pictureName(entry))) !== null);
     return isCached
-      ? replyFromCachedFile(services, route, entry)
-      : replyWithNewPicture(services, route, (image, signal) => image.tileFrames({ ...request, signal }));
+      ? replyFromCachedFile(services, requestedPicture, entry)
+      : replyWithNewPicture(services, requestedPicture, (image, signal) => image.tileFrames({ ...request, signal }));
   },
 });
 
@@ -59,9 +59,9 @@ const tileFrames = defineRoute({
 function parsePairs(value: string | undefined, name: string): Record<string, string> | undefined {
   if (value === undefined) return undefined;
   const pairs: Record<string, string> = {};
-  for (const [member, text] of new URLSearchParams(value)) {
+  for (const [member, memberText] of new URLSearchParams(value)) {
     if (Object.hasOwn(pairs, member)) throw new BadParameterError(`"${name}" has the parameter "${member}" twice.`);
-    Object.defineProperty(pairs, member, { value: text, enumerable: true });
+    Object.defineProperty(pairs, member, { value: memberText, enumerable: true });
   }
   return pairs;
 }
@@ -112,30 +112,34 @@ const quadInfo = defineRoute({
   returns: { schema: quadInfoSchema },
   authorize: mayReadOrSchedule,
   async handle({ query, granted: item, caller }, services) {
-    const { cache, format, query: further, ...numbers } = query;
-    const options = dropUndefined({ ...numbers, format: parsePairs(format, 'format'), query: parsePairs(further, 'query') });
+    const { cache, format, query: furtherParameters, ...numbers } = query;
+    const options = dropUndefined({
+      ...numbers,
+      format: parsePairs(format, 'format'),
+      query: parsePairs(furtherParameters, 'query'),
+    });
     // Some numbers can be given as names of axes, which `quadInfo` checks.
     const info = await services.images.use(item, (image) => image.quadInfo(options as QuadInfoOptions));
     if (cache === 'none') return info;
-    requireReportable(info.src.length, (format ?? '').length + (further ?? '').length);
+    requireReportable(info.src.length, (format ?? '').length + (furtherParameters ?? '').length);
     const entries = info.src.map(textureEntry);
-    const cached = await services.cachedFiles.findExisting(
+    const existingFiles = await services.cachedFiles.findExisting(
       [item],
       'thumbnail',
       entries.map((entry) => pictureName(entry).key),
     );
-    const missing = entries.filter((entry) => !cached.has(`${item.id}\n${pictureName(entry).key}`));
-    const isMissing = new Set(missing);
+    const cached = entries.map((entry) => existingFiles.has(`${item.id}\n${pictureName(entry).key}`));
+    const missing = entries.filter((_, index) => !cached[index]);
     return {
       ...info,
-      cached: entries.map((entry) => !isMissing.has(entry)),
+      cached,
       ...(cache === 'schedule' && (await startCacheJob(services, 'tileFrames', item, missing, caller?.id ?? null))),
     };
   },
 });
 
 /** Maximum number of textures that one response reports on. */
-const maxReported = 1000;
+const maxReportedTextures = 1000;
 /** Maximum number of characters of the parameters of these textures. */
 const maxReportedCharacters = 1024 * 1024;
 
@@ -144,14 +148,14 @@ const maxReportedCharacters = 1024 * 1024;
  * on.
  */
 function requireReportable(textureCount: number, characters: number): void {
-  if (textureCount <= maxReported && textureCount * characters <= maxReportedCharacters) return;
+  if (textureCount <= maxReportedTextures && textureCount * characters <= maxReportedCharacters) return;
   throw new BadParameterError(
-    `With cache, an image may have at most ${maxReported} textures, with parameters of ${maxReportedCharacters} characters in total, not ${textureCount}.`,
+    `With cache, an image may have at most ${maxReportedTextures} textures, with parameters of ${maxReportedCharacters} characters in total, not ${textureCount}.`,
   );
 }
 
 /** Maximum number of files that one job makes. Another request can schedule the rest. */
-const maxScheduled = 1000;
+const maxScheduledFiles = 1000;
 /** Maximum number of characters of the parameters of these files. */
 const maxScheduledCharacters = 1024 * 1024;
 
@@ -165,7 +169,7 @@ export async function startCacheJob(
 ): Promise<{ scheduledJob?: string }> {
   const [first] = missing;
   if (first === undefined) return {};
-  const count = Math.max(1, Math.min(maxScheduled, Math.floor(maxScheduledCharacters / keyOfJobEntry(kind, first).length)));
+  const count = Math.max(1, Math.min(maxScheduledFiles, Math.floor(maxScheduledCharacters / keyOfJobEntry(kind, first).length)));
   const job = await runner.create(cacheJobNames[kind], newCacheJob(item.id, missing.slice(0, count), userId));
   await runner.start(job);
   return { scheduledJob: job.id };

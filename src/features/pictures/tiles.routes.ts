@@ -49,11 +49,11 @@ async function findDownloadPath(
   const file = await records.findFile(item.largeImage?.fileId ?? '');
   const encoding = request.encoding ?? pictureDefaults.encoding;
   if (file === null || (encoding !== 'JPEG' && encoding !== 'PNG')) return null;
-  const stored = await images.detectWebPicture(file, item.largeImage?.sourceName);
-  if (stored === null || (redirect !== 'any' && stored.encoding !== encoding)) return null;
-  if (redirect === 'exact' && stored.encoding === 'JPEG') {
+  const webPicture = await images.detectWebPicture(file, item.largeImage?.sourceName);
+  if (webPicture === null || (redirect !== 'any' && webPicture.encoding !== encoding)) return null;
+  if (redirect === 'exact' && webPicture.encoding === 'JPEG') {
     const quality = typeof request.jpegQuality === 'number' ? request.jpegQuality : pictureDefaults.jpegQuality;
-    if (stored.quality === null || Math.abs(stored.quality - quality) > 1) return null;
+    if (webPicture.quality === null || Math.abs(webPicture.quality - quality) > 1) return null;
   }
   const isSingleLevel = await images.use(item, (image) => image.metadata().levels === 1);
   return isSingleLevel ? files.downloadPath(file.doc) : null;
@@ -67,10 +67,10 @@ async function answerTile(
 ): Promise<Reply> {
   const item = input.granted;
   const request = { ...dropUndefined(query), ...address };
-  const download = await findDownloadPath(services, item, redirect, request);
-  if (download !== null) return Reply.redirect(`${input.prefix}${download}`);
-  const route = { item, kind: 'tile', request, input };
-  return replyFromTileCache(services, route, (image, signal) => image.tile({ ...request, signal }));
+  const downloadPath = await findDownloadPath(services, item, redirect, request);
+  if (downloadPath !== null) return Reply.redirect(`${input.prefix}${downloadPath}`);
+  const requestedPicture = { item, kind: 'tile', request, input };
+  return replyFromTileCache(services, requestedPicture, (image, signal) => image.tile({ ...request, signal }));
 }
 
 const shared = {

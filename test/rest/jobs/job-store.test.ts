@@ -103,7 +103,7 @@ describe('claiming', () => {
     await store.change((await store.find(job.id))!, { owner: 'first' }, { owner: null });
     await store.claim(job.id, 'second');
     expect(await store.update(job.id, { log: 'ghost', status: 3 }, { owner: 'first' })).toBeNull();
-    expect(await store.beat(job.id, 'first')).toBe(false);
+    expect(await store.recordBeat(job.id, 'first')).toBe(false);
     expect(await store.find(job.id, { log: true })).toMatchObject({ status: 2, log: [], run: { attempts: 2 } });
   });
 });

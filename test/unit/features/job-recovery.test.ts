@@ -29,7 +29,7 @@ async function sweptAfter(job: object, intervalMs: number, state: 'taken now' | 
     leaseMs,
     sweepMs,
     isRunningHere: () => false,
-    entryStates: async (tickets) => new Map(tickets.map((ticket) => [ticket, state])),
+    readEntryStates: async (tickets) => new Map(tickets.map((ticket) => [ticket, state])),
     deliver: async () => void (await handle()),
   });
   for (let passed = 0; passed <= 600_000; passed += intervalMs) {

@@ -51,7 +51,7 @@ export async function* followJob(store: JobStore, id: string, options: FollowOpt
         return;
       }
       let isUnchanged = true;
-      for await (const change of changesOf(store, job, seen, options)) {
+      for await (const change of newChangesOf(store, job, seen, options)) {
         isUnchanged = false;
         yield change;
       }
@@ -72,13 +72,14 @@ interface SeenState {
   progress: string;
 }
 
-async function* changesOf(
+/** The changes of a job that a follower has not seen. Each is added to `seen` before it is yielded. */
+async function* newChangesOf(
   store: JobStore,
   job: JobRecord,
   seen: SeenState,
   { caller, rights }: Pick<FollowOptions, 'caller' | 'rights'>,
 ): AsyncGenerator<JobChange> {
-  if (rights.complete) yield* detailsOf(store, job, seen);
+  if (rights.seesDetails) yield* newDetailsOf(store, job, seen);
   // The status comes last, so that a follower who stops at the final status has received everything else.
   const status = `${job.status}.${job.timestamps.length}`;
   if (status !== seen.status) {
@@ -87,8 +88,8 @@ async function* changesOf(
   }
 }
 
-/** New log entries and progress. */
-async function* detailsOf(store: JobStore, job: JobRecord, seen: SeenState): AsyncGenerator<JobChange> {
+/** The log entries and the progress of a job that a follower has not seen. */
+async function* newDetailsOf(store: JobStore, job: JobRecord, seen: SeenState): AsyncGenerator<JobChange> {
   if (job.logEpoch !== seen.logEpoch || job.logCount > seen.logCount) {
     const missed = await readMissedLog(store, job, seen);
     if (missed !== null) {
@@ -125,12 +126,12 @@ async function readMissedLog(store: JobStore, job: JobRecord, seen: SeenState): 
       job = { ...job, logEpoch: tail.logEpoch };
       continue;
     }
-    const first = tail.logCount - tail.entries.length;
-    if (first > seen.logCount && tail.entries.length === entryLimit) {
+    const firstEntryNumber = tail.logCount - tail.entries.length;
+    if (firstEntryNumber > seen.logCount && tail.entries.length === entryLimit) {
       logCount = tail.logCount;
       continue;
     }
-    return { ...tail, entries: tail.entries.slice(Math.max(0, seen.logCount - first)), overwrite: false };
+    return { ...tail, entries: tail.entries.slice(Math.max(0, seen.logCount - firstEntryNumber)), overwrite: false };
   }
 }
 
@@ -144,10 +145,10 @@ function parsePosition(text: string | undefined): SeenState {
   return { logEpoch: Number(match[1]), logCount: Number(match[2]), status: match[3]!, progress: '' };
 }
 
-/** Waits for a time, a write in this process, or the end, whichever comes first. */
+/** Waits for a time, for a write to the job in this process, or for one of the signals, whichever comes first. */
 class UpdateWaiter {
   #wake: () => void = () => undefined;
-  #written = false;
+  #wasWritten = false;
   readonly #unsubscribe: () => void;
   readonly #onAbort = () => this.#wake();
 
@@ -158,15 +159,15 @@ class UpdateWaiter {
   ) {
     this.#unsubscribe = store.onUpdate(({ job }) => {
       if (job.id !== id) return;
-      this.#written = true;
+      this.#wasWritten = true;
       this.#wake();
     });
     for (const signal of signals) signal.addEventListener('abort', this.#onAbort);
   }
 
   async wait(ms: number): Promise<void> {
-    if (this.#written || this.signals.some((signal) => signal.aborted)) {
-      this.#written = false;
+    if (this.#wasWritten || this.signals.some((signal) => signal.aborted)) {
+      this.#wasWritten = false;
       return;
     }
     await new Promise<void>((resolve) => {
@@ -176,7 +177,7 @@ class UpdateWaiter {
         resolve();
       };
     });
-    this.#written = false;
+    this.#wasWritten = false;
   }
 
   end(): void {

@@ -9,7 +9,7 @@ const progressLifetimeMs = 3_600_000;
 /** Sends the owner of a job messages about it. A message that cannot be sent is only logged. */
 export class JobNotifications {
   constructor(
-    private readonly send: ((notification: HostNotification) => Promise<void>) | undefined,
+    private readonly notify: ((notification: HostNotification) => Promise<void>) | undefined,
     private readonly logger: HostLogger | undefined,
   ) {}
 
@@ -18,24 +18,27 @@ export class JobNotifications {
     await this.#send(job, 'job_created', documentForOwner(job), messageLifetimeMs);
   }
 
-  /** Sends `job_log` for new log entries, `job_status` for a new status, and `progress` for progress or its end. */
+  /**
+   * Sends `job_log` for new log entries, `job_status` for a new status, and `progress` for new progress. A new status also changes the
+   * `state` of the progress.
+   */
   async notifyChanged(before: JobRecord, after: JobRecord, changes: JobChanges): Promise<void> {
     const { log = [] } = changes;
     if (log.length > 0) {
       const data = { _id: after.id, overwrite: changes.overwrite ?? false, text: log.join('') };
       await this.#send(after, 'job_log', data, messageLifetimeMs);
     }
-    const newStatus = before.status !== after.status;
-    if (newStatus) await this.#send(after, 'job_status', documentForOwner(after), messageLifetimeMs);
-    if (changes.progress !== undefined || (newStatus && after.progress !== null)) {
+    const hasNewStatus = before.status !== after.status;
+    if (hasNewStatus) await this.#send(after, 'job_status', documentForOwner(after), messageLifetimeMs);
+    if (changes.progress !== undefined || (hasNewStatus && after.progress !== null)) {
       await this.#send(after, 'progress', progressData(after), progressLifetimeMs);
     }
   }
 
   async #send(job: JobRecord, type: string, data: Record<string, unknown>, lifetimeMs: number): Promise<void> {
-    if (this.send === undefined || job.userId === null) return;
+    if (this.notify === undefined || job.userId === null) return;
     try {
-      await this.send({ userId: job.userId, type, data, expires: new Date(Date.now() + lifetimeMs) });
+      await this.notify({ userId: job.userId, type, data, expires: new Date(Date.now() + lifetimeMs) });
     } catch (err) {
       this.logger?.warn({ err, jobId: job.id, type }, 'Job:NotificationFailed');
     }

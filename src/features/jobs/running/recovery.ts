@@ -19,7 +19,7 @@ interface RecoveryOptions {
   /** Whether this process is working on the job. */
   isRunningHere(id: string): boolean;
   /** States of queue entries by their ids. */
-  entryStates(tickets: readonly string[]): Promise<ReadonlyMap<string, EntryState>>;
+  readEntryStates(tickets: readonly string[]): Promise<ReadonlyMap<string, EntryState>>;
   /** Puts a job into the queue. */
   deliver(job: JobRecord): Promise<void>;
 }
@@ -35,7 +35,7 @@ const maxWaiting = 100;
 const entryDivisor = 3;
 
 /** Whether a job was started, then taken from its process, and should be restarted. */
-function waitsForEntry({ status, run }: JobRecord): boolean {
+function waitsForRestart({ status, run }: JobRecord): boolean {
   return status !== jobStatus.canceling && run?.owner === null && mayRestart(run);
 }
 
@@ -45,7 +45,7 @@ function waitsForEntry({ status, run }: JobRecord): boolean {
  * ended, or when the record has not changed between sweeps for a whole lease.
  */
 export class JobRecovery {
-  #silenceByName = new Map<string, SilentOwner>();
+  #silentOwnerByName = new Map<string, SilentOwner>();
   #sweptAt: number | null = null;
   /** A clock in milliseconds that only counts time in which signs of life would have been noticed. */
   #watchedMs = 0;
@@ -58,24 +58,24 @@ export class JobRecovery {
     const active = await jobs.findRunnerJobs(activeStatuses, maxActive);
     const queued = await jobs.findRunnerJobs([jobStatus.inactive, jobStatus.queued], maxWaiting);
     // A job that was taken from a dead process also waits for its queue entry, whatever its status is.
-    const waiting = [...queued, ...active.filter((job) => waitsForEntry(job) && !this.options.isRunningHere(job.id))];
+    const waiting = [...queued, ...active.filter((job) => waitsForRestart(job) && !this.options.isRunningHere(job.id))];
     const tickets = waiting.flatMap(({ run }) => (run?.ticket == null ? [] : [run.ticket]));
-    const entries = tickets.length === 0 ? new Map<string, EntryState>() : await this.options.entryStates(tickets);
+    const entries = tickets.length === 0 ? new Map<string, EntryState>() : await this.options.readEntryStates(tickets);
     const now = performance.now();
     const passedMs = now - (this.#sweptAt ?? now);
-    // Only a part of the time without answers counts, because no process could give a sign of life while the database was down. It
-    // is not zero, because on a busy machine every sweep may be late.
+    // After a long gap, only one sweep interval counts, because no process could give a sign of life while the database was down. The
+    // interval does count, because on a busy machine every sweep may be late.
     this.#watchedMs += passedMs > 3 * sweepMs ? sweepMs : passedMs;
     this.#sweptAt = now;
 
-    const before = this.#silenceByName;
-    this.#silenceByName = new Map();
+    const previousSilentOwnerByName = this.#silentOwnerByName;
+    this.#silentOwnerByName = new Map();
     for (const job of active) {
       if (job.status === jobStatus.canceling && job.run?.owner === null) await this.#takeFromOwner(job);
-      else if (this.options.isRunningHere(job.id) || waitsForEntry(job)) continue;
+      else if (this.options.isRunningHere(job.id) || waitsForRestart(job)) continue;
       else if (
         hasEnded(job.run?.owner ?? '') ||
-        this.#isSilent(job, { key: `${job.run?.owner} ${job.run?.beat}`, leaseMs }, before)
+        this.#isSilent(job, { key: `${job.run?.owner} ${job.run?.beat}`, leaseMs }, previousSilentOwnerByName)
       ) {
         await this.#takeFromOwner(job);
       }
@@ -84,7 +84,10 @@ export class JobRecovery {
       const state = (job.run?.ticket != null && entries.get(job.run.ticket)) || 'gone';
       if (state === 'waiting') continue;
       const key = `${job.status} ${job.run?.ticket} ${state}`;
-      if (hasEnded(job.run?.starter ?? '') || this.#isSilent(job, { key, leaseMs: leaseMs / entryDivisor }, before)) {
+      if (
+        hasEnded(job.run?.starter ?? '') ||
+        this.#isSilent(job, { key, leaseMs: leaseMs / entryDivisor }, previousSilentOwnerByName)
+      ) {
         await this.#redeliver(job);
       }
     }
@@ -94,12 +97,12 @@ export class JobRecovery {
   #isSilent(
     job: JobRecord,
     { key, leaseMs }: { key: string; leaseMs: number },
-    before: ReadonlyMap<string, SilentOwner>,
+    previousSilentOwnerByName: ReadonlyMap<string, SilentOwner>,
   ): boolean {
     const name = `${job.id} ${leaseMs}`;
-    const silence = before.get(name) ?? new SilentOwner(leaseMs, () => this.#watchedMs);
-    this.#silenceByName.set(name, silence);
-    return silence.isSilent(key);
+    const silentOwner = previousSilentOwnerByName.get(name) ?? new SilentOwner(leaseMs, () => this.#watchedMs);
+    this.#silentOwnerByName.set(name, silentOwner);
+    return silentOwner.isSilent(key);
   }
 
   /** Takes a job from a dead owner: the job returns to the queue or ends. */

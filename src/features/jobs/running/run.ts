@@ -46,7 +46,8 @@ interface RunOptions {
 /** Pauses before further attempts to write the record of an ended job, in milliseconds. */
 const endWritePausesMs = [250, 1000, 4000, 8000];
 /**
- * The same pause while the database is unreachable, without a limit on attempts. Each attempt also waits for the database itself.
+ * Pause before each further attempt while the database is unreachable, in milliseconds. The number of attempts is not limited then.
+ * Each attempt also waits for the database itself.
  */
 const outagePauseMs = 1000;
 
@@ -62,7 +63,7 @@ export class JobRun {
   #flushing: Promise<void> = Promise.resolve();
   #endWriting: Promise<void> | null = null;
   #sawOutage = false;
-  #interrupted = false;
+  #isInterrupted = false;
   /** Ends the pause before the next check of the record. */
   #checkNow: () => void = () => undefined;
   #isCheckDue = false;
@@ -74,8 +75,8 @@ export class JobRun {
   }
 
   /** Whether the work was interrupted and should be restarted. Then the job waits for a process to queue it. */
-  get interrupted(): boolean {
-    return this.#interrupted;
+  get isInterrupted(): boolean {
+    return this.#isInterrupted;
   }
 
   /** Asks the work to stop. If there are several reasons, the first one counts. */
@@ -99,7 +100,7 @@ export class JobRun {
     let failure: { error: unknown } | null = null;
     try {
       const data = definition.parse === undefined ? job.kwargs : definition.parse(job.kwargs);
-      await definition.run(this.#context(), data);
+      await definition.run(this.#makeContext(), data);
     } catch (error) {
       failure = { error };
       if (this.#stopReason === null) logger?.error({ err: error, jobId: job.id, task: definition.name }, 'Job:Failed');
@@ -116,7 +117,7 @@ export class JobRun {
     this.#runEnded.abort();
   }
 
-  #context(): JobContext {
+  #makeContext(): JobContext {
     return {
       job: this.options.job,
       signal: this.#stopping.signal,
@@ -198,7 +199,7 @@ export class JobRun {
         this.#stopIfNeeded(await jobs.findState(this.id));
         if (Date.now() - beatAt < timing.beatMs) continue;
         beatAt = Date.now();
-        if (this.#endWriting === null) await jobs.beat(this.id, owner);
+        if (this.#endWriting === null) await jobs.recordBeat(this.id, owner);
         await onBeat?.();
       } catch (err) {
         // Work continues without the database. If another process takes the job in the meantime, the next check notices.
@@ -253,26 +254,26 @@ export class JobRun {
   /** The final status and log entry, which depend on the stored status and on how the work ended. */
   #makeEndChanges(job: JobRecord, failure: { error: unknown } | null): Pick<JobChanges, 'status' | 'log' | 'attempts'> {
     const { definition } = this.options;
-    const withLog = (text: string) => ({ log: [...this.#log, text] });
+    const withLogEntry = (text: string) => ({ log: [...this.#log, text] });
     if (isFinished(job.status)) return {};
     if (job.status === jobStatus.canceling) return { status: jobStatus.canceled };
     if (this.#stopReason === 'closing') {
       // The job was not the reason for the stop, so this does not count as an attempt.
-      if (job.run?.resumable) return { attempts: -1, ...withLog('The server was stopped; the job is restarted.\n') };
-      return { status: jobStatus.error, ...withLog('The server was stopped before the job ended.\n') };
+      if (job.run?.resumable) return { attempts: -1, ...withLogEntry('The server was stopped; the job is restarted.\n') };
+      return { status: jobStatus.error, ...withLogEntry('The server was stopped before the job ended.\n') };
     }
     if (failure === null) return { status: jobStatus.success };
     if (job.run?.resumable && isDatabaseOutage(failure.error)) {
-      this.#interrupted = true;
-      const log = withLog('The database could not be reached; the job is restarted.\n');
+      this.#isInterrupted = true;
+      const changes = withLogEntry('The database could not be reached; the job is restarted.\n');
       // If nobody else has noticed an outage, the job itself may be the reason, so this counts as an attempt.
-      return this.#sawOutage ? { attempts: -1, ...log } : log;
+      return this.#sawOutage ? { attempts: -1, ...changes } : changes;
     }
     if (job.run !== null && isTemporary(failure.error) && mayRetry(job.run)) {
-      this.#interrupted = true;
-      return withLog('The database was too busy for a part of the work; the job is restarted.\n');
+      this.#isInterrupted = true;
+      return withLogEntry('The database was too busy for a part of the work; the job is restarted.\n');
     }
-    return { status: jobStatus.error, ...withLog(definition.failureLog?.(failure.error) ?? failureText(failure.error)) };
+    return { status: jobStatus.error, ...withLogEntry(definition.failureLog?.(failure.error) ?? failureText(failure.error)) };
   }
 }
 

@@ -24,7 +24,7 @@ export interface JobRunnerOptions {
   /**
    * How long the process of a running job may be silent before the job is taken from it. Default 15,000: with the sweeps and with Agenda's
    * `processEvery` of up to 5 s, a job whose process was killed is resumed, or ends in ERROR, within 30 s. If a process on the same machine has
-   * ended, the next sweep notices it, after at most {@link sweepMs}.
+   * ended, the next sweep notices it, after at most {@link maxSweepMs}.
    */
   leaseMs?: number;
   /** How often a running job checks whether another process has canceled it. Default 400. */
@@ -39,7 +39,7 @@ interface QueueData {
 
 const flushMs = 250;
 /** Longest time between two sweeps for jobs that no process works on, in milliseconds. */
-const sweepMs = 2000;
+const maxSweepMs = 2000;
 
 /**
  * Runs jobs. Each record that was started is run once, by one of the processes on the same database that have defined its kind. Agenda is the queue:
@@ -56,7 +56,7 @@ export class JobRunner implements JobStarter {
   readonly #sweepMs: number;
   readonly #timing: RunTiming;
   readonly #closeTimeoutMs: number;
-  readonly #name = `${processName()}:${randomUUID().slice(0, 8)}`;
+  readonly #runnerName = `${processName()}:${randomUUID().slice(0, 8)}`;
   readonly #definitions = new Map<string, JobDefinition<unknown>>();
   /** The queues in Agenda by name, with how many of their jobs may run at the same time, and how many slots were missing in the last check. */
   readonly #queues = new Map<string, { concurrency: number; leakedSlots: number }>();
@@ -67,8 +67,8 @@ export class JobRunner implements JobStarter {
   #claimCount = 0;
   /** Jobs that came too late or were interrupted. They are queued for other processes as soon as this one accepts no more jobs. */
   readonly #idsToRequeue = new Set<string>();
-  #startedAgenda = false;
-  #closed = false;
+  #hasStartedAgenda = false;
+  #isClosed = false;
 
   constructor(options: JobRunnerOptions) {
     this.#agenda = options.agenda;
@@ -77,7 +77,7 @@ export class JobRunner implements JobStarter {
     this.#prefix = options.prefix ?? 'large_image';
     this.#handlers = options.handlers ?? ['local', 'worker'];
     this.#leaseMs = options.leaseMs ?? 15_000;
-    this.#sweepMs = Math.min(sweepMs, this.#leaseMs / 4);
+    this.#sweepMs = Math.min(maxSweepMs, this.#leaseMs / 4);
     this.#timing = { pollMs: options.pollMs ?? 400, beatMs: this.#leaseMs / 4, flushMs };
     this.#closeTimeoutMs = options.closeTimeoutMs ?? 5000;
     this.#recovery = new JobRecovery({
@@ -86,7 +86,7 @@ export class JobRunner implements JobStarter {
       sweepMs: this.#sweepMs,
       logger: this.#logger,
       isRunningHere: (id) => [...this.#runs.keys()].some((run) => run.id === id),
-      entryStates: (tickets) => this.#entryStates(tickets),
+      readEntryStates: (tickets) => this.#readEntryStates(tickets),
       deliver: async (job) => void (await this.start(job)),
     });
   }
@@ -94,7 +94,7 @@ export class JobRunner implements JobStarter {
   /** Defines a kind of job. From now on this process runs its jobs, if Agenda is started in it. @throws if the name is taken. */
   define<D>(definition: JobDefinition<D>): void {
     const { name, concurrency = 1 } = definition;
-    if (this.#closed) throw new Error(`The runner is closed; job "${name}" cannot be defined.`);
+    if (this.#isClosed) throw new Error(`The runner is closed; job "${name}" cannot be defined.`);
     if (this.#definitions.has(name)) throw new Error(`A job "${name}" is already defined.`);
     const queues = this.#handlers.map((handler) => this.#queueName(name, handler));
     const duplicate = queues.find((queue) => this.#agenda.definitions[queue] !== undefined);
@@ -158,7 +158,7 @@ export class JobRunner implements JobStarter {
   /** Starts the host's Agenda, unless it is running. For processes that only run jobs. {@link JobRunner.close} stops it again. */
   async startProcessing(): Promise<void> {
     if (this.#agenda.isActiveJobProcessor()) return;
-    this.#startedAgenda = true;
+    this.#hasStartedAgenda = true;
     await this.#agenda.start();
   }
 
@@ -167,8 +167,8 @@ export class JobRunner implements JobStarter {
    * are resumable; the others end in ERROR.
    */
   async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     if (this.#sweepTimer !== null) clearInterval(this.#sweepTimer);
     this.#hideDefinitions();
     await waitAtMost(this.#closeTimeoutMs, this.#sweeping ?? Promise.resolve());
@@ -180,7 +180,7 @@ export class JobRunner implements JobStarter {
     // Records that cannot be written in time, because the database is down, are left to the sweeps of other processes.
     await waitAtMost(this.#closeTimeoutMs, Promise.all([...this.#runs.keys()].map((run) => run.abandon())));
     if (this.#queues.size > 0) await this.#removeDefinitions();
-    if (this.#startedAgenda) await this.#agenda.stop(false);
+    if (this.#hasStartedAgenda) await this.#agenda.stop(false);
     // These jobs are queued immediately, so that they need not wait for the sweep of another process.
     for (const id of this.#idsToRequeue) await this.#requeue(id);
     this.#agenda.off('error', this.#onAgendaError);
@@ -210,11 +210,11 @@ export class JobRunner implements JobStarter {
   /** Handles one delivery of Agenda. The slot is occupied until the promise is settled. */
   async #handleDelivery(entry: AgendaJob<QueueData>): Promise<void> {
     const { jobId } = entry.attrs.data;
-    if (this.#closed) {
+    if (this.#isClosed) {
       this.#idsToRequeue.add(jobId);
       return;
     }
-    const owner = `${this.#name}:${++this.#claimCount}`;
+    const owner = `${this.#runnerName}:${++this.#claimCount}`;
     const job = await this.#jobs.claim(jobId, owner);
     if (job !== null) announceStep('job:claimed');
     const definition = job?.run == null ? undefined : this.#definitions.get(job.run.task);
@@ -230,10 +230,10 @@ export class JobRunner implements JobStarter {
     });
     const running = run.run().finally(() => this.#runs.delete(run));
     this.#runs.set(run, running);
-    if (this.#closed) run.stop('closing');
+    if (this.#isClosed) run.stop('closing');
     await running;
     announceStep('job:ended');
-    if (run.interrupted) await this.#requeue(jobId);
+    if (run.isInterrupted) await this.#requeue(jobId);
   }
 
   async #requeue(id: string): Promise<void> {
@@ -246,7 +246,7 @@ export class JobRunner implements JobStarter {
   }
 
   async #sweep(): Promise<void> {
-    if (this.#closed) return;
+    if (this.#isClosed) return;
     try {
       await this.#recovery.sweep();
       if (this.#agenda.isActiveJobProcessor()) await this.#replaceLeakedSlots();
@@ -255,9 +255,9 @@ export class JobRunner implements JobStarter {
     }
   }
 
-  async #entryStates(tickets: readonly string[]): Promise<ReadonlyMap<string, EntryState>> {
+  async #readEntryStates(tickets: readonly string[]): Promise<ReadonlyMap<string, EntryState>> {
     const { jobs } = await this.#agenda.queryJobs({ ids: [...tickets] });
-    return new Map(jobs.map((entry) => [String(entry._id), entryState(entry)]));
+    return new Map(jobs.map((entry) => [String(entry._id), toEntryState(entry)]));
   }
 
   /**
@@ -280,8 +280,8 @@ export class JobRunner implements JobStarter {
   }
 
   /**
-   * Agenda fetches entries of the definitions that it can enumerate. Definitions are made non-enumerable, so that entries that it has already fetched
-   * still find theirs.
+   * Makes Agenda fetch no more entries: it fetches only those of definitions that it can enumerate. The definitions are not deleted yet,
+   * because entries that Agenda has already fetched still need them.
    */
   #hideDefinitions(): void {
     for (const name of this.#queues.keys()) {
@@ -315,12 +315,12 @@ const startableStatuses: readonly number[] = [
   jobStatus.pushingOutput,
 ];
 
-function entryState(entry: JobParameters): EntryState {
+function toEntryState(entry: JobParameters): EntryState {
   if (entry.lockedAt != null) return `taken ${new Date(entry.lockedAt).toISOString()}`;
   return entry.nextRunAt == null || entry.disabled === true ? 'gone' : 'waiting';
 }
 
-/** Waits for the work, but no longer than this. */
+/** Waits for the work, but at most `ms`; without work, waits for `ms`. */
 async function waitAtMost(ms: number, work?: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<void>((resolve) => {
