@@ -1,6 +1,6 @@
 /** Chunks of OME-Zarr of a synthetic slide, over HTTP with token and access check. docs/benchmarks.md says what the lines mean. */
 import sharp from 'sharp';
-import { chunkBytes } from '../../src/features/zarr/chunk-bytes.js';
+import { toChunkBytes } from '../../src/features/zarr/chunk-bytes.js';
 import { zstdCompressor } from '../../src/tilesource/codecs/zstd-library.js';
 import { printLoad } from '../support/measure.js';
 import { compare, loop, requests, startClient, type Side } from './measure.js';
@@ -44,7 +44,7 @@ try {
       .raw()
       .toBuffer({ resolveWithObject: true });
     const { width, height, channels } = info;
-    compress(chunkBytes({ data, width, height, bands: channels, dtype: 'uint8' }, 0, side), zstdLevel);
+    compress(toChunkBytes({ data, width, height, bands: channels, dtype: 'uint8' }, 0, side), zstdLevel);
   });
   const oneChannel = downloads(making, () => chunkPath(next++ % tileCount, 0));
   await compare(

@@ -8,7 +8,7 @@ const chunkSides = { min: 256, max: 1024, defaultSide: 512 };
 export type AxisName = 't' | 'c' | 'z' | 'y' | 'x';
 
 /** Lengths of the axes along which frames and bands differ. */
-interface Lengths {
+interface AxisLengths {
   t: number;
   c: number;
   z: number;
@@ -35,7 +35,7 @@ export interface ArrayImage {
   name: string | null;
   metadata: ImageMetadata;
   axes: readonly AxisName[];
-  lengths: Lengths;
+  lengths: AxisLengths;
   /** Side of chunks, in pixels. */
   side: number;
   /** The sizes of the datasets, the finest first. Width and height are half of those before, rounded up. */
@@ -56,7 +56,7 @@ function positionOf(axes: FrameMetadata['axes']): string {
     .join(',');
 }
 
-/** The same position with the name of the scene, for people; `null` if the scene has no name. */
+/** Like {@link positionOf}, but with the name of the scene instead of its index; `null` if the scene has no name. */
 function sceneOf({ axes: { XY: _XY, ...others }, position }: FrameMetadata): string | null {
   if (position === undefined) return null;
   return [position, positionOf(others)].filter((part) => part !== '').join(', ');
@@ -96,16 +96,16 @@ export function imagesOf(metadata: ImageMetadata): ArrayImage[] {
     else frameByPlane.set(plane, frame);
   }
   if (frameByPlaneByName.size === 0) frameByPlaneByName.set('', new Map([['0/0/0', 0]]));
-  return [...frameByPlaneByName].map(([position, frames]) => {
-    const [first = 0] = frames.values();
-    const scene = sceneOf(metadata.frames?.[first] ?? { axes: {} });
-    return arrayImage(metadata, frames, frameByPlaneByName.size > 1 ? (scene ?? position) : null);
+  return [...frameByPlaneByName].map(([name, frameByPlane]) => {
+    const [firstFrame = 0] = frameByPlane.values();
+    const scene = sceneOf(metadata.frames?.[firstFrame] ?? { axes: {} });
+    return makeArrayImage(metadata, frameByPlane, frameByPlaneByName.size > 1 ? (scene ?? name) : null);
   });
 }
 
-function arrayImage(metadata: ImageMetadata, frames: ReadonlyMap<string, number>, name: string | null): ArrayImage {
+function makeArrayImage(metadata: ImageMetadata, frameByPlane: ReadonlyMap<string, number>, name: string | null): ArrayImage {
   const lengths = { t: 1, c: 1, z: 1 };
-  for (const frame of frames.values()) {
+  for (const frame of frameByPlane.values()) {
     const plane = planeOf(metadata.frames?.[frame] ?? { axes: {} });
     for (const axis of ['t', 'c', 'z'] as const) lengths[axis] = Math.max(lengths[axis], plane[axis] + 1);
   }
@@ -120,7 +120,7 @@ function arrayImage(metadata: ImageMetadata, frames: ReadonlyMap<string, number>
     side,
     levels: levelsOf(metadata, side),
     frameBandAt({ t, c, z }) {
-      const frame = frames.get(`${t}/${Math.floor(c / bandCount)}/${z}`);
+      const frame = frameByPlane.get(`${t}/${Math.floor(c / bandCount)}/${z}`);
       return frame === undefined ? null : { frame, band: c % bandCount };
     },
   };
@@ -129,11 +129,11 @@ function arrayImage(metadata: ImageMetadata, frames: ReadonlyMap<string, number>
 /** Lengths of the axes of a dataset. */
 export function shapeOf({ axes, lengths, levels }: Pick<ArrayImage, 'axes' | 'lengths' | 'levels'>, level: number): number[] {
   const { width, height } = levels[level]!;
-  const all = { ...lengths, y: height, x: width };
-  return axes.map((axis) => all[axis]);
+  const lengthByAxis = { ...lengths, y: height, x: width };
+  return axes.map((axis) => lengthByAxis[axis]);
 }
 
 /** The level of the tile source that a dataset shows; negative if it is coarser than all of them. */
-export function sourceLevel({ metadata }: Pick<ArrayImage, 'metadata'>, level: number): number {
+export function sourceLevelOf({ metadata }: Pick<ArrayImage, 'metadata'>, level: number): number {
   return metadata.levels - 1 - level;
 }

@@ -3,7 +3,7 @@ import type { Box } from '../../tilesource/geometry.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
 import { blit } from '../../tilesource/render/pixels.js';
 import { createRaster, type Raster } from '../../tilesource/raster.js';
-import { sourceLevel, type ArrayImage } from './arrays.js';
+import { sourceLevelOf, type ArrayImage } from './arrays.js';
 import type { ReadBox } from './measure.js';
 
 /**
@@ -15,7 +15,7 @@ const maxCachedBytes = 96 * 2 ** 20;
 
 /** Decoded tiles, cached for a moment so that the channels of a chunk decode their tile once. */
 export class DecodedTileCache {
-  readonly #blocks = new LRUCache<string, Raster>({
+  readonly #rasters = new LRUCache<string, Raster>({
     maxSize: maxCachedBytes,
     ttl: cacheLifetimeMs,
     sizeCalculation: ({ data }) => data.byteLength + 1024,
@@ -36,16 +36,16 @@ export class DecodedTileCache {
     const { metadata, side, levels } = image;
     const size = levels[level]!;
     const box = clipToLevel(size, { left: column * side, top: row * side, width: side, height: side });
-    const readLevel = sourceLevel(image, level);
-    const readBlock = (part: Box): Promise<Raster> => {
-      const name = `${state}/${frame}/${readLevel}/${part.left}/${part.top}/${part.width}`;
-      const cached = this.#blocks.get(name);
+    const readLevel = sourceLevelOf(image, level);
+    const readCachedBox = (part: Box): Promise<Raster> => {
+      const boxKey = `${state}/${frame}/${readLevel}/${part.left}/${part.top}/${part.width}`;
+      const cached = this.#rasters.get(boxKey);
       if (cached !== undefined) return Promise.resolve(cached);
       return this.#reading.join(
-        name,
+        boxKey,
         async (sharedSignal) => {
           const raster = await read(sharedSignal)({ frame, level: readLevel, box: part });
-          this.#blocks.set(name, raster);
+          this.#rasters.set(boxKey, raster);
           return raster;
         },
         signal,
@@ -53,13 +53,14 @@ export class DecodedTileCache {
     };
     const { tileWidth, tileHeight } = metadata;
     // If a tile is larger than chunks, the whole tile is cached, and several chunks are cut out of it.
-    const isCut = readLevel >= 0 && tileWidth >= side && tileHeight >= side && (tileWidth > side || tileHeight > side);
-    if (!isCut) return readBlock(box);
+    const cutsChunksFromTiles =
+      readLevel >= 0 && tileWidth >= side && tileHeight >= side && (tileWidth > side || tileHeight > side);
+    if (!cutsChunksFromTiles) return readCachedBox(box);
     const target = createRaster({ ...box, bands: metadata.bandCount, dtype: metadata.dtype });
     for (let y = Math.floor(box.top / tileHeight); y * tileHeight < box.top + box.height; y += 1) {
       for (let x = Math.floor(box.left / tileWidth); x * tileWidth < box.left + box.width; x += 1) {
         const tile = { left: x * tileWidth, top: y * tileHeight, width: tileWidth, height: tileHeight };
-        const raster = await readBlock(clipToLevel(size, tile));
+        const raster = await readCachedBox(clipToLevel(size, tile));
         blit(target, raster, { left: tile.left - box.left, top: tile.top - box.top });
       }
     }

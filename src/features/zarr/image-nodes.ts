@@ -52,7 +52,7 @@ export function imageNodes(image: ArrayImage, { omero, codec }: Measurements, na
     nodes.set(String(level), {
       kind: 'array',
       shape: shapeOf(image, level),
-      chunk: chunkShapeOf(image),
+      chunkShape: chunkShapeOf(image),
       axes,
       dtype: metadata.dtype,
       codec,

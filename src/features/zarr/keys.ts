@@ -9,8 +9,8 @@ const maxSegments = 16;
  * key.
  */
 export function parseKey(key: string): string[] {
-  const sent = key.length > maxKeyLength ? [] : key.split('/').filter((segment) => segment !== '');
-  const [name, ...segments] = sent.length > maxSegments ? [] : sent.map(decodeSegment);
+  const sentSegments = key.length > maxKeyLength ? [] : key.split('/').filter((segment) => segment !== '');
+  const [name, ...segments] = sentSegments.length > maxSegments ? [] : sentSegments.map(decodeSegment);
   if (name === undefined || !/.\.zarr$/i.test(name)) throw noSuchKeyError();
   return segments;
 }

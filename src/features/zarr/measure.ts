@@ -3,8 +3,8 @@ import type { Box } from '../../tilesource/geometry.js';
 import { bandInterpretations } from '../../tilesource/measure/histogram.js';
 import { fullValue, minValue, type Raster } from '../../tilesource/raster.js';
 import type { ImageMetadata } from '../../tilesource/tile-source.js';
-import { sourceLevel, type ArrayImage } from './arrays.js';
-import { chunkBytes, compressChunk } from './chunk-bytes.js';
+import { sourceLevelOf, type ArrayImage } from './arrays.js';
+import { toChunkBytes, compressChunk } from './chunk-bytes.js';
 import type { ChunkCodec } from './nodes.js';
 
 /** Facts about the samples of an image, measured on a coarse level. */
@@ -17,11 +17,11 @@ export interface Measurements {
 export type ReadBox = (where: { frame: number; level: number; box: Box }) => Promise<Raster>;
 
 /** Maximum number of channels whose contrast is measured. The windows of others show the whole range. */
-const maxMeasured = 64;
+const maxMeasuredChannels = 64;
 /** The share of samples that a window leaves out at each end. */
 const clippedShare = 0.001;
 /** Maximum number of samples that are sorted to find a window. */
-const maxSorted = 2 ** 16;
+const maxSortedSamples = 2 ** 16;
 /**
  * Maximum number of levels between the coarsest dataset and the coarsest level in the file. If there are more, the dataset is not
  * computed, because that could read the whole image.
@@ -34,7 +34,7 @@ const colorsOfBands = ['FF0000', '00FF00', '0000FF', 'FFFFFF'];
 const colorsOfChannels = ['0000FF', '00FF00', 'FF0000', 'FF00FF', '00FFFF', 'FFFF00', 'FFFFFF'];
 
 /** Measures windows of contrast, and whether compression helps, on the coarsest dataset. */
-export async function measure(image: ArrayImage, populatedLevels: readonly number[], read: ReadBox): Promise<Measurements> {
+export async function measureImage(image: ArrayImage, populatedLevels: readonly number[], read: ReadBox): Promise<Measurements> {
   const { metadata, lengths } = image;
   const coarse = coarseBox(image, populatedLevels);
   const defaultZ = Math.floor(lengths.z / 2);
@@ -44,20 +44,20 @@ export async function measure(image: ArrayImage, populatedLevels: readonly numbe
   let sampledFrame = -1;
   const isColor = hasColors(metadata);
   for (let c = 0; c < lengths.c; c += 1) {
-    const source = image.frameBandAt({ t: 0, c, z: defaultZ }) ?? image.frameBandAt({ t: 0, c, z: 0 });
+    const frameBand = image.frameBandAt({ t: 0, c, z: defaultZ }) ?? image.frameBandAt({ t: 0, c, z: 0 });
     let window: [number, number] | null = null;
-    if (source !== null && Math.floor(c / metadata.bandCount) < maxMeasured && (!isColor || codec === null)) {
-      if (source.frame !== sampledFrame) samples = await read({ ...coarse, frame: source.frame }).catch(nullIfCorrupt);
-      sampledFrame = source.frame;
+    if (frameBand !== null && Math.floor(c / metadata.bandCount) < maxMeasuredChannels && (!isColor || codec === null)) {
+      if (frameBand.frame !== sampledFrame) samples = await read({ ...coarse, frame: frameBand.frame }).catch(nullIfCorrupt);
+      sampledFrame = frameBand.frame;
       if (samples === null) {
         channels.push(channelOf(image, c, null));
         continue;
       }
       if (codec === null) {
-        const bytes = chunkBytes(samples, source.band, image.side);
+        const bytes = toChunkBytes(samples, frameBand.band, image.side);
         codec = (await compressChunk(bytes)).length < bytes.length * maxCompressedShare ? 'zstd' : 'none';
       }
-      if (!isColor) window = contrastWindow(samples, source.band);
+      if (!isColor) window = contrastWindow(samples, frameBand.band);
     }
     channels.push(channelOf(image, c, window));
   }
@@ -73,10 +73,10 @@ function nullIfCorrupt(error: unknown): null {
 
 /** The whole of the coarsest dataset, or a chunk-sized part of the coarsest level of the file. */
 function coarseBox(image: ArrayImage, populatedLevels: readonly number[]): { level: number; box: Box } {
-  const last = image.levels.length - 1;
-  const level = sourceLevel(image, last);
+  const coarsestIndex = image.levels.length - 1;
+  const level = sourceLevelOf(image, coarsestIndex);
   const storedLevel = populatedLevels[0] ?? image.metadata.levels - 1;
-  if (storedLevel - level <= maxComputedLevels) return { level, box: { left: 0, top: 0, ...image.levels[last]! } };
+  if (storedLevel - level <= maxComputedLevels) return { level, box: { left: 0, top: 0, ...image.levels[coarsestIndex]! } };
   const size = image.levels[image.metadata.levels - 1 - storedLevel]!;
   const width = Math.min(size.width, image.side);
   const height = Math.min(size.height, image.side);
@@ -92,7 +92,7 @@ function hasColors({ bandCount, dtype }: ImageMetadata): boolean {
 /** The window of a band: the range of its samples without the most extreme ones; `null` if no sample is a number. */
 function contrastWindow({ data, bands }: Raster, band: number): [number, number] | null {
   const pixels = data.length / bands;
-  const step = Math.max(1, Math.ceil(pixels / maxSorted));
+  const step = Math.max(1, Math.ceil(pixels / maxSortedSamples));
   const values = new Float64Array(Math.ceil(pixels / step));
   let count = 0;
   for (let pixel = 0; pixel < pixels; pixel += step) {
@@ -111,9 +111,9 @@ function channelOf({ metadata }: ArrayImage, c: number, window: [number, number]
   const band = c % bandCount;
   const frame = frames?.find(({ axes }) => (axes.C ?? 0) === channel);
   const isAlpha = band === bandCount - 1 && (bandCount === 2 || bandCount === 4);
-  const own = channels?.[channel] ?? frame?.channel;
+  const ownName = channels?.[channel] ?? frame?.channel;
   const bandName = bandCount > 1 ? bandInterpretations(bandCount)[band] : undefined;
-  const label = [own ?? (bandCount > 1 && channel === 0 ? undefined : `Channel ${channel + 1}`), bandName]
+  const label = [ownName ?? (bandCount > 1 && channel === 0 ? undefined : `Channel ${channel + 1}`), bandName]
     .filter(Boolean)
     .join(' ');
   const max = white ?? fullValue(dtype);
@@ -122,7 +122,7 @@ function channelOf({ metadata }: ArrayImage, c: number, window: [number, number]
   const [start, end] = window ?? [min, max];
   return {
     label,
-    color: colorOf({ own: frame?.color, band, bandCount, channel, isOnly: (frames?.length ?? 1) === 1 }),
+    color: colorOf({ ownColor: frame?.color, band, bandCount, channel, isOnly: (frames?.length ?? 1) === 1 }),
     active: !isAlpha,
     window: {
       start,
@@ -134,14 +134,14 @@ function channelOf({ metadata }: ArrayImage, c: number, window: [number, number]
 }
 
 function colorOf(channelInfo: {
-  own: string | undefined;
+  ownColor: string | undefined;
   band: number;
   bandCount: number;
   channel: number;
   isOnly: boolean;
 }): string {
-  const own = /^#([0-9a-f]{6})/i.exec(channelInfo.own ?? '')?.[1];
-  if (own !== undefined) return own.toUpperCase();
+  const ownHex = /^#([0-9a-f]{6})/i.exec(channelInfo.ownColor ?? '')?.[1];
+  if (ownHex !== undefined) return ownHex.toUpperCase();
   if (channelInfo.bandCount > 2) return colorsOfBands[channelInfo.band % colorsOfBands.length]!;
   return channelInfo.isOnly || channelInfo.bandCount === 2
     ? 'FFFFFF'

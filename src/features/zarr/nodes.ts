@@ -13,7 +13,7 @@ export type ZarrNode =
   | {
       kind: 'array';
       shape: readonly number[];
-      chunk: readonly number[];
+      chunkShape: readonly number[];
       axes: readonly AxisName[];
       dtype: SampleType;
       codec: ChunkCodec;
@@ -60,7 +60,7 @@ function documentVersion3(node: ZarrNode): Record<string, unknown> {
     node_type: 'array',
     shape: node.shape,
     data_type: node.dtype,
-    chunk_grid: { name: 'regular', configuration: { chunk_shape: node.chunk } },
+    chunk_grid: { name: 'regular', configuration: { chunk_shape: node.chunkShape } },
     chunk_key_encoding: { name: 'default', configuration: { separator: '/' } },
     fill_value: 0,
     codecs: [{ name: 'bytes', configuration: { endian: 'little' } }, ...(node.codec === 'zstd' ? [zstd] : [])],
@@ -69,11 +69,11 @@ function documentVersion3(node: ZarrNode): Record<string, unknown> {
   };
 }
 
-function arrayVersion2({ shape, chunk, dtype, codec }: ZarrNode & { kind: 'array' }): Record<string, unknown> {
+function arrayVersion2({ shape, chunkShape, dtype, codec }: ZarrNode & { kind: 'array' }): Record<string, unknown> {
   return {
     zarr_format: 2,
     shape,
-    chunks: chunk,
+    chunks: chunkShape,
     dtype: version2Types[dtype],
     compressor: codec === 'zstd' ? { id: 'zstd', level: zstdLevel } : null,
     fill_value: 0,
@@ -83,7 +83,7 @@ function arrayVersion2({ shape, chunk, dtype, codec }: ZarrNode & { kind: 'array
   };
 }
 
-const join = (path: string, name: string) => (path === '' ? name : `${path}/${name}`);
+const joinPath = (path: string, name: string) => (path === '' ? name : `${path}/${name}`);
 
 /** The documents of a node in Zarr 2, by name. */
 function documentsVersion2(node: ZarrNode): Record<string, unknown> {
@@ -123,7 +123,7 @@ export function documentOf(
   if (!isRoot) return null;
   const metadata = Object.fromEntries(
     [...consolidated].flatMap(([nodePath, each]) =>
-      Object.entries(documentsVersion2(each)).map(([file, value]) => [join(nodePath, file), value]),
+      Object.entries(documentsVersion2(each)).map(([file, value]) => [joinPath(nodePath, file), value]),
     ),
   );
   return { zarr_consolidated_format: 1, metadata };
@@ -131,5 +131,5 @@ export function documentOf(
 
 /** Moves nodes below a path. */
 export function moveBelow(path: string, nodes: ZarrNodes): [string, ZarrNode][] {
-  return [...nodes].map(([nodePath, node]) => [nodePath === '' ? path : join(path, nodePath), node]);
+  return [...nodes].map(([nodePath, node]) => [nodePath === '' ? path : joinPath(path, nodePath), node]);
 }

@@ -9,11 +9,11 @@ export interface NamedImage {
 }
 
 /** The description of several images that programs based on Bio-Formats read: `OME/METADATA.ome.xml`. */
-export function omeXml(images: readonly NamedImage[]): string {
-  const described = images.map(({ name, image: { metadata, lengths } }, index) => {
+export function writeOmeXml(images: readonly NamedImage[]): string {
+  const imageElements = images.map(({ name, image: { metadata, lengths } }, index) => {
     const { sizeX, sizeY, dtype, mmX, mmY, mmZ, secondsT, channels } = metadata;
     const increment = secondsT === undefined ? '' : ` TimeIncrement="${secondsT}" TimeIncrementUnit="s"`;
-    const physical = (axis: string, mm: number | null = null) =>
+    const physicalSizeAttributes = (axis: string, mm: number | null = null) =>
       mm === null ? '' : ` PhysicalSize${axis}="${mm * 1000}" PhysicalSize${axis}Unit="µm"`;
     const channelElements = Array.from({ length: lengths.c }, (_, c) => {
       const channelName = channels?.[Math.floor(c / metadata.bandCount)];
@@ -22,8 +22,8 @@ export function omeXml(images: readonly NamedImage[]): string {
     return (
       `<Image ID="Image:${index}" Name="${escapeXml(name)}"><Pixels ID="Pixels:${index}" DimensionOrder="XYZCT" ` +
       `Type="${omePixelType(dtype)}" BigEndian="false" SizeX="${sizeX}" SizeY="${sizeY}" SizeZ="${lengths.z}" ` +
-      `SizeC="${lengths.c}" SizeT="${lengths.t}"${physical('X', mmX)}${physical('Y', mmY)}${physical('Z', mmZ)}${increment}>${channelElements.join('')}<MetadataOnly/></Pixels></Image>`
+      `SizeC="${lengths.c}" SizeT="${lengths.t}"${physicalSizeAttributes('X', mmX)}${physicalSizeAttributes('Y', mmY)}${physicalSizeAttributes('Z', mmZ)}${increment}>${channelElements.join('')}<MetadataOnly/></Pixels></Image>`
     );
   });
-  return omeDocument(described.join(''));
+  return omeDocument(imageElements.join(''));
 }

@@ -16,7 +16,7 @@ export interface StoreRequest {
   /** The caller as whom the request waits in queues: for a link, the link itself. */
   queuedAs: Caller | null;
   /** Whether the caller can see associated images. */
-  associated: boolean;
+  showsAssociated: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -68,8 +68,8 @@ export function parseChunkKey(
   const indexByAxis = { t: 0, c: 0, z: 0, y: 0, x: 0 };
   for (const [position, axis] of image.axes.entries()) {
     const index = parseIndex(rest[position]);
-    const chunk = axis === 'x' || axis === 'y' ? image.side : 1;
-    if (index === null || index * chunk >= shape[position]!) return null;
+    const chunkLength = axis === 'x' || axis === 'y' ? image.side : 1;
+    if (index === null || index * chunkLength >= shape[position]!) return null;
     indexByAxis[axis] = index;
   }
   const { y: row, x: column, ...plane } = indexByAxis;

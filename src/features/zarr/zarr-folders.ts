@@ -9,9 +9,9 @@ import type { Images } from '../images/images.js';
 import { findImagesIn } from '../pictures/iiif/folder-contents.model.js';
 import { noSuchKeyError, parseIndex } from './keys.js';
 import { documentNames, documentOf } from './nodes.js';
-import { omeXml, type NamedImage } from './ome-xml.js';
+import { writeOmeXml, type NamedImage } from './ome-xml.js';
 import { replyWithText, type StoreRequest } from './store.js';
-import { collectionNodes, maxImages, nameOf, tooManyImagesError, type ZarrImages } from './zarr-images.js';
+import { collectionNodes, maxImages, imageNameOf, tooManyImagesError, type ZarrImages } from './zarr-images.js';
 
 /** Number of lists of images that are remembered. */
 const maxLists = 1000;
@@ -20,7 +20,7 @@ const maxLists = 1000;
  * Folders as OME-Zarr: their images as `0/`, `1/` and so on, oldest first. If an item contains several images, the first is shown.
  */
 export class ZarrFolders {
-  readonly #lists = new FreshCache<ItemRecord[]>({ max: maxLists, lifetimeMs: verdictLifetimeMs });
+  readonly #imageLists = new FreshCache<ItemRecord[]>({ max: maxLists, lifetimeMs: verdictLifetimeMs });
 
   constructor(
     private readonly options: {
@@ -41,13 +41,13 @@ export class ZarrFolders {
     const [first, ...rest] = segments;
     const index = parseIndex(first);
     if (index !== null) {
-      const listed = items[index];
-      if (listed === undefined) throw noSuchKeyError();
-      const item = await images.load(listed.id, caller);
+      const listedItem = items[index];
+      if (listedItem === undefined) throw noSuchKeyError();
+      const item = await images.load(listedItem.id, caller);
       return zarrImages.answerImageKey(item, await zarrImages.loadLayout(item, rest, request), 0, rest, request);
     }
     if (segments.join('/') === 'OME/METADATA.ome.xml') {
-      return replyWithText(request, omeXml(await this.#describeImages(items, request)), 'application/xml');
+      return replyWithText(request, writeOmeXml(await this.#describeImages(items, request)), 'application/xml');
     }
     const name = segments.at(-1) ?? '';
     if (!documentNames[version].includes(name)) throw noSuchKeyError();
@@ -61,7 +61,7 @@ export class ZarrFolders {
   #readableItems(folder: FolderRecord, { caller }: StoreRequest): Promise<ItemRecord[]> | ItemRecord[] {
     const { records, access } = this.options;
     const callerKey = caller === null ? '' : `${caller.admin ? 'a' : 'u'}${caller.id ?? ''}`;
-    return this.#lists.get(`${folder.id} ${callerKey}`, async () =>
+    return this.#imageLists.get(`${folder.id} ${callerKey}`, async () =>
       findImagesIn(records, folder, { filter: await access.filter(caller, 'item', 0), limit: maxImages + 1 }),
     );
   }
@@ -69,13 +69,13 @@ export class ZarrFolders {
   /** Opens the images one after another, each after waiting in the queue. */
   async #describeImages(items: readonly ItemRecord[], request: StoreRequest): Promise<NamedImage[]> {
     const enqueue = enqueueFor(this.options.queues.pictures, { caller: request.queuedAs, signal: request.signal });
-    const described: NamedImage[] = [];
+    const namedImages: NamedImage[] = [];
     for (const { id } of items) {
       const item = await this.options.images.load(id, request.caller);
       const layout = await enqueue(() => this.options.zarrImages.loadLayout(item, [], request));
       const [image] = layout.images;
-      if (image !== undefined) described.push({ name: nameOf(item, image), image });
+      if (image !== undefined) namedImages.push({ name: imageNameOf(item, image), image });
     }
-    return described;
+    return namedImages;
   }
 }

@@ -7,15 +7,15 @@ import type { Reply } from '../../http/reply.js';
 import type { BorrowedImage } from '../../tilesource/tile-source.js';
 import type { Images } from '../images/images.js';
 import { imagesOf, type ArrayImage } from './arrays.js';
-import { AssociatedSources } from './associated.js';
+import { AssociatedSources } from './associated-sources.js';
 import { DecodedTileCache } from './decoded-tile-cache.js';
-import { chunkBytes, compressChunk } from './chunk-bytes.js';
+import { toChunkBytes, compressChunk } from './chunk-bytes.js';
 import { imageNodes } from './image-nodes.js';
 import { noSuchKeyError, parseIndex } from './keys.js';
 import type { ZarrLabels } from './labels/zarr-labels.js';
-import { measure, type Measurements, type ReadBox } from './measure.js';
+import { measureImage, type Measurements, type ReadBox } from './measure.js';
 import { moveBelow, documentNames, documentOf, type ZarrNode, type ZarrNodes } from './nodes.js';
-import { omeXml } from './ome-xml.js';
+import { writeOmeXml } from './ome-xml.js';
 import { parseChunkKey, replyWithChunk, replyWithText, type StoreRequest } from './store.js';
 
 /** Maximum number of images in a store. */
@@ -30,7 +30,7 @@ interface Layout {
   state: string;
   images: readonly ArrayImage[];
   populatedLevels: readonly number[];
-  associated: readonly string[];
+  associatedNames: readonly string[];
 }
 
 /** An image with everything that is needed to read it. */
@@ -46,7 +46,7 @@ export interface ReadableImage {
 /** Large images of items as OME-Zarr. */
 export class ZarrImages {
   readonly #layouts = new LRUCache<string, Layout>(limitEntries(maxRememberedImages));
-  readonly #measured = new LRUCache<string, Measurements>(limitEntries(maxRememberedImages));
+  readonly #measurements = new LRUCache<string, Measurements>(limitEntries(maxRememberedImages));
   readonly #decodedTiles = new DecodedTileCache();
   readonly #associated = new AssociatedSources();
 
@@ -64,18 +64,22 @@ export class ZarrImages {
     if (index !== null) return this.answerImageKey(item, layout, index, rest, request);
     const nodes = collectionNodes(images.length);
     if (first === 'OME' && rest.length === 1 && rest[0] === 'METADATA.ome.xml') {
-      return replyWithText(request, omeXml(images.map((image) => ({ name: nameOf(item, image), image }))), 'application/xml');
+      return replyWithText(
+        request,
+        writeOmeXml(images.map((image) => ({ name: imageNameOf(item, image), image }))),
+        'application/xml',
+      );
     }
     const makeAllNodes = async (): Promise<ZarrNodes> => {
-      const parts: [string, ZarrNode][] = [...nodes];
+      const entries: [string, ZarrNode][] = [...nodes];
       for (const number of images.keys())
-        parts.push(...moveBelow(String(number), await this.#makeNodes(item, layout, number, request)));
-      return new Map(parts);
+        entries.push(...moveBelow(String(number), await this.#makeNodes(item, layout, number, request)));
+      return new Map(entries);
     };
     return this.#answerDocument(nodes, segments, request, makeAllNodes);
   }
 
-  /** The arrays of the image of an item. */
+  /** The layout of the store of an item. @param segments the requested key, on which the status of errors depends. */
   async loadLayout(item: ItemRecord, segments: readonly string[], request: StoreRequest): Promise<Layout> {
     try {
       const state = await this.options.images.pictureKey(item, 'zarr', {});
@@ -87,7 +91,7 @@ export class ZarrImages {
           state,
           images: imagesOf(source.metadata),
           populatedLevels: source.populatedLevels,
-          associated: source.associatedImages ?? [],
+          associatedNames: source.associatedImages ?? [],
         }),
         request.signal,
       );
@@ -128,9 +132,9 @@ export class ZarrImages {
   /** The nodes of an image, with its labels below it. */
   async #makeNodes(item: ItemRecord, layout: Layout, index: number, request: StoreRequest): Promise<ZarrNodes> {
     const readable = this.#readableImage(item, layout, index)!;
-    const name = nameOf(item, readable.image);
-    const own = imageNodes(readable.image, await this.#measure(readable, request), name);
-    return new Map([...own, ...moveBelow('labels', await this.options.labels.makeNodes(item, readable.image, request))]);
+    const name = imageNameOf(item, readable.image);
+    const ownNodes = imageNodes(readable.image, await this.#measure(readable, request), name);
+    return new Map([...ownNodes, ...moveBelow('labels', await this.options.labels.makeNodes(item, readable.image, request))]);
   }
 
   #answerDocument(
@@ -175,17 +179,22 @@ export class ZarrImages {
   ): Promise<Reply> {
     const { image, state } = readable;
     const { level, plane, row, column } = chunk;
-    const source = image.frameBandAt(plane);
-    if (source === null) throw noSuchKeyError();
+    const frameBand = image.frameBandAt(plane);
+    if (frameBand === null) throw noSuchKeyError();
     const { codec } = await this.#measure(readable, request);
-    const key = `${state}/${level}/${source.frame}/${source.band}/${row}/${column}/${codec}`;
+    const key = `${state}/${level}/${frameBand.frame}/${frameBand.band}/${row}/${column}/${codec}`;
     const make = async (signal: AbortSignal): Promise<Uint8Array> => {
       const read =
         (sharedSignal: AbortSignal): ReadBox =>
         (where) =>
           readable.use((samples) => samples(where), sharedSignal);
-      const raster = await this.#decodedTiles.readChunk(image, { state, frame: source.frame, level, row, column }, read, signal);
-      const bytes = chunkBytes(raster, source.band, image.side);
+      const raster = await this.#decodedTiles.readChunk(
+        image,
+        { state, frame: frameBand.frame, level, row, column },
+        read,
+        signal,
+      );
+      const bytes = toChunkBytes(raster, frameBand.band, image.side);
       return codec === 'zstd' ? compressChunk(bytes) : bytes;
     };
     return replyWithChunk(request, key, () => this.#makeCached(key, make, request));
@@ -206,18 +215,18 @@ export class ZarrImages {
     return tile.bytes;
   }
 
-  /** Windows and codec of an image, measured once for each state of it. */
+  /** Contrast windows and codec of an image, measured once for each of its states. */
   async #measure(readable: ReadableImage, request: StoreRequest): Promise<Measurements> {
     const { image, populatedLevels, state } = readable;
-    const cached = this.#measured.get(state);
+    const cached = this.#measurements.get(state);
     if (cached !== undefined) return cached;
     const make = async (signal: AbortSignal): Promise<Uint8Array> =>
-      Buffer.from(JSON.stringify(await readable.use((read) => measure(image, populatedLevels, read), signal)));
-    const measured = JSON.parse(
+      Buffer.from(JSON.stringify(await readable.use((read) => measureImage(image, populatedLevels, read), signal)));
+    const measurements = JSON.parse(
       Buffer.from(await this.#makeCached(`${state}/measured`, make, request)).toString(),
     ) as Measurements;
-    this.#measured.set(state, measured);
-    return measured;
+    this.#measurements.set(state, measurements);
+    return measurements;
   }
 
   async #answerAssociatedKey(
@@ -226,10 +235,10 @@ export class ZarrImages {
     segments: readonly string[],
     request: StoreRequest,
   ): Promise<Reply> {
-    if (!request.associated) throw noSuchKeyError();
+    if (!request.showsAssociated) throw noSuchKeyError();
     const [name = '', ...rest] = segments;
-    if (!layout.associated.includes(name)) {
-      if (layout.associated.length === 0) throw noSuchKeyError();
+    if (!layout.associatedNames.includes(name)) {
+      if (layout.associatedNames.length === 0) throw noSuchKeyError();
       const nodes: ZarrNodes = new Map([['', { kind: 'group', ome: {} }]]);
       return this.#answerDocument(nodes, segments, request, async () => nodes);
     }
@@ -273,6 +282,6 @@ export function tooManyImagesError(count: number): LargeImageError {
   );
 }
 
-export function nameOf(item: ItemRecord, { name }: ArrayImage): string {
+export function imageNameOf(item: ItemRecord, { name }: ArrayImage): string {
   return name === null || name === '' ? item.name : `${item.name} (${name})`;
 }

@@ -29,12 +29,13 @@ interface Granted<Subject> {
   subject: Subject;
   caller: Caller | null;
   queuedAs: Caller | null;
-  associated: boolean;
+  showsAssociated: boolean;
 }
 
 /**
- * Statuses of refusals. Clients treat a chunk with status 404 or 403 as one that is not stored, and fill in zeros. So callers without read
- * permission get 401 for every key. So does everybody for an item that does not exist, because it may have been deleted during reading.
+ * Statuses of refusals. Clients treat a chunk with status 404 or 403 as one that is not stored, and fill in zeros. Therefore callers
+ * without read permission get 401 for every key. An item that does not exist also gives 401, because it may have been deleted while a
+ * client was reading it.
  */
 const errorStatus = {
   'access-denied': 401,
@@ -79,27 +80,27 @@ const linkRoute = {
   errorStatus: { ...errorStatus, ...tokenRoute.errorStatus },
 } as const;
 
-const key = {
+const keyPath = {
   '*': required(text({ description: 'Any name that ends in `.ome.zarr`, and the key in the store.' })),
 };
-const itemPath = { itemId: required(id({ description: 'The id of the item.' })), ...key };
-const folderPath = { folderId: required(id({ description: 'The id of the folder.' })), ...key };
+const itemPath = { itemId: required(id({ description: 'The id of the item.' })), ...keyPath };
+const folderPath = { folderId: required(id({ description: 'The id of the folder.' })), ...keyPath };
 
-type FolderRequest<Params> = Pick<RouteRequest, 'caller' | 'address'> & { params: Params };
+type StorePathRequest<Params> = Pick<RouteRequest, 'caller' | 'address'> & { params: Params };
 
 async function mayRead(
-  { params, caller }: FolderRequest<{ itemId: string }>,
+  { params, caller }: StorePathRequest<{ itemId: string }>,
   { images }: ZarrContext,
 ): Promise<Granted<ItemRecord>> {
   const subject = await images.load(params.itemId, caller);
-  return { subject, caller, queuedAs: caller, associated: await images.showsAssociated(subject, caller) };
+  return { subject, caller, queuedAs: caller, showsAssociated: await images.showsAssociated(subject, caller) };
 }
 
 async function mayReadFolder(
-  { params, caller }: FolderRequest<{ folderId: string }>,
+  { params, caller }: StorePathRequest<{ folderId: string }>,
   { items }: ZarrContext,
 ): Promise<Granted<FolderRecord>> {
-  return { subject: await items.loadFolder(params.folderId, 0, caller), caller, queuedAs: caller, associated: false };
+  return { subject: await items.loadFolder(params.folderId, 0, caller), caller, queuedAs: caller, showsAssociated: false };
 }
 
 /** A caller for queues, so that requests of a link do not wait behind those of the user who made it, or delay them. */
@@ -108,17 +109,17 @@ function queueCallerOf({ caller, link }: LinkGrant): Caller {
 }
 
 async function mayReadByLink(
-  { params: { token, itemId }, address }: FolderRequest<{ token: string; itemId: string }>,
+  { params: { token, itemId }, address }: StorePathRequest<{ token: string; itemId: string }>,
   { links }: ZarrContext,
 ): Promise<Granted<ItemRecord>> {
   const grant = await links.requireGrant(token, 'zarr', { address });
   const subject = await links.requireItem(grant, itemId);
-  const associated = await links.showsAssociated(grant, subject);
-  return { subject, caller: grant.caller, queuedAs: queueCallerOf(grant), associated };
+  const showsAssociated = await links.showsAssociated(grant, subject);
+  return { subject, caller: grant.caller, queuedAs: queueCallerOf(grant), showsAssociated };
 }
 
 async function mayReadFolderByLink(
-  { params: { token, folderId }, address }: FolderRequest<{ token: string; folderId: string }>,
+  { params: { token, folderId }, address }: StorePathRequest<{ token: string; folderId: string }>,
   { links }: ZarrContext,
 ): Promise<Granted<FolderRecord>> {
   const grant = await links.requireGrant(token, 'zarr', { address });
@@ -126,7 +127,7 @@ async function mayReadFolderByLink(
     subject: await links.requireFolder(grant, folderId),
     caller: grant.caller,
     queuedAs: queueCallerOf(grant),
-    associated: false,
+    showsAssociated: false,
   };
 }
 
@@ -135,14 +136,14 @@ interface StoreRouteRequest<Subject> extends Pick<RouteRequest, 'headers' | 'sig
   granted: Granted<Subject>;
 }
 
-function storeRequest<Subject>(request: StoreRouteRequest<Subject>, version: ZarrVersion): StoreRequest {
-  const { caller, queuedAs, associated } = request.granted;
+function toStoreRequest<Subject>(request: StoreRouteRequest<Subject>, version: ZarrVersion): StoreRequest {
+  const { caller, queuedAs, showsAssociated } = request.granted;
   return {
     version,
     headers: request.headers,
     caller,
     queuedAs,
-    associated,
+    showsAssociated,
     // The signal is created when it is first read, so it is not read here.
     get signal() {
       return request.signal;
@@ -153,20 +154,20 @@ function storeRequest<Subject>(request: StoreRouteRequest<Subject>, version: Zar
 const answerImage =
   (version: ZarrVersion) =>
   (request: StoreRouteRequest<ItemRecord>, { zarrImages }: ZarrContext) =>
-    zarrImages.answerKey(request.granted.subject, parseKey(request.params['*']), storeRequest(request, version));
+    zarrImages.answerKey(request.granted.subject, parseKey(request.params['*']), toStoreRequest(request, version));
 
 const answerFolder =
   (version: ZarrVersion) =>
   (request: StoreRouteRequest<FolderRecord>, { zarrFolders }: ZarrContext) =>
-    zarrFolders.answerKey(request.granted.subject, parseKey(request.params['*']), storeRequest(request, version));
+    zarrFolders.answerKey(request.granted.subject, parseKey(request.params['*']), toStoreRequest(request, version));
 
-const stores = [
+const storeFormats = [
   { version: 3, pathName: 'zarr', format: 'OME-Zarr 0.5 (Zarr 3)' },
   { version: 2, pathName: 'zarr2', format: 'OME-Zarr 0.4 (Zarr 2)' },
 ] as const;
 
 /** Routes that serve images and folders as OME-Zarr, for callers who are signed in and for links. */
-export const zarrRoutes = stores.flatMap(({ version, pathName, format }) => [
+export const zarrRoutes = storeFormats.flatMap(({ version, pathName, format }) => [
   defineRoute({
     ...signedInRoute,
     path: `/item/:itemId/${pathName}/*`,

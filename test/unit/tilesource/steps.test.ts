@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { multiscaleMetadata } from '../../../src/features/zarr/image-nodes.js';
-import { omeXml } from '../../../src/features/zarr/ome-xml.js';
+import { writeOmeXml } from '../../../src/features/zarr/ome-xml.js';
 import type { ArrayImage } from '../../../src/features/zarr/arrays.js';
 import { openLargeImage } from '../../../src/tilesource/large-image.js';
 import { readCziMetadata } from '../../../src/tilesource/sources/czi/czi-metadata.js';
@@ -91,7 +91,7 @@ describe('the steps from plane to plane and from time to time', () => {
         { coordinateTransformations: [{ scale: [2.5, 1, 0.4, 2, 2] }] },
       ],
     });
-    expect(omeXml([{ name: 'stack', image: arrays }])).toContain(
+    expect(writeOmeXml([{ name: 'stack', image: arrays }])).toContain(
       'PhysicalSizeZ="0.4" PhysicalSizeZUnit="µm" TimeIncrement="2.5" TimeIncrementUnit="s"',
     );
   });

@@ -6,7 +6,7 @@ export interface Ranks {
   rankOf(order: number): number;
 }
 
-/** Reads the original orders of all elements. They have gaps where elements were removed. */
+/** Reads the order numbers of all elements of an annotation. @returns the ranks of these numbers. */
 export async function readRanks(store: Pick<ElementStore, 'marks'>, elements: StoredElements): Promise<Ranks> {
   const orders = new Float64Array(elements.count);
   let count = 0;

@@ -65,10 +65,10 @@ function paintPoint(pixels: LabelPixels, view: LabelView, [x, y]: Coordinate, la
 
 /** Draws the pixels of Bresenham's algorithm between the pixels of the vertices. */
 function paintLine(pixels: LabelPixels, view: LabelView, points: readonly Coordinate[], label: number): void {
-  const at = ([x, y]: Coordinate) => [Math.floor(x / view.scale), Math.floor(y / view.scale)] as const;
+  const pixelAt = ([x, y]: Coordinate) => [Math.floor(x / view.scale), Math.floor(y / view.scale)] as const;
   for (let index = 0; index < Math.max(1, points.length - 1); index += 1) {
     const start = points[index]!;
-    paintSegment(pixels, view, at(start), at(points[index + 1] ?? start), label);
+    paintSegment(pixels, view, pixelAt(start), pixelAt(points[index + 1] ?? start), label);
   }
 }
 
@@ -76,18 +76,18 @@ type Pixel = readonly [x: number, y: number];
 
 function paintSegment(pixels: LabelPixels, view: LabelView, [x0, y0]: Pixel, [x1, y1]: Pixel, label: number): void {
   const { left, top, side } = view;
-  const isOutside = (a: number, b: number, first: number) => Math.max(a, b) < first || Math.min(a, b) >= first + side;
+  const isOutside = (a: number, b: number, viewStart: number) => Math.max(a, b) < viewStart || Math.min(a, b) >= viewStart + side;
   if (isOutside(x0, x1, left) || isOutside(y0, y1, top)) return;
   const isSteep = Math.abs(y1 - y0) > Math.abs(x1 - x0);
   // Along the longer axis one pixel is drawn at each step. Only steps inside the view are made.
   const [from, to, otherFrom, otherTo] = isSteep ? [y0, y1, x0, x1] : [x0, x1, y0, y1];
   const length = Math.abs(to - from);
   const step = Math.sign(to - from);
-  const first = isSteep ? top : left;
-  const begin = Math.max(0, step >= 0 ? first - from : from - (first + side - 1));
-  const end = Math.min(length, step >= 0 ? first + side - 1 - from : from - first);
+  const viewStart = isSteep ? top : left;
+  const firstStep = Math.max(0, step >= 0 ? viewStart - from : from - (viewStart + side - 1));
+  const lastStep = Math.min(length, step >= 0 ? viewStart + side - 1 - from : from - viewStart);
   const slope = length === 0 ? 0 : (otherTo - otherFrom) / length;
-  for (let stepIndex = begin; stepIndex <= end; stepIndex += 1) {
+  for (let stepIndex = firstStep; stepIndex <= lastStep; stepIndex += 1) {
     const along = from + stepIndex * step;
     const across = otherFrom + Math.sign(slope) * Math.floor(Math.abs(slope) * stepIndex + 0.5);
     if (isSteep) paintPixel(pixels, view, across, along, label);
@@ -98,16 +98,16 @@ function paintSegment(pixels: LabelPixels, view: LabelView, [x0, y0]: Pixel, [x1
 /** Fills rings together by the even-odd rule. A center on a left or upper edge is inside, one on a right or lower edge is not. */
 function fillRings(pixels: LabelPixels, view: LabelView, rings: readonly (readonly Coordinate[])[], label: number): void {
   const { left, top, side, scale } = view;
-  let highest = Infinity;
-  let lowest = -Infinity;
+  let topY = Infinity;
+  let bottomY = -Infinity;
   for (const ring of rings) {
     for (const [, y] of ring) {
-      if (y < highest) highest = y;
-      if (y > lowest) lowest = y;
+      if (y < topY) topY = y;
+      if (y > bottomY) bottomY = y;
     }
   }
-  const firstRow = Math.max(0, firstCenter(highest, scale) - top);
-  const endRow = Math.min(side, firstCenter(lowest, scale) - top);
+  const firstRow = Math.max(0, firstCenter(topY, scale) - top);
+  const endRow = Math.min(side, firstCenter(bottomY, scale) - top);
   if (!(firstRow < endRow)) return;
   const crossings: number[][] = Array.from({ length: endRow - firstRow }, () => []);
   for (const ring of rings) {
@@ -127,11 +127,11 @@ function fillRings(pixels: LabelPixels, view: LabelView, rings: readonly (readon
   for (const [index, rowCrossings] of crossings.entries()) {
     if (rowCrossings.length < 2) continue;
     rowCrossings.sort((a, b) => a - b);
-    const row = (firstRow + index) * side;
+    const rowOffset = (firstRow + index) * side;
     for (let crossing = 0; crossing + 1 < rowCrossings.length; crossing += 2) {
       const begin = Math.max(0, firstCenter(rowCrossings[crossing]!, scale) - left);
       const end = Math.min(side, firstCenter(rowCrossings[crossing + 1]!, scale) - left);
-      if (begin < end) pixels.fill(label, row + begin, row + end);
+      if (begin < end) pixels.fill(label, rowOffset + begin, rowOffset + end);
     }
   }
 }
@@ -160,16 +160,16 @@ function fillEllipse(pixels: LabelPixels, view: LabelView, { center, width, heig
   // The ellipse is A x² + B x y + C y² <= 1, around its center.
   const [A, B, C] = [(cos / a) ** 2 + (sin / b) ** 2, 2 * cos * sin * (1 / a ** 2 - 1 / b ** 2), (sin / a) ** 2 + (cos / b) ** 2];
   const reach = Math.sqrt((a * sin) ** 2 + (b * cos) ** 2);
-  const first = Math.max(0, firstCenter(center[1] - reach, scale) - top);
-  const last = Math.min(side - 1, Math.floor((center[1] + reach) / scale - 0.5) - top);
-  for (let row = first; row <= last; row += 1) {
+  const firstRow = Math.max(0, firstCenter(center[1] - reach, scale) - top);
+  const lastRow = Math.min(side - 1, Math.floor((center[1] + reach) / scale - 0.5) - top);
+  for (let row = firstRow; row <= lastRow; row += 1) {
     const y = (top + row + 0.5) * scale - center[1];
-    const root = (B * y) ** 2 - 4 * A * (C * y * y - 1);
-    if (root < 0) continue;
-    const half = Math.sqrt(root) / (2 * A);
+    const discriminant = (B * y) ** 2 - 4 * A * (C * y * y - 1);
+    if (discriminant < 0) continue;
+    const halfWidth = Math.sqrt(discriminant) / (2 * A);
     const middle = center[0] - (B * y) / (2 * A);
-    const begin = Math.max(0, firstCenter(middle - half, scale) - left);
-    const end = Math.min(side, Math.floor((middle + half) / scale - 0.5) + 1 - left);
+    const begin = Math.max(0, firstCenter(middle - halfWidth, scale) - left);
+    const end = Math.min(side, Math.floor((middle + halfWidth) / scale - 0.5) + 1 - left);
     if (begin < end) pixels.fill(label, row * side + begin, row * side + end);
   }
 }

@@ -61,14 +61,19 @@ export class ZarrLabels {
     for await (const annotation of this.options.annotations.lists.listOfItem(item.id, caller)) {
       signal.throwIfAborted();
       const title = annotation.head.name ?? annotation.id;
-      const groups = await this.#groupsOf(annotation.elements, signal);
-      const own = {
+      const groups = await this.#loadGroups(annotation.elements, signal);
+      const labelMetadata = {
         colors: groups.map(colorEntry),
-        properties: groups.map(({ name }, at) => ({ 'label-value': at + 1, group: name })),
+        properties: groups.map(({ name }, index) => ({ 'label-value': index + 1, group: name })),
       };
       names.push(annotation.id, `${annotation.id}${objectsSuffix}`);
-      addLabel(nodes, image, { path: annotation.id, title, dtype: smallestTypeFor(groups.length), own });
-      addLabel(nodes, image, { path: `${annotation.id}${objectsSuffix}`, title: `${title} (objects)`, dtype: 'uint32', own: {} });
+      addLabel(nodes, image, { path: annotation.id, title, dtype: smallestTypeFor(groups.length), labelMetadata });
+      addLabel(nodes, image, {
+        path: `${annotation.id}${objectsSuffix}`,
+        title: `${title} (objects)`,
+        dtype: 'uint32',
+        labelMetadata: {},
+      });
       if (names.length >= 2 * maxLabels) break;
     }
     if (names.length > 0) nodes.set('', { kind: 'group', ome: { labels: names } });
@@ -128,7 +133,7 @@ export class ZarrLabels {
     const { side } = image;
     const view: LabelView = { left: column * side, top: row * side, side, scale: 2 ** level };
     const pixels: LabelPixels = new labelArrays[isObjects ? 'uint32' : smallestTypeFor(elements.groups.length)](side * side);
-    const numberByGroup = new Map(elements.groups.map((name, at) => [name, at + 1]));
+    const numberByGroup = new Map(elements.groups.map((name, index) => [name, index + 1]));
     const ranks = isObjects ? await this.#getRanks(elements, signal) : null;
     const [lowX, lowY, span] = [view.left * view.scale, view.top * view.scale, side * view.scale];
     // Lines are a pixel wide, and may extend a pixel beyond their boxes.
@@ -151,49 +156,61 @@ export class ZarrLabels {
   #getRanks(elements: StoredElements, signal: AbortSignal): Promise<Ranks> {
     const cached = this.#ranks.get(elements.content);
     if (cached !== undefined) return cached;
-    // The chunk is made for all requests that wait for it, so the signal of the first does not cancel it.
+    // The ranks are read for all requests that wait for them, so the signal of one request does not cancel the reading.
     signal.throwIfAborted();
-    const making = readRanks(this.options.annotations.store, elements);
-    this.#ranks.set(elements.content, making);
-    making.catch(() => this.#ranks.delete(elements.content));
-    return making;
+    const ranksPromise = readRanks(this.options.annotations.store, elements);
+    this.#ranks.set(elements.content, ranksPromise);
+    ranksPromise.catch(() => this.#ranks.delete(elements.content));
+    return ranksPromise;
   }
 
-  async #groupsOf(elements: StoredElements, signal: AbortSignal): Promise<GroupLabel[]> {
+  async #loadGroups(elements: StoredElements, signal: AbortSignal): Promise<GroupLabel[]> {
     const cached = this.#groups.get(elements.content);
     if (cached !== undefined) return cached;
-    const counted = await this.options.overlay.groups(elements, { signal });
-    const groups = elements.groups.map((name) => ({ name, color: counted.get(name)?.color ?? '#000000' }));
+    const groupByName = await this.options.overlay.groups(elements, { signal });
+    const groups = elements.groups.map((name) => ({ name, color: groupByName.get(name)?.color ?? '#000000' }));
     this.#groups.set(elements.content, groups);
     return groups;
   }
 }
 
 /** The smallest type for the numbers of this many groups. */
-function smallestTypeFor(groups: number): LabelType {
-  return groups < 2 ** 8 ? 'uint8' : groups < 2 ** 16 ? 'uint16' : 'uint32';
+function smallestTypeFor(groupCount: number): LabelType {
+  return groupCount < 2 ** 8 ? 'uint8' : groupCount < 2 ** 16 ? 'uint16' : 'uint32';
 }
 
 function withoutChannels(image: ArrayImage): ArrayImage {
   return { ...image, lengths: { ...image.lengths, c: 1 } };
 }
 
-function colorEntry({ color }: GroupLabel, at: number): Record<string, unknown> {
+function colorEntry({ color }: GroupLabel, index: number): Record<string, unknown> {
   const [red, green, blue] = [1, 3, 5].map((start) => Number.parseInt(color.slice(start, start + 2), 16));
-  return { 'label-value': at + 1, rgba: [red, green, blue, 255] };
+  return { 'label-value': index + 1, rgba: [red, green, blue, 255] };
 }
 
 /** Adds the nodes of a label: its group, and an array for each level of the image. */
 function addLabel(
   nodes: Map<string, ZarrNode>,
   image: ArrayImage,
-  { path, title, dtype, own }: { path: string; title: string; dtype: LabelType; own: Record<string, unknown> },
+  {
+    path,
+    title,
+    dtype,
+    labelMetadata,
+  }: { path: string; title: string; dtype: LabelType; labelMetadata: Record<string, unknown> },
 ): void {
-  const shown = withoutChannels(image);
-  const label = { ...own, source: { image: '../../../' } };
-  nodes.set(path, { kind: 'group', ome: { multiscales: [multiscaleMetadata(shown, title)], 'image-label': label } });
+  const labelImage = withoutChannels(image);
+  const label = { ...labelMetadata, source: { image: '../../../' } };
+  nodes.set(path, { kind: 'group', ome: { multiscales: [multiscaleMetadata(labelImage, title)], 'image-label': label } });
   for (const level of image.levels.keys()) {
-    const shape = shapeOf(shown, level);
-    nodes.set(`${path}/${level}`, { kind: 'array', shape, chunk: chunkShapeOf(shown), axes: shown.axes, dtype, codec: 'zstd' });
+    const shape = shapeOf(labelImage, level);
+    nodes.set(`${path}/${level}`, {
+      kind: 'array',
+      shape,
+      chunkShape: chunkShapeOf(labelImage),
+      axes: labelImage.axes,
+      dtype,
+      codec: 'zstd',
+    });
   }
 }

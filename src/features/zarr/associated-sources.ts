@@ -18,7 +18,7 @@ const maxCachedBytes = 64 * 2 ** 20;
 export interface AssociatedSource {
   metadata: ImageMetadata;
   populatedLevels: readonly number[];
-  samples(...where: Parameters<ReadBox>): Promise<Raster>;
+  samples: ReadBox;
 }
 
 /** Decoded associated images, each cached for a moment because clients request their chunks one by one. */
