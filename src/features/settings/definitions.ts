@@ -5,14 +5,14 @@ import type { SettingDefinition } from './definition.js';
 const prefix = 'large_image.';
 
 /** A value in lower case, to be compared with the allowed words. Existing clients also send booleans, and words in any case. */
-function lowerCaseText(value: unknown): string | undefined {
+function toLowerCaseText(value: unknown): string | undefined {
   return typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number'
     ? String(value).toLowerCase()
     : undefined;
 }
 
 function parseBooleanSetting(value: unknown, message: string): boolean {
-  const text = lowerCaseText(value);
+  const text = toLowerCaseText(value);
   if (text === undefined || !['true', 'false', ''].includes(text)) throw new InvalidError(message, 'value');
   return text !== 'false';
 }
@@ -54,7 +54,7 @@ function countSetting(name: string, defaultValue: number, description: string, u
 
 function objectTextSetting(name: string, description: string): SettingDefinition {
   const key = prefix + name;
-  const notAnObject = (cause?: unknown) => new InvalidError(`${key} must be a JSON object.`, 'value', { cause });
+  const notAnObjectError = (cause?: unknown) => new InvalidError(`${key} must be a JSON object.`, 'value', { cause });
   return {
     key,
     default: null,
@@ -64,16 +64,16 @@ function objectTextSetting(name: string, description: string): SettingDefinition
     schema: { type: 'string', format: 'json' },
     parse(value) {
       if (typeof value === 'object' && value !== null && !Array.isArray(value)) return toSpacedJson(value);
-      if (typeof value !== 'string') throw notAnObject();
+      if (typeof value !== 'string') throw notAnObjectError();
       const text = value.trim();
       if (text === '') return '';
       let parsed: unknown;
       try {
         parsed = JSON.parse(text);
       } catch (cause) {
-        throw notAnObject(cause);
+        throw notAnObjectError(cause);
       }
-      if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw notAnObject();
+      if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw notAnObjectError();
       return text;
     },
   };
@@ -115,7 +115,7 @@ function wordSetting(name: string, words: readonly [string, ...string[]], descri
     allowed,
     schema: { type: 'string', enum: words },
     parse(value) {
-      const match = words.find((word) => word.toLowerCase() === lowerCaseText(value));
+      const match = words.find((word) => word.toLowerCase() === toLowerCaseText(value));
       if (match === undefined) throw new InvalidError(`${key} must be one of ${allowed}.`, 'value');
       return match;
     },
@@ -166,7 +166,7 @@ const autoSet: SettingDefinition = {
   parse(value) {
     if (value === 'all') return 'all';
     // As in Girder, only the exact word `all` has its special meaning. In upper or mixed case it counts as true.
-    if (lowerCaseText(value) === 'all') return true;
+    if (toLowerCaseText(value) === 'all') return true;
     return parseBooleanSetting(value, `${prefix}auto_set must be a boolean or "all".`);
   },
 };
@@ -180,7 +180,7 @@ function iccSetting(defaultValue: boolean | string): SettingDefinition {
     allowed: `true, false, ${renderingIntents.join(', ')}; empty text means true`,
     schema: { enum: [true, false, ...renderingIntents] },
     parse(value) {
-      const intent = renderingIntents.find((name) => name.toLowerCase() === lowerCaseText(value));
+      const intent = renderingIntents.find((name) => name.toLowerCase() === toLowerCaseText(value));
       return intent ?? parseBooleanSetting(value, `${prefix}icc_correction must be a boolean or a named intent.`);
     },
   };

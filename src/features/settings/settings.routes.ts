@@ -74,20 +74,20 @@ function parseChanges(list: unknown[]): { key: string; value: unknown }[] {
 
 /** Writes settings one after another. @returns the keys whose value has changed. */
 async function writeChanges(settings: Settings, changes: { key: string; value: unknown }[]): Promise<string[]> {
-  const changed: string[] = [];
+  const changedKeys: string[] = [];
   const keys = new Set(settings.definitions.map(({ key }) => key));
   for (const { key, value } of changes) {
     // Pages of other versions send all settings that they know, with null for empty ones, so null for an unknown setting is
     // ignored.
     if (value === null && changes.length > 1 && !keys.has(settings.keyOf(key))) continue;
-    if (await settings.set(key, parseIfJson(value))) changed.push(settings.keyOf(key));
+    if (await settings.set(key, parseIfJson(value))) changedKeys.push(settings.keyOf(key));
   }
-  return changed;
+  return changedKeys;
 }
 
 /** The response to a change. If the color correction has changed, it tells the browser to clear its cache of pictures. */
-function changeReply(value: unknown, changed: readonly string[]): Reply {
-  const hasNewCorrection = changed.includes('large_image.icc_correction');
+function replyToChange(value: unknown, changedKeys: readonly string[]): Reply {
+  const hasNewCorrection = changedKeys.includes('large_image.icc_correction');
   return hasNewCorrection ? Reply.json(value, { headers: { 'Clear-Site-Data': '"cache"' } }) : Reply.json(value);
 }
 
@@ -107,9 +107,9 @@ const put = defineRoute({
   returns: { schema: { type: 'boolean' } },
   errors: ['bad-parameter', 'invalid'],
   async handle({ query }, { settings }) {
-    if (query.list !== undefined) return changeReply(true, await writeChanges(settings, parseChanges(query.list)));
+    if (query.list !== undefined) return replyToChange(true, await writeChanges(settings, parseChanges(query.list)));
     if (query.key === undefined) throw new BadParameterError('Parameter "key" is required.');
-    return changeReply(true, await writeChanges(settings, [{ key: query.key, value: query.value ?? null }]));
+    return replyToChange(true, await writeChanges(settings, [{ key: query.key, value: query.value ?? null }]));
   },
 });
 
@@ -123,7 +123,7 @@ const remove = defineRoute({
   returns: { schema: { type: 'null' } },
   errors: ['invalid'],
   async handle({ query }, { settings }) {
-    return changeReply(null, (await settings.unset(query.key)) ? [settings.keyOf(query.key)] : []);
+    return replyToChange(null, (await settings.unset(query.key)) ? [settings.keyOf(query.key)] : []);
   },
 });
 

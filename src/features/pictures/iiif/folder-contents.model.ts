@@ -12,9 +12,9 @@ export async function findImagesIn(
   { filter, limit }: { filter: Conditions; limit: number },
 ): Promise<ItemRecord[]> {
   const { items, names } = records.lists;
-  const images = { [names.item.folder]: folder.doc._id, 'largeImage.fileId': { $exists: true, $ne: null } };
+  const imageCondition = { [names.item.folder]: folder.doc._id, 'largeImage.fileId': { $exists: true, $ne: null } };
   const query = items
-    .find({ $and: [images, filter] }, { [names.item.meta]: 0 })
+    .find({ $and: [imageCondition, filter] }, { [names.item.meta]: 0 })
     .sort({ _id: 1 })
     .limit(limit);
   return (await readInSlices<StoredDocument>(query.lean())).map((doc) => records.itemOf(doc));

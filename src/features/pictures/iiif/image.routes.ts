@@ -97,9 +97,9 @@ const picture = defineRoute({
     const plan = await services.images.use(item, (image) => image.iiifPlan(request, frame));
     const canonical = `${iiifRoot(input)}/${identifierOf(identifier)}/${plan.canonical}`;
     const extraHeaders = { Link: `<${canonical}>;rel="canonical", ${profileLink}` };
-    const route = { item, kind: 'iiif', request: { frame, picture: plan.canonical }, input, extraHeaders };
-    const reply = plan.output.width * plan.output.height <= maxCachedPixels ? replyFromTileCache : replyWithNewPicture;
-    return reply(services, route, (image, signal) => image.iiifPicture(plan, { frame, signal }));
+    const requestedPicture = { item, kind: 'iiif', request: { frame, picture: plan.canonical }, input, extraHeaders };
+    const replyWith = plan.output.width * plan.output.height <= maxCachedPixels ? replyFromTileCache : replyWithNewPicture;
+    return replyWith(services, requestedPicture, (image, signal) => image.iiifPicture(plan, { frame, signal }));
   },
 });
 

@@ -85,8 +85,8 @@ const manifestOfFolder = defineRoute({
       const image = await enqueue(async () => loadPresentedImage(services, await load(), signal)).catch(nullIfUnreadable);
       if (image !== null) images.push(image);
     }
-    const omitted = Math.max(0, items.length - maxCanvases);
-    return replyWithJsonLd(input.headers, presentationContext, folderManifest(iiifRoot(input), folder, images, omitted));
+    const omittedCount = Math.max(0, items.length - maxCanvases);
+    return replyWithJsonLd(input.headers, presentationContext, folderManifest(iiifRoot(input), folder, images, omittedCount));
   },
 });
 

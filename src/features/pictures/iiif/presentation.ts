@@ -34,20 +34,20 @@ const serviceOf = (id: string) => [{ id, type: 'ImageService3', profile: 'level2
  * The manifest of an item. It has a canvas for each position in depth, time and so on; the channels of a position are a choice on its canvas.
  */
 export function itemManifest(root: string, image: PresentedImage): Json {
-  const positions = positionsOf(image.metadata);
+  const positions = groupFramesByPosition(image.metadata);
   let frameCount = 0;
   const listedPositions = positions.filter((frames) => (frameCount += frames.length) <= maxFrames);
   const canvases = (listedPositions.length > 0 ? listedPositions : [positions[0]!.slice(0, maxFrames)]).map((frames) =>
     canvasOf(root, image, frames),
   );
-  const omitted = positions.length - canvases.length;
+  const omittedCount = positions.length - canvases.length;
   const { rights, attribution } = image;
   return {
     '@context': presentationContext,
     id: `${root}/${image.itemId}/manifest.json`,
     type: 'Manifest',
     label: labelOf(image.name),
-    ...(omitted > 0 && { summary: { en: [`${omitted} more positions are not listed here.`] } }),
+    ...(omittedCount > 0 && { summary: { en: [`${omittedCount} more positions are not listed here.`] } }),
     metadata: metadataEntriesOf(image.metadata),
     ...(rights !== undefined && { rights }),
     ...(attribution !== undefined && {
@@ -61,22 +61,25 @@ export function itemManifest(root: string, image: PresentedImage): Json {
 /**
  * The manifest of images of a folder, with a canvas for the first position of each image.
  *
- * @param omitted number of images of the folder that are not in `images`.
+ * @param omittedCount number of images of the folder that are not in `images`.
  */
 export function folderManifest(
   root: string,
   folder: { id: string; name: string },
   images: readonly PresentedImage[],
-  omitted: number,
+  omittedCount: number,
 ): Json {
   return {
     '@context': presentationContext,
     id: `${root}/folder/${folder.id}/manifest.json`,
     type: 'Manifest',
     label: labelOf(folder.name),
-    ...(omitted > 0 && { summary: { en: [`${omitted} more images are listed only in the collection.`] } }),
+    ...(omittedCount > 0 && { summary: { en: [`${omittedCount} more images are listed only in the collection.`] } }),
     partOf: [{ id: `${root}/folder/${folder.id}/collection.json`, type: 'Collection' }],
-    items: images.map((image) => ({ ...canvasOf(root, image, positionsOf(image.metadata)[0]!), label: labelOf(image.name) })),
+    items: images.map((image) => ({
+      ...canvasOf(root, image, groupFramesByPosition(image.metadata)[0]!),
+      label: labelOf(image.name),
+    })),
   };
 }
 
@@ -115,7 +118,7 @@ export function folderCollection(
 }
 
 /** Groups the frames by position: frames of a group differ only in the channel. Groups and frames stay in the order of the file. */
-function positionsOf({ frames }: LargeImageMetadata): Frame[][] {
+function groupFramesByPosition({ frames }: LargeImageMetadata): Frame[][] {
   const positions = new Map<string, Frame[]>();
   for (const frame of (frames as Frame[] | undefined) ?? [{ Frame: 0 }]) {
     const position = JSON.stringify(axesOf(frame));
@@ -128,8 +131,8 @@ function positionsOf({ frames }: LargeImageMetadata): Frame[][] {
 
 /** The canvas of the frames of one position. */
 function canvasOf(root: string, { itemId, name, metadata }: PresentedImage, frames: readonly Frame[]): Json {
-  const [first] = frames as [Frame];
-  const id = `${root}/${itemId}/canvas/${first.Frame}`;
+  const [firstFrame] = frames as [Frame];
+  const id = `${root}/${itemId}/canvas/${firstFrame.Frame}`;
   const { sizeX: width, sizeY: height, mm_x: mmX } = metadata;
   const images = frames.map((frame) => {
     const imageAddress = `${root}/${identifierOf({ itemId, frame: frame.Frame })}`;
@@ -137,7 +140,7 @@ function canvasOf(root: string, { itemId, name, metadata }: PresentedImage, fram
       id: `${imageAddress}/full/max/0/default.jpg`,
       type: 'Image',
       format: 'image/jpeg',
-      ...(frames.length > 1 && { label: labelOf(channelOf(frame)) }),
+      ...(frames.length > 1 && { label: labelOf(channelLabelOf(frame)) }),
       width,
       height,
       service: serviceOf(imageAddress),
@@ -147,10 +150,10 @@ function canvasOf(root: string, { itemId, name, metadata }: PresentedImage, fram
   return {
     id,
     type: 'Canvas',
-    label: labelOf(positionName(first) ?? name),
+    label: labelOf(positionName(firstFrame) ?? name),
     width,
     height,
-    thumbnail: thumbnailOf(root, identifierOf({ itemId, frame: first.Frame }), metadata),
+    thumbnail: thumbnailOf(root, identifierOf({ itemId, frame: firstFrame.Frame }), metadata),
     ...(mmX !== null && {
       service: [
         {
@@ -173,7 +176,7 @@ function canvasOf(root: string, { itemId, name, metadata }: PresentedImage, fram
   };
 }
 
-function channelOf({ Channel, IndexC, Frame }: Frame): string {
+function channelLabelOf({ Channel, IndexC, Frame }: Frame): string {
   if (typeof Channel === 'string' && Channel !== '') return Channel;
   return `Channel ${(typeof IndexC === 'number' ? IndexC : Frame) + 1}`;
 }
@@ -211,11 +214,11 @@ function thumbnailOf(root: string, identifier: string, { sizeX, sizeY }: LargeIm
 function metadataEntriesOf({ sizeX, sizeY, magnification, mm_x, mm_y, channels }: LargeImageMetadata): Json[] {
   const facts: [label: string, value: string][] = [['Size', `${sizeX} × ${sizeY} pixels`]];
   if (magnification !== null) facts.push(['Magnification', `${Number(magnification.toPrecision(4))} ×`]);
-  if (mm_x !== null) facts.push(['Pixel size', `${micrometers(mm_x)} × ${micrometers(mm_y ?? mm_x)} µm`]);
+  if (mm_x !== null) facts.push(['Pixel size', `${toMicrometers(mm_x)} × ${toMicrometers(mm_y ?? mm_x)} µm`]);
   if (channels !== undefined) facts.push(['Channels', channels.join(', ')]);
   return facts.map(([label, value]) => ({ label: { en: [label] }, value: labelOf(value) }));
 }
 
-function micrometers(mm: number): number {
+function toMicrometers(mm: number): number {
   return Number((mm * 1000).toPrecision(6));
 }
