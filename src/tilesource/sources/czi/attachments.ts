@@ -1,6 +1,6 @@
 import { TileSourceError } from '../../../errors.js';
 import type { ByteReader } from '../../tile-source.js';
-import { positionAt, textAt, type CziBytes } from './segments.js';
+import { uint64At, textAt, type CziBytes } from './segments.js';
 
 /** Maximum number of entries of the attachment directory that are read. Ordinary files have fewer than ten. */
 const maxAttachments = 1000;
@@ -34,7 +34,7 @@ export async function readAttachments(file: CziBytes, position: number): Promise
       const type = textAt(view, at + 40, 8);
       const name = associatedNames[textAt(view, at + 48, 80)];
       if (name === undefined || attachments.has(name) || !['CZI', 'JPG'].includes(type)) continue;
-      attachments.set(name, { type, position: positionAt(view, at + 12, 'the position of an attachment') });
+      attachments.set(name, { type, position: uint64At(view, at + 12, 'the position of an attachment') });
     }
   } catch (error) {
     if (!(error instanceof TileSourceError)) throw error;
@@ -45,7 +45,7 @@ export async function readAttachments(file: CziBytes, position: number): Promise
 /** Position and length of the bytes of an attachment. @throws TileSourceError if they exceed the file. */
 export async function findAttachmentRange(file: CziBytes, { position }: Attachment): Promise<{ offset: number; length: number }> {
   const segment = await file.readSegment(position, 'ZISRAWATTACH');
-  const length = positionAt(await file.readExactly(segment.start, 8, 'an attachment'), 0, 'the length of an attachment');
+  const length = uint64At(await file.readExactly(segment.start, 8, 'an attachment'), 0, 'the length of an attachment');
   const offset = segment.start + headerBytes;
   if (offset + length > file.size) {
     throw new TileSourceError(`Truncated or corrupt CZI: an attachment claims ${length} bytes at ${offset} of ${file.size}.`);

@@ -7,7 +7,7 @@ import type { LossyCodec } from '../../tile-source.js';
 import { createRaster, sampleBytes, type Raster } from '../../raster.js';
 import { blit } from '../../render/pixels.js';
 import { pixelBytes, pixelTypeOf, type PixelType } from './pixel-types.js';
-import { checkSegment, positionAt, type CziBytes } from './segments.js';
+import { checkSegment, uint64At, type CziBytes } from './segments.js';
 import type { SubBlock } from './sub-blocks.js';
 
 /** Maximum number of bytes of a decoded sub-block. */
@@ -54,15 +54,15 @@ interface DataRange {
   length: number;
 }
 
-async function findData(file: CziBytes, { position }: SubBlock, signal: AbortSignal | undefined): Promise<DataRange> {
+async function findDataRange(file: CziBytes, { position }: SubBlock, signal: AbortSignal | undefined): Promise<DataRange> {
   const head = await file.readExactly(position, subBlockHeadBytes, 'a sub-block', signal);
   const segment = checkSegment({ header: head, position, name: 'ZISRAWSUBBLOCK', size: file.size });
   const metadataLength = head.getInt32(32, true);
-  const length = positionAt(head, 32 + 8, 'the length of a sub-block');
-  const dimensions = head.getInt32(32 + 16 + 28, true);
-  if (metadataLength < 0 || dimensions < 0)
+  const length = uint64At(head, 32 + 8, 'the length of a sub-block');
+  const dimensionCount = head.getInt32(32 + 16 + 28, true);
+  if (metadataLength < 0 || dimensionCount < 0)
     throw new TileSourceError(`Corrupt CZI: the sub-block at byte ${position} has lengths below 0.`);
-  const offset = segment.start + Math.max(256, 16 + 32 + dimensions * 20) + metadataLength;
+  const offset = segment.start + Math.max(256, 16 + 32 + dimensionCount * 20) + metadataLength;
   if (offset + length > file.size) {
     throw new TileSourceError(
       `Truncated or corrupt CZI: the sub-block at byte ${position} claims ${length} bytes of pixels, but the file has ${file.size}.`,
@@ -104,17 +104,22 @@ function fitToEntry(raster: Raster, block: SubBlock, type: PixelType): Raster {
 async function decodeZstd(bytes: Uint8Array, block: SubBlock, type: PixelType, signal?: AbortSignal): Promise<Raster> {
   const { storedWidth, storedHeight } = block;
   const size = storedWidth * storedHeight * pixelBytes(type);
-  let [start, hiLo] = [0, false];
+  let [headerBytes, hiLo] = [0, false];
   if (block.compression === 6) {
     // The header begins with its own length, 1 or 3 bytes. With 3, a chunk of type 1 follows, which says whether the low and the high bytes of
     // the samples are stored separately.
-    start = bytes[0] ?? 0;
-    const isKnown = start === 1 || (start === 3 && bytes[1] === 1);
-    if (!isKnown) throw new TileSourceError(`Corrupt CZI: a Zstandard sub-block has an unknown header of ${start} bytes.`);
-    hiLo = start === 3 && ((bytes[2] ?? 0) & 1) === 1;
+    headerBytes = bytes[0] ?? 0;
+    const isKnownHeader = headerBytes === 1 || (headerBytes === 3 && bytes[1] === 1);
+    if (!isKnownHeader)
+      throw new TileSourceError(`Corrupt CZI: a Zstandard sub-block has an unknown header of ${headerBytes} bytes.`);
+    hiLo = headerBytes === 3 && ((bytes[2] ?? 0) & 1) === 1;
   }
   const order: SampleOrder = { ...sampleOrderOf(type), hiLo };
-  const { data } = await codecThreads.decode({ codec: 'zstd', bytes: bytes.subarray(start), size, order }, 'a sub-block', signal);
+  const { data } = await codecThreads.decode(
+    { codec: 'zstd', bytes: bytes.subarray(headerBytes), size, order },
+    'a sub-block',
+    signal,
+  );
   return asRaster(data, type, storedWidth, storedHeight);
 }
 
@@ -133,9 +138,10 @@ async function decodeJpegXr(bytes: Uint8Array, block: SubBlock, type: PixelType,
   const { info, data } = await codecThreads.decodePicture({ codec: 'jpegxr', bytes }, 'a sub-block', signal);
   const dtype = info.isFloat === true ? 'float32' : info.bitsPerSample === 16 ? 'uint16' : 'uint8';
   // The actual type of the picture. `fitToEntry` compares it with the type in the directory entry.
-  const actual: PixelType = { ...type, dtype, storedSamples: info.componentCount, bands: info.componentCount === 1 ? 1 : 3 };
-  if (info.componentCount !== actual.bands) throw new TileSourceError(`A JPEG XR sub-block has ${info.componentCount} bands.`);
-  return asRaster(data, actual, info.width, info.height);
+  const actualType: PixelType = { ...type, dtype, storedSamples: info.componentCount, bands: info.componentCount === 1 ? 1 : 3 };
+  if (info.componentCount !== actualType.bands)
+    throw new TileSourceError(`A JPEG XR sub-block has ${info.componentCount} bands.`);
+  return asRaster(data, actualType, info.width, info.height);
 }
 
 /**
@@ -153,16 +159,16 @@ export async function readBlock(file: CziBytes, block: SubBlock, rows: RowRange 
       `A sub-block of the CZI has ${storedWidth} by ${storedHeight} pixels, which is too large to be decoded.`,
     );
   }
-  const data = await findData(file, block, signal);
-  const read = async (offset: number, length: number): Promise<Uint8Array> => {
+  const dataRange = await findDataRange(file, block, signal);
+  const readRange = async (offset: number, length: number): Promise<Uint8Array> => {
     if (length > maxDecodedBytes) throw new TileSourceError(`Corrupt CZI: a sub-block claims ${length} compressed bytes.`);
     const view = await file.readExactly(offset, length, 'the pixels of a sub-block', signal);
     return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
   };
   switch (compression) {
     case 0: {
-      const skipped = Math.min(data.length, top * storedWidth * pixelBytes(type));
-      const bytes = await read(data.offset + skipped, Math.min(data.length - skipped, decodedBytes));
+      const skippedBytes = Math.min(dataRange.length, top * storedWidth * pixelBytes(type));
+      const bytes = await readRange(dataRange.offset + skippedBytes, Math.min(dataRange.length - skippedBytes, decodedBytes));
       return asRaster(orderSamples(bytes as Uint8Array<ArrayBuffer>, sampleOrderOf(type)), type, storedWidth, height);
     }
     case 1: {
@@ -171,13 +177,17 @@ export async function readBlock(file: CziBytes, block: SubBlock, rows: RowRange 
         what: 'a sub-block',
         maxPixels: Math.min(maxStoredPixels(block), Math.floor(maxDecodedBytes / type.bands)),
       };
-      return fitToEntry(await decodeJpeg(await read(data.offset, data.length), expected, signal), block, type);
+      return fitToEntry(await decodeJpeg(await readRange(dataRange.offset, dataRange.length), expected, signal), block, type);
     }
     case 4:
-      return fitToEntry(await decodeJpegXr(await read(data.offset, data.length), block, type, signal), block, type);
+      return fitToEntry(
+        await decodeJpegXr(await readRange(dataRange.offset, dataRange.length), block, type, signal),
+        block,
+        type,
+      );
     case 5:
     case 6:
-      return decodeZstd(await read(data.offset, data.length), block, type, signal);
+      return decodeZstd(await readRange(dataRange.offset, dataRange.length), block, type, signal);
     default:
       throw new TileSourceError(
         `The CZI has sub-blocks compressed as ${compressionNames[compression] ?? `number ${compression}`}, which is not supported.`,

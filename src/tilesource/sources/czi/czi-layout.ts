@@ -95,7 +95,7 @@ function axesOf({ planes }: SubBlocks): Map<string, number[]> {
 async function doScenesOverlap(fullSizeBlocks: readonly SubBlock[]): Promise<boolean> {
   let comparisons = 0;
   for (const planeBlocks of groupBy(fullSizeBlocks, ({ plane }) => plane).values()) {
-    // The sub-blocks are visited from left to right. `open` holds those that reach the left edge of the current one; only they can overlap it.
+    // The sub-blocks are visited from left to right. `openBlocks` holds those that reach the left edge of the current one; only they can overlap it.
     let openBlocks: SubBlock[] = [];
     for (const block of planeBlocks.toSorted((a, b) => a.left - b.left)) {
       openBlocks = openBlocks.filter((other) => other.left + other.width > block.left);
@@ -161,28 +161,28 @@ async function groupByFrame(
   { blocks, planes }: SubBlocks,
   axes: ReadonlyMap<string, readonly number[]>,
 ): Promise<Map<number, Map<number, BlocksByScale>>> {
-  const positions = [...axes].map(([axis, values]) => ({
+  const numberedAxes = [...axes].map(([axis, values]) => ({
     axis,
-    positions: new Map(values.map((value, position) => [value, position])),
+    positionByValue: new Map(values.map((value, position) => [value, position])),
   }));
-  const byFrame = new Map<number, Map<number, BlocksByScale>>();
+  const blocksByFrame = new Map<number, Map<number, BlocksByScale>>();
   for (const [index, block] of blocks.entries()) {
     if (index % blocksPerSlice === 0 && isSliceOver()) await nextSlice();
     let [frame, stride] = [0, 1];
-    for (const { axis, positions: axisPositions } of positions) {
+    for (const { axis, positionByValue } of numberedAxes) {
       const value = axis === sceneAxis ? block.scene : planes[block.plane]?.get(axis);
-      frame += (value === undefined ? 0 : (axisPositions.get(value) ?? 0)) * stride;
-      stride *= axisPositions.size;
+      frame += (value === undefined ? 0 : (positionByValue.get(value) ?? 0)) * stride;
+      stride *= positionByValue.size;
     }
-    const scenes = byFrame.get(frame) ?? new Map<number, BlocksByScale>();
+    const scenes = blocksByFrame.get(frame) ?? new Map<number, BlocksByScale>();
     const reductions = scenes.get(block.scene) ?? new Map<number, SubBlock[]>();
     const scale = scaleOf(block);
     const group = reductions.get(scale);
     if (group === undefined) reductions.set(scale, [block]);
     else group.push(block);
-    byFrame.set(frame, scenes.set(block.scene, reductions));
+    blocksByFrame.set(frame, scenes.set(block.scene, reductions));
   }
-  return byFrame;
+  return blocksByFrame;
 }
 
 /** Arranges the sub-blocks as frames, scenes and reductions. @throws TileSourceError if they form no image. */
@@ -195,12 +195,12 @@ export async function layOutSubBlocks(subBlocks: SubBlocks): Promise<CziLayout> 
   const axes = axesOf(subBlocks);
   const hasFramesPerScene = scenes.size > 1 && (await doScenesOverlap(extents.fullSizeBlocks));
   if (hasFramesPerScene) axes.set(sceneAxis, [...scenes.keys()]);
-  const count = [...axes.values()].reduce((product, values) => product * values.length, 1);
-  if (count > maxFrames) throw new TileSourceError(`The CZI has ${count} planes; at most ${maxFrames} are supported.`);
+  const frameCount = [...axes.values()].reduce((product, values) => product * values.length, 1);
+  if (frameCount > maxFrames) throw new TileSourceError(`The CZI has ${frameCount} planes; at most ${maxFrames} are supported.`);
   const usedAxes = [...axes].filter(([, values]) => values.length > 1);
-  const blocks = await groupByFrame(subBlocks, axes);
-  const frames = Array.from({ length: count }, (_, frame) => {
-    const reductions = [...(blocks.get(frame)?.values() ?? [])];
+  const blocksByFrame = await groupByFrame(subBlocks, axes);
+  const frames = Array.from({ length: frameCount }, (_, frame) => {
+    const reductions = [...(blocksByFrame.get(frame)?.values() ?? [])];
     return { axes: positionOf(usedAxes, frame), scenes: reductions.map((each) => groupsOf(each, origin)) };
   });
   const { width, height } = boxOf(extents.image, origin);
@@ -213,14 +213,14 @@ export async function layOutSubBlocks(subBlocks: SubBlocks): Promise<CziLayout> 
     frames,
     channelNumbers: axes.get('C') ?? [0],
     scenes,
-    hasFramesPerScene: hasFramesPerScene,
+    hasFramesPerScene,
   };
 }
 
-function positionOf(used: readonly [string, readonly number[]][], frame: number): Record<string, number> {
+function positionOf(usedAxes: readonly [string, readonly number[]][], frame: number): Record<string, number> {
   let remainder = frame;
   const position: Record<string, number> = {};
-  for (const [axis, { length }] of used) {
+  for (const [axis, { length }] of usedAxes) {
     position[axis] = remainder % length;
     remainder = Math.floor(remainder / length);
   }
@@ -239,14 +239,14 @@ export function groupFor(scene: SceneGroups, scale: number): BlockGroup | undefi
 export function isPopulated({ frames, width, height }: CziLayout, scale: number, tileSide: number): boolean {
   const scenes = (frames.find((frame) => frame.scenes.length > 0) ?? frames[0])?.scenes ?? [];
   const tiles = Math.ceil(width / scale / tileSide) * Math.ceil(height / scale / tileSide);
-  let [stored, shown, hasLayer] = [0, 0, false];
+  let [storedPixels, shownPixels, hasLayer] = [0, 0, false];
   for (const scene of scenes) {
     const group = groupFor(scene, scale);
     if (group === undefined) return false;
     const area = group.box.width * group.box.height;
     hasLayer ||= group.scale > scale / 2;
-    stored += area / group.scale ** 2;
-    shown += area / scale ** 2;
+    storedPixels += area / group.scale ** 2;
+    shownPixels += area / scale ** 2;
   }
-  return hasLayer && stored < 4 * shown + tiles * maxExtraPixels;
+  return hasLayer && storedPixels < 4 * shownPixels + tiles * maxExtraPixels;
 }

@@ -11,9 +11,9 @@ export interface CziMetadata {
   magnification: number | null;
   /** Number of bits per sample that the camera uses. If channels differ, the largest number. */
   usedBits: number | null;
-  /** Channels by their number, or by their order if they have none. */
+  /** A channel without a number gets its index as number. */
   channels: { number: number; name: string | null; color: string | null }[];
-  /** Names of scenes by their numbers. */
+  /** Numbers and names of the scenes. */
   scenes: { number: number; name: string | undefined }[];
   /** Properties by their names. The names are those of OpenSlide. */
   properties: Record<string, string>;
@@ -24,7 +24,7 @@ const shownSections = ['AttachmentInfos', 'DisplaySetting', 'Information', 'Scal
 const maxProperties = 4000;
 const maxValueLength = 1024;
 
-function positive(text: string | undefined): number | null {
+function parsePositive(text: string | undefined): number | null {
   const value = Number(text ?? Number.NaN);
   return Number.isFinite(value) && value > 0 ? value : null;
 }
@@ -75,8 +75,8 @@ function formatNumber(value: number): string {
 function readMagnification(information: XmlElement): number | null {
   const objectiveId = attribute(descendantAt(information, 'Image', 'ObjectiveSettings', 'ObjectiveRef'), 'Id');
   const objectives = children(descendantAt(information, 'Instrument', 'Objectives'), 'Objective');
-  const chosen = objectives.find((objective) => attribute(objective, 'Id') === objectiveId) ?? objectives[0];
-  return chosen === undefined ? null : positive(childText(chosen, 'NominalMagnification'));
+  const usedObjective = objectives.find((objective) => attribute(objective, 'Id') === objectiveId) ?? objectives[0];
+  return usedObjective === undefined ? null : parsePositive(childText(usedObjective, 'NominalMagnification'));
 }
 
 /** Converts a color `#AARRGGBB` or `#RRGGBB` to `#rrggbb`. */
@@ -88,10 +88,10 @@ function readColor(text: string | undefined): string | null {
 function readChannels(metadata: XmlElement): CziMetadata['channels'] {
   const acquired = children(descendantAt(metadata, 'Information', 'Image', 'Dimensions', 'Channels'), 'Channel');
   const displayed = children(descendantAt(metadata, 'DisplaySetting', 'Channels'), 'Channel');
-  const byId = new Map(displayed.toReversed().map((channel) => [attribute(channel, 'Id'), channel]));
+  const displayedById = new Map(displayed.toReversed().map((channel) => [attribute(channel, 'Id'), channel]));
   return acquired.map((channel, index) => {
     const id = attribute(channel, 'Id');
-    const shown = byId.get(id) ?? displayed[index] ?? {};
+    const shown = displayedById.get(id) ?? displayed[index] ?? {};
     const name = attribute(channel, 'Name') ?? attribute(shown, 'Name');
     const number = /^Channel:(\d+)$/.exec(id ?? '')?.[1];
     return {
@@ -107,12 +107,12 @@ function readScenes(metadata: XmlElement): CziMetadata['scenes'] {
   return scenes.map((scene, index) => ({ number: Number(attribute(scene, 'Index') ?? index), name: attribute(scene, 'Name') }));
 }
 
-function readBits(metadata: XmlElement): number | null {
+function readUsedBits(metadata: XmlElement): number | null {
   const image = descendantAt(metadata, 'Information', 'Image');
   const channels = children(descendantAt(image, 'Dimensions', 'Channels'), 'Channel');
-  const counts = [...channels, image].map((element) => positive(childText(element, 'ComponentBitCount')));
-  const known = counts.filter((count) => count !== null);
-  return known.length === 0 ? null : Math.max(...known);
+  const counts = [...channels, image].map((element) => parsePositive(childText(element, 'ComponentBitCount')));
+  const knownCounts = counts.filter((count) => count !== null);
+  return knownCounts.length === 0 ? null : Math.max(...knownCounts);
 }
 
 /** Reads the metadata from XML. @throws TileSourceError if it is not well formed. */
@@ -121,7 +121,7 @@ export function readCziMetadata(xml: string): CziMetadata {
   const distances = children(descendantAt(metadata, 'Scaling', 'Items'), 'Distance');
   const readMeters = (axis: string): number | null => {
     const distance = distances.find((each) => attribute(each, 'Id') === axis);
-    return distance === undefined ? null : positive(childText(distance, 'Value'));
+    return distance === undefined ? null : parsePositive(childText(distance, 'Value'));
   };
   const [metersX, metersY, metersZ] = [readMeters('X'), readMeters('Y'), readMeters('Z')];
   const interval = descendantAt(metadata, 'Information', 'Image', 'Dimensions', 'T', 'Positions', 'Interval');
@@ -130,16 +130,16 @@ export function readCziMetadata(xml: string): CziMetadata {
   if (metersX !== null) properties.set('openslide.mpp-x', formatNumber(metersX * 1e6));
   if (metersY !== null) properties.set('openslide.mpp-y', formatNumber(metersY * 1e6));
   if (magnification !== null) properties.set('openslide.objective-power', formatNumber(magnification));
-  for (const part of shownSections) addProperties(properties, descendantAt(metadata, part), `zeiss.${part}`, part);
+  for (const section of shownSections) addProperties(properties, descendantAt(metadata, section), `zeiss.${section}`, section);
   const barcode = [...properties].find(([key]) => /^zeiss\.AttachmentInfos\..*\.Barcodes\.[^.]*\.Content$/.test(key))?.[1];
   if (barcode !== undefined) properties.set('openslide.barcode', barcode);
   return {
     mmX: metersX === null ? null : metersX * 1000,
     mmY: metersY === null ? null : metersY * 1000,
     mmZ: metersZ === null ? null : metersZ * 1000,
-    secondsT: positive(childText(interval, 'Increment')),
+    secondsT: parsePositive(childText(interval, 'Increment')),
     magnification,
-    usedBits: readBits(metadata),
+    usedBits: readUsedBits(metadata),
     channels: readChannels(metadata),
     scenes: readScenes(metadata),
     properties: Object.fromEntries([...properties].toSorted(([a], [b]) => (a < b ? -1 : 1))),

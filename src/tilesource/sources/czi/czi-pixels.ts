@@ -35,23 +35,23 @@ export class CziPixels {
     const { dtype, bands } = this.layout;
     const groups = (this.layout.frames[frame]?.scenes ?? []).flatMap((scene) => groupFor(scene, scale) ?? []);
     const [only, ...others] = groups;
-    const single = only === undefined || others.length > 0 ? null : await this.#readWholeBlock(only, { scale, box }, signal);
-    if (single !== null) return single;
+    const wholeBlock = only === undefined || others.length > 0 ? null : await this.#readWholeBlock(only, { scale, box }, signal);
+    if (wholeBlock !== null) return wholeBlock;
     const target = createRaster({ width: box.width, height: box.height, bands, dtype });
-    for (const group of groups) await this.#draw(target, group, { scale, box }, signal);
+    for (const group of groups) await this.#drawGroup(target, group, { scale, box }, signal);
     return target;
   }
 
-  /** The pixels of a rectangle that is a whole sub-block or its upper left part, for which nothing has to be drawn; `null` for other rectangles. */
+  /** Reads a rectangle that is a whole sub-block or its upper left part, so that nothing has to be drawn; `null` for other rectangles. */
   async #readWholeBlock(
-    { scale: stored, blocks }: BlockGroup,
+    { scale: storedScale, blocks }: BlockGroup,
     { scale, box }: { scale: number; box: Box },
     signal: AbortSignal | undefined,
   ): Promise<Raster | null> {
     const { left, top, width, height } = box;
     const imageBox = { left: left * scale, top: top * scale, width: width * scale, height: height * scale };
     const [block, ...others] = blocks.filter((each) => overlap(this.#boxOf(each), imageBox));
-    if (block === undefined || others.length > 0 || stored !== scale || hasPlainRows(block)) return null;
+    if (block === undefined || others.length > 0 || storedScale !== scale || hasPlainRows(block)) return null;
     const blockBox = this.#boxOf(block);
     const startsAtBox =
       blockBox.left === imageBox.left &&
@@ -64,11 +64,11 @@ export class CziPixels {
     const raster =
       isWholeTile && isQuicklyDecoded(block)
         ? await readBlock(this.file, block, null, signal)
-        : (await this.#readBlock(block, stored, imageBox, signal)).raster;
+        : (await this.#readBlock(block, storedScale, imageBox, signal)).raster;
     return raster.dtype === this.layout.dtype && raster.bands === this.layout.bands ? crop(raster, box) : null;
   }
 
-  async #draw(
+  async #drawGroup(
     target: Raster,
     group: BlockGroup,
     { scale, box }: { scale: number; box: Box },

@@ -141,9 +141,10 @@ class CziTileSource implements TileSource {
     const { attachments, file, reader } = this.parts;
     const attachment = attachments.get(name);
     if (attachment === undefined) return null;
-    const part = presentAsFile(reader, await findAttachmentRange(file, attachment));
-    if (attachment.type === 'CZI') return { raster: await this.#readAttachedImage(name, part, options.signal), format: 'czi' };
-    const bytes = await part.read(0, part.size, options);
+    const attachedFile = presentAsFile(reader, await findAttachmentRange(file, attachment));
+    if (attachment.type === 'CZI')
+      return { raster: await this.#readAttachedImage(name, attachedFile, options.signal), format: 'czi' };
+    const bytes = await attachedFile.read(0, attachedFile.size, options);
     const what = `the ${name} of the CZI`;
     return {
       raster: await decodeJpeg(bytes, { bands: 3, what, maxPixels: maxAssociatedPixels }, options.signal),

@@ -94,7 +94,7 @@ export function paint(target: Raster, source: Raster, placement: Placement): voi
     const i = y - rowCoverage.start;
     for (let tapY = 0; tapY < rowCoverage.taps; tapY++) {
       const weightY = rowCoverage.weights[i * rowCoverage.taps + tapY]!;
-      if (weightY > 0) addRow(row, source, { y: rowCoverage.firstSource[i]! + tapY, weightY, across: columnCoverage, bands });
+      if (weightY > 0) addRow(row, source, { y: rowCoverage.firstSource[i]! + tapY, weightY, columnCoverage, bands });
     }
     const to = (y * target.width + columnCoverage.start) * bands;
     for (let x = 0; x < row.length; x++) target.data[to + x] = row[x]! + rounding;
@@ -105,9 +105,9 @@ export function paint(target: Raster, source: Raster, placement: Placement): voi
 function addRow(
   sums: Float64Array,
   source: Raster,
-  { y, weightY, across, bands }: { y: number; weightY: number; across: Coverage; bands: number },
+  { y, weightY, columnCoverage, bands }: { y: number; weightY: number; columnCoverage: Coverage; bands: number },
 ): void {
-  const { taps, firstSource, weights } = across;
+  const { taps, firstSource, weights } = columnCoverage;
   // With 0, gray is repeated in all bands.
   const bandStep = source.bands === bands ? 1 : 0;
   for (let x = 0; x < firstSource.length; x++) {

@@ -65,20 +65,21 @@ export class CziBytes {
     return {
       version: `${view.getInt32(at, true)}.${view.getInt32(at + 4, true)}`,
       guid: guidText(view, at + 32),
-      directoryPosition: positionAt(view, at + 52, 'the directory of sub-blocks'),
-      metadataPosition: positionAt(view, at + 60, 'the metadata'),
-      attachmentsPosition: positionAt(view, at + 72, 'the directory of attachments'),
+      directoryPosition: uint64At(view, at + 52, 'the directory of sub-blocks'),
+      metadataPosition: uint64At(view, at + 60, 'the metadata'),
+      attachmentsPosition: uint64At(view, at + 72, 'the directory of attachments'),
     };
   }
 }
 
 /** Checks the header of a segment. @throws TileSourceError if it has another name, or the segment exceeds the file. */
-export function checkSegment(found: { header: DataView; position: number; name: string; size: number }): Segment {
-  const { header, position, name, size } = found;
-  const actual = segmentName(header);
-  if (actual !== name) throw new TileSourceError(`Corrupt CZI: expected segment ${name} at byte ${position}, found "${actual}".`);
-  const allocatedBytes = positionAt(header, 16, `the length of ${name}`);
-  const usedBytes = positionAt(header, 24, `the length of ${name}`);
+export function checkSegment(expected: { header: DataView; position: number; name: string; size: number }): Segment {
+  const { header, position, name, size } = expected;
+  const actualName = segmentName(header);
+  if (actualName !== name)
+    throw new TileSourceError(`Corrupt CZI: expected segment ${name} at byte ${position}, found "${actualName}".`);
+  const allocatedBytes = uint64At(header, 16, `the length of ${name}`);
+  const usedBytes = uint64At(header, 24, `the length of ${name}`);
   const length = usedBytes > 0 ? usedBytes : allocatedBytes;
   if (position + segmentHeaderBytes + length > size) {
     throw new TileSourceError(
@@ -89,7 +90,7 @@ export function checkSegment(found: { header: DataView; position: number; name: 
 }
 
 /** Reads a length or position of 64 bits. @throws TileSourceError if it is negative or larger than any file. */
-export function positionAt(view: DataView, at: number, what: string): number {
+export function uint64At(view: DataView, at: number, what: string): number {
   const value = view.getBigInt64(at, true);
   if (value < 0n || value > BigInt(Number.MAX_SAFE_INTEGER)) throw new TileSourceError(`Corrupt CZI: ${what} is ${value}.`);
   return Number(value);

@@ -1,6 +1,6 @@
 import { TileSourceError } from '../../../errors.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
-import { positionAt, type CziBytes } from './segments.js';
+import { uint64At, type CziBytes } from './segments.js';
 
 /** Maximum number of sub-blocks of a file; each takes some 130 bytes of memory while the file is open. */
 const maxSubBlocks = 2 ** 20;
@@ -25,7 +25,7 @@ type PlanePosition = ReadonlyMap<string, number>;
 export interface SubBlock {
   /** Position of its segment in the file. */
   position: number;
-  /** Number of its plane among {@link SubBlocks.planes}. */
+  /** Index of its plane in {@link SubBlocks.planes}. */
   plane: number;
   scene: number;
   /** Order of overlapping sub-blocks: higher ones are on top. */
@@ -60,7 +60,7 @@ interface Dimension {
 class SubBlockCollector {
   readonly blocks: SubBlock[] = [];
   readonly planes: PlanePosition[] = [];
-  readonly #planeNumbers = new Map<string, number>();
+  readonly #planeIndexes = new Map<string, number>();
 
   add(view: DataView, at: number, dimensions: readonly Dimension[]): void {
     const dimensionOf = (name: string): Dimension | undefined => dimensions.find((dimension) => dimension.name === name);
@@ -71,8 +71,8 @@ class SubBlockCollector {
     const filePart = view.getInt32(at + 14, true);
     if (filePart !== 0) throw new TileSourceError(`The CZI has parts in other files (part ${filePart}), which is not supported.`);
     this.blocks.push({
-      position: positionAt(view, at + 6, 'the position of a sub-block'),
-      plane: this.#planeNumberOf(dimensions),
+      position: uint64At(view, at + 6, 'the position of a sub-block'),
+      plane: this.#planeIndexOf(dimensions),
       scene: dimensionOf('S')?.start ?? 0,
       order: dimensionOf('M')?.start ?? 0,
       left: x.start,
@@ -86,22 +86,22 @@ class SubBlockCollector {
     });
   }
 
-  #planeNumberOf(dimensions: readonly Dimension[]): number {
-    const position = dimensions.filter(({ name }) => !['X', 'Y', 'M', 'S'].includes(name));
-    for (const { name, size } of position) {
+  #planeIndexOf(dimensions: readonly Dimension[]): number {
+    const planeDimensions = dimensions.filter(({ name }) => !['X', 'Y', 'M', 'S'].includes(name));
+    for (const { name, size } of planeDimensions) {
       if (size > 1) throw new TileSourceError(`The CZI has sub-blocks of ${size} planes along ${name}, which is not supported.`);
     }
-    const key = position
+    const key = planeDimensions
       .map(({ name, start }) => `${name}${start}`)
       .sort()
       .join();
-    const existing = this.#planeNumbers.get(key);
+    const existing = this.#planeIndexes.get(key);
     if (existing !== undefined) return existing;
     if (this.planes.length >= maxPlanes) throw new TileSourceError(`The CZI has more than ${maxPlanes} planes.`);
-    const number = this.planes.length;
-    this.#planeNumbers.set(key, number);
-    this.planes.push(new Map(position.map(({ name, start }) => [name, start])));
-    return number;
+    const index = this.planes.length;
+    this.#planeIndexes.set(key, index);
+    this.planes.push(new Map(planeDimensions.map(({ name, start }) => [name, start])));
+    return index;
   }
 }
 
@@ -122,8 +122,8 @@ export async function readSubBlocks(file: CziBytes, position: number, signal?: A
   const positionInWindow = async (offset: number, length: number): Promise<number> => {
     if (offset + length > end) throw new TileSourceError('Corrupt CZI: the directory of sub-blocks is shorter than its entries.');
     if (offset < window.start || offset + length > window.start + window.view.byteLength) {
-      const length = Math.min(windowBytes, end - offset);
-      window = { start: offset, view: await file.readExactly(offset, length, 'the directory of sub-blocks', signal) };
+      const byteCount = Math.min(windowBytes, end - offset);
+      window = { start: offset, view: await file.readExactly(offset, byteCount, 'the directory of sub-blocks', signal) };
     }
     return offset - window.start;
   };
@@ -133,13 +133,13 @@ export async function readSubBlocks(file: CziBytes, position: number, signal?: A
     let at = await positionInWindow(offset, entryBytes);
     const schema = window.view.getUint16(at);
     if (schema !== 0x44_56) throw new TileSourceError(`Corrupt CZI: entry ${index} of the directory has an unknown schema.`);
-    const dimensions = window.view.getInt32(at + 28, true);
-    if (dimensions < 2 || dimensions > maxDimensions) {
-      throw new TileSourceError(`Corrupt CZI: sub-block ${index} claims ${dimensions} dimensions.`);
+    const dimensionCount = window.view.getInt32(at + 28, true);
+    if (dimensionCount < 2 || dimensionCount > maxDimensions) {
+      throw new TileSourceError(`Corrupt CZI: sub-block ${index} claims ${dimensionCount} dimensions.`);
     }
-    at = await positionInWindow(offset, entryBytes + dimensions * dimensionBytes);
-    collector.add(window.view, at, readDimensions(window.view, at + entryBytes, dimensions));
-    offset += entryBytes + dimensions * dimensionBytes;
+    at = await positionInWindow(offset, entryBytes + dimensionCount * dimensionBytes);
+    collector.add(window.view, at, readDimensions(window.view, at + entryBytes, dimensionCount));
+    offset += entryBytes + dimensionCount * dimensionBytes;
   }
   return collector;
 }

@@ -27,7 +27,7 @@ export interface DicomHeader {
   matrixColumns: number;
   matrixRows: number;
   focalPlanes: number;
-  /** Number of the first frame of this file among those of all files of one image. */
+  /** Number of frames that the previous files of the image contain. */
   frameOffset: number;
   /**
    * Four numbers for each frame: x and y of its upper left pixel, optical path, focal plane. `null` if they follow from the order
@@ -41,14 +41,14 @@ export interface DicomHeader {
   mmY: number | null;
   magnification: number | null;
   icc: Uint8Array | null;
-  /** The palettes of red, green and blue of PALETTE COLOR, each of at most 256 entries of 8 bits; `null` for other images. */
-  palette: { first: number; colors: Uint8Array } | null;
+  /** The palette of PALETTE COLOR: the sample of its first entry, and red, green and blue of each entry. `null` for other images. */
+  palette: { firstSample: number; colors: Uint8Array } | null;
   /** Position of the element that contains the samples. */
-  pixelStart: number;
+  pixelElementOffset: number;
   /** Position and length of the samples. The length is `null` for encapsulated frames. */
   pixelOffset: number;
   pixelLength: number | null;
-  bigEndian: boolean;
+  isBigEndian: boolean;
   /** Whether bytes are stored in words of two, the second one first: samples of 8 bits as big-endian OW. */
   isSwapped: boolean;
   /** Offsets of frames from the extended offset table. */
@@ -63,7 +63,7 @@ const pixelTags = ['x7fe00010', 'x7fe00008', 'x7fe00009'] as const;
 const slideClass = '1.2.840.10008.5.1.4.1.1.77.1.6';
 const maxFrames = 10_000_000;
 const explicitBigEndian = '1.2.840.10008.1.2.2';
-/** The transfer syntax of files that are deflated as a whole, as bytes of the file. */
+/** The transfer syntax of files that are deflated as a whole, as it is encoded in the file. */
 const deflatedSyntax = Buffer.from('\x02\0\x10\0UI\x16\x001.2.840.10008.1.2.1.99', 'latin1');
 /** Number of bytes at the start of a file in which the transfer syntax is searched. */
 const maxMetaBytes = 4096;
@@ -96,7 +96,7 @@ function readBytes(dataSet: DataSet | undefined, tag: string): Uint8Array | null
   return Uint8Array.from(dataSet.byteArray.subarray(element.dataOffset, element.dataOffset + element.length));
 }
 
-function readNumbers64(dataSet: DataSet, tag: string): Float64Array | null {
+function readUint64s(dataSet: DataSet, tag: string): Float64Array | null {
   const bytes = readBytes(dataSet, tag);
   if (bytes === null) return null;
   const view = new DataView(bytes.buffer);
@@ -127,9 +127,9 @@ function readPositions(dataSet: DataSet, opticalPaths: readonly string[], frames
   return result;
 }
 
-function readPalette(dataSet: DataSet, order: { bigEndian: boolean; isSigned: boolean }): DicomHeader['palette'] {
+function readPalette(dataSet: DataSet, encoding: { isBigEndian: boolean; isSigned: boolean }): DicomHeader['palette'] {
   const entries = dataSet.uint16('x00281101', 0) ?? 0;
-  const first = (order.isSigned ? dataSet.int16('x00281101', 1) : dataSet.uint16('x00281101', 1)) ?? 0;
+  const firstSample = (encoding.isSigned ? dataSet.int16('x00281101', 1) : dataSet.uint16('x00281101', 1)) ?? 0;
   const bits = dataSet.uint16('x00281101', 2) ?? 0;
   const tables = ['x00281201', 'x00281202', 'x00281203'].map((tag) => readBytes(dataSet, tag));
   if (tables.some((table) => table === null) || (bits !== 8 && bits !== 16)) return null;
@@ -138,11 +138,11 @@ function readPalette(dataSet: DataSet, order: { bigEndian: boolean; isSigned: bo
   for (const [band, table] of tables.entries()) {
     const areWords = table!.length >= count * 2;
     // Entries are words, or bytes two to a word; the high byte of words of 16 bits is shown.
-    const highByte = (bits === 16) === order.bigEndian ? 0 : 1;
+    const highByte = (bits === 16) === encoding.isBigEndian ? 0 : 1;
     for (let i = 0; i < count; i++)
-      colors[i * 3 + band] = (areWords ? table![i * 2 + highByte] : table![order.bigEndian ? i ^ 1 : i]) ?? 0;
+      colors[i * 3 + band] = (areWords ? table![i * 2 + highByte] : table![encoding.isBigEndian ? i ^ 1 : i]) ?? 0;
   }
-  return { first, colors };
+  return { firstSample, colors };
 }
 
 function readAttributes(dataSet: DataSet): DicomHeader['attributes'] {
@@ -172,6 +172,7 @@ function replaceUnknownTypes(bytes: Uint8Array): Uint8Array {
   return changed;
 }
 
+/** Parses the elements up to the samples; `null` if the samples do not begin within these bytes. */
 function parseHeader(bytes: Uint8Array): DataSet | null {
   if (bytes.length < 132 || Buffer.from(bytes.subarray(128, 132)).toString('latin1') !== 'DICM') {
     throw new OtherFormatError('Not a DICOM file: the prefix DICM is missing.');
@@ -180,10 +181,10 @@ function parseHeader(bytes: Uint8Array): DataSet | null {
   if (Buffer.from(bytes.subarray(0, maxMetaBytes)).includes(deflatedSyntax)) {
     throw new TileSourceError('The DICOM file is deflated as a whole, which is not supported.');
   }
-  const known = replaceUnknownTypes(bytes);
+  const readableBytes = replaceUnknownTypes(bytes);
   for (const tag of pixelTags) {
     try {
-      const dataSet = dicomParser.parseDicom(known, { untilTag: tag });
+      const dataSet = dicomParser.parseDicom(readableBytes, { untilTag: tag });
       if (dataSet.elements[tag] !== undefined) return dataSet;
     } catch {
       // The library throws texts, not errors. Usually the reason is that the bytes end within the header, or within samples that
@@ -259,17 +260,17 @@ function headerOf(dataSet: DataSet): DicomHeader | null {
   const element = tag && dataSet.elements[tag];
   if (element === undefined) return null;
   const transferSyntax = readText(dataSet, 'x00020010') || '1.2.840.10008.1.2';
-  const bigEndian = transferSyntax === explicitBigEndian;
+  const isBigEndian = transferSyntax === explicitBigEndian;
   const pixels = readPixelModule(dataSet);
   const isSlide = readText(dataSet, 'x00080016') === slideClass;
   const matrixColumns = (isSlide ? dataSet.uint32('x00480006') : undefined) ?? pixels.columns;
   const matrixRows = (isSlide ? dataSet.uint32('x00480007') : undefined) ?? pixels.rows;
   if (matrixColumns < 1 || matrixRows < 1)
     throw new TileSourceError(`Corrupt DICOM: a slide of ${matrixColumns} by ${matrixRows} pixels.`);
-  const [shared] = readItems(dataSet, 'x52009229');
-  const [measures] = readItems(shared, 'x00289110');
-  const optical = readItems(dataSet, 'x00480105');
-  const opticalPaths = optical.map((path) => readText(path, 'x00480106'));
+  const [sharedGroups] = readItems(dataSet, 'x52009229');
+  const [measures] = readItems(sharedGroups, 'x00289110');
+  const opticalPathItems = readItems(dataSet, 'x00480105');
+  const opticalPaths = opticalPathItems.map((path) => readText(path, 'x00480106'));
   const spacing = measures?.elements.x00280030 === undefined ? dataSet : measures;
   return {
     ...pixels,
@@ -285,21 +286,23 @@ function headerOf(dataSet: DataSet): DicomHeader | null {
     focalPlanes: Math.max(1, dataSet.uint32('x00480303') ?? 1),
     frameOffset: dataSet.uint32('x00209228') ?? 0,
     positions: isSlide ? readPositions(dataSet, opticalPaths, pixels.frames) : null,
-    opticalPaths: optical.map((path, index) => readText(path, 'x00480107') || readText(path, 'x00480106') || String(index)),
+    opticalPaths: opticalPathItems.map(
+      (path, index) => readText(path, 'x00480107') || readText(path, 'x00480106') || String(index),
+    ),
     mmX: positiveOrNull(readNumber(spacing, 'x00280030', 1)),
     mmY: positiveOrNull(readNumber(spacing, 'x00280030', 0)),
     mmZ: positiveOrNull(readNumber(spacing, 'x00180088')),
-    magnification: positiveOrNull(readNumber(optical[0], 'x00480112')),
-    icc: readBytes(optical[0], 'x00282000') ?? readBytes(dataSet, 'x00282000'),
-    palette: pixels.photometric === 'PALETTE COLOR' ? readPalette(dataSet, { bigEndian, isSigned: pixels.isSigned }) : null,
+    magnification: positiveOrNull(readNumber(opticalPathItems[0], 'x00480112')),
+    icc: readBytes(opticalPathItems[0], 'x00282000') ?? readBytes(dataSet, 'x00282000'),
+    palette: pixels.photometric === 'PALETTE COLOR' ? readPalette(dataSet, { isBigEndian, isSigned: pixels.isSigned }) : null,
     // With explicit types, the header of an element with samples has 12 bytes, otherwise 8.
-    pixelStart: element.dataOffset - (element.vr === undefined ? 8 : 12),
+    pixelElementOffset: element.dataOffset - (element.vr === undefined ? 8 : 12),
     pixelOffset: element.dataOffset,
     pixelLength: element.length === 0xff_ff_ff_ff || element.hadUndefinedLength === true ? null : element.length,
-    bigEndian,
-    isSwapped: bigEndian && pixels.bitsAllocated === 8 && element.vr === 'OW',
-    extendedOffsets: readNumbers64(dataSet, 'x7fe00001'),
-    extendedLengths: readNumbers64(dataSet, 'x7fe00002'),
+    isBigEndian,
+    isSwapped: isBigEndian && pixels.bitsAllocated === 8 && element.vr === 'OW',
+    extendedOffsets: readUint64s(dataSet, 'x7fe00001'),
+    extendedLengths: readUint64s(dataSet, 'x7fe00002'),
     attributes: readAttributes(dataSet),
   };
 }

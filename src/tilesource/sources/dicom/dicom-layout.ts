@@ -13,7 +13,7 @@ const framesPerTimeCheck = 1024;
 /** Maximum number of frames in one tile, because levels may have frames of single pixels. */
 const maxFramesPerTile = 4096;
 /** Names of associated images by the flavor of their instances. */
-const associatedFlavors: Readonly<Record<string, string>> = { LABEL: 'label', OVERVIEW: 'macro', THUMBNAIL: 'thumbnail' };
+const associatedNameByFlavor: Readonly<Record<string, string>> = { LABEL: 'label', OVERVIEW: 'macro', THUMBNAIL: 'thumbnail' };
 
 /** The frame with a tile: the instance, and the number of the frame in it. */
 interface FramePosition {
@@ -54,15 +54,15 @@ function createFullLevel(parts: readonly DicomInstance[]): DicomLevel {
   const sorted = parts
     .toSorted((a, b) => a.header.frameOffset - b.header.frameOffset)
     .filter(({ header }, i, all) => header.frameOffset !== all[i - 1]?.header.frameOffset);
-  const positionOf = (number: number): FramePosition | undefined => {
+  const positionOf = (frameNumber: number): FramePosition | undefined => {
     let [low, high] = [0, sorted.length];
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (sorted[middle]!.header.frameOffset > number) high = middle;
+      if (sorted[middle]!.header.frameOffset > frameNumber) high = middle;
       else low = middle + 1;
     }
     const instance = sorted[low - 1];
-    const frame = number - (instance?.header.frameOffset ?? 0);
+    const frame = frameNumber - (instance?.header.frameOffset ?? 0);
     return instance && frame < instance.header.frames ? { instance, frame } : undefined;
   };
   return {
@@ -97,7 +97,7 @@ function checkFrameCount(count: number): void {
 async function createSparseLevel(parts: readonly DicomInstance[], focalPlanes: number): Promise<DicomLevel> {
   const { matrixColumns: width, matrixRows: height, columns: tileWidth, rows: tileHeight } = parts[0]!.header;
   // Frames need not be aligned. They are indexed by the grid cell that contains their upper left pixel.
-  const cells = new Map<string, (FramePosition & { left: number; top: number })[]>();
+  const tilesByCell = new Map<string, (FramePosition & { left: number; top: number })[]>();
   for (const instance of parts) {
     const { positions } = instance.header;
     for (let frame = 0; frame * 4 < Math.min(positions?.length ?? 0, maxListedTiles * 4); frame++) {
@@ -105,8 +105,8 @@ async function createSparseLevel(parts: readonly DicomInstance[], focalPlanes: n
       if (left < 0 || top < 0) continue;
       const key = `${path * focalPlanes + z}/${Math.floor(left / tileWidth)}/${Math.floor(top / tileHeight)}`;
       const tile = { instance, frame, left, top };
-      const cell = cells.get(key);
-      if (cell === undefined) cells.set(key, [tile]);
+      const cell = tilesByCell.get(key);
+      if (cell === undefined) tilesByCell.set(key, [tile]);
       else cell.push(tile);
       if (frame % framesPerTimeCheck === 0 && isSliceOver()) await nextSlice();
     }
@@ -121,7 +121,7 @@ async function createSparseLevel(parts: readonly DicomInstance[], focalPlanes: n
       checkFrameCount(Math.ceil(box.width / tileWidth) * Math.ceil(box.height / tileHeight));
       for (let y = Math.floor(box.top / tileHeight) - 1; y * tileHeight < box.top + box.height; y++) {
         for (let x = Math.floor(box.left / tileWidth) - 1; x * tileWidth < box.left + box.width; x++) {
-          const cell = cells.get(`${plane}/${x}/${y}`) ?? [];
+          const cell = tilesByCell.get(`${plane}/${x}/${y}`) ?? [];
           checkFrameCount(frames.length + cell.length);
           frames.push(...cell);
         }
@@ -148,10 +148,10 @@ function groupBySize(instances: readonly DicomInstance[]): DicomInstance[][] {
 async function layOutSlide(instances: readonly DicomInstance[]): Promise<DicomLayout> {
   const associated = new Map<string, DicomInstance>();
   for (const instance of instances) {
-    const name = associatedFlavors[instance.header.flavor];
+    const name = associatedNameByFlavor[instance.header.flavor];
     if (name !== undefined && !associated.has(name)) associated.set(name, instance);
   }
-  let volume = instances.filter(({ header }) => associatedFlavors[header.flavor] === undefined);
+  let volume = instances.filter(({ header }) => associatedNameByFlavor[header.flavor] === undefined);
   if (volume.length === 0) {
     volume = instances.slice(0, 1);
     for (const [name, instance] of associated) if (instance === volume[0]) associated.delete(name);
@@ -196,17 +196,19 @@ function haveSameSamples(a: DicomInstance, b: DicomInstance): boolean {
  * The layout of an image that is not a slide. The frames of all files with the same size are planes along Z, in the order of their
  * numbers.
  */
-function layOutStack(instances: readonly DicomInstance[], opened: DicomInstance): DicomLayout {
-  const alike = instances.filter(
+function layOutStack(instances: readonly DicomInstance[], openedInstance: DicomInstance): DicomLayout {
+  const sameSized = instances.filter(
     (each) =>
-      each.header.rows === opened.header.rows && each.header.columns === opened.header.columns && haveSameSamples(each, opened),
+      each.header.rows === openedInstance.header.rows &&
+      each.header.columns === openedInstance.header.columns &&
+      haveSameSamples(each, openedInstance),
   );
-  const sorted = alike.toSorted((a, b) => a.header.instanceNumber - b.header.instanceNumber || (a.name < b.name ? -1 : 1));
+  const sorted = sameSized.toSorted((a, b) => a.header.instanceNumber - b.header.instanceNumber || (a.name < b.name ? -1 : 1));
   const count = checkPlaneCount(sorted.reduce((sum, { header }) => sum + header.frames, 0));
   const positions = sorted.flatMap((instance) =>
     Array.from({ length: instance.header.frames }, (_, frame) => ({ instance, frame })),
   );
-  const { columns: width, rows: height } = opened.header;
+  const { columns: width, rows: height } = openedInstance.header;
   const level: DicomLevel = {
     width,
     height,
@@ -215,17 +217,17 @@ function layOutStack(instances: readonly DicomInstance[], opened: DicomInstance)
     tilesIn: (plane) => positions.slice(plane, plane + 1).map((position) => ({ ...position, left: 0, top: 0 })),
   };
   const planes = Array.from({ length: count }, (_, z): Record<string, number> => (count > 1 ? { Z: z } : {}));
-  return { firstInstance: opened, levelsByPower: new Map([[0, level]]), planes, channels: [], associated: new Map() };
+  return { firstInstance: openedInstance, levelsByPower: new Map([[0, level]]), planes, channels: [], associated: new Map() };
 }
 
 /** Determines the image that the files of one series form. @throws TileSourceError if it has too many planes, or unsupported samples. */
-export async function layOutSeries(instances: readonly DicomInstance[], opened: DicomInstance): Promise<DicomLayout> {
-  const { isSlide } = opened.header;
+export async function layOutSeries(instances: readonly DicomInstance[], openedInstance: DicomInstance): Promise<DicomLayout> {
+  const { isSlide } = openedInstance.header;
   const seenUids = new Set<string>();
-  const distinct = instances.filter(({ header }) => {
+  const distinctInstances = instances.filter(({ header }) => {
     const isNew = header.instanceUid === '' || !seenUids.has(header.instanceUid);
     seenUids.add(header.instanceUid);
     return isNew && header.isSlide === isSlide;
   });
-  return isSlide ? layOutSlide(distinct) : layOutStack(distinct, opened);
+  return isSlide ? layOutSlide(distinctInstances) : layOutStack(distinctInstances, openedInstance);
 }

@@ -35,7 +35,7 @@ const codecBySyntaxSuffix: Readonly<Record<string, Codec>> = {
   '.4.203': 'jpeg2000',
 };
 
-const unsupportedCodecs: Readonly<Record<string, string>> = {
+const unsupportedCodecNames: Readonly<Record<string, string>> = {
   '.4.110': 'JPEG XL',
   '.4.111': 'JPEG XL',
   '.4.112': 'JPEG XL',
@@ -49,12 +49,12 @@ function codecOf({ transferSyntax }: DicomHeader): Codec {
   const codec = transferSyntax.startsWith('1.2.840.10008.1.2') ? codecBySyntaxSuffix[suffix] : undefined;
   if (codec !== undefined) return codec;
   throw new TileSourceError(
-    `The DICOM file is compressed as ${unsupportedCodecs[suffix] ?? transferSyntax}, which is not supported.`,
+    `The DICOM file is compressed as ${unsupportedCodecNames[suffix] ?? transferSyntax}, which is not supported.`,
   );
 }
 
 const plainPhotometrics: readonly string[] = ['RGB', 'YBR_FULL', 'YBR_FULL_422'];
-/** Color spaces that only JPEG 2000 has, whose decoder converts them to RGB. JPEG frames declare their color space themselves. */
+/** Color spaces that occur only in JPEG 2000. Its decoder converts them to RGB. JPEG frames declare their color space themselves. */
 const transformedPhotometrics: readonly string[] = ['YBR_ICT', 'YBR_RCT'];
 
 function isKnownColor({ photometric }: DicomHeader, codec: Codec): boolean {
@@ -129,17 +129,17 @@ function viewSamples(bytes: Uint8Array, dtype: SampleType, count: number): Sampl
 /** Decodes PackBits segments: one for each byte of each sample, most significant first (PS3.5, annex G). */
 function decodeRle(bytes: Uint8Array, header: DicomHeader): Uint8Array {
   const { rows, columns, samples, bitsAllocated } = header;
-  const [pixels, width] = [rows * columns, bitsAllocated / 8];
+  const [pixelCount, bytesPerSample] = [rows * columns, bitsAllocated / 8];
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const segments = bytes.length >= 64 ? view.getUint32(0, true) : 0;
-  if (segments !== samples * width)
-    throw new TileSourceError(`Corrupt DICOM: ${segments} RLE segments where ${samples * width} are needed.`);
-  const out = new Uint8Array(pixels * samples * width);
-  for (let segment = 0; segment < segments; segment++) {
+  const segmentCount = bytes.length >= 64 ? view.getUint32(0, true) : 0;
+  if (segmentCount !== samples * bytesPerSample)
+    throw new TileSourceError(`Corrupt DICOM: ${segmentCount} RLE segments where ${samples * bytesPerSample} are needed.`);
+  const out = new Uint8Array(pixelCount * samples * bytesPerSample);
+  for (let segment = 0; segment < segmentCount; segment++) {
     const start = view.getUint32(4 + segment * 4, true);
-    const end = segment + 1 < segments ? view.getUint32(8 + segment * 4, true) : bytes.length;
-    const stride = samples * width;
-    let to = Math.floor(segment / width) * width + (width - 1 - (segment % width));
+    const end = segment + 1 < segmentCount ? view.getUint32(8 + segment * 4, true) : bytes.length;
+    const stride = samples * bytesPerSample;
+    let to = Math.floor(segment / bytesPerSample) * bytesPerSample + (bytesPerSample - 1 - (segment % bytesPerSample));
     const writeByte = (value: number): void => {
       if (to < out.length) out[to] = value;
       to += stride;
@@ -156,17 +156,17 @@ function decodeRle(bytes: Uint8Array, header: DicomHeader): Uint8Array {
   return out;
 }
 
-function swapBytes(bytes: Uint8Array, size: number): void {
-  if (size === 2) Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength & ~1).swap16();
-  else if (size === 4) Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength & ~3).swap32();
-  else if (size === 8) Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength & ~7).swap64();
+function swapBytes(bytes: Uint8Array, sampleSize: number): void {
+  if (sampleSize === 2) Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength & ~1).swap16();
+  else if (sampleSize === 4) Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength & ~3).swap32();
+  else if (sampleSize === 8) Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength & ~7).swap64();
 }
 
 /** Interleaves the samples of three planes. */
 function interleavePlanes(data: Samples): Samples {
-  const pixels = data.length / 3;
+  const pixelCount = data.length / 3;
   const out = data.slice();
-  for (let i = 0; i < pixels; i++) for (let band = 0; band < 3; band++) out[i * 3 + band] = data[band * pixels + i]!;
+  for (let i = 0; i < pixelCount; i++) for (let band = 0; band < 3; band++) out[i * 3 + band] = data[band * pixelCount + i]!;
   return out;
 }
 
@@ -193,7 +193,7 @@ function convertToRgb(data: Samples, { photometric, bitsStored, samples }: Dicom
     yCbCrToRgb(data, bitsStored);
 }
 
-/** Replaces the bits above the stored ones, which are not part of the sample, by the sign. */
+/** Replaces the bits above the stored ones, which are not part of the sample, by the sign bit, or by zeros if samples are unsigned. */
 function extendSign(data: Samples, { bitsAllocated, isSigned }: DicomHeader, bitsStored: number): void {
   if (bitsStored === bitsAllocated) return;
   const shift = 32 - bitsStored;
@@ -210,7 +210,7 @@ function applyPalette(data: Samples, palette: NonNullable<DicomHeader['palette']
   const last = palette.colors.length / 3 - 1;
   const out = new Uint8Array(data.length * 3);
   for (let i = 0; i < data.length; i++) {
-    const entry = Math.max(0, Math.min(last, data[i]! - palette.first)) * 3;
+    const entry = Math.max(0, Math.min(last, data[i]! - palette.firstSample)) * 3;
     out.set(palette.colors.subarray(entry, entry + 3), i * 3);
   }
   return out;
@@ -318,7 +318,7 @@ export async function readFrame(instance: DicomInstance, frame: number, signal?:
     const bytes = await instance.readFrameBytes(frame, { signal });
     const isSubsampled = codec === 'native' && instance.isSubsampled;
     const raw = codec === 'rle' ? decodeRle(bytes, header) : isSubsampled ? undoSubsampling(bytes, header) : bytes;
-    if (header.bigEndian) swapBytes(raw, bitsAllocated / 8);
+    if (header.isBigEndian) swapBytes(raw, bitsAllocated / 8);
     data = viewSamples(raw, header.isFloat ? shape.dtype : integerType(header), count);
     if (!header.isFloat) extendSign(data, header, bitsStored);
     if (samples === 3 && header.isPlanar && codec === 'native' && !isSubsampled) data = interleavePlanes(data);

@@ -23,10 +23,9 @@ import { DicomInstance } from './instance.js';
 import { layOutSeries, type DicomLayout, type DicomLevel } from './dicom-layout.js';
 import { areQuicklyDecoded, checkFirstFrame, readFrame, sampleShape, readStoredJpeg, whiteOf } from './dicom-pixels.js';
 
-/**
- * Maximum number of files of one item that are searched for instances of the series, and number that are opened at the same time.
- */
+/** Maximum number of files of one item that are searched for instances of the series. */
 const maxCompanions = 5000;
+/** Number of files that are opened, and of frames that are decoded for a tile, at the same time. */
 const concurrency = 4;
 /** Maximum number of bytes of decoded frames that are cached, for all open files together. */
 const maxCachedBytes = 2 ** 26;
@@ -77,9 +76,9 @@ class DicomTileSource implements TileSource {
     this.#blocks = blocks;
     this.metadata = describeDicom(layout);
     this.associatedImages = [...layout.associated.keys()].toSorted();
-    const finest = this.metadata.levels - 1;
-    const stored = [...layout.levelsByPower.keys()].map((power) => finest - power).filter((level) => level >= 0);
-    this.populatedLevels = stored.toSorted((a, b) => a - b);
+    const finestLevel = this.metadata.levels - 1;
+    const storedLevels = [...layout.levelsByPower.keys()].map((power) => finestLevel - power).filter((level) => level >= 0);
+    this.populatedLevels = storedLevels.toSorted((a, b) => a - b);
   }
 
   get partsPerTile(): number {
@@ -227,12 +226,12 @@ async function closeAll(instances: readonly DicomInstance[]): Promise<void> {
 }
 
 /** The instances in other files of the item that belong to the same series. Files that are not DICOM are ignored. */
-async function openSeries(input: SourceInput, opened: DicomInstance, signal?: AbortSignal): Promise<DicomInstance[]> {
+async function openSeries(input: SourceInput, openedInstance: DicomInstance, signal?: AbortSignal): Promise<DicomInstance[]> {
   const companions = (await input.companions?.()) ?? [];
   const likelyCompanions = companions
     .filter(({ name, mimeType }) => isLikelyDicom(name) || mimeType === 'application/dicom')
     .slice(0, maxCompanions);
-  const instances: DicomInstance[] = [opened];
+  const instances: DicomInstance[] = [openedInstance];
   try {
     await mapConcurrently(likelyCompanions, concurrency, async (companion) => {
       signal?.throwIfAborted();
@@ -241,7 +240,8 @@ async function openSeries(input: SourceInput, opened: DicomInstance, signal?: Ab
         throw error;
       });
       if (instance === null) return;
-      if (opened.header.seriesUid !== '' && instance.header.seriesUid === opened.header.seriesUid) instances.push(instance);
+      if (openedInstance.header.seriesUid !== '' && instance.header.seriesUid === openedInstance.header.seriesUid)
+        instances.push(instance);
       else await instance.reader.close();
     });
     return instances;
@@ -269,11 +269,11 @@ function createDicomSource(): TileSourceDefinition {
       return { series, study: typeof study === 'string' ? study : '' };
     },
     async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
-      const opened = await DicomInstance.open(input, signal);
-      let instances: readonly DicomInstance[] = [opened];
+      const openedInstance = await DicomInstance.open(input, signal);
+      let instances: readonly DicomInstance[] = [openedInstance];
       try {
-        instances = await openSeries(input, opened, signal);
-        const layout = await layOutSeries(instances, opened);
+        instances = await openSeries(input, openedInstance, signal);
+        const layout = await layOutSeries(instances, openedInstance);
         await checkFirstFrame(layout.firstInstance, signal);
         return new DicomTileSource(instances, layout, decodedBlocks.createFileBlocks());
       } catch (error) {

@@ -8,7 +8,7 @@ export const dicomThreadFunctions = {
     return readDicomHeader(bytes, isWhole);
   },
 
-  /** Reads the attributes of a DICOM file, or a long value of one. */
+  /** Reads the attributes of a DICOM file, or one long value. */
   dicomHeader(task: { bytes: Uint8Array; bulkRoot: string } | { bytes: Uint8Array; path: readonly string[] }) {
     return 'path' in task ? readHeaderValue(task.bytes, task.path) : headerToJson(task.bytes, task.bulkRoot);
   },

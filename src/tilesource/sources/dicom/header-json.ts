@@ -6,7 +6,7 @@ async function parseElements(bytes: Uint8Array): Promise<Record<string, Element>
   return DicomMessage.readFile(Uint8Array.from(bytes).buffer, { ignoreErrors: true }).dict;
 }
 
-/** An element in the form of the library. */
+/** An element as the library represents it. */
 interface Element {
   vr: string;
   Value?: unknown[];

@@ -15,7 +15,7 @@ const windowBytes = 2 ** 12;
 /** Number of bytes of the first fragment that are searched for the header of a JPEG, which may follow a profile or a preview. */
 const fragmentHeadBytes = 2 ** 16;
 /** Number of fragments that are joined between checks of the time. */
-const fragmentsAtOnce = 1024;
+const fragmentsPerTimeCheck = 1024;
 /** Maximum number of bytes of one frame. */
 const maxFrameBytes = 2 ** 28;
 
@@ -29,12 +29,12 @@ interface ByteRange {
   hasTags?: boolean;
 }
 
-/** Positions of frames; a file may have millions of them. */
-type FrameRanges = (frame: number) => ByteRange | undefined;
+/** Finds the range of a frame. It is a function, because a file may have millions of frames. */
+type FindFrameRange = (frame: number) => ByteRange | undefined;
 
 /** One DICOM file: its header, and the positions of its frames. */
 export class DicomInstance {
-  #frameRanges: Promise<FrameRanges> | null = null;
+  #findFrameRange: Promise<FindFrameRange> | null = null;
 
   private constructor(
     readonly name: string,
@@ -69,7 +69,11 @@ export class DicomInstance {
   /** The bytes of the file up to the element with the samples. @throws TileSourceError if the file has become shorter. */
   readHeaderBytes(signal?: AbortSignal): Promise<Uint8Array> {
     // The header of that element, 8 or 12 bytes, is left out, because a part of it would be parsed as another attribute.
-    return this.#readExactly({ offset: 0, length: this.header.pixelStart }, 'the header', signal === undefined ? {} : { signal });
+    return this.#readExactly(
+      { offset: 0, length: this.header.pixelElementOffset },
+      'the header',
+      signal === undefined ? {} : { signal },
+    );
   }
 
   /** Whether the frames are encapsulated, that is, stored in fragments with separate lengths. */
@@ -95,7 +99,7 @@ export class DicomInstance {
    * file.
    */
   async readFrameBytes(number: number, { signal, into }: ReadOptions = {}): Promise<Uint8Array> {
-    const range = this.isEncapsulated ? (await this.#encapsulatedRanges())(number) : this.#plainRange(number);
+    const range = this.isEncapsulated ? (await this.#readEncapsulatedRanges())(number) : this.#plainRange(number);
     if (range === undefined || range.length > maxFrameBytes) {
       throw new TileSourceError(`Corrupt DICOM: frame ${number} of ${this.name} has ${range?.length ?? 0} bytes.`);
     }
@@ -106,10 +110,10 @@ export class DicomInstance {
 
   /** Bytes of a range with the bytes of each word swapped. A frame of odd length begins or ends in the middle of a word. */
   async #readSwapped({ offset, length }: ByteRange, what: string, signal: AbortSignal | undefined): Promise<Uint8Array> {
-    const skipped = (offset - this.header.pixelOffset) % 2;
-    const words = Math.ceil((skipped + length) / 2);
-    const bytes = Buffer.from(await this.#readExactly({ offset: offset - skipped, length: words * 2 }, what, { signal }));
-    return bytes.swap16().subarray(skipped, skipped + length);
+    const skippedBytes = (offset - this.header.pixelOffset) % 2;
+    const words = Math.ceil((skippedBytes + length) / 2);
+    const bytes = Buffer.from(await this.#readExactly({ offset: offset - skippedBytes, length: words * 2 }, what, { signal }));
+    return bytes.swap16().subarray(skippedBytes, skippedBytes + length);
   }
 
   /** The beginning of the first fragment of the frames, at most some kilobytes. It is empty for uncompressed frames. */
@@ -143,19 +147,19 @@ export class DicomInstance {
     return bytes;
   }
 
-  #encapsulatedRanges(): Promise<FrameRanges> {
-    if (this.#frameRanges === null) {
+  #readEncapsulatedRanges(): Promise<FindFrameRange> {
+    if (this.#findFrameRange === null) {
       const finding = this.#findFrames();
       finding.catch(() => {
-        this.#frameRanges = null;
+        this.#findFrameRange = null;
       });
-      this.#frameRanges = finding;
+      this.#findFrameRange = finding;
     }
-    return this.#frameRanges;
+    return this.#findFrameRange;
   }
 
   /** Finds the fragments of each frame: by a table of offsets, or by reading the headers of all fragments. */
-  async #findFrames(): Promise<FrameRanges> {
+  async #findFrames(): Promise<FindFrameRange> {
     const { frames, pixelOffset, extendedOffsets, extendedLengths } = this.header;
     const head = await this.#readExactly({ offset: pixelOffset, length: 8 }, 'the table of offsets');
     const table = viewOf(head);
@@ -178,7 +182,7 @@ export class DicomInstance {
   /**
    * Ranges of frames by the table of offsets: each ends where the next one begins, and still contains the tags of its fragments.
    */
-  async #rangesByTable(firstFragment: number, table: DataView): Promise<FrameRanges> {
+  async #rangesByTable(firstFragment: number, table: DataView): Promise<FindFrameRange> {
     const { size } = this.reader;
     const frames = table.byteLength / 4;
     const starts = new Uint32Array(frames);
@@ -199,7 +203,7 @@ export class DicomInstance {
   }
 
   /** Ranges of frames by the headers of all fragments, if each frame has one fragment or there is only one frame. */
-  async #rangesByScanning(firstFragment: number, frames: number): Promise<FrameRanges> {
+  async #rangesByScanning(firstFragment: number, frames: number): Promise<FindFrameRange> {
     const ranges: ByteRange[] = [];
     let window = { start: 0, view: new DataView(new ArrayBuffer(0)) as DataView };
     let offset = firstFragment;
@@ -247,7 +251,7 @@ async function joinFragments(bytes: Uint8Array, what: string, signal?: AbortSign
     joined.set(bytes.subarray(at + 8, end), written);
     written += length;
     at = end;
-    if (fragments % fragmentsAtOnce === 0 && isSliceOver()) await nextSlice(signal);
+    if (fragments % fragmentsPerTimeCheck === 0 && isSliceOver()) await nextSlice(signal);
   }
   return joined.subarray(0, written);
 }
