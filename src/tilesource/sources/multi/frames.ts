@@ -16,9 +16,9 @@ export interface SourceFrame {
   frame: number;
 }
 
-/** The frames of an image. `parts` has a list for each frame, in the order of drawing. */
+/** The frames of an image. `partsByFrame` has a list for each frame, in the order of drawing. */
 export interface MultiFrames {
-  parts: readonly (readonly SourceFrame[])[];
+  partsByFrame: readonly (readonly SourceFrame[])[];
   frames: readonly FrameMetadata[];
   channels: readonly string[];
 }
@@ -37,19 +37,19 @@ function numberProperty(entry: SourceEntry, name: string): number | undefined {
   return typeof value === 'number' ? value : undefined;
 }
 
-/** The position on an axis of the image for a frame that has the index `value` on this axis in its source. */
-function axisPosition(entry: SourceEntry, axis: string, value: number): number {
+/** The position on an axis of the image for a frame that has the index `index` on this axis in its source. */
+function axisPosition(entry: SourceEntry, axis: string, index: number): number {
   const fixedPosition = numberProperty(entry, `${axis}Set`);
   if (fixedPosition !== undefined) return fixedPosition;
   const offset = numberProperty(entry, axis) ?? 0;
   const listed = propertyOf(entry, `${axis}Values`);
   const values = Array.isArray(listed) ? (listed as number[]) : [];
   const [first] = values;
-  if (first === undefined) return value + offset;
-  if (values.length === 1) return first + value + offset;
-  if (value < values.length) return values[value]! + offset;
+  if (first === undefined) return index + offset;
+  if (values.length === 1) return first + index + offset;
+  if (index < values.length) return values[index]! + offset;
   const last = values.at(-1)!;
-  return last + (last - values.at(-2)!) * (value - values.length + 1) + offset;
+  return last + (last - values.at(-2)!) * (index - values.length + 1) + offset;
 }
 
 /**
@@ -62,8 +62,8 @@ function axisIndexesOf(
   axes: readonly string[],
 ): (frame: number) => Record<string, number> {
   if (framesAsAxes === undefined) {
-    const upper = axes.map((axis) => axis.toUpperCase());
-    return (index) => Object.fromEntries(axes.map((axis, i) => [axis, frames[index]!.axes[upper[i]!] ?? 0]));
+    const upperCaseAxes = axes.map((axis) => axis.toUpperCase());
+    return (index) => Object.fromEntries(axes.map((axis, i) => [axis, frames[index]!.axes[upperCaseAxes[i]!] ?? 0]));
   }
   const strides = Object.entries(framesAsAxes).toSorted(([, a], [, b]) => b - a);
   return (index) => {
@@ -82,7 +82,7 @@ class FrameTable {
   readonly channels: string[];
   readonly #axes: readonly string[];
   readonly #partsByFrame = new Map<number, SourceFrame[]>();
-  readonly #entryByPosition = new Map<string, { key: readonly number[]; parts: SourceFrame[] }>();
+  readonly #partsByPosition = new Map<string, { position: readonly number[]; parts: SourceFrame[] }>();
   #hasAxes = true;
   #lastFrame = -1;
   #lastZ = -1;
@@ -99,24 +99,24 @@ class FrameTable {
     metadata: SourceMetadata,
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    const positioned = this.#withPosition(entry);
-    const names = [...(metadata.channels ?? [])];
-    const ownNames = entry.channels ?? (entry.channel === undefined ? [] : [entry.channel]);
-    names.splice(0, ownNames.length, ...ownNames);
-    if (names.length > this.channels.length) this.channels.push(...names.slice(this.channels.length));
+    const positionedEntry = this.#withPosition(entry);
+    const channelNames = [...(metadata.channels ?? [])];
+    const declaredNames = entry.channels ?? (entry.channel === undefined ? [] : [entry.channel]);
+    channelNames.splice(0, declaredNames.length, ...declaredNames);
+    if (channelNames.length > this.channels.length) this.channels.push(...channelNames.slice(this.channels.length));
     const frames = metadata.frames ?? [{ axes: {} }];
-    const axesOfFrame = axisIndexesOf(entry, frames, this.#axes);
+    const axisIndexesOfFrame = axisIndexesOf(entry, frames, this.#axes);
     const chosenFrames = entry.frames === undefined ? null : new Set(entry.frames);
     const sourceHasAxes = frames.length <= 1 || wireFrames(frames).IndexRange !== undefined;
     const addFrame = (frame: number) => {
       if (chosenFrames?.has(frame) === false) return;
-      const axisIndices = axesOfFrame(frame);
-      const key = this.#axes.map((axis) => axisPosition(positioned, axis, axisIndices[axis] ?? 0));
-      const channel = names[axisIndices.c ?? 0];
+      const axisIndexes = axisIndexesOfFrame(frame);
+      const position = this.#axes.map((axis) => axisPosition(positionedEntry, axis, axisIndexes[axis] ?? 0));
+      const channel = channelNames[axisIndexes.c ?? 0];
       if (channel !== undefined)
-        key[0] = this.#channelPosition(channel, key[0]!, { entry: positioned, isNamed: ownNames.length > 0 });
-      this.#addPart(key, axisPosition(positioned, 'frame', frame), { sourceIndex, frame });
-      this.#hasAxes = (this.#hasAxes && sourceHasAxes) || key.some((value) => value !== 0);
+        position[0] = this.#channelPosition(channel, position[0]!, { entry: positionedEntry, isNamed: declaredNames.length > 0 });
+      this.#addPart(position, axisPosition(positionedEntry, 'frame', frame), { sourceIndex, frame });
+      this.#hasAxes = (this.#hasAxes && sourceHasAxes) || position.some((value) => value !== 0);
     };
     await forEachFrame(frames.length, addFrame, signal);
   }
@@ -138,52 +138,55 @@ class FrameTable {
     return isPositioned || !this.channels.includes(name) ? position : this.channels.indexOf(name);
   }
 
-  #addPart(key: readonly number[], frame: number, part: SourceFrame): void {
+  #addPart(position: readonly number[], frame: number, part: SourceFrame): void {
     this.#partCount += 1;
-    const areIntegers = [...key, frame].every((value) => Number.isInteger(value) && value >= 0);
+    const areIntegers = [...position, frame].every((value) => Number.isInteger(value) && value >= 0);
     if (!areIntegers || frame >= maxFrames || this.#partCount > maxFrames) {
       throw new TileSourceError(
         `The image has more than ${maxFrames} frames, or some with an index that is not a whole number from 0.`,
       );
     }
-    const name = key.join();
-    const entryOfFrame = this.#entryByPosition.get(name) ?? { key, parts: [] };
-    entryOfFrame.parts.push(part);
-    this.#entryByPosition.set(name, entryOfFrame);
-    const samePosition = this.#partsByFrame.get(frame);
-    if (samePosition === undefined) this.#partsByFrame.set(frame, [part]);
-    else samePosition.push(part);
+    const key = position.join();
+    const partsAtPosition = this.#partsByPosition.get(key) ?? { position, parts: [] };
+    partsAtPosition.parts.push(part);
+    this.#partsByPosition.set(key, partsAtPosition);
+    const partsOfFrame = this.#partsByFrame.get(frame);
+    if (partsOfFrame === undefined) this.#partsByFrame.set(frame, [part]);
+    else partsOfFrame.push(part);
     this.#lastFrame = Math.max(this.#lastFrame, frame);
-    this.#lastZ = Math.max(this.#lastZ, key[this.#axes.indexOf('z')]!);
+    this.#lastZ = Math.max(this.#lastZ, position[this.#axes.indexOf('z')]!);
   }
 
   async buildFrames(signal: AbortSignal | undefined): Promise<MultiFrames> {
-    if (this.#entryByPosition.size === 0)
+    if (this.#partsByPosition.size === 0)
       throw new TileSourceError('The image has no frames: its sources have none of the chosen ones.');
     const { channels } = this;
     if (!this.#hasAxes) {
-      const parts = Array.from({ length: this.#lastFrame + 1 }, (_, frame) => this.#partsByFrame.get(frame) ?? []);
-      return { parts, frames: parts.map(() => ({ axes: {} })), channels };
+      const partsByFrame = Array.from({ length: this.#lastFrame + 1 }, (_, frame) => this.#partsByFrame.get(frame) ?? []);
+      return { partsByFrame, frames: partsByFrame.map(() => ({ axes: {} })), channels };
     }
-    const keys = [...this.#entryByPosition.values()].map(({ key }) => key);
-    const counts = this.#axes.map((_, axis) => keys.reduce((max, key) => Math.max(max, key[axis]! + 1), 1));
-    const total = counts.reduce((product, count) => product * count, 1);
-    if (total > maxFrames) throw new TileSourceError(`The image has ${total} frames; at most ${maxFrames} are supported.`);
-    const parts: (readonly SourceFrame[])[] = [];
+    const positions = [...this.#partsByPosition.values()].map(({ position }) => position);
+    const axisLengths = this.#axes.map((_, axis) => positions.reduce((max, position) => Math.max(max, position[axis]! + 1), 1));
+    const frameCount = axisLengths.reduce((product, length) => product * length, 1);
+    if (frameCount > maxFrames)
+      throw new TileSourceError(`The image has ${frameCount} frames; at most ${maxFrames} are supported.`);
+    const partsByFrame: (readonly SourceFrame[])[] = [];
     const frames: FrameMetadata[] = [];
     const addFrame = (frame: number) => {
       let remainder = frame;
-      const key = counts.map((count) => {
-        const value = remainder % count;
-        remainder = Math.floor(remainder / count);
+      const position = axisLengths.map((length) => {
+        const value = remainder % length;
+        remainder = Math.floor(remainder / length);
         return value;
       });
-      const used = this.#axes.flatMap((axis, i) => (counts[i]! > 1 ? [[axis.toUpperCase(), key[i]!] as const] : []));
-      parts.push(this.#entryByPosition.get(key.join())?.parts ?? []);
-      frames.push({ axes: Object.fromEntries(used) });
+      const usedAxes = this.#axes.flatMap((axis, i) =>
+        axisLengths[i]! > 1 ? [[axis.toUpperCase(), position[i]!] as const] : [],
+      );
+      partsByFrame.push(this.#partsByPosition.get(position.join())?.parts ?? []);
+      frames.push({ axes: Object.fromEntries(usedAxes) });
     };
-    await forEachFrame(total, addFrame, signal);
-    return { parts, frames, channels };
+    await forEachFrame(frameCount, addFrame, signal);
+    return { partsByFrame, frames, channels };
   }
 }
 

@@ -31,13 +31,13 @@ function imageKey({ file, entry }: Member): string {
 
 /** Replaces equal color profiles by one object. */
 class ProfilePool {
-  readonly #known = new Map<string, Uint8Array>();
+  readonly #profileByHash = new Map<string, Uint8Array>();
 
   share(profile: Uint8Array | null): Uint8Array | null {
     if (profile === null) return null;
-    const name = createHash('sha256').update(profile).digest('base64');
-    const shared = this.#known.get(name) ?? Uint8Array.from(profile);
-    this.#known.set(name, shared);
+    const hash = createHash('sha256').update(profile).digest('base64');
+    const shared = this.#profileByHash.get(hash) ?? Uint8Array.from(profile);
+    this.#profileByHash.set(hash, shared);
     return shared;
   }
 }
@@ -81,24 +81,24 @@ export async function readMemberMetadata(
   { uniformSources = false }: MultiDescription,
   signal?: AbortSignal,
 ): Promise<MemberMetadata[]> {
-  const distinct = new Map<string, Member>();
-  for (const member of members) if (!distinct.has(imageKey(member))) distinct.set(imageKey(member), member);
+  const memberByKey = new Map<string, Member>();
+  for (const member of members) if (!memberByKey.has(imageKey(member))) memberByKey.set(imageKey(member), member);
   const metadataByKey = new Map<string, MemberMetadata>();
   const profiles = new ProfilePool();
   const failures: { path: string; reason: string }[] = [];
-  const readMember = async ([name, member]: [string, Member]): Promise<void> => {
+  const readMember = async ([key, member]: [string, Member]): Promise<void> => {
     signal?.throwIfAborted();
     try {
       const { sourceName } = member.entry;
       const options = { signal, ...(sourceName !== undefined && { sourceName }) };
-      metadataByKey.set(name, await member.file.borrow((image) => metadataOf(image, member, profiles), options));
+      metadataByKey.set(key, await member.file.borrow((image) => metadataOf(image, member, profiles), options));
     } catch (error) {
       signal?.throwIfAborted();
       if (!(error instanceof TileSourceError)) throw error;
       failures.push({ path: member.file.name, reason: member.isItem ? itemReason : error.message });
     }
   };
-  const distinctMembers = [...distinct];
+  const distinctMembers = [...memberByKey];
   await mapConcurrently(distinctMembers.slice(0, 2), concurrency, readMember);
   const [first, second] = [...metadataByKey.values()];
   const isUniform = uniformSources && first !== undefined && second !== undefined && areAlike(first, second);

@@ -43,22 +43,23 @@ function resolvePath(...parts: string[]): string {
 }
 
 /**
- * Converts the matches of the named groups of a pattern to members of an entry: positions on axes, and the name of the channel.
+ * Converts the matches of the named groups of a pattern to properties of an entry: positions on axes, and the name of the channel.
  * Groups whose name ends in 1 count from 1.
  */
-function groupValues(groups: Readonly<Record<string, string | null>>, axes: readonly string[]): Record<string, unknown> {
-  const axisMembers = new Set(['frame', ...axes].flatMap((axis) => [axis, `${axis}Set`]));
+function readGroupValues(groups: Readonly<Record<string, string | null>>, axes: readonly string[]): Record<string, unknown> {
+  const axisProperties = new Set(['frame', ...axes].flatMap((axis) => [axis, `${axis}Set`]));
   const values: Record<string, unknown> = {};
   for (const [name, text] of Object.entries(groups)) {
     if (text === null || text === undefined) continue;
-    const memberName = name.endsWith('1') ? name.slice(0, -1) : name;
-    if (axisMembers.has(memberName) && /^\d{1,9}$/.test(text)) values[memberName] = Number(text) - (name === memberName ? 0 : 1);
+    const propertyName = name.endsWith('1') ? name.slice(0, -1) : name;
+    if (axisProperties.has(propertyName) && /^\d{1,9}$/.test(text))
+      values[propertyName] = Number(text) - (name === propertyName ? 0 : 1);
     else if (name === 'channel') values.channel = text;
   }
   return values;
 }
 
-/** The entry for one of the files that match a pattern. `index` is the number of the file among them; the members `…Step` are multiplied by it. */
+/** The entry for one of the files that match a pattern. `index` is the number of the file among them; the properties `…Step` are multiplied by it. */
 function entryOfFile(entry: SourceEntry, index: number, groups: Record<string, unknown>, axes: readonly string[]): SourceEntry {
   const { pathPattern: _pattern, ...rest } = entry;
   const merged: SourceEntry = { ...rest, ...groups, path: entry.path };
@@ -89,20 +90,27 @@ async function findMatchingFiles(
   if (entries.length === 0) return new Map();
   const folders = entries.map(({ path }) => resolvePath(basePath, path));
   const searchedFolders = [...new Set(folders)];
-  const paths = await mapConcurrently(searchedFolders, concurrency, async (folderPath) => (await folder.files(folderPath)) ?? []);
+  const pathsByFolder = await mapConcurrently(
+    searchedFolders,
+    concurrency,
+    async (folderPath) => (await folder.files(folderPath)) ?? [],
+  );
   const search = {
-    folders: paths.map((names) => names.map((path) => path.slice(path.lastIndexOf('/') + 1))),
+    folders: pathsByFolder.map((paths) => paths.map((path) => path.slice(path.lastIndexOf('/') + 1))),
     patterns: entries.map(({ pathPattern }, i) => ({ pattern: pathPattern!, folderIndex: searchedFolders.indexOf(folders[i]!) })),
   };
   const matches = await codecThreads.call('matchingNames', search, 'the patterns of a description', signal);
   if ('refused' in matches) throw new TileSourceError(matches.refused);
-  const matching = new Map<SourceEntry, MatchingFile[]>();
+  const filesByEntry = new Map<SourceEntry, MatchingFile[]>();
   for (const [i, entry] of entries.entries()) {
     const folderPath = folders[i]!;
-    const fileNames = paths[search.patterns[i]!.folderIndex]!;
-    matching.set(
+    const folderPaths = pathsByFolder[search.patterns[i]!.folderIndex]!;
+    filesByEntry.set(
       entry,
-      matches.names[i]!.map(({ nameIndex, groups }) => ({ path: fileNames[nameIndex]!, groups: groupValues(groups, axes) })),
+      matches.names[i]!.map(({ nameIndex, groups }) => ({
+        path: folderPaths[nameIndex]!,
+        groups: readGroupValues(groups, axes),
+      })),
     );
     if (matches.names[i]!.length > 0) continue;
     const shownFolder = folderPath === '' ? 'the folder' : folderPath;
@@ -110,7 +118,7 @@ async function findMatchingFiles(
       anyFile,
     ]);
   }
-  return matching;
+  return filesByEntry;
 }
 
 /** The file at a path, or of the item that the path names; `null` if there is no such file. */
@@ -139,22 +147,26 @@ export async function findMembers(
     if (pathPattern !== undefined) return null;
     return itemPath.test(path) ? path : resolvePath(basePath, path);
   });
-  const matching = await findMatchingFiles(description, folder, { axes, signal });
+  const filesByEntry = await findMatchingFiles(description, folder, { axes, signal });
   const entries = sources.flatMap((entry, index): { path: string; entry: SourceEntry }[] => {
     const path = paths[index]!;
     if (path !== null) return [{ path, entry }];
-    return matching
+    return filesByEntry
       .get(entry)!
       .map(({ path: name, groups }, at) => ({ path: name, entry: entryOfFile(entry, at, groups, axes) }));
   });
   if (entries.length > maxSources)
     throw new TileSourceError(`The image has ${entries.length} sources; at most ${maxSources} are supported.`);
-  const distinct = [...new Set(entries.map(({ path }) => path))];
-  if (distinct.filter((path) => itemPath.test(path)).length > maxItems)
+  const distinctPaths = [...new Set(entries.map(({ path }) => path))];
+  if (distinctPaths.filter((path) => itemPath.test(path)).length > maxItems)
     throw new TileSourceError(`The image refers to more than ${maxItems} items by id.`);
-  const pairs = await mapConcurrently(distinct, concurrency, async (path) => [path, await findMember(path, folder)] as const);
+  const pairs = await mapConcurrently(
+    distinctPaths,
+    concurrency,
+    async (path) => [path, await findMember(path, folder)] as const,
+  );
   const files = new Map(pairs);
-  const missing = distinct.filter((path) => files.get(path) === null && paths.includes(path));
+  const missing = distinctPaths.filter((path) => files.get(path) === null && paths.includes(path));
   if (missing.length > 0) throw missingPartsError('Files of the image are missing', missing);
   // A file that matched a pattern may have been removed since then.
   return entries.flatMap(({ path, entry }) => {

@@ -29,7 +29,7 @@ export interface Position {
   warp?: { src: Point[] | Record<string, Point>; dst: Point[] | Record<string, Point> };
 }
 
-/** An entry of the list of sources. Each axis has its own members: `z`, `zSet`, `zValues`, `zStep`, and so on. */
+/** An entry of the list of sources. Each axis has its own properties: `z`, `zSet`, `zValues`, `zStep`, and so on. */
 export interface SourceEntry {
   path: string;
   pathPattern?: string;

@@ -26,7 +26,7 @@ import { paint, readDrawing } from './paint-members.js';
 import { placementOf, shiftOf, type MultiMember } from './placement.js';
 
 const defaultTileSide = 256;
-const tileLimits = { min: 64, max: 4096 };
+const tileSideLimits = { min: 64, max: 4096 };
 /** Largest side of an image. */
 const maxSide = 2 ** 31 - 1;
 /** Number of sources that are read at the same time for one tile. */
@@ -36,34 +36,35 @@ const maxDescribedSources = 20;
 /** Memory that an open image needs for each source and for each frame, in bytes. */
 const bytesPerSource = 2000;
 const bytesPerFrame = 200;
+/** Number of sources that are placed before other work on the event loop can run. */
 const placementsPerSlice = 100;
 
-function describeMulti(description: MultiDescription, members: readonly MultiMember[], table: MultiFrames): ImageMetadata {
-  const { metadata: first } = members[0]!;
+function describeMulti(description: MultiDescription, members: readonly MultiMember[], multiFrames: MultiFrames): ImageMetadata {
+  const { metadata: firstMetadata } = members[0]!;
   const { scale = {} } = description;
-  const clampTileSide = (side: number): number => Math.min(tileLimits.max, Math.max(tileLimits.min, side));
+  const clampTileSide = (side: number): number => Math.min(tileSideLimits.max, Math.max(tileSideLimits.min, side));
   const coveredUpTo = (edge: 'right' | 'bottom'): number =>
     members.reduce((max, { placement }) => Math.max(max, Math.ceil(placement.box[edge] - 1e-6)), 0);
   const size = {
     sizeX: description.width ?? coveredUpTo('right'),
     sizeY: description.height ?? coveredUpTo('bottom'),
-    tileWidth: clampTileSide(description.tileWidth ?? first.tileWidth ?? defaultTileSide),
-    tileHeight: clampTileSide(description.tileHeight ?? first.tileHeight ?? defaultTileSide),
+    tileWidth: clampTileSide(description.tileWidth ?? firstMetadata.tileWidth ?? defaultTileSide),
+    tileHeight: clampTileSide(description.tileHeight ?? firstMetadata.tileHeight ?? defaultTileSide),
   };
   if (!(size.sizeX >= 1 && size.sizeY >= 1 && size.sizeX <= maxSide && size.sizeY <= maxSide)) {
     throw new TileSourceError(`The image would have ${size.sizeX} by ${size.sizeY} pixels, which is impossible.`);
   }
-  const { frames, channels } = table;
-  const dtype = description.dtype ?? first.dtype;
+  const { frames, channels } = multiFrames;
+  const dtype = description.dtype ?? firstMetadata.dtype;
   // If the sources differ in type or white, their samples are scaled to the full range of the type.
-  const haveSameSamples = members.every(({ metadata }) => metadata.dtype === dtype && metadata.white === first.white);
+  const haveSameSamples = members.every(({ metadata }) => metadata.dtype === dtype && metadata.white === firstMetadata.white);
   return {
     ...size,
-    ...(haveSameSamples && first.white !== undefined && { white: first.white }),
+    ...(haveSameSamples && firstMetadata.white !== undefined && { white: firstMetadata.white }),
     levels: levelCount(size),
-    magnification: scale.magnification ?? first.magnification,
-    mmX: scale.mm_x ?? first.mmX,
-    mmY: scale.mm_y ?? first.mmY,
+    magnification: scale.magnification ?? firstMetadata.magnification,
+    mmX: scale.mm_x ?? firstMetadata.mmX,
+    mmY: scale.mm_y ?? firstMetadata.mmY,
     dtype,
     bandCount: description.singleBand === true ? 1 : Math.max(...members.map(({ metadata }) => metadata.bandCount)),
     ...(frames.length > 1 && { frames }),
@@ -73,18 +74,18 @@ function describeMulti(description: MultiDescription, members: readonly MultiMem
 
 /** The associated images of all sources by name. Repeated names get a number. */
 function associatedByName(members: readonly MultiMember[]): Map<string, { member: MultiMember; name: string }> {
-  const all = new Map<string, { member: MultiMember; name: string }>();
+  const associated = new Map<string, { member: MultiMember; name: string }>();
   const seenFiles = new Set<string>();
   for (const member of members) {
     if (seenFiles.has(member.file.id)) continue;
     seenFiles.add(member.file.id);
     for (const name of member.metadata.associatedImages) {
       let key = name;
-      for (let number = 1; all.has(key); number++) key = `${name}-${number}`;
-      all.set(key, { member, name });
+      for (let number = 1; associated.has(key); number++) key = `${name}-${number}`;
+      associated.set(key, { member, name });
     }
   }
-  return all;
+  return associated;
 }
 
 class MultiTileSource implements TileSource {
@@ -113,7 +114,7 @@ class MultiTileSource implements TileSource {
   }
 
   get retainedBytes(): number {
-    return this.#members.length * bytesPerSource + this.#frames.parts.length * bytesPerFrame;
+    return this.#members.length * bytesPerSource + this.#frames.partsByFrame.length * bytesPerFrame;
   }
 
   /** The parts of a frame that a tile may show, in the order in which they are drawn. */
@@ -123,7 +124,7 @@ class MultiTileSource implements TileSource {
     const [left, top] = [x * tileWidth * scale, y * tileHeight * scale];
     const [right, bottom] = [left + tileWidth * scale, top + tileHeight * scale];
     const overlapping: (SourceFrame & { member: MultiMember })[] = [];
-    for (const part of this.#frames.parts[frame] ?? []) {
+    for (const part of this.#frames.partsByFrame[frame] ?? []) {
       const member = this.#members[part.sourceIndex]!;
       const { box } = member.placement;
       if (box.right > left && box.left < right && box.bottom > top && box.top < bottom) overlapping.push({ ...part, member });
@@ -146,10 +147,10 @@ class MultiTileSource implements TileSource {
       const batch = parts.slice(from, from + concurrency);
       const drawings = await mapConcurrently(batch, concurrency, async ({ member, frame }) => {
         signal?.throwIfAborted();
-        const memberPart = { member, frame, appliesProfile: this.#hasMixedProfiles, white: this.metadata.white };
+        const memberFrame = { member, frame, appliesProfile: this.#hasMixedProfiles, white: this.metadata.white };
         const corruptOfSource = corrupt && new CorruptTiles();
         const options = { ...(signal && { signal }), ...(corruptOfSource && { corrupt: corruptOfSource }) };
-        const part = await this.#runOnSource(member, () => readDrawing(target, window, memberPart, options));
+        const drawing = await this.#runOnSource(member, () => readDrawing(target, window, memberFrame, options));
         if (corruptOfSource) {
           corrupt.mergeOther(corruptOfSource, {
             box: partOfTile(this.metadata, address).box,
@@ -157,9 +158,9 @@ class MultiTileSource implements TileSource {
             name: member.file.name,
           });
         }
-        return part;
+        return drawing;
       });
-      for (const part of drawings) if (part !== null) await paint(target, part, signal);
+      for (const drawing of drawings) if (drawing !== null) await paint(target, drawing, signal);
     }
     return target;
   }
@@ -199,9 +200,9 @@ class MultiTileSource implements TileSource {
       metadata.bandCount === bandCount &&
       metadata.tileWidth === tileWidth &&
       metadata.tileHeight === tileHeight;
-    const isPlain = (entry.sampleOffset ?? 0) === 0 && (entry.sampleScale ?? 1) === 1 && entry.style === undefined;
+    const isUnchanged = (entry.sampleOffset ?? 0) === 0 && (entry.sampleScale ?? 1) === 1 && entry.style === undefined;
     const shift = shiftOf(placement);
-    if (!hasSameTiles || !isPlain || shift === null) return null;
+    if (!hasSameTiles || !isUnchanged || shift === null) return null;
     const scale = levelScale(this.metadata, address.level);
     const level = metadata.levels - (levels - address.level);
     const [left, top] = [address.x * tileWidth * scale + shift.x, address.y * tileHeight * scale + shift.y];
@@ -261,7 +262,7 @@ class MultiTileSource implements TileSource {
         ...(name !== undefined && { name }),
         ...(description !== undefined && { description }),
         sources: this.#members.length,
-        frames: this.#frames.parts.length,
+        frames: this.#frames.partsByFrame.length,
       },
       sources: rest.sources,
       sourceFiles: sourceMetadata,
@@ -319,11 +320,11 @@ export const multiSource: TileSourceDefinition = {
     const members: MultiMember[] = [];
     const placeSome = (from: number, to: number) => {
       for (const [i, member] of foundMembers.slice(from, to).entries()) {
-        const ownFacts = memberMetadata[from + i]!;
+        const sourceMetadata = memberMetadata[from + i]!;
         members.push({
           ...member,
-          metadata: ownFacts,
-          placement: placementOf(member.entry.position, { width: ownFacts.sizeX, height: ownFacts.sizeY }),
+          metadata: sourceMetadata,
+          placement: placementOf(member.entry.position, { width: sourceMetadata.sizeX, height: sourceMetadata.sizeY }),
         });
       }
     };

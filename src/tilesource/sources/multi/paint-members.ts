@@ -53,14 +53,18 @@ function gridPoints({ scale, left, top }: Window, coveredArea: Edges): Point[] {
 /** Pixels of the source per pixel of the tile: the smaller and the larger number of both axes. A warp is measured at the middle of the part. */
 function pixelDensity({ member: { placement } }: MemberFrame, window: Window, coveredArea: Edges): { min: number; max: number } {
   const { scale, left, top } = window;
-  const lengths = ({ a, b, c, d }: Affine): number[] => [Math.hypot(a, c) * scale, Math.hypot(b, d) * scale];
+  const scalesOf = ({ a, b, c, d }: Affine): number[] => [Math.hypot(a, c) * scale, Math.hypot(b, d) * scale];
   if (placement.affine !== null) {
-    const [x, y] = lengths(placement.affine);
+    const [x, y] = scalesOf(placement.affine);
     return { min: Math.min(x!, y!), max: Math.max(x!, y!) };
   }
-  const at = (column: number, row: number): Point => placement.toSource([left + column * scale, top + row * scale]);
+  const sourcePointAt = (column: number, row: number): Point => placement.toSource([left + column * scale, top + row * scale]);
   const middle: Point = [(coveredArea.left + coveredArea.right) / 2, (coveredArea.top + coveredArea.bottom) / 2];
-  const [origin, right, below] = [at(...middle), at(middle[0] + 1, middle[1]), at(middle[0], middle[1] + 1)];
+  const [origin, right, below] = [
+    sourcePointAt(...middle),
+    sourcePointAt(middle[0] + 1, middle[1]),
+    sourcePointAt(middle[0], middle[1] + 1),
+  ];
   const distance = (p: Point, q: Point): number => Math.max(1e-6, Math.hypot(p[0] - q[0], p[1] - q[1]));
   const [x, y] = [distance(origin, right), distance(origin, below)];
   return { min: Math.min(x, y), max: Math.max(x, y) };
@@ -102,7 +106,7 @@ export async function readDrawing(
   memberFrame: MemberFrame,
   { signal, corrupt }: Pick<TileOptions, 'corrupt' | 'signal'>,
 ): Promise<Drawing | null> {
-  const { member, frame, appliesProfile: corrected } = memberFrame;
+  const { member, frame, appliesProfile } = memberFrame;
   const { metadata, placement, entry, file } = member;
   const coveredArea = coveredAreaOf(memberFrame, window, target);
   if (coveredArea.right <= coveredArea.left || coveredArea.bottom <= coveredArea.top) return null;
@@ -115,9 +119,9 @@ export async function readDrawing(
   };
   if (!(visible.right > visible.left && visible.bottom > visible.top)) return null;
   const { min, max } = pixelDensity(memberFrame, window, coveredArea);
-  const finest = metadata.levels - 1;
+  const finestLevel = metadata.levels - 1;
   const power = Math.floor(Math.log2(min) + tolerance);
-  let level = finest - Math.max(0, power);
+  let level = finestLevel - Math.max(0, power);
   let box = levelBox(member, level, visible);
   while (box !== null && box.width * box.height > maxPartPixels) box = levelBox(member, --level, visible);
   if (box === null) return null;
@@ -125,7 +129,7 @@ export async function readDrawing(
   const raster = await file.borrow(
     (image) => {
       if (entry.style !== undefined) return image.styled(request, entry.style, signal);
-      return corrected ? image.styled(request, { icc: true }, signal) : image.samples(request, signal);
+      return appliesProfile ? image.styled(request, { icc: true }, signal) : image.samples(request, signal);
     },
     { signal, ...(entry.sourceName !== undefined && { sourceName: entry.sourceName }) },
   );
@@ -147,7 +151,7 @@ export async function readDrawing(
 }
 
 /** The end of the pixels to draw. A pixel that the edge of the crop divides is drawn if the crop covers at least half of it, not counting what is outside the image. */
-function lastShown(edge: number, end: number): number {
+function shownEnd(edge: number, end: number): number {
   const whole = Math.floor(edge);
   const fraction = edge - whole;
   return fraction > 0 && fraction * 2 >= Math.min(1, end - whole) ? whole + 1 : whole;
@@ -161,8 +165,8 @@ function changesNothing({ divisor, offset }: SampleConversion): boolean {
 export async function paint(target: Raster, drawing: Drawing, signal?: AbortSignal): Promise<void> {
   const { part, affine, crop, scale, coveredArea, conversion } = drawing;
   const { raster } = part;
-  const isAlike = raster.dtype === target.dtype && raster.bands === target.bands && raster.bands % 2 === 1;
-  if (affine !== null && isAlike && changesNothing(conversion)) {
+  const haveSameSamples = raster.dtype === target.dtype && raster.bands === target.bands && raster.bands % 2 === 1;
+  if (affine !== null && haveSameSamples && changesNothing(conversion)) {
     const factor = scale / part.scale;
     const isStraight = affine.a * factor === 1 && affine.d * factor === 1 && affine.b === 0 && affine.c === 0;
     const [x, y] = [(affine.a * drawing.left + affine.x) / part.scale, (affine.d * drawing.top + affine.y) / part.scale];
@@ -176,8 +180,8 @@ export async function paint(target: Raster, drawing: Drawing, signal?: AbortSign
       // The rectangle of the tile that is drawn.
       const left = Math.max(coveredArea.left, edges[0]! - x);
       const top = Math.max(coveredArea.top, edges[1]! - y);
-      const right = Math.min(coveredArea.right, lastShown(edges[2]!, endX) - x, part.left + raster.width - x);
-      const bottom = Math.min(coveredArea.bottom, lastShown(edges[3]!, endY) - y, part.top + raster.height - y);
+      const right = Math.min(coveredArea.right, shownEnd(edges[2]!, endX) - x, part.left + raster.width - x);
+      const bottom = Math.min(coveredArea.bottom, shownEnd(edges[3]!, endY) - y, part.top + raster.height - y);
       const from = { left: left + x - part.left, top: top + y - part.top, width: right - left, height: bottom - top };
       if (from.width > 0 && from.height > 0 && from.left >= 0 && from.top >= 0) {
         blit(target, raster, { left, top }, from);

@@ -24,12 +24,12 @@ export interface MatchingName {
  */
 export function findMatchingNames({ folders, patterns }: PatternSearch): MatchingName[][] {
   let count = 0;
-  return patterns.map(({ pattern, folderIndex: folder }) => {
+  return patterns.map(({ pattern, folderIndex }) => {
     const compiled = compile(pattern);
     const groups = Object.keys(compiled.namedGroups());
     const names: MatchingName[] = [];
-    for (const [name, text] of folders[folder]!.entries()) {
-      const matcher = compiled.matcher(text);
+    for (const [nameIndex, name] of folders[folderIndex]!.entries()) {
+      const matcher = compiled.matcher(name);
       if (!matcher.find()) continue;
       count += 1;
       if (count > maxSources) {
@@ -37,7 +37,7 @@ export function findMatchingNames({ folders, patterns }: PatternSearch): Matchin
           `More than ${maxSources} files match the pathPattern "${pattern.slice(0, 200)}" and those before it.`,
         );
       }
-      names.push({ nameIndex: name, groups: Object.fromEntries(groups.map((group) => [group, matcher.group(group)])) });
+      names.push({ nameIndex, groups: Object.fromEntries(groups.map((group) => [group, matcher.group(group)])) });
     }
     return names;
   });

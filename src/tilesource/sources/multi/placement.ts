@@ -108,8 +108,8 @@ function perimeter({ left, top, right, bottom }: Edges): Point[] {
 }
 
 /**
- * The placement of a source. A warp of one point moves the matrix; one of two points replaces it; one of three points is applied after
- * it; and one of more points is a spline between `src` and the `dst` that the matrix has mapped.
+ * The placement of a source. A warp of one point moves the matrix; a warp of two points replaces it; a warp of three points is applied
+ * after it; and a warp of more points is a spline between `src` and the `dst` that the matrix has mapped.
  *
  * @throws TileSourceError for an impossible position.
  */

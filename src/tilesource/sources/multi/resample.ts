@@ -50,7 +50,7 @@ export interface Drawing {
 }
 
 /** Number of pixels that are drawn before other work on the event loop can run. */
-const pixelsAtOnce = 16_384;
+const pixelsPerSlice = 16_384;
 /** Distance, in pixels of the target, of the points at which a warp is computed. It is interpolated between them. */
 const meshStep = 16;
 
@@ -128,17 +128,17 @@ class Brush {
     const sum = this.#sum.fill(0);
     const [startX, startY] = [left + column * scale, top + row * scale];
     const [stepX, stepY] = [Math.min(scale, right - startX) / samplesPerAxis, Math.min(scale, bottom - startY) / samplesPerAxis];
-    let covered = 0;
+    let coveredCount = 0;
     for (let j = 0; j < samplesPerAxis; j++) {
       for (let i = 0; i < samplesPerAxis; i++) {
         const x = startX + (i + 0.5) * stepX;
         const y = startY + (j + 0.5) * stepY;
-        if (this.#addSample(this.toSource([x, y]))) covered += 1;
+        if (this.#addSample(this.toSource([x, y]))) coveredCount += 1;
       }
     }
     // A pixel at the border of the source is drawn if at least half of it is inside the source.
-    if (covered * 2 < samplesPerAxis * samplesPerAxis || covered === 0) return;
-    for (let band = 0; band < sum.length; band++) sum[band]! /= covered;
+    if (coveredCount * 2 < samplesPerAxis * samplesPerAxis || coveredCount === 0) return;
+    for (let band = 0; band < sum.length; band++) sum[band]! /= coveredCount;
     this.#blendPixel((row * this.target.width + column) * this.target.bands);
   }
 
@@ -188,7 +188,7 @@ class Brush {
       : 1 - sourceAlpha;
     const resultAlpha = sourceAlpha + remainingAlpha;
     for (let band = 0; band < colors; band++) {
-      const value = this.#convert(this.#color(band, colors));
+      const value = this.#convert(this.#sampleForBand(band, colors));
       if (sourceAlpha === 1) data[at + band] = value;
       else if (resultAlpha > 0)
         data[at + band] = this.#clamp((value * sourceAlpha + data[at + band]! * remainingAlpha) / resultAlpha);
@@ -197,7 +197,7 @@ class Brush {
   }
 
   /** The sample for a band of the image. A gray source has the same sample in all colors. An image of one band shows the first color. */
-  #color(band: number, colors: number): number {
+  #sampleForBand(band: number, colors: number): number {
     const sum = this.#sum;
     if (colors > 3) return band < sum.length ? sum[band]! : 0;
     return sum.length <= 2 ? sum[0]! : sum[band]!;
@@ -221,7 +221,7 @@ export async function drawResampled(target: Raster, drawing: Drawing, isWarp: bo
   const width = coveredArea.right - coveredArea.left;
   if (width <= 0 || coveredArea.bottom <= coveredArea.top) return;
   const brush = new Brush(target, drawing, isWarp ? meshMapping(drawing.toSource, drawing) : drawing.toSource);
-  const rowsPerRun = Math.max(1, Math.floor(pixelsAtOnce / (width * drawing.samplesPerAxis ** 2)));
+  const rowsPerRun = Math.max(1, Math.floor(pixelsPerSlice / (width * drawing.samplesPerAxis ** 2)));
   await forEachRange(
     coveredArea.bottom - coveredArea.top,
     rowsPerRun,

@@ -60,14 +60,14 @@ export function fitThinPlate(from: readonly Point[], to: readonly Point[]): Mapp
   // The points are moved and scaled to be around zero with size one. Otherwise the equations lose accuracy.
   const center = [0, 1].map((axis) => from.reduce((sum, each) => sum + each[axis]!, 0) / count);
   const extent = Math.max(...from.flatMap(([x, y]) => [Math.abs(x - center[0]!), Math.abs(y - center[1]!)])) || 1;
-  const normal = ([x, y]: Point): Point => [(x - center[0]!) / extent, (y - center[1]!) / extent];
-  const knots = from.map(normal);
+  const normalize = ([x, y]: Point): Point => [(x - center[0]!) / extent, (y - center[1]!) / extent];
+  const knots = from.map(normalize);
   const rows = knots.map(([x, y]) => [...knots.map(([u, v]) => radial((x - u) ** 2 + (y - v) ** 2)), 1, x, y]);
-  const last = [knots.map(() => 1), knots.map(([x]) => x), knots.map(([, y]) => y)].map((row) => [...row, 0, 0, 0]);
-  const weights = solveLinear([...rows, ...last], [...to.map(([x, y]) => [x, y]), [0, 0], [0, 0], [0, 0]]);
+  const constraints = [knots.map(() => 1), knots.map(([x]) => x), knots.map(([, y]) => y)].map((row) => [...row, 0, 0, 0]);
+  const weights = solveLinear([...rows, ...constraints], [...to.map(([x, y]) => [x, y]), [0, 0], [0, 0], [0, 0]]);
   const [one, byX, byY] = [weights[count]!, weights[count + 1]!, weights[count + 2]!];
-  return (at) => {
-    const [x, y] = normal(at);
+  return (point) => {
+    const [x, y] = normalize(point);
     let u = one[0]! + byX[0]! * x + byY[0]! * y;
     let v = one[1]! + byX[1]! * x + byY[1]! * y;
     for (let i = 0; i < count; i++) {

@@ -13,7 +13,7 @@ const maxChunksOfShard = 2 ** 20;
 /** How chunks are encoded. */
 interface ChunkEncoding {
   codecs: readonly ByteCodec[];
-  bigEndian: boolean;
+  isBigEndian: boolean;
   /** For each stored axis the axis of the array; `null` if axes are in order. */
   order: readonly number[] | null;
 }
@@ -24,7 +24,7 @@ export interface ArrayMetadata extends ChunkEncoding {
   /** Size of a chunk in samples. */
   chunkShape: readonly number[];
   /** For arrays with several chunks in one file: the size of such a shard in samples, and the position and encoding of its index. */
-  shard: { shape: readonly number[]; indexAtEnd: boolean; hasChecksum: boolean } | null;
+  shard: { shape: readonly number[]; isIndexAtEnd: boolean; hasChecksum: boolean } | null;
   type: ZarrType;
   fillValue: number;
   /** The path of the file of a chunk or shard, relative to the array. */
@@ -89,18 +89,18 @@ export function readArrayV2(json: JsonObject): ArrayMetadata {
   const dtype = textMember(json, 'dtype') ?? '';
   const type = typesByCode.get(dtype.slice(1)) ?? refuseType(json.dtype);
   const shape = requireSizes(listMember(json, 'shape'), 'shape');
-  const chunk = requireSizes(listMember(json, 'chunks'), 'shape of chunks');
+  const chunkShape = requireSizes(listMember(json, 'chunks'), 'shape of chunks');
   if (listMember(json, 'filters').length > 0) throw new TileSourceError('The Zarr array has filters, which are not supported.');
   const { compressor } = json;
   const separator = textMember(json, 'dimension_separator') ?? '.';
   return checkArray({
     shape,
-    chunkShape: chunk,
+    chunkShape,
     shard: null,
     type,
     fillValue: parseFillValue(json.fill_value),
     codecs: isObject(compressor) ? [parseByteCodec(textMember(compressor, 'id'))] : [],
-    bigEndian: dtype.startsWith('>'),
+    isBigEndian: dtype.startsWith('>'),
     order: textMember(json, 'order') === 'F' ? shape.map((_, axis) => shape.length - 1 - axis) : null,
     pathOf: (position) => position.join(separator),
   });
@@ -108,15 +108,15 @@ export function readArrayV2(json: JsonObject): ArrayMetadata {
 
 /** Reads the chain of codecs of a chunk. */
 function readChunkEncoding(codecs: readonly unknown[], axes: number): ChunkEncoding {
-  const chunkEncoding: { codecs: ByteCodec[]; bigEndian: boolean; order: readonly number[] | null } = {
+  const chunkEncoding: { codecs: ByteCodec[]; isBigEndian: boolean; order: readonly number[] | null } = {
     codecs: [],
-    bigEndian: false,
+    isBigEndian: false,
     order: null,
   };
   for (const codec of codecs) {
     const name = textMember(codec, 'name');
     const configuration = objectMember(codec, 'configuration');
-    if (name === 'bytes') chunkEncoding.bigEndian = textMember(configuration, 'endian') === 'big';
+    if (name === 'bytes') chunkEncoding.isBigEndian = textMember(configuration, 'endian') === 'big';
     else if (name === 'transpose') {
       const order = listMember(configuration, 'order').map(Number);
       const isPermutation = order.length === axes && order.toSorted((a, b) => a - b).every((axis, i) => axis === i);
@@ -136,9 +136,9 @@ export function readArrayV3(json: JsonObject): ArrayMetadata {
   const grid = objectMember(json, 'chunk_grid');
   if (textMember(grid, 'name') !== 'regular') throw new TileSourceError('The Zarr array has chunks of different sizes.');
   const gridShape = requireSizes(listMember(objectMember(grid, 'configuration'), 'chunk_shape'), 'shape of chunks');
-  const encoding = objectMember(json, 'chunk_key_encoding');
-  const isVersion2Key = textMember(encoding, 'name') === 'v2';
-  const separator = textMember(objectMember(encoding, 'configuration'), 'separator') ?? (isVersion2Key ? '.' : '/');
+  const keyEncoding = objectMember(json, 'chunk_key_encoding');
+  const isVersion2Key = textMember(keyEncoding, 'name') === 'v2';
+  const separator = textMember(objectMember(keyEncoding, 'configuration'), 'separator') ?? (isVersion2Key ? '.' : '/');
   const codecs = listMember(json, 'codecs');
   const common = {
     shape,
@@ -152,8 +152,8 @@ export function readArrayV3(json: JsonObject): ArrayMetadata {
   if (codecs.length > 1)
     throw new TileSourceError('The Zarr array has shards that are compressed as a whole, which is not supported.');
   const configuration = objectMember(sharding, 'configuration');
-  const chunk = requireSizes(listMember(configuration, 'chunk_shape'), 'shape of chunks');
-  if (chunk.length !== gridShape.length || chunk.some((size, axis) => gridShape[axis]! % size !== 0)) {
+  const chunkShape = requireSizes(listMember(configuration, 'chunk_shape'), 'shape of chunks');
+  if (chunkShape.length !== gridShape.length || chunkShape.some((size, axis) => gridShape[axis]! % size !== 0)) {
     throw new TileSourceError('The Zarr array has shards whose size is not a multiple of the chunk size.');
   }
   const indexCodecs = listMember(configuration, 'index_codecs').map((codec) => textMember(codec, 'name'));
@@ -162,25 +162,26 @@ export function readArrayV3(json: JsonObject): ArrayMetadata {
   }
   const shard = {
     shape: gridShape,
-    indexAtEnd: textMember(configuration, 'index_location') !== 'start',
+    isIndexAtEnd: textMember(configuration, 'index_location') !== 'start',
     hasChecksum: indexCodecs.includes('crc32c'),
   };
   return checkArray({
     ...common,
     ...readChunkEncoding(listMember(configuration, 'codecs'), shape.length),
-    chunkShape: chunk,
+    chunkShape,
     shard,
   });
 }
 
 function checkArray(array: ArrayMetadata): ArrayMetadata {
-  const { shape, chunkShape: chunk, shard, type } = array;
-  if (chunk.length !== shape.length) throw new TileSourceError('The Zarr array and its chunks have different numbers of axes.');
-  const bytes = chunk.reduce((product, size) => product * size, zarrTypeBytes[type]);
-  if (bytes > maxChunkBytes) {
-    throw new TileSourceError(`The Zarr array has chunks of ${bytes} bytes; at most ${maxChunkBytes} are supported.`);
+  const { shape, chunkShape, shard, type } = array;
+  if (chunkShape.length !== shape.length)
+    throw new TileSourceError('The Zarr array and its chunks have different numbers of axes.');
+  const chunkBytes = chunkShape.reduce((product, size) => product * size, zarrTypeBytes[type]);
+  if (chunkBytes > maxChunkBytes) {
+    throw new TileSourceError(`The Zarr array has chunks of ${chunkBytes} bytes; at most ${maxChunkBytes} are supported.`);
   }
-  const chunksPerShard = shard?.shape.reduce((product, size, axis) => product * (size / chunk[axis]!), 1) ?? 1;
+  const chunksPerShard = shard?.shape.reduce((product, size, axis) => product * (size / chunkShape[axis]!), 1) ?? 1;
   if (chunksPerShard > maxChunksOfShard)
     throw new TileSourceError(`The Zarr array has ${chunksPerShard} chunks in each shard; at most ${maxChunksOfShard}.`);
   return array;

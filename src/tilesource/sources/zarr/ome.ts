@@ -4,7 +4,7 @@ import { isObject, listMember, objectMember, textMember, type JsonObject } from 
 /** Maximum number of levels of an image. Further ones are ignored. */
 const maxDatasets = 64;
 
-/** Units of length in millimeters. */
+/** Millimeters in each unit of length. */
 const mmByUnit: Readonly<Record<string, number>> = {
   angstrom: 1e-7,
   nanometer: 1e-6,
@@ -108,10 +108,10 @@ export function secondsAlong(image: OmeImage, name: string): number | null {
 function stepAlong(
   { axes, datasets }: Pick<OmeImage, 'axes' | 'datasets'>,
   name: string,
-  units: Readonly<Record<string, number>>,
+  factorByUnit: Readonly<Record<string, number>>,
 ): number | null {
   const axis = axes.findIndex((each) => each.name === name);
-  const unit = units[axes[axis]?.unit?.replace(/metre$/, 'meter') ?? ''];
+  const factor = factorByUnit[axes[axis]?.unit?.replace(/metre$/, 'meter') ?? ''];
   const step = datasets[0]?.scale?.[axis];
-  return unit === undefined || step === undefined || !(step > 0) ? null : unit * step;
+  return factor === undefined || step === undefined || !(step > 0) ? null : factor * step;
 }

@@ -24,11 +24,11 @@ export interface PlanePart {
 
 /** Reads the samples of a part of a plane. */
 export async function readPlane(array: ZarrArray, part: PlanePart, signal?: AbortSignal): Promise<Raster> {
-  const { chunkShape: chunk, type, fillValue: fill } = array.metadata;
+  const { chunkShape, type, fillValue } = array.metadata;
   const { box, xAxis, yAxis, bandAxis, bands } = part;
   const chunkPositions: number[][] = [];
   const chunkRange = (axis: number, start: number, length: number): number[] => {
-    const [first, last] = [Math.floor(start / chunk[axis]!), Math.floor((start + length - 1) / chunk[axis]!)];
+    const [first, last] = [Math.floor(start / chunkShape[axis]!), Math.floor((start + length - 1) / chunkShape[axis]!)];
     return Array.from({ length: last - first + 1 }, (_, i) => first + i);
   };
   const columns = chunkRange(xAxis, box.left, box.width);
@@ -42,31 +42,31 @@ export async function readPlane(array: ZarrArray, part: PlanePart, signal?: Abor
   for (const layer of layers) {
     for (const row of rows) {
       for (const column of columns) {
-        const chunkPosition = part.position.map((value, axis) => Math.floor(value / chunk[axis]!));
+        const chunkPosition = part.position.map((value, axis) => Math.floor(value / chunkShape[axis]!));
         [chunkPosition[xAxis], chunkPosition[yAxis]] = [column, row];
         if (bandAxis !== null) chunkPosition[bandAxis] = layer;
         chunkPositions.push(chunkPosition);
       }
     }
   }
-  if (chunkPositions.length === 1 && isWholeChunk(chunk, part)) {
+  if (chunkPositions.length === 1 && isWholeChunk(chunkShape, part)) {
     const samples = await array.readUncachedChunk(chunkPositions[0]!, signal);
     if (samples !== null) return { ...samples, width: box.width, height: box.height };
   }
   const target = createRaster({ width: box.width, height: box.height, bands, dtype: sampleTypeOf(type) });
-  if (fill !== 0) target.data.fill(fill);
+  if (fillValue !== 0) target.data.fill(fillValue);
   await mapConcurrently(chunkPositions, concurrency, async (chunkPosition) => {
     const samples = await array.readChunk(chunkPosition, signal);
-    if (samples !== null) copyChunk(target, samples, chunk, chunkPosition, part);
+    if (samples !== null) copyChunk(target, samples, chunkShape, chunkPosition, part);
   });
   return target;
 }
 
 /** Whether the chunk has exactly the samples of the part, in the same order. */
-function isWholeChunk(chunk: readonly number[], { box, position, xAxis, yAxis, bandAxis }: PlanePart): boolean {
-  const isAligned = box.left % chunk[xAxis]! === 0 && box.top % chunk[yAxis]! === 0;
-  const hasOnePlane = position.every((_, axis) => axis === xAxis || axis === yAxis || chunk[axis] === 1);
-  const isSameSize = box.width === chunk[xAxis] && box.height === chunk[yAxis];
+function isWholeChunk(chunkShape: readonly number[], { box, position, xAxis, yAxis, bandAxis }: PlanePart): boolean {
+  const isAligned = box.left % chunkShape[xAxis]! === 0 && box.top % chunkShape[yAxis]! === 0;
+  const hasOnePlane = position.every((_, axis) => axis === xAxis || axis === yAxis || chunkShape[axis] === 1);
+  const isSameSize = box.width === chunkShape[xAxis] && box.height === chunkShape[yAxis];
   return isAligned && hasOnePlane && isSameSize && bandAxis === null && yAxis < xAxis;
 }
 
@@ -74,23 +74,23 @@ function isWholeChunk(chunk: readonly number[], { box, position, xAxis, yAxis, b
 function copyChunk(
   target: Raster,
   samples: Raster,
-  chunk: readonly number[],
+  chunkShape: readonly number[],
   chunkPosition: readonly number[],
   part: PlanePart,
 ): void {
   const { box, xAxis, yAxis, bandAxis, bands } = part;
-  const strides = chunk.map((_, axis) => chunk.slice(axis + 1).reduce((product, size) => product * size, 1));
+  const strides = chunkShape.map((_, axis) => chunkShape.slice(axis + 1).reduce((product, size) => product * size, 1));
   let planeOffset = 0;
   for (const [axis, value] of part.position.entries()) {
-    if (axis !== xAxis && axis !== yAxis && axis !== bandAxis) planeOffset += (value % chunk[axis]!) * strides[axis]!;
+    if (axis !== xAxis && axis !== yAxis && axis !== bandAxis) planeOffset += (value % chunkShape[axis]!) * strides[axis]!;
   }
-  const [chunkLeft, chunkTop] = [chunkPosition[xAxis]! * chunk[xAxis]!, chunkPosition[yAxis]! * chunk[yAxis]!];
+  const [chunkLeft, chunkTop] = [chunkPosition[xAxis]! * chunkShape[xAxis]!, chunkPosition[yAxis]! * chunkShape[yAxis]!];
   const left = Math.max(box.left, chunkLeft);
-  const right = Math.min(box.left + box.width, chunkLeft + chunk[xAxis]!);
+  const right = Math.min(box.left + box.width, chunkLeft + chunkShape[xAxis]!);
   const top = Math.max(box.top, chunkTop);
-  const bottom = Math.min(box.top + box.height, chunkTop + chunk[yAxis]!);
-  const firstBand = bandAxis === null ? 0 : chunkPosition[bandAxis]! * chunk[bandAxis]!;
-  const endBand = bandAxis === null ? 1 : Math.min(bands, firstBand + chunk[bandAxis]!);
+  const bottom = Math.min(box.top + box.height, chunkTop + chunkShape[yAxis]!);
+  const firstBand = bandAxis === null ? 0 : chunkPosition[bandAxis]! * chunkShape[bandAxis]!;
+  const endBand = bandAxis === null ? 1 : Math.min(bands, firstBand + chunkShape[bandAxis]!);
   for (let band = firstBand; band < endBand; band++) {
     const bandOffset = planeOffset + (bandAxis === null ? 0 : (band - firstBand) * strides[bandAxis]!);
     for (let y = top; y < bottom; y++) {

@@ -8,7 +8,7 @@ import { withReadMemory } from '../../process/read-memory.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { sampleTypeOf, type ArrayMetadata } from './array-metadata.js';
 
-/** The entry in the index of a shard for a chunk that does not exist. */
+/** Offset in the index of a shard for a chunk that is not stored. */
 const noChunkOffset = 2n ** 64n - 1n;
 /** Maximum number of indexes of shards that are cached for an array. */
 const maxCachedIndexes = 64;
@@ -30,17 +30,17 @@ export class ZarrArray {
    */
   async readChunk(position: readonly number[], signal?: AbortSignal): Promise<Raster | null> {
     const name = `${this.path}:${position.join('/')}`;
-    const block = await this.blocks.read(name, (sharedSignal) => this.#decode(position, sharedSignal), signal);
+    const block = await this.blocks.read(name, (sharedSignal) => this.#decodeChunk(position, sharedSignal), signal);
     return block.width === 0 ? null : block;
   }
 
   /** Like {@link ZarrArray.readChunk}, for a chunk that is exactly one tile. The raster is not cached, and the caller may change it. */
   async readUncachedChunk(position: readonly number[], signal?: AbortSignal): Promise<Raster | null> {
-    const raster = await this.#decode(position, signal);
+    const raster = await this.#decodeChunk(position, signal);
     return raster.width === 0 ? null : raster;
   }
 
-  async #decode(position: readonly number[], signal?: AbortSignal): Promise<Raster> {
+  async #decodeChunk(position: readonly number[], signal?: AbortSignal): Promise<Raster> {
     const dtype = sampleTypeOf(this.metadata.type);
     const empty = createRaster({ width: 0, height: 1, bands: 1, dtype });
     const samples = await this.#readSamples(position, signal);
@@ -51,19 +51,19 @@ export class ZarrArray {
   }
 
   async #readSamples(position: readonly number[], signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer> | null> {
-    const { type, chunkShape: chunk, codecs, bigEndian, order } = this.metadata;
-    const encoding = { type, bigEndian, shape: chunk, codecs, order };
+    const { type, chunkShape, codecs, isBigEndian, order } = this.metadata;
+    const encoding = { type, isBigEndian, shape: chunkShape, codecs, order };
     const what = `a chunk of the Zarr array ${this.path}`;
     const inflate = createZarrInflater(encoding);
     if (inflate === null) {
-      const bytes = await this.#readPacked(position, signal);
+      const bytes = await this.#readEncodedChunk(position, signal);
       return bytes === null ? null : codecThreads.call('zarrChunk', { bytes, ...encoding }, what, signal);
     }
     return withReadMemory(async (into) => {
-      const packed = await this.#readPacked(position, signal, into);
-      if (packed === null) return null;
+      const encoded = await this.#readEncodedChunk(position, signal, into);
+      if (encoded === null) return null;
       try {
-        return await runProcessing(() => inflate(packed), signal);
+        return await runProcessing(() => inflate(encoded), signal);
       } catch (cause) {
         signal?.throwIfAborted();
         const reason = cause instanceof Error ? cause.message : String(cause);
@@ -72,18 +72,18 @@ export class ZarrArray {
     });
   }
 
-  async #readPacked(position: readonly number[], signal?: AbortSignal, into?: Uint8Array): Promise<Uint8Array | null> {
-    const { shard, chunkShape: chunk, pathOf: fileOf } = this.metadata;
-    if (shard === null) return this.#readObject(`${this.path}${fileOf(position)}`, { signal, into });
-    const perShard = shard.shape.map((size, axis) => size / chunk[axis]!);
-    const path = `${this.path}${fileOf(position.map((value, axis) => Math.floor(value / perShard[axis]!)))}`;
+  async #readEncodedChunk(position: readonly number[], signal?: AbortSignal, into?: Uint8Array): Promise<Uint8Array | null> {
+    const { shard, chunkShape, pathOf } = this.metadata;
+    if (shard === null) return this.#readChunkFile(`${this.path}${pathOf(position)}`, { signal, into });
+    const chunksPerShard = shard.shape.map((size, axis) => size / chunkShape[axis]!);
+    const path = `${this.path}${pathOf(position.map((value, axis) => Math.floor(value / chunksPerShard[axis]!)))}`;
     const index = await this.#cachedIndex(
       path,
-      perShard.reduce((product, count) => product * count, 1),
+      chunksPerShard.reduce((product, count) => product * count, 1),
       signal,
     );
     if (index === null) return null;
-    const at = position.reduce((sum, value, axis) => sum * perShard[axis]! + (value % perShard[axis]!), 0) * 16;
+    const at = position.reduce((sum, value, axis) => sum * chunksPerShard[axis]! + (value % chunksPerShard[axis]!), 0) * 16;
     const [offset, length] = [index.getBigUint64(at, true), index.getBigUint64(at + 8, true)];
     if (offset === noChunkOffset) return null;
     const file = await this.tree.file(path);
@@ -93,7 +93,7 @@ export class ZarrArray {
     return file.read(Number(offset), Number(length), { signal, into });
   }
 
-  async #readObject(path: string, options: ReadOptions): Promise<Uint8Array | null> {
+  async #readChunkFile(path: string, options: ReadOptions): Promise<Uint8Array | null> {
     const file = await this.tree.file(path);
     if (file === null) return null;
     if (file.size > 2 ** 29) throw new TileSourceError(`The Zarr has a chunk of ${file.size} bytes (${path}).`);
@@ -112,11 +112,11 @@ export class ZarrArray {
   }
 
   async #readIndex(path: string, chunkCount: number, signal?: AbortSignal): Promise<DataView | null> {
-    const { indexAtEnd, hasChecksum } = this.metadata.shard!;
+    const { isIndexAtEnd, hasChecksum } = this.metadata.shard!;
     const file = await this.tree.file(path);
     if (file === null) return null;
     const length = chunkCount * 16;
-    const start = indexAtEnd ? file.size - length - (hasChecksum ? 4 : 0) : 0;
+    const start = isIndexAtEnd ? file.size - length - (hasChecksum ? 4 : 0) : 0;
     if (start < 0 || start + length > file.size) {
       throw new TileSourceError(`Truncated or corrupt Zarr: ${path} of ${file.size} bytes has no index of ${chunkCount} chunks.`);
     }

@@ -29,7 +29,7 @@ export type ZarrType =
 export interface ZarrChunk {
   bytes: Uint8Array;
   type: ZarrType;
-  bigEndian: boolean;
+  isBigEndian: boolean;
   /** Size along each axis. */
   shape: readonly number[];
   /** Steps in the order in which they were applied. */
@@ -119,9 +119,9 @@ function transposeSamples(
   { type, shape }: ZarrChunk,
   order: readonly number[],
 ): Uint8Array<ArrayBuffer> {
-  const size = zarrTypeBytes[type];
+  const sampleSize = zarrTypeBytes[type];
   const strides = Array.from({ length: shape.length }, () => 0);
-  let stride = size;
+  let stride = sampleSize;
   for (const axis of order.toReversed()) {
     strides[axis] = stride;
     stride *= shape[axis]!;
@@ -129,8 +129,8 @@ function transposeSamples(
   const out = new Uint8Array(bytes.length);
   const position = shape.map(() => 0);
   let from = 0;
-  for (let to = 0; to < out.length; to += size) {
-    for (let i = 0; i < size; i++) out[to + i] = bytes[from + i]!;
+  for (let to = 0; to < out.length; to += sampleSize) {
+    for (let i = 0; i < sampleSize; i++) out[to + i] = bytes[from + i]!;
     for (let axis = shape.length - 1; axis >= 0; axis--) {
       from += strides[axis]!;
       if (++position[axis]! < shape[axis]!) break;
@@ -156,11 +156,11 @@ function requireLength(bytes: Uint8Array, length: number): void {
 }
 
 /** The decoder of chunks whose samples are only deflated; `null` if they are encoded in a different way or need conversion. */
-function inflaterOf({ codecs, type, order, bigEndian }: Omit<ZarrChunk, 'bytes'>): (typeof inflaters)['gzip' | 'zlib'] | null {
+function inflaterOf({ codecs, type, order, isBigEndian }: Omit<ZarrChunk, 'bytes'>): (typeof inflaters)['gzip' | 'zlib'] | null {
   const [codec, ...more] = codecs;
   if (more.length > 0 || (codec?.name !== 'gzip' && codec?.name !== 'zlib')) return null;
   const isWidened = type === 'float16' || type === 'int64' || type === 'uint64';
-  return order !== null || bigEndian || isWidened ? null : inflaters[codec.name];
+  return order !== null || isBigEndian || isWidened ? null : inflaters[codec.name];
 }
 
 /**
@@ -168,14 +168,14 @@ function inflaterOf({ codecs, type, order, bigEndian }: Omit<ZarrChunk, 'bytes'>
  * loop itself, so nothing has to be copied to a thread and back.
  */
 export function createZarrInflater(
-  form: Omit<ZarrChunk, 'bytes'>,
-): ((packed: Uint8Array) => Promise<Uint8Array<ArrayBuffer>>) | null {
-  const inflater = inflaterOf(form);
+  encoding: Omit<ZarrChunk, 'bytes'>,
+): ((encoded: Uint8Array) => Promise<Uint8Array<ArrayBuffer>>) | null {
+  const inflater = inflaterOf(encoding);
   if (inflater === null) return null;
-  const length = storedLength(form);
+  const length = storedLength(encoding);
   const maxBytes = length + spareBytes;
-  return async (packed) => {
-    const bytes = await inflater(packed, { maxOutputLength: maxBytes, chunkSize: Math.max(maxBytes, 64) });
+  return async (encoded) => {
+    const bytes = await inflater(encoded, { maxOutputLength: maxBytes, chunkSize: Math.max(maxBytes, 64) });
     requireLength(bytes, length);
     return new Uint8Array(bytes.buffer, bytes.byteOffset, length);
   };
@@ -192,6 +192,6 @@ export async function decodeZarrChunk(chunk: ZarrChunk, libraries: ZarrLibraries
   requireLength(bytes, length);
   // The bytes are copied to a new buffer, in which typed arrays are aligned.
   const copy = new Uint8Array(bytes);
-  if (chunk.bigEndian) swapBytes(copy, zarrTypeBytes[chunk.type]);
+  if (chunk.isBigEndian) swapBytes(copy, zarrTypeBytes[chunk.type]);
   return widenSamples(chunk.order === null ? copy : transposeSamples(copy, chunk, chunk.order), chunk.type);
 }

@@ -20,15 +20,15 @@ export interface ZarrImage {
 
 /** The path of the outermost group, empty or with a slash at its end. @throws TileSourceError if there is none. */
 export function findOutermostGroup(tree: ArchiveTree): string {
-  let best: string | null = null;
+  let outermost: string | null = null;
   for (const path of tree.paths()) {
     const name = path.slice(path.lastIndexOf('/') + 1);
     if (!groupFileNames.includes(name)) continue;
     const folder = path.slice(0, path.length - name.length);
-    if (best === null || folder.split('/').length < best.split('/').length) best = folder;
+    if (outermost === null || folder.split('/').length < outermost.split('/').length) outermost = folder;
   }
-  if (best === null) throw new TileSourceError('There is no Zarr group in it (zarr.json, .zgroup or .zattrs).');
-  return best;
+  if (outermost === null) throw new TileSourceError('The file contains no Zarr group (zarr.json, .zgroup or .zattrs).');
+  return outermost;
 }
 
 /** The attributes of a group, which are empty if it has none. */
@@ -41,9 +41,9 @@ async function readAttributes(tree: FileTree, group: string, signal?: AbortSigna
 async function openArray(tree: FileTree, path: string, blocks: FileBlocks, signal?: AbortSignal): Promise<ZarrArray> {
   const json = await readJson(tree, `${path}zarr.json`, signal);
   if (json !== null) return new ZarrArray(tree, path, readArrayV3(json), blocks);
-  const older = await readJson(tree, `${path}.zarray`, signal);
-  if (older === null) throw await missingArrayError(tree, path);
-  return new ZarrArray(tree, path, readArrayV2(older), blocks);
+  const version2Json = await readJson(tree, `${path}.zarray`, signal);
+  if (version2Json === null) throw await missingArrayError(tree, path);
+  return new ZarrArray(tree, path, readArrayV2(version2Json), blocks);
 }
 
 async function missingArrayError(tree: FileTree, path: string): Promise<TileSourceError> {

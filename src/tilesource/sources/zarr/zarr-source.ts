@@ -79,22 +79,22 @@ function framesOf({ frameAxes }: AxisRoles, { ome }: ZarrImage): FrameMetadata[]
 }
 
 function describeZarr(image: ZarrImage, axisRoles: AxisRoles): ImageMetadata {
-  const { shape, chunkShape: chunk, type } = image.arrays[0]!.metadata;
+  const { shape, chunkShape, type } = image.arrays[0]!.metadata;
   // Chunks of a usual size become tiles; others are split or combined into tiles of the default size.
-  const tileSideOf = (size: number): number =>
-    size >= defaultTileSide / 4 && size <= defaultTileSide * 2 ? size : defaultTileSide;
-  const extent = {
+  const tileSideOf = (chunkSide: number): number =>
+    chunkSide >= defaultTileSide / 4 && chunkSide <= defaultTileSide * 2 ? chunkSide : defaultTileSide;
+  const size = {
     sizeX: shape[axisRoles.xAxis]!,
     sizeY: shape[axisRoles.yAxis]!,
-    tileWidth: tileSideOf(chunk[axisRoles.xAxis]!),
-    tileHeight: tileSideOf(chunk[axisRoles.yAxis]!),
+    tileWidth: tileSideOf(chunkShape[axisRoles.xAxis]!),
+    tileHeight: tileSideOf(chunkShape[axisRoles.yAxis]!),
   };
   const frames = framesOf(axisRoles, image);
   const [mmZ, secondsT] = [millimetersAlong(image.ome, 'z'), secondsAlong(image.ome, 't')];
-  const names = image.ome.channels.map(({ name }) => name);
+  const channelNames = image.ome.channels.map(({ name }) => name);
   return {
-    ...extent,
-    levels: levelCount(extent),
+    ...size,
+    levels: levelCount(size),
     magnification: null,
     mmX: millimetersAlong(image.ome, 'x'),
     mmY: millimetersAlong(image.ome, 'y'),
@@ -103,7 +103,9 @@ function describeZarr(image: ZarrImage, axisRoles: AxisRoles): ImageMetadata {
     dtype: sampleTypeOf(type),
     bandCount: axisRoles.bands,
     ...(frames.length > 1 ? { frames } : {}),
-    ...(axisRoles.bandAxis === null && names.length > 0 && names.every((name) => name !== null) ? { channels: names } : {}),
+    ...(axisRoles.bandAxis === null && channelNames.length > 0 && channelNames.every((name) => name !== null)
+      ? { channels: channelNames }
+      : {}),
   };
 }
 
@@ -139,9 +141,9 @@ class ZarrTileSource implements TileSource {
     this.#axisRoles = assignAxes(image);
     this.metadata = describeZarr(image, this.#axisRoles);
     this.#arraysByPower = findArraysByPower(image, this.#axisRoles);
-    const finest = this.metadata.levels - 1;
-    const stored = [...this.#arraysByPower.keys()].map((power) => finest - power).filter((level) => level >= 0);
-    this.populatedLevels = stored.toSorted((a, b) => a - b);
+    const finestLevel = this.metadata.levels - 1;
+    const storedLevels = [...this.#arraysByPower.keys()].map((power) => finestLevel - power).filter((level) => level >= 0);
+    this.populatedLevels = storedLevels.toSorted((a, b) => a - b);
   }
 
   get retainedBytes(): number {
@@ -151,9 +153,9 @@ class ZarrTileSource implements TileSource {
   get partsPerTile(): number {
     const { tileWidth, tileHeight } = this.metadata;
     const { xAxis, yAxis, bandAxis, bands } = this.#axisRoles;
-    const parts = [...this.#arraysByPower.values()].map(({ metadata: { chunkShape: chunk } }) => {
-      const layers = bandAxis === null ? 1 : Math.ceil(bands / chunk[bandAxis]!);
-      return Math.ceil(tileWidth / chunk[xAxis]!) * Math.ceil(tileHeight / chunk[yAxis]!) * layers;
+    const parts = [...this.#arraysByPower.values()].map(({ metadata: { chunkShape } }) => {
+      const layers = bandAxis === null ? 1 : Math.ceil(bands / chunkShape[bandAxis]!);
+      return Math.ceil(tileWidth / chunkShape[xAxis]!) * Math.ceil(tileHeight / chunkShape[yAxis]!) * layers;
     });
     return Math.max(1, ...parts);
   }
@@ -189,9 +191,9 @@ class ZarrTileSource implements TileSource {
         path,
         name: ome.name,
         multiscales: ome.multiscales,
-        arrays: arrays.map(({ metadata: { shape, chunkShape: chunk, shard, type } }) => ({
+        arrays: arrays.map(({ metadata: { shape, chunkShape, shard, type } }) => ({
           shape,
-          chunk,
+          chunk: chunkShape,
           shard: shard?.shape ?? null,
           type,
         })),
@@ -209,7 +211,7 @@ class ZarrTileSource implements TileSource {
 /** Names of files that represent the folder that contains them. */
 const folderFileNames = ['zarr.json', '.zattrs'];
 
-function isGroup({ name }: SourceInput): boolean {
+function isGroupFile({ name }: SourceInput): boolean {
   return folderFileNames.includes(name.slice(name.lastIndexOf('/') + 1).toLowerCase());
 }
 
@@ -258,7 +260,7 @@ function createZarrSource(): TileSourceDefinition {
         const blocks = decodedBlocks.createFileBlocks();
         return new ZarrTileSource(tree, await openZarrImage(tree, root, blocks, signal), blocks);
       };
-      if (!isGroup(input)) return openInZip(input, (tree) => openIn(tree, findOutermostGroup(tree)));
+      if (!isGroupFile(input)) return openInZip(input, (tree) => openIn(tree, findOutermostGroup(tree)));
       const tree = await openFolder(input);
       try {
         return await openIn(tree, '');

@@ -4,7 +4,7 @@ import { decodeZarrChunk, createZarrInflater, type ZarrChunk } from '../../../..
 
 const samples = Uint16Array.from({ length: 35 }, (_, at) => at * 1000);
 const bytes = new Uint8Array(samples.buffer);
-const plain: ZarrChunk = { bytes, type: 'uint16', bigEndian: false, shape: [5, 7], codecs: [], order: null };
+const plain: ZarrChunk = { bytes, type: 'uint16', isBigEndian: false, shape: [5, 7], codecs: [], order: null };
 const noLibraries = { blosc: () => Promise.reject(new Error('none')), zstd: () => Promise.reject(new Error('none')) };
 const packed = { gzip: gzipSync(bytes), zlib: deflateSync(bytes) };
 
@@ -25,7 +25,7 @@ describe.each(['gzip', 'zlib'] as const)('chunks that are packed by %s alone', (
   });
 
   it.each([
-    ['other byte order', { bigEndian: true }],
+    ['other byte order', { isBigEndian: true }],
     ['axes in a different order', { order: [1, 0] }],
     ['a type that is widened', { type: 'float16' }],
     ['a further codec', { codecs: [{ name }, { name: 'crc32c' }] }],
