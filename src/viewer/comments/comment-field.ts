@@ -22,33 +22,33 @@ export function commentField(label: string, value = '') {
   element.addEventListener('keydown', onKey);
   return { element, input };
 
-  function typedLogin() {
+  function typedLoginStart() {
     return mentionStart.exec(input.value.slice(0, input.selectionStart))?.[1] ?? null;
   }
 
   async function search() {
     const isNewest = beginSearch();
-    const login = typedLogin();
+    const loginStart = typedLoginStart();
     // Servers with their own users may not have this route. Then nobody is suggested.
-    const { user } = login === null ? { user: [] } : await findNamed(login, ['user']).catch(() => ({ user: [] }));
-    if (!isNewest() || typedLogin() !== login) return;
+    const { user } = loginStart === null ? { user: [] } : await findNamed(loginStart, ['user']).catch(() => ({ user: [] }));
+    if (!isNewest() || typedLoginStart() !== loginStart) return;
     suggestions.hidden = user.length === 0;
-    fill(suggestions, ...user.map((person) => h('li', suggestion(person))));
+    fill(suggestions, ...user.map((person) => h('li', suggestionButton(person))));
     if (user.length > 0) announce(texts.people(user.length));
   }
 
-  function suggestion(person: Parameters<typeof nameOf>[0] & object) {
+  function suggestionButton(person: Parameters<typeof nameOf>[0] & object) {
     return h('button.pick.row', { onclick: () => choose(person.login) }, icon('person'), `${nameOf(person)} (${person.login})`);
   }
 
   function choose(login: string) {
-    const at = input.selectionStart;
-    const start = at - (typedLogin()?.length ?? 0);
-    input.setRangeText(`${login} `, start, at, 'end');
-    close();
+    const caret = input.selectionStart;
+    const start = caret - (typedLoginStart()?.length ?? 0);
+    input.setRangeText(`${login} `, start, caret, 'end');
+    closeSuggestions();
   }
 
-  function close() {
+  function closeSuggestions() {
     suggestions.hidden = true;
     input.focus();
   }
@@ -58,7 +58,7 @@ export function commentField(label: string, value = '') {
     if (suggestions.hidden) return;
     if (event.key === 'Escape') {
       event.stopPropagation();
-      close();
+      closeSuggestions();
       return;
     }
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;

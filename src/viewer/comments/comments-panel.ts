@@ -6,7 +6,7 @@ import { checkbox, choice } from '../forms.js';
 import { newCommentForm, type CommentTargets } from './new-comment.js';
 import {
   commentsAtOnce,
-  listPlaces,
+  listMarks,
   listThreads,
   loadThread,
   type Comment,
@@ -31,7 +31,7 @@ export interface PanelOptions {
   /** shows or hides the marks */
   onShowMarks: (areShown: boolean) => void;
   /** called with the id of a thread when it is opened, and with `null` when it is closed */
-  onOpen: (id: string | null) => void;
+  onOpenChange: (id: string | null) => void;
   /** moves the view to the place of a comment */
   goTo: (thread: Comment) => void;
   signal: AbortSignal;
@@ -47,7 +47,7 @@ export class CommentsPanel {
   readonly #marksNote = h('p.quiet-text.small', { hidden: true });
   readonly #newCommentArea = h('div');
   readonly #tools = h('div.column');
-  #state: ShownState = 'open';
+  #shownState: ShownState = 'open';
   #threads: Comment[] = [];
   #total = 0;
   #marks: CommentMark[] = [];
@@ -86,8 +86,8 @@ export class CommentsPanel {
     return this.#threads.find(({ _id }) => _id === id) ?? null;
   }
 
-  /** Opens the thread of a comment and goes to its place; `null` closes the open thread. */
-  async open(id: string | null, { moves = true } = {}) {
+  /** Opens the thread of a comment and, if `movesView`, moves the view to its place. `null` closes the open thread. */
+  async open(id: string | null, { movesView = true } = {}) {
     if (id === null) return this.#setOpen(null);
     try {
       const listed = this.thread(id);
@@ -96,7 +96,7 @@ export class CommentsPanel {
       this.element.open = true;
       this.#setOpen(thread._id);
       this.#rows.get(thread._id)?.element.scrollIntoView({ block: 'nearest' });
-      if (moves) this.options.goTo(thread);
+      if (movesView) this.options.goTo(thread);
     } catch (error) {
       if (this.options.signal.aborted) return;
       this.element.open = true;
@@ -109,7 +109,7 @@ export class CommentsPanel {
     this.#form?.onStageClick(at);
   }
 
-  /** Notes how many marks are shown, unless all are. */
+  /** Tells the user how many of the marks are visible, unless all are. */
   showMarkCounts(shownCount: number, totalCount: number) {
     this.#marksNote.hidden = shownCount === totalCount;
     this.#marksNote.textContent = shownCount === totalCount ? '' : texts.someMarks(shownCount, totalCount);
@@ -123,14 +123,14 @@ export class CommentsPanel {
   #setOpen(id: string | null) {
     this.#openId = id;
     // The address must name the open thread before the link to it is offered.
-    this.options.onOpen(id);
+    this.options.onOpenChange(id);
     this.#showList();
   }
 
   async #requestThreads(limit: number) {
     const { item, signal } = this.options;
-    const { entries, total } = await listThreads(item._id, this.#state, 0, signal, limit);
-    const marks = total === 0 ? [] : await listPlaces(item._id, this.#state, signal);
+    const { entries, total } = await listThreads(item._id, this.#shownState, 0, signal, limit);
+    const marks = total === 0 ? [] : await listMarks(item._id, this.#shownState, signal);
     return { entries, total, marks };
   }
 
@@ -213,7 +213,7 @@ export class CommentsPanel {
         'li',
         linkButton(texts.more(remaining), () => void this.#loadMore()),
       );
-    const empty = rows.size === 0 && h('li.quiet-text', texts.none[this.#state]);
+    const empty = rows.size === 0 && h('li.quiet-text', texts.none[this.#shownState]);
     const elements = [...rows.values()].map(({ element }) => element);
     const isUnchanged = elements.every((element, index) => this.#list.children[index] === element);
     if (!isUnchanged || this.#list.children.length !== elements.length || more || empty)
@@ -234,7 +234,7 @@ export class CommentsPanel {
     const { item, signal } = this.options;
     try {
       const listed = this.#threads.length;
-      const { entries, total } = await listThreads(item._id, this.#state, listed, signal);
+      const { entries, total } = await listThreads(item._id, this.#shownState, listed, signal);
       const ids = new Set(this.#threads.map(({ _id }) => _id));
       this.#threads = [...this.#threads, ...entries.filter(({ _id }) => !ids.has(_id))];
       this.#total = entries.length === 0 ? this.#threads.length : total;
@@ -245,21 +245,21 @@ export class CommentsPanel {
   }
 
   #showTools() {
-    const add = button(texts.add, () => this.#startNew(), { picture: 'comment' });
-    const states = choice(texts.states, this.#state, { 'aria-label': texts.state });
+    const addButton = button(texts.add, () => this.#openNewForm(), { picture: 'comment' });
+    const states = choice(texts.states, this.#shownState, { 'aria-label': texts.state });
     states.addEventListener('change', () => {
-      this.#state = states.value as ShownState;
+      this.#shownState = states.value as ShownState;
       this.#openId = null;
-      this.options.onOpen(null);
+      this.options.onOpenChange(null);
       this.#load().catch((error: unknown) => this.options.signal.aborted || this.#showMessage(messageOf(error)));
     });
     const marks = checkbox(texts.showMarks, { checked: true });
     marks.input.addEventListener('change', () => this.options.onShowMarks(marks.input.checked));
     const download = button('', () => showExportDialog(this.options.item), { picture: 'download', name: texts.download });
-    fill(this.#tools, actions(this.#mayWrite && add, download), h('div.row.wrap.comment-filter', states, marks.element));
+    fill(this.#tools, actions(this.#mayWrite && addButton, download), h('div.row.wrap.comment-filter', states, marks.element));
   }
 
-  #startNew() {
+  #openNewForm() {
     const { item, targets, signal } = this.options;
     this.#form?.close();
     const close = () => {
@@ -271,7 +271,7 @@ export class CommentsPanel {
       close();
       this.#threads = [comment, ...this.#threads];
       await this.#reload();
-      await this.open(comment._id, { moves: false });
+      await this.open(comment._id, { movesView: false });
     };
     this.#form = newCommentForm({
       targets,

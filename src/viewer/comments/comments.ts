@@ -5,7 +5,7 @@ import type { Stage } from '../stage/contract.js';
 import { personName } from './comment-parts.js';
 import { CommentsPanel } from './comments-panel.js';
 import { CommentMarks } from './marks.js';
-import type { CommentPlace, Target } from './requests.js';
+import type { CommentPlace, CommentTarget } from './requests.js';
 import { commentTexts as texts } from '../comment-texts.js';
 import { shorten } from '../format.js';
 
@@ -23,21 +23,21 @@ export function showComments(options: {
   /** width of the image in pixels */
   width: number;
   /** the comment to open first, from the address */
-  open: string | null;
+  openId: string | null;
   /** whether the address has a position */
   hasPosition: boolean;
   mayManage: boolean;
   /** the shown frame; `null` if there is only one */
   frame: () => number | null;
   showFrame: (frame: number) => void;
-  shapeAt: (point: { x: number; y: number }) => Target['shape'];
-  selectedShape: () => Target['shape'];
+  shapeAt: (point: { x: number; y: number }) => CommentTarget['shape'];
+  selectedShape: () => CommentTarget['shape'];
   /** called when a thread is opened or closed */
-  onOpen: () => void;
+  onOpenChange: () => void;
   signal: AbortSignal;
 }) {
   if (isOpenedByLink()) return null;
-  const { item, stage, drawing, width, open, hasPosition, mayManage, frame, showFrame, signal } = options;
+  const { item, stage, drawing, width, openId, hasPosition, mayManage, frame, showFrame, signal } = options;
   const marks = new CommentMarks({
     stage,
     frame,
@@ -63,11 +63,11 @@ export function showComments(options: {
     },
     mayWrite: readToken() === null ? Promise.resolve(false) : mayAnnotate(item.folderId, signal).catch(() => false),
     mayManage,
-    onMarks: (places) => marks.show(places),
+    onMarks: (commentMarks) => marks.show(commentMarks),
     onShowMarks: (areShown) => (marks.element.hidden = !areShown),
-    onOpen(id) {
+    onOpenChange(id) {
       marks.highlight(id);
-      options.onOpen();
+      options.onOpenChange();
     },
     goTo: ({ place }) => place && goTo(place),
     signal,
@@ -88,12 +88,12 @@ export function showComments(options: {
     /** Shows the marks. @returns the section of the comments */
     show() {
       drawing.append(marks.element);
-      marks.follow();
-      void panel.start(open);
+      marks.followView();
+      void panel.start(openId);
       return panel.element;
     },
     /** The id of the open thread. */
-    current: () => panel.openId,
+    openId: () => panel.openId,
     /** Opens another thread, for example after the back button. */
     open: (id: string | null) => void (id !== panel.openId && panel.open(id)),
     /** Must be called when another frame is shown. */
@@ -102,9 +102,9 @@ export function showComments(options: {
 
   function goTo(place: CommentPlace) {
     // If the page was opened with a position in its address, the first comment does not move the view.
-    const stays = isFirstMove && hasPosition;
+    const keepsView = isFirstMove && hasPosition;
     isFirstMove = false;
-    if (!stays) {
+    if (!keepsView) {
       const maxWidth = Math.max(width * maxViewWidth.share, maxViewWidth.pixels);
       stage.goTo({ x: place.x, y: place.y, width: Math.min(stage.animatedPosition().width, maxWidth) });
     }

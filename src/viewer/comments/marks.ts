@@ -32,7 +32,7 @@ export class CommentMarks {
   }
 
   /** Moves the marks with the view from now on. */
-  follow() {
+  followView() {
     this.options.stage.onMove(() => this.#placeMarks());
     this.options.stage.onRest(() => this.#placeMarks());
   }

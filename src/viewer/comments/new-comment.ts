@@ -3,17 +3,17 @@ import { commentTexts as texts } from '../comment-texts.js';
 import { h } from '../dom.js';
 import { choice, field, form } from '../forms.js';
 import { commonTexts } from '../texts.js';
-import type { CommentPlace, Target } from './requests.js';
+import type { CommentPlace, CommentTarget } from './requests.js';
 import { commentField } from './comment-field.js';
 
 /** The places and shapes that a new comment can be about. */
 export interface CommentTargets {
   /** the place and the shape at a point of the stage */
-  targetAt: (point: { x: number; y: number }) => { place: CommentPlace; shape: Target['shape'] };
+  targetAt: (point: { x: number; y: number }) => { place: CommentPlace; shape: CommentTarget['shape'] };
   /** the middle of the view */
   viewCenter: () => CommentPlace;
   /** the shape that is selected at the moment */
-  selectedShape: () => Target['shape'];
+  selectedShape: () => CommentTarget['shape'];
   /** marks the place of the new comment; `null` removes the mark */
   markPlace: (place: CommentPlace | null) => void;
 }
@@ -28,12 +28,12 @@ export function newCommentForm(options: { targets: CommentTargets; close: () => 
   const subjectChoice = choice({ image: texts.aboutImage, place: texts.aboutPlace, shape: texts.aboutShape }, '', {
     name: 'about',
   });
-  subjectChoice.addEventListener('change', () => choose(subjectChoice.value as Subject));
-  choose(shape === null ? 'image' : 'shape');
-  const { element: text, input } = commentField(texts.text);
+  subjectChoice.addEventListener('change', () => chooseSubject(subjectChoice.value as Subject));
+  chooseSubject(shape === null ? 'image' : 'shape');
+  const { element: textField, input } = commentField(texts.text);
   const cancel = h('button.button', { onclick: close }, commonTexts.cancel);
   const element = form({
-    content: [field(texts.about, subjectChoice, texts.chooseHint), text],
+    content: [field(texts.about, subjectChoice, texts.chooseHint), textField],
     action: texts.send,
     otherButtons: [cancel],
     send: () => sendText(input.value),
@@ -42,7 +42,7 @@ export function newCommentForm(options: { targets: CommentTargets; close: () => 
   element.ariaLabel = texts.add;
   return { element, close, focus: () => input.focus(), onStageClick };
 
-  function choose(subject: Subject) {
+  function chooseSubject(subject: Subject) {
     if (subject === 'place') place ??= targets.viewCenter();
     subjectChoice.value = subject;
     const shapeOption = subjectChoice.options[2];
@@ -54,21 +54,21 @@ export function newCommentForm(options: { targets: CommentTargets; close: () => 
     const target = targets.targetAt(point);
     ({ place } = target);
     shape = target.shape ?? null;
-    choose(shape === null ? 'place' : 'shape');
+    chooseSubject(shape === null ? 'place' : 'shape');
   }
 
-  async function sendText(words: string) {
+  async function sendText(text: string) {
     const subject = subjectChoice.value as Subject;
     const json = {
-      text: words,
+      text,
       ...(subject !== 'image' && place && { place }),
       ...(subject === 'shape' && { shape }),
     };
     try {
       await send(json);
     } catch (error) {
-      const isUnsaved = subject === 'shape' && error instanceof ApiError && error.status === 404;
-      throw isUnsaved ? new Error(texts.unsavedShape) : error;
+      const isUnsavedShape = subject === 'shape' && error instanceof ApiError && error.status === 404;
+      throw isUnsavedShape ? new Error(texts.unsavedShape) : error;
     }
   }
 }

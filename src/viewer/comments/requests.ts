@@ -9,7 +9,7 @@ export type CommentPlace = Documents['CommentPlace'];
 export type ShownState = 'open' | 'resolved' | 'all';
 
 /** The subject of a new comment. */
-export interface Target {
+export interface CommentTarget {
   place: CommentPlace | null;
   shape: { annotationId: string; elementId: string } | null;
 }
@@ -24,7 +24,8 @@ export function listThreads(itemId: string, state: ShownState, offset: number, s
   return requestList(`item/${itemId}/comment`, { query: { ...stateQuery(state), offset, limit }, signal });
 }
 
-export function listPlaces(itemId: string, state: ShownState, signal: AbortSignal) {
+/** The place and the state of each thread on an item. */
+export function listMarks(itemId: string, state: ShownState, signal: AbortSignal) {
   return request('GET', `item/${itemId}/comment/places`, { query: stateQuery(state), signal });
 }
 
@@ -38,7 +39,7 @@ export async function loadThread(id: string, signal: AbortSignal): Promise<Comme
   return comment.threadId === null ? comment : request('GET', `comment/${comment.threadId}`, { signal });
 }
 
-/** Marks a thread as read by the user, and shows the new number of unread comments. */
-export async function markRead(which: { threadId?: string; ids?: string[] }, read = true): Promise<void> {
-  setUnread((await request('PUT', 'comment/inbox', { json: { read, ...which } })).unread);
+/** Marks a thread, some comments, or all comments as read or unread by the user, and shows the new number of unread comments. */
+export async function setRead(which: { threadId?: string; ids?: string[] }, isRead = true): Promise<void> {
+  setUnread((await request('PUT', 'comment/inbox', { json: { read: isRead, ...which } })).unread);
 }

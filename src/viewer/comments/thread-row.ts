@@ -7,7 +7,7 @@ import { form } from '../forms.js';
 import { formatDate } from '../format.js';
 import { commonTexts } from '../texts.js';
 import { byline, commentText, personName } from './comment-parts.js';
-import { listReplies, markRead, type Comment } from './requests.js';
+import { listReplies, setRead, type Comment } from './requests.js';
 import { commentField } from './comment-field.js';
 
 export interface RowOptions {
@@ -55,7 +55,7 @@ export function threadRow(options: RowOptions) {
       (canOpen || isOpen) && toggle,
       mayWrite && linkButton(isResolved ? texts.reopen : texts.resolve, toggleResolved),
     ),
-    isOpen && openedContent(),
+    isOpen && openContent(),
   );
   element.classList.toggle('current', isOpen);
   return { element, toggle, thread, isOpen };
@@ -65,7 +65,7 @@ export function threadRow(options: RowOptions) {
     attempt(async () => onChanged(await request('PUT', `comment/${thread._id}/state`, { json: { state } })));
   }
 
-  function openedContent() {
+  function openContent() {
     const threadActions = h(
       'div.row.wrap.comment-actions',
       location.hash.includes(thread._id) && linkButton(texts.copyLink, copyLink),
@@ -89,9 +89,9 @@ export function threadRow(options: RowOptions) {
   }
 
   function replyForm() {
-    const { element: text, input } = commentField(texts.reply);
+    const { element: textField, input } = commentField(texts.reply);
     return form({
-      content: [text],
+      content: [textField],
       action: texts.send,
       async send() {
         await request('POST', `comment/${thread._id}/reply`, { json: { text: input.value } });
@@ -126,7 +126,7 @@ function replyList(options: RowOptions, reloadThread: () => Promise<void>) {
           ),
         );
       const isUnread = thread.unread || entries.some(({ unread }) => unread);
-      if (readToken() !== null && isUnread) await markRead({ threadId: thread._id });
+      if (readToken() !== null && isUnread) await setRead({ threadId: thread._id });
     } catch (error) {
       if (!signal.aborted) element.append(h('li', errorNotice(error)));
     }
@@ -163,13 +163,13 @@ function editableText({ comment, mayWrite, onChanged }: CommentControls) {
   }
 
   function showForm() {
-    const { element: text, input } = commentField(texts.text, comment.text);
+    const { element: textField, input } = commentField(texts.text, comment.text);
     const send = async () => {
       const json = { text: input.value, version: comment.version };
       await onChanged(await request('PUT', `comment/${comment._id}`, { json }));
     };
     const cancel = h('button.button', { onclick: showText }, commonTexts.cancel);
-    fill(element, form({ content: [text], action: texts.save, otherButtons: [cancel], send }));
+    fill(element, form({ content: [textField], action: texts.save, otherButtons: [cancel], send }));
     input.focus();
   }
 }

@@ -10,8 +10,8 @@ import { composeFigure, figureSize, type FigureSource } from './compose.js';
 import { drawMarks } from './draw.js';
 import { entriesIn, entryFields, sizeFrom, storedEntries, storeEntries, figureSettings, type Entries } from './entries.js';
 import { pngOf, tiffOf } from './files.js';
-import { boundsOf, frameAt, frameBeside, frameOfView, onImage, type Frame } from './frame.js';
-import { isWritable, pdfOf } from './pdf.js';
+import { boundsOf, areaAt, sameAreaOnSecond, areaOfView, cropToImage, type ImageArea } from './image-area.js';
+import { isWritableInPdf, pdfOf } from './pdf.js';
 import { samplesPart } from './samples.js';
 import { svgOf } from './svg.js';
 
@@ -30,36 +30,36 @@ export interface FigureDialogOptions {
   signal: AbortSignal;
 }
 
-/** A dialog that saves the view, or a box on it, as a figure or as samples. */
-export function figureDialog(options: FigureDialogOptions, chosen: { frame: Frame; entries: Entries } | null = null) {
+/** Shows a dialog that saves the view, or a box on it, as a figure or as samples. */
+export function showFigureDialog(options: FigureDialogOptions, chosen: { area: ImageArea; entries: Entries } | null = null) {
   const { source, compared, drawing, display, signal } = options;
   const { item, metadata, stage } = source;
   const closed = new AbortController();
   const entries = chosen?.entries ?? storedEntries();
   const other = compared();
   const sources = other ? [source, other] : [source];
-  const frame = chosen?.frame ?? frameOfView(stage);
-  const shownFrame = other ? frame : (onImage(frame, metadata) ?? frame);
-  const frames = other ? [shownFrame, frameBeside(shownFrame, stage, other.stage)] : [shownFrame];
-  const box = boundsOf(shownFrame, metadata);
+  const area = chosen?.area ?? areaOfView(stage);
+  const shownArea = other ? area : (cropToImage(area, metadata) ?? area);
+  const areas = other ? [shownArea, sameAreaOnSecond(shownArea, stage, other.stage)] : [shownArea];
+  const box = boundsOf(shownArea, metadata);
   const name = `${item.name.replace(/(\.ome)?\.\w+$/i, '')}_region_${box?.left ?? 0}_${box?.top ?? 0}`;
   const canMeasure = sources.some((candidate) => candidate.metadata.mm_x !== null);
-  const result = h('p.quiet-text.small', { role: 'status' });
+  const sizeText = h('p.quiet-text.small', { role: 'status' });
   const element = form({
     fields: entryFields(entries, canMeasure),
-    content: [!canMeasure && h('p.hint.quiet-text.small', figureTexts.noScaleBar), result],
+    content: [!canMeasure && h('p.hint.quiet-text.small', figureTexts.noScaleBar), sizeText],
     action: figureTexts.makeFigure,
     send: saveFigure,
   });
   element.classList.add('figure-form');
-  element.addEventListener('input', showResult);
-  showResult();
-  const chooser = [
+  element.addEventListener('input', showSize);
+  showSize();
+  const boxButtons = [
     button(figureTexts.changeBox, () => void drawBox(), { picture: 'box' }),
-    chosen && button(figureTexts.useView, () => reopen(null)),
+    chosen && button(figureTexts.useView, chooseView),
   ];
   const boxSize = h('p', box ? figureTexts.boxOf(box.right - box.left, box.bottom - box.top) : figureTexts.outside);
-  const boxRow = h('div.row.wrap.between', boxSize, h('div.row.wrap', ...chooser.flatMap((control) => control || [])));
+  const boxRow = h('div.row.wrap.between', boxSize, h('div.row.wrap', ...boxButtons.flatMap((control) => control || [])));
   const samples = box && samplesPart({ itemId: item._id, name, box, display: display(), onSaved: () => dialog.close() });
   const dialog = plainDialog(
     imageTexts.saveView,
@@ -74,11 +74,11 @@ export function figureDialog(options: FigureDialogOptions, chosen: { frame: Fram
     return entriesIn(element, entries);
   }
 
-  function showResult() {
+  function showSize() {
     const { width, dpi } = sizeFrom(currentEntries());
-    const size = width >= 1 && dpi > 0 ? figureSize(frames, width) : null;
+    const size = width >= 1 && dpi > 0 ? figureSize(areas, width) : null;
     const centimeters = (pixels: number) => formatNumber((pixels / dpi) * 2.54, 3);
-    result.textContent = size ? figureTexts.result(width, size.height, centimeters(width), centimeters(size.height)) : '';
+    sizeText.textContent = size ? figureTexts.result(width, size.height, centimeters(width), centimeters(size.height)) : '';
   }
 
   async function drawBox() {
@@ -86,20 +86,20 @@ export function figureDialog(options: FigureDialogOptions, chosen: { frame: Fram
     dialog.close();
     const drawn = await chooseBox(drawing, signal);
     if (!signal.aborted)
-      figureDialog(options, drawn ? { frame: frameAt(stage, drawn), entries } : chosen && { ...chosen, entries });
+      showFigureDialog(options, drawn ? { area: areaAt(stage, drawn), entries } : chosen && { ...chosen, entries });
   }
 
-  function reopen(next: Frame | null) {
+  function chooseView() {
     const entries = currentEntries();
     dialog.close();
-    figureDialog(options, { frame: next ?? frameOfView(stage), entries });
+    showFigureDialog(options, { area: areaOfView(stage), entries });
   }
 
   async function saveFigure() {
     const entries = currentEntries();
     const settings = figureSettings(entries);
     const stopSignal = AbortSignal.any([signal, closed.signal]);
-    const figure = await composeFigure(sources, frames, settings, stopSignal);
+    const figure = await composeFigure(sources, areas, settings, stopSignal);
     const format = entries.format as Format;
     const file = await makeFile(figure, format, settings.dpi, stopSignal);
     stopSignal.throwIfAborted();
@@ -117,7 +117,7 @@ async function makeFile(
   signal: AbortSignal,
 ) {
   if (format === 'pdf') {
-    await drawMarks(canvas, figure, signal, (mark) => !isWritable(mark));
+    await drawMarks(canvas, figure, signal, (mark) => !isWritableInPdf(mark));
     return pdfOf(figure, canvas, dpi, signal);
   }
   if (format !== 'svg') await drawMarks(canvas, figure, signal);

@@ -1,4 +1,4 @@
-import { eachMark, fontOf, type Ink, type Mark, type Segment } from './marks.js';
+import { eachMark, fontOf, type MarkColor, type Mark, type Segment } from './marks.js';
 import type { Figure } from './compose.js';
 
 /** Draws marks on the picture of a figure. @param isWanted whether a mark is drawn */
@@ -22,29 +22,30 @@ export async function drawMarks(
   function draw(mark: Mark) {
     if ('path' in mark) {
       const path = new Path2D(mark.path.map(segmentText).join(''));
-      if (mark.fill) context.fillStyle = applyInk(mark.fill);
+      if (mark.fill) context.fillStyle = applyColor(mark.fill);
       if (mark.fill) context.fill(path, 'evenodd');
       if (!mark.stroke) return;
-      context.strokeStyle = applyInk(mark.stroke);
+      context.strokeStyle = applyColor(mark.stroke);
       context.lineWidth = mark.stroke.width;
       context.stroke(path);
       return;
     }
-    const { text, x, y, size, isBold, isCentered, ink, halo } = mark;
-    context.font = fontOf(size, isBold);
+    const { text, x, y, fontSize, isBold, isCentered, color, halo } = mark;
+    context.font = fontOf(fontSize, isBold);
     context.textAlign = isCentered ? 'center' : 'left';
     if (halo) {
-      context.strokeStyle = applyInk({ color: '#ffffff', alpha: 1 });
+      context.strokeStyle = applyColor({ rgb: '#ffffff', alpha: 1 });
       context.lineWidth = halo;
       context.strokeText(text, x, y);
     }
-    context.fillStyle = applyInk(ink);
+    context.fillStyle = applyColor(color);
     context.fillText(text, x, y);
   }
 
-  function applyInk({ color, alpha }: Ink) {
+  /** Sets the opacity. @returns the color for a style of the context */
+  function applyColor({ rgb, alpha }: MarkColor) {
     context.globalAlpha = alpha;
-    return color;
+    return rgb;
   }
 }
 

@@ -3,10 +3,10 @@ import { figureTexts } from '../figure-texts.js';
 import { siteStorage } from '../storage.js';
 
 /** Optional parts of a figure. */
-type Part = 'scaleBar' | 'annotations' | 'legend';
+type OptionalPart = 'scaleBar' | 'annotations' | 'legend';
 
 /** The entries of the dialog, as the texts of its inputs. */
-export type Entries = Record<'format' | 'width' | 'unit' | 'dpi' | 'title' | Part, string>;
+export type Entries = Record<'format' | 'width' | 'unit' | 'dpi' | 'title' | OptionalPart, string>;
 
 const defaultEntries: Entries = {
   format: 'png',
@@ -26,15 +26,15 @@ const storageKey = 'figure';
 
 /** @param canMeasure whether there can be a scale bar */
 export function entryFields(entries: Entries, canMeasure: boolean): Field[] {
-  const number = { type: 'number', step: 'any', min: 0 };
-  const toggle = (name: Part, label: string, isPossible = true): Field => {
+  const numberInput = { type: 'number', step: 'any', min: 0 };
+  const toggle = (name: OptionalPart, label: string, isPossible = true): Field => {
     return { name, label, type: 'checkbox', value: isPossible && entries[name] === 'true', disabled: !isPossible };
   };
   return [
     { name: 'format', label: figureTexts.format, options: figureTexts.formats, value: entries.format },
-    { name: 'width', label: figureTexts.width, value: entries.width, ...number },
+    { name: 'width', label: figureTexts.width, value: entries.width, ...numberInput },
     { name: 'unit', label: figureTexts.unit, options: figureTexts.units, value: entries.unit },
-    { name: 'dpi', label: figureTexts.dpi, value: entries.dpi, ...number },
+    { name: 'dpi', label: figureTexts.dpi, value: entries.dpi, ...numberInput },
     { name: 'title', label: figureTexts.title, value: entries.title, maxlength: 200, hint: figureTexts.titleHint },
     toggle('scaleBar', figureTexts.scaleBar, canMeasure),
     toggle('annotations', figureTexts.annotations),
@@ -42,17 +42,17 @@ export function entryFields(entries: Entries, canMeasure: boolean): Field[] {
   ];
 }
 
-/** The current entries of a form, including check boxes that are not checked. Disabled check boxes keep their former entries. */
-export function entriesIn(form: HTMLFormElement, former: Entries): Entries {
+/** The current entries of a form, including check boxes that are not checked. Disabled check boxes keep their previous entries. */
+export function entriesIn(form: HTMLFormElement, previous: Entries): Entries {
   const values = Object.fromEntries(new FormData(form)) as Partial<Entries>;
   const toggled = (['scaleBar', 'annotations', 'legend'] as const).map((name) => {
     const box = form.querySelector<HTMLInputElement>(`[name="${name}"]`);
-    return [name, box?.disabled ? former[name] : String(box?.checked === true)];
+    return [name, box?.disabled ? previous[name] : String(box?.checked === true)];
   });
-  return { ...former, ...values, ...Object.fromEntries(toggled) };
+  return { ...previous, ...values, ...Object.fromEntries(toggled) };
 }
 
-/** The settings of a figure, read from its entries. @throws Error if the resolution cannot be chosen */
+/** The settings of a figure, read from its entries. @throws Error if the resolution is out of range */
 export function figureSettings(entries: Entries) {
   const { width, dpi } = sizeFrom(entries);
   if (!(dpi >= dpiRange.min && dpi <= dpiRange.max)) throw new Error(figureTexts.dpiRange(dpiRange.min, dpiRange.max));
@@ -66,7 +66,7 @@ export function figureSettings(entries: Entries) {
   };
 }
 
-/** Width in pixels and pixels per inch; `NaN` where the entry is no number. */
+/** The width in pixels, and the resolution in pixels per inch. Both are `NaN` if the entries they depend on are not numbers. */
 export function sizeFrom({ width, unit, dpi }: Entries) {
   const [size, density] = [width, dpi].map((text) => (text.trim() === '' ? NaN : Number(text))) as [number, number];
   const factor = { px: 1, in: density, cm: density / 2.54 }[unit] ?? 1;

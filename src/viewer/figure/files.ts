@@ -1,6 +1,6 @@
 import { yieldToPage } from './marks.js';
 
-/** Pixels per inch. They are stored with the picture, so that it is printed at its size. */
+/** Pixels per inch. Stored in the file, so that the picture is printed at the intended size. */
 export type Dpi = number;
 
 /** Rows that are read from a canvas at once. */
@@ -40,10 +40,10 @@ export async function pngOf(canvas: HTMLCanvasElement, dpi: Dpi): Promise<Blob |
   return png && new Blob([png.slice(0, headerLength), densityChunk(dpi), png.slice(headerLength)], { type: 'image/png' });
 }
 
-/** Length of the signature of a PNG and its first chunk, in bytes. */
+/** Bytes of a PNG's signature and its first chunk. */
 const headerLength = 33;
 
-/** The chunk of a PNG with its density in pixels per meter. */
+/** The PNG chunk that stores the resolution in pixels per meter. */
 function densityChunk(dpi: Dpi) {
   const bytes = new Uint8Array(21);
   const view = new DataView(bytes.buffer);
@@ -59,12 +59,12 @@ function densityChunk(dpi: Dpi) {
 
 /** CRC-32 as in PNG. */
 function checksum(bytes: Uint8Array) {
-  let sum = ~0;
+  let crc = ~0;
   for (const byte of bytes) {
-    sum ^= byte;
-    for (let bit = 0; bit < 8; bit += 1) sum = (sum >>> 1) ^ (sum & 1 ? 0xedb88320 : 0);
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit += 1) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
   }
-  return ~sum >>> 0;
+  return ~crc >>> 0;
 }
 
 /** The picture as TIFF: red, green and blue in strips that are compressed with deflate. */
@@ -95,9 +95,9 @@ export async function tiffOf(canvas: HTMLCanvasElement, dpi: Dpi, signal: AbortS
     [296, short, 1, 2],
   ] as const;
   const view = new DataView(new ArrayBuffer(firstStripAt));
-  let at = 0;
-  const write16 = (value: number) => (view.setUint16(at, value, true), (at += 2));
-  const write32 = (value: number) => (view.setUint32(at, value, true), (at += 4));
+  let offset = 0;
+  const write16 = (value: number) => (view.setUint16(offset, value, true), (offset += 2));
+  const write32 = (value: number) => (view.setUint32(offset, value, true), (offset += 4));
   write16(0x4949);
   write16(42);
   write32(8);

@@ -1,5 +1,5 @@
 import { deflate, readRows } from './files.js';
-import { eachMark, widthOf, type Ink, type Mark, type Segment, type TextMark } from './marks.js';
+import { eachMark, widthOf, type MarkColor, type Mark, type Segment, type TextMark } from './marks.js';
 import type { Figure } from './compose.js';
 
 /** The characters with the codes 0x80 to 0x9f in PDF files, in this order. A space stands for an unused code. */
@@ -16,7 +16,7 @@ function encodeText(text: string): number[] | null {
 }
 
 /** Whether a PDF can contain a mark as vectors. Texts that it cannot contain must be drawn on its picture. */
-export function isWritable(mark: Mark) {
+export function isWritableInPdf(mark: Mark) {
   return 'path' in mark || encodeText(mark.text) !== null;
 }
 
@@ -24,7 +24,7 @@ export function isWritable(mark: Mark) {
 export async function pdfOf(figure: Figure, canvas: HTMLCanvasElement, dpi: number, signal: AbortSignal): Promise<Blob> {
   const { width, height, parts } = figure;
   const pointsPerPixel = 72 / dpi;
-  const opacities = new Set<number>();
+  const opacityPercents = new Set<number>();
   const content = [
     `${shortNumber(pointsPerPixel)} 0 0 ${shortNumber(-pointsPerPixel)} 0 ${shortNumber(height * pointsPerPixel)} cm 1 j 1 J`,
     `q ${width} 0 0 ${-height} 0 ${height} cm /Picture Do Q`,
@@ -34,14 +34,16 @@ export async function pdfOf(figure: Figure, canvas: HTMLCanvasElement, dpi: numb
     marks,
   } of parts) {
     content.push(`q ${shortNumber(left)} ${shortNumber(top)} ${shortNumber(right - left)} ${shortNumber(bottom - top)} re W n`);
-    await eachMark(marks.filter(isWritable), signal, (mark) =>
+    await eachMark(marks.filter(isWritableInPdf), signal, (mark) =>
       content.push('path' in mark ? pathOperators(mark) : textOperators(mark)),
     );
     content.push('Q');
   }
-  const opacityStates = [...opacities].map((percent) => `/A${percent} << /ca ${percent / 100} /CA ${percent / 100} >>`).join(' ');
+  const opacityStates = [...opacityPercents]
+    .map((percent) => `/A${percent} << /ca ${percent / 100} /CA ${percent / 100} >>`)
+    .join(' ');
   const picture = await deflate(readRows(canvas, signal));
-  const drawing = await deflate([new TextEncoder().encode(content.join('\n'))]);
+  const contentStream = await deflate([new TextEncoder().encode(content.join('\n'))]);
   const font = (name: string) => `<< /Type /Font /Subtype /Type1 /BaseFont /${name} /Encoding /WinAnsiEncoding >>`;
   const resources = `/XObject << /Picture 5 0 R >> /ExtGState << ${opacityStates} >> /Font << /Helvetica 6 0 R /Helvetica-Bold 7 0 R >>`;
   return assembleFile([
@@ -50,7 +52,7 @@ export async function pdfOf(figure: Figure, canvas: HTMLCanvasElement, dpi: numb
     [
       `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 ${shortNumber(width * pointsPerPixel)} ${shortNumber(height * pointsPerPixel)}] /Resources << ${resources} >> /Contents 4 0 R >>`,
     ],
-    streamObject('', drawing),
+    streamObject('', contentStream),
     streamObject(
       `/Type /XObject /Subtype /Image /Width ${width} /Height ${height} /ColorSpace /DeviceRGB /BitsPerComponent 8 `,
       picture,
@@ -60,28 +62,28 @@ export async function pdfOf(figure: Figure, canvas: HTMLCanvasElement, dpi: numb
     [font('Helvetica-Bold')],
   ]);
 
-  function inkOperators({ color, alpha }: Ink, operator: 'rg' | 'RG') {
+  function colorOperators({ rgb, alpha }: MarkColor, operator: 'rg' | 'RG') {
     const percent = Math.round(alpha * 100);
-    opacities.add(percent);
-    const parts = [1, 3, 5].map((at) => shortNumber(Number.parseInt(color.slice(at, at + 2), 16) / 255));
-    return `/A${percent} gs ${parts.join(' ')} ${operator}`;
+    opacityPercents.add(percent);
+    const components = [1, 3, 5].map((at) => shortNumber(Number.parseInt(rgb.slice(at, at + 2), 16) / 255));
+    return `/A${percent} gs ${components.join(' ')} ${operator}`;
   }
 
   function pathOperators({ path, fill, stroke }: Exclude<Mark, TextMark>) {
     const outline = path.map(segmentOperator).join(' ');
-    const filled = fill ? [inkOperators(fill, 'rg'), outline, 'f*'] : [];
-    const line = stroke ? [inkOperators(stroke, 'RG'), `${shortNumber(stroke.width)} w`, outline, 'S'] : [];
+    const filled = fill ? [colorOperators(fill, 'rg'), outline, 'f*'] : [];
+    const line = stroke ? [colorOperators(stroke, 'RG'), `${shortNumber(stroke.width)} w`, outline, 'S'] : [];
     return [...filled, ...line].join(' ');
   }
 
-  function textOperators({ text, x, y, size, isBold, isCentered, ink, halo }: TextMark) {
-    const left = isCentered ? x - widthOf(text, size, isBold) / 2 : x;
+  function textOperators({ text, x, y, fontSize, isBold, isCentered, color, halo }: TextMark) {
+    const left = isCentered ? x - widthOf(text, fontSize, isBold) / 2 : x;
     const letters = (encodeText(text) as number[]).map((code) => code.toString(16).padStart(2, '0')).join('');
-    const textState = `/Helvetica${isBold ? '-Bold' : ''} ${shortNumber(size)} Tf 1 0 0 -1 ${shortNumber(left)} ${shortNumber(y)} Tm`;
+    const textState = `/Helvetica${isBold ? '-Bold' : ''} ${shortNumber(fontSize)} Tf 1 0 0 -1 ${shortNumber(left)} ${shortNumber(y)} Tm`;
     const haloOperators = halo
-      ? `${inkOperators({ color: '#ffffff', alpha: 1 }, 'RG')} ${shortNumber(halo)} w BT 1 Tr ${textState} <${letters}> Tj ET `
+      ? `${colorOperators({ rgb: '#ffffff', alpha: 1 }, 'RG')} ${shortNumber(halo)} w BT 1 Tr ${textState} <${letters}> Tj ET `
       : '';
-    return `${haloOperators}${inkOperators(ink, 'rg')} BT 0 Tr ${textState} <${letters}> Tj ET`;
+    return `${haloOperators}${colorOperators(color, 'rg')} BT 0 Tr ${textState} <${letters}> Tj ET`;
   }
 }
 

@@ -9,11 +9,11 @@ import { sharpZoom } from '../stage/stage.js';
 import type { FrameAppearance } from '../stage/contract.js';
 import type { TileUrl } from '../stage/tile-layer.js';
 
-/** The pixels of an image in a figure, below its shapes. */
+/** The image, the overlays and the tiles of a panel, which are painted below its shapes. */
 export interface PanelPicture {
   itemId: string;
   metadata: ImageMetadata;
-  look: FrameAppearance & { frame: number; light: Light };
+  appearance: FrameAppearance & { frame: number; light: Light };
   /** the box of the image that is visible, in whole pixels */
   bounds: Box;
   /** in pixels of the figure */
@@ -29,12 +29,12 @@ const maxTiles = 400;
 
 /** Paints the image, its overlays, and the tiles of annotations that are not drawn as shapes. */
 export async function paintPanel(context: CanvasRenderingContext2D, panel: PanelPicture, signal: AbortSignal) {
-  const { bounds, place, placement, layers, look } = panel;
+  const { bounds, place, placement, layers, appearance } = panel;
   if (bounds.right === bounds.left) return;
   const zoom = Math.hypot(placement.a, placement.b);
   const picture = await requestPicture(regionUrl(panel, zoom), signal);
   paintClipped(() => {
-    const { brightness, contrast } = look.light;
+    const { brightness, contrast } = appearance.light;
     if (brightness !== 100 || contrast !== 100) context.filter = `brightness(${brightness}%) contrast(${contrast}%)`;
     context.imageSmoothingEnabled = zoom < sharpZoom;
     drawInBox(picture, bounds);
@@ -44,7 +44,7 @@ export async function paintPanel(context: CanvasRenderingContext2D, panel: Panel
   }
   for (const { tiles, opacity } of layers) if (tiles) await paintTiles(tiles, opacity);
 
-  /** Coordinates are image pixels, and nothing is painted outside the panel. */
+  /** Calls `draw` with coordinates in image pixels, so that nothing is painted outside the panel. */
   function paintClipped(draw: () => void) {
     context.save();
     context.beginPath();
@@ -68,8 +68,8 @@ export async function paintPanel(context: CanvasRenderingContext2D, panel: Panel
       paintClipped(() => {
         context.globalAlpha = opacity;
         for (const [index, tile] of pictures.entries()) {
-          const { left, top, side } = batch[index] as (typeof tiles)[number];
-          drawInBox(tile, { left, top, right: left + tile.width * side, bottom: top + tile.height * side });
+          const { left, top, tilePixelSize } = batch[index] as (typeof tiles)[number];
+          drawInBox(tile, { left, top, right: left + tile.width * tilePixelSize, bottom: top + tile.height * tilePixelSize });
         }
       });
     }
@@ -77,19 +77,19 @@ export async function paintPanel(context: CanvasRenderingContext2D, panel: Panel
 }
 
 /** The address of the visible part of the image, with at most as many pixels as the figure shows. */
-function regionUrl({ itemId, look, bounds: { left, top, right, bottom } }: PanelPicture, zoom: number) {
-  const [across, down] = [right - left, bottom - top];
+function regionUrl({ itemId, appearance, bounds: { left, top, right, bottom } }: PanelPicture, zoom: number) {
+  const [regionWidth, regionHeight] = [right - left, bottom - top];
   const scale = Math.min(1, zoom);
   return apiUrl(`item/${itemId}/tiles/region`, {
     left,
     top,
-    regionWidth: across,
-    regionHeight: down,
-    width: Math.max(1, Math.ceil(across * scale - 1e-6)),
-    height: Math.max(1, Math.ceil(down * scale - 1e-6)),
-    frame: look.frame || null,
-    style: look.style || null,
-    ...projectionQuery(look.projection),
+    regionWidth,
+    regionHeight,
+    width: Math.max(1, Math.ceil(regionWidth * scale - 1e-6)),
+    height: Math.max(1, Math.ceil(regionHeight * scale - 1e-6)),
+    frame: appearance.frame || null,
+    style: appearance.style || null,
+    ...projectionQuery(appearance.projection),
     encoding: 'PNG',
   });
 }
@@ -97,15 +97,16 @@ function regionUrl({ itemId, look, bounds: { left, top, right, bottom } }: Panel
 /** The tiles of a box of the image, from the level that matches the figure's resolution, or a coarser one if there would be too many tiles. */
 function tilesOf({ levels, tileWidth, tileHeight }: ImageMetadata, { left, top, right, bottom }: Box, zoom: number) {
   for (let levelsBelowFinest = Math.min(levels - 1, Math.max(0, Math.floor(-Math.log2(zoom)))); ; levelsBelowFinest += 1) {
-    const side = 2 ** levelsBelowFinest;
-    const [width, height] = [tileWidth * side, tileHeight * side];
+    // In pixels of the image.
+    const tilePixelSize = 2 ** levelsBelowFinest;
+    const [width, height] = [tileWidth * tilePixelSize, tileHeight * tilePixelSize];
     const [firstX, firstY] = [Math.floor(left / width), Math.floor(top / height)];
     const columns = Math.ceil(right / width) - firstX;
     const count = columns * (Math.ceil(bottom / height) - firstY);
     if (count > maxTiles && levelsBelowFinest < levels - 1) continue;
     return Array.from({ length: count }, (_, index) => {
       const [x, y] = [firstX + (index % columns), firstY + Math.floor(index / columns)];
-      return { level: levels - 1 - levelsBelowFinest, x, y, left: x * width, top: y * height, side };
+      return { level: levels - 1 - levelsBelowFinest, x, y, left: x * width, top: y * height, tilePixelSize };
     });
   }
 }

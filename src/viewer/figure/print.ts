@@ -3,7 +3,7 @@ import { formatCount, formatDate, formatLength, formatNumber, scaleBar } from '.
 import { factList } from '../image/facts.js';
 import type { FigureSource } from './compose.js';
 import { fontOf } from './marks.js';
-import { frameOfView, onImage } from './frame.js';
+import { areaOfView, cropToImage } from './image-area.js';
 import { printTexts } from '../figure-texts.js';
 import { imageTexts } from '../texts.js';
 
@@ -13,7 +13,7 @@ interface PrintSource {
   snapshot: () => HTMLCanvasElement;
 }
 
-/** Prints the view of an image and its facts instead of the page. @param options `compared` is the second image, if two images are compared */
+/** Lets the browser print the view of an image and its facts instead of the page. @param options `compared` is the second image, if two images are compared */
 export function setUpPrinting(options: {
   main: HTMLElement;
   /** the current name of the image */
@@ -54,7 +54,7 @@ export function setUpPrinting(options: {
   }
 }
 
-/** Keeps the size of a stage while the page is laid out for paper, because its view would change with it. */
+/** Keeps the size of a stage while the page is laid out for paper, because a new size would change its view. */
 function freezeSize({ stage }: FigureSource) {
   const pane = stage.canvas.closest<HTMLElement>('.stage');
   const { width, height } = stage.size();
@@ -67,15 +67,15 @@ function printedImage(image: PrintSource, showsName: boolean) {
   const { item, metadata, stage } = image.figure;
   const { sizeX, sizeY, mm_x: mmX, mm_y: mmY, magnification, magnificationComputed } = metadata;
   const bar = scaleBar({ zoom: stage.zoom(), mmPerPixel: mmX, maxWidth: maxBarWidth });
-  const part = onImage({ ...frameOfView(stage), rotation: 0 }, metadata);
-  const isWhole = stage.position() === null || part === null;
+  const area = cropToImage({ ...areaOfView(stage), rotation: 0 }, metadata);
+  const isWhole = stage.position() === null || area === null;
   const facts = factList([
     [imageTexts.image, showsName ? item.name : null],
     [printTexts.size, `${formatCount(sizeX)} × ${formatCount(sizeY)} px`],
     [printTexts.pixelSize, mmX && mmY ? `${formatLength(mmX)} × ${formatLength(mmY)}` : imageTexts.unknown],
     [printTexts.magnification, magnification && !magnificationComputed ? `${formatNumber(magnification, 3)}×` : null],
     [printTexts.scale, bar.label],
-    [printTexts.view, isWhole ? null : printTexts.viewOf(part)],
+    [printTexts.view, isWhole ? null : printTexts.viewOf(area)],
   ]);
   return h('figure.column', image.snapshot(), facts);
 }
@@ -86,9 +86,9 @@ const maxBarWidth = 150;
 /** A picture of the stage as it is on the screen, with a scale bar in the corner. */
 export function snapshotOf({ stage, metadata }: FigureSource, drawing: HTMLElement): HTMLCanvasElement {
   const layers = drawing.querySelectorAll<HTMLCanvasElement>('.drawing .openseadragon-canvas canvas, .veil, .live-layer');
-  const place = drawing.getBoundingClientRect();
+  const bounds = drawing.getBoundingClientRect();
   const ratio = devicePixelRatio;
-  const canvas = h('canvas', { width: Math.round(place.width * ratio), height: Math.round(place.height * ratio) });
+  const canvas = h('canvas', { width: Math.round(bounds.width * ratio), height: Math.round(bounds.height * ratio) });
   const context = canvas.getContext('2d') as CanvasRenderingContext2D;
   context.fillStyle = '#ffffff';
   context.fillRect(0, 0, canvas.width, canvas.height);
@@ -97,11 +97,11 @@ export function snapshotOf({ stage, metadata }: FigureSource, drawing: HTMLEleme
     // Hidden layers have no size.
     if (layer.offsetWidth === 0) continue;
     context.filter = layer.style.filter || 'none';
-    context.drawImage(layer, 0, 0, place.width, place.height);
+    context.drawImage(layer, 0, 0, bounds.width, bounds.height);
   }
   context.filter = 'none';
   const { width, label } = scaleBar({ zoom: stage.zoom(), mmPerPixel: metadata.mm_x, maxWidth: maxBarWidth });
-  const bottom = place.height - 14;
+  const bottom = bounds.height - 14;
   context.fillStyle = 'rgb(255 255 255 / 85%)';
   context.fillRect(10, bottom - 28, width + 20, 36);
   context.fillStyle = '#16181f';

@@ -42,10 +42,10 @@ export function samplesPart(options: {
   );
 
   function saveButton(label: string, query: Record<string, string | number | null>, file: string) {
-    const run = async () => {
+    const save = async () => {
       await saveFile(apiUrl(`item/${itemId}/tiles/region`, query), file);
       onSaved();
     };
-    return h('div', notice.button(label, run));
+    return h('div', notice.button(label, save));
   }
 }

@@ -1,4 +1,4 @@
-import { eachMark, fontFamily, type Ink, type Mark, type Segment } from './marks.js';
+import { eachMark, fontFamily, type MarkColor, type Mark, type Segment } from './marks.js';
 import type { Figure } from './compose.js';
 
 /** The figure as SVG, which contains the picture. @param picture a PNG */
@@ -30,27 +30,27 @@ export async function svgOf({ width, height, parts }: Figure, picture: Blob, dpi
 function elementOf(mark: Mark) {
   if ('path' in mark) {
     const { path, fill, stroke } = mark;
-    const filled = fill ? `${inkAttributes('fill', fill)} fill-rule="evenodd"` : 'fill="none"';
+    const filled = fill ? `${colorAttributes('fill', fill)} fill-rule="evenodd"` : 'fill="none"';
     const line = stroke
-      ? ` ${inkAttributes('stroke', stroke)} stroke-width="${shortNumber(stroke.width)}" stroke-linejoin="round" stroke-linecap="round"`
+      ? ` ${colorAttributes('stroke', stroke)} stroke-width="${shortNumber(stroke.width)}" stroke-linejoin="round" stroke-linecap="round"`
       : '';
     return `<path d="${path.map(segmentText).join('')}" ${filled}${line}/>`;
   }
-  const { x, y, size, isBold, isCentered, halo } = mark;
+  const { x, y, fontSize, isBold, isCentered, halo } = mark;
   const haloAttributes = halo
     ? ` stroke="#ffffff" stroke-width="${shortNumber(halo)}" stroke-linejoin="round" paint-order="stroke"`
     : '';
-  const font = `font-family="${fontFamily}" font-size="${shortNumber(size)}"${isBold ? ' font-weight="bold"' : ''}`;
+  const font = `font-family="${fontFamily}" font-size="${shortNumber(fontSize)}"${isBold ? ' font-weight="bold"' : ''}`;
   const anchor = isCentered ? ' text-anchor="middle"' : '';
-  return `<text x="${shortNumber(x)}" y="${shortNumber(y)}" ${font}${anchor} ${inkAttributes('fill', mark.ink)}${haloAttributes}>${escapeXml(mark.text)}</text>`;
+  return `<text x="${shortNumber(x)}" y="${shortNumber(y)}" ${font}${anchor} ${colorAttributes('fill', mark.color)}${haloAttributes}>${escapeXml(mark.text)}</text>`;
 }
 
 function segmentText([name, ...numbers]: Segment) {
   return `${name}${numbers.map(shortNumber).join(' ')}`;
 }
 
-function inkAttributes(name: string, { color, alpha }: Ink) {
-  return `${name}="${color}"${alpha < 1 ? ` ${name}-opacity="${shortNumber(alpha)}"` : ''}`;
+function colorAttributes(name: string, { rgb, alpha }: MarkColor) {
+  return `${name}="${rgb}"${alpha < 1 ? ` ${name}-opacity="${shortNumber(alpha)}"` : ''}`;
 }
 
 function shortNumber(value: number) {

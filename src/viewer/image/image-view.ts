@@ -217,7 +217,7 @@ export class ImageView {
       item,
       metadata,
       stage,
-      look: () => ({ frame: state.frame, light: state.light, ...state.look }),
+      appearance: () => ({ frame: state.frame, light: state.light, ...state.look }),
       channels: () => state.channels.filter(({ on }) => on),
       layersIn: (box, signal) => this.#annotations.layersIn(box, signal),
     };
@@ -230,7 +230,7 @@ export class ImageView {
       stage,
       drawing,
       width: metadata.sizeX,
-      open: query.get('comment'),
+      openId: query.get('comment'),
       hasPosition: query.has('at'),
       mayManage,
       frame: () => ((metadata.frames?.length ?? 1) > 1 ? state.firstFrame : null),
@@ -240,7 +240,7 @@ export class ImageView {
       },
       shapeAt: (at) => this.#annotations.shapeAt(at),
       selectedShape: () => this.#annotations.selectedShape,
-      onOpen: () => this.#writeAddress(),
+      onOpenChange: () => this.#writeAddress(),
       signal,
     });
   }
@@ -249,7 +249,7 @@ export class ImageView {
   async #saveFigure() {
     const { drawing, state, problem, signal } = this.parts;
     try {
-      const { figureDialog } = await import('../figure/dialog.js');
+      const { showFigureDialog: figureDialog } = await import('../figure/dialog.js');
       if (signal.aborted) return;
       const display = () => ({ frame: state.frame, ...state.look, shownChannels: state.shownFramesIfSome });
       figureDialog({ source: this.figure, compared: this.#compared, drawing, display, signal });
@@ -294,7 +294,7 @@ export class ImageView {
     const { at, rotation, light } = writeView(stage.position(), state.light, stage.rotation());
     const hide = this.#annotations.hidden.join(',') || null;
     const { coloring } = this.#annotations;
-    const comment = this.comments?.current() ?? null;
+    const comment = this.comments?.openId() ?? null;
     // The address has the parameters in this order.
     if (onAddress({ frame, project, at, rotation, channels, light, hide, coloring, comment }) !== false)
       this.#annotations.rememberAddress();

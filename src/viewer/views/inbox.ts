@@ -4,7 +4,7 @@ import { isSame } from '../browse/model.js';
 import { pageOf } from '../browse/paging.js';
 import { outcome } from '../admin/parts.js';
 import { byline, commentText, personName } from '../comments/comment-parts.js';
-import { markRead, type InboxComment } from '../comments/requests.js';
+import { setRead, type InboxComment } from '../comments/requests.js';
 import { askUnread } from '../comments/unread.js';
 import { commentTexts as texts } from '../comment-texts.js';
 import { actions, fill, h } from '../dom.js';
@@ -25,7 +25,7 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
   const box = checkbox(texts.onlyUnread, { checked: onlyUnread });
   box.input.addEventListener('change', () => goTo(routeHash('inbox', '', { unread: box.input.checked ? 1 : null })));
   const createMarker = (comment: InboxComment) => async () => {
-    await markRead({ ids: [comment._id] }, comment.unread);
+    await setRead({ ids: [comment._id] }, comment.unread);
     await refresh();
   };
   const rows = results.entries.map((comment) => {
@@ -45,7 +45,7 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
     return row;
   });
   const markAll = async () => {
-    await markRead({});
+    await setRead({});
     await refresh();
   };
   const empty = onlyUnread
