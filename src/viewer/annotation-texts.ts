@@ -15,7 +15,7 @@ export const annotationTexts = {
   discarded: 'The unsaved changes were discarded.',
   elsewhere: (count: number) =>
     `${plural(count, 'unsaved change')} ${count === 1 ? 'is' : 'are'} in another tab of this browser.`,
-  notKept: (reason: string) => `This browser cannot keep them (${reason}), so save them before you close the page.`,
+  notKept: (reason: string) => `This browser cannot keep unsaved changes (${reason}). Save before you close the page.`,
   resumed: (count: number) =>
     `${plural(count, 'unsaved change')} from an earlier visit ${count === 1 ? 'is' : 'are'} kept in this browser.`,
   resumedShow: 'Show',
@@ -58,7 +58,7 @@ export const annotationTexts = {
   importedNoJson: 'this is not a JSON file. Annotations can be imported from JSON, GeoJSON, GeoParquet and Arrow streams.',
   importedNoUtf8: 'this file is not UTF-8 text. Save it as UTF-8 and import it again.',
   label: 'Label',
-  locked: 'QuPath has locked this shape, so its outline cannot be changed.',
+  locked: 'This shape is locked in QuPath, so its outline cannot be changed.',
   merge: 'Merge',
   moreFields: (count: number) => plural(count, 'more field'),
   mergeApart: 'Shapes that do not touch each other cannot be merged.',
@@ -75,7 +75,7 @@ export const annotationTexts = {
   legendOf: (name: string) => `Legend of ${name}`,
   length: 'Length',
   colorOnlyShown:
-    'This annotation has too many shapes to change all of them here. Only this page and links to this view show the new color.',
+    'This annotation has too many shapes to change all of them here. The new color appears only on this page and in links to this view.',
   findCategory: 'Find a category',
   ownColors: 'Show the colors of the shapes',
   showGroup: (name: string) => `Show ${name}`,
@@ -90,7 +90,7 @@ export const annotationTexts = {
   opacity: 'Opacity',
   overlayFailed: (reason: string) => `An overlay cannot be shown: ${reason}`,
   overlayTooLarge: 'it is too large for this page.',
-  outside: (name: string) => `No shape of “${name}” is on the image. Are its coordinates pixels of this image?`,
+  outside: (name: string) => `No shape of “${name}” is on the image. Check that its coordinates are pixels of this image.`,
   partsMissing: 'Some parts of the annotations could not be loaded.',
   perimeter: 'Perimeter',
   redo: 'Redo',

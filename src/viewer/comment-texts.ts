@@ -51,7 +51,7 @@ export const commentTexts = {
   resolvedBy: (who: string, date: string) => `Resolved by ${who}, ${date}`,
   save: 'Save',
   send: 'Send',
-  shapeGone: 'Its shape was deleted, or you cannot see it.',
+  shapeGone: 'The shape was deleted, or you cannot see it.',
   showMarks: 'Show marks on the image',
   showPlace: 'Show on the image',
   someMarks: (shown: number, all: number) => `${shown} of ${all} marks are shown. Zoom in to see the others.`,

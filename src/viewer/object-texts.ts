@@ -22,7 +22,7 @@ export const objectTexts = {
   marked: (values: (readonly [name: string, value: number])[]) =>
     `The clicked shape: ${values.map(([name, value]) => `${name} ${formatNumber(value, 6)}`).join(', ')}`,
   mean: (name: string) => `${name}, mean`,
-  newAnnotation: 'New annotation from these',
+  newAnnotation: 'New annotation from these shapes',
   newName: (name: string) => `${name} (selection)`,
   noColors: 'The server sent no colors.',
   noOutline: 'To get an outline, measure an area, or select a shape while editing.',
@@ -35,7 +35,7 @@ export const objectTexts = {
   parquet: 'Parquet',
   perMillion: 'Shapes per million pixels',
   plot: 'Plot',
-  plotOf: (x: string, y: string | null) => (y === null ? `Histogram of ${x}` : `${y} by ${x}`),
+  plotOf: (x: string, y: string | null) => (y === null ? `Histogram of ${x}` : `${y} against ${x}`),
   removeFilter: 'Remove the filter',
   remove: (name: string) => `Remove the filter ${name}`,
   rowCount: (count: number) => plural(count, 'shape'),

@@ -37,16 +37,16 @@ export const commonTexts = {
   undo: 'Undo',
 };
 
-const away = 'The server cannot be reached right now. Try again in a moment.';
+const serverUnavailable = 'The server cannot be reached right now. Try again in a moment.';
 
 /** Messages for responses that do not come from the API, but for example from a proxy. */
 const statuses: Record<number, string> = {
   413: 'This is too large for the server or its proxy. Ask the administrator to raise the limit.',
   429: 'Too many requests in a short time. Try again in a moment.',
   431: 'This request is too long for the server.',
-  502: away,
-  503: away,
-  504: away,
+  502: serverUnavailable,
+  503: serverUnavailable,
+  504: serverUnavailable,
   507: 'The server is out of disk space. Ask the administrator.',
 };
 
@@ -55,7 +55,7 @@ export const accountTexts = {
   administration: 'Administration',
   alreadyRegistered: 'Already registered?',
   allCollections: 'All collections',
-  askForAccess: 'Ask the person who gave you the link to share it with you.',
+  askForAccess: 'Ask the person who gave you the link for access.',
   askByEmail: 'Or write to:',
   brand: (name: string) => `${name}: all collections`,
   cannotBeShown: 'This cannot be shown',
@@ -93,7 +93,7 @@ export const accountTexts = {
   sessionEndedMore: (unsaved: number) =>
     `Sign in again to continue.${unsaved > 0 ? ` ${plural(unsaved, 'unsaved change')} ${unsaved === 1 ? 'is' : 'are'} kept.` : ''}`,
   signIn: 'Sign in',
-  signInElsewhere: 'Sign in on another tab, then try again here',
+  signInElsewhere: 'Open another tab to sign in, then try again here',
   /** by the level of permission that is missing */
   signInTo: {
     0: 'Sign in to view this. It is not public.',
@@ -107,7 +107,7 @@ export const accountTexts = {
   unreachable: 'The server cannot be reached. Check your network connection.',
 };
 
-/** How many folders or annotations are inside a shared object, and how many of them are private. */
+/** How many folders or annotations are inside a shared object, and how many of them are private; `null` if that is unknown. */
 type Inside = { total: number; private: number | null; isComplete: boolean };
 
 const insideWords = ({ total, private: hidden, isComplete }: Inside, noun: string) =>
@@ -165,7 +165,7 @@ export const browseTexts = {
   filter: 'Filter',
   filterHint: 'Words in names, descriptions, metadata and tags; also "an exact phrase", key:value and tag:name.',
   folderOrder: 'Default order of this folder',
-  found: 'Found',
+  found: 'Search results',
   folder: 'Folder',
   folders: 'Folders',
   page: 'Page',
@@ -222,7 +222,8 @@ export const browseTexts = {
   chooseFolder: 'Choose a folder first.',
   moreReasons: (count: number) => `And ${formatCount(count)} more.`,
   person: 'Add a person',
-  noPersonSearch: 'This server cannot search for people. You can change and remove the people in the list, or make this public.',
+  noPersonSearch:
+    'This server cannot search for people. You can change the permissions of the people in the list, remove people, or make this public.',
   personHint: 'Type the start of a name or login.',
   removeRow: (index: number) => `Remove value ${index}`,
   selection: 'Selection',
@@ -438,8 +439,11 @@ export const helpTexts = {
     ['Shift-Space, Ctrl-A', 'In a list: select up to here, or all'],
     ['F2, Delete, Escape', 'In a list: edit or delete the selection, or clear it'],
     ['Arrow keys', 'Move the image; on a slider, change Z, time or contrast'],
-    ['Space', 'On the image: click at the cross in its center to select a shape or to draw; press again to drop a dragged shape'],
-    ['Space and drag', 'On the image: move it while a tool is used; the middle button does the same'],
+    [
+      'Space',
+      'On the image: click at the cross in its center, to select a shape or to draw; press again to drop a shape that is being moved',
+    ],
+    ['Space and drag', 'On the image: move it while a tool is active; the middle button does the same'],
     ['V R E P L O B M', 'On the image: select, rectangle, ellipse, polygon, line, point, brush, measure'],
     ['+ and −', 'Zoom in and out'],
     ['0', 'Show the whole image'],

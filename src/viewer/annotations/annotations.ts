@@ -59,7 +59,7 @@ export class ImageAnnotations {
     container.append(this.#pointedShapes.element, this.#toolbox.element);
     this.#sheets = this.#makeSheets();
     this.#openObjects = this.#makeObjects();
-    this.#pictures = new OverlayPictures({ signal, onLoad: () => this.#layer.redraw(), onProblem: this.#showMessage });
+    this.#pictures = new OverlayPictures({ signal, onLoad: () => this.#layer.redraw(), onProblem: this.#showProblem });
     this.#layer = this.#makeLayer();
     this.#panel = this.#makePanel();
     followPointer(stageElement, (at, isPressed) => this.#hover(at, isPressed), signal);
@@ -74,8 +74,8 @@ export class ImageAnnotations {
   }
 
   /** Ids of the hidden annotations. */
-  get hidden() {
-    return this.#sheets.hidden;
+  get hiddenIds() {
+    return this.#sheets.hiddenIds;
   }
 
   /** Colors and filters, in the form that addresses use. */
@@ -106,18 +106,18 @@ export class ImageAnnotations {
     return shapeIds(sheet && shape ? { sheet, shape } : this.#pointedShapes.shapeOfOpenCard);
   }
 
-  /** Remembers that the address names the hidden annotations. Must be called after it was updated. */
+  /** Remembers which annotations the address hides. Must be called after the address was updated. */
   rememberAddress() {
     this.#sheets.rememberAddress();
   }
 
-  /** Hides exactly these annotations, and those that the user has hidden after the address was entered. */
+  /** Hides these annotations, and shows those that the former address hid. Others that the user has hidden stay hidden. */
   hideOnly(ids: string[]) {
     this.#sheets.hideOnly(ids);
     this.#panel.refresh();
   }
 
-  readonly #showMessage = (message: string) => this.#panel.showProblem(message);
+  readonly #showProblem = (message: string) => this.#panel.showProblem(message);
 
   #makeToolbox() {
     const { stage, stageElement, container, signal } = this.options;
@@ -125,7 +125,7 @@ export class ImageAnnotations {
       stage,
       stageElement,
       container,
-      mayBeginFirst: () => this.#mayBegin,
+      mayBeginFirst: () => this.#mayBeginFirst,
       beginFirst: () => this.#panel.beginFirst(),
       onSelect: (shape) => this.#openObjects.reveal(this.#toolbox.edited.sheet, shape),
       onInspect: (at) => this.#inspect(at),
@@ -133,7 +133,7 @@ export class ImageAnnotations {
       closeCard: () => this.#pointedShapes.closeCard(),
       redraw: () => this.#layer.redraw(),
       redrawLive: () => this.#layer.redrawLive(),
-      showProblem: this.#showMessage,
+      showProblem: this.#showProblem,
       signal,
     });
   }
@@ -148,8 +148,8 @@ export class ImageAnnotations {
       colorings,
       onHiddenChange,
       redraw: () => this.#layer.redraw(),
-      onMoreShapes: () => this.#layer.redrawMore(),
-      onError: (error) => signal.aborted || this.#showMessage(messageOf(error)),
+      onMoreShapes: () => this.#layer.redrawIncomplete(),
+      onError: (error) => signal.aborted || this.#showProblem(messageOf(error)),
       onGone: (sheet) => this.#toolbox.edited.sheet === sheet && this.#startEditing(null),
     });
   }
@@ -183,13 +183,13 @@ export class ImageAnnotations {
       shapes: (box) => sheets.visible.map((sheet) => ({ elements: sheet.paintedElements(box), opacity: sheet.display.opacity })),
       labeled: () => sheets.visible.flatMap((sheet) => sheet.labeledElements()),
       covers: (box) => sheets.covers(box),
-      live: () => (edited.visible ? tools.live : []),
+      live: () => (edited.visible ? tools.liveShapes : []),
       hovered: () => this.#pointedShapes.hovered,
       paintAbove: (painter) => {
         const isMarked = this.#openObjects.paintMarks(painter);
-        const { isAny, measured } = paintMarks(painter, tools, edited.visible?.selection.shapes ?? null);
+        const { isAnyPainted, measured } = paintMarks(painter, tools, edited.visible?.selection.shapes ?? null);
         this.#pointedShapes.showFacts(measured);
-        return isMarked || isAny;
+        return isMarked || isAnyPainted;
       },
     });
   }
@@ -215,7 +215,7 @@ export class ImageAnnotations {
       onEdit: (id) => this.#startEditing(id),
       onToggleTable: (id, mayCreate) => this.#openObjects.toggle(id, mayCreate),
       reloadEdited: async () => edited.editor?.reload(),
-      reloadAfterConflict: async (reason) => (await edited.editor?.takeOver()) ?? reason,
+      reloadAfterConflict: async (reason) => (await edited.editor?.reloadAndExplain()) ?? reason,
       onRefused,
     });
   }
@@ -227,7 +227,7 @@ export class ImageAnnotations {
   }
 
   /** Whether choosing a tool creates the first annotation of the image. */
-  get #mayBegin() {
+  get #mayBeginFirst() {
     return this.options.offersFirstShape && this.#panel.mayBeginFirst;
   }
 

@@ -7,7 +7,7 @@ export interface Display {
   /** from 0 to 1 */
   opacity: number;
   /** hidden groups; `null` for shapes without a group */
-  hidden: Set<string | null>;
+  hiddenGroups: Set<string | null>;
   coloring: Coloring;
 }
 
@@ -15,7 +15,7 @@ const displays: Map<string, Display> = new Map();
 
 /** The display of an annotation. It is kept while the page is open, so that hidden annotations stay hidden. */
 export function displayOf(annotationId: string) {
-  const display = displays.get(annotationId) ?? { opacity: 1, hidden: new Set(), coloring: plainColoring };
+  const display = displays.get(annotationId) ?? { opacity: 1, hiddenGroups: new Set(), coloring: plainColoring };
   displays.set(annotationId, display);
   return display;
 }

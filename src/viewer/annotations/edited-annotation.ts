@@ -64,7 +64,7 @@ export class EditedAnnotation {
       split: (line) => this.editor?.split(line),
       makeShape: (members) => {
         if (!this.editor) throw new Error(annotationTexts.notEdited);
-        return this.editor.make(members);
+        return this.editor.makeShape(members);
       },
       isEditing: () => this.editor !== null,
     };

@@ -1,7 +1,7 @@
 import { h, linkButton, showMessage } from '../dom.js';
 import { editBar } from './edit-bar.js';
 import { onEdits } from './edits.js';
-import { withNewColor } from './coloring/painting.js';
+import { withNewColor } from './coloring/shape-colors.js';
 import { Groups, type EditedGroups } from './groups.js';
 import type { Edit } from './model.js';
 import { polygonChanges } from './polygon-changes.js';
@@ -24,7 +24,7 @@ interface EditorOptions {
   zoom: () => number;
   /** shows what went wrong, or clears the message */
   showProblem: (message: string) => void;
-  /** called when the annotation was changed */
+  /** called when a new version of the annotation was saved or loaded */
   onSaved: () => void;
 }
 
@@ -38,7 +38,7 @@ export function editAnnotation(options: EditorOptions) {
     sheet,
     deselect: () => selection.select(null),
     onSaved,
-    onState: () => bar.show(),
+    onStateChange: () => bar.show(),
     showProblem,
   });
   const polygonActions = polygonChanges({ sheet, selection, commit, zoom, showProblem, signal });
@@ -65,14 +65,14 @@ export function editAnnotation(options: EditorOptions) {
     groups: editedGroups,
     selection,
     find: (id: string) => sheet.find(id),
-    make: groups.makeShape.bind(groups),
+    makeShape: groups.makeShape.bind(groups),
     commit,
     split: polygonActions.split,
-    step: undoOrRedo,
+    undoOrRedo,
     removeSelected,
     save: () => saving.save(),
     reload: () => saving.reload(),
-    takeOver: () => saving.reloadAndExplain(),
+    reloadAndExplain: () => saving.reloadAndExplain(),
   };
 
   function commit(...changes: Edit[]) {

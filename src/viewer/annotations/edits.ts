@@ -204,7 +204,7 @@ export class Edits {
   }
 
   /** The stored elements with the changes applied: changed ones at their position, new ones last. */
-  *applied(stored: ReadonlyMap<string, Element>): Generator<Element, void> {
+  *appliedTo(stored: ReadonlyMap<string, Element>): Generator<Element, void> {
     for (const [id, element] of stored) {
       const edit = this.#edits.get(id);
       if (!edit) yield element;
@@ -244,9 +244,11 @@ export class Edits {
   async rebase(record: AnnotationRecord): Promise<Conflicts> {
     const conflicts: Conflicts = { added: 0, kept: 0 };
     if (this.#version === record._version) return conflicts;
-    const rebased = this.#edits;
+    const editsAtStart = this.#edits;
     // The loop below only checks elements with unsaved changes, but undo and redo may also restore others.
-    let isChanged = [...this.#undoSteps, ...this.#redoSteps].some((edits) => [...edits.keys()].some((id) => !rebased.has(id)));
+    let isChanged = [...this.#undoSteps, ...this.#redoSteps].some((edits) =>
+      [...edits.keys()].some((id) => !editsAtStart.has(id)),
+    );
     for (const [id, { before }] of this.#edits) {
       if (before === null) continue;
       const current = await loadElement(record, id);
@@ -269,13 +271,13 @@ export class Edits {
     this.#version = record._version;
     // Earlier steps would restore elements that are no longer stored in this form.
     if (isChanged) this.#forgetSteps();
-    if (this.#edits === rebased) this.#edits = new Map(rebased);
+    if (this.#edits === editsAtStart) this.#edits = new Map(editsAtStart);
     this.#store();
     return conflicts;
   }
 }
 
-/** Converts changes of one version to changes of the next version, which has `saved` applied to the same first version. */
+/** Converts changes of a version to changes of the version that saving `saved` made of it. The result is the same elements. */
 function rebasedOnSaved(saved: ReadonlyMap<string, Edit>, edits: ReadonlyMap<string, Edit>): Map<string, Edit> {
   const changes = new Map(edits);
   for (const [id, { before, after: stored }] of saved) {
@@ -316,7 +318,7 @@ export function forgetEdits(annotationId: string) {
 /**
  * Takes over the unsaved changes of earlier visits that the browser has stored.
  *
- * @returns the item of the last one, their number, and the number of changes in other tabs
+ * @returns `itemId`: the item of the annotation whose changes were taken over last; `count`: the number of changes that were taken over; `elsewhere`: the number of changes in other tabs
  */
 export async function resumeEdits(): Promise<{ itemId: string | null; count: number; elsewhere: number }> {
   let itemId: string | null = null;

@@ -65,7 +65,7 @@ async function legendOf(sheet: Sheet, { shapes, legend, tiles }: ShapesInBox, si
   const groupEntry = (group: string | null, color: string) => ({ label: group ?? nameOf(record), colors: [color] });
   if (tiles) {
     const groups = await requestGroups(record, signal);
-    return groups.filter(({ name }) => !display.hidden.has(name)).map(({ name, color }) => groupEntry(name, color));
+    return groups.filter(({ name }) => !display.hiddenGroups.has(name)).map(({ name, color }) => groupEntry(name, color));
   }
   const colors: Map<string | null, string> = new Map();
   for (const { group = null, lineColor = '#000000' } of shapes) if (!colors.has(group)) colors.set(group, lineColor);

@@ -6,7 +6,7 @@ import type { Tools } from './drawing/tools.js';
 interface KeyTargets {
   tools: Tools;
   /** the editor of the edited annotation; `null` while none is edited */
-  editor: () => Pick<Editor, 'removeSelected' | 'step' | 'save'> | null;
+  editor: () => Pick<Editor, 'removeSelected' | 'undoOrRedo' | 'save'> | null;
   /** whether a tool can be chosen now */
   isOffered: (tool: Tool) => boolean;
   /** chooses a tool */
@@ -51,9 +51,9 @@ function handleKey(event: KeyboardEvent, { tools, editor, closeCard }: Omit<KeyT
     void currentEditor.save();
     return true;
   }
-  // Browsers do not undo anything in these controls.
-  const isUndoableControl = isModified && target.closest('select, input:is([type=checkbox], [type=radio], [type=color])');
-  if (!isUndoableControl && target.closest('input, textarea, select, dialog')) return false;
+  // Browsers undo nothing in these controls, so the keys undo changes of shapes there too.
+  const lacksOwnUndo = isModified && target.closest('select, input:is([type=checkbox], [type=radio], [type=color])');
+  if (!lacksOwnUndo && target.closest('input, textarea, select, dialog')) return false;
   if (key === 'Escape') closeCard();
   if (!currentEditor && tools.tool !== 'measure') return false;
   const isButton = target.closest('button, a, summary') !== null;
@@ -61,8 +61,8 @@ function handleKey(event: KeyboardEvent, { tools, editor, closeCard }: Omit<KeyT
   else if (key === 'Enter' && !isButton) tools.finish();
   else if (key === 'Delete' && !isButton) currentEditor?.removeSelected();
   else if (key === 'Backspace' && !isButton) {
-    if (!tools.dropVertex()) currentEditor?.removeSelected();
-  } else if (isModified && /^[zy]$/i.test(key)) currentEditor?.step(/y/i.test(key) || event.shiftKey ? 'redo' : 'undo');
+    if (!tools.removeLastVertex()) currentEditor?.removeSelected();
+  } else if (isModified && /^[zy]$/i.test(key)) currentEditor?.undoOrRedo(/y/i.test(key) || event.shiftKey ? 'redo' : 'undo');
   else return false;
   return true;
 }

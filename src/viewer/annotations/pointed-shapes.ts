@@ -31,7 +31,7 @@ export class PointedShapes {
   /** The topmost shape at a point of the stage, of any annotation. */
   shapeAt(at: Point): ShapeOnSheet | null {
     for (const sheet of this.visibleSheets().toReversed()) {
-      const shape = this.tools.topmost(sheet.shownElements(), at);
+      const shape = this.tools.topmostOf(sheet.shownElements(), at);
       if (shape) return { sheet, shape };
     }
     return null;

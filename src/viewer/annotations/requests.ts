@@ -80,9 +80,9 @@ export async function createAnnotation(
 
 /** The media type of a table of shapes, by the first bytes of the file; `null` for other files. */
 export async function tableTypeOf(file: File): Promise<string | null> {
-  const start = new Uint8Array(await file.slice(0, 4).arrayBuffer()).join();
-  if (start === '80,65,82,49') return 'application/vnd.apache.parquet';
-  return start === '255,255,255,255' ? 'application/vnd.apache.arrow.stream' : null;
+  const firstBytes = new Uint8Array(await file.slice(0, 4).arrayBuffer()).join();
+  if (firstBytes === '80,65,82,49') return 'application/vnd.apache.parquet';
+  return firstBytes === '255,255,255,255' ? 'application/vnd.apache.arrow.stream' : null;
 }
 
 /** Imports a table of shapes as an annotation that is named after the file. @returns the number of imported annotations */
@@ -94,15 +94,15 @@ export function importTable(itemId: string, file: File, type: string): Promise<n
 /** Imports annotations from a file, all or none. @returns their number */
 export async function importAnnotations(itemId: string, file: File): Promise<number> {
   const bytes = new Uint8Array(await file.slice(0, 4096).arrayBuffer());
-  const start = new TextDecoder().decode(bytes);
+  const textStart = new TextDecoder().decode(bytes);
   // GeoJSON is named after its file; a name in the file comes later, and takes precedence.
-  const jsonStart = `{"name":${JSON.stringify(file.name.replace(/\.\w+$/, ''))},`;
+  const namedStart = `{"name":${JSON.stringify(file.name.replace(/\.\w+$/, ''))},`;
   let text: Blob = file;
   // QuPath writes a list of features, which become one annotation.
-  if (/^\s*\[\s*\{/.test(start) && /"type"\s*:\s*"Feature"/.test(start)) {
-    text = new Blob([jsonStart, '"type":"FeatureCollection","features":', file, '}']);
-  } else if (/^\s*\{\s*"type"\s*:\s*"FeatureCollection"/.test(start)) {
-    text = new Blob([jsonStart, file.slice(bytes.indexOf(0x7b) + 1)]);
+  if (/^\s*\[\s*\{/.test(textStart) && /"type"\s*:\s*"Feature"/.test(textStart)) {
+    text = new Blob([namedStart, '"type":"FeatureCollection","features":', file, '}']);
+  } else if (/^\s*\{\s*"type"\s*:\s*"FeatureCollection"/.test(textStart)) {
+    text = new Blob([namedStart, file.slice(bytes.indexOf(0x7b) + 1)]);
   }
   return request('POST', `annotation/item/${itemId}`, { text, headers: { 'Content-Type': 'application/json' } });
 }
@@ -110,7 +110,7 @@ export async function importAnnotations(itemId: string, file: File): Promise<num
 /** Loads an annotation again, without its elements. */
 export async function reloadAnnotation(record: AnnotationRecord): Promise<AnnotationRecord> {
   const loaded = await request('GET', `annotation/${record._id}`, { query: { limit: 1 } });
-  const { elements: _left, ...annotation } = loaded.annotation;
+  const { elements: _omitted, ...annotation } = loaded.annotation;
   return toRecord({ ...loaded, annotation });
 }
 

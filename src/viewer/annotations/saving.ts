@@ -13,10 +13,10 @@ interface SavingParts {
   sheet: Sheet;
   /** deselects the shapes, because others may have changed them */
   deselect: () => void;
-  /** called when the annotation was changed */
+  /** called when a new version of the annotation was saved or loaded */
   onSaved: () => void;
   /** called when saving begins or ends, and when changes were rebased */
-  onState: () => void;
+  onStateChange: () => void;
   /** shows what went wrong, or clears the message */
   showProblem: (message: string) => void;
 }
@@ -28,10 +28,10 @@ export class Saving {
   constructor(private readonly parts: SavingParts) {}
 
   async save() {
-    const { sheet, onState, showProblem } = this.parts;
+    const { sheet, onStateChange, showProblem } = this.parts;
     if (this.isRunning || sheet.edits.changedElementCount === 0) return;
     this.isRunning = true;
-    onState();
+    onStateChange();
     showProblem('');
     try {
       const conflicts = await saveEdits(this.parts);
@@ -41,14 +41,14 @@ export class Saving {
       showProblem(messageOf(error));
     } finally {
       this.isRunning = false;
-      onState();
+      onStateChange();
     }
   }
 
   /** Shows the newest version with the unsaved changes. */
   async reload(): Promise<Conflicts> {
     const conflicts = await reloadWithEdits(this.parts);
-    this.parts.onState();
+    this.parts.onStateChange();
     return conflicts;
   }
 
@@ -81,7 +81,7 @@ async function saveEdits({ sheet, deselect, onSaved }: SavingParts): Promise<Con
     }
     if (edits.changedElementCount === 0) return undefined;
     // Shapes that this page has drawn stay as they are. If tiles are shown, the server draws new ones.
-    const drawnShapes = sheet.hasShapes ? [...sheet.loadedShapes()] : undefined;
+    const drawnShapes = sheet.showsShapes ? [...sheet.loadedShapes()] : undefined;
     try {
       const { _version, _elementCount, _detailsCount, groups: names } = await edits.save(sheet.record);
       const record = { ...sheet.record, _version, _elementCount, _detailsCount, ...(names && { groups: names }) };

@@ -40,7 +40,7 @@ export class Selection {
   /** Selects the shapes whose center is inside an outline. */
   selectInside(outline: Element, isAdding: boolean) {
     const { sheet } = this;
-    if (!sheet.hasShapes && sheet.record._elementCount > 0) {
+    if (!sheet.showsShapes && sheet.record._elementCount > 0) {
       showMessage(annotationTexts.pickZoom);
       return;
     }

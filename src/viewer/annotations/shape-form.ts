@@ -53,14 +53,14 @@ export function shapeForm(options: {
   /** Fills the list of groups. If there are too many, some are left out, but not the group for new shapes. */
   function offerGroups() {
     const shapeGroups = [...new Set(selection().map(({ group = null }) => group))];
-    const isOne = shapeGroups.length < 2;
+    const isOneGroup = shapeGroups.length < 2;
     const names = groups.namesToOffer(...shapeGroups.slice(0, 2), groups.chosenGroup);
     fill(
       groupSelect,
-      !isOne && h('option', { value: '""', disabled: true, hidden: true }, annotationTexts.variousGroups),
+      !isOneGroup && h('option', { value: '""', disabled: true, hidden: true }, annotationTexts.variousGroups),
       ...names.map((name) => h('option', { value: JSON.stringify([name]) }, annotationTexts.groupName(name))),
     );
-    groupSelect.value = isOne ? JSON.stringify([shapeGroups[0] ?? null]) : '""';
+    groupSelect.value = isOneGroup ? JSON.stringify([shapeGroups[0] ?? null]) : '""';
   }
 
   /** Changes shapes in one step. */

@@ -1,7 +1,7 @@
 import { contains, nameOf, overlaps, type AnnotationRecord, type Box, type Element } from './model.js';
 import { displayOf, type Display } from './display.js';
 import { coloringQuery, isPlain, needsLegend } from './coloring/coloring.js';
-import { paintingKey, ShapeColors } from './coloring/painting.js';
+import { shapeColorsKey, ShapeColors } from './coloring/shape-colors.js';
 import { requestLegend, type ColoringLegend } from './coloring/requests.js';
 import { editsOf, type Edits } from './edits.js';
 import type { SmallAnnotations } from './small-annotations.js';
@@ -9,7 +9,7 @@ import { groupFilter, loadElements, loadOverlays, overlayTileUrl } from './reque
 import { everywhere, Patches, partsOutside } from './drawing/patches.js';
 import { boxOf, isDrawnByPage, isOverlay } from './drawing/shapes.js';
 import type { Stage } from '../stage/contract.js';
-import { FetchRegions, regionOf } from './drawing/reach.js';
+import { FetchRegions, regionOf } from './drawing/fetch-regions.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { annotationTexts } from '../annotation-texts.js';
 import type { TileLayer, TileUrl } from '../stage/tile-layer.js';
@@ -34,7 +34,7 @@ const maxMissingParts = 4;
  */
 const densityAllowance = 1.5;
 
-/** If there were too many shapes, they are requested again when the view has become smaller by this factor. */
+/** If there were too many shapes, they are requested again when the view's share of the image is below this part of its share then. */
 const requestAgainBelow = 0.7;
 
 export interface SheetOptions {
@@ -81,12 +81,12 @@ export class Sheet {
   #cachedTileUrl: { key: string; url: TileUrl } | null = null;
   #closed = new AbortController();
   #shownAs = 'none';
-  #reach = new FetchRegions();
-  /** The filter and the colors of shapes; `null` if all are shown in their own colors, also until the server has sent the requested colors. */
-  #painting: ShapeColors | null = null;
-  /** The key of the last requested `#painting`. */
-  #paintingKey = '';
-  #paintingRequest = new AbortController();
+  #fetchRegions = new FetchRegions();
+  /** The filter and the colors of shapes; `null` while all shapes are shown in their own colors, for example until the server has sent the first colors. */
+  #shapeColors: ShapeColors | null = null;
+  /** The key of the last requested `#shapeColors`. */
+  #shapeColorsKey = '';
+  #shapeColorsRequest = new AbortController();
   record: AnnotationRecord;
   readonly edits: Edits;
   readonly display: Display;
@@ -101,19 +101,19 @@ export class Sheet {
     return this.display.visible ?? this.record.annotation.display?.visible !== false;
   }
 
-  /** Whether the shapes in the view are loaded, so that they can be selected. */
-  get hasShapes() {
+  /** Whether shapes are shown, not tiles, so that the shapes in the view can be selected. */
+  get showsShapes() {
     return this.#shownAs === 'shapes';
   }
 
   /** Whether all shapes of the annotation are loaded. */
   get isCompletelyLoaded() {
-    return this.record._elementCount === 0 || (this.hasShapes && this.#hasLoaded(everywhere));
+    return this.record._elementCount === 0 || (this.showsShapes && this.#hasLoaded(everywhere));
   }
 
   /** The loaded shapes with unsaved changes. While tiles are shown, only the changed shapes. */
   loadedShapes() {
-    return this.edits.applied(this.hasShapes ? this.#storedShapes : new Map());
+    return this.edits.appliedTo(this.showsShapes ? this.#storedShapes : new Map());
   }
 
   /** The elements that this page draws; for a box of the image, at least those that overlap it. */
@@ -130,39 +130,39 @@ export class Sheet {
   }
 
   *#filterShown(elements: Iterable<Element>) {
-    const { hidden } = this.display;
-    const painting = this.#painting;
+    const { hiddenGroups } = this.display;
+    const shapeColors = this.#shapeColors;
     for (const element of elements) {
-      const isShown = !hidden.has(element.group ?? null) && !isOverlay(element);
-      if (isShown && (painting?.matches(element) ?? true)) yield element;
+      const isShown = !hiddenGroups.has(element.group ?? null) && !isOverlay(element);
+      if (isShown && (shapeColors?.matches(element) ?? true)) yield element;
     }
   }
 
   /** The elements that this page draws in a box of the image, in their colors. */
   *paintedElements(box: Box): Generator<Element, void> {
-    const painting = this.#painting;
-    for (const element of this.shownElements(box)) yield painting?.toColored(element) ?? element;
+    const shapeColors = this.#shapeColors;
+    for (const element of this.shownElements(box)) yield shapeColors?.toColored(element) ?? element;
   }
 
   /** Requests the colors of another coloring or another version. Until they arrive, the previous ones are used. */
-  #updatePainting() {
+  #updateShapeColors() {
     const { display, record, options } = this;
-    const name = paintingKey(record._version, display.coloring);
-    if (name === this.#paintingKey) return;
-    this.#paintingKey = name;
-    this.#paintingRequest.abort();
-    this.#paintingRequest = new AbortController();
-    const { signal } = this.#paintingRequest;
+    const key = shapeColorsKey(record._version, display.coloring);
+    if (key === this.#shapeColorsKey) return;
+    this.#shapeColorsKey = key;
+    this.#shapeColorsRequest.abort();
+    this.#shapeColorsRequest = new AbortController();
+    const { signal } = this.#shapeColorsRequest;
     const { coloring } = display;
     if (!needsLegend(coloring)) {
-      this.#painting = isPlain(coloring) ? null : new ShapeColors(coloring, null);
+      this.#shapeColors = isPlain(coloring) ? null : new ShapeColors(coloring, null);
       options.redraw();
       return;
     }
     void requestLegend(record, coloring, signal).then(
       (legend) => {
         if (signal.aborted) return;
-        this.#painting = new ShapeColors(coloring, legend);
+        this.#shapeColors = new ShapeColors(coloring, legend);
         options.redraw();
       },
       (error: unknown) => {
@@ -173,7 +173,7 @@ export class Sheet {
 
   /** Whether the drawing equals the stored annotation, without unsaved changes. */
   get #isDrawnAsStored() {
-    return this.hasShapes && this.edits.changedElementCount === 0 && this.#boxNearView !== null;
+    return this.showsShapes && this.edits.changedElementCount === 0 && this.#boxNearView !== null;
   }
 
   get #storedShapes() {
@@ -191,15 +191,15 @@ export class Sheet {
 
   /** The overlays of visible groups, with the opacity of the annotation. */
   #visibleOverlays(overlays: readonly Element[]): Element[] {
-    const { hidden, opacity } = this.display;
+    const { hiddenGroups, opacity } = this.display;
     return overlays.flatMap((overlay) =>
-      hidden.has(overlay.group ?? null) ? [] : [{ ...overlay, opacity: (overlay.opacity ?? 1) * opacity }],
+      hiddenGroups.has(overlay.group ?? null) ? [] : [{ ...overlay, opacity: (overlay.opacity ?? 1) * opacity }],
     );
   }
 
   /** Whether all shapes in a box are loaded, or tiles are shown. */
   covers(box: Box) {
-    if (!this.visible || !this.hasShapes) return true;
+    if (!this.visible || !this.showsShapes) return true;
     return (
       this.#hasLoaded(box) &&
       (this.edits.changedElementCount === 0 || (this.#boxNearView !== null && contains(this.#boxNearView, box)))
@@ -250,19 +250,19 @@ export class Sheet {
     const loaded = record._elementCount === 0 ? { elements: [] } : await loadElements(record, options);
     const isDrawn = loaded?.elements.every((element) => isOverlay(element) || isDrawnByPage(element)) ?? false;
     const stored = isDrawn ? (loaded?.elements ?? []) : [];
-    const shapes = [...this.#filterShown(edits.applied(new Map(stored.map((element) => [element.id, element]))))];
+    const shapes = [...this.#filterShown(edits.appliedTo(new Map(stored.map((element) => [element.id, element]))))];
     return {
-      shapes: shapes.map((element) => this.#painting?.toColored(element) ?? element),
+      shapes: shapes.map((element) => this.#shapeColors?.toColored(element) ?? element),
       overlays: this.#visibleOverlays(loaded ? loaded.elements.filter(isOverlay) : await loadOverlays(record, signal)),
       tiles: isDrawn ? null : this.#tileUrl(),
-      legend: this.#painting?.legend ?? null,
+      legend: this.#shapeColors?.legend ?? null,
     };
   }
 
   /** Updates the visible shapes or tiles after the view has moved. */
   refresh() {
     if (this.#closed.signal.aborted) return;
-    this.#updatePainting();
+    this.#updateShapeColors();
     const view = this.options.stage.view();
     if (!this.visible || this.record._elementCount === 0) {
       this.#abortRequests();
@@ -273,16 +273,18 @@ export class Sheet {
       this.#switchTo(this.visible ? 'shapes' : 'none');
       return;
     }
-    const { region, soon, around } = this.#reach.update(view);
+    const { region, upcomingView, viewWithMargin } = this.#fetchRegions.update(view);
     const isCovered = this.#hasLoaded(view);
     // While elements are edited, those in a margin around the view are needed too, because they can be grasped.
     const isOutdated =
-      !this.#boxNearView || !contains(this.#boxNearView, this.edits.changedElementCount > 0 ? around : view) || this.#isDense;
-    if (isOutdated && (isCovered || (this.#boxNearView && this.hasShapes))) this.#collectNearView();
+      !this.#boxNearView ||
+      !contains(this.#boxNearView, this.edits.changedElementCount > 0 ? viewWithMargin : view) ||
+      this.#isDense;
+    if (isOutdated && (isCovered || (this.#boxNearView && this.showsShapes))) this.#collectNearView();
     if (isCovered) this.#switchTo(this.#isDense ? 'tiles' : 'shapes');
-    for (const { box, controller: end } of this.#requests) if (!overlaps(box, region)) end.abort();
-    this.#requests = this.#requests.filter(({ controller: end }) => !end.signal.aborted);
-    if (partsOutside(this.#patches.missingParts(soon), this.#requests).length === 0) return;
+    for (const { box, controller } of this.#requests) if (!overlaps(box, region)) controller.abort();
+    this.#requests = this.#requests.filter(({ controller }) => !controller.signal.aborted);
+    if (partsOutside(this.#patches.missingParts(upcomingView), this.#requests).length === 0) return;
     const share = this.#shareOf(view);
     if (!this.#hasTooManyShapes(view, share)) this.#load(this.#isSmall ? everywhere : region, share);
     else if (!isCovered) {
@@ -294,7 +296,7 @@ export class Sheet {
   close() {
     this.#closed.abort();
     this.#abortRequests();
-    this.#paintingRequest.abort();
+    this.#shapeColorsRequest.abort();
     this.#switchTo('none');
     this.#tiles?.remove();
     this.#tiles = null;
@@ -331,7 +333,7 @@ export class Sheet {
   }
 
   #abortRequests() {
-    for (const { controller: end } of this.#requests) end.abort();
+    for (const { controller } of this.#requests) controller.abort();
     this.#requests = [];
   }
 
@@ -401,7 +403,7 @@ export class Sheet {
   /** The addresses of the tiles that show this version, without hidden groups. */
   #tileUrl(): TileUrl {
     const { record, display } = this;
-    const filter = { ...groupFilter(record, display.hidden), ...coloringQuery(display.coloring) };
+    const filter = { ...groupFilter(record, display.hiddenGroups), ...coloringQuery(display.coloring) };
     const key = JSON.stringify([record._version, filter]);
     if (this.#cachedTileUrl?.key !== key)
       this.#cachedTileUrl = { key, url: (level, x, y) => overlayTileUrl(record, filter, level, x, y) };

@@ -38,7 +38,7 @@ export class Sheets {
   }
 
   /** Ids of the annotations that the user has hidden. */
-  get hidden() {
+  get hiddenIds() {
     if (!this.#isListed) return this.options.hiddenIds;
     return [...this.#sheets].flatMap(([id, { display, visible }]) => (display.visible === false && !visible ? [id] : []));
   }
@@ -91,12 +91,12 @@ export class Sheets {
     for (const [id, sheet] of this.#sheets) sheet.changeDisplay({ coloring: colorings.get(id) ?? plainColoring });
   }
 
-  /** Remembers that the address names the hidden annotations. Must be called after it was updated. */
+  /** Remembers which annotations the address hides. Must be called after the address was updated. */
   rememberAddress() {
-    this.#hiddenInAddress = this.hidden;
+    this.#hiddenInAddress = this.hiddenIds;
   }
 
-  /** Hides exactly these annotations, and those that the user has hidden after the address was entered. */
+  /** Hides these annotations, and shows those that the former address hid. Others that the user has hidden stay hidden. */
   hideOnly(ids: string[]) {
     if (!this.#isListed) for (const id of ids) displayOf(id).visible = false;
     for (const [id, sheet] of this.#sheets)

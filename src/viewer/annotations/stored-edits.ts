@@ -59,9 +59,9 @@ export async function passOnStoredEdits(takeOver: (edits: StoredEdits) => Promis
   try {
     return await withPages(async (isOpen, formerPage) => {
       const stored = (await entries<string, StoredEdits>(database())).filter(([key]) => key.startsWith(prefix));
-      const isFormer = ([key]: [string, StoredEdits]) => Number(pageOf(key) === formerPage);
+      const rank = ([key]: [string, StoredEdits]) => (pageOf(key) === formerPage ? 0 : 1);
       let countElsewhere = 0;
-      for (const [key, edits] of stored.toSorted((left, right) => isFormer(right) - isFormer(left))) {
+      for (const [key, edits] of stored.toSorted((left, right) => rank(left) - rank(right))) {
         if (pageOf(key) === pageName) continue;
         if (isOpen(pageOf(key))) countElsewhere += edits.edits.length + Number(edits.draft !== null);
         else if (await takeOver(edits)) await del(key, database());

@@ -292,7 +292,7 @@ export class ImageView {
     if (signal.aborted) return;
     const { frame, project, channels } = state.write();
     const { at, rotation, light } = writeView(stage.position(), state.light, stage.rotation());
-    const hide = this.#annotations.hidden.join(',') || null;
+    const hide = this.#annotations.hiddenIds.join(',') || null;
     const { coloring } = this.#annotations;
     const comment = this.comments?.openId() ?? null;
     // The address has the parameters in this order.

@@ -12,7 +12,15 @@ import * as texts from '../texts.js';
  */
 
 /** The constants with texts, by name. They contain the texts of the current language. */
-const current = { ...texts, ...adminTexts, ...annotationTexts, ...commentTexts, ...figureTexts, ...objectTexts, ...sharingTexts };
+const textsByArea = {
+  ...texts,
+  ...adminTexts,
+  ...annotationTexts,
+  ...commentTexts,
+  ...figureTexts,
+  ...objectTexts,
+  ...sharingTexts,
+};
 
 /** The same structure with any string in place of each text. */
 type WithAnyText<T> = T extends string
@@ -26,15 +34,17 @@ type DeepPartial<T> = T extends string | ((...values: never) => unknown) | reado
   : { [Member in keyof T]?: DeepPartial<T[Member]> };
 
 /** All texts of the page. */
-export type Texts = WithAnyText<typeof current>;
+export type Texts = WithAnyText<typeof textsByArea>;
 
 /** Texts in another language. Those that are left out stay in English. */
 export type Translation = DeepPartial<Texts>;
 
 /** The constants with their current texts. */
-export const currentTexts: Texts = current;
+export const currentTexts: Texts = textsByArea;
 
-const english: Record<string, object> = Object.fromEntries(Object.entries(current).map(([name, area]) => [name, { ...area }]));
+const english: Record<string, object> = Object.fromEntries(
+  Object.entries(textsByArea).map(([name, area]) => [name, { ...area }]),
+);
 
 const translations: Map<string, Translation | (() => Promise<Translation>)> = new Map([
   ['de', () => import('./german.js').then(({ german }) => german)],
@@ -47,12 +57,12 @@ export function currentLanguage() {
   return language;
 }
 
-/** Adds the texts of a language or a function that loads them. They are used from the next call of {@link useLanguage}. */
+/** Adds the texts of a language, or a function that loads them. The page uses them from the next call of {@link useLanguage}. */
 export function addTranslation(name: string, translation: Translation | (() => Promise<Translation>)) {
   translations.set(name.toLowerCase(), translation);
 }
 
-/** The language with texts that comes closest to a tag such as `de-AT`; English if there is none. */
+/** The language that has texts and best matches a tag such as `de-AT`; English if none matches. */
 function closestLanguage(tag: string) {
   for (let name = tag.toLowerCase(); name !== ''; name = name.slice(0, Math.max(0, name.lastIndexOf('-'))))
     if (name === 'en' || translations.has(name)) return name;
@@ -63,7 +73,7 @@ function closestLanguage(tag: string) {
 let pendingChange: Promise<void> = Promise.resolve();
 
 /**
- * Changes the language of everything that is drawn from now on. If its texts cannot be loaded, they are English.
+ * Changes the language of everything that is drawn from now on. If the texts of the language cannot be loaded, the language is English.
  *
  * @param tag language tag as in the attribute `lang`
  */
@@ -79,13 +89,13 @@ async function changeLanguage(tag: string) {
   if (!translation) name = 'en';
   language = name;
   useLocale(localeOf(name, tag));
-  for (const [area, texts] of Object.entries(current))
+  for (const [area, texts] of Object.entries(textsByArea))
     Object.assign(texts, merged(english[area], (translation as Record<string, unknown> | undefined)?.[area]));
 }
 
-/** The locale for numbers and dates: the region of the tag or of the browser, if its language is the same. */
+/** The locale for numbers and dates: the tag or a language of the browser that has a region and the language `name`; otherwise `name`. */
 function localeOf(name: string, tag: string) {
-  // It is undefined outside browsers.
+  // Outside browsers, `navigator` is undefined.
   const { navigator } = globalThis as { navigator?: { languages: readonly string[] } };
   const regional = [tag, ...(navigator?.languages ?? [])].filter((locale) => locale.includes('-'));
   return [...regional, name].find((locale) => closestLanguage(locale) === name && isSupported(locale)) ?? 'en';

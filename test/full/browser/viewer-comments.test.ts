@@ -156,7 +156,7 @@ describe.skipIf(executablePath === null)('comments on an image', { timeout: 300_
     expect(await stored()).toMatchObject([{ shape: { annotationId: annotation._id, elementId: elementId(1), available: true } }]);
     await anna.ok('DELETE', `/annotation/${String(annotation._id)}`);
     await page.reload();
-    await comments(page).getByText('Its shape was deleted, or you cannot see it.').waitFor();
+    await comments(page).getByText('The shape was deleted, or you cannot see it.').waitFor();
     await page.context().close();
   });
 

@@ -333,7 +333,7 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
     await page.evaluate(`location.hash = '#item/${slide}'`);
     await edit();
     await draw(-200);
-    await editorText('This browser cannot keep them');
+    await editorText('This browser cannot keep unsaved changes');
     await button('Save').click();
     await editorText('All changes are saved.');
     expect(await shapes()).toBe(1);

@@ -210,7 +210,7 @@ describe.skipIf(executablePath === null)('the table of shapes on the page', () =
     await panel().getByRole('button', { name: 'CSV' }).click();
     const text = await readFile(await (await download).path(), 'utf8');
     expect(text.trim().split('\n')).toHaveLength(selected + 1);
-    await panel().getByRole('button', { name: 'New annotation from these' }).click();
+    await panel().getByRole('button', { name: 'New annotation from these shapes' }).click();
     await page.locator('.annotation').filter({ hasText: 'Cells (selection)' }).waitFor();
     const [annotation] = (await admin.ok('GET', '/annotation', { query: { itemId, name: 'Cells (selection)' } })) as unknown as {
       _elementCount: number;

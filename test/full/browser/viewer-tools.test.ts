@@ -297,7 +297,7 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
   it('does not change the outlines of shapes that QuPath has locked until they are unlocked', async () => {
     await edit([square(0, 0, 200, { user: { qupath: { isLocked: true } } })]);
     await click(0, 0);
-    await page.getByText('QuPath has locked this shape').waitFor();
+    await page.getByText('This shape is locked in QuPath').waitFor();
     await drag([0, 0], [60, 0]);
     await tool('Eraser');
     await click(0, 0);

@@ -696,7 +696,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('alert').getByText('Your session has ended.').waitFor();
     const tab = page.context().waitForEvent('page');
-    await page.getByRole('link', { name: 'Sign in on another tab' }).click();
+    await page.getByRole('link', { name: 'Open another tab to sign in' }).click();
     const other = await tab;
     await other.getByLabel('Login or email').fill('anna');
     await other.getByLabel('Password').fill('anna.password');

@@ -22,7 +22,7 @@ const { plainColoring, readColorings, writeColorings } = (await load('../../../s
   readColorings: (text: string | null) => Map<string, Coloring>;
   writeColorings: (colorings: Iterable<readonly [string, Coloring]>) => string | null;
 };
-const { ShapeColors } = (await load('../../../src/viewer/annotations/coloring/painting.js')) as {
+const { ShapeColors } = (await load('../../../src/viewer/annotations/coloring/shape-colors.js')) as {
   ShapeColors: new (coloring: Coloring, legend: object | null) => { toColored: (element: Element) => Element };
 };
 const { matchesFilter, valueOf } = (await load('../../../src/viewer/annotations/coloring/values.js')) as {

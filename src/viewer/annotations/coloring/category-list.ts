@@ -30,7 +30,7 @@ export function categoryList<Value extends Cell>(options: {
   let categories: readonly Category<Value>[] = [];
   let listedCount = listStep;
   let alwaysListed: Value | undefined;
-  let isFixed = false;
+  let areColorsFixed = false;
   let rows: Map<Value, ReturnType<typeof makeRow>> = new Map();
   const filter = h('input', {
     type: 'search',
@@ -42,10 +42,10 @@ export function categoryList<Value extends Cell>(options: {
   const list = h('ul.legend-groups.column', { 'aria-label': label });
   return { elements: [filter, list], show, recreateRows };
 
-  /** @param display `isFixed`: the colors cannot be changed; `alwaysListed`: a category that is always listed */
-  function show(next: readonly Category<Value>[], display: { isFixed?: boolean; alwaysListed?: Value | undefined } = {}) {
+  /** @param display `areColorsFixed`: the colors cannot be changed; `alwaysListed`: a category that is always listed */
+  function show(next: readonly Category<Value>[], display: { areColorsFixed?: boolean; alwaysListed?: Value | undefined } = {}) {
     categories = next;
-    ({ isFixed = false, alwaysListed } = display);
+    ({ areColorsFixed = false, alwaysListed } = display);
     filter.hidden = categories.length <= maxUnfiltered && filter.value === '';
     refreshRows();
   }
@@ -76,7 +76,8 @@ export function categoryList<Value extends Cell>(options: {
     const more = matches.length - listed.length;
     if (more > 0) elements.push(moreRow(more));
     // Rows that stay keep the focus, and the color that is being chosen.
-    const isSame = elements.length === list.children.length && elements.every((element, at) => list.children[at] === element);
+    const isSame =
+      elements.length === list.children.length && elements.every((element, index) => list.children[index] === element);
     if (!isSame) fill(list, ...elements);
   }
 
@@ -101,7 +102,7 @@ export function categoryList<Value extends Cell>(options: {
       show(category: Category<Value>) {
         color.value = category.color;
         color.dataset.color = category.color;
-        color.disabled = isFixed;
+        color.disabled = areColorsFixed;
         count.textContent = formatCount(category.count);
         controls.refresh();
       },

@@ -57,7 +57,7 @@ export function changeColoring(
   isNumber: (column: string | null) => boolean,
 ): Coloring {
   const next = { ...formerColoring, ...changes };
-  // The number of shapes has no column, and a mean needs numbers.
+  // A heat map of the count needs no column, and a heat map of the mean needs a column of numbers.
   if (changes.heat === 'number') next.by = null;
   else if (next.heat === 'number' && next.by !== null) next.heat = null;
   else if (next.heat === 'mean' && !isNumber(next.by)) next.heat = null;

@@ -20,7 +20,7 @@ interface ColoringOptions {
 
 /** Controls for the colors and the filter of the shapes of an annotation, with a legend. */
 export class ColoringControls {
-  /** The controls, and a line about the filter, which is visible while they are folded. */
+  /** A line about the filter, and the controls. The line stays visible while the controls are folded. */
   readonly elements: HTMLElement[];
   readonly #details: HTMLDetailsElement;
   readonly #filterLine = h('p.row.wrap.small', { role: 'status' });

@@ -40,7 +40,7 @@ const costOfShape = 8;
  * pointer.
  *
  * @param element the element that the stage fills
- * @returns functions that redraw everything, only new content, or only the live canvas
+ * @returns functions that redraw everything, only what was incomplete, or only the live canvas
  */
 export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerContent) {
   const liveCanvas = h('canvas.live-layer', { 'aria-hidden': 'true' });
@@ -57,11 +57,11 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
   let isScheduled = false;
   // The layer is below the overview in the corner.
   element.querySelector('.navigator')?.before(liveCanvas);
-  const overlays = new CellLayer({ stage, depth: 'picture', createLayout: cutOverlays, concurrency: 1 });
-  const cells = new CellLayer({ stage, depth: 'shapes', createLayout: cutShapes, concurrency: 1, onShown: redrawLive });
+  const overlays = new CellLayer({ stage, depth: 'picture', createLayout: layOutOverlays, concurrency: 1 });
+  const cells = new CellLayer({ stage, depth: 'shapes', createLayout: layOutShapes, concurrency: 1, onShown: redrawLive });
   // In the same frame as the image, so that shapes do not lag behind it.
   stage.onMove(drawLive);
-  return { redraw, redrawMore, redrawLive };
+  return { redraw, redrawIncomplete, redrawLive };
 
   function redraw() {
     redrawOverlays(true);
@@ -85,8 +85,8 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
     });
   }
 
-  /** Draws cells whose missing shapes have arrived. */
-  function redrawMore() {
+  /** Redraws the cells whose missing shapes have arrived. */
+  function redrawIncomplete() {
     redrawOverlays(false);
     updateLabels();
     cells.redrawCells(({ missingBox }: ShapeCell) => missingBox !== undefined && content.covers(missingBox));
@@ -99,17 +99,17 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
     labeled = content.labeled().filter(({ id }) => !liveIds.includes(id));
   }
 
-  function cutShapes(placement: DOMMatrix): CellLayout {
+  function layOutShapes(placement: DOMMatrix): CellLayout {
     updateLabels();
     return {
-      ...squares(placement),
+      ...squareCells(placement),
       draw: (cell, signal) => drawCell(cell, placement, signal),
       isReady: ({ box }) => content.covers(toImageBox(box, placement, cellMargin)),
     };
   }
 
-  function cutOverlays(placement: DOMMatrix): CellLayout {
-    return { ...squares(placement), draw: async (cell) => drawOverlays(cell, placement) };
+  function layOutOverlays(placement: DOMMatrix): CellLayout {
+    return { ...squareCells(placement), draw: async (cell) => drawOverlays(cell, placement) };
   }
 
   function drawOverlays({ box }: Cell, placement: DOMMatrix): ImageBitmap {
@@ -171,7 +171,7 @@ function toImageBox({ left, top, right, bottom }: Box, placement: DOMMatrix, mar
 }
 
 /** Cells that are squares on the screen. */
-function squares(placement: DOMMatrix) {
+function squareCells(placement: DOMMatrix) {
   const side = snapToPixel(cellSide);
   return { toImage: placement.inverse(), width: side, height: side, origin: { x: 0, y: 0 }, range: everywhere };
 }

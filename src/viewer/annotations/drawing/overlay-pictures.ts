@@ -31,7 +31,7 @@ const maxSide = 2048;
 /** Maximum side of a pixelmap, whose pixels are numbers that cannot be scaled down. */
 const maxPixelmapSide = 4096;
 
-/** The item that an overlay shows. The name of the field contains the host's brand. */
+/** The id of the item that an overlay shows. The name of the field contains the host's brand. */
 function itemIdOf(element: Element): string {
   const field = Object.keys(element).find((key) => key.endsWith('Id')) ?? '';
   return String((element as unknown as Record<string, unknown>)[field]);

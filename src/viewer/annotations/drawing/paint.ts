@@ -7,7 +7,7 @@ import { drawOverlay, type OverlayPicture } from './overlay-pictures.js';
 /** The default color of lines, also in the server's pictures. */
 export const defaultLineColor = 'rgb(0,0,0)';
 export const defaultLineWidth = 2;
-/** Lines wider than this, in pixels of the canvas, have round corners. For narrower lines these are not visible, but take a seventh more time. */
+/** Lines wider than this, in pixels of the canvas, have round corners. On narrower lines, round corners are not visible, but take a seventh more time. */
 const roundJoinAbove = 2;
 /** Radius of points, in CSS pixels. */
 export const pointRadius = 5;

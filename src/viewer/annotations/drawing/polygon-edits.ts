@@ -47,16 +47,16 @@ export async function splitEdits(shapes: readonly Element[], line: Element): Pro
   });
 }
 
-/** Removes vertices of polygons and lines that are closer than a distance, in pixels of the image, to the line between the others. */
+/** Removes vertices of polygons and lines. `distance` is how far the outline may move, in pixels of the image. */
 export async function simplifyEdits(shapes: readonly Element[], distance: number): Promise<Edit[]> {
   const polygons = await loadPolygonTools();
   return shapes.flatMap((before): Edit[] => {
     const { type, points = [], holes = [], closed = false } = before;
     if (type !== 'polyline' || isLocked(before)) return [];
-    const fewer = polygons.simplify(points, distance, closed);
-    const fewerHoles = holes.map((hole) => polygons.simplify(hole, distance, true));
+    const simplified = polygons.simplify(points, distance, closed);
+    const simplifiedHoles = holes.map((hole) => polygons.simplify(hole, distance, true));
     const count = (rings: readonly (readonly unknown[])[]) => rings.reduce((sum, ring) => sum + ring.length, 0);
-    if (count([fewer, ...fewerHoles]) === count([points, ...holes])) return [];
-    return [{ before, after: { ...before, points: fewer, ...(holes.length > 0 && { holes: fewerHoles }) } }];
+    if (count([simplified, ...simplifiedHoles]) === count([points, ...holes])) return [];
+    return [{ before, after: { ...before, points: simplified, ...(holes.length > 0 && { holes: simplifiedHoles }) } }];
   });
 }

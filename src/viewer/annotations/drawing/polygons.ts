@@ -10,7 +10,7 @@ export interface Polygon {
 
 /** The library counts in whole numbers: hundredths of a pixel. */
 const unitsPerPixel = 100;
-/** Vertices of the outline of a round shape. */
+/** Number of vertices of the outline of a round shape. */
 const roundVertices = 96;
 /** Parts with a smaller area, in square pixels, are left over from rounding. */
 const minArea = 0.01;
@@ -22,7 +22,6 @@ export async function loadPolygonTools() {
 
   function execute(type: number, subject: Paths64, clip: Paths64): Polygon[] {
     const clipper = new Clipper64();
-    // Areas whose outlines cross themselves are filled by the even-odd rule, as they are drawn.
     clipper.addSubject(subject);
     clipper.addClip(clip);
     const tree = new PolyTree64();
@@ -53,6 +52,7 @@ export async function loadPolygonTools() {
       const clipper = new Clipper64();
       clipper.addSubject([points, ...holes].map(toPath));
       const clean: Paths64 = [];
+      // Areas whose outlines cross themselves are filled by the even-odd rule, as they are drawn.
       clipper.execute(ClipType.Union, FillRule.EvenOdd, clean);
       paths.push(...clean);
     }
@@ -64,8 +64,8 @@ export async function loadPolygonTools() {
     const path = toPath(points);
     // The first vertex is repeated at the end, because the library keeps both ends of a path.
     const open = ramerDouglasPeucker(isClosed ? [...path, ...path.slice(0, 1)] : path, distance * unitsPerPixel);
-    const fewer = fromPath(isClosed ? open.slice(0, -1) : open);
-    return fewer.length < (isClosed ? 3 : 2) ? [...points] : fewer;
+    const simplified = fromPath(isClosed ? open.slice(0, -1) : open);
+    return simplified.length < (isClosed ? 3 : 2) ? [...points] : simplified;
   }
 
   /** The paths of areas that grow by a distance, or shrink. */

@@ -18,7 +18,7 @@ const unitCorners = [
 ] as const;
 /** If there are more vertices than this, they are too close together to be grasped. */
 const maxVertexHandles = 400;
-/** Rectangles and ellipses with smaller sides, in pixels, are accidental. */
+/** Rectangles and ellipses with smaller sides, in pixels of the image, are accidental. */
 const minSide = 1e-3;
 
 /** Whether this page can draw an element. The server draws the others. */
@@ -94,7 +94,7 @@ function computeBox(element: Element): Box {
   return isBox(element) ? boxAround(cornersOf(element)) : { left: x, top: y, right: x, bottom: y };
 }
 
-/** Whether a point touches a shape: its area, or its line within `reach` pixels. */
+/** Whether a point is in the area of a shape, or within `reach` of its line, in pixels of the image. */
 export function touches(element: Element, point: Point, reach: number) {
   const box = boxOf(element);
   if (point.x < box.left - reach || point.x > box.right + reach || point.y < box.top - reach || point.y > box.bottom + reach)
@@ -105,7 +105,7 @@ export function touches(element: Element, point: Point, reach: number) {
   if (type === 'circle') return Math.hypot(fromCenter.x, fromCenter.y) <= radius + reach;
   if (type === 'ellipse') return Math.hypot(fromCenter.x / (width / 2 + reach), fromCenter.y / (height / 2 + reach)) <= 1;
   if (isBox(element)) return Math.abs(fromCenter.x) <= width / 2 + reach && Math.abs(fromCenter.y) <= height / 2 + reach;
-  if (element.closed && insideRing(points, point)) return !holes.some((hole) => insideRing(hole, point));
+  if (element.closed && isInsideRing(points, point)) return !holes.some((hole) => isInsideRing(hole, point));
   const sideCount = element.closed ? points.length : points.length - 1;
   for (let index = 0; index < sideCount; index += 1) {
     const from = points[index];
@@ -116,7 +116,7 @@ export function touches(element: Element, point: Point, reach: number) {
 }
 
 /** Whether a point is inside a ring, by the even-odd rule. */
-function insideRing(ring: readonly Coordinate[], { x, y }: Point) {
+function isInsideRing(ring: readonly Coordinate[], { x, y }: Point) {
   let inside = false;
   let [beforeX, beforeY] = ring.at(-1) ?? [0, 0];
   for (const [toX, toY] of ring) {

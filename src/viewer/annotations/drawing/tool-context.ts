@@ -8,22 +8,22 @@ export interface ToolContext {
   shapes: () => Iterable<Element>;
   /** the selected shape, if it is only one */
   selectedShape: () => Element | null;
-  /** `isAdding` adds it to the selected ones, or removes it from them */
+  /** selects a shape; `isAdding` adds it to the selected ones, or removes it from them */
   select: (element: Element | null, isAdding?: boolean) => void;
   /** selects the shapes whose center is inside an outline */
   selectInside: (outline: Element, isAdding: boolean) => void;
-  /** the current state of a shape; `null` if it no longer exists */
+  /** finds the current state of a shape; `null` if it no longer exists */
   find: (id: string) => Element | null;
-  /** a finished change */
+  /** adds finished changes to the unsaved changes */
   commit: (...edits: Edit[]) => void;
   /** keeps a shape that is only half drawn; `null` if there is none */
   keepDraft: (draft: Element | null) => void;
   /** cuts shapes along a line */
   split: (line: Element) => void;
-  /** a new element in the selected group and color */
+  /** makes a new element in the selected group and its color */
   makeShape: (members: Pick<Element, 'type'> & Partial<Element>) => Element;
   isEditing: () => boolean;
-  /** a click while nothing is edited */
+  /** called at a click while nothing is edited */
   inspect: (at: Point) => void;
   redraw: () => void;
   onError: (error: unknown) => void;

@@ -32,7 +32,7 @@ export class Tools {
   tool: Tool = 'select';
   #draft: Element | null = null;
   /** The next vertex, at the pointer, in pixels of the image. */
-  tip: Point | null = null;
+  nextVertex: Point | null = null;
   /** The last measurement. */
   measured: Element | null = null;
   /** Whether the pointer moves the view and not shapes, because Space is held. */
@@ -117,7 +117,7 @@ export class Tools {
   }
 
   /** The shapes that are being drawn or changed. */
-  get live(): Element[] {
+  get liveShapes(): Element[] {
     if (this.#brush.isDown) return this.#brush.strokeShapes;
     return this.draft && !transientTools.has(this.tool) ? [this.draft] : [];
   }
@@ -159,12 +159,12 @@ export class Tools {
     if (!this.#isHalfDrawn || !this.draft || isLargeEnough(this.draft)) return this.finish();
     // The setter `draft` would remove the stored draft too.
     this.#draft = null;
-    this.tip = null;
+    this.nextVertex = null;
     this.#press = null;
   }
 
   /** Removes the last vertex of the drawing. @returns whether there was one */
-  dropVertex() {
+  removeLastVertex() {
     if (!this.draft?.points) return false;
     const points = this.draft.points.slice(0, -1);
     this.draft = points.length === 0 ? null : { ...this.draft, points };
@@ -184,7 +184,7 @@ export class Tools {
     }
     // While something is dragged, `#onDrag` follows the pointer.
     if (!this.draft?.points || this.#press || this.#grasp) return;
-    this.tip = this.toolContext.stage.toImage(at.x, at.y);
+    this.nextVertex = this.toolContext.stage.toImage(at.x, at.y);
     this.toolContext.redraw();
   }
 
@@ -225,11 +225,11 @@ export class Tools {
 
   /** The topmost shape at a position of the stage that can be grasped. */
   shapeAt(at: Point) {
-    return this.topmost(this.toolContext.shapes(), at);
+    return this.topmostOf(this.toolContext.shapes(), at);
   }
 
   /** The topmost of some shapes at a position of the stage. @param distance in screen pixels at which a shape counts as hit */
-  topmost(shapes: Iterable<Element>, at: Point, distance: number = shapeReach): Element | null {
+  topmostOf(shapes: Iterable<Element>, at: Point, distance: number = shapeReach): Element | null {
     const point = this.toolContext.stage.toImage(at.x, at.y);
     let topmostShape: Element | null = null;
     for (const element of shapes) if (touches(element, point, distance / this.#scale)) topmostShape = element;
@@ -250,7 +250,7 @@ export class Tools {
 
   #dropDrawing() {
     this.draft = null;
-    this.tip = null;
+    this.nextVertex = null;
     this.#grasp = null;
     this.#press = null;
     this.#brush.discardStroke();
@@ -324,13 +324,20 @@ export class Tools {
     return true;
   }
 
-  /** The brush extends the selected shape if the stroke begins on it; otherwise it begins a new one. The eraser changes the selected shape, or the one under the pointer. */
+  /**
+   * Begins a stroke. The brush extends the selected shape if the pointer is on it; otherwise it begins a new shape. The eraser changes the
+   * selected shape, or the one under the pointer.
+   *
+   * @param point the pointer in pixels of the image
+   * @param at the pointer in pixels of the stage
+   * @param from where the stroke on an existing shape begins, in pixels of the image
+   */
   #pressBrush(point: Point, at: Point, from: Point = point) {
     const isErasing = this.tool === 'eraser';
     const radius = this.brushRadius / this.#scale;
     const selected = this.toolContext.selectedShape();
     const startsOnSelected = selected !== null && isArea(selected) && touches(selected, point, radius);
-    const shapeToErase = isErasing ? this.topmost(this.#areas(), at, this.brushRadius) : null;
+    const shapeToErase = isErasing ? this.topmostOf(this.#areas(), at, this.brushRadius) : null;
     const shape = startsOnSelected ? selected : shapeToErase;
     this.brushAt = at;
     if (shape && isLocked(shape)) return true;
@@ -411,7 +418,7 @@ export class Tools {
     const draft = this.draft ?? (isSaved ? this.toolContext.makeShape(members) : { ...members, id: this.tool });
     this.measured = null;
     this.draft = { ...draft, points: [...(draft.points ?? []), toCoordinate(x, y)] };
-    this.tip = null;
+    this.nextVertex = null;
   }
 
   #onClick(at: Point, isAdding: boolean = false) {
@@ -431,8 +438,8 @@ export class Tools {
     const point = this.toolContext.stage.toImage(at.x, at.y);
     const handle = this.#handleAt(selected, point);
     if (handle?.kind === 'vertex') {
-      const fewer = removeVertex(selected, handle.index);
-      if (fewer !== selected) this.toolContext.commit({ before: selected, after: fewer });
+      const changed = removeVertex(selected, handle.index);
+      if (changed !== selected) this.toolContext.commit({ before: selected, after: changed });
     }
     return true;
   }

@@ -16,7 +16,7 @@ interface Condition {
 /** Filters of the table: a range of numbers or categories for each chosen column. */
 export function filterControls(initial: ObjectFilter | null, onChange: () => void) {
   let columns: ObjectColumn[] = [];
-  /** A filter whose columns are not known yet. */
+  /** A filter whose columns are not known yet; `undefined` if there is none. */
   let pendingFilter: ObjectFilter | null | undefined = initial;
   const conditions: Condition[] = [];
   const list = h('ul.plain-list.object-conditions');

@@ -37,7 +37,7 @@ export class ObjectTable {
     this.#selectedObjects = new SelectedObjects(onSelection, () => (onClear(), this.#select(new Map())));
     this.#rows = new ObjectRows({
       label: objectTexts.tableOf(nameOf(record())),
-      load: (offset, limit, end) => this.#load(offset, limit, end),
+      load: (offset, limit, loadSignal) => this.#load(offset, limit, loadSignal),
       isSelected: (id) => this.selectedPositions.has(id),
       onSelect: (row, isSelected) => (isSelected ? this.#selectedObjects.add(row) : this.#selectedObjects.delete(row.id)),
       onShow: (row) => {
@@ -89,9 +89,9 @@ export class ObjectTable {
         requestRows(record(), { filter: filterInRanges, columns: ['id', 'x', 'y'], limit: maxMarked }, signal),
       ]);
       if (signal.aborted || !isCurrent()) return;
-      const places: Map<string, Point | null> = new Map(ids.map((id) => [id, null]));
-      for (const [id, x, y] of rows) if (places.has(String(id))) places.set(String(id), { x: Number(x), y: Number(y) });
-      this.#select(places);
+      const positions: Map<string, Point | null> = new Map(ids.map((id) => [id, null]));
+      for (const [id, x, y] of rows) if (positions.has(String(id))) positions.set(String(id), { x: Number(x), y: Number(y) });
+      this.#select(positions);
       if (count > maxSelected) showMessage(objectTexts.tooMany(count, maxSelected));
     });
   }
@@ -119,8 +119,8 @@ export class ObjectTable {
     });
   }
 
-  #select(places: Map<string, Point | null>) {
-    this.#selectedObjects.replace(places);
+  #select(positions: Map<string, Point | null>) {
+    this.#selectedObjects.replace(positions);
     this.#rows.refresh();
   }
 
@@ -135,8 +135,8 @@ export class ObjectTable {
     const columns = ['id', 'x', 'y', ...this.#columns];
     const query = { filter: filter(), columns, sort, sortdir: descending ? -1 : 1, offset, limit } as const;
     const { total, rows } = await requestRows(record(), query, signal);
-    const objects = rows.map(([id, x, y, ...cells], at): ObjectRow => {
-      return { index: offset + at, id: String(id), x: Number(x), y: Number(y), cells: cells as Cell[] };
+    const objects = rows.map(([id, x, y, ...cells], index): ObjectRow => {
+      return { index: offset + index, id: String(id), x: Number(x), y: Number(y), cells: cells as Cell[] };
     });
     return { total, rows: objects };
   }

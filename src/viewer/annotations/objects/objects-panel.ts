@@ -93,7 +93,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
   void load();
   return {
     element,
-    close: closeButton,
+    closeButton,
     /** Positions of the selected shapes by their ids; `null` until they are known. */
     get selectedPositions() {
       return table.selectedPositions;
@@ -143,13 +143,13 @@ export function objectsPanel(options: ObjectsPanelOptions) {
 /** Views with a button for each. One view is visible, initially the first. */
 function makeTabs<Name extends 'table' | 'summary' | 'plot'>(views: Record<Name, HTMLElement>, onOpen: (name: Name) => void) {
   const names = Object.keys(views) as Name[];
-  const tabs = names.map((name, at) => button(objectTexts[name], () => open(name), { isPressed: at === 0 }));
+  const tabs = names.map((name, index) => button(objectTexts[name], () => open(name), { isPressed: index === 0 }));
   open(names[0] as Name);
   return { tabs: actions(...tabs), element: h('div.object-views', ...names.map((name) => views[name])) };
 
   function open(name: Name) {
     for (const other of names) views[other].hidden = other !== name;
-    for (const [at, tab] of tabs.entries()) tab.setAttribute('aria-pressed', String(names[at] === name));
+    for (const [index, tab] of tabs.entries()) tab.setAttribute('aria-pressed', String(names[index] === name));
     onOpen(name);
   }
 }

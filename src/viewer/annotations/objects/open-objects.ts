@@ -36,7 +36,7 @@ export class OpenObjects {
     });
     this.#open = { id, panel, controller };
     this.parts.container.append(panel.element);
-    panel.close.focus();
+    panel.closeButton.focus();
   }
 
   close() {
@@ -69,7 +69,7 @@ export class OpenObjects {
     const sheet = this.#open && this.parts.sheetOf(this.#open.id);
     if (!this.#open || !sheet?.visible || this.#open.panel.selectedPositions.size === 0) return false;
     for (const [id, at] of this.#open.panel.selectedPositions) {
-      const shape = sheet.hasShapes ? sheet.find(id) : null;
+      const shape = sheet.showsShapes ? sheet.find(id) : null;
       if (shape) painter.markTogether([shape], selectionColor);
       else if (at) painter.markSpot(at, selectionColor);
     }

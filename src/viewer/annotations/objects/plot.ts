@@ -113,7 +113,9 @@ export class ObjectPlot {
       const values = row?.map((value) => (typeof value === 'number' ? value : null));
       const [x = null, y = null] = values ?? [];
       this.#markedValues = values ? [x, y] : null;
-      const namedValues = columns.flatMap((name, at) => (typeof values?.[at] === 'number' ? [[name, values[at]] as const] : []));
+      const namedValues = columns.flatMap((name, index) =>
+        typeof values?.[index] === 'number' ? [[name, values[index]] as const] : [],
+      );
       this.#markWords.textContent = namedValues.length === 0 ? '' : objectTexts.marked(namedValues);
       this.#plot?.redraw();
     } catch (error) {

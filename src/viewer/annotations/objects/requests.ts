@@ -52,8 +52,11 @@ function tableQuery(
   record: AnnotationRecord,
   { filter, columns, ...query }: { filter: ObjectFilter | null; columns?: readonly string[]; [name: string]: unknown },
 ): Query {
-  const lists = { ...(filter && { filter: JSON.stringify(filter) }), ...(columns && { columns: JSON.stringify(columns) }) };
-  return { ...(query as Query), ...lists, _: record._version };
+  const jsonParameters = {
+    ...(filter && { filter: JSON.stringify(filter) }),
+    ...(columns && { columns: JSON.stringify(columns) }),
+  };
+  return { ...(query as Query), ...jsonParameters, _: record._version };
 }
 
 async function requestTable(record: AnnotationRecord, route: string, query: Query, signal: AbortSignal): Promise<unknown> {

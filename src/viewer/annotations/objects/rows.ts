@@ -6,7 +6,7 @@ import type { Cell } from './requests.js';
 
 /** Height of a row in CSS pixels, the same as in the style sheet. */
 const rowHeight = 30;
-/** Browsers limit the height of an element. In longer tables, a pixel of the scroll bar stands for more than one row. */
+/** Maximum height of the table in CSS pixels, because browsers limit the height of an element. In longer tables, a row takes less than its height on the scroll bar. */
 const maxHeight = 8_000_000;
 /** Number of rows in one request. */
 const rowsPerPage = 100;
@@ -36,7 +36,7 @@ export class ObjectRows {
   #rowElementsByIndex: Map<number, HTMLTableRowElement> = new Map();
   #columns: readonly string[] = [];
   #total = 0;
-  #loading = new AbortController();
+  #loadController = new AbortController();
 
   constructor(
     private readonly options: {
@@ -64,7 +64,7 @@ export class ObjectRows {
     this.element = h('div.object-scroll', attributes, this.#table);
     const observer = new ResizeObserver(() => this.#render());
     observer.observe(this.element);
-    signal.addEventListener('abort', () => (observer.disconnect(), this.#loading.abort()), { once: true });
+    signal.addEventListener('abort', () => (observer.disconnect(), this.#loadController.abort()), { once: true });
   }
 
   /** Shows other columns. */
@@ -75,8 +75,8 @@ export class ObjectRows {
 
   /** Loads all rows again. */
   reload() {
-    this.#loading.abort();
-    this.#loading = new AbortController();
+    this.#loadController.abort();
+    this.#loadController = new AbortController();
     this.#pages = new Map();
     this.#showHead();
     void this.#load(0);
@@ -119,7 +119,7 @@ export class ObjectRows {
   }
 
   async #load(page: number) {
-    const { signal } = this.#loading;
+    const { signal } = this.#loadController;
     if (this.#pages.has(page)) return;
     this.#pages.set(page, null);
     try {
@@ -218,8 +218,8 @@ export class ObjectRows {
     event.preventDefault();
     const index = Number(row.dataset.index) + step;
     if (!this.#rowElementsByIndex.has(index) || index % 1 !== 0) return;
-    const name = control.tagName.toLowerCase();
-    const next = this.#rowElementsByIndex.get(index)?.querySelector<HTMLElement>(name);
+    const tagName = control.tagName.toLowerCase();
+    const next = this.#rowElementsByIndex.get(index)?.querySelector<HTMLElement>(tagName);
     next?.focus();
   }
 }

@@ -6,7 +6,7 @@ import { combineFilters, type ObjectFilter } from './requests.js';
 /** Which shapes the user has chosen. */
 type Scope = 'all' | 'selection' | 'view' | 'outline';
 
-/** The choice of the shapes that the summary, files and new annotations are about. */
+/** The choice of the shapes that the summary, saved files and new annotations contain. */
 export function scopeChoice(options: {
   /** the filter of the table */
   filter: () => ObjectFilter | null;

@@ -25,7 +25,7 @@ export async function followList(
   /** the last state that the open stream reported */
   let lastState: ListState | null = null;
   let wasDifferent = false;
-  // The server only reports states that differ from its last report. If another user undoes a change of this page before the next report, there is none. Therefore the last report is also compared with the list from time to time.
+  // The server only reports states that differ from its last report. If another user undoes a change of this page before the next report, no report follows. Therefore the list is also compared with the last report from time to time.
   const timer = setInterval(() => {
     const isDifferent = lastState !== null && !isUpToDate(lastState, currentList());
     if (isDifferent && wasDifferent) void updateStaleList();

@@ -151,7 +151,7 @@ export class Legend {
   }
 
   #hideOnly(names: (string | null)[]) {
-    this.options.onShow({ hidden: new Set(names) });
+    this.options.onShow({ hiddenGroups: new Set(names) });
     fill(this.#message);
     this.#showGroups();
   }
@@ -176,14 +176,14 @@ export class Legend {
     const { by, colors } = this.#display.coloring;
     this.#allActions.hidden = categories.length < 2;
     this.#ownColors.hidden = by !== null || colors.length === 0;
-    const isFixed = by !== null && by !== 'group';
-    this.#list.show(categories, { isFixed, alwaysListed: this.#editedGroups?.groups.chosenGroup });
+    const areColorsFixed = by !== null && by !== 'group';
+    this.#list.show(categories, { areColorsFixed, alwaysListed: this.#editedGroups?.groups.chosenGroup });
   }
 
   /** The name of a group, with the check box that shows or hides it. */
   #groupControls(group: string | null, words: string) {
     const box = this.#visibilityBox(group);
-    const refresh = () => (box.checked = !this.#display.hidden.has(group));
+    const refresh = () => (box.checked = !this.#display.hiddenGroups.has(group));
     return { elements: [h('label.row.grow', box, h('span.clip', words))], refresh };
   }
 
@@ -191,9 +191,9 @@ export class Legend {
   #choosableGroupControls(group: string | null, words: string) {
     const box = this.#visibilityBox(group);
     box.ariaLabel = annotationTexts.showGroup(words);
-    const radio = h('input', { type: 'radio', name: `group-${this.#id}`, onchange: () => this.#choose(group) });
+    const radio = h('input', { type: 'radio', name: `group-${this.#id}`, onchange: () => this.#chooseGroup(group) });
     const refresh = () => {
-      box.checked = !this.#display.hidden.has(group);
+      box.checked = !this.#display.hiddenGroups.has(group);
       radio.checked = this.#editedGroups?.groups.chosenGroup === group;
     };
     return { elements: [box, h('label.row.grow', radio, h('span.clip', words))], refresh };
@@ -205,16 +205,16 @@ export class Legend {
   }
 
   #toggle(group: string | null, box: HTMLInputElement) {
-    const hidden = new Set(this.#display.hidden);
-    if (box.checked) hidden.delete(group);
-    else hidden.add(group);
-    const fitsRequest = this.#record !== null && groupFilter(this.#record, hidden) !== null;
+    const hiddenGroups = new Set(this.#display.hiddenGroups);
+    if (box.checked) hiddenGroups.delete(group);
+    else hiddenGroups.add(group);
+    const fitsRequest = this.#record !== null && groupFilter(this.#record, hiddenGroups) !== null;
     fill(this.#message, !fitsRequest && errorNotice(annotationTexts.tooManyHidden));
-    if (fitsRequest) this.options.onShow({ hidden });
+    if (fitsRequest) this.options.onShow({ hiddenGroups });
     else box.checked = !box.checked;
   }
 
-  #choose(group: string | null) {
+  #chooseGroup(group: string | null) {
     if (!this.#editedGroups) return;
     this.#editedGroups.groups.chosenGroup = group;
     this.#editedGroups.onChoose();
@@ -258,7 +258,7 @@ export class Legend {
       if (group === '') return;
       this.#editedGroups?.groups.addGroup(group);
       name.value = '';
-      this.#choose(group);
+      this.#chooseGroup(group);
     };
     return h('form.row', { hidden: true, onsubmit: add }, name, submit);
   }

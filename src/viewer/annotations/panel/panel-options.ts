@@ -16,11 +16,11 @@ export interface PanelOptions {
   finishDrawing: () => void;
   /** starts or ends editing */
   onEdit: (id: string | null) => Editor | null;
-  /** shows the table of the shapes of an annotation */
+  /** shows the table of the shapes of an annotation, or closes it */
   onToggleTable: (id: string, mayCreate: boolean) => void;
   /** loads the edited annotation again */
   reloadEdited: () => Promise<unknown>;
-  /** reloads the edited annotation after a conflict; returns the message to show */
+  /** reloads the edited annotation after a conflict; returns the message to show: `reason` if nothing is edited */
   reloadAfterConflict: (reason: string) => Promise<string>;
   /** called if the item was removed or the user has lost access */
   onRefused: () => void;

@@ -242,7 +242,7 @@ export class AnnotationPanel {
       picture: 'table',
       name: objectTexts.openTable(name),
     });
-    for (const [what, control] of Object.entries({ box, table, download, editButton })) control.dataset.key = `${what} ${id}`;
+    for (const [kind, control] of Object.entries({ box, table, download, editButton })) control.dataset.key = `${kind} ${id}`;
     const countElement = h('span.count.quiet-text.small');
     const unsaved = h('p.unsaved.amber.small');
     this.#countersById.set(id, { record, count: countElement, unsaved });
@@ -273,15 +273,15 @@ export class AnnotationPanel {
     );
   }
 
-  /** Shows the numbers of shapes, including unsaved changes, and the numbers of unsaved changes, except for the edited annotation, whose editor shows them. */
+  /** Shows how many shapes the annotations have, including unsaved changes, and how many unsaved changes. The editor shows the unsaved changes of the edited annotation. */
   #showUnsaved() {
     for (const [id, { record, count, unsaved }] of this.#countersById) {
-      const { unsavedCount: size, addedElementCount: growth } = editsOf(id);
-      const shapes = record._elementCount + growth;
+      const { unsavedCount, addedElementCount } = editsOf(id);
+      const shapes = record._elementCount + addedElementCount;
       count.textContent = formatCount(shapes);
       count.title = annotationTexts.shapes(shapes);
-      unsaved.hidden = size === 0 || this.#edited?.id === id;
-      unsaved.textContent = unsaved.hidden ? '' : annotationTexts.unsaved(size);
+      unsaved.hidden = unsavedCount === 0 || this.#edited?.id === id;
+      unsaved.textContent = unsaved.hidden ? '' : annotationTexts.unsaved(unsavedCount);
     }
   }
 

@@ -141,9 +141,9 @@ export const helpTexts: Texts['helpTexts'] = {
     ['Pfeiltasten', 'Bild bewegen; auf einem Regler: Z, Zeit oder Kontrast ändern'],
     [
       'Leertaste',
-      'Auf dem Bild: auf das Kreuz in der Mitte klicken, um eine Form auszuwählen oder zu zeichnen; noch einmal, um eine gezogene Form abzulegen',
+      'Auf dem Bild: auf das Kreuz in der Mitte klicken, um eine Form auszuwählen oder zu zeichnen; noch einmal drücken, um eine bewegte Form abzulegen',
     ],
-    ['Leertaste und ziehen', 'Auf dem Bild: verschieben, während ein Werkzeug benutzt wird; ebenso mit der mittleren Maustaste'],
+    ['Leertaste und ziehen', 'Auf dem Bild: verschieben, während ein Werkzeug aktiv ist; ebenso mit der mittleren Maustaste'],
     ['V R E P L O B M', 'Auf dem Bild: Auswahl, Rechteck, Ellipse, Polygon, Linie, Punkt, Pinsel, Messen'],
     ['+ und −', 'Vergrößern und verkleinern'],
     ['0', 'Das ganze Bild zeigen'],

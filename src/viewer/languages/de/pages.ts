@@ -31,15 +31,15 @@ export const commonTexts: Texts['commonTexts'] = {
   undo: 'Rückgängig',
 };
 
-const away = 'Der Server ist gerade nicht erreichbar. Versuchen Sie es gleich noch einmal.';
+const serverUnavailable = 'Der Server ist gerade nicht erreichbar. Versuchen Sie es gleich noch einmal.';
 
 const statuses: Record<number, string> = {
   413: 'Das ist zu groß für den Server oder seinen Proxy. Bitten Sie den Administrator, die Grenze anzuheben.',
   429: 'Zu viele Anfragen in kurzer Zeit. Versuchen Sie es gleich noch einmal.',
   431: 'Diese Anfrage ist zu lang für den Server.',
-  502: away,
-  503: away,
-  504: away,
+  502: serverUnavailable,
+  503: serverUnavailable,
+  504: serverUnavailable,
   507: 'Auf dem Server ist kein Speicherplatz mehr frei. Wenden Sie sich an den Administrator.',
 };
 
@@ -47,7 +47,7 @@ export const accountTexts: Texts['accountTexts'] = {
   administration: 'Verwaltung',
   alreadyRegistered: 'Schon registriert?',
   allCollections: 'Alle Sammlungen',
-  askForAccess: 'Bitten Sie die Person, von der Sie den Link haben, um eine Freigabe.',
+  askForAccess: 'Bitten Sie die Person, von der Sie den Link haben, um Zugriff.',
   askByEmail: 'Oder schreiben Sie an:',
   brand: (name) => `${name}: alle Sammlungen`,
   cannotBeShown: 'Das kann nicht angezeigt werden',
@@ -67,7 +67,7 @@ export const accountTexts: Texts['accountTexts'] = {
     'too-often': 'Zu viele Versuche in kurzer Zeit. Versuchen Sie es später noch einmal.',
     'headers-too-large': 'Diese Anfrage ist zu lang für den Server.',
     internal: 'Auf dem Server ist ein Fehler aufgetreten.',
-    unavailable: away,
+    unavailable: serverUnavailable,
     busy: 'Der Server ist gerade ausgelastet. Versuchen Sie es gleich noch einmal.',
     'storage-full': 'Auf dem Server ist kein Speicherplatz mehr frei. Wenden Sie sich an den Administrator.',
   },
@@ -91,10 +91,10 @@ export const accountTexts: Texts['accountTexts'] = {
   pleaseSignIn: 'Bitte melden Sie sich an',
   skipToContent: 'Zum Inhalt springen',
   registrationClosed: 'Hier können nur Administratoren Konten anlegen. Wenden Sie sich an einen von ihnen.',
-  sessionEnded: 'Ihre Sitzung ist beendet',
-  sessionEndedSentence: 'Ihre Sitzung ist beendet.',
+  sessionEnded: 'Ihre Sitzung ist abgelaufen',
+  sessionEndedSentence: 'Ihre Sitzung ist abgelaufen.',
   sessionEndedEntries:
-    'Ihre Sitzung ist beendet. Melden Sie sich neu an, um fortzufahren. Lassen Sie diese Seite geöffnet, damit Ihre Eingaben nicht verloren gehen.',
+    'Ihre Sitzung ist abgelaufen. Melden Sie sich neu an, um fortzufahren. Lassen Sie diese Seite geöffnet, damit Ihre Eingaben nicht verloren gehen.',
   sessionEndedMore: (unsaved) =>
     `Melden Sie sich neu an, um fortzufahren.${unsaved > 0 ? ` ${unsavedChanges(unsaved)} ${unsaved === 1 ? 'bleibt' : 'bleiben'} erhalten.` : ''}`,
   signIn: 'Anmelden',
@@ -178,7 +178,7 @@ export const browseTexts: Texts['browseTexts'] = {
   filterHint:
     'Wörter in Namen, Beschreibungen, Metadaten und Schlagwörtern; auch "eine genaue Wortfolge", Schlüssel:Wert und tag:Name.',
   folderOrder: 'Standardreihenfolge dieses Ordners',
-  found: 'Gefunden',
+  found: 'Suchergebnisse',
   folder: 'Ordner',
   folders: 'Ordner',
   page: 'Seite',
@@ -242,7 +242,7 @@ export const browseTexts: Texts['browseTexts'] = {
   moreReasons: (count) => `Und ${formatCount(count)} weitere.`,
   person: 'Person hinzufügen',
   noPersonSearch:
-    'Auf diesem Server kann man nicht nach Personen suchen. Sie können die Personen in der Liste ändern und entfernen oder dies öffentlich machen.',
+    'Auf diesem Server kann man nicht nach Personen suchen. Sie können die Berechtigungen der Personen in der Liste ändern, Personen entfernen oder dies öffentlich machen.',
   personHint: 'Geben Sie den Anfang eines Namens oder Anmeldenamens ein.',
   removeRow: (index) => `Wert ${index} entfernen`,
   selection: 'Auswahl',

@@ -7,7 +7,7 @@ import { matchesFilter, valueOf } from './values.js';
 export class ShapeColors {
   readonly #colors: Map<unknown, string>;
   /** Copies of shapes in other colors, by the original shape. */
-  readonly #painted: WeakMap<Element, Element> = new WeakMap();
+  readonly #coloredShapes: WeakMap<Element, Element> = new WeakMap();
 
   constructor(
     readonly coloring: Coloring,
@@ -27,12 +27,12 @@ export class ShapeColors {
   toColored(element: Element): Element {
     const { by, colors } = this.coloring;
     if (by === null && colors.length === 0) return element;
-    const cached = this.#painted.get(element);
+    const cached = this.#coloredShapes.get(element);
     if (cached) return cached;
     const color = this.#colorOf(element);
-    const painted = color === undefined ? element : withNewColor(element, color);
-    this.#painted.set(element, painted);
-    return painted;
+    const colored = color === undefined ? element : withNewColor(element, color);
+    this.#coloredShapes.set(element, colored);
+    return colored;
   }
 
   /** The color as `#rrggbb`; `undefined` for a category that the server does not have yet. */
@@ -63,7 +63,7 @@ function keepAlpha(color: string, formerColor: string = ''): string {
   return `${color}${hex.padStart(2, '0')}`;
 }
 
-/** A key for a coloring and a version of an annotation, to tell whether a painting is current; `''` for a plain coloring. */
-export function paintingKey(version: number, coloring: Coloring) {
+/** A key for a coloring and a version of an annotation, to tell whether the {@link ShapeColors} are current; `''` for a plain coloring. */
+export function shapeColorsKey(version: number, coloring: Coloring) {
   return isPlain(coloring) ? '' : JSON.stringify([version, coloringQuery(coloring)]);
 }

@@ -34,7 +34,7 @@ export class FetchRegions {
   #trailing: Box = { left: 0, top: 0, right: 0, bottom: 0 };
   #lastUpdateMs = 0;
 
-  /** @returns `around`: the view with a margin; `soon`: `around`, extended in the direction of movement; `region`: the box to fetch */
+  /** @returns `viewWithMargin`; `upcomingView`: the same, extended in the direction of movement; `region`: the box to fetch */
   update(view: Box) {
     const [width, trailing] = [view.right - view.left, this.#trailing];
     const passedMs = performance.now() - this.#lastUpdateMs;
@@ -45,7 +45,7 @@ export class FetchRegions {
     const distanceAhead = (side: 'left' | 'top') => Math.max(-width, Math.min(width, (view[side] - trailing[side]) * share));
     const [x, y] = [distanceAhead('left'), distanceAhead('top')];
     this.#trailing = { left: view.left - x, top: view.top - y, right: view.right - x, bottom: view.bottom - y };
-    const around = extendBox(view, marginShare / 2);
-    return { around, soon: extendBox(view, marginShare / 2, x / 2, y / 2), region: regionOf(view, x, y) };
+    const viewWithMargin = extendBox(view, marginShare / 2);
+    return { viewWithMargin, upcomingView: extendBox(view, marginShare / 2, x / 2, y / 2), region: regionOf(view, x, y) };
   }
 }
