@@ -176,8 +176,8 @@ export interface HostFiles {
    */
   sweep?(options: { signal: AbortSignal }): Promise<Readonly<Record<string, number>>>;
   /**
-   * The files in the folder of a file, and in folders below, that belong to it without being files of an item, such as the chunks of a Zarr. `null` for
-   * other files. Default: no file has any.
+   * The files that belong to a file without being files of an item, such as the chunks of a Zarr. They are in the folder of the file,
+   * or in folders below. `null` if there can be none. Default: `null` for all files.
    */
   tree?(file: StoredDocument): HostFileTree | null;
   /** The address from which clients can download the file, for `redirect` on tiles; `null` if there is none. */

@@ -39,9 +39,9 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
 }
 
 /**
- * Opens everything that an installation consists of; the router only if there is an application to mount it on.
+ * Opens all parts of an installation, and mounts its router.
  *
- * @param app `null` in processes that only run jobs.
+ * @param app `null` in processes that only run jobs, where no router is mounted.
  */
 export async function assemble(
   host: WorkerHost,
@@ -84,21 +84,29 @@ async function openAll(
   await features.open(picturesFeature, { core, items, images, cachedFiles, runner });
   await features.open(creationFeature, { core, items, images, marking, jobs, runner });
   const { folderConfiguration } = await features.open(folderConfigurationFeature, { core, settings, items });
-  const annotating = await features.open(annotationsFeature, { core, options, fileSettings, settings, items, images, jobs });
-  await features.open(commentsFeature, { core, items, annotations: annotating.annotations });
-  const tables = await features.open(tableFeature, { items, ...annotating });
+  const annotationServices = await features.open(annotationsFeature, {
+    core,
+    options,
+    fileSettings,
+    settings,
+    items,
+    images,
+    jobs,
+  });
+  await features.open(commentsFeature, { core, items, annotations: annotationServices.annotations });
+  const tables = await features.open(tableFeature, { items, ...annotationServices });
   const { overlay } = await features.open(overlayFeature, {
     core,
     images,
     tiles: caching.tiles,
     isServing: app !== null,
-    ...annotating,
+    ...annotationServices,
     ...tables,
   });
-  await features.open(dicomWebFeature, { core, settings, images, annotations: annotating.annotations, links });
-  await features.open(zarrFeature, { core, images, items, links, overlay, annotations: annotating.annotations });
-  await features.open(plotFeature, { core, items, ...annotating });
-  await features.open(annotationUploadFeature, { core, fileSettings, items, marking, runner, ...annotating });
+  await features.open(dicomWebFeature, { core, settings, images, annotations: annotationServices.annotations, links });
+  await features.open(zarrFeature, { core, images, items, links, overlay, annotations: annotationServices.annotations });
+  await features.open(plotFeature, { core, items, ...annotationServices });
+  await features.open(annotationUploadFeature, { core, fileSettings, items, marking, runner, ...annotationServices });
 
   for (const job of features.jobs) runner.define(job);
   // Jobs end before anything that they use is closed.
@@ -106,7 +114,7 @@ async function openAll(
   startSweeper(core, { sweeps: features.sweeps, fullAtStart: app !== null }, features.onClose);
   const authenticate: VerifyToken = (token, address) => links.holder(token, address) ?? core.callers.authenticate(token);
   const routes = await serveRoutes(features.routes, { core, app, authenticate, observe }, features.onClose);
-  const annotationMetadataSearch = annotating.metadataSearch;
+  const annotationMetadataSearch = annotationServices.metadataSearch;
   const close = () => features.close();
   return {
     settings,

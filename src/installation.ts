@@ -80,7 +80,7 @@ export interface Installation {
   folderConfiguration: Pick<FolderConfiguration, 'defaultSort'>;
   /** The search mode `li_metadata`, for the host's own GET resource/search. */
   metadataSearch: MetadataSearch;
-  /** The search mode `li_annotation_metadata`, for the same. */
+  /** The search mode `li_annotation_metadata`, for the host's own GET resource/search. */
   annotationMetadataSearch: AnnotationMetadataSearch;
   /** All routes, of plugin and host, as GET describe shows them. */
   routes: readonly RouteOutline[];

@@ -17,13 +17,13 @@ export function isInstalled(name: string): boolean {
 /** The command `npm install …` for packages, in the versions that this package works with. */
 export function installCommand(names: readonly string[]): string {
   const { peerDependencies } = require('express-large-image/package.json') as { peerDependencies: Record<string, string> };
-  // Minor versions of 0 differ as major versions do, so 0.12 stays.
+  // Below 1.0, minor versions are as incompatible as major ones, so 0.12 stays 0.12.
   const versionOf = (name: string) => /0\.\d+|\d+/.exec(peerDependencies[name] ?? '')?.[0] ?? 'latest';
   return `npm install ${names.map((name) => `${name}@${versionOf(name)}`).join(' ')}`;
 }
 
-/** Says in an error that packages are missing, and how they are installed: `the package lerc is not installed (npm install lerc@4)`. */
+/** The part of a message that says that packages are missing, and how to install them: `the package lerc is not installed (npm install lerc@4)`. */
 export function notInstalled(...names: string[]): string {
-  const these = names.length === 1 ? `package ${names[0]} is` : `packages ${names.join(' and ')} are`;
-  return `the ${these} not installed (${installCommand(names)})`;
+  const subject = names.length === 1 ? `package ${names[0]} is` : `packages ${names.join(' and ')} are`;
+  return `the ${subject} not installed (${installCommand(names)})`;
 }

@@ -10,12 +10,12 @@ export interface GrantedAccess {
 interface AccessListContext {
   /** Users and groups of the host; `undefined` if the host does not provide them, and has no groups. */
   directory: HostDirectory | undefined;
-  /** The caller who changes the list. Unless this is a site administrator, the new list must have someone with ADMIN. */
+  /** The caller who changes the list. Unless the caller is a site administrator, the new list must give level 2 to someone. */
   caller: Caller | null;
   /** Known flags; others are dropped. */
   knownFlags: ReadonlySet<string>;
   /** The previous list. Users and groups on it can be kept, even if the caller cannot see them otherwise. */
-  former?: { users: readonly { id: string }[]; groups: readonly { id: string }[] };
+  previous?: { users: readonly { id: string }[]; groups: readonly { id: string }[] };
 }
 
 /** Maximum length of a list of users or groups, so that a document stays far below the limit of the database. */
@@ -29,8 +29,8 @@ const entryMembers: ReadonlySet<string> = new Set(['id', 'level', 'flags', 'logi
 /**
  * Checks an access list from a client. It replaces the previous list completely.
  *
- * @throws InvalidError with field `access` for a malformed list, one that names someone twice or someone who does not exist, or one
- * that leaves nobody with ADMIN; BadParameterError.
+ * @throws InvalidError with field `access` for a list that is malformed, that names someone twice or someone who does not exist, or
+ * that gives level 2 to nobody. BadParameterError for a list with too many entries.
  */
 export async function readAccessList(sent: Record<string, unknown>, context: AccessListContext): Promise<GrantedAccess> {
   refuseOtherMembers(sent, listMembers);
@@ -38,19 +38,21 @@ export async function readAccessList(sent: Record<string, unknown>, context: Acc
     users: readEntries(sent.users, 'user', context.knownFlags),
     groups: readEntries(sent.groups, 'group', context.knownFlags),
   };
-  const { directory, caller, former } = context;
-  const groups = await loadListed(list.groups, former?.groups, (ids, asker) => directory?.groups(ids, asker), caller);
-  const users = await loadListed(list.users, former?.users, (ids, asker) => directory?.users(ids, asker), caller);
-  const unknown = [
-    ...(directory === undefined ? [] : missingFrom(list.users, users, 'user')),
-    ...missingFrom(list.groups, groups, 'group'),
+  const { directory, caller, previous } = context;
+  const existingGroups = await findListed(list.groups, previous?.groups, (ids, asker) => directory?.groups(ids, asker), caller);
+  const existingUsers = await findListed(list.users, previous?.users, (ids, asker) => directory?.users(ids, asker), caller);
+  const missing = [
+    ...(directory === undefined ? [] : namesOfMissing(list.users, existingUsers, 'user')),
+    ...namesOfMissing(list.groups, existingGroups, 'group'),
   ];
-  if (unknown.length > 0) {
-    const more = unknown.length > maxNamedIds ? ` and ${unknown.length - maxNamedIds} others` : '';
-    throw invalid(`there is no ${unknown.slice(0, maxNamedIds).join(', no ')}${more}`);
+  if (missing.length > 0) {
+    const othersText = missing.length > maxNamedIds ? ` and ${missing.length - maxNamedIds} others` : '';
+    throw invalidListError(`there is no ${missing.slice(0, maxNamedIds).join(', no ')}${othersText}`);
   }
-  if (!(await isAdministered(list, { users, groups }, context))) {
-    throw invalid('nobody would be left with level 2 who can sign in. Give it to a user, or to a group that somebody belongs to');
+  if (!(await isAdministered(list, { users: existingUsers, groups: existingGroups }, context))) {
+    throw invalidListError(
+      'nobody would be left with level 2 who can sign in. Give it to a user, or to a group that somebody belongs to',
+    );
   }
   return list;
 }
@@ -61,14 +63,14 @@ export function readFlags(sent: unknown, knownFlags: ReadonlySet<string>): strin
   return [...new Set(sent)].filter((flag): flag is string => typeof flag === 'string' && knownFlags.has(flag));
 }
 
-function invalid(reason: string): InvalidError {
+function invalidListError(reason: string): InvalidError {
   return new InvalidError(`Invalid access list: ${reason}.`, 'access');
 }
 
 function refuseOtherMembers(sent: object, allowed: ReadonlySet<string>): void {
   const other = Object.keys(sent).find((key) => !allowed.has(key));
   if (other === undefined) return;
-  throw invalid(`${JSON.stringify(other)} is not one of ${[...allowed].join(', ')}`);
+  throw invalidListError(`${JSON.stringify(other)} is not one of ${[...allowed].join(', ')}`);
 }
 
 function readEntries(sent: unknown, kind: 'user' | 'group', knownFlags: ReadonlySet<string>): AccessEntry[] {
@@ -83,27 +85,27 @@ function readEntries(sent: unknown, kind: 'user' | 'group', knownFlags: Readonly
     if (flags !== undefined && flags !== null && !Array.isArray(flags)) throw new InvalidError('Invalid access list', 'access');
     if (level !== 0 && level !== 1 && level !== 2) throw new InvalidError('Invalid access level', 'access');
     refuseOtherMembers(entry, entryMembers);
-    if (entries.has(id)) throw invalid(`${kind} ${quotedId(id)} is listed twice`);
+    if (entries.has(id)) throw invalidListError(`${kind} ${quotedId(id)} is listed twice`);
     entries.set(id, { id, level, flags: readFlags(flags, knownFlags) });
   }
   return [...entries.values()];
 }
 
 /** The users or groups of a list that exist and are on the previous list or visible to the caller. */
-async function loadListed<T extends { id: string }>(
+async function findListed<T extends { id: string }>(
   entries: readonly { id: string }[],
-  former: readonly { id: string }[] = [],
+  previous: readonly { id: string }[] = [],
   find: (ids: readonly string[], asker?: Caller | null) => Promise<T[]> | undefined,
   caller: Caller | null,
 ): Promise<T[]> {
-  const before = new Set(former.map(({ id }) => id));
-  const remaining = entries.map(({ id }) => id).filter((id) => before.has(id));
-  const added = entries.map(({ id }) => id).filter((id) => !before.has(id));
-  const parts = await Promise.all([remaining.length > 0 && find(remaining), added.length > 0 && find(added, caller)]);
+  const previousIds = new Set(previous.map(({ id }) => id));
+  const keptIds = entries.map(({ id }) => id).filter((id) => previousIds.has(id));
+  const addedIds = entries.map(({ id }) => id).filter((id) => !previousIds.has(id));
+  const parts = await Promise.all([keptIds.length > 0 && find(keptIds), addedIds.length > 0 && find(addedIds, caller)]);
   return parts.flatMap((part) => part || []);
 }
 
-function missingFrom(entries: readonly AccessEntry[], existing: readonly { id: string }[], kind: string): string[] {
+function namesOfMissing(entries: readonly AccessEntry[], existing: readonly { id: string }[], kind: string): string[] {
   const ids = new Set(existing.map(({ id }) => id));
   return entries.filter(({ id }) => !ids.has(id)).map(({ id }) => `${kind} ${quotedId(id)}`);
 }
@@ -124,8 +126,8 @@ async function isAdministered(
     directory === undefined ? [caller?.id] : existing.users.flatMap((user) => (user.isDisabled ? [] : [user.id])),
   );
   if (users.some(({ id, level }) => level === 2 && activeUserIds.has(id))) return true;
-  const administrators = new Set(groups.filter(({ level }) => level === 2).map(({ id }) => id));
-  if (existing.groups.some(({ id, hasMembers }) => hasMembers === true && administrators.has(id))) return true;
-  const callerGroups = caller?.id == null ? [] : ((await directory?.groupsOf(caller.id)) ?? []);
-  return callerGroups.some((id) => administrators.has(id));
+  const administratorGroupIds = new Set(groups.filter(({ level }) => level === 2).map(({ id }) => id));
+  if (existing.groups.some(({ id, hasMembers }) => hasMembers === true && administratorGroupIds.has(id))) return true;
+  const callerGroupIds = caller?.id == null ? [] : ((await directory?.groupsOf(caller.id)) ?? []);
+  return callerGroupIds.some((id) => administratorGroupIds.has(id));
 }

@@ -27,11 +27,11 @@ export function answerConditional(headers: IncomingMessage['headers'], tag: stri
   if (match !== undefined && !listContains(match, tag, { weak: false })) {
     throw new LargeImageError('precondition-failed', `If-Match does not name the current state, which is ${tag}.`);
   }
-  return isKnown(headers, tag) ? Reply.empty(304, reply) : null;
+  return clientHasTag(headers, tag) ? Reply.empty(304, reply) : null;
 }
 
 /** Whether the client says (`If-None-Match`) that it has the state with this tag. */
-export function isKnown({ 'if-none-match': header }: IncomingMessage['headers'], tag: string): boolean {
+export function clientHasTag({ 'if-none-match': header }: IncomingMessage['headers'], tag: string): boolean {
   return header !== undefined && listContains(header, tag, { weak: true });
 }
 

@@ -1,7 +1,8 @@
 import { Reply } from './reply.js';
 
 /**
- * A comment is sent after this time without events, so that proxies keep the connection open and a disconnected client is noticed.
+ * A comment is sent after this many milliseconds without events, so that proxies keep the connection open, and a client that has
+ * disconnected is noticed.
  */
 const defaultHeartbeatMs = 15_000;
 
@@ -22,7 +23,7 @@ async function* withHeartbeat(events: AsyncIterable<string>, heartbeatMs: number
   let next = iterator.next();
   try {
     for (;;) {
-      const result = await orSilence(next, heartbeatMs);
+      const result = await valueOrTimeout(next, heartbeatMs);
       if (result === null) {
         yield ': still here\n\n';
         continue;
@@ -38,8 +39,8 @@ async function* withHeartbeat(events: AsyncIterable<string>, heartbeatMs: number
   }
 }
 
-/** The value, or `null` if it takes longer than this. */
-function orSilence<T>(value: Promise<T>, milliseconds: number): Promise<T | null> {
+/** The value, or `null` if it takes longer than this many milliseconds. */
+function valueOrTimeout<T>(value: Promise<T>, milliseconds: number): Promise<T | null> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => resolve(null), milliseconds);
     timer.unref();

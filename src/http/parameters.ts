@@ -29,16 +29,16 @@ export type Parameters = Readonly<Record<string, Parameter<unknown>>>;
 export type ParameterValues<P extends Parameters> = { [K in keyof P]: P[K] extends Parameter<infer T> ? T : never };
 
 /** Longest value of a parameter in characters, because it is parsed without a pause. A body can be longer. */
-const maxLength = 256 * 1024;
+const maxParameterLength = 256 * 1024;
 
-/** @throws LargeImageError `too-large` for a value that is longer than this. */
-export function requireLength(value: string, name: string): void {
-  if (value.length > maxLength) {
-    throw new LargeImageError('too-large', `Parameter ${name} must not be longer than ${maxLength} characters.`);
+/** @throws LargeImageError `too-large` for a value that is longer than {@link maxParameterLength}. */
+export function requireParameterLength(value: string, name: string): void {
+  if (value.length > maxParameterLength) {
+    throw new LargeImageError('too-large', `Parameter ${name} must not be longer than ${maxParameterLength} characters.`);
   }
 }
 
-interface Description {
+interface ParameterOptions {
   description?: string;
 }
 
@@ -47,34 +47,34 @@ function optional<T>(schema: ParameterSchema, parse: Parameter<T>['parse']): Par
 }
 
 /** Text, unchanged. */
-export function text(options: Description & { pattern?: string } = {}): Parameter<string | undefined> {
+export function text(options: ParameterOptions & { pattern?: string } = {}): Parameter<string | undefined> {
   return optional({ type: 'string', ...options }, (value) => value);
 }
 
 /** An integer that the route itself parses, because its messages are different. */
-export function integerText(options: Description & { minimum?: number } = {}): Parameter<string | undefined> {
+export function integerText(options: ParameterOptions & { minimum?: number } = {}): Parameter<string | undefined> {
   return optional({ type: 'integer', ...options }, (value) => value);
 }
 
 /** A whole number. */
-export function integer(options: Description & { minimum?: number; maximum?: number } = {}): Parameter<number | undefined> {
+export function integer(options: ParameterOptions & { minimum?: number; maximum?: number } = {}): Parameter<number | undefined> {
   return optional({ type: 'integer', ...options }, (value, name) => {
-    const number = /^\s*[-+]?\d+\s*$/.test(value) ? Number(value) : NaN;
-    if (!Number.isSafeInteger(number)) throw new BadParameterError(`Invalid value for integer parameter ${name}: ${value}.`);
-    return requireLimits(number, name, options);
+    const parsed = /^\s*[-+]?\d+\s*$/.test(value) ? Number(value) : NaN;
+    if (!Number.isSafeInteger(parsed)) throw new BadParameterError(`Invalid value for integer parameter ${name}: ${value}.`);
+    return requireWithinLimits(parsed, name, options);
   });
 }
 
 /** A finite number. */
-export function number(options: Description & { minimum?: number; maximum?: number } = {}): Parameter<number | undefined> {
+export function number(options: ParameterOptions & { minimum?: number; maximum?: number } = {}): Parameter<number | undefined> {
   return optional({ type: 'number', ...options }, (value, name) => {
     const parsed = /^\s*[-+]?(\d+(?:\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*$/.test(value) ? Number(value) : NaN;
     if (!Number.isFinite(parsed)) throw new BadParameterError(`Invalid value for numeric parameter ${name}: ${value}.`);
-    return requireLimits(parsed, name, options);
+    return requireWithinLimits(parsed, name, options);
   });
 }
 
-function requireLimits(
+function requireWithinLimits(
   value: number,
   name: string,
   { minimum = -Infinity, maximum = Infinity }: { minimum?: number; maximum?: number },
@@ -86,7 +86,7 @@ function requireLimits(
 }
 
 /** `true`, `on`, `1` and `yes` in any case are true; everything else is false. */
-export function boolean(options: Description = {}): Parameter<boolean | undefined> {
+export function boolean(options: ParameterOptions = {}): Parameter<boolean | undefined> {
   return optional({ type: 'boolean', ...options }, parseBoolean);
 }
 
@@ -96,7 +96,7 @@ export function parseBoolean(value: string): boolean {
 }
 
 /** One of several words. */
-export function oneOf<const V extends string>(values: readonly V[], options: Description = {}): Parameter<V | undefined> {
+export function oneOf<const V extends string>(values: readonly V[], options: ParameterOptions = {}): Parameter<V | undefined> {
   return optional({ type: 'string', enum: values, ...options }, (value, name) => {
     const match = values.find((allowed) => allowed === value);
     if (match !== undefined) return match;
@@ -132,10 +132,10 @@ function isTooDeep(value: string): boolean {
 }
 
 /** JSON text of any value, of an object, or of a list. */
-export function json(options?: Description): Parameter<unknown>;
-export function json(options: Description & { kind: 'object' }): Parameter<Record<string, unknown> | undefined>;
-export function json(options: Description & { kind: 'array' }): Parameter<unknown[] | undefined>;
-export function json({ kind, ...options }: Description & { kind?: 'object' | 'array' } = {}): Parameter<unknown> {
+export function json(options?: ParameterOptions): Parameter<unknown>;
+export function json(options: ParameterOptions & { kind: 'object' }): Parameter<Record<string, unknown> | undefined>;
+export function json(options: ParameterOptions & { kind: 'array' }): Parameter<unknown[] | undefined>;
+export function json({ kind, ...options }: ParameterOptions & { kind?: 'object' | 'array' } = {}): Parameter<unknown> {
   return optional<unknown>({ type: kind ?? 'string', ...options }, (value, name) => {
     let parsed: unknown;
     try {
@@ -153,7 +153,7 @@ export function json({ kind, ...options }: Description & { kind?: 'object' | 'ar
 }
 
 /** A date and time in ISO 8601. */
-export function date(options: Description = {}): Parameter<Date | undefined> {
+export function date(options: ParameterOptions = {}): Parameter<Date | undefined> {
   return optional({ type: 'string', format: 'date-time', ...options }, (value, name) => {
     const parsed = new Date(value);
     if (Number.isNaN(parsed.getTime())) throw new BadParameterError(`Invalid date format for parameter ${name}: ${value}.`);
@@ -167,7 +167,7 @@ export function isId(value: string): boolean {
 }
 
 /** The id of a document. */
-export function id(options: Description = {}): Parameter<string | undefined> {
+export function id(options: ParameterOptions = {}): Parameter<string | undefined> {
   return optional({ type: 'string', pattern: '^[0-9a-f]{24}$', ...options }, (value) => {
     if (value === '') throw new InvalidError('Attempt to load null ObjectId: ', 'id');
     if (!isId(value)) throw new InvalidError(`Invalid ObjectId: ${value}`, 'id');
@@ -176,7 +176,7 @@ export function id(options: Description = {}): Parameter<string | undefined> {
 }
 
 /** A JSON array of ids. */
-export function idSet(options: Description = {}): Parameter<ReadonlySet<string> | undefined> {
+export function idSet(options: ParameterOptions = {}): Parameter<ReadonlySet<string> | undefined> {
   const list = json({ kind: 'array', ...options });
   return {
     ...list,

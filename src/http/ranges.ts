@@ -9,7 +9,7 @@ export interface ByteRange {
 }
 
 /** The form of a range in a header. `parseInt`, which range-parser uses, would read `1x` as 1. */
-const rangeForm = /^(\d*)-(\d*)$/;
+const rangePattern = /^(\d*)-(\d*)$/;
 
 /**
  * The requested range (RFC 9110, 14.2). If there are several, the first one that overlaps the content, because answers have one
@@ -27,20 +27,20 @@ export function requestedRange(
   const [, list] = /^bytes=(.*)$/i.exec(range.trim()) ?? [];
   if (list === undefined) return null;
   let overlapping: ByteRange | null = null;
-  let isListed = false;
-  for (const text of list.split(',')) {
-    if (text.trim() === '') continue;
-    const [, first, last] = rangeForm.exec(text.trim()) ?? [];
+  let hasRange = false;
+  for (const rangeText of list.split(',')) {
+    if (rangeText.trim() === '') continue;
+    const [, first, last] = rangePattern.exec(rangeText.trim()) ?? [];
     if (first === undefined || last === undefined || first + last === '') return null;
     if (first !== '' && last !== '' && Number(last) < Number(first)) return null;
-    isListed = true;
+    hasRange = true;
     const start = first === '' ? Math.max(0, size - Number(last)) : Number(first);
     const end = first === '' || last === '' ? size : Math.min(size, Number(last) + 1);
     if (start < end) overlapping ??= { start, end };
     // `Content-Range` cannot describe a part of an empty content, so it is sent whole.
     else if (size === 0 && (first === '' ? Number(last) > 0 : Number(first) === 0)) return null;
   }
-  if (isListed && overlapping === null) throw new UnsatisfiableRangeError(size);
+  if (hasRange && overlapping === null) throw new UnsatisfiableRangeError(size);
   return overlapping;
 }
 

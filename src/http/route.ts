@@ -168,7 +168,7 @@ export function routeDefiner<C>() {
   };
 }
 
-/** A route without its handler, which is enough to describe it and to read its requests. */
+/** A route without its handler. This is enough to describe the route, and to read its requests. */
 export type RouteOutline = Omit<RouteDefinition, 'authorize' | 'handle'> & {
   /** Present if the route checks the caller before it reads a body. */
   readonly authorize?: unknown;

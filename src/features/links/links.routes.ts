@@ -1,4 +1,4 @@
-import { callerFor } from '../../http/authentication.js';
+import { callerWithScope } from '../../http/authentication.js';
 import { id, required } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
 import { routeDefiner, type RouteRequest } from '../../http/route.js';
@@ -120,7 +120,7 @@ async function subjectToShare(
   { links, items }: { links: Links; items: Items },
 ): Promise<LinkSubject> {
   const { params, caller, verified } = request;
-  if (callerFor(verified, scopes.read) === null) {
+  if (callerWithScope(verified, scopes.read) === null) {
     throw new LargeImageError('login-required', `Creating a link also needs a token with the scope ${scopes.read}.`);
   }
   const level = await links.levelToMakeLinks();

@@ -1,5 +1,5 @@
 import { LargeImageError } from '../../errors.js';
-import { callerFor } from '../../http/authentication.js';
+import { callerWithScope } from '../../http/authentication.js';
 import { scopes } from '../../http/scopes.js';
 import type { RouteRequest } from '../../http/route.js';
 import type { ItemRecord } from '../../core/host/records.js';
@@ -26,7 +26,7 @@ export async function mayReadOrSchedule(
   const { query, verified, tokenFromCookie, fromOtherSite } = request;
   if (query.cache !== 'schedule') return mayRead(request, context);
   const isRefused = tokenFromCookie && fromOtherSite;
-  if (request.caller !== null && (isRefused || callerFor(verified, scopes.write) === null)) {
+  if (request.caller !== null && (isRefused || callerWithScope(verified, scopes.write) === null)) {
     throw new LargeImageError(
       'login-required',
       `Scheduling needs a token with the scope ${scopes.write}, and the request must not come from a page of another site.`,

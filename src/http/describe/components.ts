@@ -8,11 +8,11 @@ export class Components {
 
   /**
    * @param prefix the start of a reference
-   * @param members the members of a schema in this kind of document
+   * @param adaptMembers turns the members of a schema into those of this kind of document
    */
   constructor(
     private readonly prefix: string,
-    private readonly members: (schema: Json) => Json,
+    private readonly adaptMembers: (schema: Json) => Json,
   ) {}
 
   /** The schema with its named parts replaced by references, or a reference if it is itself named. */
@@ -29,17 +29,17 @@ export class Components {
     if (Array.isArray(value)) return value.map((entry) => this.#convert(entry));
     if (typeof value !== 'object' || value === null) return value;
     const name = componentName(value);
-    if (name === undefined) return this.#inner(value);
+    if (name === undefined) return this.#convertMembers(value);
     if (!this.#schemas.has(name)) {
       // The name is entered first, so that a schema may contain itself.
       this.#schemas.set(name, null);
-      this.#schemas.set(name, this.#inner(value));
+      this.#schemas.set(name, this.#convertMembers(value));
     }
     return { $ref: `${this.prefix}${name}` };
   }
 
-  #inner(value: object): Json {
-    const inner = Object.entries(value).map(([key, member]) => [key, this.#convert(member)] as const);
-    return this.members(Object.fromEntries(inner));
+  #convertMembers(value: object): Json {
+    const converted = Object.entries(value).map(([key, member]) => [key, this.#convert(member)] as const);
+    return this.adaptMembers(Object.fromEntries(converted));
   }
 }

@@ -6,7 +6,7 @@ import { anyObject } from '../schemas.js';
 import type { ApiDocuments } from './documents.js';
 import { readSwaggerFile } from './swagger-files.js';
 
-/** The routes to describe, and facts about the API. */
+/** The documents that describe the API, and its title. */
 interface DescribeContext {
   documents: ApiDocuments;
   title: string;
@@ -64,22 +64,22 @@ const pageHeaders = {
   ].join('; '),
 };
 
-function page(root: string, title: string): string {
-  const escaped = (text: string) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
-  const base = escaped(root);
+function renderPage(root: string, title: string): string {
+  const escape = (value: string) => value.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+  const apiPath = escape(root);
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<title>${escaped(title)}</title>
-<link rel="stylesheet" href="${base}/describe/assets/swagger-ui.css">
-<link rel="stylesheet" href="${base}/describe/assets/describe.css">
-<link rel="icon" href="${base}/describe/assets/favicon-32x32.png">
+<title>${escape(title)}</title>
+<link rel="stylesheet" href="${apiPath}/describe/assets/swagger-ui.css">
+<link rel="stylesheet" href="${apiPath}/describe/assets/describe.css">
+<link rel="icon" href="${apiPath}/describe/assets/favicon-32x32.png">
 </head>
 <body>
-<div id="api" data-url="${base}/describe/openapi.json"></div>
-<script src="${base}/describe/assets/swagger-ui-bundle.js"></script>
-<script src="${base}/describe/assets/describe.js"></script>
+<div id="api" data-url="${apiPath}/describe/openapi.json"></div>
+<script src="${apiPath}/describe/assets/swagger-ui-bundle.js"></script>
+<script src="${apiPath}/describe/assets/describe.js"></script>
 </body>
 </html>
 `;
@@ -93,7 +93,7 @@ const describe = defineRoute({
   returns: { schema: anyObject },
   handle({ headers, origin, root }, { documents, title }) {
     const wantsPage = (headers.accept ?? '').split(',', 1)[0]!.trim().startsWith('text/html');
-    if (wantsPage) return Reply.content(page(root, title), 'text/html; charset=utf-8', { headers: pageHeaders });
+    if (wantsPage) return Reply.content(renderPage(root, title), 'text/html; charset=utf-8', { headers: pageHeaders });
     return Reply.content(documents.swagger2(origin, root), 'application/json');
   },
 });

@@ -5,7 +5,7 @@ import type { RouteOutline } from '../route.js';
 import { anyObject, component, objectOf, schemaOf, type Schema } from '../schemas.js';
 import { Components } from './components.js';
 
-/** Address and name of the described API. */
+/** Names that the description of the API contains. */
 export interface ApiInfo {
   title: string;
   version: string;
@@ -61,13 +61,13 @@ function operationId(route: RouteOutline): string {
 
 /** Describes who can call a route. */
 function accessText(route: RouteOutline): string {
-  const who = {
+  const callers = {
     public: 'Anybody may call this; documents still need their own permission.',
     user: 'The caller must be signed in.',
     token: 'The caller needs a valid token.',
     admin: 'Site administrators only.',
   }[route.access];
-  return route.scope === undefined ? who : `${who} Token scope: \`${route.scope}\`.`;
+  return route.scope === undefined ? callers : `${callers} Token scope: \`${route.scope}\`.`;
 }
 
 function descriptionOf(route: RouteOutline): string {
@@ -92,31 +92,31 @@ function errorStatuses(route: RouteOutline): Map<string, string> {
   );
 }
 
-function entries(parameters: Parameters | undefined): [string, Parameter<unknown>][] {
+function parameterEntries(parameters: Parameters | undefined): [string, Parameter<unknown>][] {
   return Object.entries(parameters ?? {}).map(([name, parameter]) => [name === '*' ? restName : name, parameter]);
 }
 
-const bytes = { type: 'string', format: 'binary' } as const;
+const binarySchema = { type: 'string', format: 'binary' } as const;
 
 /**
- * All media types of a body with their schemas: those of `bodyTypes`, which are files, and that of {@link bodySchema}. The latter is left
- * out if the route declares `bodyTypes` but no schema for its body.
+ * All media types of a body with their schemas: the type of {@link mainBodyContent}, and the types of files in `bodyTypes`. If the
+ * route declares `bodyTypes` but no schema for its body, only the types of files.
  */
-function bodyContent(
+function bodyContents(
   route: RouteOutline,
   { type, schema }: { type: string; schema: unknown },
 ): Record<string, { schema: unknown }> {
   const { bodyTypes = [] } = route;
-  const files = Object.fromEntries(bodyTypes.map((each) => [each, { schema: bytes }]));
+  const files = Object.fromEntries(bodyTypes.map((each) => [each, { schema: binarySchema }]));
   return bodyTypes.length > 0 && route.accepts === undefined ? files : { [type]: { schema }, ...files };
 }
 
-function bodySchema(route: RouteOutline, brand: string): { type: string; schema: Schema } | null {
+function mainBodyContent(route: RouteOutline, brand: string): { type: string; schema: Schema } | null {
   const body = route.body ?? 'none';
   if (body === 'none') return null;
   if (route.accepts !== undefined) return { type: 'application/json', schema: schemaOf(route.accepts, brand) };
   if (body === 'text') return { type: 'text/plain', schema: { type: 'string' } };
-  if (body === 'stream') return { type: 'application/octet-stream', schema: bytes };
+  if (body === 'stream') return { type: 'application/octet-stream', schema: binarySchema };
   if (body === 'json-array') return { type: 'application/json', schema: { type: 'array', items: {} } };
   return { type: 'application/json', schema: body === 'json' ? {} : anyObject };
 }
@@ -126,15 +126,15 @@ function successTypes(route: RouteOutline): readonly string[] {
   return [...new Set(route.returns.types ?? ['application/json'])];
 }
 
-const bodyIsOptional = (route: RouteOutline) => route.bodyOptional === true;
+const isBodyOptional = (route: RouteOutline) => route.bodyOptional === true;
 
 /** The API as a Swagger 2.0 document, which existing clients read; without the address of the server. */
 export function swagger2(routes: readonly RouteOutline[], info: ApiInfo): Json {
   const components = new Components('#/definitions/', swagger2Members);
-  const error = components.refer(errorSchema);
+  const errorReference = components.refer(errorSchema);
   const paths: Record<string, Json> = {};
   for (const route of routes) {
-    const body = bodySchema(route, info.brand);
+    const body = mainBodyContent(route, info.brand);
     const operation: Json = {
       tags: [tagOf(route.path)],
       summary: route.summary,
@@ -142,11 +142,21 @@ export function swagger2(routes: readonly RouteOutline[], info: ApiInfo): Json {
       operationId: operationId(route),
       produces: successTypes(route),
       parameters: [
-        ...entries(route.params).map(([name, { schema }]) => ({ name, in: 'path', required: true, ...flatSchema(schema) })),
-        ...entries(route.query).map(([name, { schema, required }]) => ({ name, in: 'query', required, ...flatSchema(schema) })),
+        ...parameterEntries(route.params).map(([name, { schema }]) => ({
+          name,
+          in: 'path',
+          required: true,
+          ...swagger2ParameterMembers(schema),
+        })),
+        ...parameterEntries(route.query).map(([name, { schema, required }]) => ({
+          name,
+          in: 'query',
+          required,
+          ...swagger2ParameterMembers(schema),
+        })),
         ...(body === null
           ? []
-          : [{ name: 'body', in: 'body', required: !bodyIsOptional(route), schema: components.refer(body.schema) }]),
+          : [{ name: 'body', in: 'body', required: !isBodyOptional(route), schema: components.refer(body.schema) }]),
       ],
       responses: {
         200: {
@@ -154,10 +164,12 @@ export function swagger2(routes: readonly RouteOutline[], info: ApiInfo): Json {
           schema: 'schema' in route.returns ? components.refer(schemaOf(route.returns.schema, info.brand)) : { type: 'file' },
           ...(route.headers && { headers: headersOf(route.headers, (description) => ({ type: 'string', description })) }),
         },
-        ...Object.fromEntries([...errorStatuses(route)].map(([status, description]) => [status, { description, schema: error }])),
+        ...Object.fromEntries(
+          [...errorStatuses(route)].map(([status, description]) => [status, { description, schema: errorReference }]),
+        ),
       },
-      ...(body !== null && { consumes: Object.keys(bodyContent(route, body)) }),
-      security: security(route),
+      ...(body !== null && { consumes: Object.keys(bodyContents(route, body)) }),
+      security: securityOf(route),
     };
     (paths[wirePath(route.path)] ??= {})[route.method] = operation;
   }
@@ -176,27 +188,27 @@ export function swagger2(routes: readonly RouteOutline[], info: ApiInfo): Json {
  * The members of a parameter's schema as members of the parameter, as Swagger 2.0 requires. A parameter cannot be an object there, so
  * objects and lists are texts with JSON. Limits that are not integers are left out.
  */
-function flatSchema({ type, ...schema }: Parameter<unknown>['schema']): Json {
+function swagger2ParameterMembers({ type, ...schema }: Parameter<unknown>['schema']): Json {
   const isJson = type === 'object' || type === 'array';
   const allowed = Object.entries(schema).filter(([, value]) => typeof value !== 'number' || Number.isInteger(value));
   return { ...Object.fromEntries(allowed), type: isJson ? 'string' : type, ...(isJson ? { format: 'json' } : {}) };
 }
 
-const unknownIn2: ReadonlySet<string> = new Set(
+const unsupportedKeywords: ReadonlySet<string> = new Set(
   '$schema $id const oneOf anyOf if then else discriminator propertyNames patternProperties prefixItems'.split(' '),
 );
 
-/** Swagger 2.0 has no lists of types, `null`, `const` or `oneOf`. Whatever it cannot express is left open. */
+/** Swagger 2.0 has no lists of types, `null`, `const` or `oneOf`. Whatever it cannot express is left out. */
 function swagger2Members(schema: Json): Json {
   const { exclusiveMinimum, ...others } = schema;
   const remaining = Object.entries(others).filter(
-    ([key, value]) => !unknownIn2.has(key) && !(key === 'type' && (Array.isArray(value) || value === 'null')),
+    ([key, value]) => !unsupportedKeywords.has(key) && !(key === 'type' && (Array.isArray(value) || value === 'null')),
   );
   const limit = typeof exclusiveMinimum === 'number' ? { minimum: exclusiveMinimum, exclusiveMinimum: true } : {};
   return { ...Object.fromEntries(remaining), ...limit };
 }
 
-function security(route: RouteOutline): Json[] {
+function securityOf(route: RouteOutline): Json[] {
   const schemes = [{ token: [] }, { tokenParameter: [] }];
   return route.access === 'public' ? [{}, ...schemes] : schemes;
 }
@@ -209,19 +221,19 @@ function sortMembers<T>(members: Record<string, T>): Record<string, T> {
  * Code generators treat a member with a default as always present, which is wrong in requests. So defaults are written into the
  * description.
  */
-function openApi3Members({ $schema: _dialect, default: byDefault, ...members }: Json): Json {
-  const schema = typedEnum(members);
+function openApi3Members({ $schema: _dialect, default: defaultValue, ...members }: Json): Json {
+  const schema = splitEnumByType(members);
   // A member whose name is `default` is not a default value.
-  if (typeof byDefault === 'object' && !Array.isArray(byDefault)) return { ...schema, default: byDefault };
-  if (byDefault === undefined) return schema;
-  const description = [schema.description, `Default: ${JSON.stringify(byDefault)}.`].filter(Boolean).join(' ');
+  if (typeof defaultValue === 'object' && !Array.isArray(defaultValue)) return { ...schema, default: defaultValue };
+  if (defaultValue === undefined) return schema;
+  const description = [schema.description, `Default: ${JSON.stringify(defaultValue)}.`].filter(Boolean).join(' ');
   return { ...schema, description };
 }
 
 /**
  * Code generators need the type of an enum, and drop an enum with values of several types. So each type becomes an alternative.
  */
-function typedEnum({ enum: values, ...schema }: Json): Json {
+function splitEnumByType({ enum: values, ...schema }: Json): Json {
   if (!Array.isArray(values)) return values === undefined ? schema : { ...schema, enum: values };
   if (schema.type !== undefined) return { ...schema, enum: values };
   const types = [...new Set(values.map((value: unknown) => (value === null ? 'null' : typeof value)))];
@@ -235,28 +247,30 @@ function typedEnum({ enum: values, ...schema }: Json): Json {
 /** The API as an OpenAPI 3.1 document. */
 export function openApi3(routes: readonly RouteOutline[], info: ApiInfo): Json {
   const components = new Components('#/components/schemas/', openApi3Members);
-  const error = { 'application/json': { schema: components.refer(errorSchema) } };
+  const errorContent = { 'application/json': { schema: components.refer(errorSchema) } };
   const paths: Record<string, Json> = {};
   for (const route of routes) {
-    const body = bodySchema(route, info.brand);
+    const body = mainBodyContent(route, info.brand);
     const schema =
       'schema' in route.returns
         ? components.refer(schemaOf(route.returns.schema, info.brand))
         : { type: 'string', format: 'binary' };
-    const success = Object.fromEntries(successTypes(route).map((type) => [type, { schema }]));
+    const successContent = Object.fromEntries(successTypes(route).map((type) => [type, { schema }]));
     const operation: Json = {
       tags: [tagOf(route.path)],
       summary: route.summary,
       description: descriptionOf(route),
       operationId: operationId(route),
       parameters: [
-        ...entries(route.params).map(([name, parameter]) => parameter3(name, 'path', { ...parameter, required: true })),
-        ...entries(route.query).map(([name, parameter]) => parameter3(name, 'query', parameter)),
+        ...parameterEntries(route.params).map(([name, parameter]) =>
+          openApi3Parameter(name, 'path', { ...parameter, required: true }),
+        ),
+        ...parameterEntries(route.query).map(([name, parameter]) => openApi3Parameter(name, 'query', parameter)),
       ],
       ...(body !== null && {
         requestBody: {
-          required: !bodyIsOptional(route),
-          content: bodyContent(route, { ...body, schema: components.refer(body.schema) }),
+          required: !isBodyOptional(route),
+          content: bodyContents(route, { ...body, schema: components.refer(body.schema) }),
         },
       }),
       responses: {
@@ -265,13 +279,13 @@ export function openApi3(routes: readonly RouteOutline[], info: ApiInfo): Json {
           ...(route.headers && {
             headers: headersOf(route.headers, (description) => ({ description, schema: { type: 'string' } })),
           }),
-          content: success,
+          content: successContent,
         },
         ...Object.fromEntries(
-          [...errorStatuses(route)].map(([status, description]) => [status, { description, content: error }]),
+          [...errorStatuses(route)].map(([status, description]) => [status, { description, content: errorContent }]),
         ),
       },
-      security: security(route),
+      security: securityOf(route),
     };
     (paths[wirePath(route.path)] ??= {})[route.method] = operation;
   }
@@ -292,7 +306,7 @@ function headersOf(headers: Readonly<Record<string, string>>, describe: (descrip
   return Object.fromEntries(Object.entries(headers).map(([name, description]) => [name, describe(description)]));
 }
 
-function parameter3(
+function openApi3Parameter(
   name: string,
   location: 'path' | 'query',
   { schema: { description, ...schema }, required }: Pick<Parameter<unknown>, 'schema' | 'required'>,

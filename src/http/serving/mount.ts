@@ -6,10 +6,10 @@ import { BadParameterError, LargeImageError } from '../../errors.js';
 import type { Caller, HostLogger } from '../../host.js';
 import { limitsOf } from '../../core/host/link-holder.js';
 import { ParsedRequest } from './parsed-request.js';
-import { admit, isAnonymous } from '../authentication.js';
+import { admitCaller, isAnonymous } from '../authentication.js';
 import { OpenRequests } from './open-requests.js';
-import { requireLength, type Parameter, type Parameters } from '../parameters.js';
-import { addFormParameters, dropRest, isForm, queryParameters, readRouteBody } from './request.js';
+import { requireParameterLength, type Parameter, type Parameters } from '../parameters.js';
+import { addFormParameters, dropRemainingBody, isForm, parseQueryParameters, readRouteBody } from './request.js';
 import { Reply } from '../reply.js';
 import { respond, respondWithError } from './respond.js';
 import type { RouteDefinition, RouteOutline } from '../route.js';
@@ -31,10 +31,11 @@ export interface MountOptions<C> {
 /** Receives the route, status and duration of a response. The status is 499 if the client disconnected before. */
 export type RequestObserver = (response: { method: string; path: string; status: number; seconds: number }) => void;
 
-const goneStatus = 499;
+/** Observed instead of the status of a response that was not sent completely. */
+const disconnectedStatus = 499;
 
 const overrideHeaders = ['x-http-method-override', 'x-http-method', 'x-method-override'];
-const overridingMethods = ['GET', 'PUT', 'PATCH', 'DELETE', 'HEAD'];
+const overridableMethods = ['GET', 'PUT', 'PATCH', 'DELETE', 'HEAD'];
 
 /**
  * Serves the routes: literal path segments win over parameters, parameters are parsed and checked, and errors become replies.
@@ -46,21 +47,18 @@ const overridingMethods = ['GET', 'PUT', 'PATCH', 'DELETE', 'HEAD'];
 export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: MountOptions<C>): RequestHandler {
   const table = new RouteTable<{ route: RouteDefinition<C>; name: string }>();
   for (const route of routes) table.add(route, { route, name: `${route.method.toUpperCase()} ${route.path}` });
-  const surroundings = {
+  const shared = {
     options: { ...options, logger: nonThrowingLogger(options.logger) },
     tokens: new RequestTokens(options.authenticate, options.tokenLocations),
-    open: new OpenRequests(),
+    openRequests: new OpenRequests(),
   };
   return (request, response, next) => {
     const method = methodOf(request);
-    const matched = table.find(method, request.path);
-    if (matched !== null) {
+    const match = table.find(method, request.path);
+    if (match !== null) {
       request.method = method;
       startRequestInTurn(
-        () =>
-          void runWithRequestId(request, response, () =>
-            new RouteCall(matched, surroundings, request, response).run().catch(next),
-          ),
+        () => void runWithRequestId(request, response, () => new RouteCall(match, shared, request, response).run().catch(next)),
       );
       return;
     }
@@ -69,7 +67,7 @@ export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: M
       next();
       return;
     }
-    allowAnyOrigin(table.find('GET', request.path)?.value.route.anyOrigin, response, options.tokenLocations);
+    addCorsHeaders(table.find('GET', request.path)?.value.route.anyOrigin, response, options.tokenLocations);
     response.set({ Allow: allowed.join(', ') }).end();
   };
 }
@@ -89,26 +87,26 @@ const exposedHeaders = [
 ];
 
 /**
- * Lets pages of every origin read a response. With `*`, browsers send no cookies, so a page sees what anonymous callers see, or what
- * its own token allows.
+ * Adds the headers that let pages of every origin read the response, if the route allows it. With `*`, browsers send no cookies, so
+ * a page sees what anonymous callers see, or what its own token allows.
  *
- * @param preflight for a preflight request: the headers that can contain tokens
+ * @param preflightTokens only for a preflight request: the headers that can contain tokens
  */
-function allowAnyOrigin(anyOrigin: RouteOutline['anyOrigin'], response: Response, preflight?: TokenLocations): void {
+function addCorsHeaders(anyOrigin: RouteOutline['anyOrigin'], response: Response, preflightTokens?: TokenLocations): void {
   if (anyOrigin !== true && anyOrigin !== 'always') return;
   if (anyOrigin === 'always') {
     response.removeHeader('Access-Control-Allow-Credentials');
     response.setHeader('Access-Control-Allow-Origin', '*');
   } else if (!response.hasHeader('Access-Control-Allow-Origin')) response.setHeader('Access-Control-Allow-Origin', '*');
   addToList(response, 'Access-Control-Expose-Headers', exposedHeaders);
-  if (preflight === undefined) return;
+  if (preflightTokens === undefined) return;
   addToList(response, 'Access-Control-Allow-Methods', ['GET', 'HEAD']);
   addToList(response, 'Access-Control-Allow-Headers', [
     'Accept',
     'Authorization',
     'Range',
     'If-None-Match',
-    preflight.headerName,
+    preflightTokens.headerName,
   ]);
 }
 
@@ -126,54 +124,52 @@ function addToList(response: Response, header: string, names: readonly string[])
 function methodOf(request: Request): string {
   if (request.method !== 'POST') return request.method;
   const header = overrideHeaders.map((name) => request.headers[name]).find((value) => typeof value === 'string');
-  const override = typeof header === 'string' ? header.toUpperCase() : '';
-  return overridingMethods.includes(override) ? override : request.method;
+  const intended = typeof header === 'string' ? header.toUpperCase() : '';
+  return overridableMethods.includes(intended) ? intended : request.method;
 }
 
-/**
- * The response to a GET that took longer than this, in milliseconds, is sent only after the caller's permission was checked again.
- */
-const longMs = 2000;
+/** If a GET takes longer than this, the permission of the caller is checked again before the response is sent. */
+const recheckAfterMs = 2000;
 
 /** Values shared by all requests. */
-interface Surroundings<C> {
+interface SharedServices<C> {
   options: MountOptions<C>;
   tokens: RequestTokens;
-  open: OpenRequests;
+  openRequests: OpenRequests;
 }
 
 /** Handles one request to a route, from its token to the end of its response. */
 class RouteCall<C> {
   #anonymous = true;
   #isSending = false;
-  #permitted: (() => Promise<unknown>) | undefined;
-  readonly #began = performance.now();
+  #checkPermitted: (() => Promise<unknown>) | undefined;
+  readonly #startedAtMs = performance.now();
   private readonly route: RouteDefinition<C>;
   private readonly name: string;
   private readonly options: MountOptions<C>;
 
   constructor(
-    private readonly matched: MatchedRoute<{ route: RouteDefinition<C>; name: string }>,
-    private readonly surroundings: Surroundings<C>,
+    private readonly match: MatchedRoute<{ route: RouteDefinition<C>; name: string }>,
+    private readonly shared: SharedServices<C>,
     private readonly request: Request,
     private readonly response: Response,
   ) {
-    this.route = matched.value.route;
-    this.name = matched.value.name;
-    this.options = surroundings.options;
+    this.route = match.value.route;
+    this.name = match.value.name;
+    this.options = shared.options;
   }
 
   async run(): Promise<void> {
     const { route, options, request, response } = this;
     let unwatch: (() => void) | undefined;
     try {
-      const parsed = await this.#identify();
+      const parsed = await this.#parseRequest();
       const watch = () => {
-        unwatch ??= this.surroundings.open.watch({
+        unwatch ??= this.shared.openRequests.watch({
           // The caller is not checked between body and answer, because a change that removes the caller's own rights must be
           // completed.
-          check: async () => (this.#isSending || !request.complete ? this.#check(parsed) : undefined),
-          end: (reason) => this.#end(parsed, reason),
+          check: async () => (this.#isSending || !request.complete ? this.#recheckCaller(parsed) : undefined),
+          end: (reason) => this.#endEarly(parsed, reason),
         });
       };
       parsed.granted = await route.authorize?.(parsed, options.context);
@@ -183,85 +179,85 @@ class RouteCall<C> {
       }
       // Parameters and body were parsed according to the route's declaration.
       const result = await route.handle(parsed as never, options.context);
-      if (route.method === 'get' && performance.now() - this.#began > longMs) await this.#check(parsed);
+      if (route.method === 'get' && performance.now() - this.#startedAtMs > recheckAfterMs) await this.#recheckCaller(parsed);
       this.#isSending = true;
       parsed.markAnswered();
-      allowAnyOrigin(route.anyOrigin, response);
-      if (result instanceof Reply && result.content.kind === 'stream') this.#permitted = result.content.permitted;
-      await respond(response, result, { onLong: watch });
+      addCorsHeaders(route.anyOrigin, response);
+      if (result instanceof Reply && result.content.kind === 'stream') this.#checkPermitted = result.content.permitted;
+      await respond(response, result, { onLongResponse: watch });
     } catch (error) {
-      await this.#fail(error);
+      await this.#answerError(error);
     } finally {
       unwatch?.();
-      dropRest(request);
+      dropRemainingBody(request);
       options.observe?.({
         method: route.method.toUpperCase(),
         path: route.path,
-        status: response.writableEnded ? response.statusCode : goneStatus,
-        seconds: (performance.now() - this.#began) / 1000,
+        status: response.writableEnded ? response.statusCode : disconnectedStatus,
+        seconds: (performance.now() - this.#startedAtMs) / 1000,
       });
     }
   }
 
   /**
-   * Reads token and parameters of the request. @throws LargeImageError if the caller may not use the route, or a parameter is
-   * invalid.
+   * Reads the token and the parameters of the request. @throws LargeImageError if the caller may not use the route, or a parameter
+   * is invalid.
    */
-  async #identify(): Promise<ParsedRequest> {
+  async #parseRequest(): Promise<ParsedRequest> {
     const { route, request, response } = this;
-    const sent = queryParameters(request.url, { repeatable: route.repeatable === true });
+    const sent = parseQueryParameters(request.url, { repeatable: route.repeatable === true });
     // A form is read before the token is known, because it may contain the token.
     if (isForm(request)) await addFormParameters(request, sent);
     const sender = senderOf(request, response);
     const isChange = route.method !== 'get';
     const cookieAllowed = route.cookie === true && (!isChange || sender === 'own');
-    const verifiedToken = await this.surroundings.tokens.find(request, sent, { cookieAllowed });
+    const verifiedToken = await this.shared.tokens.find(request, sent, { cookieAllowed });
     for (const name of tokenParameters) if (!(name in (route.query ?? {}))) delete sent[name];
     const verified = verifiedToken?.caller ?? null;
-    this.#requireLinkRoute(verified);
+    this.#requireOpenToLinks(verified);
     if (isChange && verified === null && sender === 'foreign') throw new LargeImageError('forbidden', foreignMessage);
     this.#anonymous = isAnonymous(verified, route);
-    const caller = admit(verified, route.access, route.scope);
-    const params = parseParameters(route.params ?? {}, decodeParameters(this.matched.params), route);
+    const caller = admitCaller(verified, route.access, route.scope);
+    const params = parseParameters(route.params ?? {}, decodeParameters(this.match.params), route);
     const query = parseParameters(route.query ?? {}, sent, route);
     return new ParsedRequest({ params, query, sent, sender, verifiedToken, request, response }, verified, caller);
   }
 
-  /** @throws LargeImageError if the caller holds a link, and the route is not one of those that the page of an image needs. */
-  #requireLinkRoute(verified: Caller | null): void {
+  /** @throws LargeImageError if the caller holds a link, and the route is not open to holders of links. */
+  #requireOpenToLinks(verified: Caller | null): void {
     if (limitsOf(verified) === null || this.route.forLinks === true) return;
     throw new LargeImageError('login-required', 'This link only opens the page of its image.');
   }
 
   /** @throws LargeImageError if the caller has lost access. */
-  async #check(parsed: ParsedRequest): Promise<void> {
+  async #recheckCaller(parsed: ParsedRequest): Promise<void> {
     const { route, options } = this;
     const { token, verified, caller } = parsed;
     const current = token === null ? null : await options.authenticate(token, parsed.address);
-    const admitted = admit(current, route.access, route.scope);
+    const admitted = admitCaller(current, route.access, route.scope);
     if (current?.id !== verified?.id || current?.admin !== verified?.admin || (admitted === null) !== (caller === null)) {
       throw new LargeImageError('login-required', 'The token is no longer valid.');
     }
     await route.authorize?.(parsed.withCaller(current, admitted), options.context);
-    await this.#permitted?.();
+    await this.#checkPermitted?.();
   }
 
-  /** Ends the request: with an error, or without one if part of the response has already been sent. */
-  #end(parsed: ParsedRequest, reason: LargeImageError): void {
+  /** Ends the request early: with an error, or by closing the connection if part of the response has already been sent. */
+  #endEarly(parsed: ParsedRequest, reason: LargeImageError): void {
     const { request, response } = this;
     if (response.headersSent) response.destroy();
     else {
       response.setHeader('Connection', 'close');
       response.once('finish', () => request.destroy());
-      void this.#fail(reason);
+      void this.#answerError(reason);
     }
     parsed.abort(reason);
   }
 
-  async #fail(error: unknown): Promise<void> {
+  async #answerError(error: unknown): Promise<void> {
     const { route, options, name, response } = this;
     const { logger } = options;
-    if (!response.headersSent) allowAnyOrigin(route.anyOrigin, response);
+    if (!response.headersSent) addCorsHeaders(route.anyOrigin, response);
     await respondWithError(response, error, { anonymous: this.#anonymous, logger, route: name, errorStatus: route.errorStatus });
   }
 }
@@ -274,27 +270,27 @@ function parseParameters(
   const values: Record<string, unknown> = {};
   for (const name in parameters) {
     const parameter: Parameter<unknown> = parameters[name]!;
-    const raw = sent[name];
-    if (raw === undefined) {
+    const rawText = sent[name];
+    if (rawText === undefined) {
       if (parameter.required) throw new BadParameterError(`Parameter "${name}" is required.`);
       values[name] = parameter.absent;
       continue;
     }
-    requireLength(raw, name);
-    values[name] = parseParameter(parameter, raw, name, route.parameterMessages);
+    requireParameterLength(rawText, name);
+    values[name] = parseParameter(parameter, rawText, name, route.parameterMessages);
   }
   return values;
 }
 
 function parseParameter(
   parameter: Parameter<unknown>,
-  raw: string,
+  rawText: string,
   name: string,
-  messages: 'typed' | 'incorrect-type' = 'typed',
+  messageStyle: 'typed' | 'incorrect-type' = 'typed',
 ) {
-  if (messages === 'typed') return parameter.parse(raw, name);
+  if (messageStyle === 'typed') return parameter.parse(rawText, name);
   try {
-    return parameter.parse(raw, name);
+    return parameter.parse(rawText, name);
   } catch (cause) {
     if (!(cause instanceof BadParameterError)) throw cause;
     throw new BadParameterError(`"${name}" parameter is an incorrect type.`, { cause });

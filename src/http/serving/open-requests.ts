@@ -4,13 +4,14 @@ import { LargeImageError, type ErrorCode } from '../../errors.js';
 export interface OpenRequest {
   /** Resolves if the request can continue, and rejects if it cannot. */
   check(): Promise<unknown>;
-  /** Ends it. */
+  /** Ends the request with an error. */
   end(reason: LargeImageError): void;
 }
 
-/** Time between two checks of a request, in milliseconds. */
+/** Time between two checks of the same request, in milliseconds. */
 const checkIntervalMs = 1000;
-const sweepMs = 250;
+/** Time between two looks for requests whose check is due, in milliseconds. */
+const sweepIntervalMs = 250;
 /** How long a request can continue while it cannot be checked, for example while the database is down. */
 const maxUndecidedMs = 30_000;
 
@@ -18,10 +19,11 @@ const maxUndecidedMs = 30_000;
 const undecidedErrors: readonly ErrorCode[] = ['unavailable', 'busy', 'too-often'];
 const refusals: readonly ErrorCode[] = ['access-denied', 'login-required', 'forbidden'];
 
-interface Entry {
+interface WatchedRequest {
   readonly request: OpenRequest;
-  /** Time of the last check, and of the last check whose outcome is known. */
+  /** When the last check began. */
   checkedAt: number;
+  /** When the last check with a known outcome ended. */
   decidedAt: number;
   isBeingChecked: boolean;
 }
@@ -31,18 +33,18 @@ interface Entry {
  * second plus the lifetime of cached verdicts. A request whose documents were removed continues.
  */
 export class OpenRequests {
-  readonly #entries = new Set<Entry>();
+  readonly #watchedRequests = new Set<WatchedRequest>();
   #timer: NodeJS.Timeout | undefined;
 
   /** Watches a request until the returned function is called. */
   watch(request: OpenRequest): () => void {
     const now = performance.now();
-    const entry: Entry = { request, checkedAt: now, decidedAt: now, isBeingChecked: false };
-    this.#entries.add(entry);
-    this.#timer ??= setInterval(() => this.#sweep(), sweepMs).unref();
+    const watched: WatchedRequest = { request, checkedAt: now, decidedAt: now, isBeingChecked: false };
+    this.#watchedRequests.add(watched);
+    this.#timer ??= setInterval(() => this.#sweep(), sweepIntervalMs).unref();
     return () => {
-      this.#entries.delete(entry);
-      if (this.#entries.size > 0) return;
+      this.#watchedRequests.delete(watched);
+      if (this.#watchedRequests.size > 0) return;
       clearInterval(this.#timer);
       this.#timer = undefined;
     };
@@ -50,30 +52,31 @@ export class OpenRequests {
 
   #sweep(): void {
     const now = performance.now();
-    for (const entry of this.#entries)
-      if (!entry.isBeingChecked && now - entry.checkedAt >= checkIntervalMs) void this.#check(entry);
+    for (const watched of this.#watchedRequests)
+      if (!watched.isBeingChecked && now - watched.checkedAt >= checkIntervalMs) void this.#check(watched);
   }
 
-  async #check(entry: Entry): Promise<void> {
-    entry.isBeingChecked = true;
-    entry.checkedAt = performance.now();
-    const reason = await refusalOf(entry);
-    entry.isBeingChecked = false;
-    if (reason === null || !this.#entries.delete(entry)) return;
-    entry.request.end(reason);
+  async #check(watched: WatchedRequest): Promise<void> {
+    watched.isBeingChecked = true;
+    watched.checkedAt = performance.now();
+    const reason = await findRefusal(watched);
+    watched.isBeingChecked = false;
+    if (reason === null || !this.#watchedRequests.delete(watched)) return;
+    watched.request.end(reason);
   }
 }
 
-async function refusalOf(entry: Entry): Promise<LargeImageError | null> {
+/** Checks a request. @returns the reason to end it; `null` if it can continue */
+async function findRefusal(watched: WatchedRequest): Promise<LargeImageError | null> {
   try {
-    await entry.request.check();
+    await watched.request.check();
   } catch (error) {
     if (!(error instanceof LargeImageError) || undecidedErrors.includes(error.code)) {
-      const isLong = performance.now() - entry.decidedAt > maxUndecidedMs;
-      return isLong ? new LargeImageError('unavailable', 'Permissions could not be checked.', { cause: error }) : null;
+      const isOverdue = performance.now() - watched.decidedAt > maxUndecidedMs;
+      return isOverdue ? new LargeImageError('unavailable', 'Permissions could not be checked.', { cause: error }) : null;
     }
     if (refusals.includes(error.code)) return error;
   }
-  entry.decidedAt = performance.now();
+  watched.decidedAt = performance.now();
   return null;
 }

@@ -37,8 +37,8 @@ export function prefixOf(request: ExpressRequest): string {
   if (cached !== undefined) return cached.prefix;
   const sent = request.headers['x-forwarded-prefix'];
   if (typeof sent !== 'string') return '';
-  const trusts = request.app?.get('trust proxy fn');
-  if (typeof trusts !== 'function' || trusts(request.socket.remoteAddress, 0) !== true) return '';
+  const isTrustedProxy = request.app?.get('trust proxy fn');
+  if (typeof isTrustedProxy !== 'function' || isTrustedProxy(request.socket.remoteAddress, 0) !== true) return '';
   return checkedPrefix(sent) ?? '';
 }
 
@@ -47,7 +47,7 @@ export function checkedPrefix(text: string): string | null {
   const prefix = text.trim().replace(/(?<!\/)\/+$/, '');
   if (prefix === '' || prefix === '/') return '';
   if (prefix.length > maxPrefixLength) return null;
-  const [before, ...segments] = prefix.split('/');
-  const areValid = segments.every((segment) => segmentPattern.test(segment) && segment !== '.' && segment !== '..');
-  return before === '' && areValid ? prefix : null;
+  const [textBeforeSlash, ...segments] = prefix.split('/');
+  const segmentsAreValid = segments.every((segment) => segmentPattern.test(segment) && segment !== '.' && segment !== '..');
+  return textBeforeSlash === '' && segmentsAreValid ? prefix : null;
 }

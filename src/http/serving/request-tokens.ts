@@ -22,7 +22,7 @@ export interface VerifiedToken {
 /** Returns the owner of a token that came from a network address, or `null` if the token is not valid. */
 export type VerifyToken = (token: string, address: string) => Promise<Caller | null> | Caller | null;
 
-/** The request as strategies see it. Passport adds members to it, so it is not the host's request. */
+/** The request that strategies get. It is not the host's request, because Passport adds members to it. */
 interface TokenRequest {
   headers: IncomingMessage['headers'];
   /** Query and form parameters. */
@@ -31,7 +31,7 @@ interface TokenRequest {
   ip?: string | undefined;
 }
 
-type Done = (error: unknown, verified?: VerifiedToken) => void;
+type VerifyCallback = (error: unknown, verified?: VerifiedToken) => void;
 
 /** Parameters that can contain tokens. */
 export const tokenParameters: readonly string[] = ['token', 'access_token'];
@@ -43,15 +43,15 @@ export class RequestTokens {
   constructor(verify: VerifyToken, { cookieName, headerName }: TokenLocations) {
     // Node.js lists headers by their names in lower case.
     const header = headerName.toLowerCase();
-    const tokenOf = ({ headers, query }: TokenRequest) => textOf(query.token) || textOf(headers[header]);
-    const verifying =
+    const tokenOf = ({ headers, query }: TokenRequest) => trimmedText(query.token) || trimmedText(headers[header]);
+    const createVerifier =
       (fromCookie: boolean) =>
-      ({ ip = '' }: TokenRequest, token: string, done: Done): void =>
-        settleToken((sent) => verify(sent, ip), token, fromCookie, done);
-    this.#passport.use('found', new FoundTokenStrategy(tokenOf, verifying(false)));
-    this.#passport.use('bearer', new BearerStrategy({ passReqToCallback: true }, verifying(false) as never));
-    const cookie = ({ headers }: TokenRequest) => findCookie(headers.cookie, cookieName);
-    this.#passport.use('cookie', new FoundTokenStrategy(cookie, verifying(true)));
+      ({ ip = '' }: TokenRequest, token: string, done: VerifyCallback): void =>
+        verifyFoundToken((sent) => verify(sent, ip), token, fromCookie, done);
+    this.#passport.use('found', new FoundTokenStrategy(tokenOf, createVerifier(false)));
+    this.#passport.use('bearer', new BearerStrategy({ passReqToCallback: true }, createVerifier(false) as never));
+    const cookieOf = ({ headers }: TokenRequest) => findCookie(headers.cookie, cookieName);
+    this.#passport.use('cookie', new FoundTokenStrategy(cookieOf, createVerifier(true)));
   }
 
   /**
@@ -74,7 +74,7 @@ export class RequestTokens {
         (error: unknown, verified: VerifiedToken | false) => {
           if (error) reject(error as Error);
           else if (verified) resolve(verified);
-          else if (sent.access_token && /^bearer\s/i.test(headers.authorization ?? '')) reject(twoTokens());
+          else if (sent.access_token && /^bearer\s/i.test(headers.authorization ?? '')) reject(twoTokensError());
           else resolve(null);
         },
       ) as (request: TokenRequest, response: ServerResponse | null, next: (error?: unknown) => void) => void;
@@ -87,7 +87,7 @@ export class RequestTokens {
 class FoundTokenStrategy extends Strategy {
   constructor(
     private readonly tokenOf: (request: TokenRequest) => string | null | undefined,
-    private readonly verify: (request: TokenRequest, token: string, done: Done) => void,
+    private readonly verify: (request: TokenRequest, token: string, done: VerifyCallback) => void,
   ) {
     super();
   }
@@ -102,8 +102,13 @@ class FoundTokenStrategy extends Strategy {
   }
 }
 
-/** Verifies the token that a strategy has found. An invalid token is a result too, after which no other strategy is tried. */
-function settleToken(verify: (token: string) => ReturnType<VerifyToken>, token: string, fromCookie: boolean, done: Done): void {
+/** Verifies the token that a strategy has found. An invalid token is a result too: no other strategy is tried after it. */
+function verifyFoundToken(
+  verify: (token: string) => ReturnType<VerifyToken>,
+  token: string,
+  fromCookie: boolean,
+  done: VerifyCallback,
+): void {
   const settle = (caller: Caller | null): void => done(null, { token, fromCookie, caller });
   try {
     const caller = verify(token);
@@ -115,11 +120,11 @@ function settleToken(verify: (token: string) => ReturnType<VerifyToken>, token: 
   }
 }
 
-function twoTokens(): BadParameterError {
+function twoTokensError(): BadParameterError {
   return new BadParameterError('The request has two tokens. Send only one: as Authorization: Bearer, or as access_token.');
 }
 
-function textOf(value: unknown): string | null {
+function trimmedText(value: unknown): string | null {
   return typeof value === 'string' ? value.trim() : null;
 }
 

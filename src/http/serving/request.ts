@@ -16,7 +16,7 @@ export interface HttpRequest extends IncomingMessage {
   body?: unknown;
 }
 
-/** Limits of a form, whose fields are parameters. A form with more bytes or fields is refused. */
+/** Limits of a form, whose fields become parameters. A form with more bytes or fields is refused. */
 const maxFormBytes = 1024 * 1024;
 const maxFields = 1000;
 /** Longest JSON or text body, unless the route has another limit. */
@@ -25,15 +25,17 @@ const bodyAdvice =
   'Send the body itself, with its Content-Type (application/json, text/plain or application/octet-stream), ' +
   'and parameters in the query string.';
 
-type Sent = Record<string, string>;
+type SentParameters = Record<string, string>;
 
 /**
- * Parameters of the query string. @throws BadParameterError if a name is repeated, unless that is allowed: then the first value
- * counts.
+ * Parses the parameters of the query string.
+ *
+ * @param options `repeatable`: a name can be repeated, and its first value counts.
+ * @throws BadParameterError if a name is repeated and not `repeatable`.
  */
-export function queryParameters(url: string, { repeatable = false } = {}): Sent {
+export function parseQueryParameters(url: string, { repeatable = false } = {}): SentParameters {
   const start = url.indexOf('?');
-  const sent: Sent = Object.create(null) as Sent;
+  const sent: SentParameters = Object.create(null) as SentParameters;
   if (start < 0) return sent;
   const fields = parseFields(url.slice(start + 1));
   addParameters(
@@ -48,15 +50,15 @@ function parseFields(text: string): NodeJS.Dict<unknown> {
   // All fields are counted before any is parsed.
   let count = 1;
   for (let at = text.indexOf('&'); at >= 0; at = text.indexOf('&', at + 1)) count += 1;
-  if (count > maxFields) throw tooManyFields();
+  if (count > maxFields) throw tooManyFieldsError();
   return parseQuery(text, '&', '=', { maxKeys: 0 });
 }
 
-function tooManyFields(): BadParameterError {
+function tooManyFieldsError(): BadParameterError {
   return new BadParameterError(`A request may have at most ${maxFields} parameters.`);
 }
 
-function addParameters(sent: Sent, values: NodeJS.Dict<unknown>): void {
+function addParameters(sent: SentParameters, values: NodeJS.Dict<unknown>): void {
   for (const [name, value] of Object.entries(values)) {
     if (Array.isArray(value) || name in sent) {
       throw new BadParameterError(`Parameter "${name}" must not be specified multiple times.`);
@@ -77,10 +79,10 @@ export function isForm(request: IncomingMessage): boolean {
 }
 
 /** Adds the fields of a form body to the parameters. Does nothing for other bodies. */
-export async function addFormParameters(request: HttpRequest, sent: Sent): Promise<void> {
+export async function addFormParameters(request: HttpRequest, sent: SentParameters): Promise<void> {
   if (!isForm(request)) return;
   requireUncompressed(request);
-  if (request.readableEnded || wasParsed(request)) {
+  if (request.readableEnded || wasReadByHost(request)) {
     if (typeof request.body === 'object' && request.body !== null) addParameters(sent, request.body as NodeJS.Dict<unknown>);
     return;
   }
@@ -89,19 +91,19 @@ export async function addFormParameters(request: HttpRequest, sent: Sent): Promi
   addParameters(sent, parseFields(body.toString('utf8')));
 }
 
-/** Whether a body parser of the host has consumed the stream. */
-function wasParsed(request: HttpRequest): boolean {
+/** Whether a body parser of the host has already read the body. */
+function wasReadByHost(request: HttpRequest): boolean {
   return request.body !== undefined && request.readableDidRead;
 }
 
 /** @throws LargeImageError `unsupported-encoding` for a compressed body, unless a parser of the host has decompressed it. */
 function requireUncompressed(request: HttpRequest): void {
   const coding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
-  if (coding === 'identity' || coding === '' || wasParsed(request)) return;
+  if (coding === 'identity' || coding === '' || wasReadByHost(request)) return;
   throw new LargeImageError('unsupported-encoding', `Send the request body without Content-Encoding ${coding}.`);
 }
 
-function addMultipartFields(request: HttpRequest, sent: Sent): Promise<void> {
+function addMultipartFields(request: HttpRequest, sent: SentParameters): Promise<void> {
   return new Promise((resolve, reject) => {
     let parser: busboy.Busboy;
     try {
@@ -114,11 +116,11 @@ function addMultipartFields(request: HttpRequest, sent: Sent): Promise<void> {
       return;
     }
     let length = 0;
-    parser.on('fieldsLimit', () => reject(tooManyFields()));
+    parser.on('fieldsLimit', () => reject(tooManyFieldsError()));
     parser.on('field', (name, value) => {
       try {
         length += name.length + value.length;
-        if (length > maxFormBytes) throw tooLarge(maxFormBytes);
+        if (length > maxFormBytes) throw tooLargeError(maxFormBytes);
         addParameters(sent, { [name]: name in sent ? [value] : value });
       } catch (error) {
         reject(error as Error);
@@ -137,7 +139,7 @@ function addMultipartFields(request: HttpRequest, sent: Sent): Promise<void> {
   });
 }
 
-function tooLarge(maxBytes: number): LargeImageError {
+function tooLargeError(maxBytes: number): LargeImageError {
   return new LargeImageError('too-large', `The request body is longer than ${maxBytes} bytes.`);
 }
 
@@ -152,27 +154,27 @@ function pauseBetweenSlices(request: IncomingMessage): void {
 }
 
 /** Initial memory for a body; it grows as bytes arrive. */
-const firstBytes = 4096;
+const initialBufferBytes = 4096;
 
 /**
- * Reads a body into memory. Chunks are copied together at once: a body may arrive in one-byte chunks, thousands in one packet, each
- * of which would otherwise wake an iterator and be kept as an object.
+ * Reads a body into memory. Each chunk is copied into one buffer as soon as it arrives, because a packet may contain thousands of
+ * one-byte chunks. With an iterator, each of them would wake it and be kept as an object.
  *
- * @throws LargeImageError `too-large` beyond `maxBytes`. The caller drops the rest with {@link dropRest}.
+ * @throws LargeImageError `too-large` beyond `maxBytes`. The caller drops the rest with {@link dropRemainingBody}.
  */
 function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const announced = Number(request.headers['content-length'] ?? 0);
+  const announcedBytes = Number(request.headers['content-length'] ?? 0);
   return new Promise((resolve, reject) => {
-    let body = Buffer.allocUnsafe(firstBytes);
+    let body = Buffer.allocUnsafe(initialBufferBytes);
     let length = 0;
-    const take = (chunk: Buffer): void => {
+    const appendChunk = (chunk: Buffer): void => {
       const needed = length + chunk.length;
       if (needed > maxBytes) {
-        refuse(tooLarge(maxBytes));
+        rejectBody(tooLargeError(maxBytes));
         return;
       }
       if (needed > body.length) {
-        const larger = Buffer.allocUnsafe(Math.min(maxBytes, Math.max(needed, announced, 2 * body.length)));
+        const larger = Buffer.allocUnsafe(Math.min(maxBytes, Math.max(needed, announcedBytes, 2 * body.length)));
         body.copy(larger, 0, 0, length);
         body = larger;
       }
@@ -180,22 +182,23 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
       length = needed;
       pauseBetweenSlices(request);
     };
-    const end = (): void => {
-      stop();
+    const finishBody = (): void => {
+      removeListeners();
       resolve(body.subarray(0, length));
     };
-    const breakOff = (cause?: unknown): void => refuse(new BadParameterError('The request body is incomplete.', { cause }));
-    const stop = (): void => {
-      request.off('data', take).off('end', end).off('error', breakOff).off('close', breakOff);
+    const rejectIncomplete = (cause?: unknown): void =>
+      rejectBody(new BadParameterError('The request body is incomplete.', { cause }));
+    const removeListeners = (): void => {
+      request.off('data', appendChunk).off('end', finishBody).off('error', rejectIncomplete).off('close', rejectIncomplete);
     };
-    const refuse = (error: LargeImageError): void => {
-      stop();
+    const rejectBody = (error: LargeImageError): void => {
+      removeListeners();
       reject(error);
     };
-    if (announced > maxBytes) refuse(tooLarge(maxBytes));
-    else if (request.readableEnded) end();
-    else if (request.destroyed) breakOff();
-    else request.on('data', take).once('end', end).once('error', breakOff).once('close', breakOff);
+    if (announcedBytes > maxBytes) rejectBody(tooLargeError(maxBytes));
+    else if (request.readableEnded) finishBody();
+    else if (request.destroyed) rejectIncomplete();
+    else request.on('data', appendChunk).once('end', finishBody).once('error', rejectIncomplete).once('close', rejectIncomplete);
   });
 }
 
@@ -203,7 +206,7 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
  * Reads an unneeded body to its end, and drops it. Otherwise a client that is still sending would never read the response, and the
  * connection could not be used for another request. The `requestTimeout` of the server limits the time.
  */
-export function dropRest(request: IncomingMessage): void {
+export function dropRemainingBody(request: IncomingMessage): void {
   if (!request.complete && !request.destroyed) request.on('data', () => pauseBetweenSlices(request)).resume();
 }
 
@@ -212,20 +215,20 @@ export function dropRest(request: IncomingMessage): void {
  *
  * @param sent Parameters of the request, with the fields of a form.
  */
-export async function readRouteBody(request: HttpRequest, route: RouteOutline, sent: Readonly<Sent>): Promise<unknown> {
+export async function readRouteBody(request: HttpRequest, route: RouteOutline, sent: Readonly<SentParameters>): Promise<unknown> {
   const kind: RouteBody = route.body ?? 'none';
   if (kind === 'none') return undefined;
   requireUncompressed(request);
-  const form = isForm(request);
-  if (form) requireParametersAlone(request, route, sent);
+  const bodyIsForm = isForm(request);
+  if (bodyIsForm) refuseAccidentalForm(request, route, sent);
   if (kind === 'stream') {
-    if (form) return Readable.from([]);
-    return wasParsed(request) ? Readable.from([parsedBytes(request)]) : request;
+    if (bodyIsForm) return Readable.from([]);
+    return wasReadByHost(request) ? Readable.from([bytesOfParsedBody(request)]) : request;
   }
-  const bytes = form
+  const bytes = bodyIsForm
     ? Buffer.alloc(0)
-    : wasParsed(request)
-      ? parsedBytes(request)
+    : wasReadByHost(request)
+      ? bytesOfParsedBody(request)
       : await readBody(request, route.maxBodyBytes ?? defaultMaxBodyBytes);
   const content = decodeUtf8(bytes);
   return kind === 'text' ? content : parseJsonBody(content, kind, route);
@@ -236,18 +239,18 @@ export async function readRouteBody(request: HttpRequest, route: RouteOutline, s
  *
  * @throws BadParameterError if the route requires a body, or the form contains a field that is not a parameter of the route.
  */
-function requireParametersAlone(request: HttpRequest, route: RouteOutline, sent: Readonly<Sent>): void {
+function refuseAccidentalForm(request: HttpRequest, route: RouteOutline, sent: Readonly<SentParameters>): void {
   if (!route.bodyOptional)
     throw new BadParameterError(`A form (${contentType(request)}) is not the body of this request. ${bodyAdvice}`);
   if (route.body === 'text') return;
-  const other = Object.keys(sent).find((name) => !(name in (route.query ?? {})));
-  if (other === undefined) return;
-  const named = other.length > 40 ? `${other.slice(0, 40)}…` : other;
-  throw new BadParameterError(`The form contains "${named}", which is not a parameter of this request. ${bodyAdvice}`);
+  const undeclared = Object.keys(sent).find((name) => !(name in (route.query ?? {})));
+  if (undeclared === undefined) return;
+  const shownName = undeclared.length > 40 ? `${undeclared.slice(0, 40)}…` : undeclared;
+  throw new BadParameterError(`The form contains "${shownName}", which is not a parameter of this request. ${bodyAdvice}`);
 }
 
-/** Turns a body that a parser of the host has consumed back into bytes. */
-function parsedBytes(request: HttpRequest): Buffer {
+/** Turns a body that a parser of the host has read back into bytes. */
+function bytesOfParsedBody(request: HttpRequest): Buffer {
   const { body } = request;
   if (Buffer.isBuffer(body)) return body;
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));

@@ -14,16 +14,16 @@ import type { HostLogger } from '../../host.js';
 import { requestId } from '../../core/request-id.js';
 import { outageErrorOf } from '../../core/database/outage.js';
 import { isSmall, jsonPieces } from '../../core/json-pieces.js';
-import { cacheHeaders, entityTag, isKnown } from '../conditional.js';
+import { cacheHeaders, entityTag, clientHasTag } from '../conditional.js';
 import { Reply, type ReplyHeaders } from '../reply.js';
 import { toWire } from '../../core/wire.js';
 
 /** `Retry-After` of answers with status 503 if the error has no other time. */
-const defaultPauseSeconds = 5;
-const noCache = 'no-cache, must-revalidate';
+const defaultRetryAfterSeconds = 5;
+const defaultCacheControl = 'no-cache, must-revalidate';
 
 /** Types that browsers show as documents in which scripts could run. */
-const markup = /html|xml|svg/i;
+const markupTypes = /html|xml|svg/i;
 const markupHeaders = {
   'Content-Security-Policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
   'X-Frame-Options': 'DENY',
@@ -36,14 +36,18 @@ function addMarkupHeaders(response: ServerResponse): void {
 }
 
 /** A response longer than this is watched while it is sent. */
-const longBytes = 1024 * 1024;
+const watchedBytes = 1024 * 1024;
 
 /**
  * Turns the result of a handler into an HTTP answer.
  *
- * @param options `onLong` is called if sending the response may take long.
+ * @param options `onLongResponse` is called before a response is sent that may take long.
  */
-export async function respond(response: ServerResponse, result: unknown, options: { onLong?: () => void } = {}): Promise<void> {
+export async function respond(
+  response: ServerResponse,
+  result: unknown,
+  options: { onLongResponse?: () => void } = {},
+): Promise<void> {
   const reply = result instanceof Reply ? result : Reply.json(result);
   const { content } = reply;
   if (response.headersSent) {
@@ -52,9 +56,9 @@ export async function respond(response: ServerResponse, result: unknown, options
     return;
   }
   for (const name in reply.headers) response.setHeader(name, reply.headers[name]!);
-  if (!response.hasHeader('Cache-Control')) response.setHeader('Cache-Control', noCache);
+  if (!response.hasHeader('Cache-Control')) response.setHeader('Cache-Control', defaultCacheControl);
   response.setHeader('X-Content-Type-Options', 'nosniff');
-  if ('type' in content && markup.test(content.type)) addMarkupHeaders(response);
+  if ('type' in content && markupTypes.test(content.type)) addMarkupHeaders(response);
   response.statusCode = reply.status;
   switch (content.kind) {
     case 'empty':
@@ -71,37 +75,37 @@ export async function respond(response: ServerResponse, result: unknown, options
         response.end();
         return;
       }
-      options.onLong?.();
+      options.onLongResponse?.();
       await pipeline(content.body, response);
   }
 }
 
-async function sendJson(response: ServerResponse, value: unknown, options: { onLong?: () => void }): Promise<void> {
+async function sendJson(response: ServerResponse, value: unknown, options: { onLongResponse?: () => void }): Promise<void> {
   const type = 'application/json';
   if (isSmall(value)) {
     const body = Buffer.from(JSON.stringify(toWire(value)));
-    return isUnchanged(response, body) ? void response.end() : sendBytes(response, body, type, options);
+    return addTagAndCompare(response, body) ? void response.end() : sendBytes(response, body, type, options);
   }
   response.setHeader('Content-Type', type);
   if (response.req.method === 'HEAD') {
     response.end();
     return;
   }
-  options.onLong?.();
+  options.onLongResponse?.();
   await pipeline(Readable.from(jsonPieces(value), { objectMode: false }), response);
 }
 
 /**
  * Adds a tag of the bytes to a response that has neither a tag nor a cache rule. @returns whether the client has these bytes, so
- * that the status is 304
+ * that the status was set to 304
  */
-function isUnchanged(response: ServerResponse, body: Uint8Array): boolean {
+function addTagAndCompare(response: ServerResponse, body: Uint8Array): boolean {
   const { req, statusCode } = response;
-  const isPlain = !response.hasHeader('ETag') && response.getHeader('Cache-Control') === noCache;
+  const isPlain = !response.hasHeader('ETag') && response.getHeader('Cache-Control') === defaultCacheControl;
   if (!isPlain || statusCode !== 200 || !['GET', 'HEAD'].includes(req.method ?? '')) return false;
   const tag = entityTag(body);
   for (const [name, value] of Object.entries(cacheHeaders(tag))) response.setHeader(name, value);
-  if (!isKnown(req.headers, tag)) return false;
+  if (!clientHasTag(req.headers, tag)) return false;
   response.statusCode = 304;
   return true;
 }
@@ -110,7 +114,7 @@ async function sendBytes(
   response: ServerResponse,
   body: Uint8Array | string,
   type: string,
-  { onLong }: { onLong?: () => void },
+  { onLongResponse }: { onLongResponse?: () => void },
 ): Promise<void> {
   const length = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
   response.setHeader('Content-Type', type);
@@ -120,8 +124,8 @@ async function sendBytes(
     return;
   }
   response.end(body);
-  if (length < longBytes || response.writableFinished || response.closed) return;
-  onLong?.();
+  if (length < watchedBytes || response.writableFinished || response.closed) return;
+  onLongResponse?.();
   await new Promise<void>((resolve) => response.once('close', resolve).once('finish', resolve));
 }
 
@@ -132,7 +136,7 @@ export function errorReply(
 ): Reply {
   const entry = errorReplies[error.code];
   const status = error.code === 'access-denied' && options.anonymous ? 401 : (options.errorStatus?.[error.code] ?? entry.status);
-  const retryAfter = error.retryAfterSeconds ?? (status === 503 ? defaultPauseSeconds : null);
+  const retryAfter = error.retryAfterSeconds ?? (status === 503 ? defaultRetryAfterSeconds : null);
   const headers: ReplyHeaders = {
     // For programs that do not read the body, which has the same code.
     'Large-Image-Error': error instanceof LevelDeniedError ? `${error.code}; level=${error.level}` : error.code,

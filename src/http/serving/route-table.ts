@@ -43,8 +43,8 @@ export class RouteTable<V> {
 
   /** The methods for which a path has routes. */
   methodsOf(path: string): string[] {
-    const match: string[] = methods.filter((method) => this.find(method, path) !== null);
-    return match.includes('GET') ? ['HEAD', ...match] : match;
+    const found: string[] = methods.filter((method) => this.find(method, path) !== null);
+    return found.includes('GET') ? ['HEAD', ...found] : found;
   }
 }
 

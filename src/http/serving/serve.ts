@@ -7,7 +7,7 @@ import { ApiDocuments } from '../describe/documents.js';
 import { bindRoutes, type BoundRoute, type RouteOutline } from '../route.js';
 import { mountRoutes, type RequestObserver } from './mount.js';
 import type { VerifyToken } from './request-tokens.js';
-import { mountAt } from './slot.js';
+import { mountRouterAt } from './router-slot.js';
 
 /**
  * Mounts routes as one router, together with the routes that describe the API.
@@ -18,7 +18,7 @@ import { mountAt } from './slot.js';
  * @throws InvalidHostError if something else answers at the path.
  */
 export async function serveRoutes(
-  bound: readonly BoundRoute[],
+  boundRoutes: readonly BoundRoute[],
   {
     core: { host, brand, logger },
     app,
@@ -27,14 +27,14 @@ export async function serveRoutes(
   }: { core: Core; app: Host['app'] | null; authenticate: VerifyToken; observe: RequestObserver | undefined },
   onClose: OnClose,
 ): Promise<RouteOutline[]> {
-  const described: RouteOutline[] = [];
+  const describedRoutes: RouteOutline[] = [];
   const { apiRoot } = host;
   const title = 'Large images';
   const { cookieName = 'girderToken', headerName = 'Girder-Token' } = host.auth;
-  const documents = new ApiDocuments(described, { title, version: packageVersion, headerName, brand });
-  const describing = { documents, title };
-  const routes = [...bound, ...bindRoutes(describeRoutes, describing)];
-  described.push(...routes, ...(host.routes ?? []));
+  const documents = new ApiDocuments(describedRoutes, { title, version: packageVersion, headerName, brand });
+  const describeContext = { documents, title };
+  const routes = [...boundRoutes, ...bindRoutes(describeRoutes, describeContext)];
+  describedRoutes.push(...routes, ...(host.routes ?? []));
   const router = mountRoutes(routes, {
     context: undefined,
     authenticate,
@@ -42,6 +42,6 @@ export async function serveRoutes(
     logger,
     observe,
   });
-  if (app !== null) onClose(await mountAt(app, apiRoot, router));
-  return described;
+  if (app !== null) onClose(await mountRouterAt(app, apiRoot, router));
+  return describedRoutes;
 }

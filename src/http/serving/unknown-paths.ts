@@ -5,9 +5,9 @@ import { respondWithError } from './respond.js';
 import type { RouteOutline } from '../route.js';
 
 /**
- * Answers requests below the API that no route has answered, in JSON: with 400 if the resource (the first segment of the path) has
- * routes, otherwise with 404. Resources of open standards, such as `iiif`, are always answered with 404. A host adds it after all
- * its routes, because only the host knows which is the last: `app.use(apiRoot, answerUnknownPaths(installation.routes))`.
+ * A middleware that answers requests below the API that no route has answered, in JSON: with 400 if the resource (the first segment
+ * of the path) has routes, otherwise with 404. Resources of open standards, such as `iiif`, are always answered with 404. A host adds
+ * the middleware after its last route: `app.use(apiRoot, answerUnknownPaths(installation.routes))`.
  */
 export function answerUnknownPaths(routes: readonly Pick<RouteOutline, 'path' | 'anyOrigin'>[]): RequestHandler {
   const resources = new Set(

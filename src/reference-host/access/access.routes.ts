@@ -44,7 +44,7 @@ export async function readAccessChange(
     directory: hostDirectory(context),
     caller,
     knownFlags,
-    former: formerIds,
+    previous: formerIds,
   });
   return {
     access: { users: users.map(toStoredEntry), groups: groups.map(toStoredEntry) },

@@ -40,7 +40,7 @@ it('a list of thousands is read by looking up each user and group only a few tim
   const { directory, looks } = countingDirectory();
   const list = await readAccessList(
     { users: entries, groups: entries },
-    { directory, caller: null, knownFlags: new Set(), former: { users: entries, groups: [] } },
+    { directory, caller: null, knownFlags: new Set(), previous: { users: entries, groups: [] } },
   );
   expect([list.users.length, list.groups.length]).toEqual([count, count]);
   expect(looks()).toBeLessThanOrEqual(2 * 10 * count);

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
-import { addFormParameters, dropRest, type HttpRequest } from '../../../src/http/serving/request.js';
+import { addFormParameters, dropRemainingBody, type HttpRequest } from '../../../src/http/serving/request.js';
 
 const pieces = 300_000;
 
@@ -31,7 +31,7 @@ it.each<[string, (sent: Record<string, string>) => Promise<unknown>]>([
     (sent) => {
       const dropped = request('text/plain', '', '');
       const ended = new Promise((resolve) => dropped.once('end', resolve));
-      dropRest(dropped);
+      dropRemainingBody(dropped);
       sent.a = 'x'.repeat(pieces);
       return ended;
     },

@@ -9,7 +9,7 @@ import type { HostApp } from '../../host.js';
  * A handler that stays mounted at a path of an application, because Express cannot unmount. An installation puts its router into
  * it.
  */
-interface Slot {
+interface RouterSlot {
   router: RequestHandler | null;
   /** Marks the request that tests whether the slot is reached. */
   readonly probe: string;
@@ -20,7 +20,7 @@ const probeHeader = 'x-large-image-probe';
 /** How long other middleware can take to pass the probe on, in milliseconds. After that the test counts as passed. */
 const probeTimeoutMs = 2000;
 
-const slots = new WeakMap<object, Map<string, Slot>>();
+const slots = new WeakMap<object, Map<string, RouterSlot>>();
 
 /**
  * Serves the router at a path, and tests whether requests reach it.
@@ -28,7 +28,7 @@ const slots = new WeakMap<object, Map<string, Slot>>();
  * @returns a function that removes the router; requests are then passed on.
  * @throws InvalidHostError if the path already has an installation, or an earlier route answers its requests.
  */
-export async function mountAt(app: HostApp, path: string, router: RequestHandler): Promise<() => void> {
+export async function mountRouterAt(app: HostApp, path: string, router: RequestHandler): Promise<() => void> {
   const slot = slotOf(app, path);
   if (slot.router !== null) {
     throw new InvalidHostError(
@@ -36,8 +36,8 @@ export async function mountAt(app: HostApp, path: string, router: RequestHandler
     );
   }
   slot.router = router;
-  const status = await answeredBefore(app, path, slot);
-  // Any other status, such as the status of a guard that refuses requests without a token, does not show that real requests are answered there.
+  const status = await findEarlierAnswer(app, path, slot);
+  // Other statuses may come from a guard that refuses requests without a token, and passes real requests on.
   if (status === 200 || status === 404) {
     slot.router = null;
     throw new InvalidHostError(
@@ -50,12 +50,12 @@ export async function mountAt(app: HostApp, path: string, router: RequestHandler
   };
 }
 
-function slotOf(app: HostApp, path: string): Slot {
+function slotOf(app: HostApp, path: string): RouterSlot {
   let slotsOfApp = slots.get(app);
   if (slotsOfApp === undefined) slots.set(app, (slotsOfApp = new Map()));
   const existing = slotsOfApp.get(path);
   if (existing !== undefined) return existing;
-  const slot: Slot = { router: null, probe: randomUUID(), onProbe: null };
+  const slot: RouterSlot = { router: null, probe: randomUUID(), onProbe: null };
   slotsOfApp.set(path, slot);
   app.use(path, (request: Request, response: Response, next: NextFunction) => {
     if (request.headers[probeHeader] === slot.probe) slot.onProbe?.();
@@ -66,11 +66,11 @@ function slotOf(app: HostApp, path: string): Slot {
 }
 
 /** The status with which an earlier handler answers; `null` if the slot is reached, or if this cannot be determined. */
-function answeredBefore(app: HostApp, path: string, slot: Slot): Promise<number | null> {
+function findEarlierAnswer(app: HostApp, path: string, slot: RouterSlot): Promise<number | null> {
   if (typeof app !== 'function') return Promise.resolve(null);
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(null), probeTimeoutMs);
-    const conclude = (status: number | null): void => {
+    const endProbe = (status: number | null): void => {
       clearTimeout(timer);
       slot.onProbe = null;
       resolve(status);
@@ -81,11 +81,11 @@ function answeredBefore(app: HostApp, path: string, slot: Slot): Promise<number 
     const response = new ServerResponse(request);
     // The response has no connection, because only the status matters.
     Object.assign(response, {
-      writeHead: (status: number) => (conclude(status), response),
-      end: () => (conclude(response.statusCode), response),
+      writeHead: (status: number) => (endProbe(status), response),
+      end: () => (endProbe(response.statusCode), response),
     });
-    slot.onProbe = () => conclude(null);
+    slot.onProbe = () => endProbe(null);
     const handle = app as unknown as (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
-    handle(request, response, () => conclude(null));
+    handle(request, response, () => endProbe(null));
   });
 }
