@@ -177,7 +177,7 @@ export class AnnotationPermissions {
   ): Promise<AccessChange> {
     const { directory } = this.options;
     return {
-      access: await readAccessList(sent.access ?? {}, { directory, caller, knownFlags, ...(former && { former }) }),
+      access: await readAccessList(sent.access ?? {}, { directory, caller, knownFlags, ...(former && { previous: former }) }),
       public: sent.public,
       publicFlags: sent.publicFlags && readFlags(sent.publicFlags, knownFlags),
     };
