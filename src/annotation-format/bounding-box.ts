@@ -1,4 +1,4 @@
-import { elementDetails } from './details.js';
+import { countDetails } from './details.js';
 import { positionsOf, type Positions } from './positions.js';
 import type { OverlayTransform } from './schema/common.js';
 import type { AnnotationElement } from './schema/document.js';
@@ -15,7 +15,7 @@ export interface BoundingBox {
   highz: number;
   /** Length of the diagonal of the box in x and y, in pixels. */
   size: number;
-  /** See {@link elementDetails}. */
+  /** See {@link countDetails}. */
   details: number;
 }
 
@@ -62,13 +62,14 @@ function rangesOfPositions({ numbers, from, to }: Positions): Ranges {
 
 /** The tight box of a rotated rectangle or ellipse; `normal` is not considered. */
 function rangesOfBox({ type, center, width, height, rotation = 0 }: BoxElement & { type: string }): Ranges {
-  const w = width / 2;
-  const h = height / 2;
-  if (rotation === 0) return rangesAround(center, w, h);
+  const halfWidth = width / 2;
+  const halfHeight = height / 2;
+  if (rotation === 0) return rangesAround(center, halfWidth, halfHeight);
   const cos = Math.abs(Math.cos(rotation));
   const sin = Math.abs(Math.sin(rotation));
-  if (type === 'ellipse') return rangesAround(center, Math.hypot(w * cos, h * sin), Math.hypot(w * sin, h * cos));
-  return rangesAround(center, w * cos + h * sin, w * sin + h * cos);
+  if (type === 'ellipse')
+    return rangesAround(center, Math.hypot(halfWidth * cos, halfHeight * sin), Math.hypot(halfWidth * sin, halfHeight * cos));
+  return rangesAround(center, halfWidth * cos + halfHeight * sin, halfWidth * sin + halfHeight * cos);
 }
 
 function rangesOfGrid({ origin = [0, 0, 0], dx = 1, dy = 1, gridWidth, values, interpretation }: GridDataElement): Ranges {
@@ -106,7 +107,7 @@ export function overlayCorners(
   return corners.map(([x, y]) => [x * m00 + y * m10 + xoffset, x * m01 + y * m11 + yoffset]);
 }
 
-function rangesOf(element: AnnotationElement, overlay: OverlaySize | null): Ranges {
+function rangesOf(element: AnnotationElement, overlaySize: OverlaySize | null): Ranges {
   switch (element.type) {
     case 'arrow':
     case 'polyline':
@@ -124,9 +125,9 @@ function rangesOf(element: AnnotationElement, overlay: OverlaySize | null): Rang
       return rangesOfGrid(element);
     case 'image':
     case 'pixelmap':
-      return overlay === null
+      return overlaySize === null
         ? rangesAround([0, 0, 0], 0, 0)
-        : rangesOfPositions(positionsOf(overlayCorners(element.transform, overlay).map(([x, y]) => [x, y, 0])));
+        : rangesOfPositions(positionsOf(overlayCorners(element.transform, overlaySize).map(([x, y]) => [x, y, 0])));
   }
 }
 
@@ -134,10 +135,10 @@ function rangesOf(element: AnnotationElement, overlay: OverlaySize | null): Rang
  * The bounding box of an element that passed validation. Line width, holes, the radius of heatmaps and `normal` are not considered.
  * Infinite coordinates and sizes become the largest finite number.
  *
- * @param overlay size of the large image that an image or pixelmap shows; `null` (unknown) gives a box of zeros.
+ * @param overlaySize size of the large image that an image or pixelmap shows; `null` (unknown) gives a box of zeros.
  */
-export function boundingBox(element: AnnotationElement, overlay: OverlaySize | null = null): BoundingBox {
-  return boxOfRanges(rangesOf(element, overlay), elementDetails(element));
+export function boundingBox(element: AnnotationElement, overlaySize: OverlaySize | null = null): BoundingBox {
+  return boxOfRanges(rangesOf(element, overlaySize), countDetails(element));
 }
 
 /** The {@link boundingBox} of a line or polygon. */

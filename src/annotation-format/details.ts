@@ -4,7 +4,7 @@ import type { AnnotationElement } from './schema/document.js';
  * How much an element counts towards `_detailsCount` and `maxDetails`: its number of points, the number of values of a grid, 4 for
  * shapes with a center and a size, 1 for points and overlays.
  */
-export function elementDetails(element: AnnotationElement): number {
+export function countDetails(element: AnnotationElement): number {
   switch (element.type) {
     case 'arrow':
     case 'polyline':

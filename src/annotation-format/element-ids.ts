@@ -5,14 +5,14 @@ const initialSlots = 1024;
 /** The table grows when more than this share of its slots is in use. */
 const maxLoad = 0.6;
 
-function hexDigit(code: number): number {
+function hexDigitValue(code: number): number {
   // 0-9 are 48-57, a-f are 97-102.
   return code < 58 ? code - 48 : code - 87;
 }
 
-function hexWord(id: string, start: number): number {
+function parseHexWord(id: string, start: number): number {
   let word = 0;
-  for (let i = start; i < start + 8; i += 1) word = (word << 4) | hexDigit(id.charCodeAt(i));
+  for (let i = start; i < start + 8; i += 1) word = (word << 4) | hexDigitValue(id.charCodeAt(i));
   return word >>> 0;
 }
 
@@ -22,7 +22,7 @@ function hexWord(id: string, start: number): number {
  */
 export class ElementIds {
   #table = new Uint32Array(initialSlots * idWords);
-  #capacity = initialSlots;
+  #slotCount = initialSlots;
   #size = 0;
   // All zeros marks a free slot, so the id of 24 zeros is stored separately.
   #hasZero = false;
@@ -34,47 +34,51 @@ export class ElementIds {
 
   /** Adds an id. @returns false if it was already there. */
   add(id: string): boolean {
-    const a = hexWord(id, 0);
-    const b = hexWord(id, 8);
-    const c = hexWord(id, 16);
-    if (a === 0 && b === 0 && c === 0) {
+    const word0 = parseHexWord(id, 0);
+    const word1 = parseHexWord(id, 8);
+    const word2 = parseHexWord(id, 16);
+    if (word0 === 0 && word1 === 0 && word2 === 0) {
       const isNew = !this.#hasZero;
       this.#hasZero = true;
       return isNew;
     }
-    if (!this.#insert(a, b, c)) return false;
+    if (!this.#insert(word0, word1, word2)) return false;
     this.#size += 1;
-    if (this.#size > this.#capacity * maxLoad) this.#grow();
+    if (this.#size > this.#slotCount * maxLoad) this.#grow();
     return true;
   }
 
-  #insert(a: number, b: number, c: number): boolean {
+  #insert(word0: number, word1: number, word2: number): boolean {
     const table = this.#table;
-    const mask = this.#capacity - 1;
-    let slot = (Math.imul(a ^ (a >>> 15), 0x85ebca6b) ^ Math.imul(b ^ (b >>> 13), 0xc2b2ae35) ^ Math.imul(c, 0x27d4eb2f)) >>> 0;
+    const mask = this.#slotCount - 1;
+    let slot =
+      (Math.imul(word0 ^ (word0 >>> 15), 0x85ebca6b) ^
+        Math.imul(word1 ^ (word1 >>> 13), 0xc2b2ae35) ^
+        Math.imul(word2, 0x27d4eb2f)) >>>
+      0;
     slot = (slot ^ (slot >>> 16)) & mask;
     for (;;) {
       const at = slot * idWords;
       if (table[at] === 0 && table[at + 1] === 0 && table[at + 2] === 0) {
-        table[at] = a;
-        table[at + 1] = b;
-        table[at + 2] = c;
+        table[at] = word0;
+        table[at + 1] = word1;
+        table[at + 2] = word2;
         return true;
       }
-      if (table[at] === a && table[at + 1] === b && table[at + 2] === c) return false;
+      if (table[at] === word0 && table[at + 1] === word1 && table[at + 2] === word2) return false;
       slot = (slot + 1) & mask;
     }
   }
 
   #grow(): void {
     const old = this.#table;
-    this.#capacity *= 2;
-    this.#table = new Uint32Array(this.#capacity * idWords);
+    this.#slotCount *= 2;
+    this.#table = new Uint32Array(this.#slotCount * idWords);
     for (let at = 0; at < old.length; at += idWords) {
-      const a = old[at] as number;
-      const b = old[at + 1] as number;
-      const c = old[at + 2] as number;
-      if (a !== 0 || b !== 0 || c !== 0) this.#insert(a, b, c);
+      const word0 = old[at] as number;
+      const word1 = old[at + 1] as number;
+      const word2 = old[at + 2] as number;
+      if (word0 !== 0 || word1 !== 0 || word2 !== 0) this.#insert(word0, word1, word2);
     }
   }
 }

@@ -159,9 +159,9 @@ export function maxElements({ limit, maxDetails, minElements }: ElementQuery): n
 /** Counts the elements that were sent and decides when to stop. */
 export class ElementBudget {
   /** Number of elements sent. */
-  returned = 0;
+  sentCount = 0;
   /** Sum of the details of the elements sent; each centroid counts 1. */
-  details = 0;
+  sentDetails = 0;
   readonly #maxElements: number;
 
   constructor(private readonly query: ElementQuery) {
@@ -175,15 +175,15 @@ export class ElementBudget {
 
   /** Whether another element can be sent. */
   get allowsMore(): boolean {
-    if (this.returned >= this.#maxElements) return false;
+    if (this.sentCount >= this.#maxElements) return false;
     const { maxDetails, minElements } = this.query;
-    return maxDetails === 0 || this.details < maxDetails || this.returned < minElements;
+    return maxDetails === 0 || this.sentDetails < maxDetails || this.sentCount < minElements;
   }
 
   /** Counts elements that were sent. */
   countSent(details: number, count = 1): void {
-    this.returned += count;
-    this.details += this.query.centroids ? count : details;
+    this.sentCount += count;
+    this.sentDetails += this.query.centroids ? count : details;
   }
 }
 
@@ -202,7 +202,7 @@ export interface ElementResponse {
 
 /** `_elementQuery` of a response, without the `props` and `propskeys` of centroids. */
 export function elementQueryEcho(query: ElementQuery, response: ElementResponse): Record<string, unknown> {
-  const { returned, details } = response.budget;
+  const { sentCount: returned, sentDetails: details } = response.budget;
   const { offset, sort, limit, maxDetails, minElements } = query;
   const echo: Record<string, unknown> = {
     returned,

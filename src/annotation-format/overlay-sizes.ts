@@ -21,7 +21,7 @@ export class KnownOverlaySizes {
   }
 
   /** Whether {@link loadSize} must be called before {@link sizeOf}. */
-  isMissing(element: AnnotationElement): boolean {
+  isSizeMissing(element: AnnotationElement): boolean {
     return isOverlay(element) && !this.#sizes.has(this.#itemIdOf(element));
   }
 

@@ -22,7 +22,7 @@ export interface PatchResult {
    * One change for each element that differs. Added elements come last, in order; an element that is removed and added again moves to
    * the end.
    */
-  elements: ElementChange[];
+  elementChanges: ElementChange[];
 }
 
 /** One operation, with its path split. */
@@ -75,11 +75,11 @@ function parseOperation(entry: unknown): PatchOperation {
 export function parsePatch(body: unknown): PatchOperation[] {
   if (Array.isArray(body)) {
     if (body.length > maxOperations) throw new InvalidError(`patch has more than ${maxOperations} operations`);
-    let parts = 0;
+    let partCount = 0;
     return body.map((entry) => {
       const operation = parseOperation(entry);
-      parts += operation.keys.length;
-      if (parts > maxTotalParts) throw new InvalidError(`patch has paths of more than ${maxTotalParts} parts together`);
+      partCount += operation.keys.length;
+      if (partCount > maxTotalParts) throw new InvalidError(`patch has paths of more than ${maxTotalParts} parts together`);
       return operation;
     });
   }
@@ -122,7 +122,7 @@ class Editor {
     if (Array.isArray(container)) {
       const array = container as unknown[];
       if (deeperKeys.length === 0) return this.#changeEntry(array, key, operation);
-      const index = indexOf(key, operation);
+      const index = parseIndex(key, operation);
       if (index >= array.length) throw missingPathError(operation.path);
       const changedEntry = this.changeAt(array[index], deeperKeys, operation);
       if (changedEntry === array[index]) return array;
@@ -157,7 +157,7 @@ class Editor {
 
   #changeEntry(array: unknown[], key: string, operation: PatchOperation): unknown[] {
     const { op, path, value } = operation;
-    const index = indexOf(key, operation);
+    const index = parseIndex(key, operation);
     if (op === 'remove') {
       if (index >= array.length) throw missingPathError(path);
       this.#movedEntries += array.length - index;
@@ -187,7 +187,7 @@ class Editor {
   }
 }
 
-function indexOf(key: string, { path }: PatchOperation): number {
+function parseIndex(key: string, { path }: PatchOperation): number {
   if (!/^\d{1,15}$/.test(key)) throw missingPathError(path);
   return Number(key);
 }
@@ -205,7 +205,7 @@ function changeHead(head: Readonly<JsonObject>, operation: PatchOperation, edito
 
 /** The elements while a patch is applied: their current values, and the order of the elements that were added at the end. */
 class ElementEdits {
-  readonly #current: Map<string, JsonObject | null>;
+  readonly #currentById: Map<string, JsonObject | null>;
   readonly #appended = new Set<string>();
   readonly #touched = new Set<string>();
 
@@ -213,12 +213,12 @@ class ElementEdits {
     private readonly original: PatchTarget['elements'],
     private readonly editor: Editor,
   ) {
-    this.#current = new Map(original);
+    this.#currentById = new Map(original);
   }
 
   apply(operation: PatchOperation, id: string): void {
     const { op, path, keys } = operation;
-    const element = this.#current.get(id) ?? null;
+    const element = this.#currentById.get(id) ?? null;
     if (keys.length > 0) {
       if (element === null) throw missingPathError(path);
       // Elements are found by id, so another id would mean another element.
@@ -238,19 +238,19 @@ class ElementEdits {
 
   #set(id: string, element: JsonObject | null): void {
     this.#touched.add(id);
-    this.#current.set(id, element);
+    this.#currentById.set(id, element);
   }
 
   changes(): ElementChange[] {
     const changes: ElementChange[] = [];
     for (const id of this.#touched) {
-      const element = this.#current.get(id) ?? null;
+      const element = this.#currentById.get(id) ?? null;
       if (!this.original.has(id)) continue;
       if (element === null || this.#appended.has(id)) changes.push({ kind: 'remove', id });
       else if (element !== this.original.get(id)) changes.push({ kind: 'replace', id, element });
     }
     for (const id of this.#appended) {
-      const element = this.#current.get(id);
+      const element = this.#currentById.get(id);
       if (element) changes.push({ kind: 'add', id, element });
     }
     return changes;
@@ -271,5 +271,5 @@ export function applyPatch(target: PatchTarget, operations: readonly PatchOperat
     if (operation.elementId === null) head = changeHead(head, operation, editor);
     else edits.apply(operation, operation.elementId);
   }
-  return { head, headChanged: head !== target.head, elements: edits.changes() };
+  return { head, headChanged: head !== target.head, elementChanges: edits.changes() };
 }

@@ -29,8 +29,8 @@ export function checkFreeForm(value: unknown, path: string, depth = 1): BrokenRu
       // The path is only built for entries that can have a problem.
       if (typeof entry !== 'object' && typeof entry !== 'number') continue;
       if (typeof entry === 'number' && Number.isFinite(entry)) continue;
-      const broken = checkFreeForm(entry, `${path}[${i}]`, depth + 1);
-      if (broken !== null) return broken;
+      const brokenRule = checkFreeForm(entry, `${path}[${i}]`, depth + 1);
+      if (brokenRule !== null) return brokenRule;
     }
     return null;
   }
@@ -41,8 +41,8 @@ export function checkFreeForm(value: unknown, path: string, depth = 1): BrokenRu
     const entry = (value as Record<string, unknown>)[key];
     if (typeof entry !== 'object' && typeof entry !== 'number') continue;
     if (typeof entry === 'number' && Number.isFinite(entry)) continue;
-    const broken = checkFreeForm(entry, `${path}.${key.slice(0, 40)}`, depth + 1);
-    if (broken !== null) return broken;
+    const brokenRule = checkFreeForm(entry, `${path}.${key.slice(0, 40)}`, depth + 1);
+    if (brokenRule !== null) return brokenRule;
   }
   return null;
 }
@@ -83,8 +83,8 @@ function checkGrid(element: GridDataElement): BrokenRule | null {
  */
 export function checkRules(element: AnnotationElement): BrokenRule | null {
   if (element.user !== undefined) {
-    const broken = checkFreeForm(element.user, '.user');
-    if (broken !== null) return broken;
+    const brokenRule = checkFreeForm(element.user, '.user');
+    if (brokenRule !== null) return brokenRule;
   }
   switch (element.type) {
     case 'griddata':

@@ -110,8 +110,8 @@ export function createElementValidator(brand: string, raise: RaiseProblem = sche
     }
     // The element fits the schema of its type, which is what the TypeScript type says.
     const checked = element as unknown as AnnotationElement;
-    const broken = checkRules(checked);
-    if (broken !== null) throw raise(`${subject}${broken} (element type ${checked.type})`);
+    const brokenRule = checkRules(checked);
+    if (brokenRule !== null) throw raise(`${subject}${brokenRule} (element type ${checked.type})`);
     return checked;
   };
 }
@@ -133,8 +133,8 @@ export function createHeadValidator(raise: RaiseProblem = schemaError): (value: 
       if (!validate(value[name]) && validate.errors?.[0] !== undefined)
         throw raise(describeSchemaError(validate.errors[0], name));
     }
-    const broken = value.attributes === undefined ? null : checkFreeForm(value.attributes, 'attributes');
-    if (broken !== null) throw raise(broken);
+    const brokenRule = value.attributes === undefined ? null : checkFreeForm(value.attributes, 'attributes');
+    if (brokenRule !== null) throw raise(brokenRule);
     const unexpected = Object.keys(value).filter((key) => !allowed.includes(key));
     if (unexpected.length > 0) {
       const names = unexpected

@@ -15,7 +15,7 @@ function isCoordinate(value: unknown): value is Coordinate {
 }
 
 /** Middle and size of the upright box around some vertices. */
-function extent(ring: readonly Coordinate[]): { center: Coordinate; width: number; height: number } {
+function uprightBoxOf(ring: readonly Coordinate[]): { center: Coordinate; width: number; height: number } {
   let [lowx, lowy, highx, highy] = [Infinity, Infinity, -Infinity, -Infinity];
   for (const [x, y] of ring) {
     [lowx, lowy] = [Math.min(lowx, x), Math.min(lowy, y)];
@@ -30,7 +30,7 @@ function placementOf(type: BoxType, ring: readonly Coordinate[], properties: Jso
     ? properties.center
     : ring.length === 4
       ? meanPosition(ring)
-      : extent(ring).center;
+      : uprightBoxOf(ring).center;
   if (type === 'circle') {
     const { radius } = properties;
     return isLength(radius) ? { center, width: radius * 2, height: radius * 2 } : null;
@@ -48,14 +48,14 @@ function makeBox(type: BoxType, { center, width, height, rotation }: BoxPlacemen
 /**
  * The shape according to the corners alone: their middle, the lengths of two edges, and the direction of the first edge.
  */
-function boxFromCorners(type: BoxType, ring: readonly Coordinate[]): BoxShape {
+function boxFromVertices(type: BoxType, ring: readonly Coordinate[]): BoxShape {
   const [a, b, c] = ring as [Coordinate, Coordinate, Coordinate];
   if (ring.length !== 4) {
-    const { center, width, height } = extent(ring);
+    const { center, width, height } = uprightBoxOf(ring);
     return makeBox(type, { center, width: type === 'circle' ? Math.max(width, height) : width, height });
   }
   if (type === 'circle') {
-    const { width } = extent(ring);
+    const { width } = uprightBoxOf(ring);
     return { type, center: [...meanPosition(ring).slice(0, 2), a[2]], radius: width / 2 };
   }
   const rotation = Math.atan2(b[1] - a[1], b[0] - a[0]);
@@ -79,5 +79,5 @@ export function boxFromRing(type: BoxType, ring: readonly Coordinate[], properti
     const expected = ring.length === 4 ? boxCorners(placement) : ellipseOutline(placement);
     if (isSameOutline(expected, ring)) return makeBox(type, placement);
   }
-  return boxFromCorners(type, ring);
+  return boxFromVertices(type, ring);
 }

@@ -5,7 +5,7 @@ import type { Coordinate } from '../schema/common.js';
 import { elementSchemas, type ElementType } from '../schema/document.js';
 import { boxFromRing } from './box-import.js';
 import { rgbOf } from './color.js';
-import { isQuPathFeature, partProperties, quPathProperties } from './qupath.js';
+import { isQuPathFeature, partProperties, convertQuPathProperties } from './qupath.js';
 import { featureError, isGeometryType, openRing, parseGeometry, splitGeometry, type Geometry } from './geometry.js';
 
 type JsonObject = Record<string, unknown>;
@@ -20,53 +20,59 @@ function isObject(value: unknown): value is JsonObject {
 /** A shape without the properties that several shapes of a feature share. */
 type Shape = ImportedElement;
 
-function polygonShape(rings: Coordinate[][], index: number): Shape {
+function polygonShape(rings: Coordinate[][], featureIndex: number): Shape {
   const [outer, ...holes] = rings.map(openRing);
   if (outer === undefined || outer.length < 2)
-    throw featureError(index, 'the outer ring of a polygon must have at least 2 vertices');
+    throw featureError(featureIndex, 'the outer ring of a polygon must have at least 2 vertices');
   const shortHole = holes.findIndex((hole) => hole.length < 3);
-  if (shortHole >= 0) throw featureError(index, `hole ${shortHole} of a polygon must have at least 3 vertices`);
+  if (shortHole >= 0) throw featureError(featureIndex, `hole ${shortHole} of a polygon must have at least 3 vertices`);
   return { type: 'polyline', points: outer, closed: true, ...(holes.length > 0 ? { holes } : {}) };
 }
 
-function lineShape(points: Coordinate[], index: number): Shape {
-  if (points.length < 2) throw featureError(index, 'a line must have at least 2 positions');
+function lineShape(points: Coordinate[], featureIndex: number): Shape {
+  if (points.length < 2) throw featureError(featureIndex, 'a line must have at least 2 positions');
   return { type: 'polyline', points, closed: false };
 }
 
 /** The shapes of a geometry, regardless of the properties. */
-function geometryShapes(geometry: Geometry, index: number): Shape[] {
+function geometryShapes(geometry: Geometry, featureIndex: number): Shape[] {
   switch (geometry.type) {
     case 'Point':
       return [{ type: 'point', center: geometry.coordinates }];
     case 'MultiPoint':
       return geometry.coordinates.map((center) => ({ type: 'point', center }));
     case 'LineString':
-      return [lineShape(geometry.coordinates, index)];
+      return [lineShape(geometry.coordinates, featureIndex)];
     case 'MultiLineString':
-      return geometry.coordinates.map((points) => lineShape(points, index));
+      return geometry.coordinates.map((points) => lineShape(points, featureIndex));
     case 'Polygon':
-      return [polygonShape(geometry.coordinates, index)];
+      return [polygonShape(geometry.coordinates, featureIndex)];
     case 'MultiPolygon':
-      return geometry.coordinates.map((rings) => polygonShape(rings, index));
+      return geometry.coordinates.map((rings) => polygonShape(rings, featureIndex));
   }
 }
 
-function lineFromProperties(geometry: Geometry, properties: JsonObject, index: number): Shape | null {
+function lineFromProperties(geometry: Geometry, properties: JsonObject, featureIndex: number): Shape | null {
   if (geometry.type === 'LineString') {
-    const shape = lineShape(geometry.coordinates, index);
+    const shape = lineShape(geometry.coordinates, featureIndex);
     // Our export writes null for a line without `closed`, and an open line can have holes.
     if (properties.closed === null) delete shape.closed;
     return Array.isArray(properties.holes) ? { ...shape, holes: properties.holes } : shape;
   }
   if (geometry.type !== 'Polygon') return null;
-  const shape = polygonShape(geometry.coordinates, index);
-  const emptyHoles = Array.isArray(properties.holes) && properties.holes.length === 0 && shape.holes === undefined;
-  return emptyHoles ? { ...shape, holes: [] } : shape;
+  const shape = polygonShape(geometry.coordinates, featureIndex);
+  const hasEmptyHoles = Array.isArray(properties.holes) && properties.holes.length === 0 && shape.holes === undefined;
+  return hasEmptyHoles ? { ...shape, holes: [] } : shape;
 }
 
 /** The shape requested by `properties.type`, or `null` if geometry and properties do not make one. */
-function typedShape(type: ElementType, geometry: Geometry, properties: JsonObject, brand: string, index: number): Shape | null {
+function typedShape(
+  type: ElementType,
+  geometry: Geometry,
+  properties: JsonObject,
+  brand: string,
+  featureIndex: number,
+): Shape | null {
   switch (type) {
     case 'circle':
     case 'ellipse':
@@ -74,7 +80,7 @@ function typedShape(type: ElementType, geometry: Geometry, properties: JsonObjec
     case 'rectanglegrid':
       return geometry.type === 'Polygon' ? boxFromRing(type, openRing(geometry.coordinates[0] ?? []), properties) : null;
     case 'polyline':
-      return lineFromProperties(geometry, properties, index);
+      return lineFromProperties(geometry, properties, featureIndex);
     case 'arrow':
       return geometry.type === 'LineString' && geometry.coordinates.length === 2 ? { type, points: geometry.coordinates } : null;
     case 'heatmap': {
@@ -92,7 +98,7 @@ function typedShape(type: ElementType, geometry: Geometry, properties: JsonObjec
   }
 }
 
-function labelOf(label: unknown): JsonObject | undefined {
+function toLabel(label: unknown): JsonObject | undefined {
   if (label === null || label === undefined) return undefined;
   if (!isObject(label)) return { value: typeof label === 'string' ? label : JSON.stringify(label) };
   const { value } = label;
@@ -114,9 +120,9 @@ export interface GeoJsonReader {
    *
    * @throws BadParameterError that names the feature.
    */
-  read(feature: unknown, index: number): ImportedElement[];
+  read(feature: unknown, featureIndex: number): ImportedElement[];
   /** Adds the head and the number of skipped features that another reader, in another thread, has found. */
-  addReadElsewhere(annotation: unknown, skipped: number): void;
+  addOtherReader(annotation: unknown, skipped: number): void;
 }
 
 /**
@@ -147,7 +153,7 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
         // Parts of one feature cannot share an id, and ids of other programs are not valid element ids.
         if (isFirst && typeof value === 'string' && elementId.test(value)) element.id = value;
       } else if (key === 'label') {
-        const label = labelOf(value);
+        const label = toLabel(value);
         if (label !== undefined) element.label = label;
       } else {
         element[key] = value;
@@ -156,16 +162,23 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
     return element;
   }
 
-  function elementsOf(feature: JsonObject, properties: JsonObject, geometryValue: unknown, index: number): ImportedElement[] {
-    const geometry = parseGeometry(geometryValue, index);
+  function elementsOf(
+    feature: JsonObject,
+    properties: JsonObject,
+    geometryValue: unknown,
+    featureIndex: number,
+  ): ImportedElement[] {
+    const geometry = parseGeometry(geometryValue, featureIndex);
     const isQuPath = isQuPathFeature(feature);
-    const elementProperties = isQuPath ? quPathProperties(feature, properties, geometry) : convertLayerProperties(properties);
+    const elementProperties = isQuPath
+      ? convertQuPathProperties(feature, properties, geometry)
+      : convertLayerProperties(properties);
     const type = isElementType(elementProperties.type)
       ? elementProperties.type
       : typeByAnnotationType.get(elementProperties.annotationType);
-    const typedElement = type === undefined ? null : typedShape(type, geometry, elementProperties, brand, index);
-    const shapes = typedElement === null ? geometryShapes(geometry, index) : [typedElement];
-    if (isQuPath && typedElement === null && geometry.type.startsWith('Multi')) {
+    const shapeOfType = type === undefined ? null : typedShape(type, geometry, elementProperties, brand, featureIndex);
+    const shapes = shapeOfType === null ? geometryShapes(geometry, featureIndex) : [shapeOfType];
+    if (isQuPath && shapeOfType === null && geometry.type.startsWith('Multi')) {
       return shapes.map((shape, at) => addProperties(shape, partProperties(elementProperties, geometry, at), true));
     }
     return shapes.map((shape, at) => addProperties(shape, elementProperties, at === 0));
@@ -178,27 +191,28 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
     get skipped() {
       return skipped;
     },
-    addReadElsewhere(annotation, skippedFeatures) {
+    addOtherReader(annotation, skippedFeatures) {
       mergeHead(annotation);
       skipped += skippedFeatures;
     },
-    read(feature, index) {
-      if (!isObject(feature)) throw featureError(index, `must be an object, not ${describeValue(feature)}`);
+    read(feature, featureIndex) {
+      if (!isObject(feature)) throw featureError(featureIndex, `must be an object, not ${describeValue(feature)}`);
       const isFeature = feature.type === 'Feature';
-      const parts = splitGeometry(isFeature ? (feature.geometry ?? null) : feature, index);
+      const parts = splitGeometry(isFeature ? (feature.geometry ?? null) : feature, featureIndex);
       if (!isFeature) {
         if (parts.length === 0) skipped += 1;
         return parts.flatMap((part) =>
-          geometryShapes(parseGeometry(part, index), index).map((shape) => addProperties(shape, {}, false)),
+          geometryShapes(parseGeometry(part, featureIndex), featureIndex).map((shape) => addProperties(shape, {}, false)),
         );
       }
       const properties = feature.properties ?? {};
-      if (!isObject(properties)) throw featureError(index, `properties must be an object, not ${describeValue(properties)}`);
+      if (!isObject(properties))
+        throw featureError(featureIndex, `properties must be an object, not ${describeValue(properties)}`);
       mergeHead(properties.annotation);
       // Elements from our own export can be without positions, such as a heatmap without points.
       const isEmptyElement = parts.length === 0 && isObject(feature.geometry) && positionlessTypes.has(properties.type);
       const elements = (isEmptyElement ? [feature.geometry] : parts).flatMap((part) =>
-        elementsOf(feature, properties, part, index),
+        elementsOf(feature, properties, part, featureIndex),
       );
       if (elements.length === 0) skipped += 1;
       // Parts of one feature cannot share its id.
@@ -264,12 +278,12 @@ export function geoJsonToAnnotation(
 ): { document: JsonObject & { elements: ImportedElement[] }; skipped: number } {
   const reader = createGeoJsonReader(brand);
   const elements: ImportedElement[] = [];
-  let index = 0;
+  let featureIndex = 0;
   for (const feature of geoJsonFeatures(value)) {
-    for (const element of reader.read(feature, index)) elements.push(element);
-    index += 1;
+    for (const element of reader.read(feature, featureIndex)) elements.push(element);
+    featureIndex += 1;
   }
-  if (elements.length === 0) throw new BadParameterError(emptyGeoJsonMessage(index));
+  if (elements.length === 0) throw new BadParameterError(emptyGeoJsonMessage(featureIndex));
   return { document: { ...reader.head, elements }, skipped: reader.skipped };
 }
 

@@ -15,7 +15,7 @@ export interface Feature {
 }
 
 /** Makes a feature from an element. */
-export type FeatureWriter = (element: AnnotationElement, overlay: OverlaySize | null) => Feature;
+export type FeatureWriter = (element: AnnotationElement, overlaySize: OverlaySize | null) => Feature;
 
 /** Tells that an element is a part of a feature that is made from several elements. */
 export interface FeaturePart {
@@ -46,7 +46,7 @@ export interface WrittenFeatures {
   /** Whether no feature has been written yet. */
   isEmpty: boolean;
   /** The feature whose parts are being written; `null` if there is none. */
-  open: OpenFeature | null;
+  openFeature: OpenFeature | null;
 }
 
 function withZ(corners: readonly (readonly [number, number])[], z: number): Coordinate[] {
@@ -70,18 +70,18 @@ function gridCorners(element: AnnotationElement): Coordinate[] {
  * The geometry that is closest to an element: for circles and ellipses the box around them, for a grid its box, for an overlay the
  * outline of its image (a point at its offset if the size of the image is unknown).
  */
-function elementGeometry(element: AnnotationElement, overlay: OverlaySize | null = null): Geometry {
+function elementGeometry(element: AnnotationElement, overlaySize: OverlaySize | null = null): Geometry {
   switch (element.type) {
     case 'point':
       return { type: 'Point', coordinates: element.center };
     case 'circle': {
       const side = element.radius * 2;
-      return polygon(boxCorners({ center: element.center, width: side, height: side }));
+      return polygonOf(boxCorners({ center: element.center, width: side, height: side }));
     }
     case 'rectangle':
     case 'ellipse':
     case 'rectanglegrid':
-      return polygon(boxCorners(element));
+      return polygonOf(boxCorners(element));
     case 'polyline':
       if (element.closed !== true) return { type: 'LineString', coordinates: element.points };
       return { type: 'Polygon', coordinates: [element.points, ...(element.holes ?? [])].map(closedRing) };
@@ -90,17 +90,17 @@ function elementGeometry(element: AnnotationElement, overlay: OverlaySize | null
     case 'heatmap':
       return { type: 'MultiPoint', coordinates: element.points.map(([x, y, z]) => [x, y, z]) };
     case 'griddata':
-      return polygon(gridCorners(element));
+      return polygonOf(gridCorners(element));
     case 'image':
     case 'pixelmap': {
-      if (overlay !== null) return polygon(withZ(overlayCorners(element.transform, overlay), 0));
+      if (overlaySize !== null) return polygonOf(withZ(overlayCorners(element.transform, overlaySize), 0));
       const { xoffset = 0, yoffset = 0 } = element.transform ?? {};
       return { type: 'Point', coordinates: [xoffset, yoffset, 0] };
     }
   }
 }
 
-function polygon(vertices: Coordinate[]): Geometry {
+function polygonOf(vertices: Coordinate[]): Geometry {
   return { type: 'Polygon', coordinates: [closedRing(vertices)] };
 }
 
@@ -135,8 +135,8 @@ const annotationTypes: ReadonlySet<string> = new Set(['circle', 'ellipse', 'rect
  * The feature of an element. Its properties contain everything that the geometry does not, so that reading it back gives the same
  * element; `type` is left out if it equals the type of the geometry in lower case.
  */
-export function elementToFeature(element: AnnotationElement, overlay: OverlaySize | null = null): Feature {
-  const geometry = elementGeometry(element, overlay);
+export function elementToFeature(element: AnnotationElement, overlaySize: OverlaySize | null = null): Feature {
+  const geometry = elementGeometry(element, overlaySize);
   const omitted = membersInGeometry(element, geometry);
   const properties: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(element)) {
@@ -160,33 +160,33 @@ export const collectionStart = '{"type":"FeatureCollection","features":[';
  */
 export function featuresText(
   elements: readonly AnnotationElement[],
-  { isEmpty, open }: WrittenFeatures,
+  { isEmpty, openFeature: open }: WrittenFeatures,
   head: AnnotationHead,
   { sizeOf = () => null, writeFeature = elementToFeature, partOf = () => null, pointsOf = () => null }: FeatureOptions = {},
 ): { text: string; written: WrittenFeatures } {
   let text = '';
   for (const element of elements) {
     const feature = writeFeature(element, sizeOf(element));
-    if (isEmpty) feature.properties.annotation = headOf(head);
+    if (isEmpty) feature.properties.annotation = pickHeadMembers(head);
     const part = partOf(element, feature);
-    const isNext: boolean =
+    const continuesOpenFeature: boolean =
       open !== null && part !== null && part.featureKey === open.part.featureKey && part.number > open.part.number;
-    if (open !== null && !isNext) text += featureEnd(open);
+    if (open !== null && !continuesOpenFeature) text += featureEnd(open);
     if (!isEmpty) text += ',';
     isEmpty = false;
     const { coordinates, ...geometry } = feature.geometry;
     if (part === null) open = null;
     else {
-      if (!isNext) text += `{"type":"Feature","geometry":{"type":${JSON.stringify(part.type)},"coordinates":[`;
+      if (!continuesOpenFeature) text += `{"type":"Feature","geometry":{"type":${JSON.stringify(part.type)},"coordinates":[`;
       // The coordinates have been written when the next part comes.
-      open = isNext ? { ...open!, part } : { feature: { ...feature, geometry }, part, ids: [] };
+      open = continuesOpenFeature ? { ...open!, part } : { feature: { ...feature, geometry }, part, ids: [] };
       open.ids.push(element.id ?? null);
     }
     const json = JSON.stringify(part === null ? feature : coordinates);
     const points = pointsOf(element);
     text += points === null ? json : insertPoints(json, feature.geometry.type, points);
   }
-  return { text, written: { isEmpty, open } };
+  return { text, written: { isEmpty, openFeature: open } };
 }
 
 /** Adds points to the text of a feature that was made without them: as its line, or as its first ring. */
@@ -197,7 +197,7 @@ function insertPoints(json: string, type: Geometry['type'], points: string): str
 }
 
 /** The text of a FeatureCollection after its features. */
-export function collectionEnd({ open }: WrittenFeatures): string {
+export function collectionEnd({ openFeature: open }: WrittenFeatures): string {
   return `${open === null ? '' : featureEnd(open)}]}`;
 }
 
@@ -219,7 +219,7 @@ function featureEnd({ feature, ids }: OpenFeature): string {
   return `]${members(otherGeometryMembers).join('')}}${members({ ...otherMembers, properties: { ...properties, elementIds: ids } }).join('')}}`;
 }
 
-function headOf({ name, description, attributes, display }: AnnotationHead): AnnotationHead {
+function pickHeadMembers({ name, description, attributes, display }: AnnotationHead): AnnotationHead {
   return {
     ...(name === undefined ? {} : { name }),
     ...(description === undefined ? {} : { description }),

@@ -24,31 +24,34 @@ export function isGeometryType(type: unknown): type is Geometry['type'] {
 }
 
 /** The error for a feature that cannot be read, with its position in the input. */
-export function featureError(index: number, detail: string): BadParameterError {
-  return new BadParameterError(`GeoJSON feature ${index}: ${detail}`);
+export function featureError(featureIndex: number, detail: string): BadParameterError {
+  return new BadParameterError(`GeoJSON feature ${featureIndex}: ${detail}`);
 }
 
 function isFiniteNumber(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value);
 }
 
-function parsePosition(value: unknown, path: string, index: number): Coordinate {
+function parsePosition(value: unknown, path: string, featureIndex: number): Coordinate {
   if (!Array.isArray(value) || value.length < 2)
-    throw featureError(index, `${path} must be a position of 2 or 3 numbers, not ${describeValue(value)}`);
+    throw featureError(featureIndex, `${path} must be a position of 2 or 3 numbers, not ${describeValue(value)}`);
   const [x, y, z = 0] = value as unknown[];
   if (!isFiniteNumber(x) || !isFiniteNumber(y) || !isFiniteNumber(z)) {
-    throw featureError(index, `${path} must be a position of finite numbers, not ${describeValue(value)}`);
+    throw featureError(featureIndex, `${path} must be a position of finite numbers, not ${describeValue(value)}`);
   }
   return [x, y, z];
 }
 
 type NestedPositions = Coordinate | NestedPositions[];
 
-function parseCoordinates(value: unknown, depth: number, path: string, index: number): NestedPositions {
-  if (depth === 0) return parsePosition(value, path, index);
+function parseCoordinates(value: unknown, depth: number, path: string, featureIndex: number): NestedPositions {
+  if (depth === 0) return parsePosition(value, path, featureIndex);
   if (!Array.isArray(value))
-    throw featureError(index, `${path} must be a list of ${depth === 1 ? 'positions' : 'lists'}, not ${describeValue(value)}`);
-  return value.map((entry: unknown, at) => parseCoordinates(entry, depth - 1, `${path}[${at}]`, index));
+    throw featureError(
+      featureIndex,
+      `${path} must be a list of ${depth === 1 ? 'positions' : 'lists'}, not ${describeValue(value)}`,
+    );
+  return value.map((entry: unknown, at) => parseCoordinates(entry, depth - 1, `${path}[${at}]`, featureIndex));
 }
 
 /** Whether a value is a list without any numbers, even in nested lists. Positions are nested in at most four lists. */
@@ -63,14 +66,15 @@ const maxCollectionDepth = 16;
  * Splits a geometry of RFC 7946 into geometries that can be parsed: the parts of a GeometryCollection, or the geometry itself. There are
  * none if it is null or has no positions. The geometries are not checked.
  */
-export function splitGeometry(value: unknown, index: number, depth = 0): unknown[] {
+export function splitGeometry(value: unknown, featureIndex: number, depth = 0): unknown[] {
   if (value === null) return [];
   const { type, coordinates, geometries } = (typeof value === 'object' ? value : {}) as Record<string, unknown>;
   if (type === 'GeometryCollection') {
     if (!Array.isArray(geometries))
-      throw featureError(index, `geometries of a collection must be a list, not ${describeValue(geometries)}`);
-    if (depth === maxCollectionDepth) throw featureError(index, `collections can be nested at most ${maxCollectionDepth} times`);
-    return geometries.flatMap((part: unknown) => splitGeometry(part, index, depth + 1));
+      throw featureError(featureIndex, `geometries of a collection must be a list, not ${describeValue(geometries)}`);
+    if (depth === maxCollectionDepth)
+      throw featureError(featureIndex, `collections can be nested at most ${maxCollectionDepth} times`);
+    return geometries.flatMap((part: unknown) => splitGeometry(part, featureIndex, depth + 1));
   }
   if (!isGeometryType(type) || !Array.isArray(coordinates)) return [value];
   if (isEmptyList(coordinates)) return [];
@@ -86,21 +90,21 @@ export function splitGeometry(value: unknown, index: number, depth = 0): unknown
  * @throws BadParameterError that names the feature if the geometry is missing, is of an unknown type, is a GeometryCollection (see
  * {@link splitGeometry}), or has positions at the wrong nesting level or numbers that are not finite.
  */
-export function parseGeometry(value: unknown, index: number): Geometry {
+export function parseGeometry(value: unknown, featureIndex: number): Geometry {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw featureError(index, `geometry must be an object, not ${describeValue(value)}`);
+    throw featureError(featureIndex, `geometry must be an object, not ${describeValue(value)}`);
   }
   const { type, coordinates, isEllipse } = value as Record<string, unknown>;
   if (!isGeometryType(type)) {
     throw featureError(
-      index,
+      featureIndex,
       `geometry type must be one of ${Object.keys(nestingByType).join(', ')}, not ${describeValue(type)}`,
     );
   }
   // The nesting of the list was checked for this type.
   const geometry = {
     type,
-    coordinates: parseCoordinates(coordinates, nestingByType[type], 'geometry.coordinates', index),
+    coordinates: parseCoordinates(coordinates, nestingByType[type], 'geometry.coordinates', featureIndex),
   } as Geometry;
   return isEllipse === true ? { ...geometry, isEllipse } : geometry;
 }
@@ -134,28 +138,28 @@ export interface BoxPlacement {
 export function boxCorners({ center: [x, y, z], width, height, rotation = 0 }: BoxPlacement): Coordinate[] {
   const cos = Math.cos(rotation);
   const sin = Math.sin(rotation);
-  const [w, h] = [width / 2, height / 2];
+  const [halfWidth, halfHeight] = [width / 2, height / 2];
   const offsets = [
-    [-w, -h],
-    [w, -h],
-    [w, h],
-    [-w, h],
+    [-halfWidth, -halfHeight],
+    [halfWidth, -halfHeight],
+    [halfWidth, halfHeight],
+    [-halfWidth, halfHeight],
   ] as const;
   return offsets.map(([dx, dy]) => [x + dx * cos - dy * sin, y + dx * sin + dy * cos, z]);
 }
 
 /** Number of vertices of the polygon for an ellipse if an accurate outline is needed; as many as QuPath uses. */
-const ellipseVertices = 96;
+const defaultVertexCount = 96;
 
 /** The outline of an ellipse as a polygon, by default with 96 vertices, starting at the end of its first axis. */
 export function ellipseOutline(
   { center: [x, y, z], width, height, rotation = 0 }: BoxPlacement,
-  vertices = ellipseVertices,
+  vertexCount = defaultVertexCount,
 ): Coordinate[] {
   const cos = Math.cos(rotation);
   const sin = Math.sin(rotation);
-  return Array.from({ length: vertices }, (_, i) => {
-    const angle = (2 * Math.PI * i) / vertices;
+  return Array.from({ length: vertexCount }, (_, i) => {
+    const angle = (2 * Math.PI * i) / vertexCount;
     const dx = (width / 2) * Math.cos(angle);
     const dy = (height / 2) * Math.sin(angle);
     return [x + dx * cos - dy * sin, y + dx * sin + dy * cos, z] as Coordinate;

@@ -1,11 +1,11 @@
 import type { AnnotationElement } from '../schema/document.js';
 
-const [key, openBrackets, closeBrackets] = ['"points":', '[[', ']]'] as const;
+const [pointsKey, openBrackets, closeBrackets] = ['"points":', '[[', ']]'] as const;
 
 /** The key of points and the beginning of their value, in compact JSON. */
-export const pointsBeginning = Buffer.from(key + openBrackets);
+export const pointsBeginning = Buffer.from(pointsKey + openBrackets);
 /** Length of the key in bytes. */
-export const pointsKeyBytes = key.length;
+export const pointsKeyBytes = pointsKey.length;
 /** The beginning of an element with an id, as this server writes it. */
 const ownIdPattern = /^\{"id":"([0-9a-f]{24})",/;
 const ownIdBytes = '{"id":"",'.length + 24;
@@ -26,8 +26,8 @@ export function textWithoutPoints(
 ): { text: string; id: string | undefined } {
   const before = json.toString(encoding, element.start, points.start);
   const id = ownIdPattern.exec(before)?.[1];
-  const head = id === undefined ? before : `{${before.slice(ownIdBytes)}`;
-  return { text: `${head}0${json.toString(encoding, points.end, element.end)}`, id };
+  const beforePoints = id === undefined ? before : `{${before.slice(ownIdBytes)}`;
+  return { text: `${beforePoints}0${json.toString(encoding, points.end, element.end)}`, id };
 }
 
 /** Elements whose lists of points may not have been parsed. */
@@ -47,8 +47,8 @@ export function parseWithoutPoints(list: string): ElementsWithoutPoints {
   let listWithoutPoints = '';
   let at = 0;
   // In compact JSON, this sequence can only be a key and the beginning of its value, because quotes inside texts follow a backslash.
-  for (let start = list.indexOf(key + openBrackets); start >= 0; start = list.indexOf(key + openBrackets, at)) {
-    const from = start + key.length;
+  for (let start = list.indexOf(pointsKey + openBrackets); start >= 0; start = list.indexOf(pointsKey + openBrackets, at)) {
+    const from = start + pointsKey.length;
     const to = list.indexOf(closeBrackets, from) + closeBrackets.length;
     listWithoutPoints += `${list.slice(at, from)}${texts.length}`;
     texts.push(list.slice(from, to));

@@ -92,7 +92,7 @@ function userOf(feature: JsonObject, properties: JsonObject): JsonObject {
  * also `fillColor`), the name the label, the measurements `user.measurements`, everything else `user.qupath`. Properties from our
  * own export are kept unchanged.
  */
-export function quPathProperties(feature: JsonObject, properties: JsonObject, geometry: Geometry): JsonObject {
+export function convertQuPathProperties(feature: JsonObject, properties: JsonObject, geometry: Geometry): JsonObject {
   const result: JsonObject = { ...properties };
   const group = classificationName(properties.classification);
   if (group !== null) result.group ??= group;
@@ -111,13 +111,13 @@ export function quPathProperties(feature: JsonObject, properties: JsonObject, ge
 }
 
 /** The properties of one part of a Multi geometry. They contain its number, so that the parts are written as one feature again. */
-export function partProperties(properties: JsonObject, { type }: Geometry, part: number): JsonObject {
+export function partProperties(properties: JsonObject, { type }: Geometry, partNumber: number): JsonObject {
   const user = isObject(properties.user) ? properties.user : {};
   const { elementIds } = properties;
   return {
     ...properties,
-    id: Array.isArray(elementIds) ? (elementIds[part] as unknown) : part === 0 ? properties.id : undefined,
-    user: { ...user, qupath: { ...(isObject(user.qupath) ? user.qupath : {}), multi: { type, part } } },
+    id: Array.isArray(elementIds) ? (elementIds[partNumber] as unknown) : partNumber === 0 ? properties.id : undefined,
+    user: { ...user, qupath: { ...(isObject(user.qupath) ? user.qupath : {}), multi: { type, part: partNumber } } },
   };
 }
 
@@ -178,8 +178,8 @@ function appearanceForQuPath(element: AnnotationElement, stored: JsonObject): Js
  * from the label, numeric `user.measurements`, and members from QuPath unchanged. It also contains the element's own properties,
  * which QuPath ignores, so that our import restores it exactly.
  */
-export function elementToQuPathFeature(element: AnnotationElement, overlay: OverlaySize | null = null): Feature {
-  const feature = elementToFeature(element, overlay);
+export function elementToQuPathFeature(element: AnnotationElement, overlaySize: OverlaySize | null = null): Feature {
+  const feature = elementToFeature(element, overlaySize);
   const stored = isObject(element.user?.qupath) ? element.user.qupath : {};
   const {
     id,

@@ -1,7 +1,7 @@
-import { coordinates, shape, vectorProperties } from './common.js';
+import { coordinates, defineElementSchema, vectorProperties } from './common.js';
 import type { FromSchema } from './from-schema.js';
 
-export const arrow = shape(
+export const arrow = defineElementSchema(
   'arrow',
   ['points'],
   { points: { ...coordinates({ minItems: 2, maxItems: 2 }), description: 'Head, then tail.' }, ...vectorProperties },

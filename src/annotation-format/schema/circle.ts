@@ -1,7 +1,7 @@
-import { coordinate, notNegative, patternProperty, shape, vectorProperties } from './common.js';
+import { coordinate, notNegative, patternProperty, defineElementSchema, vectorProperties } from './common.js';
 import type { FromSchema } from './from-schema.js';
 
-export const circle = shape('circle', ['center', 'radius'], {
+export const circle = defineElementSchema('circle', ['center', 'radius'], {
   center: coordinate,
   radius: notNegative,
   ...vectorProperties,

@@ -125,8 +125,8 @@ const baseProperties = {
   user: { type: 'object', additionalProperties: true },
 } as const satisfies Record<string, Schema>;
 
-/** The schema that {@link shape} makes. */
-type ShapeSchema<Type extends string, Required extends string, Properties> = {
+/** The schema that {@link defineElementSchema} makes. */
+type ElementSchema<Type extends string, Required extends string, Properties> = {
   type: 'object';
   description?: string;
   properties: { type: { type: 'string'; const: Type } } & typeof baseProperties & Properties;
@@ -135,12 +135,16 @@ type ShapeSchema<Type extends string, Required extends string, Properties> = {
 };
 
 /** Schema of one element type: its own properties and the properties that every element has. */
-export function shape<const Type extends string, const Required extends string, const Properties extends Record<string, Schema>>(
+export function defineElementSchema<
+  const Type extends string,
+  const Required extends string,
+  const Properties extends Record<string, Schema>,
+>(
   type: Type,
   required: readonly Required[],
   properties: Properties,
   description?: string,
-): ShapeSchema<Type, Required, Properties> {
+): ElementSchema<Type, Required, Properties> {
   return {
     type: 'object',
     ...(description === undefined ? {} : { description }),
@@ -151,4 +155,4 @@ export function shape<const Type extends string, const Required extends string, 
 }
 
 /** An element with a center, a width and a height: the properties of every element, and {@link boxProperties}. */
-export type BoxElement = Omit<FromSchema<ShapeSchema<string, 'center' | 'width' | 'height', typeof boxProperties>>, 'type'>;
+export type BoxElement = Omit<FromSchema<ElementSchema<string, 'center' | 'width' | 'height', typeof boxProperties>>, 'type'>;

@@ -1,7 +1,17 @@
-import { boolean, color, coordinate, number, numbers, positive, positiveInteger, rangeProperties, shape } from './common.js';
+import {
+  boolean,
+  color,
+  coordinate,
+  number,
+  numbers,
+  positive,
+  positiveInteger,
+  rangeProperties,
+  defineElementSchema,
+} from './common.js';
 import type { FromSchema } from './from-schema.js';
 
-export const griddata = shape('griddata', ['gridWidth', 'values'], {
+export const griddata = defineElementSchema('griddata', ['gridWidth', 'values'], {
   gridWidth: { ...positiveInteger, description: 'Number of values across the grid.' },
   values: { ...numbers, description: 'Values row by row; their number is a multiple of gridWidth.' },
   interpretation: { type: 'string', enum: ['heatmap', 'contour', 'choropleth'] },

@@ -1,7 +1,7 @@
-import { boolean, positive, rangeProperties, shape, vector } from './common.js';
+import { boolean, positive, rangeProperties, defineElementSchema, vector } from './common.js';
 import type { FromSchema } from './from-schema.js';
 
-export const heatmap = shape('heatmap', ['points'], {
+export const heatmap = defineElementSchema('heatmap', ['points'], {
   points: { type: 'array', items: vector(4, 'Position in base-layer pixels and value: x, y, z, value.') },
   radius: { ...positive, description: 'Spread of a point.' },
   ...rangeProperties,

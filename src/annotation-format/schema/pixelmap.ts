@@ -1,8 +1,8 @@
-import { boolean, color, itemField, overlayProperties, shape } from './common.js';
+import { boolean, color, itemField, overlayProperties, defineElementSchema } from './common.js';
 import type { FromSchema } from './from-schema.js';
 
 export function pixelmap(brand: string) {
-  return shape('pixelmap', [itemField(brand), 'values', 'categories', 'boundaries'], {
+  return defineElementSchema('pixelmap', [itemField(brand), 'values', 'categories', 'boundaries'], {
     ...overlayProperties(brand),
     values: {
       type: 'array',

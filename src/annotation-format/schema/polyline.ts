@@ -1,7 +1,7 @@
-import { coordinates, patternProperty, shape, vectorProperties } from './common.js';
+import { coordinates, patternProperty, defineElementSchema, vectorProperties } from './common.js';
 import type { FromSchema } from './from-schema.js';
 
-export const polyline = shape('polyline', ['points'], {
+export const polyline = defineElementSchema('polyline', ['points'], {
   points: coordinates({ minItems: 2 }),
   closed: { type: 'boolean', default: false, description: 'false: an open line; true: a polygon.' },
   holes: {

@@ -1,7 +1,7 @@
-import { boxProperties, positiveInteger, shape } from './common.js';
+import { boxProperties, positiveInteger, defineElementSchema } from './common.js';
 import type { FromSchema } from './from-schema.js';
 
-export const rectanglegrid = shape(
+export const rectanglegrid = defineElementSchema(
   'rectanglegrid',
   ['center', 'width', 'height', 'widthSubdivisions', 'heightSubdivisions'],
   { ...boxProperties, widthSubdivisions: positiveInteger, heightSubdivisions: positiveInteger },

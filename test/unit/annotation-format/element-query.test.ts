@@ -120,7 +120,7 @@ describe('the number of elements sent', () => {
       if (!budget.allowsMore) break;
       budget.countSent(value);
     }
-    return [budget.returned, budget.details];
+    return [budget.sentCount, budget.sentDetails];
   }
 
   test.each<[Record<string, string>, [number, number]]>([

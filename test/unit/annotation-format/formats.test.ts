@@ -24,7 +24,12 @@ type Json = Record<string, unknown>;
 const check = createDocumentValidator('service');
 
 function exported(head: AnnotationHead, elements: readonly AnnotationElement[], writeFeature?: FeatureWriter): Json {
-  const { text, written } = featuresText(elements, { isEmpty: true, open: null }, head, writeFeature ? { writeFeature } : {});
+  const { text, written } = featuresText(
+    elements,
+    { isEmpty: true, openFeature: null },
+    head,
+    writeFeature ? { writeFeature } : {},
+  );
   return JSON.parse(`${collectionStart}${text}${collectionEnd(written)}`) as Json;
 }
 
@@ -63,7 +68,7 @@ describe.each([
 describe('export', () => {
   test('points that are copied as text make the same text as points that are parsed', () => {
     const written = (elements: readonly AnnotationElement[], options = {}) =>
-      featuresText(elements, { isEmpty: false, open: null }, {}, options).text;
+      featuresText(elements, { isEmpty: false, openFeature: null }, {}, options).text;
     const copied = (elements: readonly AnnotationElement[]) => {
       const { elements: rest, pointsOf } = parseWithoutPoints(JSON.stringify(elements));
       return written(rest, { pointsOf });

@@ -4,7 +4,7 @@ import { boundingBox, unionBox, type BoundingBox } from '../../../src/annotation
 import { centroidBytes, textAroundCentroids, CentroidPropTable } from '../../../src/annotation-format/centroids.js';
 import { writeCentroid } from '../../support/annotations/element-model.js';
 import { defaultName, withDefaultName } from '../../../src/annotation-format/default-name.js';
-import { elementDetails } from '../../../src/annotation-format/details.js';
+import { countDetails } from '../../../src/annotation-format/details.js';
 import { ElementIds } from '../../../src/annotation-format/element-ids.js';
 import { boxCorners, ellipseOutline } from '../../../src/annotation-format/formats/geometry.js';
 import type { AnnotationElement } from '../../../src/annotation-format/schema/document.js';
@@ -117,7 +117,7 @@ describe('bounding boxes', () => {
         expect(Object.values(result).every(Number.isFinite)).toBe(true);
         expect(result.highx).toBeGreaterThanOrEqual(result.lowx);
         expect(result.highy).toBeGreaterThanOrEqual(result.lowy);
-        expect(result.details).toBe(elementDetails(element));
+        expect(result.details).toBe(countDetails(element));
       }),
     );
     const huge = box({

@@ -155,29 +155,31 @@ describe('elements', () => {
   const point = { type: 'point', center: [0, 0, 0] };
 
   test('are added at the end, with the id of the path', () => {
-    expect(patch({ op: 'add', path: `elements/id:${c.toUpperCase()}`, value: { ...point, id: 'other' } }).elements).toEqual([
-      { kind: 'add', id: c, element: { ...point, id: c } },
-    ]);
+    expect(patch({ op: 'add', path: `elements/id:${c.toUpperCase()}`, value: { ...point, id: 'other' } }).elementChanges).toEqual(
+      [{ kind: 'add', id: c, element: { ...point, id: c } }],
+    );
     expect(refusal({ op: 'add', path: `elements/id:${a}`, value: point })).toBe(`Cannot add element ${a} as it already exists`);
   });
 
   test('are replaced, or appended when absent', () => {
-    expect(patch({ op: 'replace', path: `elements/id:${a}`, value: point }).elements).toEqual([
+    expect(patch({ op: 'replace', path: `elements/id:${a}`, value: point }).elementChanges).toEqual([
       { kind: 'replace', id: a, element: { ...point, id: a } },
     ]);
-    expect(patch({ op: 'replace', path: `elements/id:${c}`, value: point }).elements).toMatchObject([{ kind: 'add', id: c }]);
+    expect(patch({ op: 'replace', path: `elements/id:${c}`, value: point }).elementChanges).toMatchObject([
+      { kind: 'add', id: c },
+    ]);
   });
 
   test('are removed, and absent ones are ignored', () => {
-    expect(patch({ op: 'remove', path: `elements/id:${a}` }).elements).toEqual([{ kind: 'remove', id: a }]);
-    expect(patch({ op: 'remove', path: `elements/id:${c}` }).elements).toEqual([]);
+    expect(patch({ op: 'remove', path: `elements/id:${a}` }).elementChanges).toEqual([{ kind: 'remove', id: a }]);
+    expect(patch({ op: 'remove', path: `elements/id:${c}` }).elementChanges).toEqual([]);
   });
 
   test('are changed inside', () => {
     const [change] = patch(
       { op: 'replace', path: `elements/id:${b}/points/1/0`, value: 9 },
       { op: 'add', path: `elements/id:${b}/group`, value: 'g' },
-    ).elements;
+    ).elementChanges;
     expect(change).toEqual({
       kind: 'replace',
       id: b,
@@ -198,7 +200,7 @@ describe('elements', () => {
   });
 
   test('share members that a change did not touch', () => {
-    const [change] = patch({ op: 'add', path: `elements/id:${b}/group`, value: 'g' }).elements;
+    const [change] = patch({ op: 'add', path: `elements/id:${b}/group`, value: 'g' }).elementChanges;
     expect(change?.kind === 'replace' && change.element.points).toBe(target.elements.get(b)?.points);
   });
 
@@ -207,7 +209,7 @@ describe('elements', () => {
       { op: 'remove', path: `elements/id:${a}` },
       { op: 'add', path: `elements/id:${c}`, value: point },
       { op: 'add', path: `elements/id:${a}`, value: point },
-    ).elements;
+    ).elementChanges;
     expect(changes.map(({ kind, id }) => [kind, id])).toEqual([
       ['remove', a],
       ['add', c],
@@ -217,7 +219,7 @@ describe('elements', () => {
 
   test('leave no change when added and removed again', () => {
     expect(
-      patch({ op: 'add', path: `elements/id:${c}`, value: point }, { op: 'remove', path: `elements/id:${c}` }).elements,
+      patch({ op: 'add', path: `elements/id:${c}`, value: point }, { op: 'remove', path: `elements/id:${c}` }).elementChanges,
     ).toEqual([]);
   });
 

@@ -41,9 +41,9 @@ export class AnnotationEdits {
       const target = { head: current.head, elements } as unknown as PatchTarget;
       const result = applyPatch(target, operations);
       const head = result.headChanged ? this.#requireValidHead(result.head) : current.head;
-      if (result.elements.length === 0) return { head };
-      const put = result.elements.flatMap((change) => (change.kind === 'remove' ? [] : [change.element]));
-      const remove = result.elements.flatMap((change) => (change.kind === 'remove' ? [change.id] : []));
+      if (result.elementChanges.length === 0) return { head };
+      const put = result.elementChanges.flatMap((change) => (change.kind === 'remove' ? [] : [change.element]));
+      const remove = result.elementChanges.flatMap((change) => (change.kind === 'remove' ? [change.id] : []));
       // A patch refers to elements by id, not by number.
       const nameOf = (index: number) => `elements/id:${String(put[index]?.id).slice(0, maxQuotedCharacters)}`;
       const writeOptions = { ...options, ...this.#overlaySizeOptions(request), raise: patchSchemaError, nameOf };

@@ -41,7 +41,7 @@ export class GeoJsonExport {
   ): AsyncGenerator<Uint8Array, void, undefined> {
     const { chunks } = await this.store.read(annotation.elements, allElements, { signal });
     let head: Uint8Array | null = await jsonBytes(annotation.head);
-    let written: WrittenFeatures = { isEmpty: true, open: null };
+    let written: WrittenFeatures = { isEmpty: true, openFeature: null };
     yield Buffer.from(collectionStart);
     const write = async (chunk: Uint8Array) => {
       const input = { elements: chunk, format, head, written, brand: this.brand, sizes };

@@ -112,7 +112,7 @@ async function expectSameAnswers(
     ? expected.elements.map((element) => ({ ...element, _bbox: asJson(boundingBox(element)) }))
     : expected.elements;
   expect(elements).toEqual(matching);
-  expect(reading.budget).toMatchObject({ returned: expected.budget.returned, details: expected.budget.details });
+  expect(reading.budget).toMatchObject({ returned: expected.budget.sentCount, details: expected.budget.sentDetails });
   if (query.bbox) expect(asJson(reading.box)).toEqual(asJson(expected.box));
 
   const centroidQuery = { ...query, centroids: true, bbox: false };

@@ -52,7 +52,7 @@ async function checkPut(
     } else {
       const element = validate(value, index, nameOf);
       ownId = element.id;
-      if (sizes.isMissing(element)) await sizes.loadSize(element);
+      if (sizes.isSizeMissing(element)) await sizes.loadSize(element);
       item = itemOf(element, ownId ?? newId, 0, sizes.sizeOf(element));
     }
     if (ownId !== undefined && !ids.add(ownId)) throw duplicateIdError(ownId, index, raise);

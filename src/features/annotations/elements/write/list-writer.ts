@@ -113,7 +113,7 @@ export class ListWriter {
       const element = line?.element ?? this.context.validate(value, this.#index);
       const givenId = line === null ? element.id : line.id;
       if (givenId !== undefined && !this.#ids.add(givenId)) throw duplicateIdError(givenId, this.#index);
-      if (this.#sizes.isMissing(element)) await this.#sizes.loadSize(element);
+      if (this.#sizes.isSizeMissing(element)) await this.#sizes.loadSize(element);
       const draft = this.#draft ?? (await this.#nextDraft());
       const id = givenId ?? this.context.ids.make();
       // If the validator dropped something, it returns another object.

@@ -40,7 +40,7 @@ export class LongElements {
     if ('refused' in checked) throw malformedError(checked) ?? raise(checked.refused);
     const { overlay } = checked;
     if (overlay === null) return checked;
-    if (sizes.isMissing(overlay)) await sizes.loadSize(overlay);
+    if (sizes.isSizeMissing(overlay)) await sizes.loadSize(overlay);
     const box = boundingBox(overlay, sizes.sizeOf(overlay));
     return { ...checked, box, cells: { ...checked.cells, ...measure(overlay, box) } };
   }

@@ -192,7 +192,7 @@ async function* convertFeatures(
     }
     const feature = Buffer.from(slice.bytes.subarray(starts[to], ends[to]));
     const result = await long.readFeature(feature, first + to, signal);
-    reader.addReadElsewhere(result.annotation, result.skipped);
+    reader.addOtherReader(result.annotation, result.skipped);
     yield* parseFeatureElements(result, signal);
     to += 1;
   }
