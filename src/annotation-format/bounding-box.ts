@@ -1,9 +1,8 @@
 import { countDetails } from './details.js';
 import { positionsOf, type Positions } from './positions.js';
-import type { OverlayTransform } from './schema/common.js';
+import type { BoxElement, OverlayTransform } from './schema/common.js';
 import type { AnnotationElement } from './schema/document.js';
 import type { GridDataElement } from './schema/griddata.js';
-import type { BoxElement } from './schema/common.js';
 
 /** The box around an element in base-layer pixels, and its details; `_bbox` in the API has this form. */
 export interface BoundingBox {
@@ -28,6 +27,7 @@ export interface OverlaySize {
 /** Half the side of the box around a point. */
 const pointMargin = 0.5;
 
+/** The smallest and largest x, y and z of an element. */
 interface Ranges {
   lowx: number;
   lowy: number;

@@ -32,8 +32,8 @@ export class CentroidPropTable {
 }
 
 /**
- * The JSON text of a record before and after its elements, in whose place the centroids are sent. A zero byte separates the centroids
- * from both texts; JSON text never contains one.
+ * The JSON text of a record before and after its elements. The centroids are sent between these texts, separated by zero bytes, which
+ * JSON text never contains.
  *
  * @param head the record without `annotation`, `annotation` without `elements`, and `_elementQuery`, each as an object.
  */

@@ -48,6 +48,7 @@ export class ElementIds {
     return true;
   }
 
+  /** Stores an id in a free slot. @returns false if it was already there. */
   #insert(word0: number, word1: number, word2: number): boolean {
     const table = this.#table;
     const mask = this.#slotCount - 1;

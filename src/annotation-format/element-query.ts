@@ -187,7 +187,7 @@ export class ElementBudget {
   }
 }
 
-/** What a response contains, as far as {@link elementQueryEcho} describes it. */
+/** The parts of a response that {@link elementQueryEcho} reports. */
 export interface ElementResponse {
   annotationId: string;
   version: number;

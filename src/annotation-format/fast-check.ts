@@ -54,6 +54,8 @@ function compileNumberCheck(schema: Schema): Check {
     (!isInteger || Number.isInteger(value));
 }
 
+/** Longest text that a check remembers as matching, in characters. */
+const maxRememberedLength = 63;
 /**
  * Maximum number of distinct texts that a check remembers as matching. An annotation has few colors, and looking one up is faster than
  * matching it again.
@@ -70,7 +72,7 @@ function compileStringCheck(schema: Schema): Check {
     if (typeof value !== 'string') return false;
     if (matched.has(value)) return true;
     if (!pattern.test(value)) return false;
-    if (matched.size < maxRememberedTexts && value.length < 64) matched.add(value);
+    if (matched.size < maxRememberedTexts && value.length <= maxRememberedLength) matched.add(value);
     return true;
   };
 }
@@ -94,8 +96,8 @@ function compileObjectCheck(schema: Schema): Check {
 }
 
 /**
- * Turns a schema of this folder into a function that only says whether a value fits, without allocating memory. For a value that does
- * not fit, the validator of the schema finds the error. Only the keywords that the element schemas use are supported; a test compares
+ * Turns an element schema into a function that only says whether a value fits, without allocating memory. For a value that does not
+ * fit, the validator of the schema finds the error. Only the keywords that the element schemas use are supported; a test compares
  * the function with the validator.
  *
  * @throws Error if a schema uses an unsupported type.

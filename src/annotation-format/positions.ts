@@ -1,7 +1,7 @@
 /** Digits of a whole number that a double holds exactly. */
 const exactDigits = 15;
 const axes = 3;
-/** The powers of ten by which a number with up to this many decimals is divided; a double holds each exactly. */
+/** Powers of ten by exponent. A double holds each of them exactly. */
 const powersOfTen = Array.from({ length: exactDigits + 1 }, (_, decimals) => Number(`1e${decimals}`));
 const [openBracket, closeBracket, comma, minus, plus, point, zero] = [0x5b, 0x5d, 0x2c, 0x2d, 0x2b, 0x2e, 0x30];
 const lowerCaseE = 0x65;

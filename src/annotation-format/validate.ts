@@ -87,7 +87,7 @@ function typeValidators(brand: string): ReadonlyMap<unknown, TypeValidator> {
 /**
  * Makes a validator for single elements, for documents that are checked while they arrive. Compiling it takes time, so make it once.
  *
- * @param brand name of the host's brand, which is part of the name of the item field of overlays.
+ * @param brand the host's brand. The field of overlays that refers to an item is named after it.
  * @param raise makes the error; by default {@link schemaError}, for create and PUT.
  */
 export function createElementValidator(brand: string, raise: RaiseProblem = schemaError): ElementValidator {

@@ -24,7 +24,7 @@ function uprightBoxOf(ring: readonly Coordinate[]): { center: Coordinate; width:
   return { center: [(lowx + highx) / 2, (lowy + highy) / 2, ring[0]?.[2] ?? 0], width: highx - lowx, height: highy - lowy };
 }
 
-/** The position of the shape according to its properties; `null` if they have none. */
+/** Center, size and rotation of the shape according to its properties; `null` if they do not contain its size. */
 function placementOf(type: BoxType, ring: readonly Coordinate[], properties: JsonObject): BoxPlacement | null {
   const center = isCoordinate(properties.center)
     ? properties.center
@@ -46,7 +46,8 @@ function makeBox(type: BoxType, { center, width, height, rotation }: BoxPlacemen
 }
 
 /**
- * The shape according to the corners alone: their middle, the lengths of two edges, and the direction of the first edge.
+ * The shape according to its vertices alone. Four corners give its middle, the lengths of two edges, and the direction of the first
+ * edge. More vertices give only the upright box around them.
  */
 function boxFromVertices(type: BoxType, ring: readonly Coordinate[]): BoxShape {
   const [a, b, c] = ring as [Coordinate, Coordinate, Coordinate];

@@ -121,8 +121,8 @@ export interface GeoJsonReader {
    * @throws BadParameterError that names the feature.
    */
   read(feature: unknown, featureIndex: number): ImportedElement[];
-  /** Adds the head and the number of skipped features that another reader, in another thread, has found. */
-  addOtherReader(annotation: unknown, skipped: number): void;
+  /** Adds the head and the number of skipped features of a reader in another thread. */
+  addOtherReader(otherHead: unknown, skippedFeatures: number): void;
 }
 
 /**
@@ -191,8 +191,8 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
     get skipped() {
       return skipped;
     },
-    addOtherReader(annotation, skippedFeatures) {
-      mergeHead(annotation);
+    addOtherReader(otherHead, skippedFeatures) {
+      mergeHead(otherHead);
       skipped += skippedFeatures;
     },
     read(feature, featureIndex) {
@@ -254,7 +254,7 @@ function convertLayerProperties(properties: JsonObject): JsonObject {
 /** Members that are determined by the geometry; properties with these names are ignored. */
 const geometryKeys: ReadonlySet<string> = new Set(['type', 'points', 'center', 'closed', 'holes', 'rotation']);
 
-/** The features and bare geometries in a GeoJSON value: the members of a collection or of a list (which may contain collections), or the value itself. */
+/** The features and bare geometries in a GeoJSON value. The value is a feature, a geometry, a collection, or a list of these. */
 function* geoJsonFeatures(value: unknown): Generator<unknown, void, undefined> {
   const entries: readonly unknown[] = Array.isArray(value) ? value : [value];
   for (const entry of entries) {

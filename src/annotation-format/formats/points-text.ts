@@ -68,7 +68,7 @@ export function parseWithoutPoints(list: string): ElementsWithoutPoints {
   return { elements, pointsOf: (element) => pointTexts.get(element) ?? null };
 }
 
-/** The positions in the text of their list, without its outer brackets. @param isRing whether to repeat the first one at the end. */
+/** The JSON text of a list of positions, without its outer brackets. @param isRing whether to repeat the first position at the end. */
 export function positionsText(points: string, { isRing }: { isRing: boolean }): string {
   const positions = points.slice(1, -1);
   return isRing ? `${positions},${positions.slice(0, positions.indexOf(']') + 1)}` : positions;

@@ -129,8 +129,8 @@ function multiOf({ user }: AnnotationElement): { type: string; part: number } | 
 }
 
 /**
- * The feature that an element is a part of; `null` if it is none. Parts of one feature are elements of the same shape that differ only in
- * id, positions and part number.
+ * The feature that an element is a part of; `null` if the element is a feature of its own. Parts of one feature are elements of the same
+ * shape that differ only in id, positions and part number.
  */
 export function quPathPartOf(element: AnnotationElement, { geometry }: Feature): FeaturePart | null {
   const multi = multiOf(element);

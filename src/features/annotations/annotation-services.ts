@@ -11,7 +11,7 @@ import { GeoJsonExport } from './documents/geojson-export.js';
 import { AnnotationHistory } from './history/history.js';
 import { BulkChanges } from './documents/bulk-changes.js';
 import { AnnotationLists } from './documents/lists/lists.js';
-import type { AnnotationParts } from './documents/annotation-parts.js';
+import type { AnnotationDependencies } from './documents/annotation-dependencies.js';
 import { AnnotationWriter } from './documents/writer.js';
 import { AnnotationLifecycle } from './documents/lifecycle.js';
 import { TableImports } from './table-import/table-imports.js';
@@ -34,7 +34,7 @@ export interface AnnotationServices {
   overlayImages: OverlayImages;
   tableImports: TableImports;
   geoJson: GeoJsonExport;
-  /** Name of the host's brand, which is part of the name of the item field of overlays. */
+  /** The host's brand. The field of overlays that refers to an item is named after it. */
   brand: string;
 }
 
@@ -50,7 +50,7 @@ export function createAnnotationServices(
     temporaryDirectory,
     maxTableBytes,
     ...shared
-  }: Omit<AnnotationParts, 'bodies' | 'permissions' | 'overlayImages' | 'notify' | 'changeQueue'> & {
+  }: Omit<AnnotationDependencies, 'bodies' | 'permissions' | 'overlayImages' | 'notify' | 'changeQueue'> & {
     items: Items;
     overlayImages: OverlayImages;
     brand: string;
@@ -66,7 +66,7 @@ export function createAnnotationServices(
   const permissions = new AnnotationPermissions({ access, directory, items, records });
   const bodies = new AnnotationBodies(store, brand);
   const changeQueue = queues.edits;
-  const options: AnnotationParts = { ...shared, bodies, permissions, overlayImages, notify: host.notify, changeQueue };
+  const options: AnnotationDependencies = { ...shared, bodies, permissions, overlayImages, notify: host.notify, changeQueue };
   const writer = new AnnotationWriter(options);
   const lifecycle = new AnnotationLifecycle(options, writer);
   const edits = new AnnotationEdits(options, writer, brand);

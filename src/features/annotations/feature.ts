@@ -48,7 +48,7 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
     const store = new PackedElementStore({
       records: new MongoElementRecords(own),
       brand,
-      overlaySizes: (itemId) => overlayImages.size(itemId),
+      overlaySizes: (itemId) => overlayImages.findSize(itemId),
     });
     onClose(() => store.close());
     const model = new AnnotationModel(own);

@@ -16,7 +16,7 @@ export class OverlayImages {
   constructor(private readonly options: OverlayImagesOptions) {}
 
   /** Size of an item's large image; `null` if there is none or it cannot be read. */
-  async size(itemId: string): Promise<OverlaySize | null> {
+  async findSize(itemId: string): Promise<OverlaySize | null> {
     const { records, images } = this.options;
     try {
       const item = await records.findItem(itemId);
@@ -34,10 +34,10 @@ export class OverlayImages {
    * writes.
    */
   sizeFinderFor(caller: Caller | null): (itemId: string) => Promise<OverlaySize | null> {
-    return async (itemId) => ((await this.readableFileIds([itemId], caller)).has(itemId) ? this.size(itemId) : null);
+    return async (itemId) => ((await this.readableFileIds([itemId], caller)).has(itemId) ? this.findSize(itemId) : null);
   }
 
-  /** The file ids of the large images of those items that a caller may read, by item id in ascending order. */
+  /** File ids of the items' large images, by item id in ascending order. Items that the caller may not read are left out. */
   async readableFileIds(itemIds: readonly string[], caller: Caller | null): Promise<Map<string, string>> {
     const { records, access } = this.options;
     const files: [string, string][] = [];

@@ -30,43 +30,43 @@ function pagingError(detail: string): BadParameterError {
   return new BadParameterError(detail);
 }
 
-const badNumbers = 'Invalid value for offset, limit, or sortdir parameter.';
-const badDirection = 'Invalid value for sortdir parameter.';
+const invalidNumberMessage = 'Invalid value for offset, limit, or sortdir parameter.';
+const invalidDirectionMessage = 'Invalid value for sortdir parameter.';
 
-function integerParameter(description: string, byDefault: number): Parameter<number> {
+function integerParameter(description: string, defaultValue: number): Parameter<number> {
   return {
-    schema: { type: 'integer', minimum: 0, default: byDefault, description },
+    schema: { type: 'integer', minimum: 0, default: defaultValue, description },
     required: false,
-    absent: byDefault,
+    absent: defaultValue,
     parse(value) {
       const parsed = /^\s*[-+]?\d+\s*$/.test(value) ? Number(value) : NaN;
-      if (!Number.isSafeInteger(parsed) || parsed < 0) throw pagingError(badNumbers);
+      if (!Number.isSafeInteger(parsed) || parsed < 0) throw pagingError(invalidNumberMessage);
       return parsed;
     },
   };
 }
 
-function directionParameter(byDefault: 1 | -1): Parameter<1 | -1> {
+function directionParameter(defaultValue: 1 | -1): Parameter<1 | -1> {
   return {
-    schema: { type: 'integer', enum: [1, -1], default: byDefault, description: '1 ascending, -1 descending.' },
+    schema: { type: 'integer', enum: [1, -1], default: defaultValue, description: '1 ascending, -1 descending.' },
     required: false,
-    absent: byDefault,
+    absent: defaultValue,
     parse(value) {
-      if (!/^\s*[-+]?\d+\s*$/.test(value)) throw pagingError(badNumbers);
+      if (!/^\s*[-+]?\d+\s*$/.test(value)) throw pagingError(invalidNumberMessage);
       const parsed = Number(value);
-      if (parsed !== 1 && parsed !== -1) throw pagingError(badDirection);
+      if (parsed !== 1 && parsed !== -1) throw pagingError(invalidDirectionMessage);
       return parsed;
     },
   };
 }
 
 /** `limit`, `offset`, `sort` and `sortdir` with the messages that existing clients expect. */
-export function annotationPaging(sort: string, byDefault: 1 | -1, limit = 50) {
+export function annotationPaging(sort: string, defaultDirection: 1 | -1, limit = 50) {
   return {
     limit: integerParameter('Maximum number of entries; 0 for all.', limit),
     offset: integerParameter('Number of entries to skip.', 0),
     sort: withDefault<string>(text({ description: 'Field to sort by, or a JSON list of [field, direction].' }), sort),
-    sortdir: directionParameter(byDefault),
+    sortdir: directionParameter(defaultDirection),
   };
 }
 
@@ -74,23 +74,23 @@ export function annotationPaging(sort: string, byDefault: 1 | -1, limit = 50) {
 const maxSortFields = 8;
 
 /** The order that `sort` and `sortdir` request. @throws BadParameterError */
-export function pagingOf(query: { limit: number; offset: number; sort: string; sortdir: 1 | -1 }): AnnotationPaging {
+export function parsePaging(query: { limit: number; offset: number; sort: string; sortdir: 1 | -1 }): AnnotationPaging {
   const { limit, offset, sort, sortdir } = query;
-  const name = sort.trim();
-  if (!name.startsWith('[')) return { limit, offset, sort: name === '' ? [] : [[name, sortdir]] };
+  const sortText = sort.trim();
+  if (!sortText.startsWith('[')) return { limit, offset, sort: sortText === '' ? [] : [[sortText, sortdir]] };
   let parsedSort: unknown;
   try {
-    parsedSort = JSON.parse(name);
+    parsedSort = JSON.parse(sortText);
   } catch (cause) {
     throw new BadParameterError('Parameter sort must be valid JSON.', { cause });
   }
   if (!Array.isArray(parsedSort)) throw new BadParameterError('Parameter sort must be a JSON array.');
   const order = (parsedSort as unknown[]).slice(0, maxSortFields).map((entry) => {
-    const [field, dir] = Array.isArray(entry) ? (entry as unknown[]) : [];
-    if (typeof field !== 'string' || (dir !== 1 && dir !== -1)) {
+    const [field, direction] = Array.isArray(entry) ? (entry as unknown[]) : [];
+    if (typeof field !== 'string' || (direction !== 1 && direction !== -1)) {
       throw new BadParameterError('Parameter sort must be a JSON list of [field, direction], with directions 1 and -1.');
     }
-    return [field, dir] as const;
+    return [field, direction] as const;
   });
   return { limit, offset, sort: order };
 }

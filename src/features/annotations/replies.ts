@@ -32,21 +32,21 @@ async function viewFor({ permissions }: AnnotationServices, { annotation, caller
 /** Answers with the record and all its elements. Used after a write. */
 export async function replyWithElements(
   services: AnnotationServices,
-  answering: ResponseContext,
+  context: ResponseContext,
   extraHeaders: Record<string, string> = {},
 ): Promise<Reply> {
-  const { view, headers } = await viewFor(services, answering);
-  const chunks = await chunksWithAllElements(services, view, answering);
+  const { view, headers } = await viewFor(services, context);
+  const chunks = await chunksWithAllElements(services, view, context);
   return Reply.stream(chunks, 'application/json', { headers: { ...headers, ...extraHeaders } });
 }
 
-/** Headers of responses to GeoJSON. */
+/** The header of responses to GeoJSON or a table that counts features or rows without a shape. */
 export const skippedHeaderDescription = {
   'Large-Image-Skipped-Features':
     'Number of GeoJSON features or rows of a table without a shape, which gave no element, if there are any.',
 };
 
-/** Header with the number of GeoJSON features that gave no element, if there are any. */
+/** That header, if any features or rows gave no element. */
 export function skippedHeader(skipped: number): Record<string, string> {
   return skipped === 0 ? {} : { 'Large-Image-Skipped-Features': String(skipped) };
 }
@@ -54,10 +54,10 @@ export function skippedHeader(skipped: number): Record<string, string> {
 /** The record without elements. */
 export async function replyWithoutElements(
   services: AnnotationServices,
-  answering: Omit<ResponseContext, 'signal'>,
+  context: Omit<ResponseContext, 'signal'>,
   extraMembers: { record?: object; annotation?: object } = {},
 ): Promise<Reply> {
-  const { view, headers } = await viewFor(services, answering);
+  const { view, headers } = await viewFor(services, context);
   const { record, head } = view;
   const value = jsonWithoutElements({
     record: { ...record, ...extraMembers.record },
@@ -93,8 +93,8 @@ export async function replyList<Entry>(
 }
 
 /** A response without a body, with the entity tag of the new version. */
-export async function replyEmpty(services: AnnotationServices, answering: Omit<ResponseContext, 'signal'>): Promise<Reply> {
-  const { headers } = await viewFor(services, answering);
+export async function replyEmpty(services: AnnotationServices, context: Omit<ResponseContext, 'signal'>): Promise<Reply> {
+  const { headers } = await viewFor(services, context);
   return Reply.empty(204, headers);
 }
 
@@ -118,7 +118,7 @@ export function bodyChunks(body: Readable): AsyncIterable<Buffer> {
 }
 
 /** Like {@link bodyChunks}, but `null` if the body is empty or only white space. */
-export async function bodyOrNull(body: Readable): Promise<AsyncIterable<Buffer> | null> {
+export async function bodyChunksOrNull(body: Readable): Promise<AsyncIterable<Buffer> | null> {
   const iterator = bodyChunks(body)[Symbol.asyncIterator]();
   for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) {
     const first = next.value;

@@ -14,7 +14,6 @@ export interface ElementsToSend {
   version: number;
   elements: StoredElements;
   query: ElementQuery;
-  /** The queue that reading waits in. */
   readingQueue: ReadingQueue;
   signal: AbortSignal;
   /** More members of the record, which come last. */
@@ -47,7 +46,7 @@ export function withFirstChunk<Chunk extends { length: number }>(chunks: AsyncIt
   return withFirstBytes(chunks, 0, (work) => work());
 }
 
-/** The reader of elements, and the queue in which it waits. */
+/** How a read of elements waits: in which queue, and for which caller. */
 export interface ReadingQueue {
   queue: WorkQueue;
   caller: Caller | null;
@@ -121,10 +120,10 @@ export async function recordChunks(view: AnnotationView, sending: ElementsToSend
     yield Buffer.from(`{${record.before}"annotation":{${head.before}"elements":[`);
     yield* chunks;
     const { budget, box, orders } = reading;
-    const answer = { annotationId, version, total: elements.count, budget, box, orders };
-    const echo = sending.echo === false ? {} : { _elementQuery: elementQueryEcho(query, answer) };
-    const last = membersText({ ...sending.trailer, ...echo }).slice(0, -1);
-    yield Buffer.from(`]${head.after}}${record.after}${last === '' ? '' : `,${last}`}}`);
+    const response = { annotationId, version, total: elements.count, budget, box, orders };
+    const echo = sending.echo === false ? {} : { _elementQuery: elementQueryEcho(query, response) };
+    const lastMembers = membersText({ ...sending.trailer, ...echo }).slice(0, -1);
+    yield Buffer.from(`]${head.after}}${record.after}${lastMembers === '' ? '' : `,${lastMembers}`}}`);
   })();
 }
 
@@ -136,12 +135,12 @@ export async function centroidChunks(view: AnnotationView, sending: ElementsToSe
   const chunks = await enqueueInParts(open, readingQueue, signal);
   const record = toWire(sortKeys(view.record)) as Record<string, unknown>;
   const annotation = sortKeys({ ...view.head });
-  const zero = Buffer.alloc(1);
+  const zeroByte = Buffer.alloc(1);
   return (async function* () {
     yield Buffer.from(textAroundCentroids({ record, annotation, elementQuery: {} }).before);
-    yield zero;
+    yield zeroByte;
     yield* chunks;
-    yield zero;
+    yield zeroByte;
     const { budget, props } = reading;
     const echo = elementQueryEcho(query, { annotationId, version, total: elements.count, budget });
     const elementQuery = { ...echo, props: props.rows, propskeys: centroidPropKeys };

@@ -5,7 +5,7 @@ import { LargeImageError } from '../../errors.js';
 import type { AccessLevel } from '../../host.js';
 import type { AnnotationRecord } from './documents/annotation-record.js';
 import type { AnnotationVersion } from './history/history.js';
-import type { CheckPrecondition } from './documents/annotation-parts.js';
+import type { CheckPrecondition } from './documents/annotation-dependencies.js';
 import type { ReplyHeaders } from '../../http/reply.js';
 
 type Json = Record<string, unknown>;
@@ -36,7 +36,8 @@ function storedMembers(state: Omit<AnnotationVersion, 'isCurrent' | 'annotationI
 }
 
 /**
- * The filtered record, for everyone who can read the annotation. `level` is the level to show, which may differ from the caller's.
+ * The record for everyone who can read the annotation: without the access list. `level` is the level to show, which may differ from
+ * the caller's.
  */
 export function filteredView(annotation: AnnotationRecord, level: AccessLevel): AnnotationView {
   const record = {
@@ -52,8 +53,8 @@ export function filteredView(annotation: AnnotationRecord, level: AccessLevel): 
 }
 
 /** The stored document, as shown by lists of history and folders. It includes the access list only on request. */
-export function storedView(annotation: AnnotationRecord, { access }: { access: boolean }): AnnotationView {
-  const record = { ...storedMembers(annotation), public: annotation.public, ...(access && { access: annotation.access }) };
+export function storedView(annotation: AnnotationRecord, { access: withAccess }: { access: boolean }): AnnotationView {
+  const record = { ...storedMembers(annotation), public: annotation.public, ...(withAccess && { access: annotation.access }) };
   return { record, head: annotation.head };
 }
 

@@ -31,7 +31,7 @@ function countingDirectory() {
 it('a list of thousands is described by looking up each user and group only a few times', async () => {
   const { directory, looks } = countingDirectory();
   const permissions = new AnnotationPermissions({ directory } as never);
-  const { users, groups } = await permissions.describe({ access: { users: entries, groups: entries }, public: false });
+  const { users, groups } = await permissions.describeAccess({ access: { users: entries, groups: entries }, public: false });
   expect([users.length, groups.length]).toEqual([count, count]);
   expect(looks()).toBeLessThanOrEqual(2 * 10 * count);
 });

@@ -46,7 +46,7 @@ describe('files of data', () => {
       ...Array.from({ length: 60 }, () => line.repeat(100)),
     ]);
     const inThread = vi.spyOn(ThreadPool.prototype, 'run');
-    const { rows } = await files.read(file, { ...request, keys: ['data.c3.0'] });
+    const { rowCount: rows } = await files.read(file, { ...request, keys: ['data.c3.0'] });
     const [[task]] = inThread.mock.calls as unknown as [[string]];
     inThread.mockRestore();
     expect([rows, task]).toEqual([6020, 'read']);

@@ -24,7 +24,7 @@ const get = defineRoute({
   errors: ['invalid', 'unknown-id', 'not-found', 'access-denied'],
   async handle({ params, caller }, { annotations }) {
     const annotation = await annotations.writer.load(params.id, 2, caller);
-    return annotations.permissions.describe(annotation);
+    return annotations.permissions.describeAccess(annotation);
   },
 });
 

@@ -3,12 +3,13 @@ import { defineRoute } from '../context.js';
 import { boolean, withDefault } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { accessQuery } from './access.routes.js';
-import { annotationPaging, folderPath, pagingOf } from '../parameters.js';
+import { annotationPaging, folderPath, parsePaging } from '../parameters.js';
 import { annotationListSchema } from '../schemas.js';
 import { replyPage } from '../replies.js';
 import { privateHeaders, storedView, jsonWithoutElements } from '../views.js';
 
-const recurse = (byDefault: boolean) => withDefault(boolean({ description: 'Whether to include the folders below.' }), byDefault);
+const recurseParameter = (byDefault: boolean) =>
+  withDefault(boolean({ description: 'Whether to include the folders below.' }), byDefault);
 
 const list = defineRoute({
   method: 'get',
@@ -17,11 +18,11 @@ const list = defineRoute({
   access: 'public',
   scope: scopes.read,
   params: folderPath,
-  query: { recurse: recurse(false), ...annotationPaging('created', -1) },
+  query: { recurse: recurseParameter(false), ...annotationPaging('created', -1) },
   returns: { schema: annotationListSchema },
   errors: ['invalid', 'bad-parameter'],
   async handle({ params, query, caller }, { annotations }) {
-    const paging = pagingOf(query);
+    const paging = parsePaging(query);
     const page = await annotations.lists.folderPage({ folderId: params.id, recurse: query.recurse, caller }, paging);
     return replyPage(page, (annotation) => jsonWithoutElements(storedView(annotation, { access: true })));
   },
@@ -34,12 +35,12 @@ const present = defineRoute({
   access: 'public',
   scope: scopes.read,
   params: folderPath,
-  query: { recurse: recurse(true) },
+  query: { recurse: recurseParameter(true) },
   returns: { schema: { type: 'boolean' } },
   errors: ['invalid'],
   async handle({ params, query, caller }, { annotations }) {
-    const present = await annotations.lists.hasAnyInFolder({ folderId: params.id, recurse: query.recurse, caller });
-    return Reply.json(present, { headers: privateHeaders });
+    const hasAny = await annotations.lists.hasAnyInFolder({ folderId: params.id, recurse: query.recurse, caller });
+    return Reply.json(hasAny, { headers: privateHeaders });
   },
 });
 
@@ -67,7 +68,7 @@ const setAccess = defineRoute({
   scope: scopes.own,
   params: folderPath,
   query: {
-    recurse: recurse(false),
+    recurse: recurseParameter(false),
     ...accessQuery,
     keepCreators: withDefault(
       boolean({ description: 'Whether creators to whom the new list gives access keep a higher level on their annotations.' }),
@@ -79,8 +80,8 @@ const setAccess = defineRoute({
   async handle({ params, query, caller }, { annotations }) {
     const selection = await annotations.lists.selectionOf({ folderId: params.id, recurse: query.recurse, caller });
     // Everyone on the folder's list may be named, even if the caller cannot see them.
-    const former = await annotations.permissions.folderPermissions(params.id);
-    const change = await annotations.permissions.readChange(query, caller, former?.access);
+    const formerPermissions = await annotations.permissions.folderPermissions(params.id);
+    const change = await annotations.permissions.readChange(query, caller, formerPermissions?.access);
     return { updated: await annotations.bulkChanges.setAccess(selection, change, query) };
   },
 });
@@ -92,7 +93,7 @@ const remove = defineRoute({
   access: 'user',
   scope: scopes.write,
   params: folderPath,
-  query: { recurse: recurse(false) },
+  query: { recurse: recurseParameter(false) },
   returns: { schema: { type: 'object', properties: { deleted: { type: 'integer' } } } },
   errors: ['invalid'],
   async handle({ params, query, caller }, { annotations }) {

@@ -16,7 +16,7 @@ const knownFlags: ReadonlySet<string> = new Set([creationFlag]);
 type Level = 0 | 1 | 2;
 type Permissions = Pick<AnnotationRecord, 'access' | 'public'>;
 
-/** The list with names, as GET access returns it. */
+/** An access list with the names of its users and groups, as GET access returns it. */
 export interface DescribedAccess {
   users: { id: string; level: number; flags: readonly string[]; login: string; name: string }[];
   groups: { id: string; level: number; flags: readonly string[]; name: string; description: string }[];
@@ -122,14 +122,14 @@ export class AnnotationPermissions {
     item: ItemRecord,
     ownerId: string | null,
   ): Promise<Pick<AnnotationRecord, 'access' | 'public' | 'publicFlags'>> {
-    const list = item.folderId === '' ? undefined : await this.folderPermissions(item.folderId);
-    const isPublic = list?.public ?? (await this.options.access.level(null, { type: 'item', doc: item.doc })) >= 0;
-    const users = (list?.access.users ?? []).filter(({ id }) => id !== ownerId);
+    const inherited = item.folderId === '' ? undefined : await this.folderPermissions(item.folderId);
+    const isPublic = inherited?.public ?? (await this.options.access.level(null, { type: 'item', doc: item.doc })) >= 0;
+    const users = (inherited?.access.users ?? []).filter(({ id }) => id !== ownerId);
     if (ownerId !== null) users.push({ id: ownerId, level: 2, flags: [] });
     return {
-      access: { users, groups: list?.access.groups ?? [] },
+      access: { users, groups: inherited?.access.groups ?? [] },
       public: isPublic,
-      ...(list?.publicFlags && { publicFlags: list.publicFlags }),
+      ...(inherited?.publicFlags && { publicFlags: inherited.publicFlags }),
     };
   }
 
@@ -141,8 +141,8 @@ export class AnnotationPermissions {
     return list && { ...list, access: { users: (list.users ?? []).map(withFlags), groups: (list.groups ?? []).map(withFlags) } };
   }
 
-  /** The list with names. Users and groups that no longer exist are left out. */
-  async describe({ access }: Permissions): Promise<DescribedAccess> {
+  /** Adds names to the access list. Users and groups that no longer exist are left out. */
+  async describeAccess({ access }: Permissions): Promise<DescribedAccess> {
     const { directory } = this.options;
     const idsOf = (entries: readonly AccessEntry[]) => entries.map(({ id }) => id);
     const users = directory

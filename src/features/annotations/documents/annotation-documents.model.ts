@@ -37,7 +37,7 @@ export interface StoredAnnotation extends StateDocument {
   name: string | null;
   words: string[];
   hasAttributes: boolean;
-  /** Id of the list that it was created with, until the list is known to be complete (`history/batches.model.ts`). */
+  /** Name of the list that it was created with, until some time after the list was committed (`history/batches.model.ts`). */
   batch?: string;
   /** When the content of the item's file was found to have changed, after this version was made. */
   fileChanged?: Date;
@@ -79,7 +79,7 @@ export function annotationSchemas(connection: Connection): {
 } {
   const { Schema: HostSchema } = connection.base;
   const { Mixed } = HostSchema.Types;
-  const state = {
+  const stateSchema = {
     itemId: String,
     creatorId: String,
     created: Date,
@@ -91,7 +91,7 @@ export function annotationSchemas(connection: Connection): {
   };
   const annotations = new HostSchema<StoredAnnotation>(
     {
-      ...state,
+      ...stateSchema,
       _active: Boolean,
       access: Mixed,
       public: Boolean,
@@ -118,7 +118,7 @@ export function annotationSchemas(connection: Connection): {
     .index({ 'elements.family': 1 })
     .index({ 'elements.references': 1 })
     .index({ batch: 1 }, { sparse: true });
-  const versions = new HostSchema<VersionDocument>({ ...state, annotationId: String }, schemaOptions)
+  const versions = new HostSchema<VersionDocument>({ ...stateSchema, annotationId: String }, schemaOptions)
     .index({ annotationId: 1, _version: -1 }, { unique: true })
     .index({ creatorId: 1 })
     .index({ 'elements.family': 1 });

@@ -167,9 +167,9 @@ export class AnnotationModel {
     { id, version, active }: Pick<AnnotationRecord, 'id' | 'version' | 'active'>,
     state: AnnotationState,
   ): Promise<AnnotationRecord | null> {
-    const from = { _id: id, _version: version, _active: active ? { $ne: false } : false };
+    const filter = { _id: id, _version: version, _active: active ? { $ne: false } : false };
     const $set = { ...stateFields(state), ...searchFields(state.head), _active: true };
-    const doc = await this.#annotations.findOneAndUpdate(from, { $set }, { returnDocument: 'after' }).lean<StoredAnnotation>();
+    const doc = await this.#annotations.findOneAndUpdate(filter, { $set }, { returnDocument: 'after' }).lean<StoredAnnotation>();
     return doc === null ? null : toRecord(doc);
   }
 
@@ -213,7 +213,7 @@ export class AnnotationModel {
     filter: AnnotationFilter,
     { change, version, creatorIdsToKeep }: { change: AccessFields; version: number; creatorIdsToKeep: readonly string[] },
   ): Promise<number> {
-    const query = { ...(await this.#visible(filter)), accessVersion: { $not: { $gte: version } } };
+    const query = { ...(await this.#visibleQuery(filter)), accessVersion: { $not: { $gte: version } } };
     const update = async (selection: object, access: AnnotationAccess) => {
       const $set = { ...accessFields({ ...change, access }), accessVersion: version };
       const matching = { ...query, ...selection } as QueryFilter<StoredAnnotation>;
@@ -221,11 +221,11 @@ export class AnnotationModel {
     };
     let count = 0;
     for (const id of creatorIdsToKeep) {
-      const ownEntry = change.access.users.find((entry) => entry.id === id);
-      const others = change.access.users.filter((entry) => entry !== ownEntry);
+      const creatorEntry = change.access.users.find((entry) => entry.id === id);
+      const others = change.access.users.filter((entry) => entry !== creatorEntry);
       for (const level of [1, 2] as const) {
-        if (level <= (ownEntry?.level ?? 0)) continue;
-        const users = [...others, { id, level, flags: ownEntry?.flags ?? [] }];
+        if (level <= (creatorEntry?.level ?? 0)) continue;
+        const users = [...others, { id, level, flags: creatorEntry?.flags ?? [] }];
         const selection = { creatorId: id, 'access.users': { $elemMatch: { id, level } } };
         count += await update(selection, { ...change.access, users });
       }
@@ -235,7 +235,7 @@ export class AnnotationModel {
 
   /** Ids of the creators of matching annotations. */
   async creatorIds(filter: AnnotationFilter): Promise<string[]> {
-    return (await this.#annotations.distinct('creatorId', await this.#visible(filter))).flatMap((id) => id ?? []);
+    return (await this.#annotations.distinct('creatorId', await this.#visibleQuery(filter))).flatMap((id) => id ?? []);
   }
 
   /** Removes a user or group from all access lists. The user's annotations have no creator afterwards. */
@@ -248,27 +248,27 @@ export class AnnotationModel {
   }
 
   /** Marks the annotations of an item that were created before the content of its file changed. */
-  async markFileChanged(itemId: string, at: Date): Promise<void> {
+  async markFileChanged(itemId: string, changedAt: Date): Promise<void> {
     await this.#annotations.updateMany(
-      { itemId, created: { $lte: at } },
-      { $set: { fileChanged: at }, $inc: { accessStamp: 1 } },
+      { itemId, created: { $lte: changedAt } },
+      { $set: { fileChanged: changedAt }, $inc: { accessStamp: 1 } },
     );
   }
 
   /** Hides the annotations of hidden items, or shows them again. */
-  async setHidden(itemIds: readonly string[], hidden: boolean): Promise<void> {
-    const change = hidden ? { $set: { hidden: true } } : { $unset: { hidden: 1 } };
+  async setHidden(itemIds: readonly string[], isHidden: boolean): Promise<void> {
+    const change = isHidden ? { $set: { hidden: true } } : { $unset: { hidden: 1 } };
     for (const part of batches(itemIds)) await this.#annotations.updateMany({ itemId: { $in: [...part] } }, change as object);
   }
 
   /** The query for a filter, without annotations of lists that are not complete yet. */
-  async #visible(filter: AnnotationFilter): Promise<QueryFilter<StoredAnnotation>> {
+  async #visibleQuery(filter: AnnotationFilter): Promise<QueryFilter<StoredAnnotation>> {
     return { ...toQuery(filter), ...(await this.annotationBatches.visibleFilter()) };
   }
 
   /** Lists matching annotations. They are read as they are consumed. */
   async *list(filter: AnnotationFilter, { limit, offset, sort }: AnnotationPaging): AsyncGenerator<AnnotationRecord> {
-    const query = await this.#visible(filter);
+    const query = await this.#visibleQuery(filter);
     const cursor = this.#annotations.find(query).sort(orderOf(sort)).skip(offset).limit(limit).lean();
     for await (const doc of eachInSlices<StoredAnnotation>(cursor, { batchSize: annotationsPerQuery })) yield toRecord(doc);
   }
@@ -278,7 +278,7 @@ export class AnnotationModel {
     const order = orderOf(sort);
     const fields = Object.keys(order);
     const docs = await this.#annotations
-      .find(await this.#visible(filter), Object.fromEntries(fields.map((field) => [field, 1])))
+      .find(await this.#visibleQuery(filter), Object.fromEntries(fields.map((field) => [field, 1])))
       .sort(order)
       .limit(limit)
       .lean<StoredAnnotation[]>();
@@ -301,7 +301,7 @@ export class AnnotationModel {
   }
 
   async count(filter: AnnotationFilter): Promise<number> {
-    return this.#annotations.countDocuments(await this.#visible(filter));
+    return this.#annotations.countDocuments(await this.#visibleQuery(filter));
   }
 
   /** Number of matching annotations by item. Items without any are missing. */
@@ -310,7 +310,7 @@ export class AnnotationModel {
     for (const itemIds of batches(filter.itemIds)) {
       const rows = await this.#annotations
         .aggregate<{ _id: string; count: number }>([
-          { $match: await this.#visible({ ...filter, itemIds }) },
+          { $match: await this.#visibleQuery({ ...filter, itemIds }) },
           { $group: { _id: '$itemId', count: { $sum: 1 } } },
         ])
         .option({ maxTimeMS: listTimeoutMs });
@@ -324,7 +324,7 @@ export class AnnotationModel {
     const referenced = new Set<string>();
     for (const part of batches(itemIds)) {
       const refersToPart = { 'elements.references': { $in: [...part] } };
-      const query = { $and: [await this.#visible(filter), refersToPart] } as QueryFilter<StoredAnnotation>;
+      const query = { $and: [await this.#visibleQuery(filter), refersToPart] } as QueryFilter<StoredAnnotation>;
       const references = new Set<unknown>(await this.#annotations.distinct('elements.references', query));
       for (const id of part) if (references.has(id)) referenced.add(id);
     }
@@ -336,7 +336,7 @@ export class AnnotationModel {
     const field = `$${sortField(sort)}`;
     const groups = this.#annotations
       .aggregate<{ _id: string }>([
-        { $match: await this.#visible(filter) },
+        { $match: await this.#visibleQuery(filter) },
         { $group: { _id: '$itemId', key: direction === 1 ? { $min: field } : { $max: field } } },
         { $sort: { key: direction, _id: 1 } },
       ])

@@ -138,7 +138,7 @@ export class AnnotationBodies {
         `GeoJSON entry ${collectionIndex}: a FeatureCollection must not be one of several entries; send it alone.`,
       );
     }
-    return isLong(entries) ? new LongGeoJson(entries) : this.#convert(entries);
+    return isLong(entries) ? new LongGeoJson(entries) : this.#convertGeoJson(entries);
   }
 
   async #interpretList(
@@ -151,7 +151,7 @@ export class AnnotationBodies {
     }
     const incoming: IncomingAnnotation[] = [];
     const documents: unknown[] = [];
-    let firstBareIndex = -1;
+    let firstConvertedIndex = -1;
     let skipped = 0;
     for (const [index, entry] of entries.entries()) {
       if (!isObject(entry)) throw new BadParameterError('Entries in the annotation list must be JSON objects.');
@@ -166,7 +166,7 @@ export class AnnotationBodies {
         throw addEntryNumber(error, index);
       }
       if (interpreted instanceof ConvertedGeoJson) {
-        if (firstBareIndex < 0) firstBareIndex = index;
+        if (firstConvertedIndex < 0) firstConvertedIndex = index;
         documents.push(interpreted.document);
         skipped += interpreted.skipped;
       } else {
@@ -175,11 +175,11 @@ export class AnnotationBodies {
       }
       if (isSliceOver()) await nextSlice(signal);
     }
-    if (firstBareIndex < 0) return incoming;
+    if (firstConvertedIndex < 0) return incoming;
     // Elements that are already stored cannot be read a second time.
     if (incoming.some(({ elements }) => elements !== null)) {
       throw new BadParameterError(
-        `Entry ${firstBareIndex} of the annotation list is a GeoJSON geometry or feature among annotations with elements; send it in a FeatureCollection.`,
+        `Entry ${firstConvertedIndex} of the annotation list is a GeoJSON geometry or feature among annotations with elements; send it in a FeatureCollection.`,
       );
     }
     return new ConvertedGeoJson(documents, skipped);
@@ -191,7 +191,7 @@ export class AnnotationBodies {
       if (value.type !== 'FeatureCollection' || elements === null || elements.count === 0) {
         if (elements !== null) throw new BadParameterError(emptyGeoJsonMessage(received.skippedOf(value)));
         if (isLong(value)) return new LongGeoJson([value]);
-        return this.#convert(value);
+        return this.#convertGeoJson(value);
       }
       const head = headMembers(received.annotationOf(value) ?? {});
       // Geographic programs name collections with a member that the GeoJSON standard does not define.
@@ -205,7 +205,7 @@ export class AnnotationBodies {
     return [this.#readDocument(received, value)];
   }
 
-  #convert(value: unknown): ConvertedGeoJson {
+  #convertGeoJson(value: unknown): ConvertedGeoJson {
     const { document, skipped } = geoJsonToAnnotation(value, this.brand);
     return new ConvertedGeoJson(document, skipped);
   }

@@ -15,7 +15,7 @@ import type { AnnotationLifecycle } from './lifecycle.js';
 export type AnnotationSelection = ({ itemId: string } | { folderId: string; recurse: boolean }) &
   Pick<AnnotationFilter, 'permitted'>;
 
-type Change = { kind: 'access'; access: AccessFields; keepCreators: boolean } | { kind: 'removal' };
+type BulkChange = { kind: 'access'; access: AccessFields; keepCreators: boolean } | { kind: 'removal' };
 
 /** The record of a change of many annotations that has begun. */
 interface IntentionDocument {
@@ -23,7 +23,7 @@ interface IntentionDocument {
   _id: string;
   at: Date;
   selection: AnnotationSelection;
-  change: Change;
+  change: BulkChange;
   /** Version number of the change. Annotations that were changed at a later number are skipped. */
   version: number;
 }
@@ -68,7 +68,7 @@ export class BulkChanges {
     return this.#recordAndCarryOut(selection, { kind: 'removal' });
   }
 
-  async #recordAndCarryOut(selection: AnnotationSelection, change: Change): Promise<number> {
+  async #recordAndCarryOut(selection: AnnotationSelection, change: BulkChange): Promise<number> {
     const { model, own } = this.options;
     const _id = `${processName()}:${new own.connection.base.Types.ObjectId().toHexString()}`;
     const intention: IntentionDocument = { _id, at: new Date(), selection, change, version: await model.nextVersion() };
@@ -92,7 +92,7 @@ export class BulkChanges {
   /** @param progress receives the number of annotations changed so far. */
   async #carryOut({ _id, selection, change, version }: IntentionDocument, progress = { count: 0 }): Promise<number> {
     const { model, lifecycle } = this.options;
-    for await (const filter of this.#filters(selection)) {
+    for await (const filter of this.#eachFilter(selection)) {
       if (change.kind === 'access') {
         const creatorIdsToKeep = change.keepCreators ? await this.#creatorsWithAccess(filter, change.access) : [];
         progress.count += await model.setAccessOfAll(filter, { change: change.access, version, creatorIdsToKeep });
@@ -117,7 +117,7 @@ export class BulkChanges {
     return creators;
   }
 
-  async *#filters(selection: AnnotationSelection): AsyncGenerator<AnnotationFilter> {
+  async *#eachFilter(selection: AnnotationSelection): AsyncGenerator<AnnotationFilter> {
     const permitted = selection.permitted && { permitted: selection.permitted };
     if ('itemId' in selection) yield { ...permitted, itemIds: [selection.itemId] };
     else

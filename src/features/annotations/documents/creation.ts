@@ -30,7 +30,10 @@ export const creationRoute = {
   ],
 } as const;
 
-/** Creates the annotations in a body: by its `Content-Type`, one from a table of shapes; otherwise one or a list, from documents. */
+/**
+ * Creates the annotations in a body. If its `Content-Type` names a table of shapes, it becomes one annotation; otherwise `form` says what the body
+ * may contain.
+ */
 export async function createAnnotations(
   form: 'created' | 'list',
   item: ItemRecord,

@@ -12,7 +12,7 @@ import { boolean, id, integer, number, oneOf, required, text } from '../../../ht
 import { Reply } from '../../../http/reply.js';
 import { annotationPath, maxChangeBytes, requireTargetItem, tableName, targetItem } from '../parameters.js';
 import { annotationSchema, creationSchema, documentSchema, featureCollectionSchema } from '../schemas.js';
-import { bodyOrNull, replyEmpty, replyWithElements, replyWithoutElements, skippedHeader } from '../replies.js';
+import { bodyChunksOrNull, replyEmpty, replyWithElements, replyWithoutElements, skippedHeader } from '../replies.js';
 import { centroidChunks, enqueueInParts, recordChunks } from '../streams.js';
 import { annotationHeaders, annotationTag, filteredView, readPrecondition } from '../views.js';
 
@@ -146,12 +146,12 @@ const format = defineRoute({
     const replyHeaders = annotationHeaders(tag);
     const unchanged = answerConditional(headers, tag, replyHeaders);
     if (unchanged !== null) return unchanged;
-    const write = async () => {
+    const writeGeoJson = async () => {
       const sizes: [string, OverlaySize | null][] = [];
-      for (const itemId of readableImages.keys()) sizes.push([itemId, await overlayImages.size(itemId)]);
+      for (const itemId of readableImages.keys()) sizes.push([itemId, await overlayImages.findSize(itemId)]);
       return geoJson.write(annotation, params.format, sizes, signal);
     };
-    const chunks = await enqueueInParts(write, { queue: readQueue, caller }, signal);
+    const chunks = await enqueueInParts(writeGeoJson, { queue: readQueue, caller }, signal);
     return Reply.stream(chunks, 'application/json', { headers: replyHeaders });
   },
 });
@@ -176,7 +176,7 @@ const replace = defineRoute({
     checkPrecondition?.(current);
     const request = { id: params.id, caller, signal, checkPrecondition, current };
     const item = query.itemId === undefined ? null : await items.loadFresh(query.itemId, 0, caller);
-    const chunks = await bodyOrNull(body);
+    const chunks = await bodyChunksOrNull(body);
     const { annotation, elementsSent } = await annotations.lifecycle.replace(request, { body: chunks, item });
     return elementsSent
       ? replyWithElements(annotations, { annotation, caller, signal })
@@ -233,8 +233,8 @@ const copy = defineRoute({
   errors: ['bad-parameter', 'invalid', 'unknown-id', 'not-found', 'access-denied', 'forbidden'],
   async authorize({ params, query, caller }, services) {
     const source = await services.annotations.writer.load(params.id, 0, caller);
-    const isOnItem = (await services.records.findItem(source.itemId)) !== null;
-    if (isOnItem) await services.items.loadFresh(source.itemId, 0, caller);
+    const sourceItemExists = (await services.records.findItem(source.itemId)) !== null;
+    if (sourceItemExists) await services.items.loadFresh(source.itemId, 0, caller);
     return loadToAnnotate(requireTargetItem(query.itemId), caller, services);
   },
   async handle({ params, granted: item, caller, signal }, { annotations }) {

@@ -6,7 +6,7 @@ import type { ChangedElements, ElementChanges, ElementEditing, StoredElements } 
 import { createHeadValidator } from '../../../annotation-format/validate.js';
 import type { AnnotationRecord } from './annotation-record.js';
 import type { MergedChange } from './merged-changes.js';
-import type { AnnotationParts, ChangeRequest } from './annotation-parts.js';
+import type { AnnotationDependencies, ChangeRequest } from './annotation-dependencies.js';
 import type { AnnotationWriter } from './writer.js';
 
 /** Longest id that is repeated in a message. */
@@ -25,7 +25,7 @@ export class AnnotationEdits {
   readonly #checkPatchedHead = createHeadValidator(patchSchemaError);
 
   constructor(
-    private readonly options: AnnotationParts,
+    private readonly options: AnnotationDependencies,
     private readonly writer: AnnotationWriter,
     private readonly brand: string,
   ) {}

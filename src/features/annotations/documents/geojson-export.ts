@@ -13,7 +13,7 @@ const timeoutMs = 60_000;
 const memoryMiB = 2048;
 /** Texts of elements up to this length are written at once, in about a millisecond. */
 const shortBytes = 32 * 1024;
-/** Number of chunks in threads or waiting for one. A feature of QuPath can have elements of several chunks, which are written one by one. */
+/** Number of chunks that are in threads or wait for one. For QuPath it is 1, because a feature can have elements of several chunks. */
 const chunksAtOnce = 4;
 
 /** Annotations as GeoJSON, made in threads. */
@@ -43,20 +43,20 @@ export class GeoJsonExport {
     let head: Uint8Array | null = await jsonBytes(annotation.head);
     let written: WrittenFeatures = { isEmpty: true, openFeature: null };
     yield Buffer.from(collectionStart);
-    const write = async (chunk: Uint8Array) => {
+    const writeChunk = async (chunk: Uint8Array) => {
       const input = { elements: chunk, format, head, written, brand: this.brand, sizes };
       const isShort = chunk.length + (head?.length ?? 0) <= shortBytes;
       head = null;
       written = { ...written, isEmpty: false };
-      const result = isShort ? makeFeatures(input) : await this.#inThread(input, signal);
+      const result = isShort ? makeFeatures(input) : await this.#makeInThread(input, signal);
       ({ written } = result);
       return result.text;
     };
-    yield* mapAhead(chunks, format === 'qupath' ? 1 : chunksAtOnce, write);
+    yield* mapAhead(chunks, format === 'qupath' ? 1 : chunksAtOnce, writeChunk);
     yield Buffer.from(collectionEnd(written));
   }
 
-  #inThread(input: FeaturesInput, signal: AbortSignal): Promise<{ text: Uint8Array; written: WrittenFeatures }> {
+  #makeInThread(input: FeaturesInput, signal: AbortSignal): Promise<{ text: Uint8Array; written: WrittenFeatures }> {
     // Each chunk has a buffer that nobody else uses.
     const transfer = [input.elements.buffer as ArrayBuffer];
     return this.#threads.run('features', input, { inputName: 'The annotation', signal, transfer });

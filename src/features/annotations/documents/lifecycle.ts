@@ -9,7 +9,7 @@ import type { NewAnnotation } from './annotation.model.js';
 import type { ItemRecord } from '../../../core/host/records.js';
 import type { AccessChange } from '../access/permissions.js';
 import type { BodyForm, IncomingAnnotation } from './body.js';
-import type { AnnotationParts, ChangeRequest } from './annotation-parts.js';
+import type { AnnotationDependencies, ChangeRequest } from './annotation-dependencies.js';
 import type { AnnotationWriter } from './writer.js';
 
 /** Options for creating annotations from a body. */
@@ -28,7 +28,7 @@ const maxConcurrentRemovals = 8;
 /** Creates, replaces, copies and removes annotations. Their elements are in the store, and become visible when the annotation refers to them. */
 export class AnnotationLifecycle {
   constructor(
-    private readonly options: AnnotationParts,
+    private readonly options: AnnotationDependencies,
     private readonly writer: AnnotationWriter,
   ) {}
 
@@ -63,20 +63,20 @@ export class AnnotationLifecycle {
     idAt?: CreateOptions['idAt'],
   ) {
     const { model, store, permissions } = this.options;
-    const initial = await permissions.initialAccess(item, creatorId);
+    const initialAccess = await permissions.initialAccess(item, creatorId);
     const now = new Date();
-    const first = await model.nextVersions(incoming.length);
+    const firstVersion = await model.nextVersions(incoming.length);
     const annotations = incoming.map(({ head, elements }, index): NewAnnotation => {
       const id = idAt?.(index);
       return {
         ...(id !== undefined && { id }),
-        ...initial,
+        ...initialAccess,
         itemId: item.id,
         creatorId,
         created: now,
         updated: now,
         updatedId: creatorId,
-        version: first + index,
+        version: firstVersion + index,
         head,
         elements: elements ?? store.empty,
       };
@@ -230,7 +230,7 @@ export class AnnotationLifecycle {
   /** Copies all annotations of an item to a copy of the item. Creators and times are kept. */
   async copyAll(sourceItemId: string, item: ItemRecord, ownerId: string | null): Promise<void> {
     const { model, store, permissions } = this.options;
-    const initial = await permissions.initialAccess(item, ownerId);
+    const initialAccess = await permissions.initialAccess(item, ownerId);
     const annotations = model.list({ itemIds: [sourceItemId] }, { limit: 0, offset: 0, sort: [['_id', 1]] });
     for await (const { id, elements } of annotations) {
       await store.share(elements.family, async () => {
@@ -239,7 +239,7 @@ export class AnnotationLifecycle {
         const version = await model.nextVersion();
         const { creatorId, created, updated, updatedId, head } = source;
         const copied = { creatorId, created, updated, updatedId, head, elements: source.elements };
-        await model.insert([{ ...initial, ...copied, itemId: item.id, version }]);
+        await model.insert([{ ...initialAccess, ...copied, itemId: item.id, version }]);
       });
     }
   }

@@ -5,7 +5,7 @@ import { callerName } from '../../../core/concurrency/queues.js';
 import { BusyError } from '../../../errors.js';
 import type { ElementEditing } from '../elements/element-store.js';
 import type { AnnotationRecord, AnnotationState } from './annotation-record.js';
-import { SupersededError, type AnnotationParts, type ChangeRequest } from './annotation-parts.js';
+import { SupersededError, type AnnotationDependencies, type ChangeRequest } from './annotation-dependencies.js';
 
 /** A change that can be applied to any version. */
 export interface MergedChange {
@@ -17,7 +17,7 @@ export interface MergedChange {
   requiresItemAccess?: boolean;
 }
 
-/** A version and its predecessor. */
+/** A version and the one before it. */
 interface VersionStep {
   former: AnnotationRecord;
   changed: AnnotationRecord;
@@ -29,7 +29,9 @@ interface AdmittedChange {
   change: MergedChange;
   /** Checks again whether the caller may make the change. */
   admit: () => Promise<AnnotationRecord>;
-  admitted: AnnotationRecord;
+  /** The annotation when the permission was last checked. */
+  admittedVersion: AnnotationRecord;
+  /** Time of that check, as `performance.now()` gives it. */
   admittedAt: number;
 }
 
@@ -69,7 +71,7 @@ export class MergedChanges {
   readonly #latestVersions = new Map<string, AnnotationRecord>();
 
   constructor(
-    private readonly options: AnnotationParts,
+    private readonly options: AnnotationDependencies,
     private readonly versionWriter: VersionWriter,
   ) {
     const { name, waiting } = options.changeQueue.options;
@@ -77,20 +79,20 @@ export class MergedChanges {
   }
 
   /** Makes a change, together with others that wait. @throws BusyError; the errors of the change and its precondition. */
-  makeChange(admitted: AdmittedChange): Promise<VersionStep> {
-    const { id, caller, signal } = admitted.request;
-    return this.#queues.run(id, () => this.#enqueue(admitted), { signal, caller: callerName(caller) });
+  makeChange(admittedChange: AdmittedChange): Promise<VersionStep> {
+    const { id, caller, signal } = admittedChange.request;
+    return this.#queues.run(id, () => this.#enqueue(admittedChange), { signal, caller: callerName(caller) });
   }
 
-  #enqueue(admitted: AdmittedChange): Promise<VersionStep> {
-    const { request, change, admit } = admitted;
+  #enqueue(admittedChange: AdmittedChange): Promise<VersionStep> {
+    const { request, change, admit } = admittedChange;
     const { id } = request;
     return new Promise((resolve, reject) => {
       // Work and log lines for a change belong to its own request, not to the one that wrote first.
       const boundFunctions = { change: { ...change, apply: AsyncResource.bind(change.apply) }, admit: AsyncResource.bind(admit) };
-      const waiting = { ...admitted, ...boundFunctions, resolve, reject };
-      const next = this.#waitingChanges.get(id);
-      if (next !== undefined) next.push(waiting);
+      const waiting = { ...admittedChange, ...boundFunctions, resolve, reject };
+      const queued = this.#waitingChanges.get(id);
+      if (queued !== undefined) queued.push(waiting);
       else {
         this.#waitingChanges.set(id, [waiting]);
         void this.#makeAllChanges(id);
@@ -100,9 +102,9 @@ export class MergedChanges {
 
   async #makeAllChanges(id: string): Promise<void> {
     const { changeQueue } = this.options;
-    for (let next = this.#waitingChanges.get(id)!; next.length > 0;) {
-      const { caller } = next[0]!.request;
-      await changeQueue.run(() => this.#makeChanges(id, next.splice(0)), { caller: callerName(caller), isNeverRefused: true });
+    for (let queued = this.#waitingChanges.get(id)!; queued.length > 0;) {
+      const { caller } = queued[0]!.request;
+      await changeQueue.run(() => this.#makeChanges(id, queued.splice(0)), { caller: callerName(caller), isNeverRefused: true });
     }
     this.#waitingChanges.delete(id);
     this.#latestVersions.delete(id);
@@ -143,10 +145,10 @@ export class MergedChanges {
    */
   async #admitChanges(id: string, changes: WaitingChange[]): Promise<AnnotationRecord | null> {
     const findNewest = (): AnnotationRecord | null => {
-      const admittedChanges = changes.map(({ admitted }) => admitted);
+      const admittedChanges = changes.map(({ admittedVersion }) => admittedVersion);
       const latest = this.#latestVersions.get(id);
       return [...admittedChanges, ...(latest === undefined ? [] : [latest])].reduce<AnnotationRecord | null>(
-        (best, record) => (best === null || record.version > best.version ? record : best),
+        (newest, record) => (newest === null || record.version > newest.version ? record : newest),
         null,
       );
     };
@@ -155,11 +157,11 @@ export class MergedChanges {
     const now = performance.now();
     await Promise.all(
       changes.map(async (change) => {
-        const { admitted } = change;
-        const hasSameAccess = admitted.accessStamp === current?.accessStamp && admitted.itemId === current.itemId;
+        const { admittedVersion } = change;
+        const hasSameAccess = admittedVersion.accessStamp === current?.accessStamp && admittedVersion.itemId === current.itemId;
         if (hasSameAccess && now - change.admittedAt < recheckAfterMs) return;
         try {
-          change.admitted = await change.admit();
+          change.admittedVersion = await change.admit();
           change.admittedAt = performance.now();
         } catch (error) {
           rejected.add(change);
@@ -173,7 +175,7 @@ export class MergedChanges {
 
   /**
    * Applies changes to a version and writes the result. @returns the outcomes of the first changes, at least one. @throws
-   * Superseded
+   * SupersededError
    */
   async #write(current: AnnotationRecord, changes: readonly WaitingChange[]): Promise<Outcome[]> {
     const { model, store } = this.options;

@@ -30,8 +30,8 @@ function checkKey(key: string): void {
 }
 
 /** Checks keys of a change. Keys that the annotation already has may be changed and removed, even if they break the rules. */
-function checkKeys(keys: readonly string[], present: Attributes): void {
-  for (const key of keys) if (!Object.hasOwn(present, key)) checkKey(key);
+function checkKeys(keys: readonly string[], attributes: Attributes): void {
+  for (const key of keys) if (!Object.hasOwn(attributes, key)) checkKey(key);
 }
 
 /** Write access to the annotation is enough; access to the item is not checked. */
@@ -94,10 +94,10 @@ const remove = defineRoute({
 });
 
 function keysOf(body: unknown): string[] {
-  const wrong = (detail: string) => new BadParameterError(`Invalid JSON object for parameter fields: ${detail}`);
-  if (!Array.isArray(body)) throw wrong('must be a list of keys.');
+  const bodyError = (detail: string) => new BadParameterError(`Invalid JSON object for parameter fields: ${detail}`);
+  if (!Array.isArray(body)) throw bodyError('must be a list of keys.');
   return (body as unknown[]).map((key) => {
-    if (typeof key !== 'string') throw wrong('keys must be texts.');
+    if (typeof key !== 'string') throw bodyError('keys must be texts.');
     return key;
   });
 }

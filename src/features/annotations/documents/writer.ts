@@ -4,20 +4,20 @@ import type { Caller } from '../../../host.js';
 import type { AnnotationRecord, AnnotationState } from './annotation-record.js';
 import { announceStep } from '../../../core/steps.js';
 import { MergedChanges, type MergedChange } from './merged-changes.js';
-import { SupersededError, type AnnotationParts, type ChangeRequest } from './annotation-parts.js';
+import { SupersededError, type AnnotationDependencies, type ChangeRequest } from './annotation-dependencies.js';
 
 /** How long clients can still fetch a notification, in milliseconds. */
 const notificationLifetimeMs = 1000;
 const historySetting = 'large_image.annotation_history';
 
-/** What all changes of annotations need: permissions, versions, conflicts, notifications, and removing unreferenced data. */
+/** The steps that all changes of annotations share: checking permissions, writing versions, notifying users, removing unused data. */
 export class AnnotationWriter {
   readonly #untidyFamilies = new Set<string>();
   #tidying: Promise<void> | null = null;
   readonly #closing = sharedAbortController();
   readonly #merging: MergedChanges;
 
-  constructor(private readonly options: AnnotationParts) {
+  constructor(private readonly options: AnnotationDependencies) {
     this.#merging = new MergedChanges(options, this);
   }
 
@@ -58,13 +58,13 @@ export class AnnotationWriter {
   async merge(request: ChangeRequest, change: MergedChange): Promise<AnnotationRecord> {
     const admit = () => (change.requiresItemAccess === false ? this.#loadWithoutItemCheck(request) : this.loadForChange(request));
     // A caller without permission need not wait.
-    const admitted = request.current ?? (await admit());
-    request.checkPrecondition?.(admitted);
+    const admittedVersion = request.current ?? (await admit());
+    request.checkPrecondition?.(admittedVersion);
     const { former, changed } = await this.#merging.makeChange({
       request,
       change,
       admit,
-      admitted,
+      admittedVersion,
       admittedAt: performance.now(),
     });
     await this.afterChange(former, changed);
@@ -82,7 +82,7 @@ export class AnnotationWriter {
     return (await this.options.settings.get(historySetting)) !== false;
   }
 
-  /** Writes a new version over the one that was read. @throws Superseded if that is no longer the current one. */
+  /** Replaces the version that was read by a new one. @throws SupersededError if it is no longer the current one. */
   async commit(
     current: AnnotationRecord,
     changes: Partial<Pick<AnnotationState, 'head' | 'elements' | 'itemId'>>,
@@ -111,7 +111,7 @@ export class AnnotationWriter {
     announceStep('annotation:between-kept');
   }
 
-  /** Replaces the state that was read by another one. @throws Superseded if it is no longer the current one. */
+  /** Like {@link commit}, with a complete state that has a version number. The caller must have kept the replaced version. */
   async replace(current: AnnotationRecord, state: AnnotationState): Promise<AnnotationRecord> {
     const { itemId, creatorId, created, head, elements, updated, updatedId, version } = state;
     const next = { itemId, creatorId, created, head, elements, updated, updatedId, version };

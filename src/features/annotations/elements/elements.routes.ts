@@ -3,7 +3,7 @@ import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import type { Caller } from '../../../host.js';
 import type { AnnotationServices } from '../annotation-services.js';
 import type { ElementEdit } from '../documents/edits.js';
-import type { ChangeRequest } from '../documents/annotation-parts.js';
+import type { ChangeRequest } from '../documents/annotation-dependencies.js';
 import { answerConditional } from '../../../http/conditional.js';
 import { anyText, anyObject, component, listOf, objectOf } from '../../../http/schemas.js';
 import { elementSchema } from '../schemas.js';

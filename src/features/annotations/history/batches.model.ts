@@ -83,6 +83,7 @@ export class AnnotationBatches {
     return { batch: { $in: [null, ...committed.map(({ _id }) => _id)] } } as QueryFilter<StoredAnnotation>;
   }
 
+  /** Removes the name of a committed list from its annotations, then the document of the list. */
   async #settle(batch: string): Promise<void> {
     await this.annotations.updateMany({ batch }, { $unset: { batch: 1 } });
     announceStep('annotation:list-settled');

@@ -52,15 +52,15 @@ const dayMs = 24 * 60 * 60 * 1000;
 /** Removes old versions of annotations, and leftovers of writes whose process was killed. */
 export class AnnotationCleanup {
   /** Running cleanups that clients have requested, by their parameters. */
-  readonly #pendingReports = new Map<string, { report: OldVersionsReport; work: Promise<void> }>();
+  readonly #requestedCleanups = new Map<string, { report: OldVersionsReport; work: Promise<void> }>();
   readonly #oneAtATime = pLimit(1);
   readonly #closing = sharedAbortController();
 
   constructor(private readonly options: AnnotationCleanupOptions) {}
 
   /**
-   * Counts, and on request removes, old annotations of items that no longer exist and old previous versions of each annotation,
-   * except those to keep; then all versions and elements that cannot be reached.
+   * Counts, and on request removes: versions and elements that cannot be reached, old annotations of items that no longer exist, and
+   * old previous versions of each annotation, except the newest `keep` ones.
    *
    * @throws InvalidError
    */
@@ -78,7 +78,7 @@ export class AnnotationCleanup {
    */
   async cleanUpOldInTime(query: Omit<OldVersionsQuery, 'signal'>): Promise<OldVersionsReport> {
     const key = JSON.stringify([query.remove, query.ageDays, query.keep]);
-    const { report, work } = this.#pendingReports.get(key) ?? this.#startCleanUp(key, query);
+    const { report, work } = this.#requestedCleanups.get(key) ?? this.#startCleanUp(key, query);
     return inTime<OldVersionsReport>(
       work.then(() => report),
       {
@@ -92,17 +92,17 @@ export class AnnotationCleanup {
     const report = newReport(query);
     const { signal } = this.#closing;
     const work = this.#oneAtATime(() => this.#cleanUpAll({ ...query, signal }, report)).finally(() =>
-      this.#pendingReports.delete(key),
+      this.#requestedCleanups.delete(key),
     );
     const pending = { report, work };
-    this.#pendingReports.set(key, pending);
+    this.#requestedCleanups.set(key, pending);
     return pending;
   }
 
   /** Stops the cleanups that clients have requested. */
   async close(): Promise<void> {
     this.#closing.abort(new LargeImageError('unavailable', 'The server is closing.'));
-    await Promise.allSettled([...this.#pendingReports.values()].map(({ work }) => work));
+    await Promise.allSettled([...this.#requestedCleanups.values()].map(({ work }) => work));
   }
 
   /** Updates the report while it runs. */
@@ -128,7 +128,7 @@ export class AnnotationCleanup {
     signal,
   }: {
     remove: boolean;
-    /** Findings are added to it immediately. */
+    /** Updated while the work runs. */
     report?: Pick<OldVersionsReport, 'abandonedVersions'>;
     signal?: AbortSignal;
   }): Promise<number> {
@@ -153,9 +153,9 @@ export class AnnotationCleanup {
     // A full sweep skips families whose packs are all in use. So leases of ended processes on such families are removed here.
     const families = await store.abandonedFamilies();
     const { removed } = await store.sweep(elementsOf, { families, signal });
-    const others = full ? (await store.sweep(elementsOf, { signal })).removed : 0;
+    const otherElements = full ? (await store.sweep(elementsOf, { signal })).removed : 0;
     const derived = await followers.sweep(elementsOf, full ? undefined : families);
-    return { annotations, annotationVersions, annotationElements: removed + others, ...derived };
+    return { annotations, annotationVersions, annotationElements: removed + otherElements, ...derived };
   };
 
   async #sweepElements({ remove, signal }: { remove: boolean; signal: AbortSignal | undefined }): Promise<SweepReport> {
@@ -193,23 +193,23 @@ export class AnnotationCleanup {
     }
     if (stamp.active) report.active += 1;
     let position = 0;
-    const countAsOld = (state: { updated: Date }) => {
-      const isOldVersion = position >= keep && isOld(state);
+    const countAsOld = (version: { updated: Date }) => {
+      const isOldVersion = position >= keep && isOld(version);
       position += 1;
       report[isOldVersion ? 'oldVersions' : 'recentVersions'] += 1;
       return isOldVersion;
     };
     // The record of a deleted annotation is kept as long as it has previous versions, which could not be reached without it.
     const isRemovedCompletely = !stamp.active && countAsOld(stamp);
-    let cleared = isRemovedCompletely ? 1 : 0;
+    let oldCount = isRemovedCompletely ? 1 : 0;
     let removed = 0;
     for await (const page of model.formerVersions.listStamps(stamp.id, stamp.version)) {
       signal?.throwIfAborted();
       const ids = page.filter(countAsOld).map(({ id }) => id);
-      cleared += ids.length;
+      oldCount += ids.length;
       if (remove && !isRemovedCompletely) removed += addRemoved(await model.formerVersions.remove(ids));
     }
-    if (isRemovedCompletely && remove && (await model.remove(stamp.id, stamp.version))) removed += addRemoved(cleared);
+    if (isRemovedCompletely && remove && (await model.remove(stamp.id, stamp.version))) removed += addRemoved(oldCount);
     return removed;
   }
 

@@ -8,7 +8,7 @@ import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { integer, required } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
-import { annotationPaging, annotationPath, pagingOf } from '../parameters.js';
+import { annotationPaging, annotationPath, parsePaging } from '../parameters.js';
 import { annotationListSchema, annotationSchema } from '../schemas.js';
 import { allElements, recordChunks } from '../streams.js';
 import { replyList } from '../replies.js';
@@ -46,11 +46,14 @@ const list = defineRoute({
   returns: { schema: annotationListSchema },
   errors: ['invalid', 'bad-parameter', 'precondition-failed'],
   async handle({ params, query, sent, caller, headers }, { annotations }) {
-    const { limit, offset, sort } = pagingOf(query);
+    const { limit, offset, sort } = parsePaging(query);
     const annotation = await loadIfReadable(annotations, params.id, caller);
     if (annotation === null) return Reply.json([], { headers: privateHeaders });
     const level = await annotations.permissions.shownLevel(annotation, caller);
-    const tag = annotationTag(annotation, level, { route: `history/${await annotations.history.stateOf(annotation)}`, sent });
+    const tag = annotationTag(annotation, level, {
+      route: `history/${await annotations.history.fingerprintOf(annotation)}`,
+      sent,
+    });
     const unchanged = answerConditional(headers, tag, annotationHeaders(tag));
     if (unchanged !== null) return unchanged;
     const [[field, direction] = ['_version', -1] as const] = sort;
@@ -70,7 +73,7 @@ const get = defineRoute({
   params: { ...annotationPath, version: required(integer({ description: 'The `_version`.' })) },
   returns: { schema: annotationSchema },
   errors: ['invalid', 'bad-parameter', 'access-denied'],
-  authorize: ({ params, caller }, { annotations }) => load(annotations, params.id, caller),
+  authorize: ({ params, caller }, { annotations }) => loadForHistory(annotations, params.id, caller),
   async handle({ params, granted: annotation, caller, signal }, { annotations }) {
     const version = await annotations.history.findVersion(annotation, params.version);
     const { elements } = version;
@@ -88,7 +91,7 @@ const get = defineRoute({
   },
 });
 
-async function load({ writer }: AnnotationServices, id: string, caller: Caller | null): Promise<AnnotationRecord> {
+async function loadForHistory({ writer }: AnnotationServices, id: string, caller: Caller | null): Promise<AnnotationRecord> {
   try {
     return await writer.load(id, 0, caller, { deletedToo: true });
   } catch (error) {
@@ -113,7 +116,7 @@ const revert = defineRoute({
   returns: { schema: annotationSchema },
   errors: ['invalid', 'bad-parameter', 'access-denied', 'forbidden', 'conflict', 'precondition-failed'],
   async handle({ params, query, caller, headers, signal }, { annotations }) {
-    await load(annotations, params.id, caller);
+    await loadForHistory(annotations, params.id, caller);
     const request = { id: params.id, caller, signal, checkPrecondition: readPrecondition(headers) };
     const annotation = await annotations.history.revert(request, query.version);
     return Reply.json(jsonWithoutElements(storedView(annotation, { access: false })), { headers: privateHeaders });

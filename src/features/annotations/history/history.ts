@@ -1,7 +1,7 @@
 import { BadParameterError } from '../../../errors.js';
 import type { AnnotationRecord, AnnotationState, AnnotationVersionRecord } from '../documents/annotation-record.js';
 import { isVersionField, type VersionField } from './versions.model.js';
-import type { AnnotationParts, ChangeRequest } from '../documents/annotation-parts.js';
+import type { AnnotationDependencies, ChangeRequest } from '../documents/annotation-dependencies.js';
 import type { AnnotationWriter } from '../documents/writer.js';
 
 /** One version of an annotation. */
@@ -27,7 +27,7 @@ export interface VersionOrder {
 /** Reads and restores former versions of annotations. */
 export class AnnotationHistory {
   constructor(
-    private readonly options: AnnotationParts,
+    private readonly options: AnnotationDependencies,
     private readonly writer: AnnotationWriter,
   ) {}
 
@@ -42,7 +42,7 @@ export class AnnotationHistory {
     const field = isVersionField(order.field) ? order.field : '_version';
     // A version that was stored before a change that then failed is still the current one. It must not be listed twice.
     const listing = { annotationId: annotation.id, before: annotation.version, field, direction };
-    const currentPosition = (await formerVersions.countAhead(listing, sortValueOf[field](annotation))) - offset;
+    const currentPosition = (await formerVersions.countAhead(listing, sortValueGetters[field](annotation))) - offset;
     const showsCurrent = currentPosition >= 0 && (limit === 0 || currentPosition < limit);
     if (showsCurrent && limit === 1) return yield currentVersion(annotation);
     const page = { offset: currentPosition < 0 ? offset - 1 : offset, limit: showsCurrent && limit > 0 ? limit - 1 : limit };
@@ -56,7 +56,7 @@ export class AnnotationHistory {
   }
 
   /** A text that changes whenever the list of versions does. */
-  async stateOf(annotation: AnnotationRecord): Promise<string> {
+  async fingerprintOf(annotation: AnnotationRecord): Promise<string> {
     // Every change makes a new version, and a cleanup removes old ones.
     return `${annotation.version}/${await this.options.model.formerVersions.count(annotation.id)}`;
   }
@@ -112,7 +112,7 @@ function noVersionError(): BadParameterError {
 }
 
 /** The value of a version for each sort field. */
-const sortValueOf: Readonly<Record<VersionField, (state: AnnotationState) => number | Date>> = {
+const sortValueGetters: Readonly<Record<VersionField, (state: AnnotationState) => number | Date>> = {
   _version: ({ version }) => version,
   updated: ({ updated }) => updated,
   created: ({ created }) => created,

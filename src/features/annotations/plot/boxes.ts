@@ -7,7 +7,7 @@ const maxDistance = 2;
 const cellSize = 2 * maxDistance;
 /** Of the elements with their low corner in the same few pixels, at most this many are compared. */
 const maxCandidates = 64;
-const sides = ['bbox.x0', 'bbox.y0', 'bbox.x1', 'bbox.y1'] as const;
+const sideKeys = ['bbox.x0', 'bbox.y0', 'bbox.x1', 'bbox.y1'] as const;
 
 interface Entry {
   row: RowKey;
@@ -21,7 +21,7 @@ export class ElementBoxes {
 
   /** Adds an element. */
   add(row: RowKey, { lowx, lowy, highx, highy }: BoundingBox): void {
-    const key = cellOf(lowx, lowy);
+    const key = cellKeyOf(lowx, lowy);
     const entry: Entry = { row, sides: [lowx, lowy, highx, highy] };
     const cell = this.#cells.get(key);
     if (cell === undefined) this.#cells.set(key, [entry]);
@@ -33,13 +33,13 @@ export class ElementBoxes {
    * is none, or not all sides are known.
    */
   takeNearest(box: ReadonlyMap<CommonKey, number>): RowKey | null {
-    const [x0, y0, x1, y1] = sides.map((side) => box.get(side));
+    const [x0, y0, x1, y1] = sideKeys.map((side) => box.get(side));
     if (x0 === undefined || y0 === undefined || x1 === undefined || y1 === undefined) return null;
     const boxSides = [x0, y0, x1, y1];
     let nearest: { entry: Entry; distance: number } | null = null;
     for (const dx of [-cellSize, 0, cellSize]) {
       for (const dy of [-cellSize, 0, cellSize]) {
-        for (const entry of (this.#cells.get(cellOf(x0 + dx, y0 + dy)) ?? []).slice(0, maxCandidates)) {
+        for (const entry of (this.#cells.get(cellKeyOf(x0 + dx, y0 + dy)) ?? []).slice(0, maxCandidates)) {
           const distance = Math.max(...entry.sides.map((side, at) => Math.abs(side - boxSides[at]!)));
           if (distance > maxDistance || (nearest !== null && nearest.distance <= distance)) continue;
           nearest = { entry, distance };
@@ -54,13 +54,13 @@ export class ElementBoxes {
   /** Removes an entry, so that several rows with the same box are assigned to different elements. */
   #remove(entry: Entry): void {
     const [x0, y0] = entry.sides;
-    const cell = this.#cells.get(cellOf(x0, y0))!;
+    const cell = this.#cells.get(cellKeyOf(x0, y0))!;
     const position = cell.indexOf(entry);
     cell[position] = cell.at(-1)!;
     cell.pop();
   }
 }
 
-function cellOf(x: number, y: number): string {
+function cellKeyOf(x: number, y: number): string {
   return `${Math.floor(x / cellSize)} ${Math.floor(y / cellSize)}`;
 }

@@ -57,7 +57,7 @@ const maxDistinct = 20;
 /** Collects facts about a column while its values are read. */
 export class ColumnStatistics {
   #count = 0;
-  #allNumbers = true;
+  #hasOnlyNumbers = true;
   #min = Infinity;
   #max = -Infinity;
   readonly #distinct = new Set<PlotValue>();
@@ -70,7 +70,7 @@ export class ColumnStatistics {
   add(value: PlotValue): void {
     this.#count += 1;
     if (this.#distinct.size <= maxDistinct) this.#distinct.add(value);
-    if (typeof value !== 'number') this.#allNumbers = false;
+    if (typeof value !== 'number') this.#hasOnlyNumbers = false;
     else {
       this.#min = Math.min(this.#min, value);
       this.#max = Math.max(this.#max, value);
@@ -79,19 +79,19 @@ export class ColumnStatistics {
 
   get column(): PlotColumn {
     const { key, title } = this;
-    const isFew = this.#distinct.size <= maxDistinct;
+    const listsDistinct = this.#distinct.size <= maxDistinct;
     return {
       key,
       title,
-      type: this.#allNumbers ? 'number' : 'string',
+      type: this.#hasOnlyNumbers ? 'number' : 'string',
       count: this.#count,
-      ...(isFew && { distinct: [...this.#distinct].sort(byValue), distinctcount: this.#distinct.size }),
-      ...(this.#allNumbers && { min: this.#min, max: this.#max }),
+      ...(listsDistinct && { distinct: [...this.#distinct].sort(compareValues), distinctcount: this.#distinct.size }),
+      ...(this.#hasOnlyNumbers && { min: this.#min, max: this.#max }),
     };
   }
 }
 
-function byValue(a: PlotValue, b: PlotValue): number {
+function compareValues(a: PlotValue, b: PlotValue): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
   return compareText(String(a), String(b));
 }

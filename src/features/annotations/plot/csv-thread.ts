@@ -19,7 +19,7 @@ interface CsvTask {
 
 /** The requested columns of a file: a value, or `null`, for each row. */
 export interface CsvColumns {
-  rows: number;
+  rowCount: number;
   columns: { name: string; values: (PlotValue | null)[] }[];
   /** Whether there are more cells than the limit. Then there are no columns. */
   isTooLarge: boolean;
@@ -72,20 +72,20 @@ async function read({ port, keys, maxRows, maxColumns, maxCells }: CsvTask): Pro
   bytes.on('error', (error) => parser.destroy(error));
   bytes.pipe(parser);
   let selected: { at: number; name: string; cells: string[] }[] | null = null;
-  let rows = 0;
+  let rowCount = 0;
   try {
     for await (const cells of parser as AsyncIterable<string[]>) {
       if (selected === null) {
-        const set = keys === null ? null : new Set(keys);
+        const keySet = keys === null ? null : new Set(keys);
         selected = cells
           .slice(0, maxColumns)
           .map((name, at) => ({ at, name, cells: [] as string[] }))
           .filter(({ name }) => name !== '')
-          .filter(({ name }) => set === null || set.has(csvField(name, 0).key) || aliasOf(csvField(name, 0)) !== null);
+          .filter(({ name }) => keySet === null || keySet.has(csvField(name, 0).key) || aliasOf(csvField(name, 0)) !== null);
         continue;
       }
-      rows += 1;
-      if (rows * selected.length > maxCells) return { rows, columns: [], isTooLarge: true };
+      rowCount += 1;
+      if (rowCount * selected.length > maxCells) return { rowCount, columns: [], isTooLarge: true };
       for (const column of selected) column.cells.push(cells[column.at] ?? '');
     }
   } catch (error) {
@@ -96,7 +96,7 @@ async function read({ port, keys, maxRows, maxColumns, maxCells }: CsvTask): Pro
     port.close();
   }
   const columns = (selected ?? []).map(({ name, cells }) => ({ name, values: convertCells(cells) }));
-  return { rows, columns, isTooLarge: false };
+  return { rowCount, columns, isTooLarge: false };
 }
 
 const functions = { read };

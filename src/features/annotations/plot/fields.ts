@@ -34,9 +34,9 @@ class PlotGroups {
   readonly #groups = new Map<string, PlotGroup>();
 
   add(parent: string, field: PlotField, value: PlotValue): void {
-    const name = `${field.index} ${parent}`;
-    let group = this.#groups.get(name);
-    if (group === undefined) this.#groups.set(name, (group = { index: field.index, values: [] }));
+    const groupKey = `${field.index} ${parent}`;
+    let group = this.#groups.get(groupKey);
+    if (group === undefined) this.#groups.set(groupKey, (group = { index: field.index, values: [] }));
     group.values.push({ field, value });
   }
 
@@ -49,7 +49,7 @@ class PlotGroups {
  * The plottable values of a dictionary (metadata, attributes, `user`). These are values at `a` and `a.b`, lists of values there, and
  * values of objects in a list at `a`. Anything deeper is ignored.
  */
-export async function plotGroups(dictionary: unknown, signal: AbortSignal): Promise<PlotGroup[]> {
+export async function collectPlotGroups(dictionary: unknown, signal: AbortSignal): Promise<PlotGroup[]> {
   if (!isObject(dictionary)) return [];
   const groups = new PlotGroups();
   for (const [name, value] of Object.entries(dictionary)) {

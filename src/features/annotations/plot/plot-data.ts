@@ -1,4 +1,4 @@
-import { csvField, plotGroups, type PlotField, type PlotGroup, type PlotValue } from './fields.js';
+import { csvField, collectPlotGroups, type PlotField, type PlotGroup, type PlotValue } from './fields.js';
 import { aliasOf, type CommonKey, type PlotColumn } from './columns.js';
 import { folderRow, PlotTable, type PlotRows, type RowKey } from './table.js';
 import type { Caller, HostAccess } from '../../../host.js';
@@ -93,9 +93,9 @@ class Collector {
     const { sources, item } = this.request;
     this.#items = await this.#findItems();
     if (sources.has('folder')) await this.#addFolder(item);
-    for (const plotted of this.#items) {
+    for (const plotItem of this.#items) {
       this.context.signal.throwIfAborted();
-      await this.#addItem(plotted);
+      await this.#addItem(plotItem);
     }
   }
 
@@ -119,8 +119,8 @@ class Collector {
 
   async #annotationsOf(item: ItemRecord): Promise<AnnotationRecord[]> {
     const { annotations: requested, sources } = this.request;
-    const needed = sources.has('annotation') || sources.has('annotationelement') || sources.has('datafile');
-    if (!needed || (requested !== 'all' && requested.length === 0)) return [];
+    const needsAnnotations = sources.has('annotation') || sources.has('annotationelement') || sources.has('datafile');
+    if (!needsAnnotations || (requested !== 'all' && requested.length === 0)) return [];
     const readable: AnnotationRecord[] = [];
     for await (const annotation of this.options.annotations.lists.listOfItem(item.id, this.context.caller))
       readable.push(annotation);
@@ -144,7 +144,9 @@ class Collector {
       this.table.addCommon('item.description', row, textOrNull(item.doc.description));
       await this.#addDictionary(records.metadataOf(item), row);
     }
-    const files = sources.has('datafile') ? (await records.filesOfItem(item)).filter((file) => this.#isData(item, file)) : [];
+    const files = sources.has('datafile')
+      ? (await records.filesOfItem(item)).filter((file) => this.#isPlottableFile(item, file))
+      : [];
     const boxes = new ElementBoxes();
     for (const annotation of annotations) {
       const annotationRow = { ...row, annotationId: annotation.id };
@@ -161,8 +163,8 @@ class Collector {
   async #addFile(file: FileRecord, row: RowKey, boxes: ElementBoxes): Promise<void> {
     const { signal } = this.context;
     const keys = this.table.keys;
-    const { rows, columns } = await this.options.dataFiles.read(file, { keys, limit: this.rowLimit, signal });
-    for (let index = 0; index < rows; index++) {
+    const { rowCount, columns } = await this.options.dataFiles.read(file, { keys, limit: this.rowLimit, signal });
+    for (let index = 0; index < rowCount; index++) {
       const values: PlotGroup['values'] = [];
       for (const { name, values: cells } of columns) {
         const value = cells[index] ?? null;
@@ -173,7 +175,7 @@ class Collector {
     }
   }
 
-  #isData(item: ItemRecord, file: Parameters<typeof isDataFile>[0]): boolean {
+  #isPlottableFile(item: ItemRecord, file: Parameters<typeof isDataFile>[0]): boolean {
     return isDataFile(file) && file.id !== item.largeImage?.fileId && file.id !== item.largeImage?.originalId;
   }
 
@@ -209,13 +211,13 @@ class Collector {
 
   async #addDictionary(dictionary: unknown, row: RowKey): Promise<void> {
     const { signal } = this.context;
-    for (const group of await plotGroups(dictionary, signal)) {
+    for (const group of await collectPlotGroups(dictionary, signal)) {
       this.#addGroup(group, row, null);
       if (isSliceOver()) await nextSlice(signal);
     }
   }
 
-  /** Adds values that belong together. Some of them may name an item, and a box in it, that the other values describe. */
+  /** Adds values that belong together. Some of them may name the item, or the box of the element, that the others describe. */
   #addGroup({ index, values }: PlotGroup, subjectRow: RowKey, boxes: ElementBoxes | null): void {
     const fields: { field: PlotField; value: PlotValue }[] = [];
     const box = new Map<CommonKey, number>();
@@ -238,14 +240,14 @@ class Collector {
 
   /** The included item with this id, name, or name without extension; the first if there are several. */
   #itemNamed(text: string, alias: 'item.id' | 'item.name'): ItemRecord | null {
-    this.#itemsByText ??= itemsByName(this.#items);
+    this.#itemsByText ??= mapItemsByText(this.#items);
     return this.#itemsByText[alias].get(text) ?? this.#itemsByText['item.name'].get(text) ?? null;
   }
 
   #itemsByText: Record<'item.id' | 'item.name', Map<string, ItemRecord>> | null = null;
 }
 
-function itemsByName(items: readonly PlotItem[]) {
+function mapItemsByText(items: readonly PlotItem[]) {
   const byId = new Map<string, ItemRecord>();
   const byName = new Map<string, ItemRecord>();
   for (const { item } of items) byId.set(item.id, item);

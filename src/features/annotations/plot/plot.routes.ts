@@ -76,16 +76,16 @@ const columnSchema = {
   },
 } as const;
 
-function requestOf(item: ItemRecord, query: ParameterValues<typeof selectionParameters>): PlotRequest {
+function toPlotRequest(item: ItemRecord, query: ParameterValues<typeof selectionParameters>): PlotRequest {
   return {
     item,
     adjacent: query.adjacentItems,
-    annotations: annotationsOf(query.annotations),
-    sources: sourcesOf(query.sources),
+    annotations: parseAnnotations(query.annotations),
+    sources: parseSources(query.sources),
   };
 }
 
-function annotationsOf(sent: readonly unknown[] | undefined): PlotRequest['annotations'] {
+function parseAnnotations(sent: readonly unknown[] | undefined): PlotRequest['annotations'] {
   if (sent === undefined) return [];
   if (sent.includes('__all__')) return 'all';
   return sent.map((id) => {
@@ -94,7 +94,7 @@ function annotationsOf(sent: readonly unknown[] | undefined): PlotRequest['annot
   });
 }
 
-function sourcesOf(sent: string | undefined): ReadonlySet<PlotSource> {
+function parseSources(sent: string | undefined): ReadonlySet<PlotSource> {
   const names = splitList(sent);
   if (names.length === 0) return new Set(plotSources);
   return new Set(
@@ -114,10 +114,10 @@ function splitList(sent: string | undefined): string[] {
 /** Answers with the result of `work`, or with `null` if a newer request of the client has aborted it. */
 async function runUnlessSuperseded<T>(
   { latest }: PlotContext,
-  asking: { uuid: string | undefined; caller: Caller | null; signal: AbortSignal },
+  requestContext: { uuid: string | undefined; caller: Caller | null; signal: AbortSignal },
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T | null> {
-  const { uuid, caller, signal } = asking;
+  const { uuid, caller, signal } = requestContext;
   if (uuid === undefined || uuid === '') return work(signal);
   const request = latest.begin(`${caller?.id ?? ''} ${uuid}`);
   try {
@@ -167,7 +167,7 @@ const list = defineRoute({
   errors,
   async handle({ params, query, caller, signal }, services) {
     const item = await services.items.load(params.id, 0, caller);
-    const request = requestOf(item, query);
+    const request = toPlotRequest(item, query);
     return runUnlessSuperseded(services, { uuid: query.uuid, caller, signal }, (workSignal) =>
       services.plotData.listColumns(request, { caller, signal: workSignal }),
     );
@@ -205,10 +205,10 @@ const data = defineRoute({
   errors,
   async handle({ params, query, caller, signal }, services) {
     const item = await services.items.load(params.id, 0, caller);
-    const request = requestOf(item, query);
+    const request = toPlotRequest(item, query);
     // Computed columns do not exist, so none can be required.
-    const needed = splitList(query.requiredKeys).filter((key) => !key.startsWith('compute.'));
-    const columns = { keys: splitList(query.keys), required: needed };
+    const requiredKeys = splitList(query.requiredKeys).filter((key) => !key.startsWith('compute.'));
+    const columns = { keys: splitList(query.keys), required: requiredKeys };
     return runUnlessSuperseded(services, { uuid: query.uuid, caller, signal }, (workSignal) =>
       services.plotData.readRows(request, columns, { caller, signal: workSignal }).then(replyRows),
     );

@@ -34,12 +34,12 @@ const maxValues = 5_000_000;
 export class PlotTable {
   readonly #columns = new Map<string, ColumnStatistics>();
   /** The index of each requested column in the values of a row. */
-  readonly #positions: ReadonlyMap<string, number>;
+  readonly #positionByKey: ReadonlyMap<string, number>;
   readonly #rows = new Map<string, Row>();
 
   /** @param keys columns whose values are kept; `null` for statistics alone. */
   constructor(readonly keys: readonly string[] | null = null) {
-    this.#positions = new Map([...new Set(keys)].map((key, position) => [key, position]));
+    this.#positionByKey = new Map([...new Set(keys)].map((key, position) => [key, position]));
   }
 
   /** Adds a value of a common column. */
@@ -59,7 +59,7 @@ export class PlotTable {
       this.#columns.set(key, (column = new ColumnStatistics(key, title)));
     }
     column.add(value);
-    const position = this.#positions.get(key);
+    const position = this.#positionByKey.get(key);
     if (position !== undefined) this.#rowAt(row).values[position] = value;
   }
 
@@ -98,9 +98,9 @@ export class PlotTable {
     signal: AbortSignal,
   ): AsyncGenerator<(PlotValue | null)[]> {
     if (columns.length === 0) return;
-    const positions = columns.map(({ key }) => this.#positions.get(key)!);
-    const requiredPositions = required.map((key) => this.#positions.get(key) ?? -1);
-    for await (const row of this.#sorted(signal)) {
+    const positions = columns.map(({ key }) => this.#positionByKey.get(key)!);
+    const requiredPositions = required.map((key) => this.#positionByKey.get(key) ?? -1);
+    for await (const row of this.#sortedRows(signal)) {
       const generalRows = this.#generalRows(row.key);
       const valueAt = (position: number): PlotValue | null => {
         const own = row.values[position];
@@ -111,21 +111,21 @@ export class PlotTable {
   }
 
   /** The rows by item, annotation, element and index, sorted in small parts. */
-  async *#sorted(signal: AbortSignal): AsyncGenerator<Row> {
+  async *#sortedRows(signal: AbortSignal): AsyncGenerator<Row> {
     const groups = new Map<string, Map<string, Row[]>>();
     for (const row of this.#rows.values()) {
       if (isSliceOver()) await nextSlice(signal);
       const { itemId, annotationId, elementId } = row.key;
-      const name = `${itemId}/${annotationId}`;
-      const group = groups.get(name) ?? new Map<string, Row[]>();
-      groups.set(name, group);
+      const groupKey = `${itemId}/${annotationId}`;
+      const group = groups.get(groupKey) ?? new Map<string, Row[]>();
+      groups.set(groupKey, group);
       const rows = group.get(elementId);
       if (rows === undefined) group.set(elementId, [row]);
       else rows.push(row);
     }
     // A slash sorts before every character of an id.
-    for (const name of [...groups.keys()].sort()) {
-      const group = groups.get(name)!;
+    for (const groupKey of [...groups.keys()].sort()) {
+      const group = groups.get(groupKey)!;
       for (const elementId of [...group.keys()].sort()) {
         for (const row of group.get(elementId)!.sort((a, b) => a.key.index - b.key.index)) {
           if (isSliceOver()) await nextSlice(signal);

@@ -3,7 +3,7 @@ import { CompressionType, compressionRegistry, DataType, RecordBatchReader, Type
 import { BadParameterError } from '../../../errors.js';
 import { zstdContentSize } from '../../../tilesource/codecs/zstd-header.js';
 import { loadNewZstd } from '../../../tilesource/codecs/zstd-library.js';
-import { geoColumns } from './coordinate-system.js';
+import { parseGeoColumns } from './coordinate-system.js';
 import {
   requireValidColumns,
   requireRowCount,
@@ -27,7 +27,7 @@ function* chunksOf(file: number): Generator<Uint8Array, void, undefined> {
   }
 }
 
-function bytesAt(file: number, position: number, length: number): Buffer {
+function readBytesAt(file: number, position: number, length: number): Buffer {
   const bytes = Buffer.alloc(length);
   return bytes.subarray(0, readSync(file, bytes, 0, length, Math.max(0, position)));
 }
@@ -40,9 +40,9 @@ export async function openArrow(path: string): Promise<IncomingTable> {
   const file = openSync(path, 'r');
   try {
     const { size } = fstatSync(file);
-    if (bytesAt(file, 0, 6).toString('latin1') === 'ARROW1')
+    if (readBytesAt(file, 0, 6).toString('latin1') === 'ARROW1')
       throw new BadParameterError('This is an Arrow file (Feather). Send an Arrow stream, or Parquet.');
-    if (bytesAt(file, size - 8, 8).toString('hex') !== endMark)
+    if (readBytesAt(file, size - 8, 8).toString('hex') !== endMark)
       throw new BadParameterError('The Arrow stream is incomplete: its end-of-stream marker is missing.');
     const { decompress } = await loadNewZstd();
     compressionRegistry.set(CompressionType.ZSTD, {
@@ -77,7 +77,7 @@ export async function openArrow(path: string): Promise<IncomingTable> {
 }
 
 function shapesOf(fields: readonly Field[], metadata: ReadonlyMap<string, string>): Pick<IncomingTable, 'shapes' | 'primary'> {
-  const geo = geoColumns(metadata.get('geo'));
+  const geo = parseGeoColumns(metadata.get('geo'));
   const shapes = new Map(geo.shapes);
   for (const { name, metadata: fieldMetadata } of fields) {
     if (shapes.has(name) || fieldMetadata.get('ARROW:extension:name') !== 'geoarrow.wkb') continue;

@@ -46,9 +46,9 @@ export function selectValueColumns(columns: readonly ImportColumn[], skipped: Re
   }
   const isField = (name: string): name is 'group' => (fieldNames as ReadonlySet<string>).has(name);
   const targets = userTargets(valueColumns.filter(({ name }) => !isField(name)).map(({ name }) => name));
-  let next = 0;
+  let nextTarget = 0;
   return valueColumns.map((column) => {
-    const target: ColumnTarget = isField(column.name) ? { field: column.name } : targets[next++]!;
+    const target: ColumnTarget = isField(column.name) ? { field: column.name } : targets[nextTarget++]!;
     return { ...column, target };
   });
 }

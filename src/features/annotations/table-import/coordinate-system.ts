@@ -4,7 +4,7 @@ import { quoted } from './incoming-table.js';
 type Json = Record<string, unknown>;
 
 /** The columns of shapes that GeoParquet metadata declares. @throws BadParameterError for encodings other than WKB. */
-export function geoColumns(text: string | undefined): { shapes: Map<string, { crs: unknown }>; primary: string | null } {
+export function parseGeoColumns(text: string | undefined): { shapes: Map<string, { crs: unknown }>; primary: string | null } {
   const shapes = new Map<string, { crs: unknown }>();
   if (text === undefined) return { shapes, primary: null };
   const { columns = {}, primary_column: primary } = parseMetadata(text);

@@ -66,7 +66,7 @@ class ColumnType {
     return this.#mayBeNumber && this.#hasNumbers;
   }
 
-  get convert(): (text: string) => unknown {
+  get converter(): (text: string) => unknown {
     if (this.isNumber) return parseNumber;
     return this.#mayBeBoolean && this.#hasBooleans ? (text) => booleanTexts.get(text) : (text) => text;
   }
@@ -138,7 +138,7 @@ export async function openCsv(path: string): Promise<IncomingTable> {
 }
 
 async function* typedRows(path: string, indices: readonly number[], types: readonly ColumnType[]): AsyncGenerator<ImportRows> {
-  const converters = indices.map((at) => types[at]!.convert);
+  const converters = indices.map((at) => types[at]!.converter);
   let columns: unknown[][] = indices.map(() => []);
   let count = 0;
   let isFirst = true;

@@ -4,11 +4,16 @@ import { removeFromUser, setInUser, type ColumnTarget } from './user-columns.js'
 
 type Json = Record<string, unknown>;
 
-/** Sets the values of a row. Its `user` must not be used elsewhere. @param removes whether empty cells remove values. */
-export function setCells(element: Json, targets: readonly ColumnTarget[], cells: readonly ImportCell[], removes: boolean): void {
+/** Sets the values of a row. Its `user` must not be used elsewhere. @param removesEmpty whether empty cells remove values. */
+export function setCells(
+  element: Json,
+  targets: readonly ColumnTarget[],
+  cells: readonly ImportCell[],
+  removesEmpty: boolean,
+): void {
   for (const [i, target] of targets.entries()) {
     const value = cells[i] ?? null;
-    if (value === null && !removes) continue;
+    if (value === null && !removesEmpty) continue;
     if ('field' in target) setField(element, target.field, value);
     else if (value !== null) setInUser((element.user ??= {}) as Json, target, value);
     else if (element.user !== undefined) removeFromUser(element.user as Json, target);
@@ -26,10 +31,10 @@ export function patchElement(
   element: AnnotationElement,
   targets: readonly ColumnTarget[],
   cells: readonly ImportCell[],
-  removes: boolean,
+  removesEmpty: boolean,
 ): AnnotationElement {
   const patched: Json = { ...element };
-  setCells(patched, targets, cells, removes);
+  setCells(patched, targets, cells, removesEmpty);
   // The store checks it.
   return patched as unknown as AnnotationElement;
 }

@@ -19,7 +19,7 @@ type Json = Record<string, unknown>;
 export interface ElementTable {
   /** Name of the file in the directory. */
   file: string;
-  rows: number;
+  rowCount: number;
   /** Number of rows without a shape, which were skipped. */
   skipped: number;
 }
@@ -44,9 +44,9 @@ const reservedMembers: ReadonlySet<string> = new Set([
 
 /** Finds the columns of a table from which elements are made. A position of -1 means that there is no such column. */
 class ShapeColumns {
-  readonly geometry: number;
-  readonly id: number;
-  readonly order: number;
+  readonly geometryPosition: number;
+  readonly idPosition: number;
+  readonly orderPosition: number;
   /** Whether the table has the columns `id`, `type` and `order`, as exported tables do. */
   readonly isExported: boolean;
   readonly values: ValueColumn[];
@@ -55,17 +55,17 @@ class ShapeColumns {
   constructor({ columns, shapes, primary }: IncomingTable) {
     this.#positions = new Map(columns.map(({ name }, at) => [name, at]));
     const geometry = primary ?? 'geometry';
-    this.geometry = this.positionOf(geometry);
-    this.id = this.positionOf('id');
-    this.order = columns.findIndex(({ name, isNumber }) => name === 'order' && isNumber);
-    this.isExported = this.id >= 0 && this.order >= 0 && this.positionOf('type') >= 0;
-    if (this.geometry < 0 || columns[this.geometry]!.kind !== 'binary') {
+    this.geometryPosition = this.positionOf(geometry);
+    this.idPosition = this.positionOf('id');
+    this.orderPosition = columns.findIndex(({ name, isNumber }) => name === 'order' && isNumber);
+    this.isExported = this.idPosition >= 0 && this.orderPosition >= 0 && this.positionOf('type') >= 0;
+    if (this.geometryPosition < 0 || columns[this.geometryPosition]!.kind !== 'binary') {
       throw new BadParameterError(`The table has no shapes: no column ${quoted(geometry)} with well-known binary (WKB).`);
     }
     const shape = shapes.get(geometry);
     if (shape !== undefined) requirePixels(shape.crs, geometry);
     const skipped = new Set(['id', 'bbox', geometry]);
-    if (this.order >= 0) skipped.add('order');
+    if (this.orderPosition >= 0) skipped.add('order');
     if (this.isExported) for (const name of computedColumns) skipped.add(name);
     this.values = selectValueColumns(columns, skipped);
   }
@@ -75,13 +75,16 @@ class ShapeColumns {
   }
 
   /** Positions of all columns that are read. */
-  usedColumns(): number[] {
+  usedPositions(): number[] {
     const exportedNames = this.isExported
       ? ['type', 'center_x', 'center_y', 'radius', 'width', 'height', 'rotation', 'properties']
       : [];
-    const shapePositions = [this.geometry, this.id, this.order, ...exportedNames.map((name) => this.positionOf(name))].filter(
-      (at) => at >= 0,
-    );
+    const shapePositions = [
+      this.geometryPosition,
+      this.idPosition,
+      this.orderPosition,
+      ...exportedNames.map((name) => this.positionOf(name)),
+    ].filter((at) => at >= 0);
     const values = this.values.flatMap(({ at, numbersAt }) => (numbersAt === null ? [at] : [at, numbersAt]));
     return [...new Set([...shapePositions, ...values])];
   }
@@ -95,23 +98,23 @@ class RowCells {
     private readonly valueAt: (position: number) => unknown,
   ) {}
 
-  cell(name: string): ImportCell {
+  readCell(name: string): ImportCell {
     const at = this.columns.positionOf(name);
     return at < 0 ? null : cellOf(this.valueAt(at), name, this.row);
   }
 
-  number(name: string): number | null {
-    const value = this.cell(name);
+  readNumber(name: string): number | null {
+    const value = this.readCell(name);
     if (value === null || typeof value === 'number') return value;
     throw new BadParameterError(`Row ${this.row}: ${quoted(name)} must be a number.`);
   }
 
-  values(): ImportCell[] {
+  readValues(): ImportCell[] {
     return this.columns.values.map((column) => cellAt(column, this.valueAt, this.row));
   }
 
-  geometry(): unknown {
-    const bytes = bytesOf(this.valueAt(this.columns.geometry) ?? null, 'geometry', this.row);
+  readGeometry(): unknown {
+    const bytes = bytesOf(this.valueAt(this.columns.geometryPosition) ?? null, 'geometry', this.row);
     if (bytes === null) return null;
     try {
       const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -122,8 +125,8 @@ class RowCells {
   }
 
   /** The members for which there are no other columns. */
-  properties(): Json {
-    const text = this.cell('properties');
+  readProperties(): Json {
+    const text = this.readCell('properties');
     if (text === null) return {};
     try {
       const parsed: unknown = JSON.parse(String(text));
@@ -137,11 +140,11 @@ class RowCells {
 
 /** The elements of a row: none without a shape, several for shapes with parts. @throws BadParameterError that names the row. */
 function elementsOf(cells: RowCells, columns: ShapeColumns, reader: GeoJsonReader): Json[] {
-  const type = columns.isExported ? cells.cell('type') : null;
-  const geometry = cells.geometry();
+  const type = columns.isExported ? cells.readCell('type') : null;
+  const geometry = cells.readGeometry();
   const shapes = boxOf(type, cells, geometry) ?? shapesOf(type, geometry, cells.row, reader);
   if (!columns.isExported) return shapes;
-  const properties = cells.properties();
+  const properties = cells.readProperties();
   for (const shape of shapes) {
     // If the original line had `closed: false`, the properties contain it.
     if (shape.type === 'polyline' && shape.closed === false) delete shape.closed;
@@ -153,12 +156,12 @@ function elementsOf(cells: RowCells, columns: ShapeColumns, reader: GeoJsonReade
 /** A circle, ellipse or rectangle from its center and size; `null` for other types, or if one of these numbers is missing. */
 function boxOf(type: ImportCell, cells: RowCells, geometry: unknown): Json[] | null {
   if (type !== 'circle' && !boxTypes.has(type)) return null;
-  const [x, y] = [cells.number('center_x'), cells.number('center_y')];
+  const [x, y] = [cells.readNumber('center_x'), cells.readNumber('center_y')];
   const names = type === 'circle' ? ['radius'] : ['width', 'height'];
-  const numbers = names.map((name) => [name, cells.number(name)] as const);
+  const numbers = names.map((name) => [name, cells.readNumber(name)] as const);
   if (x === null || y === null || numbers.some(([, value]) => value === null)) return null;
   const center = [x, y, firstZ(geometry)];
-  const rotation = type === 'circle' ? null : cells.number('rotation');
+  const rotation = type === 'circle' ? null : cells.readNumber('rotation');
   return [{ type, center, ...Object.fromEntries(numbers), ...(rotation !== null && rotation !== 0 && { rotation }) }];
 }
 
@@ -195,8 +198,8 @@ export async function writeElements(
 ): Promise<ElementTable> {
   const beginning = `{"name":${JSON.stringify(name)},"elements":[`;
   const columns = new ShapeColumns(table);
-  const used = columns.usedColumns();
-  const slotByPosition = new Map(used.map((at, slot) => [at, slot]));
+  const positions = columns.usedPositions();
+  const slotByPosition = new Map(positions.map((at, slot) => [at, slot]));
   const reader = createGeoJsonReader(brand);
   const orders: number[] = [];
   const file = await RowFile.create(`${directory}/elements`);
@@ -205,15 +208,15 @@ export async function writeElements(
   let rowPlaces;
   try {
     await file.write(beginning);
-    for await (const { count, columns: values } of table.rows(used)) {
+    for await (const { count, columns: values } of table.rows(positions)) {
       for (let i = 0; i < count; i += 1) {
         const row = rows + i;
         const valueAt = (at: number) => values[slotByPosition.get(at)!]![i];
         const cells = new RowCells(row, columns, valueAt);
         const elements = elementsOf(cells, columns, reader);
         if (elements.length === 0) continue;
-        const cellValues = cells.values();
-        const id = columns.id < 0 ? null : cellOf(valueAt(columns.id), 'id', row);
+        const cellValues = cells.readValues();
+        const id = columns.idPosition < 0 ? null : cellOf(valueAt(columns.idPosition), 'id', row);
         for (const [part, element] of elements.entries()) {
           setCells(
             element,
@@ -223,12 +226,12 @@ export async function writeElements(
           );
           setId(element, id, part === 0);
         }
-        const order = columns.order < 0 ? row : (cellOf(valueAt(columns.order), 'order', row) as number | null);
+        const order = columns.orderPosition < 0 ? row : (cellOf(valueAt(columns.orderPosition), 'order', row) as number | null);
         const previous = orders.at(-1) ?? -Infinity;
         // Rows without a number come last.
         orders.push(order ?? Infinity);
         if ((order ?? Infinity) < previous) isSorted = false;
-        await file.add(elements.map((element) => JSON.stringify(element)).join(), file.count === 0 ? '' : ',');
+        await file.addRow(elements.map((element) => JSON.stringify(element)).join(), file.count === 0 ? '' : ',');
       }
       rows += count;
     }
@@ -240,7 +243,7 @@ export async function writeElements(
   const shapeCount = rowPlaces.starts.length;
   if (shapeCount === 0)
     throw new BadParameterError(rows === 0 ? 'The table has no rows.' : `None of the ${rows} rows of the table has a shape.`);
-  const result = { rows, skipped: rows - shapeCount };
+  const result = { rowCount: rows, skipped: rows - shapeCount };
   if (isSorted) return { file: 'elements', ...result };
   await sortRows(directory, beginning, rowPlaces, orders);
   return { file: 'sorted', ...result };
@@ -263,17 +266,17 @@ async function sortRows(
   orders: readonly number[],
 ): Promise<void> {
   const order = Uint32Array.from(orders, (_, i) => i).sort((a, b) => orders[a]! - orders[b]! || a - b);
-  const from = await open(`${directory}/elements`, 'r');
-  const to = await RowFile.create(`${directory}/sorted`);
+  const source = await open(`${directory}/elements`, 'r');
+  const target = await RowFile.create(`${directory}/sorted`);
   try {
-    await to.write(beginning);
+    await target.write(beginning);
     for (let start = 0; start < order.length; start += rowsAtOnce) {
-      const texts = await textsOfRows(from, places, order.subarray(start, start + rowsAtOnce));
-      await to.write(`${start === 0 ? '' : ','}${texts.join()}`);
+      const texts = await textsOfRows(source, places, order.subarray(start, start + rowsAtOnce));
+      await target.write(`${start === 0 ? '' : ','}${texts.join()}`);
     }
-    await to.write(documentEnd);
-    await to.flushAndLocate();
+    await target.write(documentEnd);
+    await target.flushAndLocate();
   } finally {
-    await Promise.all([from.close(), to.close()]);
+    await Promise.all([source.close(), target.close()]);
   }
 }

@@ -14,7 +14,7 @@ import { deserializeTCompactProtocol } from 'hyparquet/src/thrift.js';
 import { BadParameterError, LargeImageError } from '../../../errors.js';
 import { zstdContentSize } from '../../../tilesource/codecs/zstd-header.js';
 import { loadNewZstd } from '../../../tilesource/codecs/zstd-library.js';
-import { geoColumns } from './coordinate-system.js';
+import { parseGeoColumns } from './coordinate-system.js';
 import {
   quoted,
   requireValidColumns,
@@ -24,7 +24,7 @@ import {
   type IncomingTable,
 } from './incoming-table.js';
 
-/** Longest description at the end of a file, in bytes. */
+/** Longest footer of a file, in bytes. */
 const maxFooterBytes = 64 * 1024 * 1024;
 /** Maximum size of a decompressed page in bytes. */
 const maxPageBytes = 256 * 1024 * 1024;
@@ -85,12 +85,12 @@ export async function openParquet(path: string): Promise<IncomingTable> {
 }
 
 async function requireMagicBytes(file: FileBuffer): Promise<void> {
-  const text = async (start: number, end: number) => Buffer.from(await file.slice(start, end)).toString('latin1');
-  if (file.byteLength < 12 || (await text(0, 4)) !== 'PAR1') throw new BadParameterError('The table is not a Parquet file.');
-  const end = await file.slice(file.byteLength - 8, file.byteLength);
-  const mark = Buffer.from(end, 4).toString('latin1');
+  const readText = async (start: number, end: number) => Buffer.from(await file.slice(start, end)).toString('latin1');
+  if (file.byteLength < 12 || (await readText(0, 4)) !== 'PAR1') throw new BadParameterError('The table is not a Parquet file.');
+  const lastBytes = await file.slice(file.byteLength - 8, file.byteLength);
+  const mark = Buffer.from(lastBytes, 4).toString('latin1');
   if (mark === 'PARE') throw new BadParameterError('The Parquet file is encrypted.');
-  const footerBytes = new DataView(end).getUint32(0, true);
+  const footerBytes = new DataView(lastBytes).getUint32(0, true);
   if (mark !== 'PAR1' || footerBytes > file.byteLength - 12)
     throw new BadParameterError('The Parquet file is incomplete: its footer is missing.');
   if (footerBytes > maxFooterBytes)
@@ -119,20 +119,20 @@ function requireReadable({ num_rows: declaredRows, row_groups: groups }: FileMet
 }
 
 const textTypes: ReadonlySet<unknown> = new Set(['UTF8', 'ENUM', 'STRING']);
-const otherTypes: ReadonlySet<unknown> = new Set(['DECIMAL', 'FLOAT16', 'UUID']);
+const otherValueTypes: ReadonlySet<unknown> = new Set(['DECIMAL', 'FLOAT16', 'UUID']);
 
 function columnOf({ element, children }: SchemaTree): ImportColumn {
   const { name, type, converted_type: converted, logical_type: logical, repetition_type: repetition } = element;
   if (children.length > 0 || repetition === 'REPEATED' || type === undefined) return { name, kind: 'nested', isNumber: false };
   const isBytes = type === 'BYTE_ARRAY' || type === 'FIXED_LEN_BYTE_ARRAY';
-  const hasValue = [converted, logical?.type].some((each) => textTypes.has(each) || otherTypes.has(each));
+  const hasValue = [converted, logical?.type].some((each) => textTypes.has(each) || otherValueTypes.has(each));
   if (isBytes && !hasValue) return { name, kind: 'binary', isNumber: false };
   const isTime = [converted, logical?.type].some((each) => /^(DATE|TIME)/.test(each ?? ''));
   return { name, kind: 'value', isNumber: type !== 'BOOLEAN' && !isTime && !isBytes };
 }
 
 function shapesOf({ key_value_metadata: entries, schema }: FileMetaData): Pick<IncomingTable, 'shapes' | 'primary'> {
-  const geo = geoColumns(entries?.find(({ key }) => key === 'geo')?.value);
+  const geo = parseGeoColumns(entries?.find(({ key }) => key === 'geo')?.value);
   const shapes = new Map(geo.shapes);
   for (const { name, logical_type: logical } of schema) {
     if (logical?.type !== 'GEOMETRY' && logical?.type !== 'GEOGRAPHY') continue;
@@ -173,8 +173,8 @@ async function checkPages(file: FileBuffer, { path_in_schema: path, ...column }:
   const end = start + Number(column.total_compressed_size);
   const reader = { view: new DataView(await file.slice(start, end)), offset: 0 };
   const pageName = `a page of ${quoted(path.join('.'))}`;
-  let values = 0;
-  while (reader.offset < reader.view.byteLength - 1 && values < rows) {
+  let valueTotal = 0;
+  while (reader.offset < reader.view.byteLength - 1 && valueTotal < rows) {
     const header = deserializeTCompactProtocol(reader) as unknown as PageHeader;
     const { field_2: size, field_3: compressedSize } = header;
     if (!(size >= 0 && size <= maxPageBytes)) throw new Error(`${pageName} has ${size} bytes, more than ${maxPageBytes}`);
@@ -184,10 +184,10 @@ async function checkPages(file: FileBuffer, { path_in_schema: path, ...column }:
     if (entries > size) throw new Error(`${pageName} has more entries than bytes`);
     const valueCount = (header.field_5 ?? header.field_8)?.field_1 ?? 0;
     if (valueCount < 0) throw new Error(`${pageName} has ${valueCount} values`);
-    values += valueCount;
+    valueTotal += valueCount;
     reader.offset += compressedSize;
   }
-  if (values !== rows) throw new Error(`${quoted(path.join('.'))} has ${values} values in ${rows} rows`);
+  if (valueTotal !== rows) throw new Error(`${quoted(path.join('.'))} has ${valueTotal} values in ${rows} rows`);
 }
 
 async function* rowsOf(file: FileBuffer, metadata: FileMetaData, names: string[]): AsyncGenerator<ImportRows> {

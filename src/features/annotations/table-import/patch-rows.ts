@@ -55,8 +55,8 @@ export async function writePatchRows(table: IncomingTable, to: string): Promise<
       for (let i = 0; i < count; i += 1) {
         const row = ids.count;
         const valueAt = (at: number) => columns[slotByPosition.get(at)!]![i];
-        ids.add(idOf(valueAt(idColumn), row));
-        await file.add(JSON.stringify(valueColumns.map((column) => cellAt(column, valueAt, row))));
+        ids.add(parseId(valueAt(idColumn), row));
+        await file.addRow(JSON.stringify(valueColumns.map((column) => cellAt(column, valueAt, row))));
       }
     }
     if (ids.count === 0) throw new BadParameterError('The table has no rows.');
@@ -69,7 +69,7 @@ export async function writePatchRows(table: IncomingTable, to: string): Promise<
   }
 }
 
-function idOf(value: unknown, row: number): string {
+function parseId(value: unknown, row: number): string {
   const id = typeof value === 'string' ? value.toLowerCase() : '';
   if (/^[0-9a-f]{24}$/.test(id)) return id;
   const description = value === null ? 'no id' : `the id ${quoted(String(cellOf(value, 'id', row)))}`;

@@ -64,7 +64,7 @@ export const patchTable = defineRoute({
       );
     }
     const request = { id: params.id, caller, signal, checkPrecondition };
-    const table = { body, kind, removes: query.empty === 'remove' };
+    const table = { body, kind, removesEmpty: query.empty === 'remove' };
     const { annotation, changed } = await annotations.tableImports.patch(request, table);
     const level = await annotations.permissions.shownLevel(annotation, caller);
     return Reply.json(

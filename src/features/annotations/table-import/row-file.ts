@@ -1,8 +1,9 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { LargeImageError } from '../../../errors.js';
 
-/** Maximum total size of the texts of all rows. */
+/** Maximum size of a file in bytes. */
 const maxBytes = 4 * 1024 ** 3;
+/** From this many pending bytes on, texts are written to the file. */
 const flushBytes = 1024 * 1024;
 /** Texts are read together if the gap between them is at most this long, and the read is not longer than the limit below. */
 const maxGapBytes = 8 * 1024;
@@ -34,7 +35,7 @@ export class RowFile {
   }
 
   /** Adds a row, with a separator before it. */
-  async add(text: string, separator = ''): Promise<void> {
+  async addRow(text: string, separator = ''): Promise<void> {
     await this.write(separator);
     this.#starts.push(this.#bytes);
     const length = Buffer.byteLength(text);

@@ -11,7 +11,7 @@ import { BadParameterError, LargeImageError } from '../../../errors.js';
 import type { ItemRecord } from '../../../core/host/records.js';
 import type { Caller } from '../../../host.js';
 import type { AnnotationRecord } from '../documents/annotation-record.js';
-import type { ChangeRequest } from '../documents/annotation-parts.js';
+import type { ChangeRequest } from '../documents/annotation-dependencies.js';
 import type { AnnotationEdits } from '../documents/edits.js';
 import type { AnnotationLifecycle } from '../documents/lifecycle.js';
 import type { ElementStore, StoredElements } from '../elements/element-store.js';
@@ -87,20 +87,20 @@ export class TableImports {
   /**
    * Sets values of elements, in one new version.
    *
-   * @param removes whether empty cells remove values.
+   * @param removesEmpty whether empty cells remove values.
    * @throws BadParameterError that names ids which no element has.
    */
   async patch(
     request: ChangeRequest & { signal: AbortSignal },
-    { body, kind, removes }: { body: Readable; kind: TableKind; removes: boolean },
+    { body, kind, removesEmpty }: { body: Readable; kind: TableKind; removesEmpty: boolean },
   ): Promise<{ annotation: AnnotationRecord; changed: number }> {
     const { signal } = request;
     return this.#withBody(body, kind, signal, async (input, directory) => {
-      const to = join(directory, 'rows');
-      const table = requireAccepted(await this.#threads.run('patchRows', { ...input, to }, { inputName: what, signal }));
-      const file = await open(to, 'r');
+      const rowsPath = join(directory, 'rows');
+      const table = requireAccepted(await this.#threads.run('patchRows', { ...input, to: rowsPath }, { what, signal }));
+      const file = await open(rowsPath, 'r');
       try {
-        const patch = new Patch(table, file, removes, signal);
+        const patch = new TablePatch(table, file, removesEmpty, signal);
         const annotation =
           table.count <= maxEditedElements ? await this.#edit(request, patch) : await this.#rewrite(request, patch);
         return { annotation, changed: table.count };
@@ -129,7 +129,7 @@ export class TableImports {
     });
   }
 
-  async #edit(request: ChangeRequest, patch: Patch): Promise<AnnotationRecord> {
+  async #edit(request: ChangeRequest, patch: TablePatch): Promise<AnnotationRecord> {
     const { ids } = patch;
     const cells = await patch.cellsOf(ids.map((_, i) => i));
     const { annotation } = await this.options.edits.changeElements(request, {
@@ -144,7 +144,7 @@ export class TableImports {
     return annotation;
   }
 
-  #rewrite({ current: _before, ...request }: ChangeRequest, patch: Patch): Promise<AnnotationRecord> {
+  #rewrite({ current: _before, ...request }: ChangeRequest, patch: TablePatch): Promise<AnnotationRecord> {
     return this.options.lifecycle.rewriteElements(request, (stored) => patch.patchAll(this.options.store, stored));
   }
 
@@ -180,13 +180,13 @@ function unknownIdsError(ids: readonly string[], count: number): BadParameterErr
 }
 
 /** Values for elements, in a file. */
-class Patch {
+class TablePatch {
   readonly #rowByPosition: Uint32Array;
 
   constructor(
     private readonly table: PatchTable,
     private readonly file: FileHandle,
-    private readonly removes: boolean,
+    private readonly removesEmpty: boolean,
     private readonly signal: AbortSignal,
   ) {
     this.#rowByPosition = table.ids.rows;
@@ -213,16 +213,16 @@ class Patch {
   }
 
   apply(element: AnnotationElement, cells: readonly ImportCell[]): AnnotationElement {
-    return patchElement(element, this.table.targets, cells, this.removes);
+    return patchElement(element, this.table.targets, cells, this.removesEmpty);
   }
 
   /** All elements of a version, with these values. @throws BadParameterError after the last element, if other ids are left. */
   async *patchAll(store: ElementStore, stored: StoredElements): AsyncGenerator<AnnotationElement, void, undefined> {
     const { ids, count } = this.table;
     const foundFlags = new Uint8Array(count);
-    let matched = 0;
+    let matchedCount = 0;
     let batch: AnnotationElement[] = [];
-    const patchBatch = async function* (this: Patch) {
+    const patchBatch = async function* (this: TablePatch) {
       const matchedPositions: number[] = [];
       const idPositions: number[] = [];
       for (const element of batch) {
@@ -231,7 +231,7 @@ class Patch {
         if (at < 0) continue;
         matchedPositions.push(at);
         foundFlags[at] = 1;
-        matched += 1;
+        matchedCount += 1;
       }
       const cells = await this.cellsOf(matchedPositions);
       let next = 0;
@@ -246,9 +246,9 @@ class Patch {
       if (batch.length === elementsAtOnce) yield* patchBatch();
     }
     yield* patchBatch();
-    if (matched === count) return;
+    if (matchedCount === count) return;
     const unknown: string[] = [];
     for (let i = 0; i < count && unknown.length < maxNamedIds; i += 1) if (foundFlags[i] === 0) unknown.push(idAt(ids.words, i));
-    throw unknownIdsError(unknown, count - matched);
+    throw unknownIdsError(unknown, count - matchedCount);
   }
 }

@@ -41,7 +41,7 @@ export type ResolveItem = (name: string) => Promise<string | null>;
  * annotations.
  */
 export class OverlayReferences {
-  readonly #ids = new Map<string, string | null>();
+  readonly #itemIdByName = new Map<string, string | null>();
   readonly #field: string;
 
   constructor(
@@ -53,7 +53,7 @@ export class OverlayReferences {
 
   /** Names without an item. */
   get unresolved(): string[] {
-    return [...this.#ids].flatMap(([name, itemId]) => (itemId === null ? [name] : []));
+    return [...this.#itemIdByName].flatMap(([name, itemId]) => (itemId === null ? [name] : []));
   }
 
   /** Replaces identifiers in elements with ids; returns the same list if there are no identifiers. */
@@ -79,13 +79,13 @@ export class OverlayReferences {
   }
 
   async #findItem(name: string): Promise<string | null> {
-    const cached = this.#ids.get(name);
+    const cached = this.#itemIdByName.get(name);
     if (cached !== undefined) return cached;
-    if (this.#ids.size >= maxIdentifiers) {
+    if (this.#itemIdByName.size >= maxIdentifiers) {
       throw new BadParameterError(`A file may refer to at most ${maxIdentifiers} items.`);
     }
     const itemId = await this.resolve(name);
-    this.#ids.set(name, itemId);
+    this.#itemIdByName.set(name, itemId);
     return itemId;
   }
 }

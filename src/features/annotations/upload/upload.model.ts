@@ -32,7 +32,7 @@ export interface WaitingUpload {
   identifiers: string[];
 }
 
-interface NamedDocument {
+interface IdentifierDocument {
   _id: string;
   itemId: string;
   created: Date;
@@ -48,16 +48,16 @@ interface WaitingDocument extends WaitingUpload {
 
 /** Batches of uploads: the items for their identifiers, and the uploads that wait for others. All are removed after some time. */
 export class AnnotationUploadModel {
-  readonly #names: Model<NamedDocument>;
+  readonly #identifiers: Model<IdentifierDocument>;
   readonly #waiting: Model<WaitingDocument>;
 
   constructor(own: OwnCollections) {
     const { Schema } = own.connection.base;
     const { Mixed } = Schema.Types;
-    this.#names = own.model<NamedDocument>(
+    this.#identifiers = own.model<IdentifierDocument>(
       'LargeImageNamedUpload',
       'annotation_upload_name',
-      new Schema<NamedDocument>({ _id: String, itemId: String, created: { type: Date, index: true } }),
+      new Schema<IdentifierDocument>({ _id: String, itemId: String, created: { type: Date, index: true } }),
     );
     this.#waiting = own.model<WaitingDocument>(
       'LargeImageWaitingUpload',
@@ -76,13 +76,13 @@ export class AnnotationUploadModel {
   }
 
   async createIndexes(): Promise<void> {
-    await Promise.all([createIndexesOf(this.#names), createIndexesOf(this.#waiting)]);
+    await Promise.all([createIndexesOf(this.#identifiers), createIndexesOf(this.#waiting)]);
   }
 
   /** Stores the item for an identifier in a user's batch. The latest upload counts. */
-  async storeName({ userId, uuid }: Batch, identifier: string, itemId: string): Promise<void> {
+  async storeIdentifier({ userId, uuid }: Batch, identifier: string, itemId: string): Promise<void> {
     const $set = { itemId, created: new Date() };
-    const write = () => this.#names.updateOne({ _id: keyOf(userId, uuid, identifier) }, { $set }, { upsert: true });
+    const write = () => this.#identifiers.updateOne({ _id: keyOf(userId, uuid, identifier) }, { $set }, { upsert: true });
     try {
       await write();
     } catch (error) {
@@ -93,8 +93,8 @@ export class AnnotationUploadModel {
   }
 
   /** The item for an identifier in a user's batch, or `null`. */
-  async itemOf({ userId, uuid }: Batch, identifier: string): Promise<string | null> {
-    const document = await this.#names.findById(keyOf(userId, uuid, identifier)).lean<NamedDocument>();
+  async findItemId({ userId, uuid }: Batch, identifier: string): Promise<string | null> {
+    const document = await this.#identifiers.findById(keyOf(userId, uuid, identifier)).lean<IdentifierDocument>();
     return document?.itemId ?? null;
   }
 
@@ -126,8 +126,8 @@ export class AnnotationUploadModel {
   }
 
   /** Removes identifiers that were stored before a time. @returns how many. */
-  async forgetNames(before: Date): Promise<number> {
-    return (await this.#names.deleteMany({ created: { $lt: before } })).deletedCount;
+  async removeIdentifiers(before: Date): Promise<number> {
+    return (await this.#identifiers.deleteMany({ created: { $lt: before } })).deletedCount;
   }
 }
 

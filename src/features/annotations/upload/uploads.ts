@@ -19,11 +19,11 @@ export const uploadJobName = 'large_image_annotation_upload';
 /** The identifier of annotation uploads ends with this. Applications can put a prefix in front. */
 const annotationIdentifier = 'LargeImageAnnotationUpload';
 /** How long a file waits for other uploads of its batch, and how long identifiers are kept, in milliseconds. */
-const waitMs = 24 * 3600 * 1000;
+const maxWaitMs = 24 * 3600 * 1000;
 const sweepMs = 3600 * 1000;
 /** How long clients can fetch the message about a failure. */
 const failureLifetimeMs = 3600 * 1000;
-/** Maximum number of annotation ids in the result of a job. */
+/** Maximum number of annotation ids, or of missing identifiers, in the result of a job. */
 const maxListed = 1000;
 
 /** Options of {@link AnnotationUploads}. */
@@ -96,16 +96,16 @@ export class AnnotationUploads {
     if (identifier.endsWith(annotationIdentifier)) {
       const ingestion = id === undefined ? '' : ingestionIdOf(id);
       const task = { ingestion, fileId: file.id, itemId, uuid, userId, admin: caller?.admin === true, last: false };
-      await this.#start(task, id === undefined ? {} : { id: ingestion });
+      await this.#startJob(task, id === undefined ? {} : { id: ingestion });
     } else if (uuid !== null && userId !== null && file.itemId !== null) {
       const batch = { userId, uuid };
-      await model.storeName(batch, identifier, file.itemId);
-      await this.#wake(batch, caller);
+      await model.storeIdentifier(batch, identifier, file.itemId);
+      await this.#startReadyUploads(batch, caller);
     }
   }
 
   /** @param options the id of the job, so that no second job is made if the same upload is announced again. */
-  async #start(task: UploadTask, options: { id?: string } = {}): Promise<void> {
+  async #startJob(task: UploadTask, options: { id?: string } = {}): Promise<void> {
     const { runner } = this.options;
     const kwargs = { ...task };
     const itemId = await this.#itemOfJob(task);
@@ -125,11 +125,12 @@ export class AnnotationUploads {
   }
 
   /** Starts the waiting uploads of one batch, or of all, whose identifiers are all known now. */
-  async #wake(batch?: Batch, caller?: Caller | null): Promise<void> {
+  async #startReadyUploads(batch?: Batch, caller?: Caller | null): Promise<void> {
     const { model } = this.options;
     for await (const { task, identifiers } of model.listWaiting({ ...(batch && { batch }) })) {
       // The uploader may have become a site administrator, or may no longer be one.
-      if (await this.#areAllKnown(task, identifiers)) await this.#startAgain({ ...task, ...(caller && { admin: caller.admin }) });
+      if (await this.#canResolveAll(task, identifiers))
+        await this.#startAgain({ ...task, ...(caller && { admin: caller.admin }) });
     }
   }
 
@@ -138,13 +139,13 @@ export class AnnotationUploads {
     const { model, leases } = this.options;
     await leases.run(`annotation upload ${task.ingestion}`, { subject: task.fileId }, async () => {
       if (!(await model.isWaiting(task.ingestion))) return;
-      await this.#start(task);
+      await this.#startJob(task);
       announceStep('annotation-upload:started-again');
       await model.removeWaiting(task.ingestion);
     });
   }
 
-  async #areAllKnown(task: UploadTask, identifiers: readonly string[]): Promise<boolean> {
+  async #canResolveAll(task: UploadTask, identifiers: readonly string[]): Promise<boolean> {
     for (const identifier of identifiers) if ((await this.#resolve(task, identifier)) === null) return false;
     return true;
   }
@@ -157,11 +158,11 @@ export class AnnotationUploads {
    */
   async sweep(): Promise<number> {
     const { model } = this.options;
-    const before = new Date(Date.now() - waitMs);
+    const before = new Date(Date.now() - maxWaitMs);
     for await (const { task } of model.listWaiting({ before })) await this.#startAgain({ ...task, last: true });
-    const forgotten = await model.forgetNames(before);
-    await this.#wake();
-    return forgotten;
+    const removedCount = await model.removeIdentifiers(before);
+    await this.#startReadyUploads();
+    return removedCount;
   }
 
   /** Reads the file of a task. @throws an error whose message the client sees. */
@@ -243,15 +244,15 @@ export class AnnotationUploads {
     const { records, model } = this.options;
     if (isItemId(name) && (await records.findItem(name)) !== null) return name;
     if (userId === null || uuid === null) return null;
-    const itemId = await model.itemOf({ userId, uuid }, name);
+    const itemId = await model.findItemId({ userId, uuid }, name);
     const item = itemId === null ? null : await records.findItem(itemId);
     if (item === null) return null;
-    if (caller !== undefined && item.largeImage === null) await this.#tryLargeImage(item, caller);
+    if (caller !== undefined && item.largeImage === null) await this.#tryMakeLargeImage(item, caller);
     return item.id;
   }
 
   /** Makes an item a large image if possible. The box of an overlay is the box of its image, so an overlay without an image has no box. */
-  async #tryLargeImage({ id }: ItemRecord, caller: Caller): Promise<void> {
+  async #tryMakeLargeImage({ id }: ItemRecord, caller: Caller): Promise<void> {
     const { marking, items, logger } = this.options;
     try {
       const item = await items.loadFresh(id, 1, caller);
@@ -270,7 +271,7 @@ export class AnnotationUploads {
     await this.options.model.storeWaiting(batch, { task, identifiers: [...identifiers] });
     announceStep('annotation-upload:parked');
     // An upload may have arrived before the task was stored.
-    await this.#wake(batch);
+    await this.#startReadyUploads(batch);
     return true;
   }
 

@@ -24,18 +24,18 @@ export interface FollowedItem {
  * once and after each change.
  */
 export function annotationEventStream(lists: AnnotationLists, followed: FollowedItem): Reply {
-  return eventStream(changesOf(lists, followed));
+  return eventStream(eachChange(lists, followed));
 }
 
-async function* changesOf(lists: AnnotationLists, { itemId, caller, mayFollow, durationMs, signals }: FollowedItem) {
-  const until = Math.min(Date.now() + durationMs, caller?.expires?.getTime() ?? Infinity);
-  const ended = AbortSignal.any([...signals]);
+async function* eachChange(lists: AnnotationLists, { itemId, caller, mayFollow, durationMs, signals }: FollowedItem) {
+  const endsAt = Math.min(Date.now() + durationMs, caller?.expires?.getTime() ?? Infinity);
+  const endSignal = AbortSignal.any([...signals]);
   let lastText = '';
-  while (!ended.aborted && Date.now() < until) {
+  while (!endSignal.aborted && Date.now() < endsAt) {
     if (!(await mayFollow())) return;
     const data = JSON.stringify(await lists.stateOf(itemId, caller));
     if (data !== lastText) yield `data: ${data}\n\n`;
     lastText = data;
-    await wait(Math.min(intervalMs, Math.max(0, until - Date.now())), undefined, { signal: ended }).catch(() => undefined);
+    await wait(Math.min(intervalMs, Math.max(0, endsAt - Date.now())), undefined, { signal: endSignal }).catch(() => undefined);
   }
 }

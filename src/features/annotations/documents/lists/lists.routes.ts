@@ -7,7 +7,7 @@ import { defineRoute } from '../../context.js';
 import { id, integer, isId, required, text, withDefault } from '../../../../http/parameters.js';
 import { Reply } from '../../../../http/reply.js';
 import { annotationEventStream } from './event-stream.js';
-import { annotationPaging, pagingOf } from '../../parameters.js';
+import { annotationPaging, parsePaging } from '../../parameters.js';
 import { annotationListSchema } from '../../schemas.js';
 import { replyPage } from '../../replies.js';
 import { filteredView, privateHeaders, jsonWithoutElements } from '../../views.js';
@@ -39,7 +39,7 @@ const find = defineRoute({
   returns: { schema: annotationListSchema },
   errors: ['invalid', 'bad-parameter', 'unknown-id', 'access-denied'],
   async handle({ query, caller }, { items, annotations }) {
-    const paging = pagingOf(query);
+    const paging = parsePaging(query);
     if (query.itemId !== undefined) await requireItem(items, query.itemId, caller);
     const { itemId, userId: creatorId, name, text: words } = query;
     const search = { itemId, creatorId: creatorId === '' ? undefined : creatorId, name, text: words };
@@ -64,7 +64,7 @@ const deleted = defineRoute({
   errors: ['invalid', 'bad-parameter', 'unknown-id', 'access-denied'],
   async handle({ query, caller }, { items, annotations }) {
     await requireItem(items, query.itemId, caller);
-    return replyPage(await annotations.lists.listDeleted(query.itemId, pagingOf(query), caller), async (annotation) =>
+    return replyPage(await annotations.lists.listDeleted(query.itemId, parsePaging(query), caller), async (annotation) =>
       jsonWithoutElements(filteredView(annotation, await annotations.permissions.shownLevel(annotation, caller))),
     );
   },
@@ -126,7 +126,7 @@ const counts = defineRoute({
   errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
   async handle({ query, caller }, { annotations }) {
     const ids = [...new Set(query.items.split(',').map((part) => part.trim()))].filter((part) => part !== '');
-    for (const part of ids) if (!isId(part)) throw new InvalidError(`Invalid ObjectId: ${part}`, 'id');
+    for (const itemId of ids) if (!isId(itemId)) throw new InvalidError(`Invalid ObjectId: ${itemId}`, 'id');
     if (ids.length > maxItems) throw new InvalidError(`At most ${maxItems} items can be counted at once.`, 'items');
     const itemIds = ids.map((part) => part.toLowerCase());
     const { counts: countByItem, referenced } = await annotations.lists.countWithReferences(itemIds, caller);
@@ -151,7 +151,7 @@ const images = defineRoute({
   returns: { schema: listOf(itemSchema) },
   errors: ['bad-parameter', 'unknown-id'],
   async handle({ query, caller }, { annotations, records }) {
-    const { limit, offset, sort } = pagingOf(query);
+    const { limit, offset, sort } = parsePaging(query);
     const [[field, direction] = ['_id', 1] as const] = sort;
     const { creatorId, imageName } = query;
     const search = { creatorId: creatorId === '' ? undefined : creatorId, imageName };

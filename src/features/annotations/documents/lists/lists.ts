@@ -4,7 +4,7 @@ import { compareKeys, type AnnotationKey } from '../annotation-order.js';
 import { searchWords } from '../annotation-documents.model.js';
 import { batches } from '../../../../core/database/id-batches.js';
 import type { ItemRecord } from '../../../../core/host/records.js';
-import type { AnnotationParts } from '../annotation-parts.js';
+import type { AnnotationDependencies } from '../annotation-dependencies.js';
 import { LevelDeniedError, UnknownIdError } from '../../../../errors.js';
 
 /** Conditions of a search for annotations. */
@@ -35,7 +35,7 @@ export interface AnnotationPage {
 /** Lists of the annotations that a caller may see. */
 export class AnnotationLists {
   constructor(
-    private readonly options: AnnotationParts,
+    private readonly options: AnnotationDependencies,
     private readonly access: HostAccess,
   ) {}
 
@@ -134,7 +134,7 @@ export class AnnotationLists {
     const permitted = await permissions.permittedFilter(caller, 0);
     const ids = model.itemIds({ ...permitted, ...(creatorId !== undefined && { creatorId }) }, paging.sort, paging.direction);
     const filter = await this.access.filter(caller, 'item', 0);
-    const matches = nameMatcher(imageName ?? '');
+    const matches = makeNameMatcher(imageName ?? '');
     const end = paging.limit === 0 ? Infinity : paging.offset + paging.limit;
     const items: ItemRecord[] = [];
     let total = 0;
@@ -207,7 +207,7 @@ export class AnnotationLists {
 }
 
 /** A function that tells whether a name, or a word in it, begins with a text. Upper and lower case are equal. */
-function nameMatcher(start: string): (name: string) => boolean {
+function makeNameMatcher(start: string): (name: string) => boolean {
   const prefix = start.trim().toLowerCase();
   if (prefix === '') return () => true;
   return (name) => {

@@ -12,7 +12,7 @@ import type { AnnotationModel } from './annotation.model.js';
 import type { AnnotationBodies } from './body.js';
 
 /** Dependencies shared by the annotation services. */
-export interface AnnotationParts {
+export interface AnnotationDependencies {
   model: AnnotationModel;
   store: ElementStore;
   /** Other features that derive data from elements. */
