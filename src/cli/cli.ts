@@ -29,13 +29,13 @@ type OptionValue = string | number | boolean | undefined;
 /** Checks that an option has one of these values. @throws CommandError */
 function parseChoice<const Words extends readonly string[]>(
   value: OptionValue,
-  words: Words,
+  choices: Words,
   option: string,
 ): Words[number] | undefined {
   if (value === undefined) return undefined;
-  const allowedWord = words.find((each) => each === String(value));
+  const allowedWord = choices.find((each) => each === String(value));
   if (allowedWord === undefined)
-    throw new CommandError(`--${option} is ${String(value)}; it must be one of ${words.join(', ')}.`);
+    throw new CommandError(`--${option} is ${String(value)}; it must be one of ${choices.join(', ')}.`);
   return allowedWord;
 }
 
@@ -67,7 +67,7 @@ async function runConvert(from: string, to: string, options: Record<string, Opti
         concurrent: parseInteger(options.concurrent, 'concurrent'),
       },
       overwrite: options.overwrite === true,
-      progress: (fraction) => display.report({ text: `Converting ${from}`, fraction }),
+      onProgress: (fraction) => display.report({ text: `Converting ${from}`, fraction }),
       signal: interrupted.signal,
     });
     display.endProgress();
@@ -82,7 +82,7 @@ async function runConvert(from: string, to: string, options: Record<string, Opti
 }
 
 async function runInfo(file: string, internal: boolean): Promise<number> {
-  const { info } = await import('./info.js');
+  const { readImageInfo: info } = await import('./info.js');
   print(JSON.stringify(await info(file, { internal }), null, 2));
   return exitCodes.done;
 }
@@ -95,13 +95,13 @@ async function runCheck(file: string): Promise<number> {
 }
 
 /** Starts the reference host, which parses its own command line. */
-async function runServe(words: readonly string[]): Promise<void> {
+async function runServe(args: readonly string[]): Promise<void> {
   const command = `npx ${programName} serve`;
-  const help = requestedHelp(words, version, command);
+  const help = requestedHelp(args, version, command);
   if (help !== null) return print(help);
   requirePackages();
   const { serve } = await import('../reference-host/start/serve.js');
-  await serve(words, command);
+  await serve(args, command);
 }
 
 function defineCommands(result: { code: Promise<number> | null }): CAC {
@@ -134,14 +134,14 @@ function defineCommands(result: { code: Promise<number> | null }): CAC {
   return program;
 }
 
-async function main(words: readonly string[]): Promise<number | null> {
-  if (words[0] === 'serve') {
-    await runServe(words.slice(1));
+async function main(argv: readonly string[]): Promise<number | null> {
+  if (argv[0] === 'serve') {
+    await runServe(argv.slice(1));
     return null;
   }
   const result: { code: Promise<number> | null } = { code: null };
   const program = defineCommands(result);
-  const { options, args } = program.parse(['node', programName, ...words], { run: false });
+  const { options, args } = program.parse(['node', programName, ...argv], { run: false });
   if (options.help === true || options.version === true) return exitCodes.done;
   if (program.matchedCommand === undefined) {
     const what = args[0] === undefined ? 'No command was given' : `Unknown command ${args[0]}`;

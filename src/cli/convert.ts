@@ -15,7 +15,7 @@ export interface ConvertToOptions {
   /** Whether an existing file is replaced. */
   overwrite: boolean;
   /** Called with the completed fraction, from 0 to 1. */
-  progress: (fraction: number) => void;
+  onProgress: (fraction: number) => void;
   signal: AbortSignal;
 }
 
@@ -27,7 +27,7 @@ export interface ConvertToOptions {
 export async function convertTo(
   from: string,
   to: string,
-  { request, overwrite, progress, signal }: ConvertToOptions,
+  { request, overwrite, onProgress: progress, signal }: ConvertToOptions,
 ): Promise<number> {
   const options = checkConversion(request);
   const input = await resolveExistingFile(from);
@@ -64,8 +64,9 @@ export async function convertTo(
 }
 
 /**
- * Opens the image here if the child process that converts cannot open it with its source. `refusal` is the error if no source reads the
- * file.
+ * Opens the image in this process, if the child process that converts cannot open it with the same source.
+ *
+ * @returns the open image, or `null` if the child process opens it; and as `refusal` the error if no source reads the file.
  */
 async function openForConversion(
   path: string,

@@ -7,7 +7,7 @@ import { resolveExistingFile } from './usage.js';
  *
  * @throws TileSourceError that says why no source reads the file
  */
-export async function info(path: string, { internal }: { internal: boolean }): Promise<object> {
+export async function readImageInfo(path: string, { internal }: { internal: boolean }): Promise<object> {
   const { name, source } = await openLocalFile(await resolveExistingFile(path));
   try {
     const image = openLargeImage(source, { sourceName: name });

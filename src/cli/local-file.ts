@@ -8,7 +8,7 @@ import { findTileSources } from '../tilesource/registry/installed-sources.js';
 import { ownSources } from '../tilesource/registry/own-sources.js';
 import { TileSourceRegistry } from '../tilesource/registry/registry.js';
 
-/** Maximum number of levels of images that combine others. */
+/** How deeply images that combine other images can be nested. */
 const maxDepth = 4;
 
 /**
@@ -49,7 +49,11 @@ function printWarning({
   process.stderr.write(`${which} failed: ${error instanceof Error ? error.stack : String(err ?? error)}\n`);
 }
 
-/** A file as input of tile sources, with access to the other files in its folder. `openingPaths` are the files whose images are being opened. */
+/**
+ * A file as input of tile sources, with access to the other files in its folder.
+ *
+ * @param openingPaths files of the images that are being opened, each of which combines the next one.
+ */
 function localInput(path: string, registry: TileSourceRegistry, openingPaths: readonly string[] = []): SourceInput {
   const folder = dirname(path);
   return {
@@ -78,18 +82,18 @@ function localFolder(folder: string, registry: TileSourceRegistry, openingPaths:
     async tree(path) {
       const absolute = pathInside(path);
       if (absolute === null || !(await isKind(absolute, 'isDirectory'))) return null;
-      const opened: ByteReader[] = [];
+      const readers: ByteReader[] = [];
       return {
         async file(pathInTree) {
-          const inside = resolve(absolute, pathInTree);
-          if (!inside.startsWith(absolute + sep) || !(await isKind(inside, 'isFile'))) return null;
-          const reader = await openFileReader(inside);
-          opened.push(reader);
+          const absoluteInTree = resolve(absolute, pathInTree);
+          if (!absoluteInTree.startsWith(absolute + sep) || !(await isKind(absoluteInTree, 'isFile'))) return null;
+          const reader = await openFileReader(absoluteInTree);
+          readers.push(reader);
           return reader;
         },
         retainedBytes: 0,
         close: async () => {
-          await Promise.all(opened.map((reader) => reader.close()));
+          await Promise.all(readers.map((reader) => reader.close()));
         },
       };
     },

@@ -35,12 +35,12 @@ const silenceTimeoutMs = 30_000;
 const sendTimeoutMs = 10 * 60_000;
 /** How many times in a row an interrupted read is resumed without receiving a byte. */
 const maxResumptions = 3;
-/** Pause before the first resumption. It doubles with each further one. */
+/** Pause in milliseconds before the first resumption. It doubles with each further one. */
 const firstPauseMs = 100;
 /** Name of the metadata that contains the owner of an object. */
 const ownerKey = 'stored-by';
 /** Storage classes whose objects must be restored before they can be read. */
-const archives: ReadonlySet<string> = new Set(['GLACIER', 'DEEP_ARCHIVE']);
+const archiveClasses: ReadonlySet<string> = new Set(['GLACIER', 'DEEP_ARCHIVE']);
 
 /** The current state of an object. */
 export interface ObjectState {
@@ -111,7 +111,7 @@ export class Bucket {
         LastModified: modified,
         StorageClass: storageClass = '',
       } of page.Contents ?? []) {
-        const archived = archives.has(storageClass) ? { archived: storageClass } : {};
+        const archived = archiveClasses.has(storageClass) ? { archived: storageClass } : {};
         if (key !== undefined) yield { key, size, etag, ...(modified && { modified }), ...archived };
       }
       token = page.IsTruncated === true ? page.NextContinuationToken : undefined;
@@ -132,18 +132,21 @@ export class Bucket {
     signal?: AbortSignal,
   ): Promise<Readable> {
     if (end <= start) return Readable.from([], { objectMode: false });
-    const stopped = new AbortController();
-    const combinedSignal = signal === undefined ? stopped.signal : AbortSignal.any([signal, stopped.signal]);
-    const fail = (error: unknown): never => {
+    const closeController = new AbortController();
+    const combinedSignal = signal === undefined ? closeController.signal : AbortSignal.any([signal, closeController.signal]);
+    const throwReported = (error: unknown): never => {
       signal?.throwIfAborted();
       throw asLargeImageError(error, name);
     };
-    const firstResponse = await this.#get(key, etag, { start, end }, combinedSignal).catch(fail);
-    const stream = Readable.from(this.#chunks({ key, firstResponse, range: { start, end }, signal: combinedSignal, fail }), {
-      objectMode: false,
-    });
+    const firstResponse = await this.#get(key, etag, { start, end }, combinedSignal).catch(throwReported);
+    const stream = Readable.from(
+      this.#chunks({ key, firstResponse, range: { start, end }, signal: combinedSignal, throwReported: throwReported }),
+      {
+        objectMode: false,
+      },
+    );
     // If the reader closes the stream early, the rest is not transferred.
-    stream.once('close', () => stopped.abort());
+    stream.once('close', () => closeController.abort());
     return stream;
   }
 
@@ -152,9 +155,9 @@ export class Bucket {
     firstResponse: OpenResponse;
     range: { start: number; end: number };
     signal: AbortSignal;
-    fail: (error: unknown) => never;
+    throwReported: (error: unknown) => never;
   }): AsyncGenerator<Uint8Array> {
-    const { key, firstResponse, range, signal, fail } = reading;
+    const { key, firstResponse, range, signal, throwReported: fail } = reading;
     let { start } = range;
     let opened: OpenResponse | null = firstResponse;
     for (let resumptions = 0; start < range.end;) {
@@ -186,9 +189,9 @@ export class Bucket {
     signal: AbortSignal,
   ): Promise<OpenResponse> {
     let body: Readable | null = null;
-    const silence = new AbortController();
+    const silenceController = new AbortController();
     const giveUp = () => {
-      silence.abort(new Error('The bucket does not respond.'));
+      silenceController.abort(new Error('The bucket does not respond.'));
       body?.destroy(new Error('The bucket does not respond.'));
     };
     const cancel = () => void body?.destroy(signal.reason as Error);
@@ -204,7 +207,7 @@ export class Bucket {
         Range: `bytes=${range.start}-${range.end - 1}`,
         ...(etag && { IfMatch: etag }),
       });
-      const response = await this.client.send(command, { abortSignal: AbortSignal.any([signal, silence.signal]) });
+      const response = await this.client.send(command, { abortSignal: AbortSignal.any([signal, silenceController.signal]) });
       body = response.Body as Readable;
       signal.throwIfAborted();
       signal.addEventListener('abort', cancel, { once: true });
@@ -242,10 +245,10 @@ export class Bucket {
    * @throws InvalidError if the stream has more or fewer bytes than `size`; the error of the stream; LargeImageError `unavailable`.
    */
   async write(key: string, { name, mimeType, size, content, owner }: NewObject, signal?: AbortSignal): Promise<ObjectState> {
-    const stop = () =>
+    const cancel = () =>
       void content.destroy(signal!.reason instanceof Error ? signal!.reason : new Error('The upload was canceled.'));
-    if (signal?.aborted === true) stop();
-    signal?.addEventListener('abort', stop, { once: true });
+    if (signal?.aborted === true) cancel();
+    signal?.addEventListener('abort', cancel, { once: true });
     const objectProperties = {
       ...this.#location(key),
       ContentType: mimeType,
@@ -278,7 +281,7 @@ export class Bucket {
       signal?.throwIfAborted();
       throw error === streamError ? error : asLargeImageError(error, name);
     } finally {
-      signal?.removeEventListener('abort', stop);
+      signal?.removeEventListener('abort', cancel);
     }
   }
 
@@ -356,13 +359,13 @@ interface OpenResponse {
 }
 
 /**
- * Splits a stream into parts of `length` bytes; the last one may be shorter.
+ * Splits a stream into parts of `bytesPerPart` bytes; the last one may be shorter.
  *
  * @throws InvalidError if the stream does not have `size` bytes.
  */
 async function* partsOf(
   content: Readable,
-  { name, size, length }: { name: string; size: number; length: number },
+  { name, size, length: bytesPerPart }: { name: string; size: number; length: number },
 ): AsyncGenerator<Buffer, void> {
   let received = 0;
   let chunks: Uint8Array[] = [];
@@ -374,12 +377,12 @@ async function* partsOf(
     if (received > size) throw sizeError('more');
     chunks.push(chunk);
     heldBytes += chunk.length;
-    if (heldBytes >= length && received < size) {
+    if (heldBytes >= bytesPerPart && received < size) {
       const held = Buffer.concat(chunks);
-      let from = 0;
-      for (; held.length - from >= length; from += length) yield held.subarray(from, from + length);
-      chunks = [held.subarray(from)];
-      heldBytes = held.length - from;
+      let offset = 0;
+      for (; held.length - offset >= bytesPerPart; offset += bytesPerPart) yield held.subarray(offset, offset + bytesPerPart);
+      chunks = [held.subarray(offset)];
+      heldBytes = held.length - offset;
     }
   }
   if (received !== size) throw sizeError(`only ${received}`);

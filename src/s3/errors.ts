@@ -2,7 +2,7 @@ import { S3ServiceException } from '@aws-sdk/client-s3';
 import { LargeImageError, NotFoundError } from '../errors.js';
 
 const retryAfterSeconds = 10;
-/** Codes by which stores refuse credentials. */
+/** Error codes of stores that refuse the credentials. */
 const refusalCodes = new Set(['AccessDenied', 'InvalidAccessKeyId', 'SignatureDoesNotMatch', 'ExpiredToken', 'InvalidToken']);
 
 /** The object was replaced by another one. */

@@ -62,7 +62,7 @@ const keyBytes = 16;
 /** Number of keys in one call of {@link S3FileRecords.known}. */
 const keysAtOnce = 500;
 /** Number of records that are removed at the same time. */
-const concurrency = 8;
+const maxConcurrentRemovals = 8;
 
 /**
  * The member `files` of a host whose files are objects in a bucket of an S3-compatible store.
@@ -122,8 +122,8 @@ export function s3Files(options: S3FilesOptions): HostFiles {
       if (object !== null) await removeObjects([object.key]);
     },
     async removeMany(files) {
-      for (let from = 0; from < files.length; from += concurrency) {
-        await Promise.all(files.slice(from, from + concurrency).map((file) => records.remove(file)));
+      for (let from = 0; from < files.length; from += maxConcurrentRemovals) {
+        await Promise.all(files.slice(from, from + maxConcurrentRemovals).map((file) => records.remove(file)));
       }
       await removeObjects(files.flatMap((file) => records.object(file)?.key ?? []));
     },

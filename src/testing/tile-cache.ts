@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { CachedTile, TileCache } from '../features/caches/tile-cache.js';
 import type { TestFunctions } from './test-functions.js';
 
-function tileOf(length: number, seed: number, type = 'image/jpeg'): CachedTile {
+function makeTile(length: number, seed: number, type = 'image/jpeg'): CachedTile {
   // Every byte value occurs, because a cache that treats tiles as text breaks them.
   return { bytes: Uint8Array.from({ length }, (_, i) => (i * 7 + seed * 13) % 256), type };
 }
@@ -37,7 +37,7 @@ export function describeTileCache(
   makeCache: (options: { maxBytes: number }) => TileCache | Promise<TileCache>,
   { describe, it }: Pick<TestFunctions, 'describe' | 'it'>,
 ): void {
-  const each: DeclareTest = (name, test, maxBytes = 16 * mebibyte) =>
+  const declareTest: DeclareTest = (name, test, maxBytes = 16 * mebibyte) =>
     it(name, async () => {
       const cache = await makeCache({ maxBytes });
       try {
@@ -49,12 +49,12 @@ export function describeTileCache(
     });
 
   describe('tile cache', () => {
-    testTiles(each);
-    testSize(each);
+    testTiles(declareTest);
+    testSize(declareTest);
 
     it('answers nothing and throws nothing when it is closed', async () => {
       const cache = await makeCache({ maxBytes: mebibyte });
-      await cache.set(keyOf({ tile: 0 }), tileOf(10, 0));
+      await cache.set(keyOf({ tile: 0 }), makeTile(10, 0));
       await cache.clear();
       await cache.close();
       assert.equal(await cache.get(keyOf({ tile: 0 })), undefined);
@@ -63,9 +63,9 @@ export function describeTileCache(
 }
 
 /** Tests of the values that a cache returns. */
-function testTiles(each: DeclareTest): void {
-  each('gives back exactly what it was given, and nothing for other keys', async (cache) => {
-    const tiles = [tileOf(5000, 1), tileOf(1, 2, 'image/png'), tileOf(0, 3, 'application/octet-stream')];
+function testTiles(declareTest: DeclareTest): void {
+  declareTest('gives back exactly what it was given, and nothing for other keys', async (cache) => {
+    const tiles = [makeTile(5000, 1), makeTile(1, 2, 'image/png'), makeTile(0, 3, 'application/octet-stream')];
     for (const [tile, value] of tiles.entries()) await cache.set(keyOf({ tile }), value);
     for (const [tile, value] of tiles.entries()) {
       const cached = await cache.get(keyOf({ tile }));
@@ -76,7 +76,7 @@ function testTiles(each: DeclareTest): void {
     assert.equal(await cache.get(''), undefined);
   });
 
-  each('keeps styles and encodings apart, and keys of any length and script', async (cache) => {
+  declareTest('keeps styles and encodings apart, and keys of any length and script', async (cache) => {
     const keys = [
       keyOf({ tile: 0 }),
       keyOf({ tile: 0, encoding: 'PNG' }),
@@ -85,29 +85,29 @@ function testTiles(each: DeclareTest): void {
       keyOf({ tile: 0, style: `{"comment":"${'x'.repeat(100_000)}y"}` }),
       keyOf({ tile: 0, style: '{"comment":"größe 画像 \u{1f52c} * ? [a] \\n"}' }),
     ];
-    for (const [index, key] of keys.entries()) await cache.set(key, tileOf(100, index));
+    for (const [index, key] of keys.entries()) await cache.set(key, makeTile(100, index));
     for (const [index, key] of keys.entries()) {
-      assert.deepEqual(Uint8Array.from((await cache.get(key))?.bytes ?? []), tileOf(100, index).bytes, key.slice(0, 120));
+      assert.deepEqual(Uint8Array.from((await cache.get(key))?.bytes ?? []), makeTile(100, index).bytes, key.slice(0, 120));
     }
   });
 
-  each('takes the later of two tiles of one key, and counts it once', async (cache) => {
+  declareTest('takes the later of two tiles of one key, and counts it once', async (cache) => {
     const key = keyOf({ tile: 0 });
-    await cache.set(key, tileOf(200_000, 1));
-    const { used: large } = await cache.report();
-    await cache.set(key, tileOf(100, 2));
-    assert.deepEqual(Uint8Array.from((await cache.get(key))?.bytes ?? []), tileOf(100, 2).bytes);
+    await cache.set(key, makeTile(200_000, 1));
+    const { used: usedBefore } = await cache.report();
+    await cache.set(key, makeTile(100, 2));
+    assert.deepEqual(Uint8Array.from((await cache.get(key))?.bytes ?? []), makeTile(100, 2).bytes);
     const report = await cache.report();
-    assert.ok(report.used < large && report.used > 0, `${report.used} bytes after ${large}`);
+    assert.ok(report.used < usedBefore && report.used > 0, `${report.used} bytes after ${usedBefore}`);
     assert.equal(report.items ?? 1, 1);
   });
 
-  each('serves many at once', async (cache) => {
+  declareTest('serves many at once', async (cache) => {
     const work = Array.from({ length: 200 }, async (_, i) => {
       const key = keyOf({ tile: i % 20 });
-      await cache.set(key, tileOf(1000, i % 20));
+      await cache.set(key, makeTile(1000, i % 20));
       const cached = await cache.get(key);
-      if (cached !== undefined) assert.deepEqual(Uint8Array.from(cached.bytes), tileOf(1000, i % 20).bytes);
+      if (cached !== undefined) assert.deepEqual(Uint8Array.from(cached.bytes), makeTile(1000, i % 20).bytes);
     });
     await Promise.all(work);
     assert.equal((await cache.report()).items ?? 20, 20);
@@ -115,12 +115,12 @@ function testTiles(each: DeclareTest): void {
 }
 
 /** Tests of the capacity of a cache, and of what it evicts. */
-function testSize(each: DeclareTest): void {
-  each('reports what it holds, and nothing after a clear', async (cache) => {
+function testSize(declareTest: DeclareTest): void {
+  declareTest('reports what it holds, and nothing after a clear', async (cache) => {
     const empty = await cache.report();
     assert.deepEqual([empty.used, empty.items ?? 0], [0, 0]);
     assert.ok(empty.maxsize > 0);
-    for (let tile = 0; tile < 10; tile++) await cache.set(keyOf({ tile }), tileOf(10_000, tile));
+    for (let tile = 0; tile < 10; tile++) await cache.set(keyOf({ tile }), makeTile(10_000, tile));
     const full = await cache.report();
     assert.ok(full.used >= 100_000 && full.used <= full.maxsize, `${full.used} of ${full.maxsize}`);
     assert.equal(full.items ?? 10, 10);
@@ -129,12 +129,12 @@ function testSize(each: DeclareTest): void {
     assert.equal(await countCached(cache, 10), 0);
   });
 
-  each(
+  declareTest(
     'stays within its bytes, and lets go first of what was not used for longest',
     async (cache) => {
       const count = 40;
       for (let tile = 0; tile < count; tile++) {
-        await cache.set(keyOf({ tile }), tileOf(64 * 1024, tile));
+        await cache.set(keyOf({ tile }), makeTile(64 * 1024, tile));
         await cache.get(keyOf({ tile: 0 }));
         // Times of use differ by milliseconds.
         await new Promise((resolve) => setTimeout(resolve, 2));
@@ -150,9 +150,9 @@ function testSize(each: DeclareTest): void {
     mebibyte,
   );
 
-  each('keeps no tile that is larger than all of it, and stays well', async (cache) => {
-    await cache.set(keyOf({ tile: 0 }), tileOf(100, 0));
-    await cache.set(keyOf({ tile: 1 }), tileOf(17 * mebibyte, 1));
+  declareTest('keeps no tile that is larger than all of it, and stays well', async (cache) => {
+    await cache.set(keyOf({ tile: 0 }), makeTile(100, 0));
+    await cache.set(keyOf({ tile: 1 }), makeTile(17 * mebibyte, 1));
     assert.equal(await cache.get(keyOf({ tile: 1 })), undefined);
     assert.ok((await cache.get(keyOf({ tile: 0 }))) !== undefined);
   });

@@ -36,8 +36,8 @@ const testedFrames = 3;
 class WatchedInput implements SourceInput {
   readonly name: string;
   readonly path: string;
-  opened = 0;
-  closed = 0;
+  openedCount = 0;
+  closedCount = 0;
 
   constructor(path: string) {
     this.path = path;
@@ -46,7 +46,7 @@ class WatchedInput implements SourceInput {
 
   async open(): Promise<ByteReader> {
     const reader = await openFileReader(this.path);
-    this.opened += 1;
+    this.openedCount += 1;
     return {
       size: reader.size,
       read: async (offset, length, options) => {
@@ -56,7 +56,7 @@ class WatchedInput implements SourceInput {
         return reader.read(offset, length, options);
       },
       close: async () => {
-        this.closed += 1;
+        this.closedCount += 1;
         await reader.close();
       },
     };
@@ -71,8 +71,8 @@ function levelCount({ sizeX, sizeY, tileWidth, tileHeight }: ImageMetadata): num
 function sampleTiles(source: TileSource): { address: TileAddress; width: number; height: number }[] {
   const { sizeX, sizeY, tileWidth, tileHeight, levels, frames } = source.metadata;
   const count = frames?.length ?? 1;
-  const chosen = [...new Set([0, Math.floor(count / 2), count - 1])].slice(0, testedFrames);
-  return chosen.flatMap((frame) =>
+  const frameIndices = [...new Set([0, Math.floor(count / 2), count - 1])].slice(0, testedFrames);
+  return frameIndices.flatMap((frame) =>
     source.populatedLevels.flatMap((level) => {
       const scale = 2 ** (levels - 1 - level);
       const [width, height] = [Math.ceil(sizeX / scale), Math.ceil(sizeY / scale)];
@@ -96,7 +96,7 @@ function sampleTiles(source: TileSource): { address: TileAddress; width: number;
 }
 
 /** What is wrong with the members of an opened image that every test needs; `null` if nothing is. */
-function imageFault(source: unknown): string | null {
+function findImageFault(source: unknown): string | null {
   if (typeof source !== 'object' || source === null) return `open gives a tile source, not ${String(source)}`;
   const { metadata, populatedLevels, readTile, close } = source as Record<string, unknown>;
   if (typeof metadata !== 'object' || metadata === null) return 'metadata is missing: sizes, levels, type and number of samples';
@@ -111,12 +111,12 @@ function imageFault(source: unknown): string | null {
 }
 
 function checkImage(source: unknown): void {
-  const fault = imageFault(source);
+  const fault = findImageFault(source);
   assert.equal(fault, null, fault ?? '');
 }
 
 /** Reads a tile, and checks that the result is a raster. */
-async function tileOf(source: TileSource, address: TileAddress): Promise<Raster> {
+async function readRaster(source: TileSource, address: TileAddress): Promise<Raster> {
   const raster: unknown = await source.readTile(address);
   const isRaster = typeof raster === 'object' && raster !== null && 'data' in raster && ArrayBuffer.isView(raster.data);
   assert.ok(isRaster, 'readTile gives a raster: { data, width, height, bands, dtype }');
@@ -136,7 +136,7 @@ async function withSource(
   } finally {
     await source.close();
   }
-  assert.equal(input.closed, input.opened, 'every reader that the source opened is closed with it');
+  assert.equal(input.closedCount, input.openedCount, 'every reader that the source opened is closed with it');
 }
 
 /** Opens a broken file. That must either succeed, or fail with a TileSourceError that has a message and leaves nothing open. */
@@ -155,13 +155,13 @@ async function openBroken(definition: TileSourceDefinition, name: string, bytes:
       assert.ok(error instanceof TileSourceError, `a broken file is refused with a TileSourceError, not with ${String(error)}`);
       assert.ok(error.message.length > 10, 'the error says what is wrong');
     }
-    assert.equal(input.closed, input.opened, 'a refused file is closed');
+    assert.equal(input.closedCount, input.openedCount, 'a refused file is closed');
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function firstBytes(path: string, share: number): Promise<Uint8Array> {
+async function readFirstBytes(path: string, share: number): Promise<Uint8Array> {
   const handle = await open(path, 'r');
   try {
     const { size } = await handle.stat();
@@ -184,18 +184,19 @@ function describeDefinition(makeDefinition: () => TileSourceDefinition, sampleFi
     const extension = extname(sampleFile);
     await openBroken(definition, `empty${extension}`, new Uint8Array(0));
     await openBroken(definition, `text${extension}`, Buffer.from('This is not a picture. '.repeat(50)));
-    for (const share of [0.01, 0.5, 0.95]) await openBroken(definition, `cut${extension}`, await firstBytes(sampleFile, share));
-    const scrambled = await firstBytes(sampleFile, 1);
+    for (const share of [0.01, 0.5, 0.95])
+      await openBroken(definition, `cut${extension}`, await readFirstBytes(sampleFile, share));
+    const scrambled = await readFirstBytes(sampleFile, 1);
     for (let i = 7; i < scrambled.length; i += 61) scrambled[i] = (scrambled[i] ?? 0) ^ 0xff;
     await openBroken(definition, `scrambled${extension}`, scrambled);
   });
 }
 
 function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: string, { it }: TestFunctions): void {
-  const each = (name: string, test: (source: TileSource) => Promise<void> | void): unknown =>
+  const declareTest = (name: string, test: (source: TileSource) => Promise<void> | void): unknown =>
     it(name, () => withSource(makeDefinition(), sampleFile, test));
 
-  each('describes the image in whole pixels, with the number of levels that its sizes give', ({ metadata }) => {
+  declareTest('describes the image in whole pixels, with the number of levels that its sizes give', ({ metadata }) => {
     for (const key of ['sizeX', 'sizeY', 'tileWidth', 'tileHeight', 'levels', 'bandCount'] as const) {
       assert.ok(Number.isSafeInteger(metadata[key]) && metadata[key] >= 1, `${key} is ${metadata[key]}`);
     }
@@ -210,7 +211,7 @@ function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: s
     }
   });
 
-  each('lists the populated levels in ascending order, full resolution last', ({ metadata, populatedLevels }) => {
+  declareTest('lists the populated levels in ascending order, full resolution last', ({ metadata, populatedLevels }) => {
     assert.deepEqual(
       populatedLevels,
       [...new Set(populatedLevels)].toSorted((a, b) => a - b),
@@ -219,10 +220,10 @@ function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: s
     assert.ok((populatedLevels[0] ?? 0) >= 0);
   });
 
-  each('reads tiles cut to the image, of the declared type', async (source) => {
+  declareTest('reads tiles cut to the image, of the declared type', async (source) => {
     const { dtype, bandCount } = source.metadata;
     for (const { address, width, height } of sampleTiles(source)) {
-      const raster = await tileOf(source, address);
+      const raster = await readRaster(source, address);
       const shape = { width: raster.width, height: raster.height, bands: raster.bands, dtype: raster.dtype };
       assert.deepEqual(shape, { width, height, bands: bandCount, dtype }, JSON.stringify(address));
       assert.equal(raster.data.length, width * height * bandCount, 'one sample for each pixel and band');
@@ -233,13 +234,13 @@ function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: s
     }
   });
 
-  each('gives the same pixels to readers at the same time', async (source) => {
+  declareTest('gives the same pixels to readers at the same time', async (source) => {
     const address = { level: source.metadata.levels - 1, x: 0, y: 0, frame: 0 };
-    const rasters = await Promise.all([1, 2, 3, 4].map(() => tileOf(source, address)));
+    const rasters = await Promise.all([1, 2, 3, 4].map(() => readRaster(source, address)));
     for (const raster of rasters) assert.deepEqual(raster.data, rasters[0]?.data);
   });
 
-  each('gives stored tiles only where they are whole, and says truly what they are', async (source) => {
+  declareTest('gives stored tiles only where they are whole, and says truly what they are', async (source) => {
     const { tileWidth, tileHeight } = source.metadata;
     const signatures = { JPEG: 'ffd8', PNG: '89504e47', WEBP: '52494646' };
     for (const { address, width, height } of sampleTiles(source)) {
@@ -251,7 +252,7 @@ function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: s
     }
   });
 
-  each('gives stored tiles at the border, where it does, of the size of a tile', async (source) => {
+  declareTest('gives stored tiles at the border, where it does, of the size of a tile', async (source) => {
     const { tileWidth, tileHeight } = source.metadata;
     for (const { address, width, height } of sampleTiles(source)) {
       const stored = (await source.readStoredTile?.(address, { partial: true })) ?? null;
@@ -262,7 +263,7 @@ function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: s
     }
   });
 
-  each('reads every associated image that it names, and null for others', async (source) => {
+  declareTest('reads every associated image that it names, and null for others', async (source) => {
     const names = source.associatedImages ?? [];
     assert.deepEqual(names, names.toSorted());
     for (const name of names) {
@@ -274,7 +275,7 @@ function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: s
     assert.equal((await source.readAssociatedImage?.('no such image')) ?? null, null);
   });
 
-  each('gives internal metadata that survive JSON, and ICC profiles as bytes', async (source) => {
+  declareTest('gives internal metadata that survive JSON, and ICC profiles as bytes', async (source) => {
     const internalMetadata = (await source.internalMetadata?.()) ?? {};
     assert.doesNotThrow(() => JSON.stringify(internalMetadata));
     const profile = source.iccProfile?.(0) ?? null;
@@ -282,7 +283,7 @@ function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: s
     assert.ok((source.retainedBytes ?? 0) >= 0);
   });
 
-  each('ends a read whose signal has been aborted', async (source) => {
+  declareTest('ends a read whose signal has been aborted', async (source) => {
     const address = { level: source.metadata.levels - 1, x: 0, y: 0, frame: 0 };
     const outcome = await source.readTile(address, { signal: AbortSignal.abort() }).then(
       () => 'delivered',

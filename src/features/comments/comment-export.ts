@@ -19,7 +19,7 @@ export type ExportFormat = keyof typeof exportFormats;
 /** Number of comments that are in memory at a time. */
 const commentsAtOnce = 100;
 
-const columns = [
+const csvColumns = [
   'comment',
   'thread',
   'state',
@@ -44,7 +44,7 @@ export async function* exportComments(
   format: ExportFormat,
   { model, views, caller }: { model: CommentModel; views: CommentViews; caller: Caller | null },
 ): AsyncGenerator<string> {
-  if (format === 'csv') yield `${columns.join(',')}\r\n`;
+  if (format === 'csv') yield `${csvColumns.join(',')}\r\n`;
   else yield format === 'json' ? '[' : '{"type":"FeatureCollection","features":[';
   let separator = '';
   for await (const part of inParts(eachComment(model, itemId), commentsAtOnce)) {
@@ -79,7 +79,7 @@ function featureOf(comment: ShownComment) {
 }
 
 function csvRow({ _id, threadId, state, author, created, edited, resolved, place, shape, mentions, text }: ShownComment): string {
-  const cells: Record<(typeof columns)[number], string | number | null | undefined> = {
+  const cells: Record<(typeof csvColumns)[number], string | number | null | undefined> = {
     comment: _id,
     thread: threadId ?? _id,
     state: threadId === null ? state : null,
@@ -97,7 +97,7 @@ function csvRow({ _id, threadId, state, author, created, edited, resolved, place
     mentions: mentions.map(({ login }) => login).join(' ') || null,
     text: escapeFormula(text),
   };
-  return `${columns.map((column) => csvCell(cells[column] ?? null)).join(',')}\r\n`;
+  return `${csvColumns.map((column) => csvCell(cells[column] ?? null)).join(',')}\r\n`;
 }
 
 /** Puts a quotation mark before a text that a spreadsheet program would run as a formula. Any user who may annotate could write one. */

@@ -73,12 +73,12 @@ export function readShape(sent: unknown): CommentShape | null {
   if (sent === undefined || sent === null) return null;
   if (!isObject(sent)) throw new InvalidError('shape must be an object with annotationId and elementId.', 'shape');
   refuseUnknownMembers(sent, 'shape');
-  const read = (name: keyof CommentShape) => {
+  const readId = (name: keyof CommentShape) => {
     const id = sent[name];
     if (typeof id !== 'string' || !isId(id)) throw new InvalidError(`${name} of shape must be an id.`, 'shape');
     return id.toLowerCase();
   };
-  return { annotationId: read('annotationId'), elementId: read('elementId') };
+  return { annotationId: readId('annotationId'), elementId: readId('elementId') };
 }
 
 function isObject(value: unknown): value is Json {

@@ -16,11 +16,13 @@ export interface ShownPerson {
   name: string | null;
 }
 
-/** Data from other collections for comments: users by id and existing shapes, as far as the caller can see them, and numbers of replies. */
+/** Data from other collections for comments. Users and shapes that the caller cannot see are missing. */
 interface ViewContext {
-  people: ReadonlyMap<string, ShownPerson>;
-  shapes: ReadonlySet<string>;
-  replies: ReadonlyMap<string, number>;
+  peopleById: ReadonlyMap<string, ShownPerson>;
+  /** Keys of existing shapes, see {@link shapeKeyOf}. */
+  shapeKeys: ReadonlySet<string>;
+  /** Number of replies by thread. */
+  replyCounts: ReadonlyMap<string, number>;
   caller: Caller | null;
 }
 
@@ -47,7 +49,7 @@ export class CommentViews {
       this.#findVisibleShapes(comments, caller),
       threadIds.length === 0 ? new Map<string, number>() : this.options.model.countReplies(threadIds),
     ]);
-    return comments.map((comment) => makeView(comment, { people, shapes, replies, caller }));
+    return comments.map((comment) => makeView(comment, { peopleById: people, shapeKeys: shapes, replyCounts: replies, caller }));
   }
 
   /** The users that comments name, as far as the caller can see them. */
@@ -65,7 +67,7 @@ export class CommentViews {
     return people;
   }
 
-  /** The shapes that exist and that the caller can see. */
+  /** Keys of the shapes that exist and that the caller can see. */
   async #findVisibleShapes(comments: readonly CommentDocument[], caller: Caller | null): Promise<Set<string>> {
     const { writer, store } = this.options.annotations;
     const elementIdsByAnnotation = new Map<string, string[]>();
@@ -76,30 +78,33 @@ export class CommentViews {
           shape.elementId,
         ]);
     }
-    const visibleShapes = new Set<string>();
+    const visibleShapeKeys = new Set<string>();
     await mapConcurrently([...elementIdsByAnnotation], annotationsAtOnce, async ([annotationId, elementIds]) => {
       try {
         const annotation = await writer.load(annotationId, 0, caller);
         for (const elementId of (await store.find(annotation.elements, elementIds)).keys())
-          visibleShapes.add(keyOf({ annotationId, elementId }));
+          visibleShapeKeys.add(shapeKeyOf({ annotationId, elementId }));
       } catch (error) {
         // The annotation was deleted, or the caller cannot see it.
         if (!(error instanceof LargeImageError) || !notVisibleCodes.has(error.code)) throw error;
       }
     });
-    return visibleShapes;
+    return visibleShapeKeys;
   }
 }
 
 const notVisibleCodes: ReadonlySet<string> = new Set(['unknown-id', 'not-found', 'access-denied']);
 
-function keyOf({ annotationId, elementId }: CommentShape): string {
+function shapeKeyOf({ annotationId, elementId }: CommentShape): string {
   return `${annotationId} ${elementId}`;
 }
 
-function makeView(comment: CommentDocument, { people, shapes, replies, caller }: ViewContext) {
+function makeView(
+  comment: CommentDocument,
+  { peopleById: people, shapeKeys: shapes, replyCounts: replies, caller }: ViewContext,
+) {
   const { _id, itemId, threadId, text, place, shape, authorId, created, edited, version, resolved, mentions } = comment;
-  const person = (id: string | null): ShownPerson | null =>
+  const personOf = (id: string | null): ShownPerson | null =>
     id === null ? null : (people.get(id) ?? { id, login: null, name: null });
   const callerId = caller?.id ?? null;
   return {
@@ -108,13 +113,13 @@ function makeView(comment: CommentDocument, { people, shapes, replies, caller }:
     threadId: threadId === null ? null : idText(threadId),
     text,
     place,
-    shape: shape && { ...shape, available: shapes.has(keyOf(shape)) },
-    author: person(authorId),
+    shape: shape && { ...shape, available: shapes.has(shapeKeyOf(shape)) },
+    author: personOf(authorId),
     created,
     edited,
     version,
     state: resolved === null ? ('open' as const) : ('resolved' as const),
-    resolved: resolved && { by: person(resolved.userId), at: resolved.at },
+    resolved: resolved && { by: personOf(resolved.userId), at: resolved.at },
     deleted: comment.deleted !== undefined,
     replies: replies.get(idText(_id)) ?? 0,
     mentions: mentions.map(({ id, login }) => ({ id, login, name: people.get(id)?.name ?? null })),

@@ -65,7 +65,7 @@ interface ListPage {
   offset: number;
 }
 
-/** Threads that lists show: all except deleted ones without replies. */
+/** The filter for threads that lists show: all except those whose first comment was deleted and that have no replies. */
 const shownThreadsFilter = { threadId: null, $or: [{ deleted: null }, { replies: { $gt: 0 } }] };
 
 /** The collection of comments, and all queries on it. */
@@ -144,14 +144,14 @@ export class CommentModel {
       $inc: { version: 1 },
       $addToSet: { unread: { $each: newRecipients } },
     };
-    const from = { _id: id, version, deleted: null } as QueryFilter<CommentDocument>;
-    return this.#model.findOneAndUpdate(from, change, { returnDocument: 'after' }).lean<CommentDocument>().exec();
+    const filter = { _id: id, version, deleted: null } as QueryFilter<CommentDocument>;
+    return this.#model.findOneAndUpdate(filter, change, { returnDocument: 'after' }).lean<CommentDocument>().exec();
   }
 
   /** Resolves or reopens a thread. The first user to do so stays recorded. @returns `null` if it no longer exists. */
   async setResolved(id: Types.ObjectId, resolved: CommentDocument['resolved']): Promise<CommentDocument | null> {
-    const from = resolved === null ? { _id: id } : { _id: id, resolved: null };
-    await this.#model.updateOne(from as QueryFilter<CommentDocument>, { $set: { resolved } });
+    const filter = resolved === null ? { _id: id } : { _id: id, resolved: null };
+    await this.#model.updateOne(filter as QueryFilter<CommentDocument>, { $set: { resolved } });
     return this.find(idText(id));
   }
 
@@ -178,19 +178,19 @@ export class CommentModel {
     state: ThreadState | undefined,
     { limit, offset }: ListPage,
   ): Promise<{ threads: CommentDocument[]; total: number }> {
-    const query = threadsOf(itemId, state);
+    const query = threadsFilter(itemId, state);
     const cursor = this.#model.find(query).sort({ _id: -1 }).skip(offset).limit(limit).lean();
     return { threads: await readInSlices<CommentDocument>(cursor), total: await this.#model.countDocuments(query) };
   }
 
   /** All threads of an item, oldest first, as they are consumed. */
   eachThread(itemId: string): AsyncGenerator<CommentDocument> {
-    return eachInSlices<CommentDocument>(this.#model.find(threadsOf(itemId)).sort({ _id: 1 }).lean());
+    return eachInSlices<CommentDocument>(this.#model.find(threadsFilter(itemId)).sort({ _id: 1 }).lean());
   }
 
   /** The places of the threads of an item, newest first. */
   listPlaces(itemId: string, state: ThreadState | undefined): Promise<Pick<CommentDocument, '_id' | 'place' | 'resolved'>[]> {
-    const query = { ...threadsOf(itemId, state), place: { $ne: null } } as QueryFilter<CommentDocument>;
+    const query = { ...threadsFilter(itemId, state), place: { $ne: null } } as QueryFilter<CommentDocument>;
     return readInSlices(this.#model.find(query, { place: 1, resolved: 1 }).sort({ _id: -1 }).lean());
   }
 
@@ -252,7 +252,7 @@ export class CommentModel {
     await this.#model.updateMany(query, isRead ? { $pull: { unread: userId } } : { $addToSet: { unread: userId } });
   }
 
-  /** Removes all comments of an item. @returns how many. */
+  /** Removes all comments of some items. @returns how many. */
   async removeOfItems(itemIds: readonly string[]): Promise<number> {
     return (await this.#model.deleteMany({ itemId: { $in: [...itemIds] } })).deletedCount;
   }
@@ -273,10 +273,10 @@ export class CommentModel {
    * Removes threads without replies whose first comment was deleted before a time. Such threads remain when a process is killed while it
    * adds or removes a reply. @returns how many.
    */
-  async removeEmptied(before: Date): Promise<number> {
-    const emptied = await this.#model.find({ deleted: { $lt: before } }, { replies: 1 }).lean<CommentDocument[]>();
+  async removeEmptyThreads(before: Date): Promise<number> {
+    const emptyThreads = await this.#model.find({ deleted: { $lt: before } }, { replies: 1 }).lean<CommentDocument[]>();
     let removed = 0;
-    for (const part of batches(emptied)) {
+    for (const part of batches(emptyThreads)) {
       const counts = await this.countReplies(part.map(({ _id }) => _id));
       for (const { _id, replies } of part) {
         // The number that was read is compared, because somebody may be replying.
@@ -287,7 +287,7 @@ export class CommentModel {
   }
 }
 
-function threadsOf(itemId: string, state?: ThreadState): QueryFilter<CommentDocument> {
+function threadsFilter(itemId: string, state?: ThreadState): QueryFilter<CommentDocument> {
   const resolved = state === undefined ? {} : { resolved: state === 'open' ? null : { $ne: null } };
   return { itemId, ...shownThreadsFilter, ...resolved } as QueryFilter<CommentDocument>;
 }

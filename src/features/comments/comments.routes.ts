@@ -117,7 +117,7 @@ const begin = defineRoute({
   errors: ['invalid', 'unknown-id', 'not-found', 'access-denied', 'forbidden', 'conflict'],
   authorize: ({ params, caller }, { comments }) => comments.loadItemToWrite(params.itemId, caller),
   handle: async ({ granted: item, body, caller }, { comments, views }) =>
-    views.viewOf(await comments.begin(item, body, caller as User), caller),
+    views.viewOf(await comments.beginThread(item, body, caller as User), caller),
 });
 
 const inboxList = defineRoute({
@@ -154,10 +154,10 @@ function readMarkRequest({ read, ids, threadId, ...others }: Readonly<Record<str
   if (typeof read !== 'boolean') throw new InvalidError('read must be true or false.', 'read');
   const isIdText = (value: unknown): value is string => typeof value === 'string' && isId(value);
   if (threadId !== undefined && !isIdText(threadId)) throw new InvalidError('threadId must be an id.', 'threadId');
-  if (ids === undefined) return { read, which: { ...(threadId !== undefined && { threadId }) } };
+  if (ids === undefined) return { read, selection: { ...(threadId !== undefined && { threadId }) } };
   if (!Array.isArray(ids) || !ids.every(isIdText)) throw new InvalidError('ids must be a list of ids.', 'ids');
   if (ids.length > maxMarked) throw new BadParameterError(`ids can have at most ${maxMarked} entries.`);
-  return { read, which: { ids, ...(threadId !== undefined && { threadId }) } };
+  return { read, selection: { ids, ...(threadId !== undefined && { threadId }) } };
 }
 
 const mark = defineRoute({
@@ -177,8 +177,8 @@ const mark = defineRoute({
   errors: ['invalid', 'bad-parameter'],
   authorize: ({ caller }) => caller as User,
   async handle({ granted: user, body }, { model, inbox }) {
-    const { read, which } = readMarkRequest(body);
-    await model.setRead(user.id, read, which);
+    const { read, selection } = readMarkRequest(body);
+    await model.setRead(user.id, read, selection);
     return inbox.count(user);
   },
 });

@@ -85,7 +85,7 @@ export class Comments {
   }
 
   /** Begins a thread. @throws InvalidError, LargeImageError `conflict` if the item has the maximum number of threads. */
-  async begin(item: ItemRecord, sent: RequestBody, author: User): Promise<CommentDocument> {
+  async beginThread(item: ItemRecord, sent: RequestBody, author: User): Promise<CommentDocument> {
     refuseUnknownMembers(sent, 'comment');
     const { model } = this.options;
     const text = readText(sent.text);
@@ -152,7 +152,7 @@ export class Comments {
   /** Removes comments of items that no longer exist, and threads that a killed process has left empty. */
   async sweep(): Promise<Record<string, number>> {
     const { model, records, hidden } = this.options;
-    let comments = await model.removeEmptied(new Date(Date.now() - emptiedThreadMs));
+    let comments = await model.removeEmptyThreads(new Date(Date.now() - emptyThreadDelayMs));
     for await (const itemIds of model.itemIds()) {
       for (const part of batches(itemIds)) {
         const remaining = new Set([...(await records.existingItems(part)), ...(await hidden.filterHidden(part))]);
@@ -205,8 +205,8 @@ export class Comments {
   }
 }
 
-/** A thread whose first comment was deleted is checked this many milliseconds later, when nobody is replying to it anymore. */
-const emptiedThreadMs = 24 * 60 * 60 * 1000;
+/** An empty thread is removed this many milliseconds after its first comment was deleted, when nobody is replying to it anymore. */
+const emptyThreadDelayMs = 24 * 60 * 60 * 1000;
 
 /** Users in whose inbox a comment appears. */
 function recipientIds(mentions: CommentDocument['mentions'], answers: readonly string[], author: User): string[] {

@@ -79,12 +79,12 @@ type User = Caller & { id: string };
 
 /** Reads a body of {@link linkRequestSchema}. @throws InvalidError */
 function readLinkRequest(body: Readonly<Record<string, unknown>>): Omit<NewLink, 'subject'> {
-  const other = Object.keys(body).find((name) => !(name in linkFields));
-  if (other !== undefined) {
+  const unknownName = Object.keys(body).find((name) => !(name in linkFields));
+  if (unknownName !== undefined) {
     const fieldNames = Object.keys(linkFields).join(', ');
     throw new InvalidError(
-      `Links have no member ${JSON.stringify(other.slice(0, 40))}. They have ${fieldNames}.`,
-      other.slice(0, 40),
+      `Links have no member ${JSON.stringify(unknownName.slice(0, 40))}. They have ${fieldNames}.`,
+      unknownName.slice(0, 40),
     );
   }
   const { name, opens, associated, annotations, expires } = body;
@@ -94,8 +94,8 @@ function readLinkRequest(body: Readonly<Record<string, unknown>>): Omit<NewLink,
   if (name !== undefined && typeof name !== 'string') return refuse('name', 'text');
   if (associated !== undefined && typeof associated !== 'boolean') return refuse('associated', 'true or false');
   if (annotations !== undefined && typeof annotations !== 'boolean') return refuse('annotations', 'true or false');
-  const isKinds = opens === undefined || (Array.isArray(opens) && opens.every((kind) => typeof kind === 'string'));
-  if (!isKinds) return refuse('opens', `a list of ${linkKinds.join(', ')}`);
+  const isKindList = opens === undefined || (Array.isArray(opens) && opens.every((kind) => typeof kind === 'string'));
+  if (!isKindList) return refuse('opens', `a list of ${linkKinds.join(', ')}`);
   const members = { name, associated, annotations, opens: opens as readonly string[] | undefined };
   if (expires === undefined || expires === null) return { ...members, expires };
   const date = typeof expires === 'string' ? new Date(expires) : new Date(NaN);

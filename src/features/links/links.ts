@@ -29,9 +29,10 @@ const maxCurrentLinks = 100;
 /** Links are removed this long after they have ended, so that their makers can see that they have ended. */
 const keepEndedMs = 30 * dayMs;
 /** The last use of a link is stored at most this often, in milliseconds. */
-const minTouchIntervalMs = 60_000;
-const maxCached = 10_000;
-/** In a header, the token of a link is sent after this text. */
+const minUseRecordIntervalMs = 60_000;
+/** Maximum number of tokens whose grant is cached, and of links whose last recorded use is remembered. */
+const maxRememberedLinks = 10_000;
+/** A header contains the token of a link to a page after this prefix. */
 export const pageTokenPrefix = 'view-link.';
 
 /** A link found by its token, with the rights that it gives. */
@@ -68,9 +69,10 @@ export interface LinksOptions {
 export class Links {
   readonly #kinds = new Set<LinkKind>();
   /** Grants by the digest of their token. `null` if no link has this token. */
-  readonly #grants = new FreshCache<{ grant: LinkGrant | null }>({ max: maxCached, lifetimeMs: verdictLifetimeMs });
+  readonly #grants = new FreshCache<{ grant: LinkGrant | null }>({ max: maxRememberedLinks, lifetimeMs: verdictLifetimeMs });
   readonly #wrongTokens = new WrongTokens();
-  readonly #lastTouched = new Map<string, number>();
+  /** When the use of a link was last stored, in milliseconds since 1970, by the digest of its token. */
+  readonly #lastRecordedUses = new Map<string, number>();
 
   constructor(private readonly options: LinksOptions) {}
 
@@ -89,15 +91,15 @@ export class Links {
    * caller of the request, and check each item with {@link Links.requireItem} or {@link Links.requireFolder}. Verdicts are cached for
    * {@link verdictLifetimeMs}.
    *
-   * @throws LargeImageError `login-required` if the token is wrong, has ended, does not open this kind, or its maker can no longer
-   * sign in; `too-often` if the address has sent too many wrong ones.
+   * @throws LargeImageError `login-required` if no link has the token, or if the link has ended, does not open this kind, or its maker
+   * can no longer sign in; `too-often` if the address has sent too many wrong tokens.
    */
   async requireGrant(token: string, kind: LinkKind, { address }: { address: string }): Promise<LinkGrant> {
     const digest = digestOf(token);
-    const cached = this.#grants.get(digest, (former) => this.#find(digest, address, former?.grant ?? null));
+    const cached = this.#grants.get(digest, (former) => this.#findGrant(digest, address, former?.grant ?? null));
     const { grant } = cached instanceof Promise ? await cached : cached;
     if (grant === null || hasEnded(grant.link) || !grant.link.opens.includes(kind)) throw noLinkError();
-    this.#touch(grant.link);
+    this.#recordUse(grant.link);
     return grant;
   }
 
@@ -144,7 +146,7 @@ export class Links {
     return link.associated && this.options.images.showsAssociated(item, caller);
   }
 
-  /** Makes a link. @returns the link, and its token, which is not stored. */
+  /** Makes a link. @returns the link, and its token, of which only a digest is stored. */
   async make({ subject, ...options }: NewLink, maker: Caller & { id: string }): Promise<{ link: LinkDocument; token: string }> {
     this.requireMakerLookup();
     const change = await this.#checkChange(subject, {
@@ -250,9 +252,9 @@ export class Links {
     return value === 'OFF' ? null : value === 'WRITE' ? 1 : 0;
   }
 
-  async #find(digest: string, address: string, former: LinkGrant | null): Promise<{ grant: LinkGrant | null }> {
+  async #findGrant(digest: string, address: string, formerGrant: LinkGrant | null): Promise<{ grant: LinkGrant | null }> {
     // A client whose token was valid before is not blocked by wrong tokens from the same address.
-    if (former === null) this.#wrongTokens.check(address);
+    if (formerGrant === null) this.#wrongTokens.requireUnderLimit(address);
     const link = await this.options.model.findByDigest(digest);
     if (link === null) this.#wrongTokens.countWrongToken(address);
     // The host may no longer have `auth.user`.
@@ -270,11 +272,11 @@ export class Links {
     }
   }
 
-  #touch({ _id, digest }: LinkDocument): void {
+  #recordUse({ _id, digest }: LinkDocument): void {
     const now = Date.now();
-    if (now - (this.#lastTouched.get(digest) ?? 0) < minTouchIntervalMs) return;
-    if (this.#lastTouched.size >= maxCached) this.#lastTouched.clear();
-    this.#lastTouched.set(digest, now);
+    if (now - (this.#lastRecordedUses.get(digest) ?? 0) < minUseRecordIntervalMs) return;
+    if (this.#lastRecordedUses.size >= maxRememberedLinks) this.#lastRecordedUses.clear();
+    this.#lastRecordedUses.set(digest, now);
     // The update runs in the background. The link works even if it fails.
     this.options.model.recordUse(_id, new Date(now)).catch((error: unknown) => {
       this.options.logger.warn({ err: error, link: _id.toHexString() }, 'Link:Touch:Failed');
@@ -300,8 +302,8 @@ export class Links {
         'expires',
       );
     }
-    const lifetime = expires === undefined || expires === null ? 1 : expires.getTime() - Date.now();
-    if (!(lifetime > 0 && lifetime <= maxLifetimeMs)) {
+    const lifetimeMs = expires === undefined || expires === null ? 1 : expires.getTime() - Date.now();
+    if (!(lifetimeMs > 0 && lifetimeMs <= maxLifetimeMs)) {
       throw new InvalidError('expires must be in the future, and within ten years.', 'expires');
     }
     return withoutUndefined({

@@ -8,5 +8,5 @@ export const tokenRoute = {
   errorStatus: { 'access-denied': 401 },
 } as const;
 
-/** The path parameter of these routes. */
+/** The path parameter with the token. */
 export const tokenPath = { token: required(text({ description: 'The token of a link.' })) };

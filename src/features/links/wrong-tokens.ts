@@ -6,8 +6,10 @@ const maxWrongTokens = 300;
 const windowMs = 60_000;
 const maxAddresses = 10_000;
 
-interface Window {
+/** The wrong tokens of an address in a window of time. */
+interface TokenWindow {
   count: number;
+  /** As `performance.now()` gives it. */
   endsAt: number;
 }
 
@@ -16,10 +18,10 @@ interface Window {
  * repeats requests with a revoked link does not reach the limit.
  */
 export class WrongTokens {
-  readonly #windows = new LRUCache<string, Window>({ max: maxAddresses });
+  readonly #windows = new LRUCache<string, TokenWindow>({ max: maxAddresses });
 
   /** @throws TooOftenError if the address has sent too many wrong tokens. */
-  check(address: string): void {
+  requireUnderLimit(address: string): void {
     const { count, endsAt } = this.#window(address);
     if (count < maxWrongTokens) return;
     throw new TooOftenError('Too many invalid tokens. Try again in a minute.', (endsAt - performance.now()) / 1000);
@@ -32,7 +34,7 @@ export class WrongTokens {
     this.#windows.set(address, window);
   }
 
-  #window(address: string): Window {
+  #window(address: string): TokenWindow {
     const window = this.#windows.get(address);
     return window !== undefined && window.endsAt > performance.now()
       ? window

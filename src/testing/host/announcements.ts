@@ -44,7 +44,7 @@ export const announcementChecks: HostChecks = {
       else await expectEventAfter(() => revoke(trial.stranger), ['token.revoked']);
       assert.equal(await trial.verify(trial.stranger.token), null, 'a revoked token belongs to nobody');
     }
-    for (const off of unsubscribeFunctions) off();
+    for (const unsubscribe of unsubscribeFunctions) unsubscribe();
     modelEvents?.close();
   },
 };

@@ -111,23 +111,23 @@ export const fileChecks: HostChecks = {
     if (!files.createMany) return;
     const { item } = await trial.newItem(false);
     const missing = { ...item, _id: '0123456789abcdef01234567' };
-    const entry = (owner: StoredDocument, size: number, stream: Readable) => ({
+    const makeEntry = (owner: StoredDocument, size: number, stream: Readable) => ({
       file: { ...newAttachedPicture(owner, size), size },
       content: stream,
     });
     const broken = new Readable({ read: () => void broken.destroy(new Error('the disk failed')) });
     const results = await files.createMany([
-      entry(item, content.length, Readable.from([content])),
-      entry(item, content.length + 1, Readable.from([content])),
-      entry(item, 3, Readable.from([Buffer.from('abc')])),
-      entry(item, 3, broken),
-      entry(missing, 3, Readable.from([Buffer.from('abc')])),
-      entry(item, 0, Readable.from([])),
+      makeEntry(item, content.length, Readable.from([content])),
+      makeEntry(item, content.length + 1, Readable.from([content])),
+      makeEntry(item, 3, Readable.from([Buffer.from('abc')])),
+      makeEntry(item, 3, broken),
+      makeEntry(missing, 3, Readable.from([Buffer.from('abc')])),
+      makeEntry(item, 0, Readable.from([])),
     ]);
-    const states = ['fulfilled', 'rejected', 'fulfilled', 'rejected', 'rejected', 'fulfilled'];
+    const expectedStates = ['fulfilled', 'rejected', 'fulfilled', 'rejected', 'rejected', 'fulfilled'];
     assert.deepEqual(
       results.map(({ status }) => status),
-      states,
+      expectedStates,
       'createMany stores each file separately: one that fails does not stop the others',
     );
     const [first, , third] = results.map((each) => (each.status === 'fulfilled' ? each.value : null));

@@ -7,7 +7,7 @@ import { idText } from '../../core/database/id-text.js';
 import { tokenVerifier } from '../../core/host/token-verifier.js';
 import type { HostUnderTest, TestUser } from './host-under-test.js';
 
-/** Checks of a host, each with the sentence that describes it. */
+/** Checks of a host, by the sentence that describes each. */
 export type HostChecks = Readonly<Record<string, (trial: HostTrial) => Promise<void>>>;
 
 /** The content of the files in the checks. */
@@ -72,8 +72,8 @@ export class HostTrial {
   ): Promise<string[]> {
     const model = this.host.models[type] as unknown as { find(filter: object): { lean(): Promise<StoredDocument[]> } };
     const filter = await this.host.access.filter(user === null ? null : await this.verify(user.token), type, level);
-    const found = await model.find({ $and: [filter, { _id: { $in: docs.map(({ _id }) => _id) } }] }).lean();
-    return found.map((doc) => idText(doc._id)).toSorted();
+    const visibleDocs = await model.find({ $and: [filter, { _id: { $in: docs.map(({ _id }) => _id) } }] }).lean();
+    return visibleDocs.map((doc) => idText(doc._id)).toSorted();
   }
 
   /** Runs work, and checks that it leaves no bytes in the storage. */

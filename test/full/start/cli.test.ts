@@ -68,7 +68,7 @@ describe('convert', () => {
     const converting = convertTo(join(work, 'in.png'), join(work, 'never.tiff'), {
       request: {},
       overwrite: false,
-      progress: () => interrupted.abort(new Error('enough')),
+      onProgress: () => interrupted.abort(new Error('enough')),
       signal: interrupted.signal,
     });
     await expect(converting).rejects.toThrow('enough');

@@ -25,7 +25,13 @@ it('makes each of several joined changes under the id of its own request', async
   const join = (id: string) => {
     const request = { id: 'a', caller: null };
     const apply = () => Promise.reject(new Error(`made for ${requestId()}`));
-    const change = { request, change: { apply }, admit: async () => record, admitted: record, admittedAt: performance.now() };
+    const change = {
+      request,
+      change: { apply },
+      admit: async () => record,
+      admittedVersion: record,
+      admittedAt: performance.now(),
+    };
     return underId(id, () => merged.makeChange(change as never));
   };
   const results = await Promise.allSettled(['one', 'two', 'three'].map(join));

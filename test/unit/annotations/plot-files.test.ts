@@ -25,7 +25,7 @@ describe('files of data', () => {
 
   it('are read as columns of numbers, or of texts if a cell is not a number', async () => {
     const table = await filesOf(['x,y,name\n1,2,a\n', '3,,b\n4', '.5,1e3,7\n']).read(file, request);
-    expect(table).toMatchObject({ rows: 3, isTooLarge: false });
+    expect(table).toMatchObject({ rowCount: 3, isTooLarge: false });
     expect(table.columns).toEqual([
       { name: 'x', values: [1, 3, 4.5] },
       { name: 'y', values: [2, null, 1000] },
