@@ -33,7 +33,7 @@ const maxEditedElements = 2000;
 const elementsAtOnce = 4096;
 /** Bytes of a document that are read at a time. */
 const readBytes = 256 * 1024;
-const what = 'The table';
+const inputName = 'The table';
 
 /** Media types of tables. */
 const kindsByMediaType: ReadonlyMap<string, TableKind> = new Map([
@@ -97,7 +97,7 @@ export class TableImports {
     const { signal } = request;
     return this.#withBody(body, kind, signal, async (input, directory) => {
       const rowsPath = join(directory, 'rows');
-      const table = requireAccepted(await this.#threads.run('patchRows', { ...input, to: rowsPath }, { what, signal }));
+      const table = requireAccepted(await this.#threads.run('patchRows', { ...input, to: rowsPath }, { inputName, signal }));
       const file = await open(rowsPath, 'r');
       try {
         const patch = new TablePatch(table, file, removesEmpty, signal);
@@ -122,7 +122,7 @@ export class TableImports {
     return this.#withBody(body, kind, signal, async (input, directory) => {
       const { brand } = this.options;
       const options = { directory, brand, name };
-      const result = requireAccepted(await this.#threads.run('elementRows', { ...input, options }, { inputName: what, signal }));
+      const result = requireAccepted(await this.#threads.run('elementRows', { ...input, options }, { inputName, signal }));
       const document = createReadStream(join(directory, result.file), { highWaterMark: readBytes });
       const { created } = await this.options.lifecycle.create(await admit(), document, 'created', { caller, signal });
       return { created, skipped: result.skipped };
