@@ -14,7 +14,7 @@ export interface EvaluatedConfig {
    * For options whose text contains `%`: the interpolated value in each section that reads the option. Other options need no
    * interpolation.
    */
-  interpolated: ReadonlyMap<ConfigOption, ReadonlyMap<string, PythonValue>>;
+  interpolatedValues: ReadonlyMap<ConfigOption, ReadonlyMap<string, PythonValue>>;
   /** The first problem, or `null`. The other members are complete only if it is `null`. */
   problem: ConfigProblem | null;
 }
@@ -26,7 +26,7 @@ const generalProblem: ConfigProblem = { line: 0, message: 'General error' };
 /** Parses a text and the values of its options, without and with interpolation. */
 export function evaluateConfig(text: string): EvaluatedConfig {
   const { entries, problem } = parseConfig(text);
-  const config: EvaluatedConfig = { entries, options: new Map(), literals: new Map(), interpolated: new Map(), problem };
+  const config: EvaluatedConfig = { entries, options: new Map(), literals: new Map(), interpolatedValues: new Map(), problem };
   return problem === null ? { ...config, ...evaluateEntries(entries, text.length) } : config;
 }
 
@@ -36,44 +36,48 @@ function evaluateEntries(entries: readonly ConfigEntry[], textLength: number): O
     if (entry.kind === 'section' && !options.has(entry.name)) options.set(entry.name, new Map());
     else if (entry.kind === 'option') options.get(entry.section)?.set(entry.name, entry);
   }
-  const budget = createLiteralBudget();
+  const literalBudget = createLiteralBudget();
   // References repeat the texts of other options; this bounds how much text they produce.
-  const interpolation: InterpolationBudget = { remaining: 1_000_000 + 4 * textLength };
+  const interpolationBudget: InterpolationBudget = { remaining: 1_000_000 + 4 * textLength };
   const literals = new Map<ConfigOption, Literal>();
-  const interpolated = new Map<ConfigOption, Map<string, PythonValue>>();
-  let cannotInterpolate = false;
-  const result = (problem: ConfigProblem | null) => ({ options, literals, interpolated, problem });
+  const interpolatedValues = new Map<ConfigOption, Map<string, PythonValue>>();
+  let hasFailedInterpolation = false;
+  const makeResult = (problem: ConfigProblem | null) => ({ options, literals, interpolatedValues, problem });
 
   for (const option of entries) {
     if (option.kind !== 'option') continue;
     const text = optionText(option);
-    const literal = tryParse(text, budget);
+    const literal = tryParse(text, literalBudget);
     if (!(literal instanceof InvalidLiteralError)) literals.set(option, literal);
-    else if (literal.isTooLarge) return result({ line: option.lines[0]?.line ?? 0, message: tooLarge });
+    else if (literal.isTooLarge) return makeResult({ line: option.lines[0]?.lineIndex ?? 0, message: tooLarge });
     if (text.includes('%')) {
-      const values = interpolateInSections(option, text, { options, budget, interpolation });
+      const values = interpolateInSections(option, text, { options, literalBudget, interpolationBudget });
       if (values !== null) {
-        interpolated.set(option, values);
+        interpolatedValues.set(option, values);
         continue;
       }
-      if (!(literal instanceof InvalidLiteralError)) cannotInterpolate = true;
+      if (!(literal instanceof InvalidLiteralError)) hasFailedInterpolation = true;
     }
     if (literal instanceof InvalidLiteralError)
-      return result({ line: option.lines[literal.line]?.line ?? 0, message: invalidValue });
+      return makeResult({ line: option.lines[literal.line]?.lineIndex ?? 0, message: invalidValue });
   }
-  return result(cannotInterpolate ? generalProblem : null);
+  return makeResult(hasFailedInterpolation ? generalProblem : null);
 }
 
 /** The interpolated value of an option in every section that reads it; `null` if one of them is not a literal. */
 function interpolateInSections(
   option: ConfigOption,
   text: string,
-  { options, budget, interpolation }: { options: OptionsBySection; budget: LiteralBudget; interpolation: InterpolationBudget },
+  {
+    options,
+    literalBudget,
+    interpolationBudget,
+  }: { options: OptionsBySection; literalBudget: LiteralBudget; interpolationBudget: InterpolationBudget },
 ): Map<string, PythonValue> | null {
   const values = new Map<string, PythonValue>();
   for (const section of sectionsReading(option, options)) {
-    const value = interpolate(text, { options, section, budget: interpolation });
-    const literal = value === null ? null : tryParse(value, budget);
+    const value = interpolate(text, { options, section, budget: interpolationBudget });
+    const literal = value === null ? null : tryParse(value, literalBudget);
     if (literal === null || literal instanceof InvalidLiteralError) return null;
     values.set(section, literal.value);
   }

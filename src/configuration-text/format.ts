@@ -17,42 +17,42 @@ const wrapFromColumns = 79;
  */
 export function formatConfig(text: string): string {
   const config = evaluateConfig(text);
-  const first = formatEvaluated(config);
-  if (first === null) return text;
+  const formatted = formatEvaluated(config);
+  if (formatted === null) return text;
   // The formatted text has the same values. Formatting it once more shows whether it is stable.
-  const textAgain = renderConfig(first.config, new Set());
-  if (textAgain === first.text) return first.text;
-  return formatEvaluated(first.config)?.text === first.text ? first.text : text;
+  const textAgain = renderConfig(formatted.config, new Set());
+  if (textAgain === formatted.text) return formatted.text;
+  return formatEvaluated(formatted.config)?.text === formatted.text ? formatted.text : text;
 }
 
 function formatEvaluated(config: EvaluatedConfig): { text: string; config: EvaluatedConfig } | null {
   if (config.problem !== null) return null;
   for (const entry of config.entries) if (entry.kind === 'option' && !config.literals.has(entry)) return null;
   // `repr` may change quotes, which can break values that refer to other options. If so, those options keep their source text.
-  for (const untouched of [() => new Set<ConfigOption>(), () => interpolatedOptions(config)]) {
-    const text = renderConfig(config, untouched());
+  for (const findUntouchedOptions of [() => new Set<ConfigOption>(), () => findInterpolatedOptions(config)]) {
+    const text = renderConfig(config, findUntouchedOptions());
     const formatted = evaluateConfig(text);
-    if (isSameMeaning(config, formatted)) return { text, config: formatted };
+    if (hasSameMeaning(config, formatted)) return { text, config: formatted };
   }
   return null;
 }
 
 /** Options that contain a `%`, and options to which these refer. */
-function interpolatedOptions(config: EvaluatedConfig): Set<ConfigOption> {
+function findInterpolatedOptions(config: EvaluatedConfig): Set<ConfigOption> {
   const options = new Set<ConfigOption>();
-  for (const [option, values] of config.interpolated) {
+  for (const [option, values] of config.interpolatedValues) {
     options.add(option);
     for (const name of new Set(referencedNames(optionText(option)))) {
       for (const section of values.keys()) {
-        const referenced = findOption(config.options, section, name);
-        if (referenced !== undefined) options.add(referenced);
+        const referencedOption = findOption(config.options, section, name);
+        if (referencedOption !== undefined) options.add(referencedOption);
       }
     }
   }
   return options;
 }
 
-function isSameMeaning(before: EvaluatedConfig, after: EvaluatedConfig): boolean {
+function hasSameMeaning(before: EvaluatedConfig, after: EvaluatedConfig): boolean {
   if (after.problem !== null) return false;
   const left = before.entries.filter((entry) => entry.kind !== 'comment');
   const right = after.entries.filter((entry) => entry.kind !== 'comment');
@@ -60,12 +60,12 @@ function isSameMeaning(before: EvaluatedConfig, after: EvaluatedConfig): boolean
   return left.every((entry, index) => {
     const other = right[index];
     if (other === undefined || entry.kind !== other.kind || entry.name !== other.name) return false;
-    return entry.kind === 'section' || other.kind === 'section' || isSameValue(entry, before, other, after);
+    return entry.kind === 'section' || other.kind === 'section' || hasSameValue(entry, before, other, after);
   });
 }
 
-function isSameValue(option: ConfigOption, before: EvaluatedConfig, other: ConfigOption, after: EvaluatedConfig): boolean {
-  const [ownValues, otherValues] = [before.interpolated.get(option), after.interpolated.get(other)];
+function hasSameValue(option: ConfigOption, before: EvaluatedConfig, other: ConfigOption, after: EvaluatedConfig): boolean {
+  const [ownValues, otherValues] = [before.interpolatedValues.get(option), after.interpolatedValues.get(other)];
   if (ownValues?.size !== otherValues?.size) return false;
   for (const [section, value] of ownValues ?? []) {
     const counterpart = otherValues?.get(section);
@@ -79,8 +79,8 @@ function isEqual(left: PythonValue, right: PythonValue): boolean {
   return left.type === right.type && reprValue(left) === reprValue(right);
 }
 
-/** The formatted text. Options in `untouched` keep the source text of their values. */
-function renderConfig(config: EvaluatedConfig, untouched: ReadonlySet<ConfigOption>): string {
+/** The formatted text. Options in `untouchedOptions` keep the source text of their values. */
+function renderConfig(config: EvaluatedConfig, untouchedOptions: ReadonlySet<ConfigOption>): string {
   const output: string[] = [];
   // A comment inside the lines of a value is moved before the option. Other comments stay after the entry that they follow.
   const commentsByOption = new Map<ConfigOption, ConfigComment[]>();
@@ -97,7 +97,7 @@ function renderConfig(config: EvaluatedConfig, untouched: ReadonlySet<ConfigOpti
       isInSection = true;
     } else if (entry.kind === 'option') {
       for (const comment of commentsByOption.get(entry) ?? []) output.push(comment.text);
-      output.push(renderOption(entry, config.literals.get(entry), untouched.has(entry)));
+      output.push(renderOption(entry, config.literals.get(entry), untouchedOptions.has(entry)));
     } else if (entry.within === null || !isInsideValue(entry.within, config)) {
       // The last line may lack a line break, which is added because otherwise formatting would not be stable.
       output.push(entry.text, isInSection && !entry.text.endsWith('\n') ? '\n' : '');
@@ -124,10 +124,10 @@ function renderOption(option: ConfigOption, literal: Literal | undefined, keepsS
 
 /** The option with the source text of its value, without white space at the ends of lines. */
 function renderSource(option: ConfigOption): string {
-  let last = option.lines.length;
-  while (last > 1 && option.lines[last - 1]?.text === '') last -= 1;
+  let lineCount = option.lines.length;
+  while (lineCount > 1 && option.lines[lineCount - 1]?.text === '') lineCount -= 1;
   const lines = option.lines
-    .slice(0, last)
+    .slice(0, lineCount)
     .map((line, index) => (index === 0 ? `${option.name} = ${line.text}` : `${line.indent}${line.text}`));
   return `${lines.join('\n')}\n`;
 }
@@ -147,7 +147,7 @@ function hasStableRepr(value: PythonValue): boolean {
     case 'float':
       return Number.isFinite(value.value);
     case 'complex':
-      return readsBack(value);
+      return reprParsesBack(value);
     case 'list':
     case 'tuple':
       return value.items.every(hasStableRepr);
@@ -158,7 +158,7 @@ function hasStableRepr(value: PythonValue): boolean {
   }
 }
 
-function readsBack(value: PythonValue): boolean {
+function reprParsesBack(value: PythonValue): boolean {
   try {
     return isEqual(parseLiteral(reprValue(value), createLiteralBudget()).value, value);
   } catch (error) {

@@ -33,11 +33,11 @@ export function interpolate(
   context: { options: OptionsBySection; section: string; budget: InterpolationBudget },
 ): string | null {
   const output: string[] = [];
-  return expand(text, context, 1, output) ? output.join('') : null;
+  return appendInterpolated(text, context, 1, output) ? output.join('') : null;
 }
 
 /** Appends the interpolated text to `output`. @returns false if it cannot be interpolated. */
-function expand(
+function appendInterpolated(
   text: string,
   context: { options: OptionsBySection; section: string; budget: InterpolationBudget },
   depth: number,
@@ -61,7 +61,7 @@ function expand(
     if (option === undefined) return false;
     const value = optionText(option);
     if (value.includes('%')) {
-      if (!expand(value, context, depth + 1, output)) return false;
+      if (!appendInterpolated(value, context, depth + 1, output)) return false;
       continue;
     }
     budget.remaining -= value.length;

@@ -6,14 +6,14 @@ const maxComputedBits = 33_000n;
 /** The remaining budget for parsing the values of one text. All values share it, so that time and memory are bounded. */
 export interface LiteralBudget {
   /** Remaining steps of the parser, about one per token. */
-  steps: number;
+  remainingSteps: number;
   /** Remaining characters and list entries that `+` and `*` may produce. */
-  produced: number;
+  remainingOutput: number;
 }
 
 /** A fresh budget for one text. */
 export function createLiteralBudget(): LiteralBudget {
-  return { steps: 500_000, produced: 2_000_000 };
+  return { remainingSteps: 500_000, remainingOutput: 2_000_000 };
 }
 
 type Numeric = Extract<PythonValue, { type: 'bool' | 'int' | 'float' | 'complex' }>;
@@ -51,15 +51,16 @@ export function add(left: PythonValue, right: PythonValue, budget: LiteralBudget
 /** `left * right` by Python's rules; `null` if they cannot be multiplied or the result would be too large. */
 export function multiply(left: PythonValue, right: PythonValue, budget: LiteralBudget): PythonValue | null {
   if (isNumeric(left) && isNumeric(right)) return multiplyNumbers(left, right);
-  return repeat(left, right, budget) ?? repeat(right, left, budget);
+  return repeatSequence(left, right, budget) ?? repeatSequence(right, left, budget);
 }
 
-function repeat(sequence: PythonValue, times: PythonValue, budget: LiteralBudget): PythonValue | null {
+function repeatSequence(sequence: PythonValue, times: PythonValue, budget: LiteralBudget): PythonValue | null {
   if (times.type !== 'int' && times.type !== 'bool') return null;
   if (sequence.type !== 'str' && sequence.type !== 'bytes' && sequence.type !== 'list' && sequence.type !== 'tuple') return null;
   const length = 'items' in sequence ? sequence.items.length : sequence.value.length;
   const repetitions = BigInt(times.value);
-  const count = repetitions < 0n || length === 0 ? 0 : repetitions > BigInt(budget.produced) ? Infinity : Number(repetitions);
+  const count =
+    repetitions < 0n || length === 0 ? 0 : repetitions > BigInt(budget.remainingOutput) ? Infinity : Number(repetitions);
   // The size of entries counts, because each repetition prints them again.
   const size = 'items' in sequence ? sequence.items.reduce((sum, item) => sum + printedSizeOf(item), 0) : length;
   if (!takeFromBudget(budget, count === 0 ? 0 : count * size)) return null;
@@ -75,8 +76,8 @@ function printedSizeOf(value: PythonValue): number {
 }
 
 function takeFromBudget(budget: LiteralBudget, amount: number): boolean {
-  if (amount > budget.produced) return false;
-  budget.produced -= amount;
+  if (amount > budget.remainingOutput) return false;
+  budget.remainingOutput -= amount;
   return true;
 }
 
@@ -90,7 +91,7 @@ function addNumbers(left: Numeric, right: Numeric): PythonValue | null {
     return a && b && { type: 'complex', real: a.real + b.real, imaginary: a.imaginary + b.imaginary };
   }
   if (left.type === 'float' || right.type === 'float') return combineFloats(asFloat(left), asFloat(right), (a, b) => a + b);
-  return limitInteger(BigInt(left.value) + BigInt(right.value));
+  return toLimitedInteger(BigInt(left.value) + BigInt(right.value));
 }
 
 function multiplyNumbers(left: Numeric, right: Numeric): PythonValue | null {
@@ -104,7 +105,7 @@ function multiplyNumbers(left: Numeric, right: Numeric): PythonValue | null {
     };
   }
   if (left.type === 'float' || right.type === 'float') return combineFloats(asFloat(left), asFloat(right), (a, b) => a * b);
-  return limitInteger(BigInt(left.value) * BigInt(right.value));
+  return toLimitedInteger(BigInt(left.value) * BigInt(right.value));
 }
 
 function combineFloats(
@@ -127,7 +128,7 @@ function asComplex(value: Numeric): { real: number; imaginary: number } | null {
   return real === null ? null : { real, imaginary: 0 };
 }
 
-function limitInteger(value: bigint): PythonValue | null {
+function toLimitedInteger(value: bigint): PythonValue | null {
   const limit = 1n << maxComputedBits;
   return value > limit || value < -limit ? null : { type: 'int', value };
 }

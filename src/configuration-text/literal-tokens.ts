@@ -25,9 +25,9 @@ export function readNumber(token: string): PythonValue | null {
     return { type: 'int', value: BigInt(text) };
   }
   const isImaginary = text.endsWith('j');
-  const number = isImaginary ? text.slice(0, -1) : text;
-  if (!/^(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/.test(number)) return null;
-  return isImaginary ? { type: 'complex', real: 0, imaginary: Number(number) } : { type: 'float', value: Number(number) };
+  const numberText = isImaginary ? text.slice(0, -1) : text;
+  if (!/^(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/.test(numberText)) return null;
+  return isImaginary ? { type: 'complex', real: 0, imaginary: Number(numberText) } : { type: 'float', value: Number(numberText) };
 }
 
 const characterEscapes: Readonly<Record<string, string>> = {
@@ -46,12 +46,12 @@ const characterEscapes: Readonly<Record<string, string>> = {
 
 /** The value of a string token with its prefix and quotes; `null` if it is not a valid Python string. */
 export function readString(token: string): PythonValue | null {
-  const start = /^(?:|[rub]|br|rb)(?:'''|"""|'|")/i.exec(token)?.[0];
-  if (start === undefined) return null;
-  const prefix = /^[a-z]*/i.exec(start)![0].toLowerCase();
-  const quote = start.slice(prefix.length);
-  if (token.length < start.length + quote.length || !token.endsWith(quote)) return null;
-  const body = token.slice(start.length, token.length - quote.length);
+  const opening = /^(?:|[rub]|br|rb)(?:'''|"""|'|")/i.exec(token)?.[0];
+  if (opening === undefined) return null;
+  const prefix = /^[a-z]*/i.exec(opening)![0].toLowerCase();
+  const quote = opening.slice(prefix.length);
+  if (token.length < opening.length + quote.length || !token.endsWith(quote)) return null;
+  const body = token.slice(opening.length, token.length - quote.length);
   const isBytes = prefix.includes('b');
   // eslint-disable-next-line no-control-regex -- a bytes literal holds ASCII characters only
   if (isBytes && !/^[\u0000-\u007f]*$/.test(body)) return null;
@@ -79,15 +79,15 @@ function decodeEscapes(
     if (!isLong && plain.includes('\n')) return null;
     text += plain;
     if (backslash < 0) break;
-    const kind = body.charAt(backslash + 1);
+    const escapeCharacter = body.charAt(backslash + 1);
     // The backslash escapes the closing quote, so the literal does not end.
-    if (kind === '') return null;
+    if (escapeCharacter === '') return null;
     position = backslash + 2;
     if (isRaw) {
-      text += `\\${kind}`;
+      text += `\\${escapeCharacter}`;
       continue;
     }
-    const simple = characterEscapes[kind];
+    const simple = characterEscapes[escapeCharacter];
     if (simple !== undefined) {
       text += simple;
       continue;
@@ -100,25 +100,25 @@ function decodeEscapes(
       position = backslash + 1 + octal.length;
       continue;
     }
-    const length = kind === 'x' ? 2 : isBytes ? 0 : kind === 'u' ? 4 : kind === 'U' ? 8 : 0;
-    if (length > 0) {
-      const hex = rest.slice(1, 1 + length);
-      const code = hex.length === length && /^[\da-f]+$/i.test(hex) ? parseInt(hex, 16) : Infinity;
+    const hexLength = escapeCharacter === 'x' ? 2 : isBytes ? 0 : escapeCharacter === 'u' ? 4 : escapeCharacter === 'U' ? 8 : 0;
+    if (hexLength > 0) {
+      const hex = rest.slice(1, 1 + hexLength);
+      const code = hex.length === hexLength && /^[\da-f]+$/i.test(hex) ? parseInt(hex, 16) : Infinity;
       if (code > 0x10ffff) return null;
       // Python keeps two escaped surrogates as two characters, but in JavaScript they would be one.
       if (code >= 0xd800 && code <= 0xdfff) isOpaque = true;
       text += String.fromCodePoint(code);
-      position = backslash + 2 + length;
+      position = backslash + 2 + hexLength;
       continue;
     }
-    if (kind === 'N' && !isBytes) {
+    if (escapeCharacter === 'N' && !isBytes) {
       const end = body.indexOf('}', position);
       if (end < 0 || !/^\{[A-Z\d][A-Z\d -]*$/i.test(body.slice(position, Math.min(end, position + 200)))) return null;
       isOpaque = true;
       position = end + 1;
       continue;
     }
-    text += `\\${kind}`;
+    text += `\\${escapeCharacter}`;
   }
   return { text, isOpaque };
 }

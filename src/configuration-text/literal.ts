@@ -32,7 +32,7 @@ const assignment = '_ = ';
 const strictParser = pythonParser.configure({ strict: true });
 
 /** Python's own limit on nested brackets. */
-const maxBrackets = 200;
+const maxBracketDepth = 200;
 /** Limit on nested operators and brackets together, similar to Python's recursion limit. */
 const maxDepth = 500;
 
@@ -43,27 +43,27 @@ const maxDepth = 500;
  * @throws InvalidLiteralError if the text is not a literal, or is too large or too deeply nested to be parsed in bounded time.
  */
 export function parseLiteral(text: string, budget: LiteralBudget): Literal {
-  const simple = readSimple(text);
-  if (simple !== null) return { value: simple, lineCount: 1 };
+  const simpleValue = readSimpleValue(text);
+  if (simpleValue !== null) return { value: simpleValue, lineCount: 1 };
   if (text.startsWith('\n')) throw new InvalidLiteralError(countLines(text, indentOf(text)));
   // To Python, a carriage return without a line feed ends a line.
   const code = assignment + text.replaceAll('\r', '\n');
-  const result = parseUntilError(replaceTrailingPoints(code), budget);
+  const parsed = parseUntilError(replaceTrailingPoints(code), budget);
   const lineAt = (offset: number) => countLines(text, Math.max(0, offset - assignment.length));
-  const statement = firstStatement(result.tree);
+  const statement = findAssignment(parsed.tree);
   if (statement === null) throw new InvalidLiteralError(0);
   const value = hasBrokenContinuation(statement.cursor(), code) ? null : readAssignedValue(statement, code, budget);
   if (value === null) throw new InvalidLiteralError(0);
-  if (result.errorAt !== null) throw new InvalidLiteralError(lineAt(brokenStatementStart(result.tree, code, result.errorAt)));
+  if (parsed.errorAt !== null) throw new InvalidLiteralError(lineAt(brokenStatementStart(parsed.tree, code, parsed.errorAt)));
   const lineCount = lineAt(statement.to) + 1;
   // An indented line continues the value, so one that is not part of it is an error and not another option.
-  const next = text.split('\n').findIndex((line, index) => index >= lineCount && !/^\s*(?:#|$)/.test(line));
-  if (next >= 0) throw new InvalidLiteralError(next);
+  const nextLine = text.split('\n').findIndex((line, index) => index >= lineCount && !/^\s*(?:#|$)/.test(line));
+  if (nextLine >= 0) throw new InvalidLiteralError(nextLine);
   return { value, lineCount };
 }
 
 /** Reads simple words, numbers and strings without the parser. Nearly all values are of these kinds. `null` for other texts. */
-function readSimple(text: string): PythonValue | null {
+function readSimpleValue(text: string): PythonValue | null {
   switch (text) {
     case '':
       return { type: 'str', value: '' };
@@ -96,7 +96,7 @@ function replaceTrailingPoints(code: string): string {
 
 const unbracketedNodes = new Set(['AssignStatement', 'BinaryExpression', 'UnaryExpression', 'ContinuedString']);
 
-/** Whether a blank line follows a backslash outside brackets. It ends the statement in Python, but not for the parser. */
+/** Whether a blank line follows a backslash outside brackets. In Python the blank line ends the statement, but not for the parser. */
 function hasBrokenContinuation(cursor: TreeCursor, code: string): boolean {
   if (!/\\\n\s*\n/.test(code) || !unbracketedNodes.has(cursor.name)) return false;
   let end = cursor.from;
@@ -132,14 +132,14 @@ function parseUntilError(code: string, budget: LiteralBudget): { tree: Tree; err
 
 function runParser(parse: { advance(): Tree | null }, budget: LiteralBudget): Tree {
   for (;;) {
-    budget.steps -= 1;
-    if (budget.steps < 0) throw new InvalidLiteralError(0, { isTooLarge: true });
+    budget.remainingSteps -= 1;
+    if (budget.remainingSteps < 0) throw new InvalidLiteralError(0, { isTooLarge: true });
     const tree = parse.advance();
     if (tree !== null) return tree;
   }
 }
 
-function firstStatement(tree: Tree) {
+function findAssignment(tree: Tree) {
   const first = tree.topNode.firstChild;
   const statement = first?.name === 'StatementGroup' ? first.firstChild : first;
   return statement?.name === 'AssignStatement' ? statement : null;
@@ -208,7 +208,7 @@ class LiteralReader {
   }
 
   /** The value of the node at the cursor, which does not move; `null` if the node is not a literal. */
-  read(cursor: TreeCursor, depth: number, brackets: number): PythonValue | null {
+  read(cursor: TreeCursor, depth: number, bracketDepth: number): PythonValue | null {
     if (depth > maxDepth) return null;
     switch (cursor.name) {
       case 'Number':
@@ -222,22 +222,22 @@ class LiteralReader {
       case 'Ellipsis':
         return { type: 'ellipsis' };
       case 'ContinuedString':
-        return this.#readContinued(cursor);
+        return this.#readContinuedString(cursor);
       case 'ParenthesizedExpression': {
-        const items = this.#readItems(cursor, depth, brackets);
+        const items = this.#readItems(cursor, depth, bracketDepth);
         return items?.[0] ?? null;
       }
       case 'TupleExpression':
       case 'ArrayExpression': {
         const type = cursor.name === 'TupleExpression' ? 'tuple' : 'list';
-        const items = this.#readItems(cursor, depth, brackets);
+        const items = this.#readItems(cursor, depth, bracketDepth);
         return items && { type, items };
       }
       case 'DictionaryExpression':
-        return this.#readDictionary(cursor, depth, brackets);
+        return this.#readDictionary(cursor, depth, bracketDepth);
       case 'UnaryExpression':
       case 'BinaryExpression':
-        return this.#readOperation(cursor, depth, brackets);
+        return this.#readOperation(cursor, depth, bracketDepth);
       default:
         return null;
     }
@@ -248,13 +248,13 @@ class LiteralReader {
   }
 
   /** Values of the child nodes except punctuation; `null` if one of them is not a literal. */
-  #readItems(cursor: TreeCursor, depth: number, brackets: number): PythonValue[] | null {
-    if (brackets >= maxBrackets) return null;
+  #readItems(cursor: TreeCursor, depth: number, bracketDepth: number): PythonValue[] | null {
+    if (bracketDepth >= maxBracketDepth) return null;
     const items: PythonValue[] = [];
     let isValid = true;
     for (let node = cursor.firstChild(); node; node = cursor.nextSibling()) {
       if (isValid && !'()[]{},:'.includes(cursor.name) && cursor.name !== 'Comment') {
-        const value = this.read(cursor, depth + 1, brackets + 1);
+        const value = this.read(cursor, depth + 1, bracketDepth + 1);
         if (value === null) isValid = false;
         else items.push(value);
       }
@@ -263,8 +263,8 @@ class LiteralReader {
     return isValid ? items : null;
   }
 
-  #readDictionary(cursor: TreeCursor, depth: number, brackets: number): PythonValue | null {
-    const items = this.#readItems(cursor, depth, brackets);
+  #readDictionary(cursor: TreeCursor, depth: number, bracketDepth: number): PythonValue | null {
+    const items = this.#readItems(cursor, depth, bracketDepth);
     if (items === null) return null;
     const entries = new Map<string, [PythonValue, PythonValue]>();
     for (let index = 0; index < items.length; index += 2) {
@@ -273,14 +273,14 @@ class LiteralReader {
       const name = key && dictionaryKey(key);
       if (key === undefined || value === undefined || name == null) return null;
       // As in Python, a repeated key keeps its first position and spelling and gets its last value.
-      const before = entries.get(name);
-      if (before === undefined) entries.set(name, [key, value]);
-      else before[1] = value;
+      const previousEntry = entries.get(name);
+      if (previousEntry === undefined) entries.set(name, [key, value]);
+      else previousEntry[1] = value;
     }
     return { type: 'dict', entries: [...entries.values()] };
   }
 
-  #readContinued(cursor: TreeCursor): PythonValue | null {
+  #readContinuedString(cursor: TreeCursor): PythonValue | null {
     let type: 'str' | 'bytes' | null = null;
     let isValid = true;
     let isOpaque = false;
@@ -302,7 +302,7 @@ class LiteralReader {
     return isOpaque ? { type: 'opaque', as: 'str', source: this.#text(cursor) } : { type, value: parts.join('') };
   }
 
-  #readOperation(cursor: TreeCursor, depth: number, brackets: number): PythonValue | null {
+  #readOperation(cursor: TreeCursor, depth: number, bracketDepth: number): PythonValue | null {
     const operands: PythonValue[] = [];
     let operator: string | null = null;
     let isValid = true;
@@ -313,7 +313,7 @@ class LiteralReader {
         operator = this.#text(cursor);
         continue;
       }
-      const value = this.read(cursor, depth + 1, brackets);
+      const value = this.read(cursor, depth + 1, bracketDepth);
       if (value === null) isValid = false;
       else operands.push(value);
     }

@@ -26,7 +26,7 @@ interface ConfigSection {
 /** One line of a value. */
 interface ConfigLine {
   /** Zero-based line in the text. */
-  line: number;
+  lineIndex: number;
   /** The part of the line that belongs to the value, without white space at its ends. */
   text: string;
   /** White space before the text; empty on the line with the option's name. */
@@ -60,10 +60,10 @@ export function parseConfig(text: string): { entries: ConfigEntry[]; problem: Co
   let line = 0;
   for (let start = 0; start < text.length; line += 1) {
     const end = text.indexOf('\n', start);
-    const next = end < 0 ? text.length : end + 1;
-    const problem = reader.readLine(text.slice(start, next), line);
+    const nextStart = end < 0 ? text.length : end + 1;
+    const problem = reader.readLine(text.slice(start, nextStart), line);
     if (problem !== null) return { entries: [], problem };
-    start = next;
+    start = nextStart;
   }
   return reader.firstErrorLine === null
     ? { entries: reader.entries, problem: null }
@@ -78,7 +78,8 @@ class ConfigReader {
   readonly #namesBySection = new Map<string, Set<string>>();
   #section: string | null = null;
   #option: ConfigOption | null = null;
-  #indent = 0;
+  /** Indentation of the last line that was not blank, a comment or a continuation. Lines that are indented more continue a value. */
+  #baseIndent = 0;
 
   /** Reads one line. @returns a problem that ends parsing immediately, or `null`. */
   readLine(line: string, lineIndex: number): ConfigProblem | null {
@@ -88,17 +89,17 @@ class ConfigReader {
       return null;
     }
     if (text === '') {
-      this.#option?.lines.push({ line: lineIndex, text: '', indent: '' });
+      this.#option?.lines.push({ lineIndex, text: '', indent: '' });
       return null;
     }
     const indent = indentOf(line);
-    if (this.#option !== null && indent > this.#indent) {
-      this.#option.lines.push({ line: lineIndex, text, indent: line.slice(0, indent) });
+    if (this.#option !== null && indent > this.#baseIndent) {
+      this.#option.lines.push({ lineIndex, text, indent: line.slice(0, indent) });
       return null;
     }
-    this.#indent = indent;
-    const bracket = text.startsWith('[') ? text.lastIndexOf(']') : -1;
-    if (bracket > 1) return this.#startSection(text.slice(1, bracket), lineIndex);
+    this.#baseIndent = indent;
+    const closingBracket = text.startsWith('[') ? text.lastIndexOf(']') : -1;
+    if (closingBracket > 1) return this.#startSection(text.slice(1, closingBracket), lineIndex);
     if (this.#section === null) return { line: lineIndex, message: 'File contains no section headers.' };
     return this.#startOption(this.#section, text, lineIndex);
   }
@@ -119,12 +120,12 @@ class ConfigReader {
   }
 
   #startOption(section: string, text: string, lineIndex: number): ConfigProblem | null {
-    const delimiter = text.search(/[=:]/);
-    if (delimiter < 0) {
+    const delimiterIndex = text.search(/[=:]/);
+    if (delimiterIndex < 0) {
       this.firstErrorLine ??= lineIndex;
       return null;
     }
-    const name = stripEnd(text.slice(0, delimiter));
+    const name = stripEnd(text.slice(0, delimiterIndex));
     if (name === '') this.firstErrorLine ??= lineIndex;
     const names = this.#namesBySection.get(section);
     if (names?.has(name)) {
@@ -136,7 +137,7 @@ class ConfigReader {
       kind: 'option',
       section,
       name,
-      lines: [{ line: lineIndex, text: strip(text.slice(delimiter + 1)), indent: '' }],
+      lines: [{ lineIndex, text: strip(text.slice(delimiterIndex + 1)), indent: '' }],
     };
     this.entries.push(option);
     // An option without a name has no continuation lines.

@@ -1,5 +1,5 @@
-/** The characters that Python's `str.strip` removes. Unlike in JavaScript, U+001C to U+001F and U+0085 belong to them, the byte order mark does not. */
-const spaces = new Set(
+/** The characters that Python's `str.strip` removes. Unlike in JavaScript, U+001C to U+001F and U+0085 are among them, and the byte order mark is not. */
+const spaceCodes = new Set(
   Array.from('\t\n\v\f\r\u001c\u001d\u001e\u001f \u0085\u00a0\u1680\u2028\u2029\u202f\u205f\u3000', (space) =>
     space.charCodeAt(0),
   ),
@@ -7,7 +7,7 @@ const spaces = new Set(
 
 /** Whether a UTF-16 code unit is white space in Python. */
 export function isSpace(code: number): boolean {
-  return spaces.has(code) || (code >= 0x2000 && code <= 0x200a);
+  return spaceCodes.has(code) || (code >= 0x2000 && code <= 0x200a);
 }
 
 /** Number of leading characters that are white space. */

@@ -71,9 +71,9 @@ function reprNumber(value: number): string {
 }
 
 function reprComplex(real: number, imaginary: number): string {
-  const part = reprNumber(imaginary);
-  if (Object.is(real, 0)) return `${part}j`;
-  return `(${reprNumber(real)}${part.startsWith('-') ? '' : '+'}${part}j)`;
+  const imaginaryText = reprNumber(imaginary);
+  if (Object.is(real, 0)) return `${imaginaryText}j`;
+  return `(${reprNumber(real)}${imaginaryText.startsWith('-') ? '' : '+'}${imaginaryText}j)`;
 }
 
 const simpleEscapes: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t', '\\': '\\\\' };
@@ -91,9 +91,9 @@ export function reprString(text: string): string {
     if (character === "'") return quote === "'" ? "\\'" : character;
     const code = character.codePointAt(0) ?? 0;
     const hex = code.toString(16);
-    const numeric =
+    const numericEscape =
       code < 0x100 ? `\\x${hex.padStart(2, '0')}` : `\\${code < 0x10000 ? 'u' : 'U'}${hex.padStart(code < 0x10000 ? 4 : 8, '0')}`;
-    return simpleEscapes[character] ?? numeric;
+    return simpleEscapes[character] ?? numericEscape;
   });
   return `${quote}${body}${quote}`;
 }

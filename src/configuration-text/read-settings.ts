@@ -118,10 +118,10 @@ export function defaultSettings(totalMemory: number): FileSettings {
     source_ignored_names: {},
     max_annotation_input_file_length: Math.max(1024 ** 3, Math.floor(totalMemory / 16)),
   };
-  return { ...settings, memory: memoryPortions(settings, totalMemory) };
+  return { ...settings, memory: computeMemoryPortions(settings, totalMemory) };
 }
 
-function memoryPortions(
+function computeMemoryPortions(
   settings: Pick<FileSettings, 'cache_python_memory_portion' | 'cache_tilesource_memory_portion'>,
   totalMemory: number,
 ): FileSettings['memory'] {
@@ -188,7 +188,7 @@ export function readSettings(options: {
       options.onProblem({ key, source, message: `${key} must be ${checks[key].allowed}.` });
     }
   }
-  return { ...settings, source_ignored_names: ignoredNames, memory: memoryPortions(settings, options.totalMemory) };
+  return { ...settings, source_ignored_names: ignoredNames, memory: computeMemoryPortions(settings, options.totalMemory) };
 }
 
 type Key = keyof typeof checks;
@@ -232,31 +232,31 @@ function readSection(config: string, onProblem: (problem: SettingProblem) => voi
   const ownOptions = evaluated.options.get(section);
   if (ownOptions === undefined) return [];
   const settings: FoundSetting[] = [];
-  const inherited = [...(evaluated.options.get(defaultSection) ?? [])].filter(
-    ([name]) => !ownOptions.has(name) && isOwnName(name),
+  const inheritedOptions = [...(evaluated.options.get(defaultSection) ?? [])].filter(
+    ([name]) => !ownOptions.has(name) && isSettingName(name),
   );
-  for (const [key, option] of [...inherited, ...ownOptions]) {
-    const source = `[${section}], line ${option.lines[0]?.line ?? 0}`;
-    const value = toPlainValue(valueIn(section, option, evaluated));
+  for (const [key, option] of [...inheritedOptions, ...ownOptions]) {
+    const source = `[${section}], line ${option.lines[0]?.lineIndex ?? 0}`;
+    const value = toPlainValue(valueOfOption(section, option, evaluated));
     if (value === undefined) onProblem({ key, source, message: `${key} has a value that cannot be used here.` });
     else settings.push({ key, value, source });
   }
   return settings;
 }
 
-function isOwnName(name: string): boolean {
+function isSettingName(name: string): boolean {
   return isKey(name) || /^source_.+_ignored_names$/.test(name);
 }
 
-function valueIn(section: string, option: ConfigOption, config: EvaluatedConfig): PythonValue | undefined {
-  return config.interpolated.get(option)?.get(section) ?? config.literals.get(option)?.value;
+function valueOfOption(section: string, option: ConfigOption, config: EvaluatedConfig): PythonValue | undefined {
+  return config.interpolatedValues.get(option)?.get(section) ?? config.literals.get(option)?.value;
 }
 
 function readEnvironment(env: Readonly<Record<string, string | undefined>>): FoundSetting[] {
   const settings: FoundSetting[] = [];
   for (const [variable, raw] of Object.entries(env)) {
     const key = /^LARGE_IMAGE_([A-Z0-9_]+)$/.exec(variable)?.[1]?.toLowerCase();
-    if (key === undefined || raw === undefined || !isOwnName(key)) continue;
+    if (key === undefined || raw === undefined || !isSettingName(key)) continue;
     settings.push({ key, value: raw === builtInValue ? undefined : parseJsonOrText(raw), source: variable });
   }
   return settings;

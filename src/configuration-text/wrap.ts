@@ -2,7 +2,7 @@ import { characterCount, isSpace } from './python-text.js';
 import { reprBytes, reprString, reprValue, type PythonValue } from './python-value.js';
 
 /** Largest width of a line in columns. */
-const lineWidth = 79;
+const maxLineWidth = 79;
 /** Number of columns by which nested entries are indented. */
 const indentStep = 2;
 
@@ -20,7 +20,7 @@ interface Position {
   /** Number of columns to keep free after the value for closing brackets and commas. */
   reserved: number;
   /** Whether the value is the whole value of the option, not nested in another one. */
-  isTop: boolean;
+  isTopLevel: boolean;
 }
 
 /**
@@ -29,21 +29,21 @@ interface Position {
  */
 export function wrapValue(value: PythonValue): string {
   const output: string[] = [];
-  writeValue(measure(value), { column: 0, reserved: 0, isTop: true }, output);
+  writeValue(measureValue(value), { column: 0, reserved: 0, isTopLevel: true }, output);
   return output.join('');
 }
 
-function measure(value: PythonValue): MeasuredValue {
+function measureValue(value: PythonValue): MeasuredValue {
   switch (value.type) {
     case 'list':
     case 'tuple': {
-      const items = value.items.map(measure);
+      const items = value.items.map(measureValue);
       const [open, close] = value.type === 'list' ? ['[', ']'] : ['(', items.length === 1 ? ',)' : ')'];
       const width = items.reduce((sum, item) => sum + item.width, 0) + 2 * Math.max(0, items.length - 1) + 1 + close.length;
       return { kind: value.type, items, text: `${open}${items.map((item) => item.text).join(', ')}${close}`, width };
     }
     case 'dict': {
-      const entries = value.entries.map(([key, entry]) => ({ key: measure(key), value: measure(entry) }));
+      const entries = value.entries.map(([key, entry]) => ({ key: measureValue(key), value: measureValue(entry) }));
       const width = entries.reduce((sum, entry) => sum + entry.key.width + entry.value.width + 4, entries.length > 0 ? 0 : 2);
       const text = `{${entries.map((entry) => `${entry.key.text}: ${entry.value.text}`).join(', ')}}`;
       return { kind: 'dict', entries, text, width };
@@ -58,7 +58,7 @@ function measure(value: PythonValue): MeasuredValue {
 }
 
 function writeValue(node: MeasuredValue, position: Position, output: string[]): void {
-  if (node.width <= lineWidth - position.column - position.reserved) {
+  if (node.width <= maxLineWidth - position.column - position.reserved) {
     output.push(node.text);
     return;
   }
@@ -87,16 +87,16 @@ function writeItems(
   output: string[],
 ): void {
   const close = node.kind === 'list' ? ']' : node.items.length === 1 ? ',)' : ')';
-  const inner = column + indentStep;
-  const newLine = `,\n${' '.repeat(inner)}`;
+  const innerColumn = column + indentStep;
+  const newLine = `,\n${' '.repeat(innerColumn)}`;
   const lastReserved = reserved + close.length;
   output.push(node.kind === 'list' ? '[ ' : '( ');
-  let capacity = lineWidth - inner + 1;
+  let capacity = maxLineWidth - innerColumn + 1;
   let separator = '';
   node.items.forEach((item, index) => {
     const isLast = index === node.items.length - 1;
     const reservedAfter = isLast ? lastReserved : 1;
-    const fullCapacity = lineWidth - inner + 1 - (isLast ? lastReserved : 0);
+    const fullCapacity = maxLineWidth - innerColumn + 1 - (isLast ? lastReserved : 0);
     if (isLast) capacity -= lastReserved;
     // An entry takes its own columns plus two for the comma and the space after it.
     const needed = item.width + 2;
@@ -111,7 +111,7 @@ function writeItems(
       output.push(item.text);
     } else {
       separator = newLine;
-      writeValue(item, { column: inner, reserved: reservedAfter, isTop: false }, output);
+      writeValue(item, { column: innerColumn, reserved: reservedAfter, isTopLevel: false }, output);
     }
   });
   output.push(close);
@@ -122,34 +122,34 @@ function writeEntries(
   { column, reserved }: Position,
   output: string[],
 ): void {
-  const inner = column + indentStep;
+  const innerColumn = column + indentStep;
   output.push('{ ');
   entries.forEach(({ key, value }, index) => {
     const isLast = index === entries.length - 1;
-    if (index > 0) output.push(`,\n${' '.repeat(inner)}`);
+    if (index > 0) output.push(`,\n${' '.repeat(innerColumn)}`);
     output.push(key.text, ': ');
-    writeValue(value, { column: inner + key.width + 2, reserved: isLast ? reserved + 1 : 1, isTop: false }, output);
+    writeValue(value, { column: innerColumn + key.width + 2, reserved: isLast ? reserved + 1 : 1, isTopLevel: false }, output);
   });
   output.push('}');
 }
 
 /** Writes string literals on a line each, which Python joins. A value that is not nested needs parentheses for that. */
-function writeChunks(chunks: readonly string[], { column, isTop }: Position, output: string[]): void {
-  const indent = `\n${' '.repeat(isTop ? column + 1 : column)}`;
-  output.push(isTop ? '(' : '', chunks.join(indent), isTop ? ')' : '');
+function writeAdjacentLiterals(literals: readonly string[], { column, isTopLevel }: Position, output: string[]): void {
+  const indent = `\n${' '.repeat(isTopLevel ? column + 1 : column)}`;
+  output.push(isTopLevel ? '(' : '', literals.join(indent), isTopLevel ? ')' : '');
 }
 
 function writeString(node: { content: string; text: string }, position: Position, output: string[]): void {
-  const shift = position.isTop ? 1 : 0;
-  const capacity = lineWidth - position.column - shift;
-  const lastCapacity = capacity - position.reserved - shift;
-  const chunks: string[] = [];
+  const parenthesisColumns = position.isTopLevel ? 1 : 0;
+  const capacity = maxLineWidth - position.column - parenthesisColumns;
+  const lastCapacity = capacity - position.reserved - parenthesisColumns;
+  const literals: string[] = [];
   const lines = splitLines(node.content);
   lines.forEach((line, lineIndex) => {
     const isLastLine = lineIndex === lines.length - 1;
     const literal = reprString(line);
     if (characterCount(literal) <= (isLastLine ? lastCapacity : capacity)) {
-      chunks.push(literal);
+      literals.push(literal);
       return;
     }
     let current = '';
@@ -157,16 +157,16 @@ function writeString(node: { content: string; text: string }, position: Position
     words.forEach((word, wordIndex) => {
       const limit = isLastLine && wordIndex === words.length - 1 ? lastCapacity : capacity;
       if (current !== '' && characterCount(reprString(current + word)) > limit) {
-        chunks.push(reprString(current));
+        literals.push(reprString(current));
         current = word;
       } else {
         current += word;
       }
     });
-    if (current !== '') chunks.push(reprString(current));
+    if (current !== '') literals.push(reprString(current));
   });
-  if (chunks.length <= 1) output.push(node.text);
-  else writeChunks(chunks, position, output);
+  if (literals.length <= 1) output.push(node.text);
+  else writeAdjacentLiterals(literals, position, output);
 }
 
 /** Characters that end a line in Python; `\r\n` does too. */
@@ -207,22 +207,22 @@ function writeBytes(node: { content: string; text: string }, position: Position,
     output.push(node.text);
     return;
   }
-  const shift = position.isTop ? 1 : 0;
-  const capacity = lineWidth - position.column - shift;
-  const lastCapacity = capacity - position.reserved - shift;
-  const chunks: string[] = [];
+  const parenthesisColumns = position.isTopLevel ? 1 : 0;
+  const capacity = maxLineWidth - position.column - parenthesisColumns;
+  const lastCapacity = capacity - position.reserved - parenthesisColumns;
+  const literals: string[] = [];
   let current = '';
   for (let start = 0; start < node.content.length; start += groupBytes) {
     const part = node.content.slice(start, start + groupBytes);
     // Only an incomplete last group needs free columns for what follows the value.
     const limit = part.length < groupBytes ? lastCapacity : capacity;
     if (current !== '' && reprBytes(current + part).length > limit) {
-      chunks.push(reprBytes(current));
+      literals.push(reprBytes(current));
       current = part;
     } else {
       current += part;
     }
   }
-  chunks.push(reprBytes(current));
-  writeChunks(chunks, position, output);
+  literals.push(reprBytes(current));
+  writeAdjacentLiterals(literals, position, output);
 }

@@ -7,7 +7,7 @@ import type { JobStarter, NewDefinedJob } from './job-starter.js';
 import type { JobStore } from '../jobs.js';
 import type { JobDefinition } from './definition.js';
 import { JobRecovery, type EntryState } from './recovery.js';
-import { JobRun, type RunTiming } from './run.js';
+import { JobRun, type RunTiming } from './job-run.js';
 import { processName } from '../../../core/database/leases/process-name.js';
 import { announceStep } from '../../../core/steps.js';
 
