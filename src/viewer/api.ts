@@ -89,8 +89,8 @@ export function readToken() {
 }
 
 /** Stores the token, on the page of the reference host; `null` removes it. Images and downloads need no token, because browsers send the cookie of the server. */
-export function storeToken(value: string | null) {
-  siteStorage.set(tokenKey(), value);
+export function storeToken(token: string | null) {
+  siteStorage.set(tokenKey(), token);
 }
 
 /** Calls the listener when another tab signs in or out. */
@@ -109,8 +109,8 @@ export function onRefusedToken(listener: () => void) {
 
 /** Request headers with the token. */
 export function authorization(): Record<string, string> {
-  const value = readToken();
-  return value === null ? {} : { Authorization: `Bearer ${value}` };
+  const token = readToken();
+  return token === null ? {} : { Authorization: `Bearer ${token}` };
 }
 
 /** The header with the code of an error, for programs: `unknown-id`, or `access-denied; level=1`. */
@@ -132,9 +132,9 @@ function messageToShow(message: string, code: string, field: unknown) {
 export function toApiError(status: number, body: string, code?: string | null) {
   if (status === 0) return new ApiError(0, accountTexts.unreachable);
   try {
-    const { message, field, code: kind } = JSON.parse(body);
+    const { message, field, code: bodyCode } = JSON.parse(body);
     if (typeof message === 'string' && message !== '')
-      return new ApiError(status, messageToShow(message, code ?? kind ?? '', field), field);
+      return new ApiError(status, messageToShow(message, code ?? bodyCode ?? '', field), field);
   } catch {
     // The body is not an error of the API; it may come from a proxy.
   }
@@ -209,19 +209,19 @@ async function sendRequest(method: Method, path: string, { query, form, text, js
 }
 
 /**
- * Follows an event stream of the server until it ends or the page is hidden, because a stream occupies one of the few connections of a
- * browser. It uses `fetch`, because an EventSource cannot send a token.
+ * Follows an event stream of the server until the stream ends or the page is hidden. A hidden page must not occupy one of the few
+ * connections of the browser. An EventSource is not used, because it cannot send a token.
  *
  * @param onEvent called for each event
  * @throws if the request fails, and when `signal` aborts or the page is hidden
  */
 export async function followStream(path: string, { query, signal, onEvent }: StreamOptions) {
-  const end = new AbortController();
-  const onHidden = () => document.hidden && end.abort();
+  const hideController = new AbortController();
+  const onHidden = () => document.hidden && hideController.abort();
   document.addEventListener('visibilitychange', onHidden);
   try {
-    const endSignal = AbortSignal.any([signal, end.signal]);
-    const response = await sendRequest('GET', path, { ...(query && { query }), signal: endSignal });
+    const stopSignal = AbortSignal.any([signal, hideController.signal]);
+    const response = await sendRequest('GET', path, { ...(query && { query }), signal: stopSignal });
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     let text = '';
     for (;;) {
@@ -229,9 +229,9 @@ export async function followStream(path: string, { query, signal, onEvent }: Str
       const timer = setTimeout(() => void reader?.cancel(), silenceMs);
       const chunk = await reader?.read().finally(() => clearTimeout(timer));
       if (!chunk || chunk.done) return;
-      const blocks = (text + chunk.value).split('\n\n');
-      text = blocks.pop() ?? '';
-      for (const block of blocks) if (block.startsWith('data:')) onEvent(block.slice(5));
+      const events = (text + chunk.value).split('\n\n');
+      text = events.pop() ?? '';
+      for (const event of events) if (event.startsWith('data:')) onEvent(event.slice(5));
     }
   } finally {
     document.removeEventListener('visibilitychange', onHidden);
@@ -253,11 +253,11 @@ export function pause(milliseconds: number, signal: AbortSignal) {
 }
 
 /** Interval in milliseconds at which the page looks for changes by others. */
-const followMs = 5000;
+const pollMs = 5000;
 
 /** Calls a function every few seconds while the page is visible, until it returns true or the signal aborts. */
 export async function pollUntilTrue(ask: () => Promise<boolean>, signal: AbortSignal) {
-  do await pause(followMs, signal);
+  do await pause(pollMs, signal);
   while (!signal.aborted && (document.hidden || !(await ask())));
 }
 
@@ -289,7 +289,7 @@ export async function saveFile(source: Blob | string, fileName: string) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-/** Whether this page stores the token, so that a sign-in on another tab applies here too. */
+/** Whether this page stores the token, so that a sign-in in another tab applies here too. */
 export function storesToken() {
   return passedToken === undefined;
 }

@@ -76,7 +76,7 @@ function isUserBusy() {
   );
 }
 
-/** Waits until others have changed the view or the access to it, then rebuilds it. Does neither while the page is hidden or the user is busy. */
+/** Waits until others have changed the view or the access to it, then rebuilds it. While the page is hidden or the user is busy, it is not rebuilt. */
 async function followChanges(hasChanged: () => Promise<boolean>, signal: AbortSignal) {
   await pollUntilTrue(async () => !isUserBusy() && (await hasChanged()) && !isUserBusy(), signal);
   if (!signal.aborted) await showRoute({ focus: false, rebuild: true });
@@ -156,9 +156,9 @@ async function explainError(error: unknown): Promise<[title: string, notice: HTM
 /** A notice that says whom to ask for access. */
 async function denialNotice(error: ApiError) {
   const { 'core.contact_email_address': address } = await publicSettings();
-  const mail = address && [' ', accountTexts.askByEmail, ' ', h('a', { href: `mailto:${address}` }, address)];
+  const emailLink = address && [' ', accountTexts.askByEmail, ' ', h('a', { href: `mailto:${address}` }, address)];
   const signedInAs = currentUser() && h('p', accountTexts.signedInAs(nameOf(currentUser())));
-  const advice = h('p', accountTexts.askForAccess, ...(mail || []));
+  const advice = h('p', accountTexts.askForAccess, ...(emailLink || []));
   return h('div.notice.stack.column.surface', h('p', messageOf(error)), advice, signedInAs);
 }
 

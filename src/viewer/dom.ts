@@ -218,9 +218,9 @@ export function debounced(call: () => void, delayMs = 250) {
 }
 
 /**
- * For requests of which only the newest one matters.
+ * Keeps track of the newest of several requests, for when only its response matters.
  *
- * @returns a function to call when a request begins; its result tells whether that request is still the newest
+ * @returns a function to call when a request begins; it returns a function that tells whether that request is still the newest
  */
 export function newestOnly() {
   let newest = {};

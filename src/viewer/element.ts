@@ -160,7 +160,7 @@ export class LargeImageViewer extends BrowserElement {
 
   #currentToken(): string | null {
     const name = `${this.cookie ?? ''}=`;
-    const pair = document.cookie.split('; ').find((pair) => pair.startsWith(name));
+    const pair = document.cookie.split('; ').find((candidate) => candidate.startsWith(name));
     return this.token ?? (pair === undefined ? null : decodeURIComponent(pair.slice(name.length)));
   }
 

@@ -147,12 +147,12 @@ export function clipToWidth(text: string, maxWidth: number, widthOf: (text: stri
   if (start === text && widthOf(text) <= maxWidth) return text;
   // Characters that appear as one letter are not separated.
   const letters = [...new Intl.Segmenter().segment(start)].map(({ segment }) => segment);
-  let fits = 0;
-  let tooMany = letters.length + 1;
-  while (tooMany - fits > 1) {
-    const count = (fits + tooMany) >> 1;
-    if (widthOf(`${letters.slice(0, count).join('')}…`) <= maxWidth) fits = count;
-    else tooMany = count;
+  let fittingCount = 0;
+  let excessiveCount = letters.length + 1;
+  while (excessiveCount - fittingCount > 1) {
+    const count = (fittingCount + excessiveCount) >> 1;
+    if (widthOf(`${letters.slice(0, count).join('')}…`) <= maxWidth) fittingCount = count;
+    else excessiveCount = count;
   }
-  return `${letters.slice(0, fits).join('').trimEnd()}…`;
+  return `${letters.slice(0, fittingCount).join('').trimEnd()}…`;
 }

@@ -105,7 +105,7 @@ export function form({ fields = [], content = [], action, kind = 'primary', send
   }
 }
 
-/** A link to sign in on another tab. Then the user is signed in here too, and the form keeps its values. */
+/** A link to sign in in another tab. After that, the user is signed in here too, and the form has kept its values. */
 function signInLink() {
   return [' ', h('a', { href: `${location.pathname}#sign-in`, target: '_blank' }, accountTexts.signInElsewhere)];
 }

@@ -4,7 +4,7 @@ import { helpTexts } from './texts.js';
 
 /** Lists the keyboard shortcuts when the user presses `?`. */
 export function offerHelp(root: Node, signal?: AbortSignal) {
-  const listen = (event: Event) => {
+  const onKeyDown = (event: Event) => {
     const { key, target } = event as KeyboardEvent;
     if (key !== '?' || (target as HTMLElement).closest('input, textarea, select, dialog')) return;
     const rows = helpTexts.list.flatMap(([name, action]) => [h('dt', h('kbd', name)), h('dd', action)]);
@@ -12,5 +12,5 @@ export function offerHelp(root: Node, signal?: AbortSignal) {
     const box = h('input', { type: 'checkbox', checked, onchange: () => (toolKeySetting.isOn = box.checked) });
     plainDialog(helpTexts.keys, h('dl.keys', ...rows), h('label.row', box, helpTexts.toolKeys));
   };
-  root.addEventListener('keydown', listen, signal ? { signal } : {});
+  root.addEventListener('keydown', onKeyDown, signal ? { signal } : {});
 }

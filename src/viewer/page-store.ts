@@ -27,14 +27,14 @@ export function lockPage(): Promise<void> {
   lockPromise ??= new Promise((resolve) => {
     formerPageName = tabStorage.get(storageKey);
     tabStorage.set(storageKey, pageName);
-    const lockHeld = locks()?.request(lockName(pageName), () => (resolve(), new Promise(() => {})));
-    if (lockHeld) lockHeld.catch(() => resolve());
+    const lockRequest = locks()?.request(lockName(pageName), () => (resolve(), new Promise(() => {})));
+    if (lockRequest) lockRequest.catch(() => resolve());
     else resolve();
   });
   return lockPromise;
 }
 
-/** How long a page waits until the page that was in its tab before has closed, in milliseconds. In a duplicated tab, that page stays open. */
+/** How long a page waits for the former page of its tab to close, in milliseconds. If the tab was duplicated, the former page stays open. */
 const formerPageMs = 2000;
 
 /**
@@ -57,7 +57,7 @@ export async function withPages<T>(
 }
 
 /** The prefix of the keys of the user's data; `null` if the user is unknown, as on pages with the element, which store nothing. */
-export function pagePrefix() {
+export function userKeyPrefix() {
   const user = currentUser();
   return user && `${apiAddress()} ${user._id} `;
 }

@@ -1,5 +1,5 @@
 import { del, entries, set } from 'idb-keyval';
-import { lockPage, pageKey, pagePrefix, pageStore, pageName, pageOf, withPages } from '../page-store.js';
+import { lockPage, pageKey, pageStore, pageName, pageOf, userKeyPrefix, withPages } from '../page-store.js';
 import type { Edit, Element } from './model.js';
 
 /** Unsaved changes of an annotation, as the browser stores them. */
@@ -21,7 +21,7 @@ const database = () => pageStore('large-image');
  * The prefix of the keys of the current user's changes; `null` if the user is unknown: then changes are not stored. The caller keeps it with
  * the changes, so that they are stored under the right user even if the session ends before that.
  */
-export const currentPrefix = pagePrefix;
+export const currentPrefix = userKeyPrefix;
 
 const rememberFailure = (error: unknown) => {
   lastFailure = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
@@ -54,7 +54,7 @@ export async function storeEdits(prefix: string | null, storedEdits: StoredEdits
  * @returns number of changes in other tabs
  */
 export async function passOnStoredEdits(takeOver: (edits: StoredEdits) => Promise<boolean>): Promise<number> {
-  const prefix = pagePrefix();
+  const prefix = userKeyPrefix();
   if (prefix === null) return 0;
   try {
     return await withPages(async (isOpen, formerPage) => {

@@ -4,7 +4,7 @@ import { automaticShare } from '../../tilesource/style/usual-colors.js';
 import type { Channel } from './channels.js';
 import { projectionQuery, type Projection } from './projection.js';
 
-const bins = 4096;
+const binCount = 4096;
 
 /** Requests the histogram of a channel in a frame. Its range includes the automatic bounds. @returns `undefined` if there is no histogram */
 export async function requestHistogram(
@@ -14,7 +14,7 @@ export async function requestHistogram(
   signal: AbortSignal,
 ): Promise<Histogram | undefined> {
   const requestBins = async (range: { rangeMin?: number; rangeMax?: number } = {}) => {
-    const query = { frame, ...projectionQuery(projection), bins, threshold: automaticShare, ...range };
+    const query = { frame, ...projectionQuery(projection), bins: binCount, threshold: automaticShare, ...range };
     // The declared type also covers requests about cached histograms, which have another response.
     const histograms = (await request('GET', `item/${itemId}/tiles/histogram`, { query, signal })) as unknown as Histogram[];
     return histograms['band' in source ? source.band - 1 : 0];

@@ -33,7 +33,8 @@ export function channelPanel(options: ChannelPanelOptions) {
   let channels = initialChannels;
   const histogramControls = new HistogramControls({
     channels: () => channels,
-    request: (channel, end) => requestHistogram(item._id, channel, { frame: frameOf(channel), projection: projection() }, end),
+    request: (channel, requestSignal) =>
+      requestHistogram(item._id, channel, { frame: frameOf(channel), projection: projection() }, requestSignal),
     change: changeChannel,
     signal,
   });
@@ -67,16 +68,16 @@ export function channelPanel(options: ChannelPanelOptions) {
   }
 
   function changeChannel(index: number, changes: Partial<Channel>) {
-    channels = channels.map((channel, at) => (at === index ? { ...channel, ...changes } : channel));
+    channels = channels.map((channel, other) => (other === index ? { ...channel, ...changes } : channel));
     presetList.clear();
     changeSoon();
   }
 
   /** Shows only one channel; `null` shows the channels that are shown at first. */
   function showOnly(shownIndex: number | null) {
-    channels = channels.map((channel, at) => ({
+    channels = channels.map((channel, index) => ({
       ...channel,
-      on: shownIndex === null ? (initialChannels[at]?.on ?? true) : at === shownIndex,
+      on: shownIndex === null ? (initialChannels[index]?.on ?? true) : index === shownIndex,
     }));
     presetList.clear();
     redraw();
@@ -92,7 +93,7 @@ export function channelPanel(options: ChannelPanelOptions) {
       onchange: () => {
         changeChannel(index, { on: box.checked });
         range.hidden = !box.checked;
-        tone.hidden = !box.checked;
+        toneControls.hidden = !box.checked;
         if (box.checked && !range.hasChildNodes()) void histogramControls.load();
       },
     });
@@ -102,14 +103,14 @@ export function channelPanel(options: ChannelPanelOptions) {
       'aria-label': commonTexts.colorOf(name),
       oninput: () => changeChannel(index, { color: picker.value }),
     });
-    const isAlone = () => channels.every((channel, at) => channel.on === (at === index));
-    const only = linkButton(imageTexts.only, () => showOnly(isAlone() ? null : index), imageTexts.onlyChannel(name));
-    only.setAttribute('aria-pressed', String(isAlone()));
+    const isAlone = () => channels.every((channel, other) => channel.on === (other === index));
+    const onlyButton = linkButton(imageTexts.only, () => showOnly(isAlone() ? null : index), imageTexts.onlyChannel(name));
+    onlyButton.setAttribute('aria-pressed', String(isAlone()));
     const guess =
       isGuessed && color === initialChannels[index]?.color && h('span.hint.quiet-text.small', imageTexts.guessedColor);
     const label = h('label.row.grow', box, h('span.break', name));
-    const tone = channelTone(channels[index] as Channel, (changes) => changeChannel(index, changes));
-    return h('li.channel', h('div.row', label, channels.length > 1 && only, picker), guess, range, tone);
+    const toneControls = channelTone(channels[index] as Channel, (changes) => changeChannel(index, changes));
+    return h('li.channel', h('div.row', label, channels.length > 1 && onlyButton, picker), guess, range, toneControls);
   }
 }
 

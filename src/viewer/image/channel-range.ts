@@ -75,18 +75,18 @@ export function channelRange(options: {
 function cropHistogram(histogram: Histogram, channel: ChannelBounds): Histogram {
   const [low, high] = [channel.min ?? histogram.thresholds[0], channel.max ?? histogram.thresholds[1]];
   const max = Math.max(channel.max ?? 0, 2 * high - low);
-  const endBin = histogram.bin_edges.findIndex((edge, at) => at > 0 && edge >= max);
+  const endBin = histogram.bin_edges.findIndex((edge, index) => index > 0 && edge >= max);
   if (endBin < 0) return histogram;
   return { ...histogram, max: histogram.bin_edges[endBin] ?? histogram.max, hist: histogram.hist.slice(0, endBin) };
 }
 
-/** The curve of a histogram, with logarithmic counts, because the background has most samples. */
+/** The curve of a histogram. Its heights are logarithms of the counts, because most samples belong to the background. */
 function histogramCurve({ hist }: Histogram) {
   const top = Math.log1p(Math.max(...hist)) || 1;
   const binsPerColumn = Math.ceil(hist.length / drawingSize.width);
-  const points = Array.from({ length: Math.ceil(hist.length / binsPerColumn) }, (_, at) => {
-    const maxCount = Math.max(...hist.slice(at * binsPerColumn, (at + 1) * binsPerColumn));
-    return `L${at} ${(drawingSize.height * (1 - Math.log1p(maxCount) / top)).toFixed(1)}H${at + 1}`;
+  const points = Array.from({ length: Math.ceil(hist.length / binsPerColumn) }, (_, column) => {
+    const maxCount = Math.max(...hist.slice(column * binsPerColumn, (column + 1) * binsPerColumn));
+    return `L${column} ${(drawingSize.height * (1 - Math.log1p(maxCount) / top)).toFixed(1)}H${column + 1}`;
   });
   const attributes = { viewBox: `0 0 ${drawingSize.width} ${drawingSize.height}`, preserveAspectRatio: 'none' };
   return svgPath(`M0 ${drawingSize.height}${points.join('')}V${drawingSize.height}Z`, attributes);

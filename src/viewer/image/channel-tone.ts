@@ -5,7 +5,7 @@ import type { Channel } from './channels.js';
 import { colorMaps, gammaRange } from './tones.js';
 import { imageTexts } from '../texts.js';
 
-/** The color map of a channel, its gamma, and whether it is inverted. They are folded, because few users need them. */
+/** Controls for the color map and the gamma of a channel, and for inverting it. They are folded, because few users need them. */
 export function channelTone({ name, palette, gamma, invert, on }: Channel, change: (changes: Partial<Channel>) => void) {
   const colorMapNames = { '': imageTexts.ownColor, ...Object.fromEntries(colorMaps.map((map) => [map, map])) };
   const colorMapList = choice(colorMapNames, palette ?? '', {

@@ -21,7 +21,8 @@ export function offerComparison(options: {
 }) {
   const { first, stages, panel, onChange, signal } = options;
   const jointMove = new JointMove({ stage: first.image.stage, metadata: first.metadata });
-  let second: { id: string; image: ImageView; end: AbortController } | null = null;
+  let second: { id: string; image: ImageView; controller: AbortController } | null = null;
+  /** id of the second image, also while it is being opened; `''` without one */
   let openingId = '';
   const chooseSecond = () => chooseImage(first.item, { signal, onChosen: (id) => void open(id, true) });
   const compareButton = responsiveButton('compare', compareTexts.compare, () => (second ? close() : chooseSecond()));
@@ -45,7 +46,7 @@ export function offerComparison(options: {
   }
 
   function close() {
-    second?.end.abort();
+    second?.controller.abort();
     second = null;
     openingId = '';
     compareButton.setAttribute('aria-pressed', 'false');
@@ -54,16 +55,16 @@ export function offerComparison(options: {
 
   /** Opens the second image. @param isChosen whether the user has just selected it, so that it has no relative position yet */
   async function open(id: string, isChosen = false) {
-    second?.end.abort();
+    second?.controller.abort();
     second = null;
     openingId = id;
     const controller = new AbortController();
     const stage = h('section.stage.grow', { 'aria-label': compareTexts.second });
-    const facts = h('div');
+    const secondPanels = h('div');
     const leaveSignal = AbortSignal.any([signal, controller.signal]);
-    leaveSignal.addEventListener('abort', () => [stage, facts].forEach((part) => part.remove()));
+    leaveSignal.addEventListener('abort', () => [stage, secondPanels].forEach((part) => part.remove()));
     stages.append(stage);
-    panel.prepend(facts);
+    panel.prepend(secondPanels);
     try {
       const { item, metadata } = await requestImage(id, leaveSignal);
       const image = await openImage({
@@ -78,9 +79,9 @@ export function offerComparison(options: {
       leaveSignal.throwIfAborted();
       stage.append(h('p.stage-name.break', { title: item.name }, nameText(item.name)));
       stage.querySelector('.stage-buttons')?.prepend(lockButton);
-      fill(facts, section(item.name, false, ...imagePanels(image, metadata, ['frames', 'look', 'annotations'])));
+      fill(secondPanels, section(item.name, false, ...imagePanels(image, metadata, ['frames', 'look', 'annotations'])));
       compareButton.setAttribute('aria-pressed', 'true');
-      second = { id, image, end: controller };
+      second = { id, image, controller };
       const sides = jointMove.join({ stage: image.stage, metadata }, leaveSignal);
       if (isChosen) {
         jointMove.offset = centeredOffset(...sides);

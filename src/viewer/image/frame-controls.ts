@@ -6,7 +6,7 @@ import { axesOf, frameAt, positionOf, type Axis, type ImageMetadata } from './me
 import { imageTexts } from '../texts.js';
 
 /** Axes that can be played. */
-const playable = new Set(['IndexZ', 'IndexT', 'Frame']);
+const playableAxes = new Set(['IndexZ', 'IndexT', 'Frame']);
 /** Time from one frame to the next while an axis plays, in milliseconds, without the time for loading it. */
 const stepMs = 200;
 /** Maximum time to wait until a frame is complete, in milliseconds. */
@@ -26,7 +26,7 @@ export function frameControls(
   initial: { frame: number; projection: Projection | null },
   isMixed: boolean,
   view: {
-    onFrame: (frame: number, likely: number[]) => Promise<void>;
+    onFrame: (frame: number, likelyNext: number[]) => Promise<void>;
     onProjection: (projection: Projection | null) => void;
     whenDrawn: () => Promise<void>;
     signal: AbortSignal;
@@ -38,12 +38,11 @@ export function frameControls(
   const rows = axes.map((axis) => {
     const onMove = (position: number) => void move(axis, position);
     const isListed = axis.key === 'IndexXY' && axis.range <= maxListed;
-    return { axis, ...(isListed ? axisList(axis, onMove) : axisSlider(axis, onMove, playable.has(axis.key) ? play : null)) };
+    return { axis, ...(isListed ? axisList(axis, onMove) : axisSlider(axis, onMove, playableAxes.has(axis.key) ? play : null)) };
   });
-  const depthRow = rows.find(({ axis }) => axis.key === 'IndexZ');
+  const zRow = rows.find(({ axis }) => axis.key === 'IndexZ');
   const projectionPart =
-    depthRow &&
-    projectionControls({ axis: depthRow.axis, plane: () => positionOf(depthRow.axis, frame), onChange: changeProjection });
+    zRow && projectionControls({ axis: zRow.axis, plane: () => positionOf(zRow.axis, frame), onChange: changeProjection });
   const element = h('div.frame-controls.column', ...rows.map((row) => row.element), projectionPart?.element);
   set(initial.frame, initial.projection);
   return { element, set };
@@ -53,18 +52,18 @@ export function frameControls(
     frame = next;
     updateRows();
     projectionPart?.set(projection);
-    showOrHideDepth(projection);
+    showOrHideZ(projection);
   }
 
   /** Hides the slider of z while a projection is shown, because the range of the projection chooses the planes. */
-  function showOrHideDepth(projection: Projection | null) {
-    if (!depthRow) return;
-    depthRow.element.hidden = projection !== null;
-    if (projection !== null) depthRow.stop();
+  function showOrHideZ(projection: Projection | null) {
+    if (!zRow) return;
+    zRow.element.hidden = projection !== null;
+    if (projection !== null) zRow.stop();
   }
 
   function changeProjection(projection: Projection | null) {
-    showOrHideDepth(projection);
+    showOrHideZ(projection);
     view.onProjection(projection);
   }
 
@@ -74,14 +73,14 @@ export function frameControls(
 
   /** Shows one position of an axis after the other, again and again, until the signal aborts. */
   async function play(axis: Axis, stopSignal: AbortSignal) {
-    const end = AbortSignal.any([stopSignal, view.signal]);
-    while (!end.aborted) {
+    const eitherSignal = AbortSignal.any([stopSignal, view.signal]);
+    while (!eitherSignal.aborted) {
       // A hidden page draws nothing, so its frames are never complete.
       if (!document.hidden) {
         await move(axis, (positionOf(axis, frame) + 1) % axis.range);
-        await Promise.race([view.whenDrawn(), pause(maxLoadMs, end)]);
+        await Promise.race([view.whenDrawn(), pause(maxLoadMs, eitherSignal)]);
       }
-      await pause(stepMs, end);
+      await pause(stepMs, eitherSignal);
     }
   }
 
@@ -108,7 +107,7 @@ function axisList(axis: Axis, onMove: (position: number) => void) {
 function axisSlider(
   axis: Axis,
   onMove: (position: number) => void,
-  play: ((axis: Axis, stopped: AbortSignal) => Promise<void>) | null,
+  play: ((axis: Axis, stopSignal: AbortSignal) => Promise<void>) | null,
 ) {
   let playing: AbortController | null = null;
   const oninput = () => {

@@ -35,7 +35,7 @@ interface ImageOptions {
   /** whether the user may store presets; default no */
   mayWrite?: boolean;
   /** whether to offer drawing tools while the image has no annotations; default no, because two images side by side leave no space for tools */
-  offersFirst?: boolean;
+  offersFirstShape?: boolean;
   /** whether the user administers the item; default no */
   mayManage?: boolean;
   signal: AbortSignal;
@@ -47,8 +47,8 @@ interface ImageOptions {
 export async function openImage(options: ImageOptions): Promise<ImageView> {
   const { element, item, metadata, query, onProblem, onRetry, signal } = options;
   const channels = channelsOf(metadata);
-  const { presets, firstShown } = await loadPresets(item, channels, signal);
-  const state = new ViewState(metadata, channels, firstShown);
+  const { presets, defaultChannels } = await loadPresets(item, channels, signal);
+  const state = new ViewState(metadata, channels, defaultChannels);
   state.read(query);
   const drawing = h('div.stage-drawing');
   const problem = problemNotice(onRetry, onProblem);
@@ -195,7 +195,7 @@ export class ImageView {
   }
 
   #makeAnnotations() {
-    const { element, item, metadata, stage, drawing, query, offersFirst = false, onRetry, signal } = this.parts;
+    const { element, item, metadata, stage, drawing, query, offersFirstShape = false, onRetry, signal } = this.parts;
     return new ImageAnnotations({
       item,
       metadata,
@@ -204,7 +204,7 @@ export class ImageView {
       container: element,
       hiddenIds: readList(query.get('hide')),
       colorings: readColorings(query.get('coloring')),
-      offersFirstShape: offersFirst,
+      offersFirstShape,
       onHiddenChange: () => this.#writeAddress(),
       onRefused: onRetry,
       signal,
@@ -251,18 +251,18 @@ export class ImageView {
     try {
       const { showFigureDialog: figureDialog } = await import('../figure/dialog.js');
       if (signal.aborted) return;
-      const display = () => ({ frame: state.frame, ...state.look, shownChannels: state.shownFramesIfSome });
+      const display = () => ({ frame: state.frame, ...state.look, shownChannels: state.shownFrames });
       figureDialog({ source: this.figure, compared: this.#compared, drawing, display, signal });
     } catch (error) {
       problem.show(messageOf(error));
     }
   }
 
-  #goToPlace(from: URLSearchParams, isImmediate: boolean) {
+  #goToPlace(query: URLSearchParams, isImmediate: boolean) {
     const { stage, metadata } = this.parts;
-    const position = readPosition(from.get('at'), metadata);
+    const position = readPosition(query.get('at'), metadata);
     // After a rotation, the whole image fits at another zoom.
-    stage.rotate(readRotation(from), true);
+    stage.rotate(readRotation(query), true);
     if (position) stage.goTo(position);
     else stage.goHome(isImmediate);
   }

@@ -2,6 +2,7 @@ import type { Stage } from '../stage/contract.js';
 
 /** Position of the second image relative to the first: how far it is moved (in micrometers if both have a scale, otherwise in pixels), scaled, and turned (in degrees). */
 export type Offset = { x: number; y: number; scale: number; turn: number };
+
 /** One of two images that are shown side by side. */
 export interface ComparedImage {
   stage: Stage;
@@ -23,7 +24,7 @@ export function readOffset(text: string | null): Offset {
 /** The offset in the form that addresses use; `null` for {@link noOffset}. */
 export function writeOffset({ x, y, scale, turn }: Offset) {
   if (x === 0 && y === 0 && scale === 1 && turn === 0) return null;
-  const rounded = (value: number, count: number) => Number(value.toFixed(count));
+  const rounded = (value: number, decimals: number) => Number(value.toFixed(decimals));
   return [rounded(x, 1), rounded(y, 1), rounded(scale, 5), rounded(turn, 2)].join(',');
 }
 

@@ -28,8 +28,8 @@ export function presetChoice(options: {
 
   function fillList(selected = '') {
     const names = Object.fromEntries(presets.map(({ name }, index) => [`preset ${index}`, name]));
-    const options = { '': imageTexts.choose, auto: imageTexts.automaticContrast, ...names };
-    fill(select, ...choice(options, selected).children);
+    const choices = { '': imageTexts.choose, auto: imageTexts.automaticContrast, ...names };
+    fill(select, ...choice(choices, selected).children);
   }
 
   function choose() {

@@ -5,7 +5,7 @@ import { applyPreset, presetsOf, styleOf, type Channel, type Preset } from './ch
 /** Loads the presets of an image with channels, and applies the default preset of the folder's configuration, if there is one. */
 export async function loadPresets(item: ImageItem, channels: Channel[], signal: AbortSignal) {
   // Links give no access to presets, and their addresses name the channels.
-  if (channels.length === 0 || isOpenedByLink()) return { presets: [], firstShown: channels };
+  if (channels.length === 0 || isOpenedByLink()) return { presets: [], defaultChannels: channels };
   // If the user may not read one of these, or it does not exist, there are fewer presets.
   const [configuration, folderList, itemPresets, internal] = await Promise.all([
     request('GET', `folder/${item.folderId}/yaml_config/.large_image_config.yaml`, { signal }).catch(() => null),
@@ -17,7 +17,7 @@ export async function loadPresets(item: ImageItem, channels: Channel[], signal: 
   const presets = presetsOf({ lists: [imageFramePresets, folderList, itemPresets], omero: internal?.omero });
   const defaults = Array.isArray(imageFramePresetDefaults) ? imageFramePresetDefaults : [];
   const defaultPreset = presets.find(({ name }) => defaults.some((entry: { name?: string }) => entry?.name === name));
-  return { presets, firstShown: defaultPreset ? applyPreset(defaultPreset, channels) : channels };
+  return { presets, defaultChannels: defaultPreset ? applyPreset(defaultPreset, channels) : channels };
 }
 
 /** Where a preset is stored: for one image, or for all images in a folder and its subfolders. */

@@ -77,8 +77,8 @@ export function projectionControls(options: {
   /** Sets one bound, and moves the other one if necessary. */
   function setBound(bound: 'from' | 'to', input: HTMLInputElement) {
     if (shownProjection === null) return;
-    const plane = Math.round(input.valueAsNumber) - 1;
-    const value = Number.isNaN(plane) ? shownProjection[bound] : Math.min(axis.range - 1, Math.max(0, plane));
+    const entered = Math.round(input.valueAsNumber) - 1;
+    const value = Number.isNaN(entered) ? shownProjection[bound] : Math.min(axis.range - 1, Math.max(0, entered));
     const { from, to }: Projection = { ...shownProjection, [bound]: value };
     set(
       bound === 'from'

@@ -14,11 +14,11 @@ export class ViewState {
   /** Whether several frames, one for each channel, are combined. */
   readonly isMixed: boolean;
 
-  /** @param firstShown the channels that are shown if the address names none */
+  /** @param defaultChannels the channels that are shown if the address names none */
   constructor(
     private readonly metadata: ImageMetadata,
     private readonly allChannels: Channel[],
-    private readonly firstShown: Channel[],
+    private readonly defaultChannels: Channel[],
   ) {
     const [first] = allChannels;
     this.isMixed = first !== undefined && 'framedelta' in first.source;
@@ -36,15 +36,15 @@ export class ViewState {
     this.light = readLight(query.get('light'));
   }
 
-  /** The channels in an address. If it has none but a frame of a later channel, only that channel is visible. Moves `frame` to the first channel. */
+  /** The channels in an address. If the address names none, but has a frame of a later channel, only that channel is visible. Moves `frame` to the first channel. */
   #readChannels(text: string | null) {
     const axis = this.isMixed ? this.#axis('IndexC') : undefined;
     const channelIndex = axis ? positionOf(axis, this.frame) : 0;
     if (axis) this.frame = frameAt(axis, this.frame, 0);
     const fromAddress = text === null ? null : readChannels(text, this.allChannels);
     if (fromAddress) return fromAddress;
-    if (channelIndex === 0) return this.firstShown;
-    return this.firstShown.map((channel, index) => ({ ...channel, on: index === channelIndex }));
+    if (channelIndex === 0) return this.defaultChannels;
+    return this.defaultChannels.map((channel, index) => ({ ...channel, on: index === channelIndex }));
   }
 
   #axis(name: string) {
@@ -57,7 +57,7 @@ export class ViewState {
     return {
       frame: this.frame === openingFrame(this.metadata) ? null : this.frame,
       project: writeProjection(this.projection),
-      channels: channels === writeChannels(this.firstShown) ? null : channels,
+      channels: channels === writeChannels(this.defaultChannels) ? null : channels,
     };
   }
 
@@ -86,8 +86,8 @@ export class ViewState {
     });
   }
 
-  /** The frames of the visible channels, if only some are visible; otherwise `null`. Also `null` if channels are not frames. */
-  get shownFramesIfSome() {
+  /** The frames of the visible channels; `null` if all channels or none are visible, or if channels are not frames. */
+  get shownFrames() {
     const visibleChannels = this.channels.filter(({ on }) => on);
     const areSomeShown = this.isMixed && visibleChannels.length > 0 && visibleChannels.length < this.channels.length;
     return areSomeShown ? visibleChannels.map((channel) => this.frameOf(channel)) : null;

@@ -1,6 +1,6 @@
 import { del, entries, set } from 'idb-keyval';
 import { ApiError, request } from '../api.js';
-import { lockPage, pageKey, pagePrefix, pageStore, pageName, pageOf, withPages } from '../page-store.js';
+import { lockPage, pageKey, pageStore, pageName, pageOf, userKeyPrefix, withPages } from '../page-store.js';
 
 /** An upload that the server can continue, as the browser stores it. Browsers give no access to the file after a reload: the user chooses it again. */
 export interface UnfinishedUpload {
@@ -22,7 +22,7 @@ export function isSameFile({ name, size, lastModified }: UnfinishedUpload, file:
 
 /** Stores that an upload has begun. If the browser stores nothing, the upload continues nevertheless. */
 export async function recordUpload(upload: UnfinishedUpload) {
-  const prefix = pagePrefix();
+  const prefix = userKeyPrefix();
   if (prefix === null) return;
   await lockPage();
   await tryStorage(() => set(pageKey(prefix, upload.uploadId), upload, openDatabase()));
@@ -40,7 +40,7 @@ export async function forgetUpload(uploadId: string) {
 
 /** Takes over the user's unfinished uploads, except those of open pages. @returns the uploads, with the numbers of bytes that the server has */
 export async function takeUploads(): Promise<(UnfinishedUpload & { sent: number })[]> {
-  const prefix = pagePrefix();
+  const prefix = userKeyPrefix();
   if (prefix === null) return [];
   const stored = await tryStorage(() =>
     withPages(async (isOpen) => {

@@ -119,7 +119,7 @@ async function showImage(
     },
     onRetry: reopen,
     mayWrite,
-    offersFirst: true,
+    offersFirstShape: true,
     mayManage: folder._accessLevel >= 2,
     signal,
   });
