@@ -84,7 +84,7 @@ export class Slides {
         `The samples are ${frames * bytesPerFrame} bytes; a native file can contain at most ${maxNativeBytes}.`,
       );
     }
-    const queueOptions = { signal: context.signal, caller: callerName(context.caller), patient: true };
+    const queueOptions = { signal: context.signal, caller: callerName(context.caller), isNeverRefused: true };
     const ranges = await this.#sampleRanges(instance, context.signal);
     return createDicomFile({
       classUid: slideClass,
