@@ -112,7 +112,7 @@ async function openAll(
   // Jobs end before anything that they use is closed.
   features.onClose(() => runner.close());
   startSweeper(core, { sweeps: features.sweeps, fullAtStart: app !== null }, features.onClose);
-  const authenticate: VerifyToken = (token, address) => links.holder(token, address) ?? core.callers.authenticate(token);
+  const authenticate: VerifyToken = (token, address) => links.findHolder(token, address) ?? core.callers.authenticate(token);
   const routes = await serveRoutes(features.routes, { core, app, authenticate, observe }, features.onClose);
   const annotationMetadataSearch = annotationServices.metadataSearch;
   const close = () => features.close();

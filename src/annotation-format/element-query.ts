@@ -24,11 +24,11 @@ export interface ElementQuery {
   /** 0 means no limit. */
   maxDetails: number;
   minElements: number;
-  centroids: boolean;
+  asCentroids: boolean;
   /** Whether each element gets its `_bbox`; never with `centroids`. */
-  bbox: boolean;
+  includesBoxes: boolean;
   /** Whether the response contains the position of each element among all elements of its version. */
-  orders: boolean;
+  includesOrders: boolean;
 }
 
 /** Maximum number of elements whose positions are returned, because they are kept until the end of the response. */
@@ -120,9 +120,9 @@ export function parseElementQuery(parameters: RequestParameters): ElementQuery {
     limit,
     maxDetails: parseCount(parameters, 'maxDetails'),
     minElements: parseCount(parameters, 'minElements'),
-    centroids,
-    bbox: parseFlag(parameters, 'bbox') && !centroids,
-    orders: parseFlag(parameters, 'orders') && !centroids && sort[0] === '_id' && limit > 0 && limit <= maxOrders,
+    asCentroids: centroids,
+    includesBoxes: parseFlag(parameters, 'bbox') && !centroids,
+    includesOrders: parseFlag(parameters, 'orders') && !centroids && sort[0] === '_id' && limit > 0 && limit <= maxOrders,
   };
 }
 
@@ -183,7 +183,7 @@ export class ElementBudget {
   /** Counts elements that were sent. */
   countSent(details: number, count = 1): void {
     this.sentCount += count;
-    this.sentDetails += this.query.centroids ? count : details;
+    this.sentDetails += this.query.asCentroids ? count : details;
   }
 }
 
@@ -215,11 +215,11 @@ export function elementQueryEcho(query: ElementQuery, response: ElementResponse)
   if (limit > 0) echo.limit = limit;
   if (maxDetails > 0) echo.maxDetails = maxDetails;
   if (minElements > 0) echo.minElements = minElements;
-  if (query.centroids) echo.centroids = true;
-  if (query.bbox && response.box) {
+  if (query.asCentroids) echo.centroids = true;
+  if (query.includesBoxes && response.box) {
     const { lowx, lowy, lowz, highx, highy, highz } = response.box;
     echo.bbox = { lowx, lowy, lowz, highx, highy, highz };
   }
-  if (query.orders) echo.orders = response.orders;
+  if (query.includesOrders) echo.orders = response.orders;
   return echo;
 }

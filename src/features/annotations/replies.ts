@@ -106,7 +106,16 @@ function chunksWithAllElements(
   const { id: annotationId, version, elements } = annotation;
   // The elements are stored already, so this read must not be refused.
   const readingQueue = { queue: readQueue, caller, isNeverRefused: true };
-  return recordChunks(view, { store, annotationId, version, elements, query: allElements, readingQueue, signal, echo: false });
+  return recordChunks(view, {
+    store,
+    annotationId,
+    version,
+    elements,
+    query: allElements,
+    readingQueue,
+    signal,
+    includesQueryEcho: false,
+  });
 }
 
 /**

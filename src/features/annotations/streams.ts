@@ -19,7 +19,7 @@ export interface ElementsToSend {
   /** More members of the record, which come last. */
   trailer?: Record<string, unknown>;
   /** Whether to add `_elementQuery`. Default true. */
-  echo?: boolean;
+  includesQueryEcho?: boolean;
 }
 
 /** The query for all elements in their order. */
@@ -121,7 +121,7 @@ export async function recordChunks(view: AnnotationView, sending: ElementsToSend
     yield* chunks;
     const { budget, box, orders } = reading;
     const response = { annotationId, version, total: elements.count, budget, box, orders };
-    const echo = sending.echo === false ? {} : { _elementQuery: elementQueryEcho(query, response) };
+    const echo = sending.includesQueryEcho === false ? {} : { _elementQuery: elementQueryEcho(query, response) };
     const lastMembers = membersText({ ...sending.trailer, ...echo }).slice(0, -1);
     yield Buffer.from(`]${head.after}}${record.after}${lastMembers === '' ? '' : `,${lastMembers}`}}`);
   })();

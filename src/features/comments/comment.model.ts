@@ -138,9 +138,15 @@ export class CommentModel {
   }
 
   /** Changes the text of a comment. @returns `null` if it no longer exists, or is not at this version. */
-  edit(id: Types.ObjectId, version: number, content: CommentContent, newRecipients: readonly string[], to: readonly string[]) {
+  edit(
+    id: Types.ObjectId,
+    version: number,
+    content: CommentContent,
+    newRecipients: readonly string[],
+    recipients: readonly string[],
+  ) {
     const change = {
-      $set: { ...content, to, edited: new Date() },
+      $set: { ...content, to: recipients, edited: new Date() },
       $inc: { version: 1 },
       $addToSet: { unread: { $each: newRecipients } },
     };

@@ -32,7 +32,7 @@ interface DicomNeeds {
 /** Offers images and annotations as DICOM (QIDO-RS and WADO-RS). */
 export const dicomWebFeature: Feature<DicomNeeds, null> = {
   async open({ core, settings, images, annotations, links }, onClose) {
-    links.offer('dicomweb');
+    links.addKind('dicomweb');
     const { own, records, host, queues, temporaryDirectory } = core;
     const model = new ImageRecordModel(own);
     await model.createIndexes();

@@ -77,7 +77,7 @@ export class Links {
   constructor(private readonly options: LinksOptions) {}
 
   /** Called by features that serve a kind of link. New links open it by default. */
-  offer(kind: LinkKind): void {
+  addKind(kind: LinkKind): void {
     this.#kinds.add(kind);
   }
 
@@ -109,11 +109,11 @@ export class Links {
    *
    * @throws LargeImageError as {@link Links.requireGrant} does, and `login-required` if the link's maker can no longer read the image.
    */
-  holder(token: string, address: string): Promise<LinkHolder> | null {
-    return token.startsWith(pageTokenPrefix) ? this.#holder(token.slice(pageTokenPrefix.length), address) : null;
+  findHolder(token: string, address: string): Promise<LinkHolder> | null {
+    return token.startsWith(pageTokenPrefix) ? this.#makeHolder(token.slice(pageTokenPrefix.length), address) : null;
   }
 
-  async #holder(token: string, address: string): Promise<LinkHolder> {
+  async #makeHolder(token: string, address: string): Promise<LinkHolder> {
     const grant = await this.requireGrant(token, 'view', { address });
     const { subject, annotations, associated } = grant.link;
     const item = await this.requireItem(grant, subject.type === 'item' ? subject.id : '');

@@ -23,7 +23,7 @@ interface ZarrNeeds extends Pick<AnnotationOffers, 'annotations'> {
 /** Serves images of any format as OME-Zarr, and annotations as their labels. */
 export const zarrFeature: Feature<ZarrNeeds, null> = {
   open({ core: { records, host, queues }, images, items, links, annotations, overlay }) {
-    links.offer('zarr');
+    links.addKind('zarr');
     const labels = new ZarrLabels({ annotations, overlay, images, queues });
     const zarrImages = new ZarrImages({ images, queues, labels });
     const zarrFolders = new ZarrFolders({ records, access: host.access, images, queues, zarrImages });

@@ -23,9 +23,9 @@ describe('parameters', () => {
       limit: 0,
       maxDetails: 0,
       minElements: 0,
-      centroids: false,
-      bbox: false,
-      orders: false,
+      asCentroids: false,
+      includesBoxes: false,
+      includesOrders: false,
     });
   });
 
@@ -93,14 +93,14 @@ describe('parameters', () => {
   });
 
   test('bbox and centroids follow one rule for booleans, and centroids win', () => {
-    for (const yes of ['true', 'TRUE', '1', 'on', 'yes']) expect(parseElementQuery({ bbox: yes }).bbox).toBe(true);
+    for (const yes of ['true', 'TRUE', '1', 'on', 'yes']) expect(parseElementQuery({ bbox: yes }).includesBoxes).toBe(true);
     for (const no of ['false', '0', 'no', ''])
-      expect(parseElementQuery({ bbox: no, centroids: no })).toMatchObject({ bbox: false, centroids: false });
-    expect(parseElementQuery({ bbox: 'true', centroids: 'true' })).toMatchObject({ bbox: false, centroids: true });
+      expect(parseElementQuery({ bbox: no, centroids: no })).toMatchObject({ includesBoxes: false, asCentroids: false });
+    expect(parseElementQuery({ bbox: 'true', centroids: 'true' })).toMatchObject({ includesBoxes: false, asCentroids: true });
   });
 
   test('orders are included only for a limited number of elements in the default order', () => {
-    const asks = (parameters: Record<string, string>) => parseElementQuery({ orders: '1', ...parameters }).orders;
+    const asks = (parameters: Record<string, string>) => parseElementQuery({ orders: '1', ...parameters }).includesOrders;
     expect(asks({ limit: '5' })).toBe(true);
     expect(asks({ limit: '100000', sortdir: '-1' })).toBe(true);
     const others: Record<string, string>[] = [

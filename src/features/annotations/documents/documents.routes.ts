@@ -120,8 +120,8 @@ const get = defineRoute({
     const view = filteredView(annotation, level);
     const readingQueue = { queue: readQueue, caller };
     const sending = { store, annotationId: annotation.id, version, elements, query, readingQueue, signal };
-    const chunks = await (query.centroids ? centroidChunks(view, sending) : recordChunks(view, sending));
-    const type = query.centroids ? 'application/octet-stream' : 'application/json';
+    const chunks = await (query.asCentroids ? centroidChunks(view, sending) : recordChunks(view, sending));
+    const type = query.asCentroids ? 'application/octet-stream' : 'application/json';
     return Reply.stream(chunks, type, { headers: replyHeaders });
   },
 });

@@ -15,9 +15,9 @@ export interface OldVersionsQuery {
   /** Versions are old when they were made more than this many days ago. */
   ageDays: number;
   /** Number of former versions of each annotation to keep, newest first. */
-  keep: number;
+  keepCount: number;
   /** Whether old versions are removed, or only counted. */
-  remove: boolean;
+  shouldRemove: boolean;
   signal?: AbortSignal;
 }
 
@@ -60,7 +60,7 @@ export class AnnotationCleanup {
 
   /**
    * Counts, and on request removes: versions and elements that cannot be reached, old annotations of items that no longer exist, and
-   * old previous versions of each annotation, except the newest `keep` ones.
+   * old previous versions of each annotation, except the newest `keepCount` ones.
    *
    * @throws InvalidError
    */
@@ -77,7 +77,7 @@ export class AnnotationCleanup {
    * @throws InvalidError
    */
   async cleanUpOldInTime(query: Omit<OldVersionsQuery, 'signal'>): Promise<OldVersionsReport> {
-    const key = JSON.stringify([query.remove, query.ageDays, query.keep]);
+    const key = JSON.stringify([query.shouldRemove, query.ageDays, query.keepCount]);
     const { report, work } = this.#requestedCleanups.get(key) ?? this.#startCleanUp(key, query);
     return inTime<OldVersionsReport>(
       work.then(() => report),
@@ -106,16 +106,16 @@ export class AnnotationCleanup {
   }
 
   /** Updates the report while it runs. */
-  async #cleanUpAll({ ageDays, keep, remove, signal }: OldVersionsQuery, report: OldVersionsReport): Promise<void> {
+  async #cleanUpAll({ ageDays, keepCount, shouldRemove, signal }: OldVersionsQuery, report: OldVersionsReport): Promise<void> {
     const before = new Date(Date.now() - ageDays * dayMs);
     // This comes first, because elements of the old versions that are removed below must not be counted as abandoned.
-    await this.cleanUpAbandoned({ remove, report, ...(signal && { signal }) });
+    await this.cleanUpAbandoned({ shouldRemove, report, ...(signal && { signal }) });
     let removed = 0;
     for await (const { stamp, itemIsGone } of this.#eachAnnotation()) {
       signal?.throwIfAborted();
-      removed += await this.#cleanUpAnnotation(stamp, { itemIsGone, before, keep, remove, report, signal });
+      removed += await this.#cleanUpAnnotation(stamp, { itemIsGone, before, keepCount, shouldRemove, report, signal });
     }
-    if (removed > 0) await this.#sweepElements({ remove, signal });
+    if (removed > 0) await this.#sweepElements({ shouldRemove, signal });
   }
 
   /**
@@ -123,20 +123,20 @@ export class AnnotationCleanup {
    * annotations that no longer exist, and elements without an annotation or version.
    */
   async cleanUpAbandoned({
-    remove,
+    shouldRemove,
     report = { abandonedVersions: 0 },
     signal,
   }: {
-    remove: boolean;
+    shouldRemove: boolean;
     /** Updated while the work runs. */
     report?: Pick<OldVersionsReport, 'abandonedVersions'>;
     signal?: AbortSignal;
   }): Promise<number> {
     const { model } = this.options;
-    report.abandonedVersions += remove ? await model.annotationBatches.tidy() : await model.annotationBatches.countStale();
-    const orphans = await this.#cleanUpOrphans({ remove, ...(signal && { signal }) });
+    report.abandonedVersions += shouldRemove ? await model.annotationBatches.tidy() : await model.annotationBatches.countStale();
+    const orphans = await this.#cleanUpOrphans({ shouldRemove, ...(signal && { signal }) });
     report.abandonedVersions += orphans;
-    const { abandoned } = await this.#sweepElements({ remove, signal });
+    const { abandoned } = await this.#sweepElements({ shouldRemove, signal });
     report.abandonedVersions += abandoned;
     return report.abandonedVersions;
   }
@@ -148,7 +148,7 @@ export class AnnotationCleanup {
   readonly sweep: Sweep = async ({ full, signal }) => {
     const { model, store, followers } = this.options;
     const annotations = await model.annotationBatches.tidy();
-    const annotationVersions = full ? await this.#cleanUpOrphans({ remove: true, signal }) : 0;
+    const annotationVersions = full ? await this.#cleanUpOrphans({ shouldRemove: true, signal }) : 0;
     const elementsOf = (family: string) => model.elementsOfFamily(family);
     // A full sweep skips families whose packs are all in use. So leases of ended processes on such families are removed here.
     const families = await store.abandonedFamilies();
@@ -158,10 +158,19 @@ export class AnnotationCleanup {
     return { annotations, annotationVersions, annotationElements: removed + otherElements, ...derived };
   };
 
-  async #sweepElements({ remove, signal }: { remove: boolean; signal: AbortSignal | undefined }): Promise<SweepReport> {
+  async #sweepElements({
+    shouldRemove,
+    signal,
+  }: {
+    shouldRemove: boolean;
+    signal: AbortSignal | undefined;
+  }): Promise<SweepReport> {
     const { model, store, followers } = this.options;
-    const report = await store.sweep((family) => model.elementsOfFamily(family), { dryRun: !remove, ...(signal && { signal }) });
-    if (remove) await followers.sweep((family) => model.elementsOfFamily(family));
+    const report = await store.sweep((family) => model.elementsOfFamily(family), {
+      dryRun: !shouldRemove,
+      ...(signal && { signal }),
+    });
+    if (shouldRemove) await followers.sweep((family) => model.elementsOfFamily(family));
     return report;
   }
 
@@ -178,7 +187,7 @@ export class AnnotationCleanup {
   /** Counts the versions of an annotation in the report, and on request removes old ones. @returns how many were removed. */
   async #cleanUpAnnotation(
     stamp: AnnotationStamp,
-    { itemIsGone, before, keep, remove, report, signal }: CleanupScope & { itemIsGone: boolean },
+    { itemIsGone, before, keepCount, shouldRemove, report, signal }: CleanupScope & { itemIsGone: boolean },
   ): Promise<number> {
     const { model } = this.options;
     const isOld = ({ updated }: { updated: Date }) => updated < before;
@@ -189,12 +198,12 @@ export class AnnotationCleanup {
     if (itemIsGone && isOld(stamp)) {
       const versions = 1 + (await model.formerVersions.count(stamp.id, stamp.version));
       report.fromDeletedItems += versions;
-      return remove && (await model.remove(stamp.id, stamp.version)) ? addRemoved(versions) : 0;
+      return shouldRemove && (await model.remove(stamp.id, stamp.version)) ? addRemoved(versions) : 0;
     }
     if (stamp.active) report.active += 1;
     let position = 0;
     const countAsOld = (version: { updated: Date }) => {
-      const isOldVersion = position >= keep && isOld(version);
+      const isOldVersion = position >= keepCount && isOld(version);
       position += 1;
       report[isOldVersion ? 'oldVersions' : 'recentVersions'] += 1;
       return isOldVersion;
@@ -207,13 +216,13 @@ export class AnnotationCleanup {
       signal?.throwIfAborted();
       const ids = page.filter(countAsOld).map(({ id }) => id);
       oldCount += ids.length;
-      if (remove && !isRemovedCompletely) removed += addRemoved(await model.formerVersions.remove(ids));
+      if (shouldRemove && !isRemovedCompletely) removed += addRemoved(await model.formerVersions.remove(ids));
     }
-    if (isRemovedCompletely && remove && (await model.remove(stamp.id, stamp.version))) removed += addRemoved(oldCount);
+    if (isRemovedCompletely && shouldRemove && (await model.remove(stamp.id, stamp.version))) removed += addRemoved(oldCount);
     return removed;
   }
 
-  async #cleanUpOrphans({ remove, signal }: { remove: boolean; signal?: AbortSignal }): Promise<number> {
+  async #cleanUpOrphans({ shouldRemove, signal }: { shouldRemove: boolean; signal?: AbortSignal }): Promise<number> {
     const { model } = this.options;
     const { formerVersions } = model;
     let count = 0;
@@ -221,7 +230,7 @@ export class AnnotationCleanup {
       signal?.throwIfAborted();
       const existing = await model.filterExisting(ids);
       for (const id of ids)
-        if (!existing.has(id)) count += remove ? await formerVersions.removeAll(id) : await formerVersions.count(id);
+        if (!existing.has(id)) count += shouldRemove ? await formerVersions.removeAll(id) : await formerVersions.count(id);
     }
     return count;
   }
@@ -230,16 +239,16 @@ export class AnnotationCleanup {
 /** How to clean up the versions of an annotation. */
 interface CleanupScope {
   before: Date;
-  keep: number;
-  remove: boolean;
+  keepCount: number;
+  shouldRemove: boolean;
   report: OldVersionsReport;
   signal: AbortSignal | undefined;
 }
 
 /** @throws InvalidError for parameters out of range. */
-function newReport({ ageDays, keep, remove }: Omit<OldVersionsQuery, 'signal'>): OldVersionsReport {
-  if (ageDays < (remove ? 7 : 0)) throw new InvalidError('minAgeInDays must be >= 7');
-  if (keep < 0) throw new InvalidError('keepInactiveVersions must be non-negative');
+function newReport({ ageDays, keepCount, shouldRemove }: Omit<OldVersionsQuery, 'signal'>): OldVersionsReport {
+  if (ageDays < (shouldRemove ? 7 : 0)) throw new InvalidError('minAgeInDays must be >= 7');
+  if (keepCount < 0) throw new InvalidError('keepInactiveVersions must be non-negative');
   const report = { active: 0, recentVersions: 0, oldVersions: 0, fromDeletedItems: 0, abandonedVersions: 0 };
-  return remove ? { ...report, removedVersions: 0 } : report;
+  return shouldRemove ? { ...report, removedVersions: 0 } : report;
 }

@@ -20,7 +20,7 @@ const scheduleName = 'annotation-cleanup';
 /** From one cleanup to the next, this many checks find out whether it is due. */
 const checksPerInterval = 12;
 /** The versions to remove if the setting allows it: the same as with DELETE /annotation/old without parameters. */
-const defaultLimits = { ageDays: 30, keep: 10 };
+const defaultLimits = { ageDays: 30, keepCount: 10 };
 const cleanupSetting = 'large_image.annotation_cleanup';
 
 /** Cleans up old versions of annotations at intervals, in one process at a time. */
@@ -73,9 +73,9 @@ export class AnnotationHousekeeping {
     const { cleanup, settings } = this.options;
     // The setting can demand that versions are kept forever. Unreachable data is removed in any case.
     if ((await settings.get(cleanupSetting)) === false) {
-      return { abandonedVersions: await cleanup.cleanUpAbandoned({ remove: true, signal }) };
+      return { abandonedVersions: await cleanup.cleanUpAbandoned({ shouldRemove: true, signal }) };
     }
-    return { ...(await cleanup.cleanUpOld({ ...defaultLimits, remove: true, signal })) };
+    return { ...(await cleanup.cleanUpOld({ ...defaultLimits, shouldRemove: true, signal })) };
   }
 
   /** Stops; a running cleanup ends at its next step. */

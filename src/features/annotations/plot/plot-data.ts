@@ -60,7 +60,7 @@ export class PlotData {
   /** The available columns. */
   async listColumns(request: PlotRequest, context: RequestContext): Promise<PlotColumn[]> {
     const table = new PlotTable();
-    await new Collector(this.options, table, request, context, maxRowsForColumns).collect();
+    await new PlotCollector(this.options, table, request, context, maxRowsForColumns).collect();
     return table.columns();
   }
 
@@ -71,13 +71,13 @@ export class PlotData {
     context: RequestContext,
   ): Promise<PlotRows> {
     const table = new PlotTable([...keys, ...required]);
-    await new Collector(this.options, table, request, context).collect();
+    await new PlotCollector(this.options, table, request, context).collect();
     return table.rows(keys, required, context.signal);
   }
 }
 
 /** Reads the values of everything that is included, for one request. */
-class Collector {
+class PlotCollector {
   #elementCount = 0;
   #items: readonly PlotItem[] = [];
 

@@ -108,14 +108,14 @@ async function expectSameAnswers(
   const expected = selectNaively(model, query);
   const reading = await store.read(stored, query);
   const elements = JSON.parse(`[${await textOf(reading.chunks)}]`) as (Stored & { _bbox?: unknown })[];
-  const matching = query.bbox
+  const matching = query.includesBoxes
     ? expected.elements.map((element) => ({ ...element, _bbox: asJson(boundingBox(element)) }))
     : expected.elements;
   expect(elements).toEqual(matching);
   expect(reading.budget).toMatchObject({ returned: expected.budget.sentCount, details: expected.budget.sentDetails });
-  if (query.bbox) expect(asJson(reading.box)).toEqual(asJson(expected.box));
+  if (query.includesBoxes) expect(asJson(reading.box)).toEqual(asJson(expected.box));
 
-  const centroidQuery = { ...query, centroids: true, bbox: false };
+  const centroidQuery = { ...query, asCentroids: true, includesBoxes: false };
   const chosen = selectNaively(model, centroidQuery).elements;
   const naive = centroidsNaively(chosen);
   const centroids = await store.centroids(stored, centroidQuery);

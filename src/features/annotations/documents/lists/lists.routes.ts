@@ -189,7 +189,7 @@ const old = defineRoute({
   returns: { schema: oldSchema },
   errors: ['bad-parameter', 'invalid'],
   handle: ({ query }, { annotations }) =>
-    annotations.cleanup.cleanUpOldInTime({ ageDays: query.age, keep: query.versions, remove: false }),
+    annotations.cleanup.cleanUpOldInTime({ ageDays: query.age, keepCount: query.versions, shouldRemove: false }),
 });
 
 const removeOld = defineRoute({
@@ -202,7 +202,7 @@ const removeOld = defineRoute({
   returns: { schema: oldSchema },
   errors: ['bad-parameter', 'invalid'],
   handle: ({ query }, { annotations }) =>
-    annotations.cleanup.cleanUpOldInTime({ ageDays: query.age, keep: query.versions, remove: true }),
+    annotations.cleanup.cleanUpOldInTime({ ageDays: query.age, keepCount: query.versions, shouldRemove: true }),
 });
 
 /** Routes for lists of all annotations. */

@@ -135,7 +135,7 @@ export class AnnotationLists {
     const ids = model.itemIds({ ...permitted, ...(creatorId !== undefined && { creatorId }) }, paging.sort, paging.direction);
     const filter = await this.access.filter(caller, 'item', 0);
     const matches = makeNameMatcher(imageName ?? '');
-    const end = paging.limit === 0 ? Infinity : paging.offset + paging.limit;
+    const endOffset = paging.limit === 0 ? Infinity : paging.offset + paging.limit;
     const items: ItemRecord[] = [];
     let total = 0;
     for await (const part of ids) {
@@ -143,7 +143,7 @@ export class AnnotationLists {
       for (const id of part) {
         const item = itemsById.get(id);
         if (item === undefined || !matches(item.name)) continue;
-        if (total >= paging.offset && total < end) items.push(item);
+        if (total >= paging.offset && total < endOffset) items.push(item);
         total += 1;
       }
     }
@@ -179,17 +179,17 @@ export class AnnotationLists {
   /** A page of a folder's list. The sorted pages of the batches of items are merged, so that only sort keys are held in memory. */
   async folderPage(search: FolderSearch, { limit, offset, sort }: AnnotationPaging): Promise<AnnotationPage> {
     const { model } = this.options;
-    const end = limit === 0 ? Infinity : offset + limit;
+    const endOffset = limit === 0 ? Infinity : offset + limit;
     let total = 0;
     let keys: AnnotationKey[] = [];
     for await (const filter of this.#folderFilters(search)) {
-      const batchKeys = await model.findKeys(filter, sort, end === Infinity ? 0 : end);
-      total += batchKeys.length < end ? batchKeys.length : await model.count(filter);
+      const batchKeys = await model.findKeys(filter, sort, endOffset === Infinity ? 0 : endOffset);
+      total += batchKeys.length < endOffset ? batchKeys.length : await model.count(filter);
       for (const key of batchKeys) keys.push(key);
-      if (keys.length > 2 * end) keys = keys.sort((a, b) => compareKeys(a, b, sort)).slice(0, end);
+      if (keys.length > 2 * endOffset) keys = keys.sort((a, b) => compareKeys(a, b, sort)).slice(0, endOffset);
     }
     keys.sort((a, b) => compareKeys(a, b, sort));
-    return { annotations: model.findByIds(keys.slice(offset, end).map(({ id }) => id)), total };
+    return { annotations: model.findByIds(keys.slice(offset, endOffset).map(({ id }) => id)), total };
   }
 
   /** Whether a folder's list is not empty. */

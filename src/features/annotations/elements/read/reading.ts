@@ -56,9 +56,9 @@ export async function readElements(
   const budget = new ElementBudget(query);
   const reading = { budget, box: null as BoundingBox | null, orders: [] as number[] };
   const selections = select({ loader, stored, query, budget, texts: true, signal });
-  const onBox = query.bbox ? (box: BoundingBox) => (reading.box = unionBox(reading.box, box)) : null;
+  const onBox = query.includesBoxes ? (box: BoundingBox) => (reading.box = unionBox(reading.box, box)) : null;
   const reload = (selection: Selection) => loadTexts(loader, [selection], signal);
-  const chunks = await withFirstChunk(textChunks(selections, onBox, query.orders ? reading.orders : null, reload));
+  const chunks = await withFirstChunk(textChunks(selections, onBox, query.includesOrders ? reading.orders : null, reload));
   return Object.assign(reading, { chunks });
 }
 

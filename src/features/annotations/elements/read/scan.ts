@@ -38,9 +38,9 @@ export async function* elementTexts(
     limit: 0,
     maxDetails: 0,
     minElements: 0,
-    centroids: false,
-    bbox: false,
-    orders: false,
+    asCentroids: false,
+    includesBoxes: false,
+    includesOrders: false,
   };
   const request = { loader, stored, query, budget: new ElementBudget(query), texts: true, signal };
   for await (const { window, packs, members } of selectInOrder(request)) {
