@@ -20,8 +20,8 @@ import { offerUpgrades, type UpgradeHandler } from './http/upgrades.js';
 import { hostRoutes } from './routes.js';
 import { notifyUser } from './notifications/notifications.js';
 import { notificationSockets } from './notifications/web-sockets.js';
-import { forgetTokens, tokensVerifier } from './accounts/tokens/tokens.js';
-import { removeExpiredHourly } from './accounts/tokens/expired.js';
+import { forgetTokens, createTokenVerifier } from './accounts/tokens/tokens.js';
+import { removeExpiredHourly } from './accounts/tokens/expired-records.js';
 import { coreSettingDefinitions } from './system/settings.js';
 import { operationRoutes } from './system/operation.routes.js';
 import { applyServerRoot } from './http/public-address.js';
@@ -103,12 +103,12 @@ async function openHost(options: ReferenceHostOptions, logger: HostLogger): Prom
       maxConcurrency: 50,
     });
     const app = createApp(options, context);
-    const host = hostFor(options, { ...opened, app, agenda });
+    const host = buildHost(options, { ...opened, app, agenda });
     if (options.worker === true) {
       const worker = await startWorker(host, options.install);
       closeSteps.push(() => worker.close());
       installed.settings = worker.settings;
-      return assembleHost(worker, { app, upgrade: () => false, host, context, closing, closeSteps: closeSteps, closeAll });
+      return assembleHost(worker, { app, upgrade: () => false, host, context, closing, closeSteps, closeAll });
     }
     const installation = await install(host, {
       ...(options.metrics && { metrics: options.metrics.register }),
@@ -129,7 +129,7 @@ async function openHost(options: ReferenceHostOptions, logger: HostLogger): Prom
       closeSteps.push(await startUpkeep(context, { uploadLifetimeMs: (options.uploadLifetimeHours ?? 7 * 24) * hourMs }));
     }
     const upgrade = await notificationSockets(context);
-    return assembleHost(installation, { app, upgrade, host, context, closing, closeSteps: closeSteps, closeAll });
+    return assembleHost(installation, { app, upgrade, host, context, closing, closeSteps, closeAll });
   } catch (error) {
     await closeAll();
     throw error;
@@ -151,7 +151,7 @@ function createApp(options: ReferenceHostOptions, context: HostContext): Express
 }
 
 /** Builds the `Host` that the plugin gets. */
-function hostFor(
+function buildHost(
   options: ReferenceHostOptions,
   { app, agenda, context, mongoose }: { app: Express; agenda: Agenda; context: HostContext; mongoose: Mongoose },
 ): Host {
@@ -185,7 +185,7 @@ function mountHost(app: Express, context: HostContext, plugin: Installation, vie
   const { apiRoot, logger } = context;
   const serving = {
     context,
-    authenticate: tokensVerifier(context),
+    authenticate: createTokenVerifier(context),
     tokenLocations: { cookieName: context.cookieName, headerName: 'Girder-Token' },
     logger,
   };

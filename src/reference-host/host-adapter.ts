@@ -13,13 +13,13 @@ import { openTree } from './files/file-trees.js';
 import { removeFiles, storeFiles } from './files/stored-files.js';
 import { removeItem } from './tree/item-removals.js';
 import { createItem } from './tree/items.js';
-import { enabledUser, tokensVerifier } from './accounts/tokens/tokens.js';
+import { findEnabledCaller, createTokenVerifier } from './accounts/tokens/tokens.js';
 
 /** The member `auth` of the host. */
 export function hostAuth(context: HostContext): HostAuth {
   return {
-    verify: tokensVerifier(context),
-    user: (id) => enabledUser(context, { _id: new Types.ObjectId(id) }),
+    verify: createTokenVerifier(context),
+    user: (id) => findEnabledCaller(context, { _id: new Types.ObjectId(id) }),
     cookieName: context.cookieName,
     headerName: 'Girder-Token',
   };

@@ -34,7 +34,7 @@ const databaseTimeouts = {
   maxIdleTimeMS: 10_000,
 };
 /** Acknowledged writes are on disk, even if the connection string asks for less. */
-const onDisk = { w: 'majority', journal: true } as const;
+const durableWriteConcern = { w: 'majority', journal: true } as const;
 
 /** A context, and values that are only needed to make its host. */
 interface OpenedContext {
@@ -46,7 +46,7 @@ interface OpenedContext {
   installed: Partial<Installation>;
 }
 
-/** Opens database and data folder. Steps that close them are added to `undo`, even if a later step fails. */
+/** Opens database and data folder. Steps that close them are added to `closeSteps`, even if a later step fails. */
 export async function openContext(
   options: ReferenceHostOptions,
   logger: HostLogger,
@@ -116,7 +116,7 @@ export async function openContext(
 async function connect(mongoose: Mongoose, uri: string, closeSteps: (() => Promise<unknown>)[]): Promise<Connection> {
   const endedConnections = watchEndedConnections();
   closeSteps.push(async () => endedConnections.stop());
-  const connection = mongoose.createConnection(uri, { ...timeoutsFor(uri), writeConcern: onDisk });
+  const connection = mongoose.createConnection(uri, { ...timeoutsFor(uri), writeConcern: durableWriteConcern });
   closeSteps.push(() => connection.close());
   await connection.asPromise();
   endedConnections.follow(connection);

@@ -10,7 +10,7 @@ export interface ReferenceHostOptions {
   dataDirectory: string;
   /** Name of the product in the API. Default `service`; `girder` for existing clients. */
   brand?: string;
-  /** Default: silent. */
+  /** By default, nothing is logged. */
   logger?: HostLogger;
   /** Path of the REST API. Default `/api/v1`. */
   apiRoot?: string;
@@ -25,7 +25,7 @@ export interface ReferenceHostOptions {
   trustProxy?: number | string;
   /** Memory for hashing a password, in KiB. The time for hashing grows with it. Default 19456 (Argon2id, two passes: 20 to 40 ms). */
   passwordMemoryKiB?: number;
-  /** Hours after which an upload is discarded that was not continued. Default 168. */
+  /** Hours after which an upload that is not continued is discarded. Default 168. */
   uploadLifetimeHours?: number;
   /**
    * Whether this host completes what other processes have left unfinished, and sweeps. If several processes share the data, one of

@@ -14,7 +14,7 @@ export interface Rights {
   groups: Types.ObjectId[];
 }
 
-/** A caller with the data that permissions depend on, and the purpose of their token. */
+/** A caller with the data that permissions depend on. */
 export interface Principal extends Rights {
   /** Whether the token gives access to private data of users: the email address, groups, status. */
   seesPrivate: boolean;
@@ -62,8 +62,8 @@ export function levelOn(document: AccessControlled, principal: Rights): AccessLe
 }
 
 /**
- * The level as shown in `_accessLevel`: a signed-in stranger gets -1 even on public documents. Existing clients test for 1 and
- * above.
+ * The level as shown in `_accessLevel`: signed-in users who are not in the list get -1 even on public documents. Existing
+ * clients test for 1 and above.
  */
 export function shownLevel(document: AccessControlled, principal: Principal): AccessLevel {
   if (principal.admin) return 2;

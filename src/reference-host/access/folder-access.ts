@@ -25,7 +25,7 @@ export async function setFolderAccess(
   change: AccessChange,
   administrator: Principal | null,
 ): Promise<FolderDocument> {
-  return setAccessRecursively(context, { type: 'folder', id: folder._id, change, administrator: administrator }, async () => {
+  return setAccessRecursively(context, { type: 'folder', id: folder._id, change, administrator }, async () => {
     const updated = await context.models.folder
       .findOneAndUpdate({ _id: folder._id }, { $set: accessUpdate(change) }, { returnDocument: 'after' })
       .lean<FolderDocument>();

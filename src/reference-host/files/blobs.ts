@@ -22,14 +22,14 @@ export interface NewBytes {
   userId: Types.ObjectId | null;
 }
 
-function newReference({ life }: HostContext, fileId: Types.ObjectId): BlobReference {
+function createReference({ life }: HostContext, fileId: Types.ObjectId): BlobReference {
   return { fileId, process: life.id, since: new Date() };
 }
 
 /** Registers bytes before they are stored. Repeating it for the same key does nothing. */
 export async function registerBytes(context: HostContext, bytes: readonly NewBytes[]): Promise<void> {
   const blobs = bytes.map(({ key, size, fileId, userId }): BlobDocument => {
-    return { _id: key, size, userId, references: [newReference(context, fileId)] };
+    return { _id: key, size, userId, references: [createReference(context, fileId)] };
   });
   try {
     await context.models.blob.insertMany(blobs, { ordered: false, lean: true });
@@ -38,11 +38,13 @@ export async function registerBytes(context: HostContext, bytes: readonly NewByt
   }
 }
 
-/** Adds a file record to those that share the same bytes. @throws InvalidError if the bytes no longer exist. */
+/** Lets one more file record use stored bytes. @throws InvalidError if the bytes no longer exist. */
 export async function shareBytes(context: HostContext, { fileId, storage }: FileReference): Promise<void> {
   if (storage.kind !== 'stored') return;
   const filter = { _id: storage.key, 'references.0': { $exists: true } };
-  const { matchedCount } = await context.models.blob.updateOne(filter, { $push: { references: newReference(context, fileId) } });
+  const { matchedCount } = await context.models.blob.updateOne(filter, {
+    $push: { references: createReference(context, fileId) },
+  });
   if (matchedCount === 0) throw new InvalidError('The file has been removed.');
 }
 
@@ -59,11 +61,11 @@ export async function releaseBytes({ models, store }: HostContext, references: r
   );
   step('bytes:released');
   // From now on no other file record can start to use the bytes.
-  const unused = { _id, 'references.0': { $exists: false } };
-  const keys = (await models.blob.find(unused, { _id: 1 }).lean()).map((blob) => blob._id);
-  await models.blob.deleteMany({ _id: { $in: keys }, 'references.0': { $exists: false } });
+  const unusedFilter = { _id, 'references.0': { $exists: false } };
+  const unusedKeys = (await models.blob.find(unusedFilter, { _id: 1 }).lean()).map((blob) => blob._id);
+  await models.blob.deleteMany({ _id: { $in: unusedKeys }, 'references.0': { $exists: false } });
   step('bytes:forgotten');
-  for (let start = 0; start < keys.length; start += maxConcurrentRemovals) {
-    await Promise.all(keys.slice(start, start + maxConcurrentRemovals).map((key) => store.remove(key)));
+  for (let start = 0; start < unusedKeys.length; start += maxConcurrentRemovals) {
+    await Promise.all(unusedKeys.slice(start, start + maxConcurrentRemovals).map((key) => store.remove(key)));
   }
 }

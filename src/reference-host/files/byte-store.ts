@@ -60,13 +60,13 @@ export class ByteStore {
   }
 
   /** Creates the directories. From now on, an empty folder belongs to the database with this id. */
-  async prepare(id: string): Promise<void> {
+  async prepare(databaseId: string): Promise<void> {
     await mkdir(this.#filesFolder, { recursive: true });
     await mkdir(this.#uploadsFolder, { recursive: true });
     if ((await fileLength(this.#ownerPath)) !== null) return;
     if ((await readdir(this.#filesFolder)).length > 0 || (await readdir(this.#uploadsFolder)).length > 0) return;
     const candidate = `${this.#ownerPath}.${randomUUID()}`;
-    await writeFile(candidate, `${id}\n${randomUUID()}\n`, { flush: true });
+    await writeFile(candidate, `${databaseId}\n${randomUUID()}\n`, { flush: true });
     try {
       // Unlike a rename, this fails if another process has created the file first, so that all processes read the same id.
       await link(candidate, this.#ownerPath);
@@ -81,7 +81,7 @@ export class ByteStore {
   /** The path of the bytes of a key. */
   pathOf(key: string): string {
     // The last digits are used, because object ids start with the time.
-    return join(this.#filesFolder, key.slice(-2), checkHex(key));
+    return join(this.#filesFolder, key.slice(-2), checkKey(key));
   }
 
   /**
@@ -90,21 +90,18 @@ export class ByteStore {
    *
    * @throws MissingBytesError if the upload ends before `offset`; otherwise the error of the disk.
    */
-  async write(
-    uploadId: string,
-    { offset, uploadSize: size, source, signal, checkPermission: mayWrite }: BytesToWrite,
-  ): Promise<WriteResult> {
+  async write(uploadId: string, { offset, uploadSize, source, signal, checkPermission }: BytesToWrite): Promise<WriteResult> {
     const path = this.#uploadPath(uploadId);
     const handle = await open(path, offset === 0 ? constants.O_RDWR | constants.O_CREAT | constants.O_TRUNC : 'r+', 0o600).catch(
       throwMissing,
     );
     try {
       await shorten(handle, offset);
-      const result = await writeStream(handle, { offset, uploadSize: size, source, signal, checkPermission: mayWrite });
+      const result = await writeStream(handle, { offset, uploadSize, source, signal, checkPermission });
       if (result.isTooLong) await shorten(handle, offset);
       await handle.datasync();
-      // A file that is renamed immediately needs no name that survives a power failure.
-      if (offset === 0 && result.received < size) await syncDirectory(this.#uploadsFolder);
+      // A complete upload is renamed immediately, so only the name of an incomplete one must survive a power failure.
+      if (offset === 0 && result.received < uploadSize) await syncDirectory(this.#uploadsFolder);
       return result;
     } catch (error) {
       await shorten(handle, offset).catch(() => undefined);
@@ -192,18 +189,18 @@ export class ByteStore {
   /**
    * Whether the folder belongs to the database with this id. Another database, such as one in memory or a new one, has no records of the files here.
    */
-  async belongsTo(id: string): Promise<boolean> {
-    return (await this.readOwnId(id)) !== null;
+  async belongsTo(databaseId: string): Promise<boolean> {
+    return (await this.readOwnId(databaseId)) !== null;
   }
 
   /** The id of this directory if it belongs to the database with this id, otherwise `null`. Copies of the directory have the same id. */
-  async readOwnId(id: string): Promise<string | null> {
+  async readOwnId(databaseId: string): Promise<string | null> {
     const [owner = '', directoryId = ''] = (await readFile(this.#ownerPath, 'utf8').catch(() => '')).split('\n');
-    return owner === id && directoryId !== '' ? directoryId : null;
+    return owner === databaseId && directoryId !== '' ? directoryId : null;
   }
 
   #uploadPath(uploadId: string): string {
-    return join(this.#uploadsFolder, checkHex(uploadId));
+    return join(this.#uploadsFolder, checkKey(uploadId));
   }
 }
 
@@ -228,7 +225,7 @@ async function shorten(handle: FileHandle, length: number): Promise<void> {
 
 async function writeStream(
   handle: FileHandle,
-  { offset, uploadSize: size, source, signal, checkPermission: mayWrite }: BytesToWrite,
+  { offset, uploadSize, source, signal, checkPermission }: BytesToWrite,
 ): Promise<WriteResult> {
   let position = offset;
   // Ending early must not close the connection, because the client still has to receive the reason.
@@ -243,8 +240,8 @@ async function writeStream(
         return { received: position, failure, isTooLong: false };
       }
       if (next.done) return { received: position, isTooLong: false };
-      if (position + next.value.byteLength > size) return { received: offset, isTooLong: true };
-      mayWrite?.();
+      if (position + next.value.byteLength > uploadSize) return { received: offset, isTooLong: true };
+      checkPermission?.();
       position = await writeBytes(handle, next.value, position);
     }
   } finally {
@@ -261,7 +258,7 @@ async function writeBytes(handle: FileHandle, bytes: Uint8Array, position: numbe
   return position + written;
 }
 
-function checkHex(text: string): string {
+function checkKey(text: string): string {
   if (!keyPattern.test(text)) throw new Error(`Not a key of this store: ${JSON.stringify(text)}`);
   return text;
 }

@@ -3,13 +3,13 @@ import { Schema, type Types } from 'mongoose';
 /** Properties of a file that is served in place. They tell whether it was moved or replaced. */
 export interface InPlaceState {
   modified: Date;
-  /** Device and number of the file in its file system. */
+  /** Device and inode number of the file. */
   inode: string;
   /** A hash of its length, start and end. */
   digest: string;
   /** A hash of all of its bytes, if `digest` does not cover all of them. It is computed in the background. */
   contents?: string;
-  /** When the file was found with another time or number, but the same `digest`. Until the whole file is read again, `contents` may be wrong. */
+  /** When the file was found with another time or inode, but the same `digest`. Until the whole file is read again, `contents` may be wrong. */
   touched?: Date;
   /** Whether the files in its folder and below belong to it, such as the chunks of a Zarr. */
   isTree: boolean;
@@ -26,7 +26,7 @@ export type FileStorage =
    * it was last read.
    */
   | ({ kind: 'in-place'; path: string } & Partial<InPlaceState>)
-  /** An object in a bucket, under the key `path`. The host never writes or removes it. `isTree` and `tree` as above. */
+  /** An object in a bucket, under the key `path`. The host never writes or removes it. `isTree` and `tree` are as in {@link InPlaceState}. */
   | { kind: 'bucket'; bucket: string; path: string; etag: string; isTree?: boolean; tree?: string }
   /** An address to which clients are redirected. No bytes are stored. */
   | { kind: 'link' };

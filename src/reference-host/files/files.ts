@@ -13,7 +13,7 @@ import { releaseBytes, shareBytes } from './blobs.js';
 import { isInBucket, readInBucket } from './in-bucket.js';
 import { typeOfNewFile } from './mime-type.js';
 import { correctSizesAround } from '../tree/recount.js';
-import { removeTree } from '../upkeep/removal.js';
+import { removeWithBelongings } from '../upkeep/removal.js';
 import { addItemSize } from '../tree/sizes.js';
 import { withTrashed } from '../trash/trash-mark.js';
 
@@ -138,7 +138,7 @@ export async function removeFile(context: HostContext, fileId: Types.ObjectId): 
   if (file === null) return;
   // No item is served from an attached file, and a sweep removes bytes without a record.
   if (file.itemId === null) await removeFilesInBatches(context, [file]);
-  else await removeTree(context, 'file', file, (removed) => removeFileLeftovers(context, removed));
+  else await removeWithBelongings(context, 'file', file, (removed) => removeFileLeftovers(context, removed));
 }
 
 /** Removes files whose items no longer exist, or attached files: first the records, then the bytes, in a few steps. Can be repeated. */

@@ -36,7 +36,7 @@ export async function readInBucket(
 /**
  * Updates the record of a file after its object, or another object of its Zarr, was replaced, and announces the change.
  *
- * The third parameter is the current state of the object, and a digest of the objects of its Zarr, if they were listed.
+ * The third parameter is the current state of the object, with a digest of the objects of its Zarr if they were listed.
  */
 export async function refreshFileInBucket(
   context: HostContext,
@@ -63,5 +63,5 @@ export async function refreshFileInBucket(
     )
     .lean<FileDocument>();
   if (updated === null || !isReplaced) return;
-  await announceReplaced(context, updated, { formerSize: file.size ?? 0, at: replacedAt });
+  await announceReplaced(context, updated, { formerSize: file.size ?? 0, replacedAt });
 }

@@ -185,7 +185,7 @@ export async function refreshFileInPlace(context: HostContext, file: FileDocumen
     )
     .lean<FileDocument>();
   if (updated === null || !isReplaced) return false;
-  await announceReplaced(context, updated, { formerSize: file.size ?? 0, at: now });
+  await announceReplaced(context, updated, { formerSize: file.size ?? 0, replacedAt: now });
   return true;
 }
 

@@ -7,13 +7,13 @@ import type { FileDocument } from './file.model.js';
 export async function announceReplaced(
   context: HostContext,
   file: FileDocument,
-  { formerSize, at }: { formerSize: number; at: Date },
+  { formerSize, replacedAt }: { formerSize: number; replacedAt: Date },
 ): Promise<void> {
   const { models, events } = context;
   const item = file.itemId === null ? null : await models.item.findById(file.itemId).lean<ItemDocument>();
   if (item !== null) {
-    await models.item.updateOne({ _id: item._id }, { $set: { fileChanged: at } });
+    await models.item.updateOne({ _id: item._id }, { $set: { fileChanged: replacedAt } });
     await addItemSize(context, item, (file.size ?? 0) - formerSize);
   }
-  await events.emit('file.saved', { file: { ...file }, created: false, replacedAt: at });
+  await events.emit('file.saved', { file: { ...file }, created: false, replacedAt });
 }

@@ -91,9 +91,9 @@ async function registerPlanned(context: HostContext, planned: readonly PlannedFi
   try {
     const users = new Map(bytes.map(({ userId }) => [String(userId), userId]));
     for (const [key, userId] of users) {
-      const ofUser = bytes.filter((each) => String(each.userId) === key);
-      const quotaRequest = { userId, bytes: ofUser.reduce((sum, { size }) => sum + size, 0), isUpload: false };
-      await registerWithinCapacity(context, quotaRequest, () => registerBytes(context, ofUser));
+      const bytesOfUser = bytes.filter((each) => String(each.userId) === key);
+      const quotaRequest = { userId, bytes: bytesOfUser.reduce((sum, { size }) => sum + size, 0), isUpload: false };
+      await registerWithinCapacity(context, quotaRequest, () => registerBytes(context, bytesOfUser));
     }
   } catch (error) {
     await releasePlanned(context, planned).catch(() => undefined);
@@ -166,7 +166,7 @@ async function settleInBatches<T, R>(items: readonly T[], work: (item: T) => Pro
  * Removes files: first the records, then the bytes. Another process can safely remove the same files at the same time.
  */
 export async function removeFiles(context: HostContext, files: readonly FileDocument[]): Promise<void> {
-  // The size of no item changes with an attached file, so attached files can be removed together.
+  // Attached files do not count in the sizes of items, so they can be removed together.
   const isAttached = ({ itemId, storage }: FileDocument) => itemId === null && storage.kind === 'stored';
   await removeFilesInBatches(context, files.filter(isAttached));
   for (const file of files) if (!isAttached(file)) await removeFile(context, file._id);

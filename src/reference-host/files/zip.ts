@@ -39,14 +39,14 @@ interface EntryOptions {
 
 /** The files of an item, below its name, and its metadata if it has any. */
 export function itemEntries(context: HostContext, item: ItemDocument): AsyncGenerator<ZipEntry> {
-  return itemsEntries(context, [item], {});
+  return entriesOfItems(context, [item], {});
 }
 
 /**
  * The files of several items, found by one query, because an archive with many small items would otherwise mostly wait for the
  * database.
  */
-async function* itemsEntries(
+async function* entriesOfItems(
   context: HostContext,
   items: readonly ItemForArchive[],
   { prefix = '', mimeTypes }: EntryOptions,
@@ -57,23 +57,23 @@ async function* itemsEntries(
     .lean();
   const batch = await readInSlices<FileDocument>(items.length > 1 ? query.limit(maxQueryFiles) : query);
   if (batch.length === maxQueryFiles && items.length > 1) {
-    for (const item of items) yield* itemsEntries(context, [item], { prefix, mimeTypes });
+    for (const item of items) yield* entriesOfItems(context, [item], { prefix, mimeTypes });
     return;
   }
-  const byItem = new Map(items.map(({ _id }): [string, FileDocument[]] => [_id.toHexString(), []]));
-  for (const file of batch) byItem.get(String(file.itemId))?.push(file);
+  const filesByItemId = new Map(items.map(({ _id }): [string, FileDocument[]] => [_id.toHexString(), []]));
+  for (const file of batch) filesByItemId.get(String(file.itemId))?.push(file);
   for (const item of items) {
-    const itemFiles = byItem.get(item._id.toHexString()) ?? [];
+    const itemFiles = filesByItemId.get(item._id.toHexString()) ?? [];
     const files = itemFiles.filter((file) => mimeTypes === undefined || mimeTypes.has(file.mimeType));
     const isOnlyFile = files.length === 1 && files[0]!.name === item.name && prefix !== '';
-    const base = isOnlyFile ? prefix : `${prefix}${safeName(item.name)}/`;
-    for (const file of files) yield { path: base + safeName(file.name), date: file.created, content: file };
+    const pathPrefix = isOnlyFile ? prefix : `${prefix}${safeName(item.name)}/`;
+    for (const file of files) yield { path: pathPrefix + safeName(file.name), date: file.created, content: file };
     if (isOnlyFile || mimeTypes !== undefined) continue;
     const text = await readMetadataText(context, item);
     // Metadata may be as long as a document can be. Long ones are read again when they are sent, instead of being kept in memory
     // until then.
     const content = text.length <= maxBufferedBytes ? text : () => readMetadataText(context, item);
-    if (text !== '') yield { path: base + metadataFileName, date: item.updated, content };
+    if (text !== '') yield { path: pathPrefix + metadataFileName, date: item.updated, content };
   }
 }
 
@@ -94,11 +94,11 @@ export async function* folderEntries(
   principal: Principal,
   { prefix = '', mimeTypes }: EntryOptions = {},
 ): AsyncGenerator<ZipEntry> {
-  const base = `${prefix}${safeName(folder.name)}/`;
+  const pathPrefix = `${prefix}${safeName(folder.name)}/`;
   const items = context.models.item.find({ folderId: folder._id }, { name: 1, updated: 1 }).sort({ lowerName: 1, _id: 1 }).lean();
   for await (const batch of inParts(eachInSlices<ItemForArchive>(items), maxQueryItems))
-    yield* itemsEntries(context, batch, { prefix: base, mimeTypes });
-  yield* subfolderEntries(context, folder._id, principal, { prefix: base, mimeTypes });
+    yield* entriesOfItems(context, batch, { prefix: pathPrefix, mimeTypes });
+  yield* subfolderEntries(context, folder._id, principal, { prefix: pathPrefix, mimeTypes });
 }
 
 /** Everything that the caller can read in the folders of a folder, collection or user. */
@@ -164,8 +164,8 @@ export function zipStream(
   let body: Readable | null = null;
   const prepareEntry = async ({ path, date, content }: ZipEntry) => {
     const isBuffered = typeof content === 'object' && content.linkUrl === undefined && (content.size ?? 0) <= maxBufferedBytes;
-    const opened = isBuffered ? await open(content) : null;
-    return { path, date, content, isBuffered, buffered: opened && (await buffer(opened)) };
+    const stream = isBuffered ? await open(content) : null;
+    return { path, date, content, isBuffered, buffered: stream && (await buffer(stream)) };
   };
   async function* zipInputs() {
     const usedPaths = new Set<string>();

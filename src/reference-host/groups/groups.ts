@@ -8,7 +8,7 @@ import type { UserDocument } from '../accounts/users/user.model.js';
 import { checkName } from '../tree/names/checked-name.js';
 import { levelOn, requireLevel, withUserLevel, type Principal } from '../access/access.js';
 import { isDuplicateKey } from '../duplicate-key.js';
-import { removeTree } from '../upkeep/removal.js';
+import { removeWithBelongings } from '../upkeep/removal.js';
 import { withTrashed } from '../trash/trash-mark.js';
 
 /** Maximum number of pending membership requests of a group. */
@@ -27,7 +27,8 @@ export async function loadGroup(
   return group;
 }
 
-function explain(error: unknown): unknown {
+/** An error that says that the name is taken, if that is the cause of a database error. Other errors are returned unchanged. */
+function asNameTakenError(error: unknown): unknown {
   return isDuplicateKey(error) ? new InvalidError('A group with that name already exists.', 'name') : error;
 }
 
@@ -36,17 +37,17 @@ export async function createGroup(
   context: HostContext,
   { name, description, isPublic, creatorId }: { name: string; description: string; isPublic: boolean; creatorId: Types.ObjectId },
 ): Promise<GroupDocument> {
-  const trimmed = checkName('Group', name);
+  const checkedName = checkName('Group', name);
   const now = new Date();
   const group: GroupDocument = {
     _id: new Types.ObjectId(),
-    name: trimmed,
-    lowerName: trimmed.toLowerCase(),
+    name: checkedName,
+    lowerName: checkedName.toLowerCase(),
     description: description.trim(),
     requests: [],
     created: now,
     updated: now,
-    words: searchWords(trimmed, description),
+    words: searchWords(checkedName, description),
     access: withUserLevel({ users: [], groups: [] }, creatorId, 2),
     public: isPublic,
   };
@@ -56,7 +57,7 @@ export async function createGroup(
     await context.models.group.create(group);
   } catch (error) {
     await context.models.user.updateOne({ _id: creatorId }, { $pull: { groups: group._id } });
-    throw explain(error);
+    throw asNameTakenError(error);
   }
   await context.events.emit('access.changed', {});
   return group;
@@ -84,7 +85,7 @@ export async function updateGroup(
       .findOneAndUpdate({ _id: group._id }, { $set: set }, { returnDocument: 'after' })
       .lean<GroupDocument>();
   } catch (error) {
-    throw explain(error);
+    throw asNameTakenError(error);
   }
   if (updated === null) throw new UnknownIdError('group', group._id.toHexString());
   return updated;
@@ -92,30 +93,34 @@ export async function updateGroup(
 
 /** Removes a group, all memberships in it and all of its permissions. */
 export function removeGroup(context: HostContext, group: GroupDocument): Promise<void> {
-  return removeTree(context, 'group', group, ({ _id }) => clearGroup(context, _id));
+  return removeWithBelongings(context, 'group', group, ({ _id }) => removeTracesOfGroup(context, _id));
 }
 
 /** Removes memberships and permissions of a removed group. Can be repeated. */
-export async function clearGroup({ models, events }: HostContext, _id: Types.ObjectId): Promise<void> {
+export async function removeTracesOfGroup({ models, events }: HostContext, _id: Types.ObjectId): Promise<void> {
   await models.user.updateMany({ groups: _id }, { $pull: { groups: _id } });
   await models.user.updateMany({ 'groupInvites.groupId': _id }, { $pull: { groupInvites: { groupId: _id } } });
-  const mention = { $pull: { 'access.groups': { id: _id } } };
-  await models.folder.updateMany({ 'access.groups.id': _id }, mention, withTrashed);
-  await models.collection.updateMany({ 'access.groups.id': _id }, mention);
+  const removePermissions = { $pull: { 'access.groups': { id: _id } } };
+  await models.folder.updateMany({ 'access.groups.id': _id }, removePermissions, withTrashed);
+  await models.collection.updateMany({ 'access.groups.id': _id }, removePermissions);
   await events.emit('group.removed', { groupId: _id.toHexString() });
   await events.emit('access.changed', {});
 }
 
 /** Whether the caller can add members to a group without inviting them. */
-export async function mayForce(context: HostContext, group: GroupDocument, principal: Principal): Promise<boolean> {
+export async function mayAddWithoutInvitation(
+  context: HostContext,
+  group: GroupDocument,
+  principal: Principal,
+): Promise<boolean> {
   if (principal.admin) return true;
   const policy = await context.setting('core.add_to_group_policy');
   const level = levelOn(group, principal);
   return (policy === 'yesadmin' && level >= 2) || (policy === 'yesmod' && level >= 1);
 }
 
-/** Gives a user an access level on a group. A level is never lowered. */
-async function grant({ models }: HostContext, group: GroupDocument, userId: Types.ObjectId, level: GrantedLevel) {
+/** Gives a user at least an access level on a group. */
+async function raiseLevel({ models }: HostContext, group: GroupDocument, userId: Types.ObjectId, level: GrantedLevel) {
   const raised = await models.group.updateOne(
     { _id: group._id, 'access.users.id': userId },
     { $max: { 'access.users.$.level': level } },
@@ -142,13 +147,13 @@ export async function inviteToGroup(
   if (group.requests.some((id) => id.equals(user._id))) return addMember(context, group, user._id, level);
   await models.user.updateOne({ _id: user._id }, { $pull: { groupInvites: { groupId: group._id } } });
   await models.user.updateOne({ _id: user._id }, { $push: { groupInvites: { groupId: group._id, level } } });
-  await grant(context, group, user._id, 0);
+  await raiseLevel(context, group, user._id, 0);
   await context.events.emit('access.changed', {});
 }
 
 async function addMember(context: HostContext, group: GroupDocument, userId: Types.ObjectId, level: GrantedLevel): Promise<void> {
   // In this order a member always has a level, and an interrupted call can be repeated.
-  await grant(context, group, userId, level);
+  await raiseLevel(context, group, userId, level);
   await context.models.user.updateOne(
     { _id: userId },
     { $addToSet: { groups: group._id }, $pull: { groupInvites: { groupId: group._id } } },
@@ -177,8 +182,7 @@ export async function joinGroup(context: HostContext, group: GroupDocument, user
 /**
  * Changes the level of a member, up or down.
  *
- * @throws InvalidError if the user is not a member, and if nobody would administer the group, unless the caller is a site
- * administrator
+ * @throws InvalidError if the user is not a member, or is the last administrator and the caller is not a site administrator
  */
 export async function setMemberLevel(
   context: HostContext,
@@ -189,11 +193,11 @@ export async function setMemberLevel(
   const { models } = context;
   if ((await models.user.exists({ _id: userId, groups: group._id })) === null)
     throw new InvalidError('That user is not in this group.', 'userId');
-  await grant(context, group, userId, 0);
+  await raiseLevel(context, group, userId, 0);
   const current = await models.group.findById(group._id).lean<GroupDocument>();
   const users = current?.access.users ?? [];
   const changed = users.map((entry) => (entry.id.equals(userId) ? { ...entry, level } : entry));
-  if (!principal.admin && !changed.some((entry) => entry.level === 2)) throw leftAlone();
+  if (!principal.admin && !changed.some((entry) => entry.level === 2)) throw createNoAdministratorError();
   // The list must not have changed since it was read: otherwise, two administrators who demote each other at once would leave none.
   const { matchedCount } = await models.group.updateOne(
     { _id: group._id, 'access.users': users },
@@ -204,7 +208,7 @@ export async function setMemberLevel(
   await context.events.emit('access.changed', {});
 }
 
-function leftAlone(): InvalidError {
+function createNoAdministratorError(): InvalidError {
   return new InvalidError(
     'The group would be left without an administrator. Make another member administrator, or remove the group.',
   );
@@ -227,12 +231,12 @@ export async function leaveGroup(
   if (level > levelOn(group, principal))
     throw new AccessDeniedError('You cannot remove a member with a higher level than yours.');
   const hasOtherAdministrator = { 'access.users': { $elemMatch: { id: { $ne: userId }, level: 2 } } };
-  const notAdministrator = { 'access.users': { $not: { $elemMatch: { id: userId, level: 2 } } } };
+  const isNotAdministrator = { 'access.users': { $not: { $elemMatch: { id: userId, level: 2 } } } };
   const removed = await models.group.updateOne(
-    { _id: group._id, ...(!principal.admin && { $or: [hasOtherAdministrator, notAdministrator] }) },
+    { _id: group._id, ...(!principal.admin && { $or: [hasOtherAdministrator, isNotAdministrator] }) },
     { $pull: { 'access.users': { id: userId }, requests: userId } },
   );
-  if (removed.matchedCount === 0) throw leftAlone();
+  if (removed.matchedCount === 0) throw createNoAdministratorError();
   await models.user.updateOne({ _id: userId }, { $pull: { groups: group._id, groupInvites: { groupId: group._id } } });
   await context.events.emit('access.changed', {});
 }

@@ -27,9 +27,9 @@ import { requireSignedIn } from '../http/signed-in.js';
 import { pageReply } from '../tree/lists.js';
 import { groupView, userView } from '../views.js';
 import type { GroupDocument } from './group.model.js';
-import { inviteToGroup, joinGroup, leaveGroup, loadGroup, mayForce, setMemberLevel } from './groups.js';
+import { inviteToGroup, joinGroup, leaveGroup, loadGroup, mayAddWithoutInvitation, setMemberLevel } from './groups.js';
 
-function levelOf(level: number): GrantedLevel {
+function checkLevel(level: number): GrantedLevel {
   if (level === 0 || level === 1 || level === 2) return level;
   throw new BadParameterError(`Invalid value for level: "${level}". Allowed values: 0, 1, 2.`);
 }
@@ -43,15 +43,15 @@ const returnsRoles = {
   },
 };
 
-/** Adds levels and requests to a group. Moderators see all requests to join, others see only their own. */
-async function withRoles(context: HostContext, { _id }: GroupDocument, principal: Principal) {
+/** Loads a group with levels and requests. Moderators see all requests to join, others see only their own. */
+async function loadGroupWithRoles(context: HostContext, { _id }: GroupDocument, principal: Principal) {
   const { models } = context;
   const group = await models.group.findById(_id).lean<GroupDocument>();
   if (group === null) throw new InvalidError(`No such group: ${_id.toHexString()}`, 'id');
   const isModerator = levelOn(group, principal) >= 1;
-  const shown = group.requests.filter((asking) => isModerator || principal.id?.equals(asking) === true);
+  const visibleRequests = group.requests.filter((userId) => isModerator || principal.id?.equals(userId) === true);
   const users = await readInSlices<UserDocument>(
-    models.user.find({ _id: { $in: shown } }, { login: 1, firstName: 1, lastName: 1 }).lean(),
+    models.user.find({ _id: { $in: visibleRequests } }, { login: 1, firstName: 1, lastName: 1 }).lean(),
   );
   return {
     ...groupView(group, principal),
@@ -83,11 +83,11 @@ function usersRoute(name: 'member' | 'invitation', summary: string, field: strin
 
 /** A route that makes a member moderator or administrator (POST), or an ordinary member again (DELETE). */
 function roleRoute(method: 'post' | 'delete', role: 'moderator' | 'admin') {
-  const what = role === 'admin' ? 'administrator' : 'moderator';
+  const roleName = role === 'admin' ? 'administrator' : 'moderator';
   return defineRoute({
     method,
     path: `/group/:id/${role}`,
-    summary: method === 'post' ? `Make a member ${what} of a group.` : `Make the ${what} of a group an ordinary member.`,
+    summary: method === 'post' ? `Make a member ${roleName} of a group.` : `Make the ${roleName} of a group an ordinary member.`,
     access: 'user',
     params: byId,
     query: { userId: required(id()) },
@@ -98,7 +98,7 @@ function roleRoute(method: 'post' | 'delete', role: 'moderator' | 'admin') {
       const group = await loadGroup(context, params.id, principal, 2);
       const level = method === 'delete' ? 0 : role === 'admin' ? 2 : 1;
       await setMemberLevel(context, group, new Types.ObjectId(query.userId), { level, principal });
-      return withRoles(context, group, await principalOf(context, caller));
+      return loadGroupWithRoles(context, group, await principalOf(context, caller));
     },
   });
 }
@@ -115,7 +115,7 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
       const principal = await principalOf(context, caller);
-      return withRoles(context, await loadGroup(context, params.id, principal, 0), principal);
+      return loadGroupWithRoles(context, await loadGroup(context, params.id, principal, 0), principal);
     },
   }),
   usersRoute('member', 'The members of a group.', 'groups'),
@@ -137,16 +137,16 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
     errors: ['unknown-id', 'invalid', 'access-denied'],
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);
-      const level = levelOf(query.level);
+      const level = checkLevel(query.level);
       // Moderators can invite members. Only administrators can invite moderators and administrators.
       const group = await loadGroup(context, params.id, principal, level === 0 ? 1 : 2);
       const user = await context.models.user.findById(query.userId).lean<UserDocument>();
       if (user === null) throw new InvalidError(`No such user: ${query.userId}`, 'id');
-      if (query.force && !(await mayForce(context, group, principal))) {
+      if (query.force && !(await mayAddWithoutInvitation(context, group, principal))) {
         throw new AccessDeniedError('You are not authorized to add members to this group without inviting them.');
       }
       await inviteToGroup(context, group, user, { level, force: query.force });
-      return withRoles(context, group, principal);
+      return loadGroupWithRoles(context, group, principal);
     },
   }),
   defineRoute({
@@ -161,7 +161,7 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
       const principal = await requireSignedIn(context, caller);
       const group = await loadGroup(context, params.id, principal, 0);
       await joinGroup(context, group, principal.id);
-      return withRoles(context, group, await principalOf(context, caller));
+      return loadGroupWithRoles(context, group, await principalOf(context, caller));
     },
   }),
   defineRoute({
@@ -178,7 +178,7 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
       const userId = query.userId === undefined ? principal.id : new Types.ObjectId(query.userId);
       const group = await loadGroup(context, params.id, principal, userId.equals(principal.id) ? 0 : 1);
       await leaveGroup(context, group, userId, principal);
-      return withRoles(context, group, await principalOf(context, caller));
+      return loadGroupWithRoles(context, group, await principalOf(context, caller));
     },
   }),
 ];

@@ -5,7 +5,7 @@ import type { HostContext } from '../context.js';
 import { removeCollection } from '../tree/collections.js';
 import { removeFolder } from '../tree/folder-trees.js';
 import { removeItems } from '../tree/item-removals.js';
-import type { NamedDocument } from '../upkeep/undertaking.model.js';
+import type { DocumentReference } from '../upkeep/undertaking.model.js';
 import { loadExistingResources } from './named-resources.js';
 import type { Resource } from './resources.js';
 
@@ -18,14 +18,14 @@ const maxConcurrentRemovals = 8;
  */
 export function removeResources(context: HostContext, resources: readonly Resource[]): Promise<void> {
   const named = resources.map(({ type, doc }) => ({ type, id: doc._id }));
-  return context.journal.finish({ kind: 'removals', named }, async () => {
+  return context.journal.undertakeWithoutUndo({ kind: 'removals', named }, async () => {
     step('removals:noted');
     await removeEach(context, resources);
   });
 }
 
 /** Removes the documents that still exist. Can be repeated. */
-export async function finishRemovals(context: HostContext, named: readonly NamedDocument[]): Promise<void> {
+export async function finishRemovals(context: HostContext, named: readonly DocumentReference[]): Promise<void> {
   for (const batch of batches(named)) await removeEach(context, await loadExistingResources(context, batch));
 }
 

@@ -142,21 +142,21 @@ export async function search(
     return readInSlices((limit > 0 ? prefixQuery.limit(limit) : prefixQuery).lean());
   }
   const queryWords = new Set(searchWords(query));
-  const score = ({ name, login, words }: SearchedDocument) => {
+  const computeScore = ({ name, login, words }: SearchedDocument) => {
     const nameWords = new Set(searchWords(name, login));
     return words.reduce((sum, word) => sum + (queryWords.has(word) ? (nameWords.has(word) ? nameWeight : 1) : 0), 0);
   };
   const candidates: { id: Types.ObjectId; score: number; name: string }[] = [];
   const wordQuery = model.find(filter, { name: 1, lowerName: 1, login: 1, words: 1 }).limit(maxRanked).lean();
   for await (const candidate of eachInSlices<SearchedDocument>(wordQuery)) {
-    candidates.push({ id: candidate._id, score: score(candidate), name: candidate.lowerName ?? candidate.login ?? '' });
+    candidates.push({ id: candidate._id, score: computeScore(candidate), name: candidate.lowerName ?? candidate.login ?? '' });
   }
   const ranked = candidates
     .sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
     .slice(offset, endIndex);
   const documents = await readInSlices<SearchedDocument>(model.find({ _id: { $in: ranked.map(({ id }) => id) } }).lean());
-  const byId = new Map(documents.map((document) => [document._id.toHexString(), document]));
-  return ranked.map(({ id }) => byId.get(id.toHexString())).filter((document) => document !== undefined);
+  const documentsById = new Map(documents.map((document) => [document._id.toHexString(), document]));
+  return ranked.map(({ id }) => documentsById.get(id.toHexString())).filter((document) => document !== undefined);
 }
 
 function createMatch(type: SearchedType, { mode, query }: SearchRequest): QueryFilter<SearchedDocument> | null {

@@ -4,7 +4,7 @@ import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { askAt, listenAt } from '../upkeep/sockets.js';
+import { readTextFrom, listenAt } from '../upkeep/sockets.js';
 
 /** A process that takes longer than this to remove a dead socket, in milliseconds, counts as killed. */
 const clearTimeoutMs = 10_000;
@@ -34,7 +34,7 @@ export async function lockDataDirectory(directory: string): Promise<() => Promis
         await new Promise<void>((resolve) => server.close(() => resolve()));
       };
     }
-    const holder = await askAt(path);
+    const holder = await readTextFrom(path);
     if (holder !== null || attempt >= maxAttempts) {
       throw new DataDirectoryInUseError(
         `Another server${holder ? ` (process ${holder})` : ''} is using the data folder ${directory}. ` +
@@ -68,7 +68,7 @@ async function removeDeadSocket(path: string): Promise<void> {
   }
   try {
     // A server seems dead in the moment between taking the path and listening at it, so it is asked twice.
-    if ((await askAt(path)) !== null || (await wait(retryMs).then(() => askAt(path))) !== null) return;
+    if ((await readTextFrom(path)) !== null || (await wait(retryMs).then(() => readTextFrom(path))) !== null) return;
     await rm(path, { force: true });
   } finally {
     await file.close();

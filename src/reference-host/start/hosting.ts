@@ -207,8 +207,8 @@ async function createMetricsRegistry(watched: WatchedProcess | null): Promise<Re
 
 /** Does work that only one of several servers on a database may do at a time. The others wait. */
 function runExclusively<T>(host: ReferenceHost, name: 'administrator' | 'filling', work: () => Promise<T>): Promise<T> {
-  const busy = () => new Error('Another server on this database has been filling it for an hour.');
-  return host.context.claims.run(name, { patienceMs: 60 * 60 * 1000, busy }, work);
+  const createBusyError = () => new Error('Another server on this database has been filling it for an hour.');
+  return host.context.claims.run(name, { patienceMs: 60 * 60 * 1000, createBusyError }, work);
 }
 
 /** Adds the contents while no other server does, and without being interrupted by a restart. */

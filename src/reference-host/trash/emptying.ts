@@ -13,7 +13,9 @@ const dayMs = 24 * 60 * 60 * 1000;
 
 /** Permanently removes folders and items that are in the trash. If it takes longer than clients wait, it continues after this returns. */
 export function removeFromTrash(context: HostContext, documents: readonly TrashedDocument[]): Promise<void> {
-  return context.journal.finish({ kind: 'trash-removal', named: [...documents] }, () => finishRemoval(context, documents));
+  return context.journal.undertakeWithoutUndo({ kind: 'trash-removal', named: [...documents] }, () =>
+    finishRemoval(context, documents),
+  );
 }
 
 /**

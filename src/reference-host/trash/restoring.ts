@@ -42,7 +42,7 @@ export async function restore(
   const { type, doc } = resource;
   const id = doc._id;
   let restoredPlace: RestoredLocation | null = null;
-  const place = await context.journal.undertakeInTime(
+  const place = await context.journal.undertakeWithPartialResult(
     { kind: 'restoring', type, id },
     async () => {
       if (doc.trashed?.size === undefined) {

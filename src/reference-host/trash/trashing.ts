@@ -25,7 +25,7 @@ export async function moveToTrash(
   const ordered = resources.toSorted((one, other) => Number(one.type === 'item') - Number(other.type === 'item'));
   const named = ordered.map(({ type, doc }): TrashedDocument => ({ type, id: doc._id }));
   const at = new Date();
-  await context.journal.finish({ kind: 'trashing', named, at }, async () => {
+  await context.journal.undertakeWithoutUndo({ kind: 'trashing', named, at }, async () => {
     for (const { type, doc } of ordered) if (type === 'folder') await hideFolder(context, doc, { at, by });
     const items = ordered.flatMap(({ type, doc }) => (type === 'item' ? [doc] : []));
     await hideItems(context, items, { at, by });

@@ -12,7 +12,7 @@ import { accessUpdate, setAccessRecursively, type AccessChange } from '../access
 import { indexTerms, unindexedMark } from './finding/index-terms.js';
 import { searchFields } from './finding/terms.js';
 import { writeMetadata, type MetadataUpdate } from './metadata.js';
-import { removeTree } from '../upkeep/removal.js';
+import { removeWithBelongings } from '../upkeep/removal.js';
 
 /** Loads a collection on which the principal has at least this level. */
 export async function loadCollection(
@@ -141,5 +141,5 @@ export async function setCollectionAccess(
 
 /** Removes a collection with everything in it. */
 export function removeCollection(context: HostContext, collection: CollectionDocument): Promise<void> {
-  return removeTree(context, 'collection', collection, ({ _id }) => removeFoldersIn(context, _id));
+  return removeWithBelongings(context, 'collection', collection, ({ _id }) => removeFoldersIn(context, _id));
 }

@@ -22,7 +22,7 @@ import { copyItemAs } from './items.js';
 import { releaseNames, releaseOldNames } from './names/names.js';
 import { correctSizes, rootSizes } from './recount.js';
 import { withTrashed } from '../trash/trash-mark.js';
-import { removeTree } from '../upkeep/removal.js';
+import { removeWithBelongings } from '../upkeep/removal.js';
 import { addRootSize, rootModel } from './sizes.js';
 
 /** The collection or user at the root of a tree of folders. */
@@ -30,7 +30,7 @@ type RootFields = { baseParentType: RootType; baseParentId: Types.ObjectId };
 
 /** Removes a folder with everything in it. */
 export function removeFolder(context: HostContext, folder: FolderDocument): Promise<void> {
-  return removeTree(context, 'folder', folder, (removed) => removeLeftovers(context, removed));
+  return removeWithBelongings(context, 'folder', folder, (removed) => removeLeftovers(context, removed));
 }
 
 /** Removes everything that belonged to a folder after its record was removed. Can be repeated. */
@@ -43,7 +43,9 @@ export async function removeLeftovers(context: HostContext, folder: FolderDocume
 /** Removes everything in a folder, but not the folder. If this takes longer than clients wait, it continues after this returns. */
 export function emptyFolder(context: HostContext, { _id }: FolderDocument): Promise<void> {
   const before = new Date();
-  return context.journal.finish({ kind: 'emptying', id: _id, before }, () => removeContentsUntil(context, _id, before));
+  return context.journal.undertakeWithoutUndo({ kind: 'emptying', id: _id, before }, () =>
+    removeContentsUntil(context, _id, before),
+  );
 }
 
 /** @throws AccessDeniedError if the caller may not remove one of the folders directly in a folder */
@@ -215,9 +217,9 @@ export async function copyFolder(
   const _id = new Types.ObjectId();
   let copiedFolder: FolderDocument | null = null;
   const onCopy = (copy: FolderDocument) => void (copiedFolder = copy);
-  return context.journal.undertakeInTime(
+  return context.journal.undertakeWithPartialResult(
     { kind: 'making', type: 'folder', id: _id },
-    () => copyFolderAs(context, source, target, { ...options, _id, onCopy: onCopy }),
+    () => copyFolderAs(context, source, target, { ...options, _id, onCopy }),
     () => copiedFolder,
   );
 }

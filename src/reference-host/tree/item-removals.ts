@@ -4,7 +4,7 @@ import type { HostContext } from '../context.js';
 import type { FileDocument } from '../files/file.model.js';
 import { removeFilesInBatches } from '../files/files.js';
 import { withTrashed } from '../trash/trash-mark.js';
-import { recordedForm, unrecordedFields, removeTree } from '../upkeep/removal.js';
+import { selectRecordedFields, unrecordedFields, removeWithBelongings } from '../upkeep/removal.js';
 import { discardUploadsOf } from '../uploads/upload-removal.js';
 import type { ItemDocument } from './item.model.js';
 import { releaseNames } from './names/names.js';
@@ -16,7 +16,7 @@ export const withoutLargeFields = Object.fromEntries(unrecordedFields.map((name)
 
 /** Removes an item with its files, attached files and unfinished uploads. */
 export function removeItem(context: HostContext, item: ItemDocument): Promise<void> {
-  return removeTree(context, 'item', item, (removed) => removeItemLeftovers(context, [removed]));
+  return removeWithBelongings(context, 'item', item, (removed) => removeItemLeftovers(context, [removed]));
 }
 
 /**
@@ -25,7 +25,7 @@ export function removeItem(context: HostContext, item: ItemDocument): Promise<vo
  */
 export async function removeItems(context: HostContext, items: readonly ItemDocument[]): Promise<void> {
   for (const batch of batches(items)) {
-    await context.journal.undertake({ kind: 'item-removals', items: batch.map(recordedForm) }, async () => {
+    await context.journal.undertake({ kind: 'item-removals', items: batch.map(selectRecordedFields) }, async () => {
       const ids = batch.map(({ _id }) => _id);
       const { deletedCount } = await context.models.item.deleteMany({ _id: { $in: ids } }, withTrashed);
       step('item-removals:hidden');

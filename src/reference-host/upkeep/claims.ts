@@ -11,6 +11,7 @@ const releaseAgainMs = 1000;
 
 /** Lets one request at a time, among all processes, do some work. A claim ends at the latest with the process that has it. */
 export class Claims {
+  /** Fences of the claims that this process has or is trying to take. */
   readonly #fences = new Set<string>();
 
   constructor(private readonly options: { models: Models; life: ProcessLife; logger: HostLogger; closing: AbortSignal }) {}
@@ -18,23 +19,23 @@ export class Claims {
   /**
    * Does work while no other request does work with the same key.
    *
-   * @param options `busy` makes the error that is thrown if another request has the claim for longer than `patienceMs`.
+   * @param options `createBusyError` creates the error that is thrown if another request has the claim for longer than `patienceMs`.
    * @param work gets a function that throws an error if another process may have taken the claim.
    */
   async run<T>(
     key: string,
-    options: { patienceMs: number; busy: () => Error },
-    work: (confirm: () => void) => Promise<T>,
+    options: { patienceMs: number; createBusyError: () => Error },
+    work: (requireClaim: () => void) => Promise<T>,
   ): Promise<T> {
     const { life } = this.options;
     const { term } = life;
-    const fence = await this.#take(key, Date.now() + options.patienceMs);
-    if (fence === null) throw options.busy();
+    const fence = await this.#takeClaim(key, Date.now() + options.patienceMs);
+    if (fence === null) throw options.createBusyError();
     try {
-      return await work(() => life.requireSince(term));
+      return await work(() => life.requireAliveSince(term));
     } finally {
       this.#fences.delete(fence);
-      await this.#release(key, fence);
+      await this.#releaseClaim(key, fence);
     }
   }
 
@@ -44,7 +45,8 @@ export class Claims {
     return claim !== null && !(await this.#isLeftOver(claim));
   }
 
-  async #take(key: string, deadline: number): Promise<string | null> {
+  /** Waits until the claim is free, and takes it. @returns the fence of the claim; `null` if it was not free by the deadline */
+  async #takeClaim(key: string, deadline: number): Promise<string | null> {
     const { models, life } = this.options;
     const fence = randomUUID();
     this.#fences.add(fence);
@@ -52,7 +54,7 @@ export class Claims {
       for (;;) {
         const current = await models.claim.findById(key).lean();
         if (current === null) {
-          if (await this.#insert({ _id: key, process: life.id, fence })) return fence;
+          if (await this.#insertClaim({ _id: key, process: life.id, fence })) return fence;
         } else if (await this.#isLeftOver(current)) {
           const takeover = { $set: { process: life.id, fence } };
           if ((await models.claim.updateOne({ _id: key, fence: current.fence }, takeover)).matchedCount === 1) return fence;
@@ -62,14 +64,14 @@ export class Claims {
     } catch (error) {
       // The claim may have been stored although the reply was lost.
       this.#fences.delete(fence);
-      void this.#release(key, fence);
+      void this.#releaseClaim(key, fence);
       throw error;
     }
     this.#fences.delete(fence);
     return null;
   }
 
-  async #insert(claim: ClaimDocument): Promise<boolean> {
+  async #insertClaim(claim: ClaimDocument): Promise<boolean> {
     try {
       await this.options.models.claim.create(claim);
       return true;
@@ -79,20 +81,21 @@ export class Claims {
     }
   }
 
+  /** Whether nobody works under a stored claim any more. */
   async #isLeftOver({ process, fence }: ClaimDocument): Promise<boolean> {
     const { life } = this.options;
     return process === life.id ? !this.#fences.has(fence) : !(await life.isAlive(process));
   }
 
-  /** Removes a claim. If the database fails, the removal is repeated until it succeeds, so that others can work as soon as the database is back. */
-  async #release(key: string, fence: string): Promise<void> {
+  /** Removes a claim. If the database fails, this is repeated until it succeeds, so that other requests need not wait for this process to end. */
+  async #releaseClaim(key: string, fence: string): Promise<void> {
     const { models, logger, closing } = this.options;
     try {
       await models.claim.deleteOne({ _id: key, fence });
     } catch (err) {
       logger.warn({ err, key }, 'Claim:Release:Failed');
       if (closing.aborted) return;
-      void delay(releaseAgainMs, undefined, { ref: false }).then(() => this.#release(key, fence));
+      void delay(releaseAgainMs, undefined, { ref: false }).then(() => this.#releaseClaim(key, fence));
     }
   }
 }

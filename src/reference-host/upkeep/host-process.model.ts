@@ -1,11 +1,11 @@
 import { Schema } from 'mongoose';
 
-/** A process that uses the database and the data folder. Unfinished work has the id of its process, so it is found when that has died. */
+/** A process that uses the database and the data folder. Unfinished work is recorded with the id of its process, so it is found after the process has died. */
 export interface HostProcessDocument {
   _id: string;
   /** Boot id of its machine, or the machine's name. */
   machine: string;
-  /** Whether it listens on a socket in the data folder, by which others on the machine can tell immediately whether it is alive. */
+  /** Whether it listens on a socket in the data folder. Processes on the same machine can then tell immediately whether it is alive. */
   listens: boolean;
   /** Time of its last heartbeat. */
   beat: Date;

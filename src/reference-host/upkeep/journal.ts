@@ -12,7 +12,7 @@ export interface JournalOptions {
   logger: HostLogger;
   /** Finishes or undoes an interrupted undertaking. Can be called again for the same one. */
   recover: (undertaking: Undertaking) => Promise<void>;
-  /** How long {@link Journal.finish} and {@link Journal.undertakeInTime} wait, in milliseconds. By default as long as clients wait. */
+  /** How long {@link Journal.undertakeWithoutUndo} and {@link Journal.undertakeWithPartialResult} wait, in milliseconds. By default as long as clients wait. */
   answerMs?: number;
 }
 
@@ -33,32 +33,36 @@ export class Journal {
   }
 
   /**
-   * Like {@link undertake}, for a write that `recover` always finishes. The client can get its response as soon as the write is
-   * recorded. So this returns when the work is done, or when clients would not wait any longer, and the work continues.
+   * Like {@link undertake}, for a write that `recover` never undoes, so that the client can get its response as soon as the write is
+   * recorded. Returns when the work is done. If it takes longer than clients wait, returns earlier, and the work continues.
    */
-  async finish(undertaking: Undertaking, work: () => Promise<void>): Promise<void> {
+  async undertakeWithoutUndo(undertaking: Undertaking, work: () => Promise<void>): Promise<void> {
     const { logger, answerMs } = this.options;
     const recorded = await this.#record(undertaking);
     await inTime(this.#carryOut(recorded, work), {
       answer: () => undefined,
-      // The work has been finished by `recover`, or will be later.
+      // `recover` has finished the work, or will later.
       failed: (err) => logger.warn({ err, kind: recorded.kind }, 'Undertaking:Failed'),
       ...(answerMs !== undefined && { ms: answerMs }),
     });
   }
 
   /**
-   * Like {@link undertake}, for a copy that may take longer than clients wait: returns the unfinished copy by then, and
-   * continues. If it fails later, it is undone.
+   * Like {@link undertake}, for work that may take longer than clients wait. Then returns the partial result, and the work
+   * continues. If it fails later, `recover` finishes or undoes it.
    *
-   * @param partialResult gives the copy once it exists; `null` before.
+   * @param getPartialResult `null` until there is a partial result.
    */
-  async undertakeInTime<T>(undertaking: Undertaking, work: () => Promise<T>, partialResult: () => T | null): Promise<T> {
+  async undertakeWithPartialResult<T>(
+    undertaking: Undertaking,
+    work: () => Promise<T>,
+    getPartialResult: () => T | null,
+  ): Promise<T> {
     const { logger, answerMs } = this.options;
     const recorded = await this.#record(undertaking);
     const carriedOut = this.#carryOut(recorded, work);
     return inTime(carriedOut, {
-      answer: () => partialResult() ?? carriedOut,
+      answer: () => getPartialResult() ?? carriedOut,
       failed: (err) => logger.warn({ err, kind: recorded.kind }, 'Undertaking:Failed'),
       ...(answerMs !== undefined && { ms: answerMs }),
     });
@@ -94,8 +98,12 @@ export class Journal {
     }
   }
 
-  /** Recovers from undertakings of processes that have died, and from undertakings of this process whose recovery failed. @returns their number. */
-  async recoverAll(): Promise<number> {
+  /**
+   * Recovers from undertakings of processes that have died, and from undertakings of this process whose recovery failed.
+   *
+   * @returns how many were recovered
+   */
+  async recoverInterrupted(): Promise<number> {
     const { models, life } = this.options;
     const recorded = await models.undertaking.find().sort({ _id: 1 }).lean<UndertakingDocument[]>();
     const others = [...new Set(recorded.map(({ process }) => process))].filter((id) => id !== life.id);
@@ -109,7 +117,7 @@ export class Journal {
   }
 
   /**
-   * Whether an undertaking is still recorded. It may have ended properly while others were recovered, and then must not be undone.
+   * Whether an undertaking is still recorded. It may have been completed while other undertakings were recovered, and then must not be undone.
    */
   async #isStillRecorded({ _id }: UndertakingDocument): Promise<boolean> {
     return (await this.options.models.undertaking.exists({ _id })) !== null;

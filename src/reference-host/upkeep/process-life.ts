@@ -7,7 +7,7 @@ import { LargeImageError, type HostLogger } from '../../index.js';
 import type { Models } from '../models.js';
 import { isListening, listenAt, maxSocketPathBytes } from './sockets.js';
 
-const beatMs = 10_000;
+const heartbeatEveryMs = 10_000;
 /** A process on another machine counts as dead if its last heartbeat is older than this. */
 const deadAfterMs = 30_000;
 /**
@@ -16,7 +16,7 @@ const deadAfterMs = 30_000;
  */
 const doubtAfterMs = 20_000;
 
-/** Within this time a process that listens on its socket has its first heartbeat, or has failed to start. */
+/** A process records its first heartbeat within this time after it created its socket, or it has failed to start. */
 const startsWithinMs = 600_000;
 
 /**
@@ -32,7 +32,7 @@ export class ProcessLife {
   #machine = '';
   #server: Server | null = null;
   #timer: NodeJS.Timeout | undefined;
-  #lastBeat = Date.now();
+  #lastHeartbeat = Date.now();
   #term = 0;
 
   private constructor({ models, root, logger }: { models: Models; root: string; logger: HostLogger }) {
@@ -46,10 +46,11 @@ export class ProcessLife {
     const life = new ProcessLife(options);
     life.#machine = await machineId();
     await life.#listen();
-    await life.#beat();
+    await life.#recordHeartbeat();
     await life.#removeSocketsWithoutRecord();
-    const beat = () => life.#beat().catch((err: unknown) => options.logger.warn({ err }, 'Process:Beat:Failed'));
-    life.#timer = setInterval(() => void beat(), beatMs).unref();
+    const recordHeartbeat = () =>
+      life.#recordHeartbeat().catch((err: unknown) => options.logger.warn({ err }, 'Process:Beat:Failed'));
+    life.#timer = setInterval(() => void recordHeartbeat(), heartbeatEveryMs).unref();
     return life;
   }
 
@@ -66,23 +67,23 @@ export class ProcessLife {
     const record = await this.#models.hostProcess.findById(id).lean();
     if (record === null) return false;
     if (record.listens) {
-      if (await isListening(this.#socketOf(id))) return true;
+      if (await isListening(this.#socketPathOf(id))) return true;
       if (record.machine === this.#machine) return false;
     }
     return Date.now() - record.beat.getTime() < deadAfterMs;
   }
 
-  /** Ids of the processes that ended without {@link stop}. */
-  async dead(): Promise<string[]> {
-    const ids = await this.#recorded();
+  /** Finds the processes that ended without {@link stop}. @returns their ids */
+  async findDeadProcesses(): Promise<string[]> {
+    const ids = await this.#recordedIds();
     const alive = await Promise.all(ids.map((id) => this.isAlive(id)));
     return ids.filter((_, index) => !alive[index]);
   }
 
   /** Removes the record and socket of a process whose work has been completed. */
-  async forget(id: string): Promise<void> {
-    // The socket must be removed first, because only the record leads to it.
-    if (process.platform !== 'win32') await rm(this.#socketOf(id), { force: true });
+  async forgetProcess(id: string): Promise<void> {
+    // The socket must be removed first: without the record nobody would look for it.
+    if (process.platform !== 'win32') await rm(this.#socketPathOf(id), { force: true });
     await this.#models.hostProcess.deleteOne({ _id: id });
   }
 
@@ -93,15 +94,15 @@ export class ProcessLife {
    * @throws LargeImageError `unavailable` if others may have considered this process dead since then, which happens after a long
    * time without the database
    */
-  requireSince(term: number): void {
-    if (term === this.#term && Date.now() - this.#lastBeat < doubtAfterMs) return;
+  requireAliveSince(term: number): void {
+    if (term === this.#term && Date.now() - this.#lastHeartbeat < doubtAfterMs) return;
     throw new LargeImageError('unavailable', 'The server had lost the connection to its database. Try again.');
   }
 
   /** Removes this process from the list of live ones. All its work must have ended. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    await this.forget(this.id);
+    await this.forgetProcess(this.id);
     await new Promise<void>((done) => {
       if (this.#server === null) done();
       else this.#server.close(() => done());
@@ -109,7 +110,7 @@ export class ProcessLife {
   }
 
   async #listen(): Promise<void> {
-    const path = this.#socketOf(this.id);
+    const path = this.#socketPathOf(this.id);
     if (Buffer.byteLength(path) > maxSocketPathBytes) return;
     try {
       await mkdir(this.#folder, { recursive: true });
@@ -126,27 +127,27 @@ export class ProcessLife {
    */
   async #removeSocketsWithoutRecord(): Promise<void> {
     if (process.platform === 'win32' || this.#server === null) return;
-    const [sockets, recorded] = [await readdir(this.#folder), await this.#recorded()];
-    for (const id of sockets.filter((name) => !recorded.includes(name))) {
+    const [sockets, recordedIds] = [await readdir(this.#folder), await this.#recordedIds()];
+    for (const id of sockets.filter((name) => !recordedIds.includes(name))) {
       const path = join(this.#folder, id);
       const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Infinity }));
       if (Date.now() - mtimeMs > startsWithinMs && !(await isListening(path))) await rm(path, { force: true });
     }
   }
 
-  async #recorded(): Promise<string[]> {
+  async #recordedIds(): Promise<string[]> {
     return (await this.#models.hostProcess.find({}, { _id: 1 }).lean()).map(({ _id }) => _id);
   }
 
-  async #beat(): Promise<void> {
+  async #recordHeartbeat(): Promise<void> {
     const started = Date.now();
-    const state = { machine: this.#machine, listens: this.#server !== null, beat: new Date(started) };
-    await this.#models.hostProcess.updateOne({ _id: this.id }, { $set: state }, { upsert: true });
-    if (started - this.#lastBeat >= doubtAfterMs) this.#term++;
-    this.#lastBeat = started;
+    const fields = { machine: this.#machine, listens: this.#server !== null, beat: new Date(started) };
+    await this.#models.hostProcess.updateOne({ _id: this.id }, { $set: fields }, { upsert: true });
+    if (started - this.#lastHeartbeat >= doubtAfterMs) this.#term++;
+    this.#lastHeartbeat = started;
   }
 
-  #socketOf(id: string): string {
+  #socketPathOf(id: string): string {
     return process.platform === 'win32' ? `\\\\.\\pipe\\large-image-${id}` : join(this.#folder, id);
   }
 }

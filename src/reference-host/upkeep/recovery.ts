@@ -7,7 +7,7 @@ import type { Undertaking } from './undertaking.model.js';
 import { removeFileLeftovers, removeFilesInBatches } from '../files/files.js';
 import { removeLeftovers, removeContentsUntil, finishMove, removeFoldersIn } from '../tree/folder-trees.js';
 import { hasAccess, setAccessBelow } from '../access/folder-access.js';
-import { clearGroup } from '../groups/groups.js';
+import { removeTracesOfGroup } from '../groups/groups.js';
 import { removeItemLeftovers, finishItemRemovals } from '../tree/item-removals.js';
 import { finishRemovals } from '../resources/removals.js';
 import { releaseOldNames } from '../tree/names/names.js';
@@ -17,7 +17,7 @@ import { finishRemoval as finishTrashRemoval } from '../trash/emptying.js';
 import { finishRestoring } from '../trash/restoring.js';
 import { finishTrashing } from '../trash/trashing.js';
 import { stillExists } from './removal.js';
-import { clearUser, finishRegistration } from '../accounts/users/users.js';
+import { removeTracesOfUser, finishRegistration } from '../accounts/users/users.js';
 
 /** Finishes or undoes an interrupted multi-step write. */
 export async function recoverFrom(context: HostContext, undertaking: Undertaking): Promise<void> {
@@ -34,7 +34,7 @@ export async function recoverFrom(context: HostContext, undertaking: Undertaking
       return undoMaking(context, undertaking);
     case 'registering':
       for (const id of undertaking.ids) await undoMaking(context, { kind: 'making', type: 'item', id });
-      return dropFilesOf(context, undertaking.ids);
+      return removeFilesOfMissingItems(context, undertaking.ids);
     case 'file-move':
       for (const item of undertaking.items) await correctSizesAround(context, item);
       return;
@@ -56,9 +56,9 @@ export async function recoverFrom(context: HostContext, undertaking: Undertaking
   }
 }
 
-type Of<K extends Undertaking['kind']> = Extract<Undertaking, { kind: K }>;
+type UndertakingOf<K extends Undertaking['kind']> = Extract<Undertaking, { kind: K }>;
 
-async function finishRemoval(context: HostContext, { type, doc }: Of<'removal'>): Promise<void> {
+async function finishRemoval(context: HostContext, { type, doc }: UndertakingOf<'removal'>): Promise<void> {
   if (await stillExists(context, type, doc._id)) return;
   switch (type) {
     // The recorded document has this type, without the fields that are not needed here.
@@ -71,23 +71,22 @@ async function finishRemoval(context: HostContext, { type, doc }: Of<'removal'>)
     case 'collection':
       return removeFoldersIn(context, doc._id);
     case 'user':
-      return clearUser(context, doc._id);
+      return removeTracesOfUser(context, doc._id);
     case 'group':
-      return clearGroup(context, doc._id);
+      return removeTracesOfGroup(context, doc._id);
   }
 }
 
-async function undoMaking(context: HostContext, undertaking: Of<'making'>): Promise<void> {
+async function undoMaking(context: HostContext, undertaking: UndertakingOf<'making'>): Promise<void> {
   const unfinished = await findFolderOrItem(context, undertaking);
   if (unfinished !== null) await removeFolderOrItem(context, unfinished);
 }
 
-/** Removes files that were recorded for items that do not exist. */
-async function dropFilesOf(context: HostContext, itemIds: readonly Types.ObjectId[]): Promise<void> {
+async function removeFilesOfMissingItems(context: HostContext, itemIds: readonly Types.ObjectId[]): Promise<void> {
   await removeFilesInBatches(context, await context.models.file.find({ itemId: { $in: [...itemIds] } }).lean<FileDocument[]>());
 }
 
-async function finishNaming(context: HostContext, { type, id, before }: Of<'naming'>): Promise<void> {
+async function finishNaming(context: HostContext, { type, id, before }: UndertakingOf<'naming'>): Promise<void> {
   const { models } = context;
   const item = type === 'item' ? await models.item.findById(id).lean<ItemDocument>() : null;
   const folder = type === 'folder' ? await models.folder.findById(id).lean<FolderDocument>() : null;
@@ -97,11 +96,11 @@ async function finishNaming(context: HostContext, { type, id, before }: Of<'nami
   if (item !== null) await correctSizesAround(context, item);
 }
 
-async function finishAccess(context: HostContext, spreading: Of<'access'>): Promise<void> {
-  const { type, id, change } = spreading;
+async function finishAccess(context: HostContext, undertaking: UndertakingOf<'access'>): Promise<void> {
+  const { type, id, change } = undertaking;
   const { models } = context;
   const document = type === 'folder' ? await models.folder.findById(id).lean() : await models.collection.findById(id).lean();
   if (document === null || !hasAccess(document, change)) return;
-  await setAccessBelow(context, spreading, true);
+  await setAccessBelow(context, undertaking, true);
   await context.events.emit('access.changed', {});
 }

@@ -10,23 +10,23 @@ import type { RemovableType } from './undertaking.model.js';
  */
 export const unrecordedFields = ['meta', 'words', 'terms', 'phrases', 'description', 'passwordHash'];
 
-/** A document as it is recorded with its removal. */
-export function recordedForm<D extends { _id: Types.ObjectId }>(doc: D): { _id: Types.ObjectId } {
+/** The fields of a document that are recorded with its removal. */
+export function selectRecordedFields<D extends { _id: Types.ObjectId }>(doc: D): { _id: Types.ObjectId } {
   return { ...Object.fromEntries(Object.entries(doc).filter(([name]) => !unrecordedFields.includes(name))), _id: doc._id };
 }
 
 /**
- * Removes a document, which disappears immediately, and then with `clear` everything that belonged to it. If several requests remove
- * the same document, one of them does the work. If the work takes longer than clients wait, it continues after this returns. If it
+ * Removes a document, and then with `clear` everything that belonged to it. If several requests remove the same document, one of them
+ * does the work. If the work takes longer than clients wait, it continues after this returns. If it
  * is interrupted, `recovery.ts` does the rest later.
  */
-export async function removeTree<D extends { _id: Types.ObjectId }>(
+export async function removeWithBelongings<D extends { _id: Types.ObjectId }>(
   context: HostContext,
   type: RemovableType,
   doc: D,
   clear: (removed: D) => Promise<void>,
 ): Promise<void> {
-  await context.journal.finish({ kind: 'removal', type, doc: recordedForm(doc) }, async () => {
+  await context.journal.undertakeWithoutUndo({ kind: 'removal', type, doc: selectRecordedFields(doc) }, async () => {
     const removed = await modelOf(context, type).findOneAndDelete({ _id: doc._id }, withTrashed).lean<D>();
     if (removed === null) return;
     step(`${type}-removal:hidden`);

@@ -22,8 +22,8 @@ export function listenAt(path: string, text: string): Promise<Server> {
   });
 }
 
-/** The text from a listener at a path; `''` if it sends nothing within two seconds; `null` if nobody listens there. */
-export function askAt(path: string): Promise<string | null> {
+/** Reads the text that a listener at a path sends; `''` if it sends nothing within two seconds; `null` if nobody listens there. */
+export function readTextFrom(path: string): Promise<string | null> {
   return new Promise((resolve) => {
     let text = '';
     let connected = false;

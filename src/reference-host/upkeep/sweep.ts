@@ -12,8 +12,8 @@ import { discardStaleUploads } from '../uploads/upload-removal.js';
 
 /** Number of documents, or of files, that are checked together. */
 const batchSize = 500;
-/** A process that has not recorded the file of its registered bytes within this time never will. */
-const recordedWithinMs = 24 * 60 * 60 * 1000;
+/** After its bytes are registered, a file is recorded within this time, or never. */
+const maxRecordingMs = 24 * 60 * 60 * 1000;
 
 /** Options of a sweep. */
 export interface SweepOptions {
@@ -22,11 +22,11 @@ export interface SweepOptions {
   signal: AbortSignal;
 }
 
-/** Numbers of removed or corrected things in a sweep, and of missing files. */
-export interface Swept {
+/** Counts of what a sweep removed, corrected, and found missing. */
+export interface SweepCounts {
   /** Removed unfinished uploads. */
   uploads: number;
-  /** Folders and items that were in the trash for too long. */
+  /** Removed folders and items that were in the trash for too long. */
   trash: number;
   /** Removed registrations of bytes whose files were never created or no longer exist. */
   registrations: number;
@@ -34,7 +34,7 @@ export interface Swept {
   bytes: number;
   /** Corrected sizes of items, folders, collections and users. */
   sizes: number;
-  /** Documents whose terms for searches were missing or not up to date. */
+  /** Documents whose search terms were added or updated. */
   indexed: number;
   /** Files whose bytes are not in the data folder. They are not removed, because the server may have been started with the wrong folder. */
   missing: number;
@@ -44,7 +44,7 @@ export interface Swept {
  * Removes everything that belongs to nothing: leftovers of processes that died, and uploads that users have abandoned. Bytes are
  * registered before they are stored, so bytes that are being written are kept.
  */
-export async function sweep(context: HostContext, { uploadLifetimeMs, signal }: SweepOptions): Promise<Swept> {
+export async function sweep(context: HostContext, { uploadLifetimeMs, signal }: SweepOptions): Promise<SweepCounts> {
   const { models, life, store, storeId } = context;
   const uploads = await discardStaleUploads(context, new Date(Date.now() - uploadLifetimeMs));
   const trash = await removeExpiredTrash(context, signal);
@@ -56,14 +56,17 @@ export async function sweep(context: HostContext, { uploadLifetimeMs, signal }: 
     (await recountAll(models.collection as never, rootSizes(context), signal)) +
     (await recountAll(models.user as never, rootSizes(context), signal));
   const indexed = await indexMissingTerms([models.item, models.folder, models.collection] as never, signal);
-  for (const id of await life.dead()) {
+  for (const id of await life.findDeadProcesses()) {
     await models.claim.deleteMany({ process: id });
-    await life.forget(id);
+    await life.forgetProcess(id);
   }
   return { uploads, trash, registrations, bytes, sizes, indexed, missing };
 }
 
-async function sweepRegistrations(context: HostContext, signal: AbortSignal): Promise<Pick<Swept, 'registrations' | 'missing'>> {
+async function sweepRegistrations(
+  context: HostContext,
+  signal: AbortSignal,
+): Promise<Pick<SweepCounts, 'registrations' | 'missing'>> {
   const { models, store } = context;
   const alive = new Map<string, Promise<boolean>>();
   const isAlive = (id: string) => {
@@ -87,8 +90,8 @@ async function sweepRegistrations(context: HostContext, signal: AbortSignal): Pr
       const isRecorded = references.some(({ fileId }) => recorded.has(`${key}/${fileId.toHexString()}`));
       for (const { fileId, process, since } of references) {
         if (recorded.has(`${key}/${fileId.toHexString()}`)) continue;
-        const mayBeRecorded = Date.now() - since.getTime() < recordedWithinMs && (await isAlive(process));
-        if (!mayBeRecorded) lost.push({ fileId, storage: { kind: 'stored', key } });
+        const mayStillBeRecorded = Date.now() - since.getTime() < maxRecordingMs && (await isAlive(process));
+        if (!mayStillBeRecorded) lost.push({ fileId, storage: { kind: 'stored', key } });
       }
       if (references.length === 0) await models.blob.deleteOne({ _id: key, 'references.0': { $exists: false } });
       // The bytes may be about to be stored, or the file may have been removed since its record was read.
@@ -101,7 +104,7 @@ async function sweepRegistrations(context: HostContext, signal: AbortSignal): Pr
   return { registrations, missing };
 }
 
-/** Removes files in the data folder that belong to no upload, registration or file. @returns their number. */
+/** Removes bytes in the data folder that belong to no upload, registration or recorded file. @returns the number of removed files */
 async function sweepBytes(context: HostContext, signal: AbortSignal): Promise<number> {
   const { models, store } = context;
   let count = 0;
@@ -111,7 +114,7 @@ async function sweepBytes(context: HostContext, signal: AbortSignal): Promise<nu
     const unfinished = await uploadsAmong(context, keys);
     const registered = await models.blob.find({ _id: { $in: keys } }, { _id: 1 }).lean();
     const used = await models.file.find({ 'storage.key': { $in: keys } }, { storage: 1 }).lean();
-    const knownKeys = new Set([...registered.map(({ _id }) => _id), ...used.map(({ storage }) => keyOf(storage))]);
+    const knownKeys = new Set([...registered.map(({ _id }) => _id), ...used.map(({ storage }) => storageKeyOf(storage))]);
     for (const { key, remove } of stored) {
       if (unfinished.has(key) || knownKeys.has(key)) continue;
       await remove();
@@ -121,14 +124,14 @@ async function sweepBytes(context: HostContext, signal: AbortSignal): Promise<nu
   return count;
 }
 
-const keyOf = (storage: FileStorage) => (storage.kind === 'stored' ? storage.key : '');
+const storageKeyOf = (storage: FileStorage) => (storage.kind === 'stored' ? storage.key : '');
 
 async function uploadsAmong({ models }: HostContext, keys: readonly string[]): Promise<Set<string>> {
   const ids = keys.filter((key) => key.length === 24);
   return new Set((await models.upload.find({ _id: { $in: ids } }, { _id: 1 }).lean()).map(({ _id }) => _id.toHexString()));
 }
 
-async function recountAll(model: Model<never>, sumOf: ComputeSizes, signal: AbortSignal): Promise<number> {
+async function recountAll(model: Model<never>, computeSizes: ComputeSizes, signal: AbortSignal): Promise<number> {
   let count = 0;
   const ids = (model as unknown as Model<{ _id: Types.ObjectId }>)
     .find({}, { _id: 1 }, { ...withoutReadLimit, ...withTrashed })
@@ -136,7 +139,7 @@ async function recountAll(model: Model<never>, sumOf: ComputeSizes, signal: Abor
   for await (const batch of inBatches(eachInSlices<{ _id: Types.ObjectId }>(ids), signal)) {
     count += await correctSizes(
       model,
-      sumOf,
+      computeSizes,
       batch.map(({ _id }) => _id),
     );
   }

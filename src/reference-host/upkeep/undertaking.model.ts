@@ -7,15 +7,15 @@ import type { TrashedDocument } from '../trash/trash-mark.js';
 /** Models whose documents can be removed with everything that belongs to them. */
 export type RemovableType = 'file' | 'item' | 'folder' | 'collection' | 'user' | 'group';
 
-/** Permissions that are copied to the folders below a document that the caller administers. */
-interface SpreadAccess {
+/** Permissions of a document that are copied to the folders below it, where the caller administers them. */
+interface RecordedAccessChange {
   access: AccessList;
   public?: boolean;
   publicFlags?: string[];
 }
 
-/** A document by model and id. */
-export interface NamedDocument {
+/** The model and id of a document. */
+export interface DocumentReference {
   type: RemovableType;
   id: Types.ObjectId;
 }
@@ -25,37 +25,37 @@ export interface NamedDocument {
  * recovery does.
  */
 export type Undertaking =
-  /** Complete it if the document no longer exists; otherwise nothing has happened yet. */
+  /** Finish if the document no longer exists. Otherwise nothing has happened yet. */
   | { kind: 'removal'; type: RemovableType; doc: { _id: Types.ObjectId } }
   /** Finish: remove all documents. */
-  | { kind: 'removals'; named: NamedDocument[] }
-  /** Complete it for those that no longer exist. */
+  | { kind: 'removals'; named: DocumentReference[] }
+  /** Finish for the items that no longer exist. */
   | { kind: 'item-removals'; items: { _id: Types.ObjectId }[] }
   /** Finish: remove everything that was in the folder at that time. */
   | { kind: 'emptying'; id: Types.ObjectId; before: Date }
   /** Undo: remove the new item or folder. */
   | { kind: 'making'; type: 'item' | 'folder'; id: Types.ObjectId }
-  /** Undo: remove the new items, and the records of files that have none. */
+  /** Undo: remove the new items, and the records of files whose item does not exist. */
   | { kind: 'registering'; ids: Types.ObjectId[] }
-  /** Finish: release the names that it had before. */
+  /** Finish: release the former names of the item or folder. */
   | { kind: 'naming'; type: 'item' | 'folder'; id: Types.ObjectId; before: Date }
-  /** Finish: release its old names too, and make everything below the folder belong to its new root. */
+  /** Finish: release the former names of the folder, and make everything below it belong to its new root. */
   | { kind: 'move'; id: Types.ObjectId; before: Date; from: { baseParentType: RootType; baseParentId: Types.ObjectId } }
   /** Finish: correct the sizes of both items, and of the folders and roots that contain them. */
   | { kind: 'file-move'; items: ItemPosition[] }
-  /** Finish: give the permissions to the folders below, unless the document has other permissions by now. */
+  /** Finish: copy the permissions to the folders below, if the document still has them. */
   | {
       kind: 'access';
       type: 'folder' | 'collection';
       id: Types.ObjectId;
-      change: SpreadAccess;
+      change: RecordedAccessChange;
       administrator: { id: Types.ObjectId | null; admin: boolean; groups: Types.ObjectId[] };
     }
   /** Finish: hide everything in the folders that were marked at that time. */
   | { kind: 'trashing'; named: TrashedDocument[]; at: Date }
-  /** Finish, if its restoring has begun. */
+  /** Finish if the document has been claimed for restoring. Otherwise nothing has happened yet. */
   | ({ kind: 'restoring' } & TrashedDocument)
-  /** Finish: remove permanently. */
+  /** Finish: remove the documents permanently. */
   | { kind: 'trash-removal'; named: TrashedDocument[] }
   /** Finish: create the folders of new users. */
   | { kind: 'registration'; id: Types.ObjectId };

@@ -6,10 +6,10 @@ import { sweep } from './sweep.js';
 const recoverEveryMs = 30_000;
 const sweepEveryMs = 24 * 60 * 60 * 1000;
 
-const sweepFailed = 'Host:Sweep:Failed';
+const sweepFailedEvent = 'Host:Sweep:Failed';
 
 /** Thrown if another process is doing the same work right now. */
-class DoneByOthers extends Error {}
+class DoneByAnotherProcess extends Error {}
 
 /**
  * Recovers interrupted undertakings, immediately and then every half minute, and sweeps, immediately and then daily. These are not jobs of
@@ -26,19 +26,19 @@ export async function startUpkeep(
   const closing = new AbortController();
   const oneByOne = pLimit(1);
   /** Whether a sweep is due but has not been done, for example because the database failed. */
-  let isOwed = true;
-  const inOrder = (work: () => Promise<void>, event: string) =>
+  let isSweepDue = true;
+  const runInTurn = (work: () => Promise<void>, event: string) =>
     oneByOne(work).catch((err: unknown) => {
-      if (err instanceof DoneByOthers && event === sweepFailed) isOwed = false;
-      if (!(err instanceof DoneByOthers) && !closing.signal.aborted) logger.warn({ err }, event);
+      if (err instanceof DoneByAnotherProcess && event === sweepFailedEvent) isSweepDue = false;
+      if (!(err instanceof DoneByAnotherProcess) && !closing.signal.aborted) logger.warn({ err }, event);
     });
-  const alone = (key: string, work: () => Promise<void>) =>
-    claims.run(key, { patienceMs: 0, busy: () => new DoneByOthers() }, work);
+  const runUnlessClaimed = (key: string, work: () => Promise<void>) =>
+    claims.run(key, { patienceMs: 0, createBusyError: () => new DoneByAnotherProcess() }, work);
   const recover = () =>
-    inOrder(
+    runInTurn(
       () =>
-        alone('recovery', async () => {
-          const count = await journal.recoverAll();
+        runUnlessClaimed('recovery', async () => {
+          const count = await journal.recoverInterrupted();
           if (count > 0) logger.info({ count }, 'Host:Recovered');
         }),
       'Host:Recovery:Failed',
@@ -46,34 +46,34 @@ export async function startUpkeep(
   const sweepAll = async () => {
     // The bytes of this database are elsewhere, so nobody can tell here which of them are missing.
     if (context.otherFolder !== null) return;
-    await inOrder(
+    await runInTurn(
       () =>
-        alone('sweep', async () => {
+        runUnlessClaimed('sweep', async () => {
           const { missing, ...swept } = await sweep(context, { ...options, signal: closing.signal });
-          isOwed = false;
+          isSweepDue = false;
           logger.info(swept, 'Host:Swept');
           if (missing > 0) logger.error({ missing, folder: context.store.root }, 'Host:BytesMissing');
         }),
-      sweepFailed,
+      sweepFailedEvent,
     );
   };
-  // This happens before requests are served, so that nobody sees unfinished work. What takes very long, as with a trash of 100,000 items,
-  // was already answered before it was interrupted.
+  // This happens before requests are served, so that nobody sees unfinished work. Recovery that takes longer, such as removing a trash of
+  // 100,000 items, continues while requests are served: its own request was answered before it was interrupted.
   await inTime(recover(), {
     answer: () => undefined,
     failed: () => undefined,
     ...(recoverMs !== undefined && { ms: recoverMs }),
   });
   void sweepAll();
-  const often = setInterval(() => {
+  const recoveryTimer = setInterval(() => {
     void recover();
-    if (isOwed) void sweepAll();
+    if (isSweepDue) void sweepAll();
   }, recoverEveryMs);
-  const daily = setInterval(() => {
-    isOwed = true;
+  const sweepTimer = setInterval(() => {
+    isSweepDue = true;
     void sweepAll();
   }, sweepEveryMs);
-  const timers = [often, daily];
+  const timers = [recoveryTimer, sweepTimer];
   for (const timer of timers) timer.unref();
   return async () => {
     for (const timer of timers) clearInterval(timer);

@@ -40,8 +40,8 @@ export async function registerWithinCapacity<T>(
     context.setting('core.user_quota'),
   ]);
   if (maxUploads === 0 && quota === 0) return register();
-  const busy = () => new TooOftenError('Too many uploads are started at the same time. Try again in a moment.', 1);
-  return context.claims.run(`capacity/${userId.toHexString()}`, { patienceMs, busy }, async () => {
+  const createBusyError = () => new TooOftenError('Too many uploads are started at the same time. Try again in a moment.', 1);
+  return context.claims.run(`capacity/${userId.toHexString()}`, { patienceMs, createBusyError }, async () => {
     const usage = await readUsage(context, userId);
     if (isUpload && maxUploads > 0 && usage.uploads >= maxUploads) {
       throw new TooOftenError(

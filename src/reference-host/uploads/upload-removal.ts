@@ -15,7 +15,7 @@ class UploadInUse extends Error {}
  */
 export async function discardUpload(context: HostContext, upload: UploadDocument): Promise<void> {
   const { models, store, claims } = context;
-  const claimOptions = { patienceMs: 0, busy: () => new UploadInUse() };
+  const claimOptions = { patienceMs: 0, createBusyError: () => new UploadInUse() };
   try {
     await claims.run(uploadClaimKey(upload._id), claimOptions, () => undoCompletion(context, upload));
   } catch (error) {

@@ -110,9 +110,9 @@ async function runAsOnlyWriter<T>(
   work: (upload: UploadDocument, confirmClaim: () => void) => Promise<T>,
 ): Promise<T> {
   const id = uploadId.toHexString();
-  const busyError = () =>
+  const createBusyError = () =>
     new LargeImageError('conflict', `Another request is writing to upload ${id}. Wait until it has finished.`);
-  return context.claims.run(uploadClaimKey(uploadId), { patienceMs: writerPatienceMs, busy: busyError }, async (confirmClaim) =>
+  return context.claims.run(uploadClaimKey(uploadId), { patienceMs: writerPatienceMs, createBusyError }, async (confirmClaim) =>
     work(await loadWithReceivedBytes(context, id), confirmClaim),
   );
 }

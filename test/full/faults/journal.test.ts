@@ -45,7 +45,7 @@ it('does not undo a write that completed while an older one was recovered', asyn
     await mayEnd;
   });
   await started;
-  expect(await journal.recoverAll()).toBe(1);
+  expect(await journal.recoverInterrupted()).toBe(1);
   expect(recovered).toEqual([older.id]);
   expect(await models.undertaking.countDocuments()).toBe(0);
 });
@@ -68,7 +68,7 @@ it('returns an unfinished copy before clients time out, and undoes it when it fa
       if (end === 'failed') throw new Error('The disk is away.');
       return 'complete';
     };
-    expect(await journal.undertakeInTime(copying, work, () => partial.copy)).toBe('begun');
+    expect(await journal.undertakeWithPartialResult(copying, work, () => partial.copy)).toBe('begun');
     expect(await models.undertaking.countDocuments()).toBe(1);
     signals.emit('may end');
     await until('it has ended', async () => (await models.undertaking.countDocuments()) === 0);
@@ -86,13 +86,13 @@ it('answers before clients time out while a write that can be resumed continues'
   const emptying: Undertaking = { kind: 'emptying', id: new Types.ObjectId(), before: new Date() };
   for (const end of ['done', 'failed']) {
     const mayEnd = once(signals, 'may end');
-    await journal.finish(emptying, async () => {
+    await journal.undertakeWithoutUndo(emptying, async () => {
       await mayEnd;
       if (end === 'failed') throw new Error('The disk is away.');
     });
     // The write is recorded, and not mistaken for an interrupted one.
     expect(await models.undertaking.countDocuments()).toBe(1);
-    expect(await journal.recoverAll()).toBe(0);
+    expect(await journal.recoverInterrupted()).toBe(0);
     signals.emit('may end');
     await until('nothing is noted', async () => (await models.undertaking.countDocuments()) === 0);
   }

@@ -38,7 +38,7 @@ it('removes sockets of dead processes that have no record', async () => {
   const second = await start();
   expect(await sockets()).toEqual([first.id, second.id, 'live', 'recent', 'recorded'].toSorted());
 
-  await second.forget('recorded');
+  await second.forgetProcess('recorded');
   expect(await sockets()).toEqual([first.id, second.id, 'live', 'recent'].toSorted());
   expect(await models.hostProcess.exists({ _id: 'recorded' })).toBeNull();
   await Promise.all([first.stop(), second.stop()]);

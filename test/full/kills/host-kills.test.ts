@@ -63,7 +63,7 @@ beforeAll(async () => {
     { name: 'the recovery', step: 'removal:recovered', inBackground: true },
   ]);
   // Another process does this within half a minute, and the same process when it is started again.
-  await started.host.context.journal.recoverAll();
+  await started.host.context.journal.recoverInterrupted();
 });
 afterAll(async () => {
   await started?.close();
@@ -84,7 +84,7 @@ describe('after the killed registration of a file that is served in place', () =
       await killTogether({ ...killing, env: { FOLDER: folder }, words: [path] }, [
         { name: 'a file in place', step, inBackground: true },
       ]);
-      await started.host.context.journal.recoverAll();
+      await started.host.context.journal.recoverInterrupted();
       expect(await contents(admin, folder)).toEqual([]);
       expect(await started.host.context.models.file.countDocuments({ 'storage.path': path })).toBe(0);
       expect(await readdir(directory)).toEqual(['a.bin']);

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiKeyDocument } from '../../../src/reference-host/accounts/api-keys/api-key.model.js';
-import { removeExpired } from '../../../src/reference-host/accounts/tokens/expired.js';
+import { removeExpired } from '../../../src/reference-host/accounts/tokens/expired-records.js';
 import { repairFirstUser } from '../../../src/reference-host/accounts/users/first-user.js';
-import { issueAnonymousSession, issueSignIn, issueToken } from '../../../src/reference-host/accounts/tokens/tokens.js';
+import { issueAnonymousSession, issueSignInToken, issueToken } from '../../../src/reference-host/accounts/tokens/tokens.js';
 import { issueSignInLink } from '../../../src/reference-host/accounts/sign-in/sign-in-link.js';
 import type { UserDocument } from '../../../src/reference-host/accounts/users/user.model.js';
 import { createReferenceHost } from '../../../src/reference-host/index.js';
@@ -226,7 +226,7 @@ describe('revoking all tokens of a user', () => {
     const racer = await server.register('racer');
     const stored = await models.user.findById(racer.id).lean<UserDocument>();
     await admin.ok('PUT', `/user/${racer.id}/password`, { query: { password: 'another' } });
-    const { token } = await issueSignIn(server.host.context, stored!);
+    const { token } = await issueSignInToken(server.host.context, stored!);
     expect(await isSignedIn(new Client(server.url, token, racer.id))).toBe(false);
   });
 

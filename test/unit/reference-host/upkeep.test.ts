@@ -8,7 +8,7 @@ it('lets the server start although finishing an interrupted write takes long', a
   const logged: string[] = [];
   const context = {
     claims: { run: (_key: string, _options: object, work: () => Promise<void>) => work() },
-    journal: { recoverAll: () => recovery },
+    journal: { recoverInterrupted: () => recovery },
     logger: { info: (_fields: object, event: string) => logged.push(event), warn: () => undefined },
     otherFolder: {},
   } as unknown as HostContext;

@@ -23,7 +23,7 @@ import { byId, returnsMessage } from '../../http/parameters.js';
 import { requireSignedIn } from '../../http/signed-in.js';
 import { apiKeyView } from '../../views.js';
 
-const keySort = ['name', 'created', 'lastUse', 'active', '_id'];
+const sortableFields = ['name', 'created', 'lastUse', 'active', '_id'];
 
 const days = number({ description: 'Lifetime of its tokens in days; if empty, the same as for sign-ins.' });
 
@@ -63,7 +63,7 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
       if (!principal.admin && !userId.equals(principal.id)) {
         throw new LevelDeniedError(2, `user ${String(query.userId)}`, principal.id.toHexString());
       }
-      return pageReply(context.models.apiKey, { userId }, { ...query, sortable: keySort }, apiKeyView);
+      return pageReply(context.models.apiKey, { userId }, { ...query, sortable: sortableFields }, apiKeyView);
     },
   }),
   defineRoute({

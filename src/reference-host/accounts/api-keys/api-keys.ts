@@ -51,7 +51,7 @@ function checkScope(scope: unknown, isAdmin: boolean): string[] | null {
   if (scope.length === 0) throw new InvalidError('Custom scope list must not be empty.');
   const allowed = new Set([...keyScopes.custom, ...(isAdmin ? keyScopes.adminCustom : [])].map(({ id }) => id));
   const unknown = scope.filter((entry) => typeof entry !== 'string' || !allowed.has(entry));
-  if (unknown.length > 0) throw new InvalidError(`Invalid scopes: ${unknown.slice(0, 10).map(nameInMessage).join(', ')}.`);
+  if (unknown.length > 0) throw new InvalidError(`Invalid scopes: ${unknown.slice(0, 10).map(describeScope).join(', ')}.`);
   return [...new Set(scope as string[])];
 }
 
@@ -61,7 +61,7 @@ function checkName(name: string): string {
   return trimmed;
 }
 
-function nameInMessage(scope: unknown): string {
+function describeScope(scope: unknown): string {
   return typeof scope === 'string' ? scope.slice(0, 100) : typeof scope;
 }
 
@@ -91,7 +91,7 @@ function checkDuration(days: number | undefined): number | undefined {
   if (days !== undefined && !(days >= 0 && days <= maxTokenDays)) {
     throw new InvalidError(`Token duration must be from 0 to ${maxTokenDays} days.`, 'tokenDuration');
   }
-  // Existing clients send 0 for a key with the default lifetime.
+  // Existing clients send 0 for a key with the default lifetimeDays.
   return days === 0 ? undefined : days;
 }
 
@@ -148,18 +148,18 @@ export async function exchangeApiKey(
   if (!(await context.setting('core.api_keys'))) {
     throw new LargeImageError('bad-value', 'API key functionality is disabled on this instance.');
   }
-  const used = { $set: { lastUse: new Date() } };
+  const recordUse = { $set: { lastUse: new Date() } };
   const isPossible = text.length === keyLength;
   const key = isPossible
-    ? await models.apiKey.findOneAndUpdate({ keyHash: hashOf(text), active: true }, used).lean<ApiKeyDocument>()
+    ? await models.apiKey.findOneAndUpdate({ keyHash: hashOf(text), active: true }, recordUse).lean<ApiKeyDocument>()
     : null;
   const user = key === null ? null : await models.user.findOne({ _id: key.userId, status: 'enabled' }).lean<UserDocument>();
   if (key === null || user === null) {
     await context.signInLimits.countWrongKey(address);
     throw new InvalidError('Invalid API key.');
   }
-  const longest = key.tokenDuration ?? (await context.setting('core.cookie_lifetime'));
-  const lifetime = days !== undefined && days > 0 ? Math.min(days, longest) : longest;
-  const token = await issueToken(context, { user, apiKey: key }, { days: lifetime, scope: key.scope ?? [userScope] });
+  const longestDays = key.tokenDuration ?? (await context.setting('core.cookie_lifetime'));
+  const lifetimeDays = days !== undefined && days > 0 ? Math.min(days, longestDays) : longestDays;
+  const token = await issueToken(context, { user, apiKey: key }, { days: lifetimeDays, scope: key.scope ?? [userScope] });
   return { userId: user._id, token };
 }

@@ -20,18 +20,18 @@ const rememberAgainMs = 20 * 24 * hourSeconds * 1000;
 /** How long an exhausted budget is refused without a query, in milliseconds. */
 const exhaustedMs = 1000;
 
-/** The kinds of counters. The names are parts of keys in the database. */
-type Counted = 'login-and-network' | 'network' | 'login' | 'wrong-key' | 'creation';
+/** The kinds of counters, by what they count. Their names are parts of keys in the database. */
+type CounterKind = 'login-and-network' | 'network' | 'login' | 'wrong-key' | 'creation';
 
-/** A number of attempts that are allowed in a window of time. */
+/** The attempts that are allowed for one key, such as a login or a network, in a window of time. */
 interface Budget {
-  counted: Counted;
+  kind: CounterKind;
   key: string;
   limiter: RateLimiterMongo;
 }
 
 /** A sign-in with a password. */
-export interface Attempt {
+export interface PasswordAttempt {
   /** Login or email address. */
   name: string;
   /** Looks up the user with this name. */
@@ -58,71 +58,78 @@ export class SignInLimits {
   /** Budgets that were exhausted a moment ago. Further attempts are refused without a query. */
   readonly #exhausted = new LRUCache<string, RateLimiterRes>({ max: 10_000, ttl: exhaustedMs });
 
-  readonly #counting: CountingCollection;
+  readonly #attempts: CountingCollection;
 
   constructor(private readonly options: SignInLimitsOptions) {
-    this.#counting = new CountingCollection(() => options.attempts().collection);
+    this.#attempts = new CountingCollection(() => options.attempts().collection);
   }
 
   /**
-   * Tries a password, if the limits allow it. A wrong password counts against three budgets: the budget of the login in the client's network, the
-   * budget of the network, and the budget of the login. If the user is known in the network, only the first counts, so that nobody can lock out a user from
-   * elsewhere. An attempt counts from its start and is uncounted if the password is right, so that simultaneous attempts cannot exceed a limit.
+   * Tries a password, if the limits allow it. A wrong password counts against three budgets: of the login in the client's network, of the
+   * network, and of the login. If the user is known in the network, it counts only against the first, so that nobody elsewhere can lock out
+   * the user. An attempt is counted before the password is checked, so that simultaneous attempts cannot exceed a limit.
    *
    * @returns the user; `null` if there is no such user or the password is wrong
    * @throws TooOftenError if a limit has been reached; the password is then not checked
    * @throws BusyError if too many other requests are waiting; the attempt is then not counted
    */
-  async tryPassword({ name, findUser, password, address }: Attempt): Promise<UserDocument | null> {
+  async tryPassword({ name, findUser, password, address }: PasswordAttempt): Promise<UserDocument | null> {
     const network = networkOf(address);
     const pair = pairKey(name, network);
-    const forPair = await this.#failures('login-and-network', pair);
-    this.#refuseExhausted(forPair);
-    const knownPair = await this.#known().get(pair);
+    const pairBudget = await this.#failureBudget('login-and-network', pair);
+    this.#refuseExhausted(pairBudget);
+    const knownPair = await this.#knownPairs().get(pair);
     const lane = knownPair === null ? 'stranger' : 'known';
     // Requests that cannot be served are refused before they query the database.
     await this.options.passwords.waitForCapacity(lane);
-    const others =
-      lane === 'known' ? [] : await Promise.all([this.#failures('network', network), this.#failures('login', digest(name))]);
-    const budgets = [forPair, ...others].filter((budget) => budget !== null);
-    const [user] = await Promise.all([findUser(), ...budgets.map((budget) => this.#check(budget))]);
+    const otherBudgets =
+      lane === 'known'
+        ? []
+        : await Promise.all([this.#failureBudget('network', network), this.#failureBudget('login', hashName(name))]);
+    const budgets = [pairBudget, ...otherBudgets].filter((budget) => budget !== null);
+    const [user] = await Promise.all([findUser(), ...budgets.map((budget) => this.#requireAvailable(budget))]);
     const isRight = await this.options.passwords.isRight(password, user?.passwordHash ?? null, {
       lane,
-      around: (check) => this.#counted(budgets, check),
+      around: (check) => this.#countWhileChecking(budgets, check),
     });
     if (user === null || !isRight) return null;
-    const isRemembered = knownPair !== null && knownPair.msBeforeNext > rememberAgainMs;
-    if (!isRemembered) await this.remember([name, user.login, user.email], address);
+    const isRecentlyRemembered = knownPair !== null && knownPair.msBeforeNext > rememberAgainMs;
+    if (!isRecentlyRemembered) await this.rememberUser([name, user.login, user.email], address);
     return user;
   }
 
-  /** Takes one attempt from each budget while the password is checked, and gives it back unless the password is wrong. */
-  async #counted(budgets: readonly Budget[], isRight: () => Promise<boolean>): Promise<boolean> {
-    const spent: Budget[] = [];
+  /**
+   * Takes one attempt from each budget, then checks the password. If it is wrong, the attempts stay counted. Otherwise they are given back, and if it is
+   * right, earlier failures of the login in the network are forgotten.
+   */
+  async #countWhileChecking(budgets: readonly Budget[], isRight: () => Promise<boolean>): Promise<boolean> {
+    const taken: Budget[] = [];
     try {
-      const takings = await Promise.allSettled(budgets.map(async (budget) => spent.push(await this.#take(budget))));
-      for (const taking of takings) if (taking.status === 'rejected') throw taking.reason;
+      const results = await Promise.allSettled(budgets.map(async (budget) => taken.push(await this.#takeAttempt(budget))));
+      for (const result of results) if (result.status === 'rejected') throw result.reason;
       if (!(await isRight())) return false;
     } catch (error) {
-      await Promise.all(spent.map(giveBack));
+      await Promise.all(taken.map(giveBackAttempt));
       throw error;
     }
-    await Promise.all(spent.map((budget) => (budget.counted === 'login-and-network' ? forget(budget) : giveBack(budget))));
+    await Promise.all(
+      taken.map((budget) => (budget.kind === 'login-and-network' ? resetBudget(budget) : giveBackAttempt(budget))),
+    );
     return true;
   }
 
   /** Remembers that a user is known in a network, by all names with which the user can sign in. */
-  async remember(names: readonly string[], address: string): Promise<void> {
+  async rememberUser(names: readonly string[], address: string): Promise<void> {
     const keys = new Set(names.map((name) => pairKey(name, networkOf(address))));
-    await Promise.all([...keys].map((key) => this.#known().set(key, 1, knownSeconds)));
+    await Promise.all([...keys].map((key) => this.#knownPairs().set(key, 1, knownSeconds)));
   }
 
   /** Counts a wrong API key against its network. @throws TooOftenError */
   async countWrongKey(address: string): Promise<void> {
-    const budget = await this.#failures('wrong-key', networkOf(address));
+    const budget = await this.#failureBudget('wrong-key', networkOf(address));
     if (budget === null) return;
-    await this.#check(budget);
-    await this.#take(budget);
+    await this.#requireAvailable(budget);
+    await this.#takeAttempt(budget);
   }
 
   /** Counts an account or anonymous session that is created without a sign-in. @throws TooOftenError */
@@ -130,68 +137,68 @@ export class SignInLimits {
     const points = await this.options.setting('core.registrations_per_address');
     if (points === 0) return;
     const budget: Budget = {
-      counted: 'creation',
+      kind: 'creation',
       key: networkOf(address),
-      limiter: this.#limiter('creation', points, hourSeconds),
+      limiter: this.#limiterFor('creation', points, hourSeconds),
     };
-    await this.#check(budget);
-    await this.#take(budget);
+    await this.#requireAvailable(budget);
+    await this.#takeAttempt(budget);
   }
 
-  async #failures(counted: Exclude<Counted, 'creation'>, key: string): Promise<Budget | null> {
+  async #failureBudget(kind: Exclude<CounterKind, 'creation'>, key: string): Promise<Budget | null> {
     const points = await this.options.setting(
-      counted === 'login-and-network'
+      kind === 'login-and-network'
         ? 'core.sign_in_failures_per_login_and_address'
-        : counted === 'login'
+        : kind === 'login'
           ? 'core.sign_in_failures_per_login'
           : 'core.sign_in_failures_per_address',
     );
     if (points === 0) return null;
-    return { counted, key, limiter: this.#limiter(counted, points, await this.options.setting('core.sign_in_window')) };
+    return { kind, key, limiter: this.#limiterFor(kind, points, await this.options.setting('core.sign_in_window')) };
   }
 
   /** @throws TooOftenError if a budget was exhausted a moment ago */
   #refuseExhausted(budget: Budget | null): void {
-    const exhaustedState = budget === null ? undefined : this.#exhausted.get(nameOf(budget));
-    if (exhaustedState !== undefined) throw refusal(budget!, exhaustedState);
+    const exhaustedState = budget === null ? undefined : this.#exhausted.get(exhaustedKeyOf(budget));
+    if (exhaustedState !== undefined) throw createTooOftenError(budget!, exhaustedState);
   }
 
   /** @throws TooOftenError if a budget is exhausted */
-  async #check(budget: Budget): Promise<void> {
+  async #requireAvailable(budget: Budget): Promise<void> {
     this.#refuseExhausted(budget);
     const state = await budget.limiter.get(budget.key);
     if (state === null || state.consumedPoints < budget.limiter.points) return;
-    this.#exhausted.set(nameOf(budget), state, { ttl: Math.min(exhaustedMs, Math.max(1, state.msBeforeNext)) });
-    throw refusal(budget, state);
+    this.#exhausted.set(exhaustedKeyOf(budget), state, { ttl: Math.min(exhaustedMs, Math.max(1, state.msBeforeNext)) });
+    throw createTooOftenError(budget, state);
   }
 
   /** Takes one attempt from a budget. @throws TooOftenError if it is exhausted */
-  async #take(budget: Budget): Promise<Budget> {
-    const { counted, key, limiter } = budget;
+  async #takeAttempt(budget: Budget): Promise<Budget> {
+    const { kind, key, limiter } = budget;
     try {
       const { consumedPoints } = await limiter.consume(key);
-      if (consumedPoints === limiter.points) this.options.logger.warn({ counted, key }, 'SignIn:Limit:Reached');
+      if (consumedPoints === limiter.points) this.options.logger.warn({ counted: kind, key }, 'SignIn:Limit:Reached');
       return budget;
     } catch (refused) {
-      throw refused instanceof RateLimiterRes ? refusal(budget, refused) : refused;
+      throw refused instanceof RateLimiterRes ? createTooOftenError(budget, refused) : refused;
     }
   }
 
-  #known(): RateLimiterMongo {
-    return this.#limiter('known', 1, knownSeconds);
+  #knownPairs(): RateLimiterMongo {
+    return this.#limiterFor('known', 1, knownSeconds);
   }
 
-  #limiter(keyPrefix: Counted | 'known', points: number, duration: number): RateLimiterMongo {
-    const name = `${keyPrefix} ${points} ${duration}`;
+  #limiterFor(keyPrefix: CounterKind | 'known', points: number, durationSeconds: number): RateLimiterMongo {
+    const name = `${keyPrefix} ${points} ${durationSeconds}`;
     let limiter = this.#limiters.get(name);
     if (limiter === undefined) {
       limiter = new RateLimiterMongo({
-        storeClient: { collection: () => this.#counting },
+        storeClient: { collection: () => this.#attempts },
         disableIndexesCreation: true,
         keyPrefix,
         points,
-        duration,
-        insuranceLimiter: new RateLimiterMemory({ keyPrefix, points, duration }),
+        duration: durationSeconds,
+        insuranceLimiter: new RateLimiterMemory({ keyPrefix, points, duration: durationSeconds }),
       });
       this.#limiters.set(name, limiter);
     }
@@ -199,7 +206,7 @@ export class SignInLimits {
   }
 }
 
-const reasons: Record<Counted, string> = {
+const reasonByKind: Record<CounterKind, string> = {
   'login-and-network': 'Too many wrong passwords for this login.',
   network: 'Too many wrong passwords from your network.',
   login: 'Too many wrong passwords for this login.',
@@ -207,28 +214,28 @@ const reasons: Record<Counted, string> = {
   creation: 'Too many new accounts and sessions from your network.',
 };
 
-function refusal({ counted }: Budget, { msBeforeNext }: RateLimiterRes): TooOftenError {
+function createTooOftenError({ kind }: Budget, { msBeforeNext }: RateLimiterRes): TooOftenError {
   const seconds = Math.max(1, Math.ceil(msBeforeNext / 1000));
-  return new TooOftenError(`${reasons[counted]} Try again in ${seconds} seconds.`, seconds);
+  return new TooOftenError(`${reasonByKind[kind]} Try again in ${seconds} seconds.`, seconds);
 }
 
-function nameOf({ counted, key }: Budget): string {
-  return `${counted} ${key}`;
+function exhaustedKeyOf({ kind, key }: Budget): string {
+  return `${kind} ${key}`;
 }
 
-function forget({ limiter, key }: Budget): Promise<unknown> {
+function resetBudget({ limiter, key }: Budget): Promise<unknown> {
   return limiter.delete(key);
 }
 
-function giveBack({ limiter, key }: Budget): Promise<unknown> {
+function giveBackAttempt({ limiter, key }: Budget): Promise<unknown> {
   return limiter.reward(key);
 }
 
 /** Names are stored as a hash, because they may be long, and should not be readable in the database. */
-function digest(name: string): string {
+function hashName(name: string): string {
   return createHash('sha256').update(name).digest('base64url');
 }
 
 function pairKey(name: string, network: string): string {
-  return `${digest(name)} ${network}`;
+  return `${hashName(name)} ${network}`;
 }

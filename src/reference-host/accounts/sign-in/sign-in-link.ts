@@ -5,6 +5,7 @@ import type { UserDocument } from '../users/user.model.js';
 
 /** How long a sign-in link works, in minutes. */
 export const linkMinutes = 10;
+/** Number of random letters and digits. */
 const secretLength = 43;
 
 /** A link is stored under another hash than a token of the same text would be, so that its secret is not a token. */

@@ -13,7 +13,7 @@ import {
 import { defineRoute, type HostContext } from '../../context.js';
 import type { UserDocument } from '../users/user.model.js';
 import { principalOf, type Principal } from '../../access/access.js';
-import { issueSignIn, revokeToken } from '../tokens/tokens.js';
+import { issueSignInToken, revokeToken } from '../tokens/tokens.js';
 import { signIn } from './sign-in.js';
 import { redeemSignInLink } from './sign-in-link.js';
 import { isLoopback } from '../../http/loopback.js';
@@ -44,7 +44,7 @@ const signedInSchema = objectOf({ user: userSchema, authToken: tokenSchema, mess
 
 /** Issues a token for a user who has just signed in. */
 async function replyToSignIn(context: HostContext, browser: SessionRequest, user: UserDocument): Promise<Reply> {
-  const issued = await issueSignIn(context, user);
+  const issued = await issueSignInToken(context, user);
   const principal: Principal = { id: user._id, admin: user.admin, groups: user.groups, seesPrivate: true };
   const answer = { user: userView(user, principal), authToken: issued, message: 'Login succeeded.' };
   return replyWithSession(context, browser, answer, issued);

@@ -28,12 +28,12 @@ export async function signIn(
   const findUser = () => models.user.findOne(name.includes('@') ? { email: name } : { login: name }).lean<UserDocument>();
   const user = await context.signInLimits.tryPassword({ name, findUser, password, address });
   if (user === null) throw new AccessDeniedError('Login failed.');
-  const refuse = (message: string, extra: string) => new AccessDeniedError(message, { details: { extra } });
-  if (user.status === 'disabled') throw refuse('Account is disabled.', 'disabled');
+  const createRefusal = (message: string, extra: string) => new AccessDeniedError(message, { details: { extra } });
+  if (user.status === 'disabled') throw createRefusal('Account is disabled.', 'disabled');
   if (!user.emailVerified && (await context.setting('core.email_verification')) === 'required') {
-    throw refuse('Email verification required.', 'emailVerification');
+    throw createRefusal('Email verification required.', 'emailVerification');
   }
-  if (user.status === 'pending') throw refuse('Account approval required.', 'accountApproval');
+  if (user.status === 'pending') throw createRefusal('Account approval required.', 'accountApproval');
   return user;
 }
 
@@ -49,11 +49,11 @@ export async function changePassword(
   { userId, oldPassword, password, address }: { userId: Types.ObjectId; oldPassword: string; password: string; address: string },
 ): Promise<UserDocument> {
   const user = await context.models.user.findById(userId).lean<UserDocument>();
-  const isKnown =
+  const isOldPasswordRight =
     user !== null &&
     (await context.signInLimits.tryPassword({ name: user.login, findUser: async () => user, password: oldPassword, address })) !==
       null;
-  const changed = isKnown ? await setPassword(context, userId, password, user.passwordHash) : null;
+  const changed = isOldPasswordRight ? await setPassword(context, userId, password, user.passwordHash) : null;
   if (changed === null) throw new AccessDeniedError('Old password is incorrect.');
   return changed;
 }

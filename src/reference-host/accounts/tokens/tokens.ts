@@ -14,7 +14,7 @@ const msPerDay = 24 * 60 * 60 * 1000;
 /** Scope of a full sign-in. */
 export const userScope = 'core.user_auth';
 
-/** Random letters and digits. */
+/** A text of `length` random letters and digits. */
 export function randomText(length: number): string {
   return Array.from({ length }, () => alphanumerics[randomInt(alphanumerics.length)]).join('');
 }
@@ -32,7 +32,7 @@ export interface IssuedToken {
 }
 
 /**
- * The user and key of a new token, as read when the caller authenticated. If their epoch has changed since, the token is invalid.
+ * The user and key of a new token, as read when the caller authenticated. The token is invalid if their epochs have changed since.
  */
 export interface TokenOwner {
   user: Pick<UserDocument, '_id' | 'tokenEpoch'> | null;
@@ -62,7 +62,7 @@ export async function issueToken(
 }
 
 /** Issues a token for a user who has signed in. */
-export async function issueSignIn(context: HostContext, user: UserDocument): Promise<IssuedToken> {
+export async function issueSignInToken(context: HostContext, user: UserDocument): Promise<IssuedToken> {
   return issueToken(context, { user }, { days: await context.setting('core.cookie_lifetime'), scope: [userScope] });
 }
 
@@ -91,24 +91,24 @@ export async function verifyToken(context: HostContext, token: string): Promise<
  */
 async function verifyTokens(context: HostContext, tokens: readonly string[]): Promise<Map<string, Caller>> {
   const { models } = context;
-  const hashes = new Map(tokens.filter(({ length }) => length === tokenLength).map((token) => [hashOf(token), token]));
+  const tokensByHash = new Map(tokens.filter(({ length }) => length === tokenLength).map((token) => [hashOf(token), token]));
   const now = new Date();
-  const records = (await models.token.find({ hash: { $in: [...hashes.keys()] } }).lean<TokenDocument[]>()).filter(
+  const records = (await models.token.find({ hash: { $in: [...tokensByHash.keys()] } }).lean<TokenDocument[]>()).filter(
     ({ expires }) => expires > now,
   );
-  const [users, keys] = await Promise.all([usersOf(context, records), keysOf(context, records)]);
+  const [users, activeKeys] = await Promise.all([usersByIdAndEpoch(context, records), activeKeysOf(context, records)]);
   const callers = new Map<string, Caller>();
   for (const { hash, userId, userEpoch, apiKeyId, apiKeyEpoch, scope: scopes, expires } of records) {
     const user = userId === null ? { id: null, admin: false } : users.get(`${userId.toHexString()} ${String(userEpoch ?? null)}`);
     if (user === undefined) continue;
-    if (apiKeyId !== null && !keys.has(`${apiKeyId.toHexString()} ${String(apiKeyEpoch)}`)) continue;
-    callers.set(hashes.get(hash)!, { ...user, scopes, expires });
+    if (apiKeyId !== null && !activeKeys.has(`${apiKeyId.toHexString()} ${String(apiKeyEpoch)}`)) continue;
+    callers.set(tokensByHash.get(hash)!, { ...user, scopes, expires });
   }
   return callers;
 }
 
 /** The users of tokens who can sign in, by `<id> <epoch>`. */
-async function usersOf(
+async function usersByIdAndEpoch(
   { models }: HostContext,
   tokens: readonly TokenDocument[],
 ): Promise<Map<string, { id: string; admin: boolean }>> {
@@ -126,7 +126,7 @@ async function usersOf(
 }
 
 /** The active API keys of tokens, as `<id> <epoch>`. */
-async function keysOf(context: HostContext, tokens: readonly TokenDocument[]): Promise<Set<string>> {
+async function activeKeysOf(context: HostContext, tokens: readonly TokenDocument[]): Promise<Set<string>> {
   const ids = tokens.flatMap(({ apiKeyId }) => apiKeyId ?? []);
   if (ids.length === 0 || !(await context.setting('core.api_keys'))) return new Set();
   const keys = await context.models.apiKey
@@ -139,15 +139,16 @@ async function keysOf(context: HostContext, tokens: readonly TokenDocument[]): P
 const tokensPerQuery = 500;
 
 /**
- * Like {@link verifyToken}, with one query for all tokens that are verified at the same moment, as happens with all open streams.
+ * Creates a function that does the same as {@link verifyToken}, with one query for all tokens that are verified at the same moment, as
+ * happens when the tokens of all open streams are verified.
  */
-export function tokensVerifier(context: HostContext): (token: string) => Promise<Caller | null> {
+export function createTokenVerifier(context: HostContext): (token: string) => Promise<Caller | null> {
   let batch: { tokens: Set<string>; answers: Promise<Map<string, Caller>> } | undefined;
   return async (token) => {
     if (batch === undefined || batch.tokens.size >= tokensPerQuery) {
       const tokens = new Set<string>();
       const query = () => {
-        // The query starts now, so later calls belong to the next one: a response must not be older than its call.
+        // Calls from now on belong to the next query: a response must not be older than its call.
         batch = undefined;
         return verifyTokens(context, [...tokens]);
       };
@@ -158,13 +159,13 @@ export function tokensVerifier(context: HostContext): (token: string) => Promise
   };
 }
 
-/** A user as a caller without scopes; `null` if no user matches, or the user cannot sign in. */
-export async function enabledUser(
+/** Finds a user by id and, if given, token epoch. @returns the user as a caller without scopes; `null` if no user who can sign in matches */
+export async function findEnabledCaller(
   { models }: HostContext,
-  fitting: { _id: Types.ObjectId; tokenEpoch?: Types.ObjectId | null },
+  filter: { _id: Types.ObjectId; tokenEpoch?: Types.ObjectId | null },
 ): Promise<Caller | null> {
-  const user = await models.user.findOne({ ...fitting, status: 'enabled' }, { admin: 1 }).lean();
-  return user === null ? null : { id: fitting._id.toHexString(), admin: user.admin, scopes: [] };
+  const user = await models.user.findOne({ ...filter, status: 'enabled' }, { admin: 1 }).lean();
+  return user === null ? null : { id: filter._id.toHexString(), admin: user.admin, scopes: [] };
 }
 
 /** Ends one token. */

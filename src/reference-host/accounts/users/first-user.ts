@@ -2,17 +2,17 @@ import type { Types } from 'mongoose';
 import type { HostContext } from '../../context.js';
 import { isDuplicateKey } from '../../duplicate-key.js';
 
-const firstRights = { $set: { admin: true, status: 'enabled', emailVerified: true } } as const;
+const firstUserRights = { $set: { admin: true, status: 'enabled', emailVerified: true } } as const;
 
-/** Makes a user administrator if no other user was registered before. */
-export async function claimFirst({ models }: HostContext, userId: Types.ObjectId): Promise<void> {
+/** Makes a user administrator if no other user was registered earlier. */
+export async function claimFirstUser({ models }: HostContext, userId: Types.ObjectId): Promise<void> {
   try {
     await models.hostState.create({ _id: 'first-user', subject: userId });
   } catch (error) {
     if (isDuplicateKey(error)) return;
     throw error;
   }
-  await models.user.updateOne({ _id: userId }, firstRights);
+  await models.user.updateOne({ _id: userId }, firstUserRights);
 }
 
 /** Completes the registration of the first user if a crash interrupted it. */
@@ -21,9 +21,9 @@ export async function repairFirstUser(context: HostContext): Promise<void> {
   const first = await models.hostState.findById('first-user').lean();
   if (first === null) {
     const oldest = await models.user.findOne({}, { _id: 1 }).sort({ created: 1, _id: 1 }).lean();
-    if (oldest !== null) await claimFirst(context, oldest._id);
+    if (oldest !== null) await claimFirstUser(context, oldest._id);
     return;
   }
   if ((await models.user.exists({ admin: true })) !== null) return;
-  await models.user.updateOne({ _id: first.subject }, firstRights);
+  await models.user.updateOne({ _id: first.subject }, firstUserRights);
 }

@@ -18,7 +18,7 @@ import type { UserDocument } from './user.model.js';
 import { accessFilter, principalOf } from '../../access/access.js';
 import { pageReply } from '../../tree/lists.js';
 import { wordsFilter } from '../../resources/resources.js';
-import { issueSignIn } from '../tokens/tokens.js';
+import { issueSignInToken } from '../tokens/tokens.js';
 import { changePassword } from '../sign-in/sign-in.js';
 import { createUser, loadUser, removeUser, setPassword, updateUser } from './users.js';
 import { replyWithSession } from '../../http/cookies.js';
@@ -27,7 +27,7 @@ import { byId, returnsMessage, scopes, searchText } from '../../http/parameters.
 import { requireSignedIn } from '../../http/signed-in.js';
 import { userView } from '../../views.js';
 
-const userSort = ['lastName', 'firstName', 'login', 'created', '_id'];
+const sortableFields = ['lastName', 'firstName', 'login', 'created', '_id'];
 const status = oneOf(['enabled', 'pending', 'disabled'], { description: 'Whether the user can sign in.' });
 
 const kind: DocumentKind<UserDocument> = { type: 'user', load: loadUser, view: userView, schema: userSchema };
@@ -45,7 +45,7 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
       const filter = { ...accessFilter(principal, 0), ...wordsFilter(query.text) };
-      return pageReply(context.models.user, filter, { ...query, sortable: userSort }, (user) => userView(user, principal));
+      return pageReply(context.models.user, filter, { ...query, sortable: sortableFields }, (user) => userView(user, principal));
     },
   }),
   defineRoute({
@@ -71,20 +71,20 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
         const message = 'Registration on this instance is closed. Contact an administrator to create an account for you.';
         throw new LargeImageError('bad-value', message);
       }
-      const pending = policy === 'approve' && !principal.admin;
+      const needsApproval = policy === 'approve' && !principal.admin;
       if (principal.id === null) await context.signInLimits.countCreation(address);
-      const wish = {
+      const newUser = {
         ...query,
         admin: principal.admin && query.admin,
-        status: pending ? ('pending' as const) : ('enabled' as const),
+        status: needsApproval ? ('pending' as const) : ('enabled' as const),
       };
-      const user = await createUser(context, wish, principal.id === null ? 'stranger' : 'known');
+      const user = await createUser(context, newUser, principal.id === null ? 'stranger' : 'known');
       if (principal.id !== null) return userView(user, principal);
-      await context.signInLimits.remember([user.login, user.email], address);
+      await context.signInLimits.rememberUser([user.login, user.email], address);
       const view = userView(user, { id: user._id, admin: user.admin, groups: [], seesPrivate: true });
       const mustVerify = !user.emailVerified && (await context.setting('core.email_verification')) === 'required';
       if (user.status !== 'enabled' || mustVerify) return view;
-      const issued = await issueSignIn(context, user);
+      const issued = await issueSignInToken(context, user);
       const authToken = { token: issued.token, expires: issued.expires };
       return replyWithSession(context, input, { ...view, authToken }, issued);
     },
@@ -149,7 +149,7 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
       const { id: userId } = await requireSignedIn(context, caller);
       const user = await changePassword(context, { userId, oldPassword: query.old, password: query.new, address });
       // All tokens have ended, including that of this request. The browser gets a new one and stays signed in.
-      return replyWithSession(context, input, { message: 'Password changed.' }, await issueSignIn(context, user));
+      return replyWithSession(context, input, { message: 'Password changed.' }, await issueSignInToken(context, user));
     },
   }),
   defineRoute({

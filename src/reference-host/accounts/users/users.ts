@@ -8,8 +8,8 @@ import { requireLevel, type Principal } from '../../access/access.js';
 import { removeFoldersIn } from '../../tree/folder-trees.js';
 import { createFolder } from '../../tree/folders.js';
 import { isDuplicateKey } from '../../duplicate-key.js';
-import { removeTree } from '../../upkeep/removal.js';
-import { claimFirst } from './first-user.js';
+import { removeWithBelongings } from '../../upkeep/removal.js';
+import { claimFirstUser } from './first-user.js';
 import { checkPasswordRule, type HashLane } from '../sign-in/passwords.js';
 import { forgetTokens } from '../tokens/tokens.js';
 import { withTrashed } from '../../trash/trash-mark.js';
@@ -72,17 +72,17 @@ export async function createUser(context: HostContext, user: NewUser, lane: Hash
         public: true,
       });
     } catch (error) {
-      throw isDuplicateKey(error) ? await explainDuplicate(context, login) : error;
+      throw isDuplicateKey(error) ? await createDuplicateError(context, login) : error;
     }
     step('registration:recorded');
     return (await finishRegistration(context, _id))!;
   });
 }
 
-/** Does the steps of a registration that follow its record. They can be repeated. @returns `null` if there is no such user */
+/** Does the steps of a registration after the user is recorded. Can be repeated. @returns `null` if there is no such user */
 export async function finishRegistration(context: HostContext, userId: Types.ObjectId): Promise<UserDocument | null> {
   if ((await context.models.user.exists({ _id: userId })) === null) return null;
-  await claimFirst(context, userId);
+  await claimFirstUser(context, userId);
   step('registration:first');
   const created = (await context.models.user.findById(userId).lean<UserDocument>())!;
   if ((await context.setting('core.user_default_folders')) === 'public_private') {
@@ -95,7 +95,7 @@ export async function finishRegistration(context: HostContext, userId: Types.Obj
   return created;
 }
 
-async function explainDuplicate({ models }: HostContext, login: string): Promise<InvalidError> {
+async function createDuplicateError({ models }: HostContext, login: string): Promise<InvalidError> {
   const isLogin = (await models.user.exists({ login })) !== null;
   return isLogin
     ? new InvalidError('That login is already registered.', 'login')
@@ -198,21 +198,21 @@ export async function setPassword(
 
 /** Removes a user with all folders, tokens, keys and permissions. */
 export function removeUser(context: HostContext, user: UserDocument): Promise<void> {
-  return removeTree(context, 'user', user, ({ _id }) => clearUser(context, _id));
+  return removeWithBelongings(context, 'user', user, ({ _id }) => removeTracesOfUser(context, _id));
 }
 
 /** Removes everything that belonged to a removed user. Can be repeated. */
-export async function clearUser(context: HostContext, _id: Types.ObjectId): Promise<void> {
+export async function removeTracesOfUser(context: HostContext, _id: Types.ObjectId): Promise<void> {
   const { models, events } = context;
   await forgetTokens(context, { userId: _id });
   await models.apiKey.deleteMany({ userId: _id });
   await removeFoldersIn(context, _id);
   await removeTrashOfUser(context, _id);
   await models.notification.deleteMany({ userId: _id });
-  const removeAccess = { $pull: { 'access.users': { id: _id } } };
-  await models.folder.updateMany({ 'access.users.id': _id }, removeAccess, withTrashed);
-  await models.collection.updateMany({ 'access.users.id': _id }, removeAccess);
-  await models.group.updateMany({ 'access.users.id': _id }, removeAccess);
+  const removePermissions = { $pull: { 'access.users': { id: _id } } };
+  await models.folder.updateMany({ 'access.users.id': _id }, removePermissions, withTrashed);
+  await models.collection.updateMany({ 'access.users.id': _id }, removePermissions);
+  await models.group.updateMany({ 'access.users.id': _id }, removePermissions);
   await models.group.updateMany({ requests: _id }, { $pull: { requests: _id } });
   await events.emit('user.removed', { userId: _id.toHexString() });
   await events.emit('access.changed', {});

@@ -124,6 +124,6 @@ async function storeHash(context: HostContext, file: FileInPlace, hash: string):
     )
     .lean<FileInPlace>();
   if (!isChanged || updated === null) return false;
-  await announceReplaced(context, updated, { formerSize: file.size ?? 0, at: changedAt });
+  await announceReplaced(context, updated, { formerSize: file.size ?? 0, replacedAt: changedAt });
   return true;
 }

@@ -82,13 +82,13 @@ async function* listFolderOrZarr(realPath: string, foldersAbove: string[], searc
     if (description !== null) {
       if (!search.seen.has(realPath)) {
         // A Zarr that is named on the command line goes with the single files.
-        const tree = await computeTreeDigest(realPath, search.signal);
+        const treeDigest = await computeTreeDigest(realPath, search.signal);
         yield {
           ...description,
           folders: foldersAbove.length === 0 ? ['Files'] : foldersAbove,
           name: basename(realPath),
           isZarr: true,
-          treeDigest: tree,
+          treeDigest,
         };
       }
       search.seen.add(realPath);

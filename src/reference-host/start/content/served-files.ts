@@ -209,11 +209,11 @@ export class ServedFiles {
     const registered = await registerFilesInPlace(
       context,
       folder,
-      files.map(({ path, name, isZarr: isTree, treeDigest: tree, stats }) => ({
+      files.map(({ path, name, isZarr, treeDigest, stats }) => ({
         path,
         itemName: name,
-        isTree,
-        tree,
+        isTree: isZarr,
+        tree: treeDigest,
         stats,
         creatorId,
       })),
@@ -266,8 +266,8 @@ async function loadKnownFiles({ models }: HostContext): Promise<Map<string, Know
 }
 
 /** Updates the record of a file. @returns 1 if its content has changed; 0 if not, or if the file no longer exists */
-async function refreshRecord(context: HostContext, file: KnownFile, { treeDigest: tree }: OwnFile): Promise<0 | 1> {
-  return (await refreshFileInPlace(context, file as FileInPlace, tree).catch(() => false)) ? 1 : 0;
+async function refreshRecord(context: HostContext, file: KnownFile, { treeDigest }: OwnFile): Promise<0 | 1> {
+  return (await refreshFileInPlace(context, file as FileInPlace, treeDigest).catch(() => false)) ? 1 : 0;
 }
 
 /** Whether the middle of a file has not been read yet, or has to be compared. */
@@ -275,9 +275,9 @@ function needsComparison({ size = 0, storage }: KnownFile): boolean {
   return hasMiddle(size) && (storage.contents === undefined || storage.touched !== undefined);
 }
 
-function matchesRecord({ size, storage }: KnownFile, { stats, treeDigest: tree }: OwnFile): boolean {
+function matchesRecord({ size, storage }: KnownFile, { stats, treeDigest }: OwnFile): boolean {
   const isSame = size === stats.size && storage.modified?.getTime() === stats.mtime.getTime();
-  return isSame && storage.inode === formatInode(stats) && storage.tree === tree;
+  return isSame && storage.inode === formatInode(stats) && storage.tree === treeDigest;
 }
 
 /** Known files that no longer exist. Files that just cannot be read, or are no longer served, do not count. */

@@ -2,7 +2,7 @@ import type { HostContext } from '../../context.js';
 
 const hourMs = 60 * 60 * 1000;
 
-/** Removes expired tokens, counts of attempts and notifications. MongoDB does this itself by their indexes, but other engines do not. */
+/** Removes expired tokens, attempt counters and notifications, for engines that, unlike MongoDB, do not do this by an index. @returns how many it removed */
 export async function removeExpired({ models }: HostContext): Promise<number> {
   const now = new Date();
   const removed = await Promise.all([
@@ -13,7 +13,7 @@ export async function removeExpired({ models }: HostContext): Promise<number> {
   return removed.reduce((sum, { deletedCount }) => sum + deletedCount, 0);
 }
 
-/** Calls {@link removeExpired} immediately and every hour. Each process does this; repeating it does no harm. @returns a function that stops it. */
+/** Calls {@link removeExpired} immediately and every hour. Each process does this; repeating it does no harm. @returns a function that stops this */
 export function removeExpiredHourly(context: HostContext): () => Promise<void> {
   let running = Promise.resolve();
   const remove = async () => {
