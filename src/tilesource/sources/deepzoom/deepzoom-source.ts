@@ -82,23 +82,24 @@ class DeepZoomTileSource implements TileSource {
     this.#format = format;
     this.metadata = metadata;
     this.populatedLevels = levels;
-    this.#finestLevelNumber = finestLevel(description);
+    this.#finestLevelNumber = finestLevelNumberOf(description);
   }
 
   static async open(tree: FileTree, description: DeepZoomDescription, signal?: AbortSignal): Promise<DeepZoomTileSource> {
     const { width, height, tileSize, folder, format } = description;
-    const extent = { sizeX: width, sizeY: height, tileWidth: tileSize, tileHeight: tileSize };
-    const levels = levelCount(extent);
-    const finest = finestLevel(description);
-    const stored: number[] = [];
+    const size = { sizeX: width, sizeY: height, tileWidth: tileSize, tileHeight: tileSize };
+    const levels = levelCount(size);
+    const finestLevelNumber = finestLevelNumberOf(description);
+    const storedLevels: number[] = [];
     for (let level = 0; level < levels; level++) {
-      if ((await tree.file(`${folder}${finest - (levels - 1 - level)}/0_0.${format}`)) !== null) stored.push(level);
+      if ((await tree.file(`${folder}${finestLevelNumber - (levels - 1 - level)}/0_0.${format}`)) !== null)
+        storedLevels.push(level);
     }
-    const first = await tree.file(`${folder}${finest}/0_0.${format}`);
-    if (first === null) throw missingTileError(`${folder}${finest}/0_0.${format}`, tree.mayGrow === true);
-    const tileFormat = await readTileFormat(await readTileBytes(first, 'the first tile', { signal }), description, signal);
+    const firstTile = await tree.file(`${folder}${finestLevelNumber}/0_0.${format}`);
+    if (firstTile === null) throw missingTileError(`${folder}${finestLevelNumber}/0_0.${format}`, tree.mayGrow === true);
+    const tileFormat = await readTileFormat(await readTileBytes(firstTile, 'the first tile', { signal }), description, signal);
     const otherMetadata = { magnification: null, mmX: null, mmY: null, dtype: 'uint8' as const, bandCount: tileFormat.bands };
-    return new DeepZoomTileSource(tree, description, tileFormat, { ...extent, levels, ...otherMetadata }, stored);
+    return new DeepZoomTileSource(tree, description, tileFormat, { ...size, levels, ...otherMetadata }, storedLevels);
   }
 
   async lossyCodec(): Promise<LossyCodec | null> {
@@ -118,12 +119,13 @@ class DeepZoomTileSource implements TileSource {
       throw new TileOutsideError(`Tile outside level ${level}: x=${x}, y=${y}.`);
     }
     const { folder, format, overlap, tileSize } = this.#description;
-    const full = levelSize(this.metadata, level);
+    const fullSize = levelSize(this.metadata, level);
     const overlapBefore = { x: x > 0 ? overlap : 0, y: y > 0 ? overlap : 0 };
-    const after = (size: number, index: number): number => Math.min(overlap, Math.max(0, size - (index + 1) * tileSize));
+    const overlapAfter = (length: number, index: number): number =>
+      Math.min(overlap, Math.max(0, length - (index + 1) * tileSize));
     const size = {
-      width: overlapBefore.x + content.width + after(full.width, x),
-      height: overlapBefore.y + content.height + after(full.height, y),
+      width: overlapBefore.x + content.width + overlapAfter(fullSize.width, x),
+      height: overlapBefore.y + content.height + overlapAfter(fullSize.height, y),
     };
     return {
       path: `${folder}${this.#finestLevelNumber - (levels - 1 - level)}/${x}_${y}.${format}`,
@@ -140,11 +142,11 @@ class DeepZoomTileSource implements TileSource {
     if (file === null) return createRaster({ ...content, bands, dtype: 'uint8' });
     return withReadMemory(async (into) => {
       const bytes = await readTileBytes(file, path, { signal, into });
-      return this.#decode(bytes, { path, overlapBefore, size, content }, signal);
+      return this.#decodeTile(bytes, { path, overlapBefore, size, content }, signal);
     });
   }
 
-  async #decode(
+  async #decodeTile(
     bytes: Uint8Array,
     { path, overlapBefore, size, content }: StoredTile & { content: Size },
     signal: AbortSignal | undefined,
@@ -208,11 +210,11 @@ class DeepZoomTileSource implements TileSource {
 /** Whether browsers decode the colors of a JPEG file as JFIF: no marker at its start declares other colors. */
 function hasJfifColors(bytes: Uint8Array): boolean {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 2 ** 16));
-  const isPlain = head.readUInt16BE(0) === 0xff_d8 && (head[3] === 0xdb || head.toString('latin1', 6, 10) === 'JFIF');
-  return isPlain && !head.includes('Adobe');
+  const startsAsJfif = head.readUInt16BE(0) === 0xff_d8 && (head[3] === 0xdb || head.toString('latin1', 6, 10) === 'JFIF');
+  return startsAsJfif && !head.includes('Adobe');
 }
 
-function finestLevel({ width, height }: DeepZoomDescription): number {
+function finestLevelNumberOf({ width, height }: DeepZoomDescription): number {
   let level = 0;
   for (let side = 1; side < Math.max(width, height); side *= 2) level += 1;
   return level;
@@ -230,8 +232,8 @@ async function readTileBytes(
   return bytes;
 }
 
-/** The files in the folder of a description. */
-async function openFolder(input: SourceInput, signal?: AbortSignal): Promise<TileSource> {
+/** Opens the image of a description file, whose tiles are in a folder next to the file. */
+async function openWithFolder(input: SourceInput, signal?: AbortSignal): Promise<TileSource> {
   const folder = `${input.name.slice(input.name.lastIndexOf('/') + 1, -4)}_files`;
   const reader = await input.open();
   let description: DeepZoomDescription;
@@ -242,7 +244,7 @@ async function openFolder(input: SourceInput, signal?: AbortSignal): Promise<Til
   }
   const tree = await input.folder?.().tree(folder);
   if (tree == null) {
-    throw missingTileError(`${folder}/${finestLevel(description)}/0_0.${description.format}`, true);
+    throw missingTileError(`${folder}/${finestLevelNumberOf(description)}/0_0.${description.format}`, true);
   }
   try {
     return await DeepZoomTileSource.open(presentInParent(tree, folder), description, signal);
@@ -279,7 +281,7 @@ export const deepZoomSource: TileSourceDefinition = {
     return path.startsWith(`${name.slice(0, -4)}_files/`);
   },
   async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
-    if (/\.dzi$/i.test(input.name)) return openFolder(input, signal);
+    if (/\.dzi$/i.test(input.name)) return openWithFolder(input, signal);
     return openInZip(input, async (tree) => DeepZoomTileSource.open(tree, await findDescription(tree, signal), signal));
   },
 };

@@ -4,7 +4,7 @@ import type { ByteReader } from '../../tile-source.js';
 import { attribute, children, parseXml } from '../../xml.js';
 
 /** Maximum number of bytes of a description. */
-const maxBytes = 2 ** 16;
+const maxDescriptionBytes = 2 ** 16;
 
 /** A parsed description of a Deep Zoom image. */
 export interface DeepZoomDescription {
@@ -18,7 +18,7 @@ export interface DeepZoomDescription {
   format: string;
 }
 
-function integer(text: string | undefined, min: number, max: number, what: string): number {
+function requireInteger(text: string | undefined, min: number, max: number, what: string): number {
   const value = Number(text ?? Number.NaN);
   if (Number.isSafeInteger(value) && value >= min && value <= max) return value;
   throw new TileSourceError(`The Deep Zoom image has the ${what} ${text ?? '(none)'}; it must be from ${min} to ${max}.`);
@@ -43,18 +43,18 @@ export async function readDescription(
   folder: string,
   signal?: AbortSignal,
 ): Promise<DeepZoomDescription> {
-  if (file.size > maxBytes)
-    throw new TileSourceError(`The Deep Zoom description has ${file.size} bytes; at most ${maxBytes} are supported.`);
+  if (file.size > maxDescriptionBytes)
+    throw new TileSourceError(`The Deep Zoom description has ${file.size} bytes; at most ${maxDescriptionBytes} are supported.`);
   const xml = Buffer.from(await file.read(0, file.size, signal && { signal })).toString('utf8');
   const [image] = children(parseXml(xml, 'this Deep Zoom image'), 'Image');
   const [size] = image === undefined ? [] : children(image, 'Size');
   if (image === undefined || size === undefined) throw new TileSourceError('The Deep Zoom description has no image with a size.');
   return {
     folder,
-    width: integer(attribute(size, 'Width'), 1, 2 ** 31, 'width'),
-    height: integer(attribute(size, 'Height'), 1, 2 ** 31, 'height'),
-    tileSize: integer(attribute(image, 'TileSize'), 16, 8192, 'tile size'),
-    overlap: integer(attribute(image, 'Overlap') ?? '0', 0, 256, 'overlap'),
+    width: requireInteger(attribute(size, 'Width'), 1, 2 ** 31, 'width'),
+    height: requireInteger(attribute(size, 'Height'), 1, 2 ** 31, 'height'),
+    tileSize: requireInteger(attribute(image, 'TileSize'), 16, 8192, 'tile size'),
+    overlap: requireInteger(attribute(image, 'Overlap') ?? '0', 0, 256, 'overlap'),
     format: attribute(image, 'Format') ?? '',
   };
 }

@@ -17,7 +17,7 @@ interface BoxEntry extends ByteRange {
 
 /** A palette. */
 interface Palette {
-  /** Samples of one entry, in order. */
+  /** The samples of each entry, one for each column. */
   entries: readonly (readonly number[])[];
   bits: number;
 }
@@ -97,16 +97,16 @@ function readPalette(content: Buffer): Palette | null {
       'The palette of the JPEG 2000 file has samples of different depths or signs, which is not supported.',
     );
   }
-  const bytes = bits > 8 ? 2 : 1;
-  if (content.length < 3 + columns + count * columns * bytes) {
+  const bytesPerSample = bits > 8 ? 2 : 1;
+  if (content.length < 3 + columns + count * columns * bytesPerSample) {
     throw new TileSourceError('Truncated or corrupt JPEG 2000 file: its palette is shorter than its entries.');
   }
   // Colors of less than 8 bits are scaled to a byte, as samples are.
   const white = 2 ** bits - 1;
-  const scaled = (value: number) => (bits < 8 ? Math.round((Math.min(value, white) * 255) / white) : value);
+  const scaleSample = (value: number) => (bits < 8 ? Math.round((Math.min(value, white) * 255) / white) : value);
   const entries = Array.from({ length: count }, (_, entry) =>
     Array.from({ length: columns }, (_column, i) =>
-      scaled(content.readUIntBE(3 + columns + (entry * columns + i) * bytes, bytes)),
+      scaleSample(content.readUIntBE(3 + columns + (entry * columns + i) * bytesPerSample, bytesPerSample)),
     ),
   );
   return { entries, bits };
@@ -115,16 +115,16 @@ function readPalette(content: Buffer): Palette | null {
 /** Reads a resolution. It is written as fractions with exponents, the vertical one first. */
 function readResolution(content: Buffer): { x: number; y: number } | null {
   if (content.length < 10) return null;
-  const at = (offset: number, exponent: number): number =>
-    (content.readUInt16BE(offset) / content.readUInt16BE(offset + 2)) * 10 ** content.readInt8(exponent);
-  const [y, x] = [at(0, 8), at(4, 9)];
+  const readFraction = (offset: number, exponentOffset: number): number =>
+    (content.readUInt16BE(offset) / content.readUInt16BE(offset + 2)) * 10 ** content.readInt8(exponentOffset);
+  const [y, x] = [readFraction(0, 8), readFraction(4, 9)];
   return Number.isFinite(x) && Number.isFinite(y) && x > 0 && y > 0 ? { x, y } : null;
 }
 
 /** Reads the header box. */
 function readHeader(bytes: Buffer): ColorInterpretation {
   const interpretation: { -readonly [K in keyof ColorInterpretation]: ColorInterpretation[K] } = { ...noContents };
-  let isMapped = false;
+  let hasComponentMapping = false;
   for (const { type, content } of parseBoxes(bytes)) {
     if (type === 'colr' && content.length >= 3 && interpretation.colorSpace === null && interpretation.profile === null) {
       const method = content.readUInt8(0);
@@ -132,7 +132,7 @@ function readHeader(bytes: Buffer): ColorInterpretation {
       if ((method === 2 || method === 3) && content.length > 3 + 128)
         interpretation.profile = Uint8Array.from(content.subarray(3));
     } else if (type === 'pclr') interpretation.palette = readPalette(content);
-    else if (type === 'cmap') isMapped = true;
+    else if (type === 'cmap') hasComponentMapping = true;
     else if (type === 'cdef' && content.length >= 2) {
       const count = Math.min(content.readUInt16BE(0), Math.floor((content.length - 2) / 6));
       const channels = Array.from({ length: count }, (_, i) => ({
@@ -153,7 +153,7 @@ function readHeader(bytes: Buffer): ColorInterpretation {
     }
   }
   // Without a component mapping the components are not indexes of a palette.
-  if (!isMapped) interpretation.palette = null;
+  if (!hasComponentMapping) interpretation.palette = null;
   return interpretation;
 }
 
@@ -165,7 +165,7 @@ export async function readFileContents(reader: ByteReader, signal?: AbortSignal)
   if (start.toString('latin1', 4, 8) !== 'jP  ' || start.readUInt32BE(8) !== 0x0d_0a_87_0a) {
     throw new OtherFormatError('Not a JPEG 2000 file: it starts neither with a signature box nor with a code stream.');
   }
-  let [colors, brand]: [ColorInterpretation, string | null] = [noContents, null];
+  let [interpretation, brand]: [ColorInterpretation, string | null] = [noContents, null];
   const [codeStreams, xml]: [ByteRange[], string[]] = [[], []];
   for (let at = 0, count = 0; at + 8 <= reader.size; count++) {
     if (count >= maxBoxes) throw new TileSourceError(`The JPEG 2000 file has more than ${maxBoxes} boxes.`);
@@ -175,7 +175,7 @@ export async function readFileContents(reader: ByteReader, signal?: AbortSignal)
     const { type, offset, length } = box;
     if (type === 'jp2h') {
       if (length > maxHeaderBytes) throw new TileSourceError(`The JPEG 2000 file has a header of ${length} bytes.`);
-      colors = readHeader(await readExactly(reader, box, 'the header box', signal));
+      interpretation = readHeader(await readExactly(reader, box, 'the header box', signal));
     } else if (type === 'jp2c' && codeStreams.length < maxCodeStreams) codeStreams.push({ offset, length });
     else if (type === 'ftyp' && length >= 4) {
       brand = (await readExactly(reader, { offset, length: 4 }, 'the file type', signal)).toString('latin1').trim();
@@ -185,5 +185,5 @@ export async function readFileContents(reader: ByteReader, signal?: AbortSignal)
     at = box.next;
   }
   if (codeStreams.length === 0) throw new TileSourceError('The JPEG 2000 file contains no code stream.');
-  return { ...colors, brand, codeStreams, xml };
+  return { ...interpretation, brand, codeStreams, xml };
 }

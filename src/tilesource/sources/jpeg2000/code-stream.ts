@@ -12,7 +12,7 @@ import {
   type ByteRange,
 } from './markers.js';
 
-/** Maximum number of tile-parts of a code stream; each takes some 40 bytes of memory while the file is open. */
+/** Maximum number of tile-parts of a code stream. */
 const maxTileParts = 2 ** 20;
 /** The numbers of tiles have 16 bits. */
 const maxTiles = 65_535;
@@ -67,22 +67,22 @@ export class CodeStream {
         `Corrupt JPEG 2000 file: it claims ${columns} by ${rows} tiles; at most ${maxTiles} are possible.`,
       );
     }
-    const fewest = countDecompositions(segments, size.components.length);
-    const remainder = { offset: end, length: stream.offset + stream.length - end };
-    const parts = (await readListedParts(reader, segments, remainder, signal)) ?? (await findParts(reader, remainder, signal));
-    const byTile = new Map<number, ByteRange[]>();
+    const decompositions = countDecompositions(segments, size.components.length);
+    const partsRange = { offset: end, length: stream.offset + stream.length - end };
+    const parts = (await readListedParts(reader, segments, partsRange, signal)) ?? (await findParts(reader, partsRange, signal));
+    const partsByTile = new Map<number, ByteRange[]>();
     for (const { tile, ...byteRange } of parts) {
       if (tile >= columns * rows)
         throw new TileSourceError(`Corrupt JPEG 2000 file: it has a part of tile ${tile} of ${columns * rows}.`);
-      const existing = byTile.get(tile);
-      if (existing === undefined) byTile.set(tile, [byteRange]);
+      const existing = partsByTile.get(tile);
+      if (existing === undefined) partsByTile.set(tile, [byteRange]);
       else existing.push(byteRange);
       if (isSliceOver()) await nextSlice(signal);
     }
     // SIZ is rewritten. Decoding parameters are kept. Segments with positions and lengths within the whole file are left out.
     const omitted: readonly number[] = [markers.tlm, markers.plm, markers.crg, markers.com];
     const keptSegments = segments.filter(({ marker }) => !omitted.includes(marker));
-    return new CodeStream(reader, size, fewest, keptSegments, byTile);
+    return new CodeStream(reader, size, decompositions, keptSegments, partsByTile);
   }
 
   /** Whether the wavelet is the reversible one, which loses nothing. */
@@ -109,13 +109,13 @@ export class CodeStream {
    * @throws TileSourceError if there is no tile-part at its position.
    */
   async assembleTiles(range: TileRange, signal?: AbortSignal): Promise<Uint8Array | null> {
-    const tileParts: { byteRange: ByteRange; tile: number; index: number }[] = [];
-    const across = range.right - range.left;
+    const tileParts: { byteRange: ByteRange; tile: number; newTile: number }[] = [];
+    const newColumns = range.right - range.left;
     for (let row = range.top; row < range.bottom; row++) {
       for (let column = range.left; column < range.right; column++) {
         const tile = row * this.columns + column;
-        const index = (row - range.top) * across + column - range.left;
-        for (const byteRange of this.#partsByTile.get(tile) ?? []) tileParts.push({ byteRange, tile, index });
+        const newTile = (row - range.top) * newColumns + column - range.left;
+        for (const byteRange of this.#partsByTile.get(tile) ?? []) tileParts.push({ byteRange, tile, newTile });
       }
     }
     if (tileParts.length === 0) return null;
@@ -126,12 +126,12 @@ export class CodeStream {
       );
     }
     const parts: Buffer[] = [this.#buildHeader(range)];
-    for (const { byteRange, tile, index } of tileParts) {
+    for (const { byteRange, tile, newTile } of tileParts) {
       const bytes = await readExactly(this.#reader, byteRange, 'a tile-part', signal);
       if (bytes.readUInt16BE(0) !== markers.sot || bytes.readUInt16BE(4) !== tile) {
         throw new TileSourceError(`Corrupt JPEG 2000 file: at byte ${byteRange.offset} is no part of tile ${tile}.`);
       }
-      bytes.writeUInt16BE(index, 4);
+      bytes.writeUInt16BE(newTile, 4);
       bytes.writeUInt32BE(bytes.length, 6);
       parts.push(bytes);
     }
@@ -170,9 +170,9 @@ async function readListedParts(
   const parts: TilePart[] = [];
   let at = offset;
   for (const { bytes } of lists.toSorted((a, b) => a.bytes.readUInt8(4) - b.bytes.readUInt8(4))) {
-    const sizes = bytes.readUInt8(5);
-    const numberBytes = (sizes >> 4) & 3;
-    const lengthBytes = sizes & 0x40 ? 4 : 2;
+    const entryFormat = bytes.readUInt8(5);
+    const numberBytes = (entryFormat >> 4) & 3;
+    const lengthBytes = entryFormat & 0x40 ? 4 : 2;
     if (numberBytes === 3) return null;
     for (let entry = 6; entry + numberBytes + lengthBytes <= bytes.length; entry += numberBytes + lengthBytes) {
       const tile = numberBytes === 0 ? parts.length : bytes.readUIntBE(entry, numberBytes);
@@ -199,8 +199,8 @@ async function findParts(reader: ByteReader, { offset, length }: ByteRange, sign
     signal?.throwIfAborted();
     const head = await readExactly(reader, { offset: at, length: sotBytes }, 'a tile-part', signal);
     if (head.readUInt16BE(0) !== markers.sot) break;
-    const length = head.readUInt32BE(6);
-    const partLength = length === 0 ? end - at : length;
+    const statedLength = head.readUInt32BE(6);
+    const partLength = statedLength === 0 ? end - at : statedLength;
     if (partLength < sotBytes + 2) throw new TileSourceError(`Corrupt JPEG 2000 file: a tile-part of ${partLength} bytes.`);
     if (parts.length >= maxTileParts) throw tooManyParts();
     parts.push({ tile: head.readUInt16BE(4), offset: at, length: Math.min(partLength, end - at) });

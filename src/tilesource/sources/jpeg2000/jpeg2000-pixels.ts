@@ -37,9 +37,10 @@ export class CodeStreamPixels {
     private readonly name: string,
   ) {}
 
-  async read({ box, halvings: reduce }: LevelPart, isCached: boolean, signal?: AbortSignal): Promise<Raster> {
+  /** @param isCached whether the decoded tiles of the file are cached. */
+  async read({ box, halvings }: LevelPart, isCached: boolean, signal?: AbortSignal): Promise<Raster> {
     const { size } = this.stream;
-    const scale = 2 ** reduce;
+    const scale = 2 ** halvings;
     // The origin of the image is a multiple of the scale, so positions in pixels of the level are whole numbers.
     const [left, top] = [size.left / scale + box.left, size.top / scale + box.top];
     const range: TileRange = {
@@ -49,27 +50,28 @@ export class CodeStreamPixels {
       bottom: Math.floor(((top + box.height - 1) * scale - size.tileTop) / size.tileHeight) + 1,
     };
     const result = createRaster({ ...this.shape, width: box.width, height: box.height });
-    const draw = async (part: TileRange, isKept: boolean): Promise<void> => {
+    const drawTiles = async (part: TileRange, isKept: boolean): Promise<void> => {
       const extent = this.stream.extentOf(part);
-      const read = (sharedSignal: AbortSignal | undefined): Promise<Raster> => this.#decode(part, reduce, sharedSignal);
-      const key = `${this.name}/${reduce}/${part.left}/${part.top}`;
-      const raster = isKept ? await this.blocks.read(key, read, signal) : await read(signal);
+      const decode = (sharedSignal: AbortSignal | undefined): Promise<Raster> => this.#decodeTiles(part, halvings, sharedSignal);
+      const key = `${this.name}/${halvings}/${part.left}/${part.top}`;
+      const raster = isKept ? await this.blocks.read(key, decode, signal) : await decode(signal);
       blit(result, raster, { left: Math.ceil(extent.left / scale) - left, top: Math.ceil(extent.top / scale) - top });
     };
-    if (!isCached) await draw(range, false);
+    if (!isCached) await drawTiles(range, false);
     else {
       for (let y = range.top; y < range.bottom; y++) {
-        for (let x = range.left; x < range.right; x++) await draw({ left: x, top: y, right: x + 1, bottom: y + 1 }, true);
+        for (let x = range.left; x < range.right; x++) await drawTiles({ left: x, top: y, right: x + 1, bottom: y + 1 }, true);
       }
     }
     return result;
   }
 
   /** Decodes some tiles together. Samples that the file lacks are zero. */
-  async #decode(range: TileRange, reduce: number, signal: AbortSignal | undefined): Promise<Raster> {
+  async #decodeTiles(range: TileRange, halvings: number, signal: AbortSignal | undefined): Promise<Raster> {
     const { components } = this.stream.size;
     const extent = this.stream.extentOf(range);
-    const reducedLength = (end: number, start: number): number => Math.ceil(end / 2 ** reduce) - Math.ceil(start / 2 ** reduce);
+    const reducedLength = (end: number, start: number): number =>
+      Math.ceil(end / 2 ** halvings) - Math.ceil(start / 2 ** halvings);
     const [width, height] = [reducedLength(extent.right, extent.left), reducedLength(extent.bottom, extent.top)];
     if (width < 1 || height < 1) return createRaster({ ...this.shape, width: 0, height: 0 });
     const samples = width * height * components.length;
@@ -81,7 +83,7 @@ export class CodeStreamPixels {
     const bytes = await this.stream.assembleTiles(range, signal);
     if (bytes === null) return createRaster({ ...this.shape, width, height });
     const { info, data } = await codecThreads.decodePicture(
-      { codec: 'jpeg2000', bytes, reduced: { reduce, width, height } },
+      { codec: 'jpeg2000', bytes, reduced: { reduce: halvings, width, height } },
       'tiles of the file',
       signal,
     );
@@ -94,7 +96,7 @@ export class CodeStreamPixels {
 
   #asRaster(data: Uint8Array<ArrayBuffer>, width: number, height: number): Raster {
     const { bits, signed } = this.stream.size.components[0]!;
-    const { palette, colorSpace: space, componentOrder: order } = this.colors;
+    const { palette, colorSpace, componentOrder } = this.colors;
     const isWide = bits > 8;
     const samples = isWide
       ? signed
@@ -104,14 +106,19 @@ export class CodeStreamPixels {
         ? new Int8Array(data.buffer)
         : data;
     const raster: Raster = { ...this.shape, width, height, data: samples };
-    if (palette !== null) return applyPalette(raster, palette.entries, order);
+    if (palette !== null) return applyPalette(raster, palette.entries, componentOrder);
     // The library converts YCbCr to RGB only if its colors are subsampled.
-    const isPlain = this.stream.size.components.every(({ dx }) => dx === 1);
-    if (space === sYcc && isPlain && raster.bands === 3 && (samples instanceof Uint8Array || samples instanceof Uint16Array)) {
+    const isSubsampled = !this.stream.size.components.every(({ dx }) => dx === 1);
+    if (
+      colorSpace === sYcc &&
+      !isSubsampled &&
+      raster.bands === 3 &&
+      (samples instanceof Uint8Array || samples instanceof Uint16Array)
+    ) {
       yCbCrToRgb(samples, bits);
     }
     if (bits < 8) scaleToByte(samples, bits, signed);
-    if (order !== null) reorderBands(raster, order);
+    if (componentOrder !== null) reorderBands(raster, componentOrder);
     return raster;
   }
 }

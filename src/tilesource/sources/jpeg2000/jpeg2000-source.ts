@@ -32,7 +32,7 @@ const bytesPerPart = 100;
 /** Enumerated color spaces that cannot be shown. */
 const unsupportedSpaces: Readonly<Record<number, string>> = { 12: 'CMYK', 13: 'YCCK', 14: 'CIELab', 19: 'CIEJab' };
 
-interface Parts {
+interface Jpeg2000Parts {
   reader: ByteReader;
   contents: FileContents;
   streams: CodeStream[];
@@ -43,23 +43,23 @@ interface Parts {
 /**
  * The side of our tiles for the side of tiles of the file: the same, a multiple of it if it is small, or a default if it is large.
  */
-function tileSide(storedSide: number): number {
+function tileSideFor(storedSide: number): number {
   if (storedSide > maxUnchangedTileSide) return defaultTileSide;
   return storedSide < defaultTileSide / 2 ? storedSide * Math.ceil(defaultTileSide / 2 / storedSide) : storedSide;
 }
 
-function describeJpeg2000({ streams, contents, shape }: Parts): ImageMetadata {
+function describeJpeg2000({ streams, contents, shape }: Jpeg2000Parts): ImageMetadata {
   const { size } = streams[0]!;
   const { bits } = contents.palette ?? size.components[0]!;
-  const extent = {
+  const imageSize = {
     sizeX: size.right - size.left,
     sizeY: size.bottom - size.top,
-    tileWidth: tileSide(size.tileWidth),
-    tileHeight: tileSide(size.tileHeight),
+    tileWidth: tileSideFor(size.tileWidth),
+    tileHeight: tileSideFor(size.tileHeight),
   };
   return {
-    ...extent,
-    levels: levelCount(extent),
+    ...imageSize,
+    levels: levelCount(imageSize),
     magnification: null,
     mmX: contents.perMeterX === null ? null : 1000 / contents.perMeterX,
     mmY: contents.perMeterY === null ? null : 1000 / contents.perMeterY,
@@ -77,13 +77,15 @@ function describeJpeg2000({ streams, contents, shape }: Parts): ImageMetadata {
 function findStoredLevels(stream: CodeStream, { levels, tileWidth, tileHeight }: ImageMetadata): number[] {
   const { size } = stream;
   return Array.from({ length: levels }, (_, level) => level).filter((level) => {
-    const reduce = levels - 1 - level;
-    if (reduce === 0) return true;
-    const scale = 2 ** reduce;
+    const halvings = levels - 1 - level;
+    if (halvings === 0) return true;
+    const scale = 2 ** halvings;
     const across = Math.min(stream.columns, (tileWidth * scale) / size.tileWidth);
     const down = Math.min(stream.rows, (tileHeight * scale) / size.tileHeight);
     const isPlain = size.components.every(({ dx, dy }) => dx === 1 && dy === 1);
-    return reduce <= stream.decompositions && isPlain && (size.left | size.top) % scale === 0 && across * down <= maxTilesAtOnce;
+    return (
+      halvings <= stream.decompositions && isPlain && (size.left | size.top) % scale === 0 && across * down <= maxTilesAtOnce
+    );
   });
 }
 
@@ -94,7 +96,7 @@ class Jpeg2000TileSource implements TileSource {
   /** Whether tiles of the file are larger than ours. They are then cached, because neighboring tiles need them too. */
   readonly #cachesTiles: boolean;
 
-  constructor(private readonly parts: Parts) {
+  constructor(private readonly parts: Jpeg2000Parts) {
     const { streams, contents, shape, blocks } = parts;
     this.metadata = describeJpeg2000(parts);
     this.#pixels = streams.map((stream, frame) => new CodeStreamPixels(stream, contents, shape, blocks, String(frame)));
@@ -149,18 +151,19 @@ class Jpeg2000TileSource implements TileSource {
 }
 
 /** The form of the decoded samples. @throws TileSourceError that names the feature of the file that is not supported. */
-function shapeOf({ size }: CodeStream, { palette, colorSpace: space }: FileContents): SampleShape {
+function shapeOf({ size }: CodeStream, { palette, colorSpace }: FileContents): SampleShape {
   const { components } = size;
   const [first] = components;
   const refuse = (what: string): never => {
     throw new TileSourceError(`The JPEG 2000 file has ${what}, which is not supported.`);
   };
-  if (space !== null && unsupportedSpaces[space] !== undefined) refuse(`colors of the space ${unsupportedSpaces[space]}`);
+  if (colorSpace !== null && unsupportedSpaces[colorSpace] !== undefined)
+    refuse(`colors of the space ${unsupportedSpaces[colorSpace]}`);
   if (components.length > 4) refuse(`${components.length} components instead of at most four`);
   const { bits, signed } = first!;
   if (bits > 16) refuse(`samples of ${bits} bits`);
   if (components.some((each) => each.bits !== bits || each.signed !== signed)) refuse('components of different depths');
-  const subsampled = components.some(({ dx, dy }) => dx !== 1 || dy !== 1);
+  const isSubsampled = components.some(({ dx, dy }) => dx !== 1 || dy !== 1);
   const [, second, third] = components;
   const isColor =
     components.length === 3 &&
@@ -170,21 +173,21 @@ function shapeOf({ size }: CodeStream, { palette, colorSpace: space }: FileConte
     third?.dx === 2 &&
     second.dy <= 2 &&
     second.dy === third.dy;
-  if (subsampled && !isColor) refuse('subsampled components other than 4:2:2 and 4:2:0 colors');
-  const limit = maxDecodedSamples / components.length;
+  if (isSubsampled && !isColor) refuse('subsampled components other than 4:2:2 and 4:2:0 colors');
+  const maxTilePixels = maxDecodedSamples / components.length;
   const width = Math.min(size.tileWidth, size.right - size.left);
   const height = Math.min(size.tileHeight, size.bottom - size.top);
-  if (width * height > limit) {
+  if (width * height > maxTilePixels) {
     throw new TileSourceError(
-      `The JPEG 2000 file is stored in tiles of ${width} by ${height} pixels; tiles of at most ${limit} pixels are supported. Write it with smaller tiles.`,
+      `The JPEG 2000 file is stored in tiles of ${width} by ${height} pixels; tiles of at most ${maxTilePixels} pixels are supported. Write it with smaller tiles.`,
     );
   }
   if (palette !== null) {
     if (components.length !== 1 || signed) refuse('a palette for several components');
     return { bands: palette.entries[0]!.length, dtype: palette.bits > 8 ? 'uint16' : 'uint8' };
   }
-  const unsigned = bits > 8 ? 'uint16' : 'uint8';
-  return { bands: components.length, dtype: signed ? (bits > 8 ? 'int16' : 'int8') : unsigned };
+  const unsignedType = bits > 8 ? 'uint16' : 'uint8';
+  return { bands: components.length, dtype: signed ? (bits > 8 ? 'int16' : 'int8') : unsignedType };
 }
 
 function haveSameSizes(a: CodeStream, b: CodeStream): boolean {

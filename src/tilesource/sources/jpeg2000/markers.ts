@@ -138,10 +138,10 @@ export function readGridSize({ bytes }: MarkerSegment): GridSize {
 
 /** The number of decomposition levels that every component of every tile has, according to COD and COC of the main header. */
 export function countDecompositions(segments: readonly MarkerSegment[], componentCount: number): number {
-  const style = segments.find(({ marker }) => marker === markers.cod)?.bytes;
-  if (style === undefined || style.length < 14)
+  const codBytes = segments.find(({ marker }) => marker === markers.cod)?.bytes;
+  if (codBytes === undefined || codBytes.length < 14)
     throw new TileSourceError('Corrupt JPEG 2000 file: it has no coding style (COD).');
-  let fewest = style.readUInt8(9);
+  let fewest = codBytes.readUInt8(9);
   const extraBytes = componentCount > 256 ? 1 : 0;
   for (const { marker, bytes } of segments) {
     if (marker === markers.coc && bytes.length > 6 + extraBytes) fewest = Math.min(fewest, bytes.readUInt8(6 + extraBytes));

@@ -43,9 +43,9 @@ class OpenSlideLibrary {
         const library = this.#koffi.load(name);
         const functions = new Map<string, NativeFunction>();
         this.#functionOf = (prototype) => {
-          const found = functions.get(prototype) ?? library.func(prototype);
-          functions.set(prototype, found);
-          return found;
+          const nativeFunction = functions.get(prototype) ?? library.func(prototype);
+          functions.set(prototype, nativeFunction);
+          return nativeFunction;
         };
         return;
       } catch {
@@ -121,10 +121,10 @@ class OpenSlideLibrary {
 
   readRegion(slide: Slide, { left, top, level, width, height }: Extract<SlideRequest, { kind: 'region' }>): Uint8Array {
     const pixels = clearedMemory(width * height * 4);
-    const read = this.#functionOf(
+    const readPixels = this.#functionOf(
       'void openslide_read_region(void *slide, void *dest, int64_t x, int64_t y, int32_t level, int64_t w, int64_t h)',
     );
-    read(slide, pixels, left, top, level, width, height);
+    readPixels(slide, pixels, left, top, level, width, height);
     this.checkState(slide);
     return this.#blendWithBackground(slide, pixels);
   }
@@ -140,8 +140,8 @@ class OpenSlideLibrary {
    * Converts pixels of OpenSlide to RGB on the background color of the slide, in place. They are stored as blue, green, red and alpha, and the colors are multiplied by alpha.
    */
   #blendWithBackground(slide: Slide, pixels: Uint8Array): Uint8Array {
-    const value = this.#functionOf('const char *openslide_get_property_value(void *slide, const char *name)');
-    const color = /^[\da-f]{6}$/i.exec(String(value(slide, 'openslide.background-color')))?.[0] ?? 'ffffff';
+    const readProperty = this.#functionOf('const char *openslide_get_property_value(void *slide, const char *name)');
+    const color = /^[\da-f]{6}$/i.exec(String(readProperty(slide, 'openslide.background-color')))?.[0] ?? 'ffffff';
     const [backRed, backGreen, backBlue] = [0, 2, 4].map((at) => Number.parseInt(color.slice(at, at + 2), 16)) as [
       number,
       number,
@@ -151,8 +151,8 @@ class OpenSlideLibrary {
     for (let from = 0; from < pixels.length; from += 4, to += 3) {
       const [blue, green, red] = [pixels[from]!, pixels[from + 1]!, pixels[from + 2]!];
       const transparency = 255 - pixels[from + 3]!;
-      const blend = (sample: number, back: number): number =>
-        transparency === 0 ? sample : Math.min(255, sample + Math.round((transparency * back) / 255));
+      const blend = (sample: number, background: number): number =>
+        transparency === 0 ? sample : Math.min(255, sample + Math.round((transparency * background) / 255));
       pixels[to] = blend(red, backRed);
       pixels[to + 1] = blend(green, backGreen);
       pixels[to + 2] = blend(blue, backBlue);
@@ -183,10 +183,10 @@ function cachedSlide(path: string, native: OpenSlideLibrary): Slide {
   const slide = slides.get(path) ?? native.open(path);
   slides.delete(path);
   slides.set(path, slide);
-  for (const [other, unused] of slides) {
+  for (const [oldestPath, oldestSlide] of slides) {
     if (slides.size <= maxOpenSlides) break;
-    slides.delete(other);
-    native.close(unused);
+    slides.delete(oldestPath);
+    native.close(oldestSlide);
   }
   return slide;
 }

@@ -33,38 +33,41 @@ function positiveProperty(description: SlideDescription, name: string): number |
 /** The scanned part of the slide, in pixels of full resolution. It is the whole slide if the file does not declare a valid one. */
 function boundsOf({ properties, levels }: SlideDescription): { left: number; top: number; width: number; height: number } {
   const [left, top, width, height] = ['x', 'y', 'width', 'height'].map((name) => Number(properties[`openslide.bounds-${name}`]));
-  const full = { left: 0, top: 0, width: levels[0]!.width, height: levels[0]!.height };
+  const wholeSlide = { left: 0, top: 0, width: levels[0]!.width, height: levels[0]!.height };
   const isValid =
     [left, top, width, height].every((value) => Number.isSafeInteger(value) && value! >= 0) && width! > 0 && height! > 0;
-  const isInside = isValid && left! + width! <= full.width && top! + height! <= full.height;
-  return isInside ? { left: left!, top: top!, width: width!, height: height! } : full;
+  const isInside = isValid && left! + width! <= wholeSlide.width && top! + height! <= wholeSlide.height;
+  return isInside ? { left: left!, top: top!, width: width!, height: height! } : wholeSlide;
 }
 
 /** Maximum number of extra pixels along an axis that are read before a tile. */
-const maxSkipped = 63;
+const maxSkippedPixels = 63;
 /** A start in full resolution counts as whole if it is at most this far from a whole number. */
 const wholeTolerance = 0.03;
 
 /**
  * The start of a read, along one axis, for a tile that begins at `position` in its level. OpenSlide takes the start in whole
  * pixels of full resolution and divides it by the ratio of the levels, `downsample`, which is seldom whole, so that the pixels
- * would be interpolated. Reading therefore begins up to {@link maxSkipped} pixels earlier, where the start is nearly a whole
+ * would be interpolated. Reading therefore begins up to {@link maxSkippedPixels} pixels earlier, where the start is nearly a whole
  * number in the level and in full resolution.
  *
  * @returns `start` in pixels of full resolution, and `skipped`, the number of pixels of the level that precede the tile.
-=>
  */
 function startBefore(position: number, downsample: number): { start: number; skipped: number } {
   const distanceToWhole = (skipped: number) =>
     Math.abs((position - skipped) * downsample - Math.round((position - skipped) * downsample));
   let skipped = 0;
-  for (let tried = 0; tried <= Math.min(maxSkipped, position) && distanceToWhole(skipped) > wholeTolerance; tried += 1) {
-    if (distanceToWhole(tried) < distanceToWhole(skipped)) skipped = tried;
+  for (
+    let candidate = 0;
+    candidate <= Math.min(maxSkippedPixels, position) && distanceToWhole(skipped) > wholeTolerance;
+    candidate += 1
+  ) {
+    if (distanceToWhole(candidate) < distanceToWhole(skipped)) skipped = candidate;
   }
   return { start: Math.round((position - skipped) * downsample), skipped };
 }
 
-/** The length of a tile's side that is inside the level, which has this number of remaining pixels; at least one pixel. */
+/** Number of pixels along a side of a tile that are inside the level, at least 1. `remaining` is the number of pixels from the tile's start to the end of the level. */
 function contentLength(side: number, remaining: number): number {
   return Math.max(1, Math.min(side, Math.floor(remaining + wholeTolerance)));
 }
@@ -78,7 +81,7 @@ class OpenSlideTileSource implements TileSource {
   readonly #folder: SlideFolder;
   readonly #description: SlideDescription;
   readonly #bounds: ReturnType<typeof boundsOf>;
-  /** The numbers that OpenSlide gives to levels, by our numbers. */
+  /** The indexes that OpenSlide gives to levels, by our indexes. */
   readonly #openSlideLevels = new Map<number, number>();
 
   constructor(folder: SlideFolder, description: SlideDescription) {
@@ -86,22 +89,22 @@ class OpenSlideTileSource implements TileSource {
     this.#description = description;
     this.#bounds = boundsOf(description);
     const { width: sizeX, height: sizeY } = this.#bounds;
-    const extent = { sizeX, sizeY, tileWidth: tileSide, tileHeight: tileSide };
+    const size = { sizeX, sizeY, tileWidth: tileSide, tileHeight: tileSide };
     const [mppX, mppY] = [positiveProperty(description, 'openslide.mpp-x'), positiveProperty(description, 'openslide.mpp-y')];
     this.metadata = {
-      ...extent,
-      levels: levelCount(extent),
+      ...size,
+      levels: levelCount(size),
       magnification: positiveProperty(description, 'openslide.objective-power'),
       mmX: mppX === null ? null : mppX / 1000,
       mmY: mppY === null ? null : mppY / 1000,
       dtype: 'uint8',
       bandCount: 3,
     };
-    for (const [number, { downsample }] of description.levels.entries()) {
+    for (const [openSlideLevel, { downsample }] of description.levels.entries()) {
       const power = Math.round(Math.log2(downsample));
       const level = this.metadata.levels - 1 - power;
       if (isPowerOfTwo(downsample, power) && level >= 0 && !this.#openSlideLevels.has(level))
-        this.#openSlideLevels.set(level, number);
+        this.#openSlideLevels.set(level, openSlideLevel);
     }
     this.populatedLevels = [...this.#openSlideLevels.keys()].toSorted((a, b) => a - b);
     this.associatedImages = Object.keys(description.associated).toSorted();
@@ -113,16 +116,16 @@ class OpenSlideTileSource implements TileSource {
     if (level === undefined || !(width > 0 && height > 0 && address.x >= 0 && address.y >= 0)) {
       throw new TileOutsideError(`Tile outside level ${address.level}: x=${address.x}, y=${address.y}.`);
     }
-    const { downsample, ...stored } = this.#description.levels[level]!;
+    const { downsample, ...storedSize } = this.#description.levels[level]!;
     const [column, row] = [startBefore(address.x * tileSide, downsample), startBefore(address.y * tileSide, downsample)];
     // OpenSlide rounds sizes of levels down, our pyramid rounds them up. The additional column or row would be background.
     const content = {
-      width: contentLength(width, stored.width - this.#bounds.left / downsample - address.x * tileSide),
-      height: contentLength(height, stored.height - this.#bounds.top / downsample - address.y * tileSide),
+      width: contentLength(width, storedSize.width - this.#bounds.left / downsample - address.x * tileSide),
+      height: contentLength(height, storedSize.height - this.#bounds.top / downsample - address.y * tileSide),
     };
     const shape = { width: content.width + column.skipped, height: content.height + row.skipped };
     const origin = { left: this.#bounds.left + column.start, top: this.#bounds.top + row.start };
-    const { path } = this.#folder;
+    const { slidePath: path } = this.#folder;
     const data = await processes.ask({ kind: 'region', path, ...origin, level, ...shape }, signal);
     const raster: Raster = { data, ...shape, bands: 3, dtype: 'uint8' };
     if (column.skipped + row.skipped === 0) return extendByEdges(raster, width, height);
@@ -140,7 +143,7 @@ class OpenSlideTileSource implements TileSource {
         `The ${name} of the slide has ${width} by ${height} pixels; at most ${maxAssociatedPixels} are shown.`,
       );
     }
-    const data = await processes.ask({ kind: 'associated', path: this.#folder.path, name, width, height }, signal);
+    const data = await processes.ask({ kind: 'associated', path: this.#folder.slidePath, name, width, height }, signal);
     return { raster: { data, width, height, bands: 3, dtype: 'uint8' }, lossyCodec: 'jpeg' };
   }
 
@@ -154,7 +157,7 @@ class OpenSlideTileSource implements TileSource {
   }
 
   async close(): Promise<void> {
-    processes.closeSlide(this.#folder.path);
+    processes.closeSlide(this.#folder.slidePath);
     await this.#folder.remove();
   }
 }
@@ -184,7 +187,7 @@ export const openSlideSource: TileSourceDefinition = {
   async open(input: SourceInput, { signal, temporaryDirectory }: SourceOptions = {}): Promise<TileSource> {
     const folder = await makeSlideFolder(input, temporaryDirectory ?? tmpdir(), signal);
     try {
-      const description = await processes.ask({ kind: 'open', path: folder.path }, signal);
+      const description = await processes.ask({ kind: 'open', path: folder.slidePath }, signal);
       if (description.levels.length === 0 || !(description.levels[0]!.width > 0))
         throw new TileSourceError('OpenSlide finds no levels in the file.');
       return new OpenSlideTileSource(folder, description);

@@ -4,12 +4,12 @@ import { createTemporaryDirectory } from '../../../core/temporary-files.js';
 import { TileSourceError } from '../../../errors.js';
 import type { SourceInput } from '../../tile-source.js';
 import { makeLocal, maxCopiedBytes } from '../../local-copy.js';
-import { fileNameOf, slideParts } from './slide-parts.js';
+import { fileNameOf, findSlideParts } from './slide-parts.js';
 
 /** A folder in which the files of a slide have the names under which OpenSlide looks for them. */
 export interface SlideFolder {
   /** Path of the file that is opened. */
-  path: string;
+  slidePath: string;
   remove(): Promise<void>;
 }
 
@@ -21,7 +21,7 @@ export interface SlideFolder {
 export async function makeSlideFolder(input: SourceInput, parent: string, signal?: AbortSignal): Promise<SlideFolder> {
   const name = fileNameOf(input.name);
   if (name === null) throw new TileSourceError('The file does not have a valid name.');
-  const parts = (await slideParts(input, name)).filter((part) => part.name !== name);
+  const parts = (await findSlideParts(input, name)).filter((part) => part.name !== name);
   const temporary = await createTemporaryDirectory(parent);
   const folder = temporary.path;
   const releases: (() => void)[] = [];
@@ -41,7 +41,7 @@ export async function makeSlideFolder(input: SourceInput, parent: string, signal
     const slideFolder = /\.mrxs$/i.test(name) ? join(folder, name.slice(0, -5)) : folder;
     await mkdir(slideFolder, { recursive: true });
     for (const part of parts) await addFile(part.input, join(slideFolder, part.name));
-    return { path: join(folder, name), remove };
+    return { slidePath: join(folder, name), remove };
   } catch (error) {
     await remove();
     throw error;

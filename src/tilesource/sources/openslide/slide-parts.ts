@@ -15,18 +15,20 @@ export interface SlidePart {
 
 /** The last segment of a path; `null` for an invalid name. */
 export function fileNameOf(name: string): string | null {
-  const plain = name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1);
-  return plain === '' || plain === '.' || plain === '..' || plain.includes('\0') || plain.length > 255 ? null : plain;
+  const fileName = name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1);
+  return fileName === '' || fileName === '.' || fileName === '..' || fileName.includes('\0') || fileName.length > 255
+    ? null
+    : fileName;
 }
 
 /** Parses lines `name=value`. The names are converted to lower case. */
-function parseMembers(text: string): Map<string, string> {
-  const members = new Map<string, string>();
+function parseNamedValues(text: string): Map<string, string> {
+  const values = new Map<string, string>();
   for (const line of text.split(/\r?\n/)) {
     const at = line.indexOf('=');
-    if (at > 0) members.set(line.slice(0, at).trim().toLowerCase(), line.slice(at + 1).trim());
+    if (at > 0) values.set(line.slice(0, at).trim().toLowerCase(), line.slice(at + 1).trim());
   }
-  return members;
+  return values;
 }
 
 async function readText(input: SourceInput): Promise<string> {
@@ -41,30 +43,30 @@ async function readText(input: SourceInput): Promise<string> {
 }
 
 /** The names of the files that a Hamamatsu slide requires, and of those that are optional. */
-function hamamatsuNames(text: string): { needed: string[]; optional: string[] } {
-  const needed: string[] = [];
+function hamamatsuNames(text: string): { required: string[]; optional: string[] } {
+  const required: string[] = [];
   const optional: string[] = [];
-  for (const [member, value] of parseMembers(text)) {
+  for (const [name, value] of parseNamedValues(text)) {
     if (value === '') continue;
-    if (member.startsWith('imagefile') || member === 'mapfile' || member === 'macroimage') needed.push(value);
-    else if (member.endsWith('file') || member.endsWith('image')) optional.push(value);
+    if (name.startsWith('imagefile') || name === 'mapfile' || name === 'macroimage') required.push(value);
+    else if (name.endsWith('file') || name.endsWith('image')) optional.push(value);
   }
-  return { needed, optional };
+  return { required, optional };
 }
 
 /** The names of the files that a MIRAX slide requires, from its Slidedat.ini. */
 function miraxNames(text: string): string[] {
-  const members = parseMembers(text);
-  const count = Number(members.get('file_count') ?? 0);
-  const names = [members.get('indexfile') ?? ''];
-  for (let i = 0; i < Math.min(Number.isInteger(count) ? count : 0, maxParts); i++) names.push(members.get(`file_${i}`) ?? '');
+  const values = parseNamedValues(text);
+  const count = Number(values.get('file_count') ?? 0);
+  const names = [values.get('indexfile') ?? ''];
+  for (let i = 0; i < Math.min(Number.isInteger(count) ? count : 0, maxParts); i++) names.push(values.get(`file_${i}`) ?? '');
   return names.filter((name) => name !== '');
 }
 
 /** Finds the files of a slide, first among the files of its item, then in its folder. */
 class PartFinder {
   readonly partsByName = new Map<string, SlidePart>();
-  readonly missing: string[] = [];
+  readonly missingPaths: string[] = [];
 
   private constructor(
     private readonly input: SourceInput,
@@ -83,14 +85,14 @@ class PartFinder {
   }
 
   /** Finds a file by the name under which another file of the slide refers to it. */
-  async find(path: string, isNeeded: boolean): Promise<SlidePart | null> {
+  async find(path: string, isRequired: boolean): Promise<SlidePart | null> {
     const name = fileNameOf(path);
     if (name === null) throw new TileSourceError(`The slide refers to an invalid file name: "${path.slice(0, 200)}".`);
     const cached = this.partsByName.get(name) ?? null;
     if (cached !== null) return cached;
     const input = await this.input.folder?.().file(this.folder + name);
     if (input == null) {
-      if (isNeeded) this.missing.push(this.folder + name);
+      if (isRequired) this.missingPaths.push(this.folder + name);
       return null;
     }
     const part = { name, input };
@@ -104,20 +106,20 @@ class PartFinder {
  *
  * @throws MissingPartsError if required files are missing.
  */
-export async function slideParts(input: SourceInput, name: string): Promise<readonly SlidePart[]> {
+export async function findSlideParts(input: SourceInput, name: string): Promise<readonly SlidePart[]> {
   const mirax = /^(.*)\.mrxs$/i.exec(name);
   const finder = await PartFinder.create(input, mirax === null ? '' : `${mirax[1]!}/`);
   if (mirax !== null) {
-    const index = await finder.find('Slidedat.ini', true);
-    for (const each of index === null ? [] : miraxNames(await readText(index.input))) await finder.find(each, true);
+    const slidedat = await finder.find('Slidedat.ini', true);
+    for (const each of slidedat === null ? [] : miraxNames(await readText(slidedat.input))) await finder.find(each, true);
   } else if (/\.vm[su]$/i.test(name)) {
-    const { needed, optional: optionalNames } = hamamatsuNames(await readText(input));
-    if (needed.length + optionalNames.length > maxParts)
+    const { required, optional: optionalNames } = hamamatsuNames(await readText(input));
+    if (required.length + optionalNames.length > maxParts)
       throw new TileSourceError(`The slide refers to more than ${maxParts} files.`);
-    for (const each of needed) await finder.find(each, true);
+    for (const each of required) await finder.find(each, true);
     for (const each of optionalNames) await finder.find(each, false);
   }
-  if (finder.missing.length > 0) throw missingPartsError('Files of the slide are missing', finder.missing);
+  if (finder.missingPaths.length > 0) throw missingPartsError('Files of the slide are missing', finder.missingPaths);
   return [...finder.partsByName.values()];
 }
 

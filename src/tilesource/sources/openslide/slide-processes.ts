@@ -21,9 +21,9 @@ function startProcess(): ChildProcess {
 /** Runs OpenSlide in processes. If a process ends, only its request fails, and another process replaces it. */
 export class SlideProcesses {
   readonly #queue = new WorkQueue({ name: 'openslide', running: maxProcesses });
-  readonly #idle: { child: ChildProcess; timer: NodeJS.Timeout }[] = [];
+  readonly #idleProcesses: { child: ChildProcess; timer: NodeJS.Timeout }[] = [];
 
-  /** @throws TileSourceError with the message of OpenSlide, or if its process ends or takes too long; the signal's reason. */
+  /** Sends a request to a process. @throws TileSourceError with the message of OpenSlide, or if its process ends or takes too long; the signal's reason. */
   ask<Kind extends keyof SlideResults>(
     request: Extract<SlideRequest, { kind: Kind }>,
     signal?: AbortSignal,
@@ -33,7 +33,7 @@ export class SlideProcesses {
 
   /** Makes every idle process close a slide. */
   closeSlide(path: string): void {
-    for (const { child } of this.#idle) if (child.connected) child.send({ kind: 'close', path });
+    for (const { child } of this.#idleProcesses) if (child.connected) child.send({ kind: 'close', path });
   }
 
   async #askProcess(request: SlideRequest): Promise<SlideResults[keyof SlideResults]> {
@@ -44,13 +44,13 @@ export class SlideProcesses {
       if (answer.kind === 'done') return answer.result;
       throw new TileSourceError(`OpenSlide: ${answer.reason.replace(/\.$/, '')}.`);
     } catch (error) {
-      if (!this.#idle.some((idle) => idle.child === child)) child.kill('SIGKILL');
+      if (!this.#idleProcesses.some((idle) => idle.child === child)) child.kill('SIGKILL');
       throw error;
     }
   }
 
   #takeProcess(): ChildProcess {
-    for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
+    for (let idle = this.#idleProcesses.pop(); idle !== undefined; idle = this.#idleProcesses.pop()) {
       clearTimeout(idle.timer);
       if (idle.child.connected) {
         idle.child.ref();
@@ -63,14 +63,14 @@ export class SlideProcesses {
 
   #keepIdle(child: ChildProcess): void {
     const timer = setTimeout(() => {
-      this.#idle.splice(this.#idle.findIndex((idle) => idle.child === child) >>> 0, 1);
+      this.#idleProcesses.splice(this.#idleProcesses.findIndex((idle) => idle.child === child) >>> 0, 1);
       child.kill('SIGKILL');
     }, idleTimeoutMs);
     timer.unref();
     // An idle process must not keep this process alive.
     child.unref();
     child.channel?.unref();
-    this.#idle.push({ child, timer });
+    this.#idleProcesses.push({ child, timer });
   }
 }
 

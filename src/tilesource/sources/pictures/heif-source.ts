@@ -1,5 +1,5 @@
 import { priorities, type TileSourceDefinition } from '../../tile-source.js';
-import { decodePicture, openDecodedPicture, readWholeFile } from './decoded.js';
+import { decodePicture, openDecodedPicture, readWholeFile } from './decoded-picture.js';
 
 /** Reads HEIC, decoded as a whole by the optional package libheif-js. AVIF is read by libvips. */
 export const heifSource: TileSourceDefinition = {

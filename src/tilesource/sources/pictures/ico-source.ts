@@ -2,7 +2,7 @@ import decodeIco from 'decode-ico';
 import { TileSourceError } from '../../../errors.js';
 import { priorities, type TileSourceDefinition } from '../../tile-source.js';
 import { isRgbProfile, findProfileRange } from '../scanlines/bmp.js';
-import { openDecodedPicture, encodePng, readWholeFile } from './decoded.js';
+import { openDecodedPicture, encodePng, readWholeFile } from './decoded-picture.js';
 
 /** Maximum number of pictures in one file. */
 const maxPictures = 256;
@@ -33,9 +33,8 @@ export const icoSource: TileSourceDefinition = {
     if (length < minPictureBytes || offset + length > bytes.length)
       throw new TileSourceError('Corrupt ICO: its largest picture is outside the file.');
     const picture = bytes.subarray(offset, offset + length);
-    const facts = { pictures: count };
-    if (picture.readUInt32BE(0) === 0x89504e47)
-      return openDecodedPicture('ico', { png: picture, icc: null, metadata: facts }, options);
+    const metadata = { pictures: count };
+    if (picture.readUInt32BE(0) === 0x89504e47) return openDecodedPicture('ico', { png: picture, icc: null, metadata }, options);
     // The height in the header includes the mask, which is as high as the picture.
     const sides = [picture.readInt32LE(4), Math.abs(picture.readInt32LE(8)) / 2];
     if (sides.some((side) => side < 1 || side > maxSide)) {
@@ -56,6 +55,6 @@ export const icoSource: TileSourceDefinition = {
     const png = await encodePng({ data: Uint8Array.from(decoded.data), width, height, hasAlpha: true }, options.signal);
     const profileRange = findProfileRange(picture);
     const icc = profileRange === null ? null : picture.subarray(profileRange.offset, profileRange.offset + profileRange.length);
-    return openDecodedPicture('ico', { png, icc: icc !== null && isRgbProfile(icc) ? icc : null, metadata: facts }, options);
+    return openDecodedPicture('ico', { png, icc: icc !== null && isRgbProfile(icc) ? icc : null, metadata }, options);
   },
 };

@@ -4,7 +4,7 @@ import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { jpegXrSize } from '../../codecs/jpeg-xr.js';
 import { priorities, type TileSourceDefinition } from '../../tile-source.js';
 import { runProcessing } from '../../process/processing.js';
-import { maxPixels, openDecodedPicture, readWholeFile } from './decoded.js';
+import { maxPixels, openDecodedPicture, readWholeFile } from './decoded-picture.js';
 
 const what = 'the picture (JPEG XR)';
 

@@ -3,7 +3,7 @@ import { forEachRange } from '../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../errors.js';
 import { priorities, type TileSourceDefinition } from '../../tile-source.js';
 import { createRaster, type Raster } from '../../raster.js';
-import { openDecodedPicture, readWholeFile } from './decoded.js';
+import { openDecodedPicture, readWholeFile } from './decoded-picture.js';
 
 const headerBytes = 128;
 /** The palette of 256 colors is at the end of the file, and is preceded by a byte of this value. */
@@ -12,7 +12,7 @@ const maxPixels = 2 ** 26;
 /** Maximum number of unpacked bytes of all rows and planes, with the padding of each row. */
 const maxUnpackedBytes = 4 * maxPixels;
 /** Number of rows that are unpacked before other work on the event loop can run. */
-const rowsAtOnce = 64;
+const rowsPerSlice = 64;
 
 interface PcxHeader {
   width: number;
@@ -22,7 +22,7 @@ interface PcxHeader {
   /** Bytes of a row of one plane, with padding. */
   rowBytes: number;
   isPacked: boolean;
-  /** `null` if the samples are not indexes. */
+  /** The colors of indexes; `null` if the samples are colors. */
   palette: Uint8Array | null;
 }
 
@@ -40,14 +40,14 @@ function readHeader(bytes: Buffer): PcxHeader {
       `The PCX has ${height} rows of ${planes} times ${rowBytes} bytes; at most ${maxUnpackedBytes} bytes in total are supported.`,
     );
   }
-  const form = `${bits} bits in ${planes} planes`;
+  const sampleLayout = `${bits} bits in ${planes} planes`;
   if (
     !['8 bits in 1 planes', '8 bits in 3 planes', '8 bits in 4 planes', '4 bits in 1 planes', '2 bits in 1 planes'].includes(
-      form,
+      sampleLayout,
     ) &&
     !(bits === 1 && planes >= 1 && planes <= 4)
   ) {
-    throw new TileSourceError(`The PCX has ${form}, which is not supported.`);
+    throw new TileSourceError(`The PCX has ${sampleLayout}, which is not supported.`);
   }
   return { width, height, bits, planes, rowBytes, isPacked: bytes[2] === 1, palette: paletteOf(bytes, bits, planes) };
 }
@@ -64,14 +64,14 @@ function paletteOf(bytes: Buffer, bits: number, planes: number): Uint8Array | nu
 
 /** Unpacks the rows of all planes. A byte whose two upper bits are set is the number of repetitions of the next byte. */
 async function unpackRows(bytes: Buffer, pcx: PcxHeader, signal: AbortSignal | undefined): Promise<Uint8Array> {
-  const row = pcx.rowBytes * pcx.planes;
-  const out = new Uint8Array(row * pcx.height);
+  const bytesPerRow = pcx.rowBytes * pcx.planes;
+  const out = new Uint8Array(bytesPerRow * pcx.height);
   let [at, to] = [headerBytes, 0];
   await forEachRange(
     pcx.height,
-    rowsAtOnce,
+    rowsPerSlice,
     (_from, until) => {
-      for (const end = until * row; to < end;) {
+      for (const end = until * bytesPerRow; to < end;) {
         const head = bytes[at++];
         if (head === undefined) throw new TileSourceError('Truncated PCX: its rows end too early.');
         const isRun = pcx.isPacked && head >= 0xc0;
@@ -98,7 +98,7 @@ async function toRaster(rows: Uint8Array, pcx: PcxHeader, signal: AbortSignal | 
   };
   await forEachRange(
     height,
-    rowsAtOnce,
+    rowsPerSlice,
     (from, until) => {
       for (let y = from; y < until; y += 1) {
         for (let x = 0; x < width; x += 1) {

@@ -61,14 +61,14 @@ export const readBmp: HeaderReader = async ({ head, size, read }) => {
     header: { bits, compression },
   };
   const isUpsideDown = signedHeight > 0;
-  const offsets = {
+  const rowPositions = {
     findTopRow: () => start + (isUpsideDown ? rowBytes * (height - 1) : 0),
     rowStep: isUpsideDown ? -rowBytes : rowBytes,
   };
   const colors = readColors(head, { bits, compression, headerBytes, start });
   const profileRange = colors.bands >= 3 ? findProfileRange(head.subarray(14)) : null;
   const profile = profileRange === null ? null : await read(14 + profileRange.offset, profileRange.length);
-  return { ...common, ...offsets, ...colors, ...(profile !== null && isRgbProfile(profile) && { profile }) };
+  return { ...common, ...rowPositions, ...colors, ...(profile !== null && isRgbProfile(profile) && { profile }) };
 };
 
 function readColors(

@@ -54,19 +54,19 @@ function readSizes(cards: Cards): number[] {
 function layOutImage(cards: Cards, start: number, size: number): RowLayout {
   const [width = 0, height = 0, ...others] = readSizes(cards);
   const depth = cards.get('BITPIX') ?? '';
-  const stored = sampleFormats[depth];
-  if (stored === undefined) throw new TileSourceError(`The FITS file has samples of ${depth} bits, which is not supported.`);
-  const bytes = Math.abs(Number(depth)) / 8;
+  const format = sampleFormats[depth];
+  if (format === undefined) throw new TileSourceError(`The FITS file has samples of ${depth} bits, which is not supported.`);
+  const bytesPerSample = Math.abs(Number(depth)) / 8;
   const frames = others.reduce((product, length) => product * length, 1);
   if (frames < 1 || frames > maxFrames)
     throw new TileSourceError(`The FITS file has ${frames} planes; at most ${maxFrames} are supported.`);
-  const rowBytes = width * bytes;
+  const rowBytes = width * bytesPerSample;
   if (start + rowBytes * height * frames > size)
     throw new TileSourceError(`Truncated FITS: its ${size} bytes do not hold ${frames} planes.`);
   const [zero, scale] = [Number(cards.get('BZERO') ?? 0), Number(cards.get('BSCALE') ?? 1)];
-  const shifted = scale === 1 ? shiftedTypes[`${depth}/${zero}`] : undefined;
-  const isPlain = zero === 0 && scale === 1;
-  const dtype = isPlain ? stored.dtype : (shifted ?? (bytes > 2 ? 'float64' : 'float32'));
+  const shiftedType = scale === 1 ? shiftedTypes[`${depth}/${zero}`] : undefined;
+  const isUnscaled = zero === 0 && scale === 1;
+  const dtype = isUnscaled ? format.dtype : (shiftedType ?? (bytesPerSample > 2 ? 'float64' : 'float32'));
   return {
     format: 'FITS',
     width,
@@ -74,14 +74,14 @@ function layOutImage(cards: Cards, start: number, size: number): RowLayout {
     bands: 1,
     dtype,
     frames,
-    pixelBits: bytes * 8,
+    pixelBits: bytesPerSample * 8,
     // The first row in the file is the lowest row of the picture.
     findTopRow: (frame) => start + rowBytes * (height * (frame + 1) - 1),
     rowStep: -rowBytes,
     unpack: (row, { skip, count }, out, at) => {
       for (let i = 0; i < count; i++) {
-        const value = stored.read(row, (skip + i) * bytes);
-        out[at + i] = isPlain ? value : value * scale + zero;
+        const value = format.read(row, (skip + i) * bytesPerSample);
+        out[at + i] = isUnscaled ? value : value * scale + zero;
       }
     },
     header: Object.fromEntries([...cards].slice(0, 500)),
@@ -92,16 +92,16 @@ function layOutImage(cards: Cards, start: number, size: number): RowLayout {
 export const readFits: HeaderReader = async ({ head, size, read }) => {
   if (!head.toString('latin1', 0, 10).startsWith('SIMPLE  = ')) return null;
   let start = 0;
-  for (let unit = 0; unit < maxHeaders && start < size; unit++) {
+  for (let headerIndex = 0; headerIndex < maxHeaders && start < size; headerIndex++) {
     const header = await readCards(read, start);
     if (header === null) break;
     const { cards, end } = header;
     const sizes = readSizes(cards);
-    const isImage = unit === 0 || cards.get('XTENSION') === 'IMAGE';
+    const isImage = headerIndex === 0 || cards.get('XTENSION') === 'IMAGE';
     if (isImage && sizes.length >= 2 && sizes.every((length) => length > 0)) return layOutImage(cards, end, size);
     if (cards.get('ZIMAGE') === 'T') throw new TileSourceError('The FITS file holds a compressed image, which is not supported.');
-    const values = sizes.length === 0 ? 0 : sizes.reduce((product, length) => product * length, 1);
-    const length = (Math.abs(Number(cards.get('BITPIX') ?? 8)) / 8) * (values + Number(cards.get('PCOUNT') ?? 0));
+    const valueCount = sizes.length === 0 ? 0 : sizes.reduce((product, length) => product * length, 1);
+    const length = (Math.abs(Number(cards.get('BITPIX') ?? 8)) / 8) * (valueCount + Number(cards.get('PCOUNT') ?? 0));
     if (!Number.isSafeInteger(length) || length < 0) throw new TileSourceError('Corrupt FITS: a part of it has no length.');
     start = end + Math.ceil(length / blockBytes) * blockBytes;
   }

@@ -2,19 +2,19 @@ import { TileSourceError } from '../../../errors.js';
 import { bitsAt, type HeaderReader, type RowLayout } from './rows.js';
 
 /** Reads the next words of a header, and the position of the samples that follow. `#` begins a comment. */
-function readWords(text: string, start: number, count: number): { found: string[]; end: number } | null {
+function readWords(text: string, start: number, count: number): { words: string[]; end: number } | null {
   const pattern = /(?:[\t\n\v\f\r ]|#[^\n]*\n)*([^\t\n\v\f\r #]+)/y;
-  const found: string[] = [];
+  const words: string[] = [];
   let end = start;
-  while (found.length < count) {
+  while (words.length < count) {
     pattern.lastIndex = end;
     const match = pattern.exec(text);
     if (match === null) return null;
-    found.push(match[1]!);
+    words.push(match[1]!);
     end = pattern.lastIndex;
   }
   // Exactly one whitespace character separates the header from the samples.
-  return { found, end: end + 1 };
+  return { words, end: end + 1 };
 }
 
 interface NetpbmHeader {
@@ -48,33 +48,33 @@ function readPamHeader(text: string): (NetpbmHeader & { type: string }) | null {
  * their values, and `white` is the maximum that the file declares.
  */
 function createIntegerConverter(bands: number, maxValue: number): Pick<RowLayout, 'dtype' | 'white' | 'pixelBits' | 'unpack'> {
-  const bytes = maxValue > 255 ? 2 : 1;
-  const factor = bytes === 2 ? 1 : 255 / maxValue;
+  const bytesPerSample = maxValue > 255 ? 2 : 1;
+  const factor = bytesPerSample === 2 ? 1 : 255 / maxValue;
   return {
-    ...(bytes === 2 && maxValue < 65_535 ? { white: maxValue } : {}),
-    dtype: bytes === 2 ? 'uint16' : 'uint8',
-    pixelBits: bands * bytes * 8,
+    ...(bytesPerSample === 2 && maxValue < 65_535 ? { white: maxValue } : {}),
+    dtype: bytesPerSample === 2 ? 'uint16' : 'uint8',
+    pixelBits: bands * bytesPerSample * 8,
     unpack: (row, { skip, count }, out, at) => {
-      if (bytes === 1 && factor === 1) {
+      if (bytesPerSample === 1 && factor === 1) {
         out.set(row.subarray(skip * bands, (skip + count) * bands), at);
         return;
       }
       for (let i = 0; i < count * bands; i++) {
-        const sample = bytes === 2 ? row.readUInt16BE((skip * bands + i) * 2) : row[skip * bands + i]!;
+        const sample = bytesPerSample === 2 ? row.readUInt16BE((skip * bands + i) * 2) : row[skip * bands + i]!;
         out[at + i] = factor === 1 ? Math.min(sample, maxValue) : Math.round(Math.min(sample, maxValue) * factor);
       }
     },
   };
 }
 
-function createFloatConverter(bands: number, bigEndian: boolean): Pick<RowLayout, 'dtype' | 'pixelBits' | 'unpack'> {
+function createFloatConverter(bands: number, isBigEndian: boolean): Pick<RowLayout, 'dtype' | 'pixelBits' | 'unpack'> {
   return {
     dtype: 'float32',
     pixelBits: bands * 32,
     unpack: (row, { skip, count }, out, at) => {
       for (let i = 0; i < count * bands; i++) {
         const offset = (skip * bands + i) * 4;
-        out[at + i] = bigEndian ? row.readFloatBE(offset) : row.readFloatLE(offset);
+        out[at + i] = isBigEndian ? row.readFloatBE(offset) : row.readFloatLE(offset);
       }
     },
   };
@@ -93,7 +93,7 @@ function readNetpbmHeader(kind: string, text: string): NetpbmHeader | null {
   if (kind === 'P7') return readPamHeader(text);
   const parsed = readWords(text, 2, kind === 'P4' ? 2 : 3);
   if (parsed === null) return null;
-  const [width = 0, height = 0, maxValue = 1] = parsed.found.map(Number);
+  const [width = 0, height = 0, maxValue = 1] = parsed.words.map(Number);
   return { width, height, bands: kind === 'P6' || kind === 'PF' ? 3 : 1, maxValue, start: parsed.end };
 }
 
@@ -103,9 +103,9 @@ export const readNetpbm: HeaderReader = ({ head, size }) => {
   const kind = /^P[1-7Ff](?=[\s#])/.exec(text)?.[0];
   if (kind === undefined) return null;
   if (['P1', 'P2', 'P3'].includes(kind)) throw new TileSourceError('Netpbm files that are written as text are not supported.');
-  const shape = readNetpbmHeader(kind, text);
-  if (shape === null) throw new TileSourceError('Corrupt Netpbm file: its header does not end.');
-  const { width, height, bands, maxValue, start } = shape;
+  const header = readNetpbmHeader(kind, text);
+  if (header === null) throw new TileSourceError('Corrupt Netpbm file: its header does not end.');
+  const { width, height, bands, maxValue, start } = header;
   const isFloat = kind === 'PF' || kind === 'Pf';
   const isPossible = [width, height, bands].every((value) => Number.isSafeInteger(value) && value > 0) && bands <= 64;
   if (
@@ -117,12 +117,12 @@ export const readNetpbm: HeaderReader = ({ head, size }) => {
       `Corrupt Netpbm file: it claims ${width} by ${height} pixels of ${bands} samples up to ${maxValue}.`,
     );
   }
-  const samples = isFloat
+  const converter = isFloat
     ? createFloatConverter(bands, maxValue > 0)
     : kind === 'P4'
       ? bitmapConverter
       : createIntegerConverter(bands, maxValue);
-  const rowBytes = Math.ceil((width * samples.pixelBits) / 8);
+  const rowBytes = Math.ceil((width * converter.pixelBits) / 8);
   if (start + rowBytes * height > size) {
     throw new TileSourceError(
       `Truncated Netpbm file: it has ${size} of the ${start + rowBytes * height} bytes that its header needs.`,
@@ -134,7 +134,7 @@ export const readNetpbm: HeaderReader = ({ head, size }) => {
     height,
     bands,
     frames: 1,
-    ...samples,
+    ...converter,
     // In files with floats the lowest row is first.
     findTopRow: () => start + (isFloat ? rowBytes * (height - 1) : 0),
     rowStep: isFloat ? -rowBytes : rowBytes,

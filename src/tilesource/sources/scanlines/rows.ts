@@ -17,7 +17,7 @@ export interface RowLayout {
   rowStep: number;
   /** Converts `count` pixels to samples, beginning with pixel `skip` of the bytes. */
   unpack: (bytes: Buffer, pixels: { skip: number; count: number }, out: Samples, at: number) => void;
-  /** The unpacked rows, if the file contains them packed: `first` is a position in them. */
+  /** The unpacked rows, if the file contains them packed. Positions of rows are then positions in these bytes. */
   unpacked?: Buffer;
   /** The ICC profile of the colors. */
   profile?: Buffer;
@@ -28,7 +28,7 @@ export interface RowLayout {
 /** Reads the header of a format; `null` if the file has a different format. */
 export type HeaderReader = (file: HeaderBytes) => Promise<RowLayout | null> | RowLayout | null;
 
-/** The first bytes of a file, and a function that reads more. */
+/** The name, size and first bytes of a file, and a function that reads more. */
 export interface HeaderBytes {
   name: string;
   size: number;

@@ -34,22 +34,22 @@ class ScanlinesTileSource implements TileSource {
   readonly metadata: ImageMetadata;
   readonly populatedLevels: readonly number[];
   readonly #reader: ByteReader;
-  readonly #rows: RowLayout;
+  readonly #layout: RowLayout;
 
-  constructor(reader: ByteReader, rows: RowLayout) {
+  constructor(reader: ByteReader, layout: RowLayout) {
     this.#reader = reader;
-    this.#rows = rows;
-    const extent = { sizeX: rows.width, sizeY: rows.height, tileWidth: tileSide, tileHeight: tileSide };
-    const frames = Array.from({ length: rows.frames }, (_, z) => ({ axes: { Z: z } }));
+    this.#layout = layout;
+    const size = { sizeX: layout.width, sizeY: layout.height, tileWidth: tileSide, tileHeight: tileSide };
+    const frames = Array.from({ length: layout.frames }, (_, z) => ({ axes: { Z: z } }));
     this.metadata = {
-      ...extent,
-      levels: levelCount(extent),
+      ...size,
+      levels: levelCount(size),
       magnification: null,
       mmX: null,
       mmY: null,
-      dtype: rows.dtype,
-      ...(rows.white === undefined ? {} : { white: rows.white }),
-      bandCount: rows.bands,
+      dtype: layout.dtype,
+      ...(layout.white === undefined ? {} : { white: layout.white }),
+      bandCount: layout.bands,
       ...(frames.length > 1 ? { frames } : {}),
     };
     this.populatedLevels = [this.metadata.levels - 1];
@@ -57,7 +57,7 @@ class ScanlinesTileSource implements TileSource {
 
   async readTile(address: TileAddress, options: { signal?: AbortSignal } = {}): Promise<Raster> {
     const { width, height } = tileContent(this.metadata, address);
-    const { bands, dtype, pixelBits, rowStep, unpack, frames } = this.#rows;
+    const { bands, dtype, pixelBits, rowStep, unpack, frames } = this.#layout;
     const isFinest = address.level === this.metadata.levels - 1;
     const { x, y, frame } = address;
     if (!isFinest || !(width > 0 && height > 0 && x >= 0 && y >= 0 && frame >= 0 && frame < frames)) {
@@ -69,7 +69,7 @@ class ScanlinesTileSource implements TileSource {
     const length = Math.ceil((startBit + width * pixelBits) / 8) - Math.floor(startBit / 8);
     const offsets = Array.from(
       { length: height },
-      (_, row) => this.#rows.findTopRow(frame) + (y * tileSide + row) * rowStep + Math.floor(startBit / 8),
+      (_, row) => this.#layout.findTopRow(frame) + (y * tileSide + row) * rowStep + Math.floor(startBit / 8),
     );
     const parts = await this.#readParts(offsets, length, options);
     for (const [row, bytes] of parts.entries()) unpack(bytes, pixels, raster.data, row * width * bands);
@@ -80,7 +80,7 @@ class ScanlinesTileSource implements TileSource {
   async #readParts(offsets: readonly number[], length: number, options: { signal?: AbortSignal }): Promise<Buffer[]> {
     const first = Math.min(...offsets);
     const totalBytes = Math.max(...offsets) + length - first;
-    const { unpacked } = this.#rows;
+    const { unpacked } = this.#layout;
     if (unpacked) return offsets.map((offset) => unpacked.subarray(offset, offset + length));
     const read = async (offset: number, byteCount: number): Promise<Buffer> => {
       const bytes = await this.#reader.read(offset, byteCount, options);
@@ -95,15 +95,15 @@ class ScanlinesTileSource implements TileSource {
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {
-    return { scanlines: { format: this.#rows.format, ...this.#rows.header } };
+    return { scanlines: { format: this.#layout.format, ...this.#layout.header } };
   }
 
   iccProfile(): Uint8Array | null {
-    return this.#rows.profile ?? null;
+    return this.#layout.profile ?? null;
   }
 
   get retainedBytes(): number {
-    const { unpacked, profile } = this.#rows;
+    const { unpacked, profile } = this.#layout;
     return (unpacked?.length ?? 0) + (profile?.length ?? 0);
   }
 
@@ -119,21 +119,21 @@ async function readRowLayout(input: SourceInput, reader: ByteReader, signal?: Ab
     return availableBytes > 0 ? Buffer.from(await reader.read(offset, availableBytes, signal && { signal })) : Buffer.alloc(0);
   };
   const file: HeaderBytes = { name: input.name, size: reader.size, head: await read(0, headBytes), read };
-  for (const format of headerReaders) {
-    const rows = await format(file);
-    if (rows === null) continue;
-    if (Math.max(rows.width, rows.height) > maxSide) {
+  for (const readHeader of headerReaders) {
+    const layout = await readHeader(file);
+    if (layout === null) continue;
+    if (Math.max(layout.width, layout.height) > maxSide) {
       throw new TileSourceError(
-        `The ${rows.format} file has ${rows.width} by ${rows.height} pixels; a side can have at most ${maxSide}.`,
+        `The ${layout.format} file has ${layout.width} by ${layout.height} pixels; a side can have at most ${maxSide}.`,
       );
     }
-    return rows;
+    return layout;
   }
   throw new OtherFormatError('The file is not a BMP, Netpbm, FITS or TGA picture.');
 }
 
 const extensions = ['bmp', 'dib', 'pbm', 'pgm', 'ppm', 'pnm', 'pam', 'pfm', 'fits', 'fit', 'fts', 'tga'];
-const types = ['image/bmp', 'image/x-ms-bmp', 'image/fits', 'application/fits', 'image/x-tga', 'image/x-targa'];
+const mimeTypes = ['image/bmp', 'image/x-ms-bmp', 'image/fits', 'application/fits', 'image/x-tga', 'image/x-targa'];
 const netpbmTypes = ['bitmap', 'graymap', 'pixmap', 'anymap'].map((kind) => `image/x-portable-${kind}`);
 const withLowPriority = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, priorities.low]));
 
@@ -141,7 +141,7 @@ const withLowPriority = (names: readonly string[]) => Object.fromEntries(names.m
 export const scanlinesSource: TileSourceDefinition = {
   name: 'scanlines',
   extensions: { default: priorities.fallback, ...withLowPriority(extensions) },
-  mimeTypes: { default: priorities.fallback, ...withLowPriority([...types, ...netpbmTypes]) },
+  mimeTypes: { default: priorities.fallback, ...withLowPriority([...mimeTypes, ...netpbmTypes]) },
   async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
     const reader = await input.open();
     try {

@@ -22,17 +22,17 @@ export const readTga: HeaderReader = async ({ name, head, size, read }) => {
   }
   if ((descriptor & 0x10) !== 0) throw new TileSourceError('The TGA has rows from right to left, which is not supported.');
   const mapBytes = mapType === 1 ? mapLength * Math.ceil(mapBits / 8) : 0;
-  const pixelsAt = 18 + idBytes + mapBytes;
+  const pixelsOffset = 18 + idBytes + mapBytes;
   const pixelBytes = Math.ceil(bits / 8);
   const rowBytes = width * pixelBytes;
-  if (!isPacked && pixelsAt + rowBytes * height > size)
+  if (!isPacked && pixelsOffset + rowBytes * height > size)
     throw new TileSourceError(`Truncated or corrupt TGA: ${size} bytes for ${width} by ${height} pixels.`);
   const isTopDown = (descriptor & 0x20) !== 0;
-  const colorFormat = readColors(head, { kind, bits, descriptor, mapAt: 18 + idBytes, mapLength, mapBits });
+  const colorFormat = readColors(head, { kind, bits, descriptor, mapOffset: 18 + idBytes, mapLength, mapBits });
   const unpacked = isPacked
-    ? await unpackRuns({ pixelBytes, length: rowBytes * height }, (maxBytes) => read(pixelsAt, maxBytes))
+    ? await unpackRuns({ pixelBytes, length: rowBytes * height }, (maxBytes) => read(pixelsOffset, maxBytes))
     : null;
-  const start = unpacked === null ? pixelsAt : 0;
+  const start = unpacked === null ? pixelsOffset : 0;
   return {
     format: 'TGA',
     width,
@@ -77,13 +77,13 @@ async function unpackRuns(
       const runHeader = bytes[at++];
       const count = ((runHeader ?? 0) & 0x7f) + 1;
       const isRun = ((runHeader ?? 0) & 0x80) !== 0;
-      const stored = pixelBytes * (isRun ? 1 : count);
-      if (runHeader === undefined || at + stored > bytes.length)
+      const storedBytes = pixelBytes * (isRun ? 1 : count);
+      if (runHeader === undefined || at + storedBytes > bytes.length)
         throw new TileSourceError('Truncated TGA: its pixels end too early.');
       const end = Math.min(length, to + count * pixelBytes);
       if (isRun) out.fill(bytes.subarray(at, at + pixelBytes), to, end);
       else bytes.copy(out, to, at, at + end - to);
-      at += stored;
+      at += storedBytes;
       to = end;
     }
   });
@@ -92,9 +92,9 @@ async function unpackRuns(
 
 function readColors(
   head: Buffer,
-  tga: { kind: number; bits: number; descriptor: number; mapAt: number; mapLength: number; mapBits: number },
+  tga: { kind: number; bits: number; descriptor: number; mapOffset: number; mapLength: number; mapBits: number },
 ): Pick<RowLayout, 'bands' | 'unpack'> {
-  const { kind, bits, descriptor, mapAt, mapLength, mapBits } = tga;
+  const { kind, bits, descriptor, mapOffset, mapLength, mapBits } = tga;
   if (kind === 3 && bits === 8) return { bands: 1, unpack: createByteConverter([0], 1) };
   if (kind === 3 && bits === 16) return { bands: 2, unpack: createByteConverter([0, 1], 2) };
   if (kind === 2 && bits === 24) return { bands: 3, unpack: createByteConverter([2, 1, 0], 3) };
@@ -106,10 +106,11 @@ function readColors(
   const entryBytes = Math.ceil(mapBits / 8);
   // The palette may begin with a later index than 0. Indexes that it does not have are black.
   const first = head.readUInt16LE(3);
-  const isKnown = [15, 16, 24, 32].includes(mapBits) && mapLength > 0 && mapAt + mapLength * entryBytes <= head.length;
-  if (kind === 1 && bits === 8 && isKnown) {
+  const isSupportedPalette =
+    [15, 16, 24, 32].includes(mapBits) && mapLength > 0 && mapOffset + mapLength * entryBytes <= head.length;
+  if (kind === 1 && bits === 8 && isSupportedPalette) {
     const palette = new Uint8Array(256 * 3);
-    const entries = head.subarray(mapAt, mapAt + mapLength * entryBytes);
+    const entries = head.subarray(mapOffset, mapOffset + mapLength * entryBytes);
     const unpack = entryBytes === 2 ? createFieldConverter(fifteenBitFields, 2) : createByteConverter([2, 1, 0], entryBytes);
     const count = Math.min(mapLength, 256 - first);
     if (count > 0) unpack(entries, { skip: 0, count }, palette, first * 3);

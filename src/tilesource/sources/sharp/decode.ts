@@ -27,12 +27,12 @@ export function toTileSourceError(error: unknown): unknown {
 }
 
 /** Reads the header of a file with libvips, and checks the limits before anything is decoded. */
-export async function readHeader(material: VipsFile, settings: SharpOptions, options: SourceOptions): Promise<Metadata> {
+export async function readHeader(file: VipsFile, settings: SharpOptions, options: SourceOptions): Promise<Metadata> {
   // libvips would refuse too many pixels without naming the limit.
-  const header = await sharp(material.input, { ...settings, limitInputPixels: false }).metadata();
+  const header = await sharp(file.input, { ...settings, limitInputPixels: false }).metadata();
   const { width, height } = header.autoOrient;
   if (!(width >= 1 && height >= 1)) throw new TileSourceError('The image has no pixels.');
-  const isDecoded = decodedFormats.has(material.format) || header.isProgressive === true;
+  const isDecoded = decodedFormats.has(file.format) || header.isProgressive === true;
   const maxPixels = options.maxDecodedPixels ?? defaultMaxDecodedPixels;
   const limit = isDecoded ? Math.min(maxPixels, maxDecodedPixels) : maxPixels;
   if (width * height > limit) {
@@ -76,37 +76,37 @@ export function sampleFormOf(header: Metadata): SampleForm {
   };
 }
 
-/** Opens the picture with libvips. It is rotated upright unless `autoOrient` is false. Colors are not converted, unless they must be. */
+/** Opens the picture with libvips. It is rotated upright unless `autoOrient` is false. Colors are converted only if `form.mustConvert`. */
 export function openUpright(
-  material: VipsFile,
+  file: VipsFile,
   settings: SharpOptions,
   form: SampleForm,
   page: number,
   { autoOrient = true }: { autoOrient?: boolean } = {},
 ): Sharp {
-  const opened = sharp(material.input, { ...settings, ...(page > 0 && { page }), ignoreIcc: !form.mustConvert });
-  const image = autoOrient ? opened.autoOrient() : opened;
+  const picture = sharp(file.input, { ...settings, ...(page > 0 && { page }), ignoreIcc: !form.mustConvert });
+  const image = autoOrient ? picture.autoOrient() : picture;
   if (form.dtype === 'uint16') return image.toColourspace(form.bands <= 2 ? 'grey16' : 'rgb16');
   return image.toColourspace(form.bands <= 2 ? 'b-w' : 'srgb');
 }
 
 /** Decodes one page as a whole. */
 export async function decodePage(
-  material: PreparedFile,
+  file: PreparedFile,
   settings: SharpOptions,
   { form, page, signal }: { form: SampleForm; page: number; signal?: AbortSignal | undefined },
 ): Promise<Raster> {
   // For raw output libvips drops the alpha of gray pictures, so these are decoded as RGB with alpha.
-  const image = openUpright(material, settings, form.bands === 2 ? { ...form, bands: 4 } : form, page);
+  const image = openUpright(file, settings, form.bands === 2 ? { ...form, bands: 4 } : form, page);
   const raw = image.raw({ depth: form.dtype === 'uint16' ? 'ushort' : 'uchar' });
   const { data, info } = await runProcessing(() => raw.toBuffer({ resolveWithObject: true }), signal);
   const samples = form.dtype === 'uint16' ? new Uint16Array(data.buffer, data.byteOffset, data.length / 2) : new Uint8Array(data);
   const raster: Raster = { data: samples, width: info.width, height: info.height, bands: info.channels, dtype: form.dtype };
-  return raster.bands === form.bands ? raster : chooseBands(raster, form.bands);
+  return raster.bands === form.bands ? raster : dropAddedBands(raster, form.bands);
 }
 
 /** Drops bands that libvips has added: RGB with alpha becomes gray with alpha again, and otherwise the first bands are kept. */
-function chooseBands(raster: Raster, bands: SampleForm['bands']): Raster {
+function dropAddedBands(raster: Raster, bands: SampleForm['bands']): Raster {
   if (bands > raster.bands) throw new TileSourceError(`The image has ${raster.bands} bands where its header says ${bands}.`);
   const keptBands = bands === 2 ? [0, raster.bands - 1] : Array.from({ length: bands }, (_, band) => band);
   const count = raster.width * raster.height;
@@ -120,11 +120,11 @@ function chooseBands(raster: Raster, bands: SampleForm['bands']): Raster {
 }
 
 /** The internal metadata of a file. */
-export function describeHeader(facts: Metadata): Record<string, unknown> {
-  const { format, space, channels, depth, density, pages, orientation, width, height, xmpAsString: xmp } = facts;
+export function describeHeader(header: Metadata): Record<string, unknown> {
+  const { format, space, channels, depth, density, pages, orientation, width, height, xmpAsString: xmp } = header;
   return {
     sharp: { format, space, channels, depth, density, pages, orientation, width, height },
-    ...(facts.exif !== undefined && { exif: readExif(facts.exif) }),
+    ...(header.exif !== undefined && { exif: readExif(header.exif) }),
     ...(xmp !== undefined && xmp.length <= maxXmpLength && { xmp }),
   };
 }

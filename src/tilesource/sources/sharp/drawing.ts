@@ -24,7 +24,7 @@ const drawingQueue = new WorkQueue({ name: 'drawings', running: 2 });
  * is invalid; the signal's reason if it was aborted.
  */
 export async function drawSvg(
-  material: PreparedFile,
+  svg: PreparedFile,
   directory: string,
   {
     signal,
@@ -37,10 +37,10 @@ export async function drawSvg(
     await unlink(output).catch(() => {});
   };
   try {
-    await writeFile(input, material.input, { flag: 'wx', mode: 0o600 });
+    await writeFile(input, svg.input, { flag: 'wx', mode: 0o600 });
     await drawingQueue.run(() => drawInChild({ input, output, maxDecodedPixels }, signal, timeoutMs), { signal });
-    await material.release();
-    return { input: output, format: material.format, release };
+    await svg.release();
+    return { input: output, format: svg.format, release };
   } catch (error) {
     await release();
     throw error;

@@ -39,12 +39,12 @@ export function readExif(block: Buffer): Record<string, string | number | number
   const values: Record<string, string | number | number[]> = {};
   const start = block.toString('latin1', 0, 6) === 'Exif\0\0' ? 6 : 0;
   const bytes = block.subarray(start);
-  const order = bytes.toString('latin1', 0, 2);
-  if (bytes.length < 8 || (order !== 'II' && order !== 'MM')) return values;
+  const byteOrder = bytes.toString('latin1', 0, 2);
+  if (bytes.length < 8 || (byteOrder !== 'II' && byteOrder !== 'MM')) return values;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const isLittleEndian = order === 'II';
-  const exifAt = readDirectory(view, view.getUint32(4, isLittleEndian), isLittleEndian, values);
-  if (exifAt !== null) readDirectory(view, exifAt, isLittleEndian, values);
+  const isLittleEndian = byteOrder === 'II';
+  const exifOffset = readDirectory(view, view.getUint32(4, isLittleEndian), isLittleEndian, values);
+  if (exifOffset !== null) readDirectory(view, exifOffset, isLittleEndian, values);
   return values;
 }
 
@@ -57,15 +57,15 @@ function readDirectory(
 ): number | null {
   if (at + 2 > view.byteLength) return null;
   const count = Math.min(maxEntries, view.getUint16(at, isLittleEndian));
-  let exifAt: number | null = null;
+  let exifOffset: number | null = null;
   for (let entry = at + 2; entry < at + 2 + count * 12 && entry + 12 <= view.byteLength; entry += 12) {
     const tag = view.getUint16(entry, isLittleEndian);
-    if (tag === exifDirectory) exifAt = view.getUint32(entry + 8, isLittleEndian);
+    if (tag === exifDirectory) exifOffset = view.getUint32(entry + 8, isLittleEndian);
     const name = nameByTag[tag];
     const value = name === undefined ? null : readValue(view, entry, isLittleEndian);
     if (name !== undefined && value !== null) values[name] = value;
   }
-  return exifAt;
+  return exifOffset;
 }
 
 const bytesByType: Readonly<Record<number, number>> = { 2: 1, 3: 2, 4: 4, 5: 8, 9: 4, 10: 8 };
@@ -73,16 +73,16 @@ const bytesByType: Readonly<Record<number, number>> = { 2: 1, 3: 2, 4: 4, 5: 8, 
 function readValue(view: DataView, entry: number, isLittleEndian: boolean): string | number | number[] | null {
   const type = view.getUint16(entry + 2, isLittleEndian);
   const count = view.getUint32(entry + 4, isLittleEndian);
-  const size = bytesByType[type];
-  if (size === undefined || count < 1) return null;
-  const at = size * count <= 4 ? entry + 8 : view.getUint32(entry + 8, isLittleEndian);
+  const valueBytes = bytesByType[type];
+  if (valueBytes === undefined || count < 1) return null;
+  const at = valueBytes * count <= 4 ? entry + 8 : view.getUint32(entry + 8, isLittleEndian);
   const shownCount = Math.min(count, type === 2 ? maxTextLength : 8);
-  if (at + size * shownCount > view.byteLength) return null;
+  if (at + valueBytes * shownCount > view.byteLength) return null;
   if (type === 2) {
     const text = Buffer.from(view.buffer, view.byteOffset + at, shownCount).toString('utf8');
     return text.split('\0', 1)[0]!.trim();
   }
-  const values = Array.from({ length: shownCount }, (_, i) => numberAt(view, at + i * size, type, isLittleEndian)).filter(
+  const values = Array.from({ length: shownCount }, (_, i) => numberAt(view, at + i * valueBytes, type, isLittleEndian)).filter(
     Number.isFinite,
   );
   return values.length === 1 ? values[0]! : values;

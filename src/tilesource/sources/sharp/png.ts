@@ -25,10 +25,10 @@ const textHeadBytes = 81;
  * @throws TileSourceError
  */
 export async function checkPng(reader: ByteReader, signal: AbortSignal | undefined): Promise<void> {
-  let [texts, compressedBytes] = [0, 0];
+  let [textCount, compressedBytes] = [0, 0];
   for await (const { type, start, length } of readChunks(reader, signal)) {
-    if (textTypes.has(type)) texts += 1;
-    if (texts > maxTexts) throw new TileSourceError(`The PNG holds more than ${maxTexts} texts.`);
+    if (textTypes.has(type)) textCount += 1;
+    if (textCount > maxTexts) throw new TileSourceError(`The PNG holds more than ${maxTexts} texts.`);
     if (type === 'zTXt' || (type === 'iTXt' && (await isCompressed(reader, start, length)))) compressedBytes += length;
     if (compressedBytes > maxCompressedTextBytes) {
       throw new TileSourceError(`The PNG holds more than ${maxCompressedTextBytes} bytes of compressed text.`);

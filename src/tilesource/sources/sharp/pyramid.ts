@@ -20,7 +20,7 @@ const conversionQueue = new WorkQueue({ name: 'conversions', running: 1 });
 
 /** Converts a large picture to a temporary pyramidal TIFF, from which its tiles are read. */
 export async function openPyramid(
-  material: PreparedFile,
+  preparedFile: PreparedFile,
   settings: SharpOptions,
   header: Metadata,
   options: SourceOptions & { directory: string },
@@ -28,13 +28,13 @@ export async function openPyramid(
   const { directory, signal } = options;
   const path = temporaryPath(directory, '.tiff');
   const form = sampleFormOf(header);
-  const codec = lossyCodecOf(material.format);
+  const codec = lossyCodecOf(preparedFile.format);
   const isLossy = codec !== null && form.dtype === 'uint8' && form.bands % 2 === 1;
   try {
     await conversionQueue.run(
       () =>
         runLongProcessing(async () => {
-          await openUpright(material, settings, form, 0)
+          await openUpright(preparedFile, settings, form, 0)
             .timeout({ seconds: maxConversionSeconds })
             .tiff({
               tile: true,
@@ -51,7 +51,7 @@ export async function openPyramid(
     // A finished pyramid is kept even if the caller has aborted in the meantime.
     const { signal: _ignored, ...withoutSignal } = options;
     const pyramid = await tiffSource.open(fileInput(path), withoutSignal);
-    await material.release();
+    await preparedFile.release();
     const profile = form.mustConvert ? null : (header.icc ?? null);
     return new PyramidImage(pyramid, { header, profile, codec }, await unlinkOpenFile(path));
   } catch (error) {
@@ -89,8 +89,8 @@ class PyramidImage implements TileSource {
     this.retainedBytes = pyramid.retainedBytes ?? 0;
   }
 
-  readTile(...call: Parameters<TileSource['readTile']>): Promise<Raster> {
-    return this.#pyramid.readTile(...call);
+  readTile(...args: Parameters<TileSource['readTile']>): Promise<Raster> {
+    return this.#pyramid.readTile(...args);
   }
 
   async lossyCodec(): Promise<LossyCodec | null> {

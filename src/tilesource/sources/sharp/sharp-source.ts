@@ -21,7 +21,7 @@ const defaultMaxSmallImageSize = 4096;
 async function open(file: SourceInput, options: SourceOptions = {}): Promise<TileSource> {
   const { maxSmallImageSize = defaultMaxSmallImageSize, signal } = options;
   const directory = options.temporaryDirectory ?? tmpdir();
-  let material = await prepareFile(file, directory, signal);
+  let preparedFile = await prepareFile(file, directory, signal);
   try {
     const settings: SharpOptions = {
       limitInputPixels: options.maxDecodedPixels ?? defaultMaxDecodedPixels,
@@ -29,18 +29,18 @@ async function open(file: SourceInput, options: SourceOptions = {}): Promise<Til
       // Sequential reading is never put into libvips' cache of operations.
       sequentialRead: true,
     };
-    if (material.format === 'svg') {
-      material = await drawSvg(material, directory, { signal, maxDecodedPixels: options.maxDecodedPixels });
+    if (preparedFile.format === 'svg') {
+      preparedFile = await drawSvg(preparedFile, directory, { signal, maxDecodedPixels: options.maxDecodedPixels });
     }
-    const header = await readHeader(material, settings, options);
+    const header = await readHeader(preparedFile, settings, options);
     signal?.throwIfAborted();
     const { width, height } = header.autoOrient;
     if (Math.max(width, height) > maxSmallImageSize) {
-      return await openPyramid(material, settings, header, { directory, ...options });
+      return await openPyramid(preparedFile, settings, header, { directory, ...options });
     }
-    return await SmallImage.open(material, settings, header, signal);
+    return await SmallImage.open(preparedFile, settings, header, signal);
   } catch (error) {
-    await material.release();
+    await preparedFile.release();
     throw toTileSourceError(error);
   }
 }

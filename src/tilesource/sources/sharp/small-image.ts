@@ -27,7 +27,7 @@ export class SmallImage implements TileSource {
   readonly metadata: ImageMetadata;
   readonly populatedLevels = [0];
   readonly retainedBytes: number;
-  readonly #material: PreparedFile;
+  readonly #preparedFile: PreparedFile;
   readonly #settings: SharpOptions;
   readonly #form: SampleForm;
   readonly #header: Metadata;
@@ -35,33 +35,33 @@ export class SmallImage implements TileSource {
 
   /** Decodes the first frame, so that a file that cannot be decoded is refused when it is opened. */
   static async open(
-    material: PreparedFile,
+    preparedFile: PreparedFile,
     settings: SharpOptions,
     header: Metadata,
     signal: AbortSignal | undefined,
   ): Promise<SmallImage> {
     const form = sampleFormOf(header);
-    const first = await decodePage(material, settings, { form, page: 0, signal });
-    return new SmallImage(material, settings, header, form, first, await countFrames(material, settings, header));
+    const firstFrame = await decodePage(preparedFile, settings, { form, page: 0, signal });
+    return new SmallImage(preparedFile, settings, header, form, firstFrame, await countFrames(preparedFile, settings, header));
   }
 
   private constructor(
-    material: PreparedFile,
+    preparedFile: PreparedFile,
     settings: SharpOptions,
     header: Metadata,
     form: SampleForm,
-    first: Raster,
+    firstFrame: Raster,
     frameCount: number,
   ) {
-    this.#material = material;
+    this.#preparedFile = preparedFile;
     this.#settings = settings;
     this.#header = header;
     this.#form = form;
-    const frameBytes = first.data.byteLength;
-    const maxSize = frameCount > 1 ? Math.max(frameBytes, maxCachedBytes) : frameBytes;
-    this.#frames = new LRUCache({ maxSize, sizeCalculation: ({ data }) => data.byteLength });
-    this.#frames.set(0, first);
-    const { width, height, bands, dtype } = first;
+    const frameBytes = firstFrame.data.byteLength;
+    const cacheBytes = frameCount > 1 ? Math.max(frameBytes, maxCachedBytes) : frameBytes;
+    this.#frames = new LRUCache({ maxSize: cacheBytes, sizeCalculation: ({ data }) => data.byteLength });
+    this.#frames.set(0, firstFrame);
+    const { width, height, bands, dtype } = firstFrame;
     const frameMetadata = Array.from({ length: frameCount }, (): FrameMetadata => ({ axes: {} }));
     this.metadata = {
       sizeX: width,
@@ -76,7 +76,7 @@ export class SmallImage implements TileSource {
       bandCount: bands,
       ...(frameCount > 1 && { frames: frameMetadata }),
     };
-    this.retainedBytes = maxSize + (Buffer.isBuffer(material.input) ? material.input.length : 0);
+    this.retainedBytes = cacheBytes + (Buffer.isBuffer(preparedFile.input) ? preparedFile.input.length : 0);
   }
 
   async readTile({ frame }: { frame: number }, options: { signal?: AbortSignal } = {}): Promise<Raster> {
@@ -84,7 +84,11 @@ export class SmallImage implements TileSource {
     if (cached) return cached;
     options.signal?.throwIfAborted();
     try {
-      const raster = await decodePage(this.#material, this.#settings, { form: this.#form, page: frame, signal: options.signal });
+      const raster = await decodePage(this.#preparedFile, this.#settings, {
+        form: this.#form,
+        page: frame,
+        signal: options.signal,
+      });
       if (raster.width !== this.metadata.sizeX || raster.height !== this.metadata.sizeY) {
         throw new TileSourceError(`Frame ${frame} has ${raster.width} x ${raster.height} pixels, unlike the first one.`);
       }
@@ -96,7 +100,7 @@ export class SmallImage implements TileSource {
   }
 
   async lossyCodec(): Promise<LossyCodec | null> {
-    return lossyCodecOf(this.#material.format);
+    return lossyCodecOf(this.#preparedFile.format);
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {
@@ -109,16 +113,16 @@ export class SmallImage implements TileSource {
 
   async close(): Promise<void> {
     this.#frames.clear();
-    await this.#material.release();
+    await this.#preparedFile.release();
   }
 }
 
 /** Number of pages that are served as frames. If the pages of a TIFF differ in size, only the first one is served. */
-export async function countFrames(material: VipsFile, settings: SharpOptions, header: Metadata): Promise<number> {
+export async function countFrames(file: VipsFile, settings: SharpOptions, header: Metadata): Promise<number> {
   const { pages = 1 } = header;
-  if (!framedFormats.has(material.format) || pages <= 1) return 1;
+  if (!framedFormats.has(file.format) || pages <= 1) return 1;
   if (pages > maxFrames) throw new TileSourceError(`The file has ${pages} pages; at most ${maxFrames} are served as frames.`);
-  if (material.format !== 'tiff') {
+  if (file.format !== 'tiff') {
     if (pages * header.width * header.height > maxAnimationPixels) {
       throw new TileSourceError(
         `The animation has ${pages} frames of ${header.width} x ${header.height} pixels; at most ${maxAnimationPixels} pixels are served in total.`,
@@ -127,7 +131,7 @@ export async function countFrames(material: VipsFile, settings: SharpOptions, he
     return pages;
   }
   for (let page = 1; page < pages; page += 1) {
-    const { width, height } = await sharp(material.input, { ...settings, page }).metadata();
+    const { width, height } = await sharp(file.input, { ...settings, page }).metadata();
     if (width !== header.width || height !== header.height) return 1;
   }
   return pages;

@@ -5,7 +5,7 @@ import { TileSourceError } from '../../../errors.js';
 export const maxDrawingBytes = 8 * 2 ** 20;
 
 /**
- * Refuses drawings that refer to other files. librsvg gets bytes instead of a path, and then does not load them. The drawing would
+ * Refuses drawings that refer to other files. librsvg gets bytes instead of a path and therefore does not load other files. The drawing would
  * lack parts, so an error is better.
  *
  * @throws TileSourceError that names the reference.

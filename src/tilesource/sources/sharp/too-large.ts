@@ -5,17 +5,17 @@ import { prepareFile } from './prepared-file.js';
 import { vipsSettings } from '../../convert/child/vips-pass.js';
 
 /**
- * Whether a file is a sound image with too many pixels for this source, which can be read after a conversion. False for damaged files and for files
+ * Whether a file is an intact image with too many pixels for this source, which can be read after a conversion. False for damaged files and for files
  * that are not images.
  */
 export async function isOnlyTooLarge(input: SourceInput, temporaryDirectory: string): Promise<boolean> {
   try {
-    const material = await prepareFile(input, temporaryDirectory, undefined);
+    const preparedFile = await prepareFile(input, temporaryDirectory, undefined);
     try {
-      const { width, height } = await readHeader(material, vipsSettings, { maxDecodedPixels: Infinity });
+      const { width, height } = await readHeader(preparedFile, vipsSettings, { maxDecodedPixels: Infinity });
       return width * height > defaultMaxDecodedPixels;
     } finally {
-      await material.release();
+      await preparedFile.release();
     }
   } catch (error) {
     // Errors of libvips have no class and no code. Errors of the file system have a code and are thrown on.

@@ -53,9 +53,9 @@ function parseFrames(text: string | undefined): FrameMetadata[] {
       throw new BadValueError(`Invalid frames "${text}": must be counts of c, z, t, xy, or axis=count`);
     return { name, count: requireWithin(Number(second ?? first), 1, limits.frames, `frames "${text}"`) };
   });
-  const total = axes.reduce((product, { count }) => product * count, 1);
-  requireWithin(total, 1, limits.frames, 'number of frames');
-  return Array.from({ length: total }, (_, frame) => {
+  const frameCount = axes.reduce((product, { count }) => product * count, 1);
+  requireWithin(frameCount, 1, limits.frames, 'number of frames');
+  return Array.from({ length: frameCount }, (_, frame) => {
     let remainder = frame;
     const position = axes.map(({ name, count }): [string, number] => {
       const value = remainder % count;
@@ -114,7 +114,7 @@ export function openTestImage(parameters: TestImageParameters = {}): TileSource 
 }
 
 /** The center of a tile in the image, from 0 to 1 along both axes. */
-function center(metadata: ImageMetadata, { level, x, y }: TileAddress): { x: number; y: number } {
+function tileCenter(metadata: ImageMetadata, { level, x, y }: TileAddress): { x: number; y: number } {
   const scale = levelScale(metadata, level);
   return {
     x: Math.min(1, ((x + 0.5) * metadata.tileWidth * scale) / metadata.sizeX),
@@ -130,7 +130,7 @@ async function drawTile(
 ): Promise<Raster> {
   const { bandCount } = metadata;
   const raster = createRaster({ ...tileContent(metadata, address), bands: bandCount, dtype: 'uint8' });
-  const position = center(metadata, address);
+  const position = tileCenter(metadata, address);
   const hue = (position.x * 360 + position.y * 180 + address.frame * 47) % 360;
   const colorOf = (lightness: number) =>
     bandCount === 1 ? [Math.round(255 * lightness * (0.6 + 0.4 * position.x))] : hslBytes(hue, 0.5, lightness);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { MissingPartsError, TileSourceError } from '../../../../src/errors.js';
-import { mayHoldPart, slideParts } from '../../../../src/tilesource/sources/openslide/slide-parts.js';
+import { mayHoldPart, findSlideParts } from '../../../../src/tilesource/sources/openslide/slide-parts.js';
 import { memoryFolder } from '../../../support/images/folder-input.js';
 
 const vms =
@@ -10,7 +10,7 @@ const slidedat =
 
 async function partsOf(name: string, files: Record<string, string>): Promise<string[]> {
   const bytes = Object.fromEntries(Object.entries(files).map(([path, text]) => [path, Buffer.from(text)]));
-  const parts = await slideParts(memoryFolder(bytes).input(name), name);
+  const parts = await findSlideParts(memoryFolder(bytes).input(name), name);
   return parts.map((part) => part.name).toSorted();
 }
 

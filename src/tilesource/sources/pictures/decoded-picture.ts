@@ -21,14 +21,14 @@ export interface DecodedPicture {
 /** Reads a whole file. @throws TileSourceError if its first bytes are not those of the format. */
 export async function readWholeFile(
   input: SourceInput,
-  isFormat: (head: Buffer) => boolean,
+  hasFormat: (head: Buffer) => boolean,
   what: string,
   signal?: AbortSignal,
 ): Promise<Buffer> {
   const reader = await input.open();
   try {
     const read = async (length: number) => Buffer.from(await reader.read(0, length, signal && { signal }));
-    if (!isFormat(await read(Math.min(64, reader.size)))) throw new TileSourceError(`The file is not in ${what} format.`);
+    if (!hasFormat(await read(Math.min(64, reader.size)))) throw new TileSourceError(`The file is not in ${what} format.`);
     if (reader.size > maxFileBytes)
       throw new TileSourceError(`${what} files larger than ${maxFileBytes} bytes are not supported.`);
     return await read(reader.size);
@@ -48,8 +48,8 @@ export async function decodePicture(
     what,
     signal,
   );
-  const facts = { width, height };
-  return { png: kind === 'png' ? data : await encodePng({ data, width, height, hasAlpha }, signal), icc, metadata: facts };
+  const metadata = { width, height };
+  return { png: kind === 'png' ? data : await encodePng({ data, width, height, hasAlpha }, signal), icc, metadata };
 }
 
 /** Encodes RGB with alpha as PNG. */
@@ -58,14 +58,14 @@ export async function encodePng(
   signal?: AbortSignal,
 ): Promise<Uint8Array> {
   const image = sharp(data, { raw: { width, height, channels: 4 }, limitInputPixels: false });
-  const shown = (hasAlpha ? image : image.removeAlpha()).png({ compressionLevel: 1 });
-  return runProcessing(() => shown.toBuffer(), signal);
+  const encoder = (hasAlpha ? image : image.removeAlpha()).png({ compressionLevel: 1 });
+  return runProcessing(() => encoder.toBuffer(), signal);
 }
 
 /** The source of a decoded picture. A small picture is one tile; of a large one a temporary pyramid is made. */
 export async function openDecodedPicture(
   name: string,
-  { png, icc, metadata: facts }: DecodedPicture,
+  { png, icc, metadata }: DecodedPicture,
   options: SourceOptions = {},
 ): Promise<TileSource> {
   const source = await sharpSource.open(
@@ -75,8 +75,8 @@ export async function openDecodedPicture(
   return {
     metadata: source.metadata,
     populatedLevels: source.populatedLevels,
-    readTile: (...call) => source.readTile(...call),
-    internalMetadata: async () => ({ [name]: facts }),
+    readTile: (...args) => source.readTile(...args),
+    internalMetadata: async () => ({ [name]: metadata }),
     lossyCodec: async () => (name === 'heif' || name === 'jpegxl' || name === 'jpegxr' ? name : null),
     iccProfile: (frame) => icc ?? source.iccProfile?.(frame) ?? null,
     get retainedBytes() {
