@@ -224,7 +224,7 @@ async function addSlideAndNuclei(
 ): Promise<void> {
   const path = join(options.dataDirectory, 'synthetic-tissue-slide.tiff');
   await addExclusively(running, async (host) => {
-    await makeSyntheticSlide(path, { report: (progress) => display.report(progress), signal });
+    await makeSyntheticSlide(path, { onProgress: (progress) => display.report(progress), signal });
     const itemId = await addSyntheticSlide(host.context, {
       path,
       creatorId,

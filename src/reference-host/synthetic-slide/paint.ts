@@ -1,5 +1,5 @@
 import { mix, noise, smoothStep, makeTexture } from './noise.js';
-import { directions, nucleusReach, type Gland, type Nucleus, type Tissue } from './tissue.js';
+import { directionCount, nucleusReach, type Gland, type Nucleus, type Tissue } from './tissue.js';
 
 type Color = readonly [number, number, number];
 
@@ -40,8 +40,8 @@ export class Painter {
   /** RGB bytes, row by row, of a square block; `left`, `top` and `size` are multiples of 16 base-layer pixels. */
   paintBlock(left: number, top: number, size: number): Buffer {
     const pixels = Buffer.alloc(size * size * 3);
-    const inside = this.paintGround(pixels, left, top, size);
-    if (!inside) return pixels;
+    const hasTissue = this.paintGlassAndStroma(pixels, left, top, size);
+    if (!hasTissue) return pixels;
     const { tissue } = this;
     for (const gland of tissue.glandsIn(left, top, left + size, top + size)) this.paintGland(pixels, gland, left, top, size);
     const reach = nucleusReach;
@@ -52,7 +52,7 @@ export class Painter {
   }
 
   /** Paints glass and stroma. @returns whether there is any tissue. */
-  private paintGround(pixels: Buffer, left: number, top: number, size: number): boolean {
+  private paintGlassAndStroma(pixels: Buffer, left: number, top: number, size: number): boolean {
     const { tissue, fiber, grain, ramp } = this;
     const points = size / gridStep + 1;
     const depth = new Float64Array(points * points);
@@ -65,10 +65,10 @@ export class Painter {
         const x = left + column * gridStep;
         const y = top + row * gridStep;
         const index = row * points + column;
-        const course = tissue.fibers(x, y);
+        const fiberPosition = tissue.fibers(x, y);
         depth[index] = tissue.depth(x, y);
-        along[index] = course.along;
-        across[index] = course.across;
+        along[index] = fiberPosition.along;
+        across[index] = fiberPosition.across;
         tint[index] = 70 * (noise(this.seed + 52, x / 900, y / 900) - 0.5) + 50 * (noise(this.seed + 53, x / 130, y / 130) - 0.5);
         deepest = Math.max(deepest, depth[index] ?? 0);
       }
@@ -76,18 +76,19 @@ export class Painter {
     for (let cellRow = 0; cellRow < points - 1; cellRow++) {
       for (let cellColumn = 0; cellColumn < points - 1; cellColumn++) {
         const corner = cellRow * points + cellColumn;
-        const field = (values: Float64Array): Corners => ({
+        const cornersOf = (values: Float64Array): Corners => ({
           a: values[corner] ?? 0,
           b: values[corner + 1] ?? 0,
           c: values[corner + points] ?? 0,
           d: values[corner + points + 1] ?? 0,
         });
-        const depths = field(depth);
-        const alongs = field(along);
-        const acrosses = field(across);
-        const tints = field(tint);
+        const depths = cornersOf(depth);
+        const alongs = cornersOf(along);
+        const acrosses = cornersOf(across);
+        const tints = cornersOf(tint);
         for (let y = 0; y < gridStep; y++) {
           const v = y / gridStep;
+          // Each value at the left edge of this row of pixels, and its change from pixel to pixel.
           const d0 = mix(depths.a, depths.c, v);
           const dd = (mix(depths.b, depths.d, v) - d0) / gridStep;
           const l0 = mix(alongs.a, alongs.c, v);
@@ -100,21 +101,21 @@ export class Painter {
           const gy = ((top + cellRow * gridStep + y) & textureMask) << textureBits;
           const gx = left + cellColumn * gridStep;
           for (let x = 0; x < gridStep; x++, out += 3) {
-            const fine = grain[gy | ((gx + x) & textureMask)] ?? 0;
-            const here = d0 + dd * x;
-            if (here <= 0) {
-              const light = (fine >> 5) - 4;
+            const grainValue = grain[gy | ((gx + x) & textureMask)] ?? 0;
+            const pixelDepth = d0 + dd * x;
+            if (pixelDepth <= 0) {
+              const light = (grainValue >> 5) - 4;
               pixels[out] = glass[0] + light;
               pixels[out + 1] = glass[1] + light;
               pixels[out + 2] = glass[2] + light;
               continue;
             }
             const streak = fiber[(((c0 + dc * x) & textureMask) << textureBits) | ((l0 + dl * x) & textureMask)] ?? 0;
-            let shade = streak * 1.5 + (fine - 128) * 0.35 + t0 + dt * x - 45;
+            let rampIndex = streak * 1.5 + (grainValue - 128) * 0.35 + t0 + dt * x - 45;
             // The margin is thinner and frayed.
-            if (here < 1.2) shade += (1.2 - here) * 130;
-            const index = (shade < 0 ? 0 : shade > 255 ? 255 : shade | 0) * 3;
-            const cover = here < 0.35 ? here / 0.35 : 1;
+            if (pixelDepth < 1.2) rampIndex += (1.2 - pixelDepth) * 130;
+            const index = (rampIndex < 0 ? 0 : rampIndex > 255 ? 255 : rampIndex | 0) * 3;
+            const cover = pixelDepth < 0.35 ? pixelDepth / 0.35 : 1;
             pixels[out] = glass[0] + ((ramp[index] ?? 0) - glass[0]) * cover;
             pixels[out + 1] = glass[1] + ((ramp[index + 1] ?? 0) - glass[1]) * cover;
             pixels[out + 2] = glass[2] + ((ramp[index + 2] ?? 0) - glass[2]) * cover;
@@ -131,7 +132,7 @@ export class Painter {
     const x1 = Math.min(left + size, Math.ceil(gland.x + gland.reach));
     const y0 = Math.max(top, Math.floor(gland.y - gland.reach));
     const y1 = Math.min(top + size, Math.ceil(gland.y + gland.reach));
-    const directionsPerRadian = directions / (2 * Math.PI);
+    const directionsPerRadian = directionCount / (2 * Math.PI);
     for (let y = y0; y < y1; y++) {
       const dy = y - gland.y;
       let out = ((y - top) * size + (x0 - left)) * 3;
@@ -139,7 +140,11 @@ export class Painter {
         const dx = x - gland.x;
         const angle = Math.atan2(dy, dx) * directionsPerRadian;
         const low = Math.floor(angle);
-        const edge = mix(gland.edge[low & (directions - 1)] ?? 0, gland.edge[(low + 1) & (directions - 1)] ?? 0, angle - low);
+        const edge = mix(
+          gland.edge[low & (directionCount - 1)] ?? 0,
+          gland.edge[(low + 1) & (directionCount - 1)] ?? 0,
+          angle - low,
+        );
         const radius = Math.sqrt(dx * dx + dy * dy);
         if (radius > edge + 3) continue;
         const fine = (grain[((y & textureMask) << textureBits) | (x & textureMask)] ?? 0) - 128;
@@ -148,22 +153,22 @@ export class Painter {
           blend(pixels, out, glass, 0.45 - 0.15 * (radius - edge));
           continue;
         }
-        const part = radius / edge + fine * 0.0006;
-        if (part < gland.lumen) {
+        const radiusShare = radius / edge + fine * 0.0006;
+        if (radiusShare < gland.lumen) {
           blend(pixels, out, glass, 1);
-          if (part > gland.lumen - 0.05) blend(pixels, out, apical, 0.7);
+          if (radiusShare > gland.lumen - 0.05) blend(pixels, out, apical, 0.7);
           continue;
         }
         // Cells are wedges between the lumen and the base; every other one may contain a drop of mucus.
-        const cells = edge * 0.36;
-        const cell = (angle / directions + 1) * cells;
+        const cellCount = edge * 0.36;
+        const cell = (angle / directionCount + 1) * cellCount;
         const across = Math.abs(cell - Math.floor(cell) - 0.5) * 2;
-        const height = (part - gland.lumen) / (1 - gland.lumen);
+        const height = (radiusShare - gland.lumen) / (1 - gland.lumen);
         const drop = gland.mucus * smoothStep(0.9, 0.5, across) * smoothStep(0.05, 0.2, height) * smoothStep(0.68, 0.45, height);
         blend(pixels, out, height < 0.16 ? apical : cytoplasm, 0.93);
         if (drop > 0.05) blend(pixels, out, mucus, drop * 0.9);
         else if (across > 0.9) blend(pixels, out, apical, 0.5);
-        shade(pixels, out, fine * 0.16);
+        lighten(pixels, out, fine * 0.16);
       }
     }
   }
@@ -196,12 +201,13 @@ export class Painter {
         if (cover <= 0) continue;
         blend(pixels, out, body, Math.min(1, cover) * 0.94);
         const chromatin = ((grain[((y * 2) & textureMask) * (textureMask + 1) + ((x * 2) & textureMask)] ?? 0) - 128) * 0.32;
-        shade(pixels, out, distance > 0.72 ? chromatin - 14 : chromatin + 6);
+        lighten(pixels, out, distance > 0.72 ? chromatin - 14 : chromatin + 6);
       }
     }
   }
 }
 
+/** Values at the corners of a grid cell: upper left, upper right, lower left, lower right. */
 interface Corners {
   a: number;
   b: number;
@@ -216,14 +222,14 @@ function blend(pixels: Buffer, at: number, color: Color, strength: number): void
 }
 
 /** Makes a pixel lighter, or darker if `amount` is negative. */
-function shade(pixels: Buffer, at: number, amount: number): void {
+function lighten(pixels: Buffer, at: number, amount: number): void {
   for (let channel = at; channel < at + 3; channel++) {
     const value = (pixels[channel] ?? 0) + amount;
     pixels[channel] = value < 0 ? 0 : value > 255 ? 255 : value;
   }
 }
 
-/** 256 colors through those given. */
+/** 256 colors, interpolated between the given colors. */
 function interpolateRamp(colors: readonly Color[]): Uint8Array {
   const ramp = new Uint8Array(256 * 3);
   for (let index = 0; index < 256; index++) {

@@ -40,14 +40,14 @@ export interface SlideOptions {
   seed?: number;
   /** Side in pixels, a multiple of 1024. */
   size?: number;
-  report?: (progress: Progress) => void;
-  /** Aborting it leaves nothing behind. */
+  onProgress?: (progress: Progress) => void;
+  /** If it is aborted, no file remains. */
   signal?: AbortSignal;
 }
 
 /**
- * Makes a synthetic tissue slide, a pyramidal TIFF of JPEG tiles that is the same each time, unless the file already exists. It
- * gets its name when it is complete.
+ * Makes a synthetic tissue slide, a pyramidal TIFF of JPEG tiles that is the same each time, unless the file already exists. The
+ * file gets this name when it is complete.
  */
 export async function makeSyntheticSlide(path: string, options: SlideOptions = {}): Promise<void> {
   const exists = await access(path).then(
@@ -58,24 +58,24 @@ export async function makeSyntheticSlide(path: string, options: SlideOptions = {
   const prefix = `.${basename(path)}.partial-`;
   for (const name of await readdir(dirname(path))) {
     if (!name.startsWith(prefix)) continue;
-    const partialPath = join(dirname(path), name);
-    const written = await stat(partialPath).catch(() => null);
-    if (written !== null && Date.now() - written.mtimeMs > abandonedMs) await rm(partialPath, { force: true });
+    const oldPath = join(dirname(path), name);
+    const stats = await stat(oldPath).catch(() => null);
+    if (stats !== null && Date.now() - stats.mtimeMs > abandonedMs) await rm(oldPath, { force: true });
   }
   // Another process, possibly on another machine, may be making it too.
-  const partial = join(dirname(path), `${prefix}${randomUUID()}`);
+  const partialPath = join(dirname(path), `${prefix}${randomUUID()}`);
   try {
-    await writeSlide(partial, options);
+    await writeSlide(partialPath, options);
     options.signal?.throwIfAborted();
-    await rename(partial, path);
+    await rename(partialPath, path);
   } catch (error) {
-    await rm(partial, { force: true });
+    await rm(partialPath, { force: true });
     throw error;
   }
 }
 
 async function writeSlide(path: string, options: SlideOptions): Promise<void> {
-  const { seed = syntheticSlide.seed, size = syntheticSlide.size, report, signal } = options;
+  const { seed = syntheticSlide.seed, size = syntheticSlide.size, onProgress, signal } = options;
   if (!Number.isInteger(size / blockSize) || size < blockSize)
     throw new RangeError(`Size ${size} is not a multiple of ${blockSize}`);
   const sizes = [{ width: size, height: size }];
@@ -87,24 +87,24 @@ async function writeSlide(path: string, options: SlideOptions): Promise<void> {
   const writer = await PyramidWriter.create(path, sizes);
   try {
     const blocksPerSide = size / blockSize;
-    const coarse = sizes[blockLevels] ?? { width: 1, height: 1 };
+    const coarseSize = sizes[blockLevels] ?? { width: 1, height: 1 };
     let coarseRaster: Raster = {
-      pixels: Buffer.alloc(coarse.width * coarse.height * 3),
-      width: coarse.width,
-      height: coarse.height,
+      pixels: Buffer.alloc(coarseSize.width * coarseSize.height * 3),
+      width: coarseSize.width,
+      height: coarseSize.height,
     };
     // One block is painted while the tiles of the previous one are encoded on other threads.
-    let encoding: Promise<unknown> = Promise.resolve();
-    for (let index = 0; index < blocksPerSide * blocksPerSide; index++) {
+    let encodingPromise: Promise<unknown> = Promise.resolve();
+    for (let block = 0; block < blocksPerSide * blocksPerSide; block++) {
       signal?.throwIfAborted();
-      const column = index % blocksPerSide;
-      const row = Math.floor(index / blocksPerSide);
+      const column = block % blocksPerSide;
+      const row = Math.floor(block / blocksPerSide);
       let raster: Raster = {
         pixels: painter.paintBlock(column * blockSize, row * blockSize, blockSize),
         width: blockSize,
         height: blockSize,
       };
-      await encoding;
+      await encodingPromise;
       const tiles: Promise<void>[] = [];
       for (let level = 0; level < blockLevels; level++) {
         const tilesPerSide = blockSize / tileSize / 2 ** level;
@@ -112,14 +112,14 @@ async function writeSlide(path: string, options: SlideOptions): Promise<void> {
         raster = halve(raster);
       }
       pasteRaster(raster, coarseRaster, column * raster.width, row * raster.height);
-      encoding = Promise.all(tiles);
+      encodingPromise = Promise.all(tiles);
       // A rejection is noticed at the await above, or below after the last block.
-      encoding.catch(() => undefined);
-      report?.({ text: 'Making the synthetic tissue slide (once)', fraction: (index + 1) / (blocksPerSide * blocksPerSide) });
+      encodingPromise.catch(() => undefined);
+      onProgress?.({ text: 'Making the synthetic tissue slide (once)', fraction: (block + 1) / (blocksPerSide * blocksPerSide) });
       // Painting occupies the thread, so signals, timers and encoded tiles get a chance here.
       await new Promise((resolve) => setImmediate(resolve));
     }
-    await encoding;
+    await encodingPromise;
     for (let level = blockLevels; level < sizes.length; level++) {
       await Promise.all(writeTiles(writer, level, coarseRaster, 0, 0));
       coarseRaster = halve(coarseRaster);
@@ -167,7 +167,7 @@ function writeTiles(writer: PyramidWriter, level: number, raster: Raster, column
   return tiles;
 }
 
-/** Half the size: each pixel is the mean of four. */
+/** Makes a raster of half the size. Each of its pixels is the mean of four. */
 function halve({ pixels, width, height }: Raster): Raster {
   const half = { width: Math.ceil(width / 2), height: Math.ceil(height / 2) };
   const out = Buffer.alloc(half.width * half.height * 3);

@@ -20,7 +20,7 @@ const typeBytes = { 2: 1, 3: 2, 4: 4, 5: 8 } as const;
  * The JPEG streams must be YCbCr with 2×2 subsampling, complete with their tables.
  */
 export class PyramidWriter {
-  private position = 8;
+  private endOffset = 8;
   private readonly levels: Level[];
 
   private constructor(
@@ -33,30 +33,30 @@ export class PyramidWriter {
     });
   }
 
-  /** `sizes`: the levels, full resolution first. Fails if the file exists. */
+  /** Creates the file, and fails if it exists. `sizes` has a size for each level, full resolution first. */
   static async create(path: string, sizes: readonly { width: number; height: number }[]): Promise<PyramidWriter> {
     return new PyramidWriter(await open(path, 'wx'), sizes);
   }
 
   /** Writes the tile at a column and row of a level (0 is full resolution). Calls can overlap. */
-  async writeTile(index: number, column: number, row: number, jpeg: Buffer): Promise<void> {
-    const level = this.levels[index];
-    if (!level) throw new RangeError(`No level ${index}`);
-    const slot = row * Math.ceil(level.width / tileSize) + column;
+  async writeTile(levelIndex: number, column: number, row: number, jpeg: Buffer): Promise<void> {
+    const level = this.levels[levelIndex];
+    if (!level) throw new RangeError(`No level ${levelIndex}`);
+    const tileIndex = row * Math.ceil(level.width / tileSize) + column;
     const offset = this.reserve(jpeg.length);
-    level.offsets[slot] = offset;
-    level.byteCounts[slot] = jpeg.length;
+    level.offsets[tileIndex] = offset;
+    level.byteCounts[tileIndex] = jpeg.length;
     await this.file.write(jpeg, 0, jpeg.length, offset);
   }
 
   /** Writes the directories, then the header, and closes the file. `mmPerPixel` is the size of a pixel at full resolution. */
   async finish(description: string, mmPerPixel: number): Promise<void> {
-    const directories: { offset: number; nextAt: number }[] = [];
-    const missing = this.levels.findIndex((level) => level.offsets.includes(0));
-    if (missing >= 0) throw new Error(`Level ${missing} has tiles that were not written`);
-    const [base] = this.levels;
+    const directories: { offset: number; nextFieldOffset: number }[] = [];
+    const incompleteLevel = this.levels.findIndex((level) => level.offsets.includes(0));
+    if (incompleteLevel >= 0) throw new Error(`Level ${incompleteLevel} has tiles that were not written`);
+    const [fullLevel] = this.levels;
     for (const [index, level] of this.levels.entries()) {
-      const scale = base ? base.width / level.width : 1;
+      const scale = fullLevel ? fullLevel.width / level.width : 1;
       const perCentimeter = [Math.round((10 / (mmPerPixel * scale)) * 100), 100];
       const entries: Entry[] = [
         [254, 4, [index === 0 ? 0 : 1]],
@@ -81,10 +81,10 @@ export class PyramidWriter {
       directories.push(await this.writeDirectory(entries));
     }
     // Each directory ends with the offset of the next.
-    for (const [index, { nextAt }] of directories.entries()) {
+    for (const [index, { nextFieldOffset }] of directories.entries()) {
       const next = Buffer.alloc(4);
       next.writeUInt32LE(directories[index + 1]?.offset ?? 0);
-      await this.file.write(next, 0, 4, nextAt);
+      await this.file.write(next, 0, 4, nextFieldOffset);
     }
     const header = Buffer.from('49492a0000000000', 'hex');
     header.writeUInt32LE(directories[0]?.offset ?? 0, 4);
@@ -100,13 +100,13 @@ export class PyramidWriter {
 
   /** Reserves bytes at the end, at an even offset as the format requires. @returns the offset. */
   private reserve(bytes: number): number {
-    const offset = this.position;
-    this.position += bytes + (bytes % 2);
-    if (this.position > 0xffff_ffff) throw new RangeError('Classic TIFF ends at 4 GiB');
+    const offset = this.endOffset;
+    this.endOffset += bytes + (bytes % 2);
+    if (this.endOffset > 0xffff_ffff) throw new RangeError('Classic TIFF ends at 4 GiB');
     return offset;
   }
 
-  private async writeDirectory(entries: readonly Entry[]): Promise<{ offset: number; nextAt: number }> {
+  private async writeDirectory(entries: readonly Entry[]): Promise<{ offset: number; nextFieldOffset: number }> {
     const table = Buffer.alloc(2 + entries.length * 12 + 4);
     table.writeUInt16LE(entries.length);
     for (const [index, [tag, type, values]] of entries.entries()) {
@@ -124,16 +124,16 @@ export class PyramidWriter {
     }
     const offset = this.reserve(table.length);
     await this.file.write(table, 0, table.length, offset);
-    return { offset, nextAt: offset + table.length - 4 };
+    return { offset, nextFieldOffset: offset + table.length - 4 };
   }
 }
 
 function encodeValues(type: Entry[1], values: Entry[2]): Buffer {
   if (typeof values === 'string') return Buffer.from(`${values}\0`, 'latin1');
-  const width = type === 3 ? 2 : 4;
-  const bytes = Buffer.alloc(values.length * width);
+  const valueBytes = type === 3 ? 2 : 4;
+  const bytes = Buffer.alloc(values.length * valueBytes);
   for (const [index, value] of values.entries()) {
-    if (width === 2) bytes.writeUInt16LE(value, index * 2);
+    if (valueBytes === 2) bytes.writeUInt16LE(value, index * 2);
     else bytes.writeUInt32LE(value, index * 4);
   }
   return bytes;

@@ -22,7 +22,7 @@ export interface Gland {
   y: number;
   /** Largest distance of its edge from the center. */
   reach: number;
-  /** Distance of the edge from the center for {@link directions} directions, from angle 0 on. */
+  /** Distance of the edge from the center for {@link directionCount} directions, from angle 0 on. */
   edge: Float32Array;
   /** Position of the lumen's edge, as a share of the distance to the gland's edge. */
   lumen: number;
@@ -31,7 +31,7 @@ export interface Gland {
 }
 
 /** Number of directions in {@link Gland.edge}. */
-export const directions = 256;
+export const directionCount = 256;
 
 const glandSpacing = 290;
 const stromaSpacing = 24;
@@ -67,12 +67,12 @@ export class Tissue {
     return (1 - Math.min(one, two * 1.02) + wave * 0.5) * 40;
   }
 
-  /** How glandular the tissue is here: from 0 (none) to 1 (dense). */
+  /** How glandular the tissue is at a point: from 0 (none) to 1 (dense). */
   glandularity(x: number, y: number): number {
     return smoothStep(0.42, 0.56, layeredNoise(this.seed + 2, x / 3600, y / 3600, 3));
   }
 
-  /** How much it is inflamed (many lymphocytes), from 0 to 1. */
+  /** How much the tissue is inflamed at a point (many lymphocytes), from 0 to 1. */
   inflammation(x: number, y: number): number {
     return smoothStep(0.6, 0.74, layeredNoise(this.seed + 3, x / 1300, y / 1300, 3));
   }
@@ -81,8 +81,8 @@ export class Tissue {
   fibers(x: number, y: number): { along: number; across: number } {
     const bend = layeredNoise(this.seed + 4, x / 1500, y / 1500, 2) - 0.5;
     const ripple = noise(this.seed + 5, x / 210, y / 210) - 0.5;
-    const other = layeredNoise(this.seed + 6, x / 1700, y / 1700, 2) - 0.5;
-    return { along: x * 0.8 - y * 0.6 + other * 2600, across: x * 0.6 + y * 0.8 + bend * 3600 + ripple * 90 };
+    const drift = layeredNoise(this.seed + 6, x / 1700, y / 1700, 2) - 0.5;
+    return { along: x * 0.8 - y * 0.6 + drift * 2600, across: x * 0.6 + y * 0.8 + bend * 3600 + ripple * 90 };
   }
 
   /** Direction of the fibers at a point, in radians. */
@@ -147,9 +147,9 @@ export class Tissue {
     const phases = [chance(5), chance(6), chance(7)].map((rotation) => rotation * 2 * Math.PI);
     const [two = 0, three = 0, five = 0] = phases;
     const oval = mix(0.02, 0.2, chance(8));
-    const edge = new Float32Array(directions);
-    for (let index = 0; index < directions; index++) {
-      const angle = (index / directions) * 2 * Math.PI;
+    const edge = new Float32Array(directionCount);
+    for (let index = 0; index < directionCount; index++) {
+      const angle = (index / directionCount) * 2 * Math.PI;
       edge[index] =
         radius * (1 + oval * Math.cos(2 * angle + two) + 0.06 * Math.cos(3 * angle + three) + 0.03 * Math.cos(5 * angle + five));
     }
@@ -167,16 +167,16 @@ export class Tissue {
   }
 
   private *epithelialNuclei(gland: Gland): Generator<Nucleus> {
-    const key = Math.round(gland.x * 8);
-    const other = Math.round(gland.y * 8);
-    const mean = gland.reach / 1.32;
-    const count = Math.floor((2 * Math.PI * mean * 0.86) / 10.5);
+    const keyX = Math.round(gland.x * 8);
+    const keyY = Math.round(gland.y * 8);
+    const meanRadius = gland.reach / 1.32;
+    const count = Math.floor((2 * Math.PI * meanRadius * 0.86) / 10.5);
     for (let index = 0; index < count; index++) {
-      const chance = (channel: number): number => hash(this.seed + 30 + channel, key + index, other, channel);
+      const chance = (channel: number): number => hash(this.seed + 30 + channel, keyX + index, keyY, channel);
       const angle = ((index + 0.5 * chance(1)) / count) * 2 * Math.PI;
       // Usually one row at the base, some slightly higher (pseudostratified).
-      const part = 0.87 - 0.16 * chance(2) ** 2;
-      const radius = edgeDistanceAt(gland, angle) * part;
+      const radiusShare = 0.87 - 0.16 * chance(2) ** 2;
+      const radius = edgeDistanceAt(gland, angle) * radiusShare;
       yield {
         kind: 'epithelial',
         x: gland.x + radius * Math.cos(angle),
@@ -192,10 +192,10 @@ export class Tissue {
 
   private makeStromalNucleus(x: number, y: number, column: number, row: number): Nucleus | null {
     const chance = (channel: number): number => hash(this.seed + 40, column, row, channel);
-    const inflamed = this.inflammation(x, y);
-    const density = mix(0.2, 0.62, layeredNoise(this.seed + 7, x / 420, y / 420, 2)) + 0.6 * inflamed;
+    const inflammation = this.inflammation(x, y);
+    const density = mix(0.2, 0.62, layeredNoise(this.seed + 7, x / 420, y / 420, 2)) + 0.6 * inflammation;
     if (chance(3) > density || this.depth(x, y) < 0.9 || this.isInGland(x, y)) return null;
-    if (chance(4) < 0.08 + 0.85 * inflamed) {
+    if (chance(4) < 0.08 + 0.85 * inflammation) {
       const radius = mix(5, 6.8, chance(5));
       const rotation = chance(6) * Math.PI;
       return {
@@ -224,7 +224,7 @@ export class Tissue {
 
 /** Distance of a gland's edge from its center in a direction (radians). */
 function edgeDistanceAt(gland: Gland, angle: number): number {
-  const index = Math.round((angle / (2 * Math.PI)) * directions) & (directions - 1);
+  const index = Math.round((angle / (2 * Math.PI)) * directionCount) & (directionCount - 1);
   return gland.edge[index] ?? 0;
 }
 

@@ -45,18 +45,18 @@ interface ListRequest {
 async function findImagesAround(context: HostContext, { params, query, caller, signal }: ListRequest) {
   const { item } = await loadItem(context, params.id, await principalOf(context, caller), 0);
   const { item: items } = context.models;
-  const images = { folderId: item.folderId, 'largeImage.fileId': { $exists: true }, ...findFilter(query.find) };
-  const orderOfFolder = async () => {
+  const imageFilter = { folderId: item.folderId, 'largeImage.fileId': { $exists: true }, ...findFilter(query.find) };
+  const readFolderSort = async () => {
     const order = await context.plugin.folderConfiguration.defaultSort(item.folderId.toHexString(), caller, signal);
     return order === null ? 'lowerName' : JSON.stringify(order);
   };
-  const sort = query.sort ?? (await orderOfFolder());
+  const sort = query.sort ?? (await readFolderSort());
   const page = { sort, sortdir: query.sortdir };
-  const [index, count] = await Promise.all([findPosition(items, images, item._id, page), items.countDocuments(images)]);
+  const [index, count] = await Promise.all([findPosition(items, imageFilter, item._id, page), items.countDocuments(imageFilter)]);
   if (index >= count) throw new NotFoundError('Id is not an image');
   const imageAt = async (position: number) => {
     const matches = items
-      .find(images)
+      .find(imageFilter)
       .sort(sortOrder(page))
       .skip((position + count) % count);
     const [image = item] = await matches.limit(1).lean<ItemDocument[]>();

@@ -19,19 +19,19 @@ const query = {
 
 const shared = { method: 'get', scope: scopes.read, query, errors: ['bad-parameter'] } as const;
 
-/** A condition that clients can send. @throws BadParameterError */
-function checked(filter: Record<string, unknown>): Record<string, unknown> {
+/** Returns a condition if clients may send it. @throws BadParameterError if they may not. */
+function requireSafeFilter(filter: Record<string, unknown>): Record<string, unknown> {
   checkFilter(filter);
-  requireShownOnly(filter);
+  requireOnlyVisibleFields(filter);
   return filter;
 }
 
 /** @throws BadParameterError for a field that no response shows */
-function requireShownOnly(part: unknown): void {
-  if (typeof part !== 'object' || part === null) return;
-  for (const [field, member] of Object.entries(part)) {
-    if (!Array.isArray(part)) requireVisibleField(field, 'query');
-    requireShownOnly(member);
+function requireOnlyVisibleFields(condition: unknown): void {
+  if (typeof condition !== 'object' || condition === null) return;
+  for (const [field, member] of Object.entries(condition)) {
+    if (!Array.isArray(condition)) requireVisibleField(field, 'query');
+    requireOnlyVisibleFields(member);
   }
 }
 
@@ -45,7 +45,7 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: listOf(itemSchema) },
     async handle({ query, caller }, context) {
       const readable = await itemAccessFilter(context, await principalOf(context, caller), 0);
-      const filter = { $and: [readable, checked(query.query)] };
+      const filter = { $and: [readable, requireSafeFilter(query.query)] };
       return explained(() => pageReply(context.models.item, filter, query, itemView));
     },
   }),
@@ -57,7 +57,7 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: listOf(folderSchema) },
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
-      const filter = { $and: [accessFilter(principal, 0), checked(query.query)] };
+      const filter = { $and: [accessFilter(principal, 0), requireSafeFilter(query.query)] };
       return explained(() => pageReply(context.models.folder, filter, query, (folder) => folderView(folder, principal)));
     },
   }),
@@ -70,7 +70,7 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
       return explained(async () => {
-        const { shown, total } = await listShownFiles(context, checked(query.query), query);
+        const { shown, total } = await listShownFiles(context, requireSafeFilter(query.query), query);
         return listReply(await createViews(shown, (file) => fileView(file, principal, context.storeId)), total);
       });
     },

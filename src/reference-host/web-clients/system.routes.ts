@@ -45,19 +45,21 @@ export const webClientRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: anything },
     errors: ['bad-parameter'],
     async handle({ query }, { plugin: { settings } }) {
-      const valueOf = async (key: unknown): Promise<unknown> => {
+      const readSetting = async (key: unknown): Promise<unknown> => {
         if (typeof key !== 'string') throw new BadParameterError('Entries of the list must be names of settings.');
         const setting = settings.definitions.find((definition) => definition.key === settings.keyOf(key));
         if (query.default === 'default') return setting?.default ?? null;
         const value = await settings.get(key);
-        const isUsual = JSON.stringify(value) === JSON.stringify(setting?.default ?? null);
-        return query.default === 'none' && isUsual ? null : value;
+        const isDefault = JSON.stringify(value) === JSON.stringify(setting?.default ?? null);
+        return query.default === 'none' && isDefault ? null : value;
       };
       if (query.list !== undefined) {
-        return Object.fromEntries(await Promise.all(query.list.map(async (key) => [String(key), await valueOf(key)] as const)));
+        return Object.fromEntries(
+          await Promise.all(query.list.map(async (key) => [String(key), await readSetting(key)] as const)),
+        );
       }
       if (query.key === undefined) throw new BadParameterError('Parameter "key" is required.');
-      return valueOf(query.key);
+      return readSetting(query.key);
     },
   }),
   defineRoute({

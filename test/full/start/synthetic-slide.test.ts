@@ -31,7 +31,7 @@ describe('the synthetic slide', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'large-image-slide-'));
     path = join(folder, 'slide.tiff');
-    await makeSyntheticSlide(path, { seed, size, report: ({ fraction }) => percentages.push(fraction ?? Number.NaN) });
+    await makeSyntheticSlide(path, { seed, size, onProgress: ({ fraction }) => percentages.push(fraction ?? Number.NaN) });
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -105,7 +105,7 @@ describe('the synthetic slide', () => {
       seed,
       size,
       signal: controller.signal,
-      report: () => controller.abort(new Error('enough')),
+      onProgress: () => controller.abort(new Error('enough')),
     });
     await expect(making).rejects.toThrow('enough');
     expect(await readdir(work)).toEqual([]);
