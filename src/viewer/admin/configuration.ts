@@ -3,8 +3,8 @@ import type { Answer } from '../answers.js';
 import { actions, debounced, fill, h, newestOnly } from '../dom.js';
 import { checkbox } from '../forms.js';
 import { codeEditor } from './code-editor.js';
-import { outcome, panel, type Section } from './parts.js';
-import { untilRestarted } from './restart.js';
+import { createNotice, panel, type Section } from './parts.js';
+import { waitForRestart } from './restart.js';
 import { adminTexts } from '../admin-texts.js';
 
 /** `line` counts from 0 */
@@ -13,8 +13,8 @@ type Problem = Answer<'POST large_image/config/validate'>[number];
 /** The configuration file of the server. */
 export async function configurationSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
   let file = await request('GET', 'large_image/config', { signal });
-  const notice = outcome();
-  const facts = fileFacts();
+  const notice = createNotice();
+  const fileInfo = createFileInfo();
   const editor = codeEditor({ label: adminTexts.configuration, onInput: () => (notice.clear(), checkSoon()) });
   const problems = problemList(editor);
   const restart = checkbox(file.canRestart ? adminTexts.restartAfterwards : adminTexts.cannotRestart, {
@@ -25,12 +25,12 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   const checkSoon = debounced(() => signal.aborted || void check().catch(notice.bad));
   const beginCheck = newestOnly();
   editor.setText(file.text);
-  facts.show(file);
+  fileInfo.show(file);
   await check();
   return [
     panel(
       adminTexts.configurationFile,
-      facts.path,
+      fileInfo.path,
       editor.element,
       problems.element,
       notice.element,
@@ -41,7 +41,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
         notice.button(adminTexts.replace, replace, { kind: 'primary' }),
         restart.element,
       ),
-      facts.backups,
+      fileInfo.backups,
     ),
   ];
 
@@ -79,23 +79,23 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
 
   async function readFile() {
     file = await request('GET', 'large_image/config', { signal });
-    facts.show(file);
+    fileInfo.show(file);
   }
 
   async function replace() {
     await requireValid();
     const isRestarting = restart.input.checked;
-    const formerStart = isRestarting ? (await request('GET', 'system/version')).serverStartDate : '';
+    const previousStart = isRestarting ? (await request('GET', 'system/version')).serverStartDate : '';
     const query = { restart: isRestarting, expected: file.version };
-    const formerBackups = file.backups;
+    const previousBackups = file.backups;
     const answer = await request('POST', 'large_image/config/replace', { text: editor.text(), query }).catch(explainConflict);
     if (answer.status === 'no change') return notice.good(adminTexts.noChange);
     if (answer.restarted) {
       notice.good(adminTexts.restarting);
-      await untilRestarted(formerStart, signal);
+      await waitForRestart(previousStart, signal);
     }
     await readFile();
-    const newBackup = file.backups.find((name) => !formerBackups.includes(name));
+    const newBackup = file.backups.find((name) => !previousBackups.includes(name));
     const backupText = newBackup ? ` ${adminTexts.kept(newBackup)}` : '';
     notice.good(`${answer.restarted ? adminTexts.restarted : adminTexts.updated}${backupText}`);
   }
@@ -110,7 +110,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
 }
 
 /** The path of the file, and a list of its backups. */
-function fileFacts() {
+function createFileInfo() {
   const path = h('p.quiet-text.break');
   const backups = h('div');
   return { path, backups, show };

@@ -1,6 +1,6 @@
 import { requestList, request } from '../api.js';
 import type { Documents } from '../answers.js';
-import { askToRemove, nameFields, removeAt } from '../browse/create-dialog.js';
+import { askToRemove, nameFields, removeDocument } from '../browse/dialog-parts.js';
 import { personSearch, type PersonOrGroup } from '../browse/person-search.js';
 import { pageOf } from '../browse/paging.js';
 import { actions, button, errorNotice, fill, h, icon, linkButton, plainDialog } from '../dom.js';
@@ -8,24 +8,24 @@ import { showFormDialog, checkbox } from '../forms.js';
 import { nameOf } from '../session.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { adminTexts } from '../admin-texts.js';
-import { outcome, panel, table, type Section } from './parts.js';
+import { createNotice, panel, table, type Section } from './parts.js';
 
 type Group = Documents['Group'];
 
 /** The groups and their members. */
 export async function groupsSection({ signal, route }: Parameters<Section>[0]): ReturnType<Section> {
-  const page = pageOf(route.query, { size: 50, what: 'groups' });
-  const notice = outcome();
-  const place = h('div.stack.column');
+  const page = pageOf(route.query, { size: 50, listName: 'groups' });
+  const notice = createNotice();
+  const groupList = h('div.stack.column');
   await show();
   const create = button(commonTexts.newGroup, () => editGroup(null), { picture: 'plus', kind: 'primary' });
-  return [panel(commonTexts.groups, actions(create), notice.element, place)];
+  return [panel(commonTexts.groups, actions(create), notice.element, groupList)];
 
   async function show() {
     const { entries, total } = await requestList('group', { query: { ...page.query, sort: 'lowerName' }, signal });
     const columns = [commonTexts.name, commonTexts.description, commonTexts.edit];
-    if (total === 0) fill(place, h('p.quiet-text', commonTexts.none));
-    else fill(place, table(columns, entries.map(row), commonTexts.groups), page.links(total));
+    if (total === 0) fill(groupList, h('p.quiet-text', commonTexts.none));
+    else fill(groupList, table(columns, entries.map(row), commonTexts.groups), page.links(total));
   }
 
   function row(group: Group) {
@@ -68,7 +68,7 @@ export async function groupsSection({ signal, route }: Parameters<Section>[0]): 
     askToRemove({
       title: browseTexts.deleteNamed(name),
       text: adminTexts.deleteGroupText,
-      remove: async () => showResult(await removeAt(`group/${_id}`)),
+      remove: async () => showResult(await removeDocument(`group/${_id}`)),
     });
   }
 }
@@ -108,14 +108,14 @@ function membersDialog({ _id: id, name }: Group) {
   }
 
   function row(userId: string, label: string, note: string) {
-    const leave = () => void changeAndShow(() => request('DELETE', `group/${id}/member`, { query: { userId } }));
+    const removeMember = () => void changeAndShow(() => request('DELETE', `group/${id}/member`, { query: { userId } }));
     const admit = () => void changeAndShow(() => add({ id: userId }, true));
     return h(
       'li.row.wrap',
       icon('person'),
       h('span', label, note && h('em.quiet-text', ` ${note}`)),
       note !== '' && button(adminTexts.admit, admit, { name: adminTexts.admitNamed(label) }),
-      button('', leave, { picture: 'close', name: browseTexts.removeNamed(label) }),
+      button('', removeMember, { picture: 'close', name: browseTexts.removeNamed(label) }),
     );
   }
 }

@@ -4,12 +4,12 @@ import { routeHash } from '../router.js';
 import { formatCount } from '../format.js';
 import { folderPicker } from '../browse/folder-picker.js';
 import { checkbox, choice, field } from '../forms.js';
-import { outcome, panel, table, type Section } from './parts.js';
+import { createNotice, panel, table, type Section } from './parts.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { adminTexts } from '../admin-texts.js';
 
 /** Maximum number of failed images that are listed. */
-const maxRefused = 100;
+const maxListed = 100;
 
 /** Options for creating large images that are ticked initially. */
 const tickedOptions = ['recurse', 'localJobs'];
@@ -22,12 +22,12 @@ export async function imagesSection({ signal }: Parameters<Section>[0]): ReturnT
 }
 
 function refusedPanel(signal: AbortSignal) {
-  const place = h('div');
-  const notice = outcome();
-  return { load, element: panel(adminTexts.refused, notice.element, place) };
+  const failedList = h('div');
+  const notice = createNotice();
+  return { load, element: panel(adminTexts.refused, notice.element, failedList) };
 
   async function load() {
-    const query = { query: { limit: maxRefused }, signal };
+    const query = { query: { limit: maxListed }, signal };
     const failedItems = await request('GET', 'large_image/tiles/refused', query);
     const rows = failedItems.map(({ itemId, name, reason }) => {
       const retry = async () => {
@@ -41,9 +41,9 @@ function refusedPanel(signal: AbortSignal) {
       const retryButton = notice.button(commonTexts.tryAgain, retry, { name: adminTexts.tryNamed(commonTexts.tryAgain, name) });
       return [h('a', { href: routeHash('item', itemId) }, name), h('span.amber', reason), retryButton];
     });
-    const more = failedItems.length === maxRefused && h('p.quiet-text', adminTexts.newestListed(maxRefused));
-    if (rows.length === 0) fill(place, h('p.quiet-text', commonTexts.none));
-    else fill(place, table(adminTexts.refusedColumns, rows, adminTexts.refused), more);
+    const limitNote = failedItems.length === maxListed && h('p.quiet-text', adminTexts.newestListed(maxListed));
+    if (rows.length === 0) fill(failedList, h('p.quiet-text', commonTexts.none));
+    else fill(failedList, table(adminTexts.refusedColumns, rows, adminTexts.refused), limitNote);
   }
 }
 
@@ -61,7 +61,7 @@ const counterNames = [
 ] as const;
 
 async function folderPanel(signal: AbortSignal, onDone: () => Promise<void>) {
-  const notice = outcome();
+  const notice = createNotice();
   const counters = h('div', { 'data-testid': 'counters' });
   const picker = await folderPicker(signal);
   const createJobs = choice(adminTexts.conversionChoices);
@@ -70,7 +70,7 @@ async function folderPanel(signal: AbortSignal, onDone: () => Promise<void>) {
   );
   const create = async () => {
     fill(counters);
-    const folder = picker.chosen();
+    const folder = picker.requireSelected();
     const flags = Object.fromEntries(boxes.map(({ input }) => [input.name, input.checked]));
     const form = { createJobs: createJobs.value, ...flags };
     const answer = await request('PUT', `large_image/folder/${folder._id}/tiles`, { form });
@@ -91,7 +91,7 @@ async function folderPanel(signal: AbortSignal, onDone: () => Promise<void>) {
 }
 
 function incompletePanel() {
-  const notice = outcome();
+  const notice = createNotice();
   const remove = async () => {
     const { removed, message } = await request('DELETE', 'large_image/tiles/incomplete');
     const words = adminTexts.removedIncomplete(removed);

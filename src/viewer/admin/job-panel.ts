@@ -3,11 +3,15 @@ import type { Documents } from '../answers.js';
 import { h } from '../dom.js';
 import { formatDate } from '../format.js';
 import { adminTexts } from '../admin-texts.js';
-import { outcome } from './parts.js';
+import { createNotice } from './parts.js';
 
 /** The fields of a job that the page shows. */
 export type Job = Pick<Documents['Job'], '_id' | 'title' | 'type' | 'status' | 'created' | 'progress'>;
 
+/** The status of a job that is being canceled. */
+const cancelingStatus = 824;
+
+/** Whether a job with this status has succeeded, failed or was canceled. */
 export function isFinished(status: number) {
   return status === 3 || status === 4 || status === 5;
 }
@@ -28,19 +32,19 @@ export function creationTime({ created }: Job) {
 }
 
 /** Maximum length of a log on the page, in characters. Older lines are dropped. */
-const maxLog = 200_000;
+const maxLogLength = 200_000;
 
 /** A job with its status, progress and log, which the event stream of the job updates. */
 export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; onStatus?: (status: number) => void }) {
   const status = statusTag(job.status);
-  const bar = h('progress.job-progress', { 'aria-label': adminTexts.jobProgress, max: 1 });
+  const progressBar = h('progress.job-progress', { 'aria-label': adminTexts.jobProgress, max: 1 });
   const message = h('span.quiet-text', { 'data-testid': 'job-message' });
   const log = h('pre.job-log.break', { tabindex: 0, role: 'group', 'aria-label': adminTexts.jobLog, 'data-testid': 'job-log' });
-  const notice = outcome();
+  const notice = createNotice();
   const cancelJob = async () => showJob(await request('PUT', `job/${job._id}/cancel`));
   const cancel = notice.button(adminTexts.cancelJob, cancelJob, { picture: 'close' });
   const heading = h('header.job-heading.row.wrap', h('h3', job.title), status, creationTime(job), cancel);
-  const state = h('div.job-state.row', bar, message);
+  const state = h('div.job-state.row', progressBar, message);
   const element = h('article.job.column', { 'data-job': job._id }, heading, state, notice.element, log);
   showJob(job);
   followEvents();
@@ -48,25 +52,25 @@ export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; 
 
   function showJob(document: Job) {
     showStatus(status, document.status);
-    cancel.hidden = isFinished(document.status) || document.status === 824;
+    cancel.hidden = isFinished(document.status) || document.status === cancelingStatus;
     if (document.progress) showProgress(document.progress);
-    bar.hidden = isFinished(document.status) || !document.progress;
+    progressBar.hidden = isFinished(document.status) || !document.progress;
     onStatus?.(document.status);
   }
 
   function showProgress({ total, current, message: text }: NonNullable<Job['progress']>) {
-    bar.hidden = false;
+    progressBar.hidden = false;
     if (typeof total === 'number' && total > 0) {
-      bar.max = total;
-      bar.value = Math.min(current ?? 0, total);
-    } else bar.removeAttribute('value');
+      progressBar.max = total;
+      progressBar.value = Math.min(current ?? 0, total);
+    } else progressBar.removeAttribute('value');
     message.textContent = text ?? '';
   }
 
   function addLog(text: string, overwrite: boolean) {
     const isAtEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 4;
     const logText = overwrite ? text : (log.textContent ?? '') + text;
-    log.textContent = logText.length > maxLog ? `…${logText.slice(-maxLog)}` : logText;
+    log.textContent = logText.length > maxLogLength ? `…${logText.slice(-maxLogLength)}` : logText;
     if (isAtEnd) log.scrollTop = log.scrollHeight;
   }
 

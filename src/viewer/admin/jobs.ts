@@ -1,31 +1,31 @@
 import { requestList } from '../api.js';
 import { actions, fill, h } from '../dom.js';
 import { creationTime, isFinished, jobPanel, showStatus, statusTag, type Job } from './job-panel.js';
-import { outcome, panel, type Section } from './parts.js';
+import { createNotice, panel, type Section } from './parts.js';
 import { commonTexts } from '../texts.js';
 import { adminTexts } from '../admin-texts.js';
 
 const pageSize = 25;
 
 /** Interval in milliseconds at which the status of unfinished jobs is requested. */
-const refreshMs = 3000;
+const refreshIntervalMs = 3000;
 
-type Row = { id: string; element: HTMLElement; status: number; show: (status: number) => void };
+type JobRow = { id: string; element: HTMLElement; status: number; show: (status: number) => void };
 
 /** All jobs, newest first, with their current status. An opened job shows its log as it grows, and can be canceled. */
 export async function jobsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
-  const notice = outcome();
+  const notice = createNotice();
   const entries = h('ul.job-list', { 'aria-label': adminTexts.jobs });
-  let rows: Row[] = [];
+  let rows: JobRow[] = [];
   const moreButton = notice.button(adminTexts.olderJobs, () => load(entries.children.length));
   await load(0);
-  const timer = setInterval(() => void refresh().catch(notice.bad), refreshMs);
+  const timer = setInterval(() => void refresh().catch(notice.bad), refreshIntervalMs);
   signal.addEventListener('abort', () => clearInterval(timer), { once: true });
   const refreshButton = notice.button(commonTexts.refresh, () => load(0), { name: adminTexts.refreshJobs });
   return [panel(adminTexts.jobs, notice.element, entries, actions(refreshButton, moreButton))];
 
   async function load(offset: number) {
-    const jobs = await newest(pageSize, offset);
+    const jobs = await requestNewest(pageSize, offset);
     moreButton.hidden = jobs.length < pageSize;
     const loaded = jobs.map((job) => row(job, signal));
     const elements = loaded.map(({ element }) => element);
@@ -38,37 +38,39 @@ export async function jobsSection({ signal }: Parameters<Section>[0]): ReturnTyp
   async function refresh() {
     const lastUnfinished = rows.findLastIndex(({ status }) => !isFinished(status));
     if (lastUnfinished < 0 || document.hidden) return;
-    const statusById = new Map((await newest(lastUnfinished + 1 + pageSize, 0)).map((job) => [job._id, job.status]));
+    const statusById = new Map((await requestNewest(lastUnfinished + 1 + pageSize, 0)).map((job) => [job._id, job.status]));
     for (const listed of rows) listed.show(statusById.get(listed.id) ?? listed.status);
   }
 
-  async function newest(limit: number, offset: number): Promise<Job[]> {
+  async function requestNewest(limit: number, offset: number): Promise<Job[]> {
     const query = { limit, offset, sort: 'created', sortdir: -1 };
     return (await requestList('job/all', { query, signal })).entries;
   }
 }
 
-function row(job: Job, signal: AbortSignal): Row {
+function row(job: Job, signal: AbortSignal): JobRow {
   const tag = statusTag(job.status);
   const summary = h('summary.row.wrap', h('span.job-title.strong.break', job.title), tag, creationTime(job));
   const details = h('details.job-row', { ontoggle: followWhileOpen }, summary);
-  let following: AbortController | null = null;
-  signal.addEventListener('abort', () => following?.abort(), { once: true });
-  const self: Row = { id: job._id, element: h('li', details), status: job.status, show };
-  return self;
+  let followController: AbortController | null = null;
+  signal.addEventListener('abort', () => followController?.abort(), { once: true });
+  const jobRow: JobRow = { id: job._id, element: h('li', details), status: job.status, show };
+  return jobRow;
 
   function show(status: number) {
-    self.status = status;
+    jobRow.status = status;
     showStatus(tag, status);
   }
 
   // A job is followed only while it is open, because browsers allow few connections.
   function followWhileOpen() {
-    following?.abort();
-    following = null;
+    followController?.abort();
+    followController = null;
     details.querySelector('.job')?.remove();
     if (!details.open || signal.aborted) return;
-    following = new AbortController();
-    details.append(jobPanel({ ...job, status: self.status as Job['status'] }, { signal: following.signal, onStatus: show }));
+    followController = new AbortController();
+    details.append(
+      jobPanel({ ...job, status: jobRow.status as Job['status'] }, { signal: followController.signal, onStatus: show }),
+    );
   }
 }

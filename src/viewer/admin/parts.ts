@@ -11,7 +11,7 @@ export function panel(title: string, ...content: (Child | Child[])[]) {
 }
 
 /** A line for the result of an action, and buttons that show their results in it. */
-export function outcome() {
+export function createNotice() {
   const element = h('p.outcome.break', { 'data-testid': 'outcome', hidden: true });
   return { element, good, bad, clear, button: actionButton };
 
@@ -47,7 +47,7 @@ export function outcome() {
 export function table(columns: string[], rows: Child[][], label: string) {
   return h(
     'div.table-frame',
-    // If it is wider than the screen, it can be scrolled with the keyboard.
+    // A table that is wider than the screen can be scrolled with the keyboard.
     { tabindex: 0, role: 'group', 'aria-label': label },
     h(
       'table.table.numbers',
@@ -58,9 +58,7 @@ export function table(columns: string[], rows: Child[][], label: string) {
   );
 }
 
-/**
- * Runs the action of a button, unless it is already running. The button is not disabled while it runs, because it would lose the focus.
- */
+/** Runs the action of a button, unless it is already running. Meanwhile the button is not disabled, because it would lose the focus. */
 export async function onceAtATime(control: HTMLButtonElement, run: () => Promise<void>) {
   if (control.ariaBusy) return;
   control.ariaBusy = 'true';

@@ -1,5 +1,5 @@
 import { requestList, request } from '../api.js';
-import { askToRemove, removeAt } from '../browse/create-dialog.js';
+import { askToRemove, removeDocument } from '../browse/dialog-parts.js';
 import { findNamed } from '../browse/person-search.js';
 import { pageOf } from '../browse/paging.js';
 import { actions, button, debounced, fill, h, linkButton } from '../dom.js';
@@ -8,13 +8,13 @@ import { currentUser, nameOf, type User } from '../session.js';
 import { accountTexts, browseTexts, commonTexts } from '../texts.js';
 import { adminTexts } from '../admin-texts.js';
 import { registerFields } from '../views/account.js';
-import { outcome, panel, table, type Section } from './parts.js';
+import { createNotice, panel, table, type Section } from './parts.js';
 
 /** The users. Administrators create, change, enable and disable accounts here, and set passwords. */
 export async function peopleSection({ signal, route }: Parameters<Section>[0]): ReturnType<Section> {
-  const page = pageOf(route.query, { size: 50, what: 'people' });
-  const notice = outcome();
-  const place = h('div.stack.column');
+  const page = pageOf(route.query, { size: 50, listName: 'people' });
+  const notice = createNotice();
+  const userList = h('div.stack.column');
   const search = h('input', {
     type: 'search',
     'aria-label': adminTexts.findPeople,
@@ -23,7 +23,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
   });
   await show();
   const create = button(adminTexts.newUser, createUser, { picture: 'plus', kind: 'primary' });
-  return [panel(adminTexts.people, actions(h('div.field.column', search), create), notice.element, place)];
+  return [panel(adminTexts.people, actions(h('div.field.column', search), create), notice.element, userList)];
 
   async function show() {
     const words = search.value.trim();
@@ -33,7 +33,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
         : { entries: (await findNamed(words, ['user'])).user, total: 0 };
     if (search.value.trim() !== words) return;
     const columns = [commonTexts.name, commonTexts.login, commonTexts.email, adminTexts.state, commonTexts.edit];
-    fill(place, table(columns, entries.map(row), adminTexts.people), words === '' && page.links(total));
+    fill(userList, table(columns, entries.map(row), adminTexts.people), words === '' && page.links(total));
   }
 
   function row(user: User) {
@@ -101,7 +101,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
     askToRemove({
       title: browseTexts.deleteNamed(nameOf(user)),
       text: adminTexts.deleteUserText,
-      remove: async () => showResult(await removeAt(`user/${user._id}`)),
+      remove: async () => showResult(await removeDocument(`user/${user._id}`)),
     });
   }
 }

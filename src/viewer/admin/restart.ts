@@ -2,22 +2,22 @@ import { ApiError, pause, request } from '../api.js';
 import { adminTexts } from '../admin-texts.js';
 
 const maxWaitMs = 60_000;
-const pollMs = 500;
+const pollIntervalMs = 500;
 
 /**
  * Waits until the server has restarted.
  *
- * @param formerStart the start date that it reported before
+ * @param previousStart the start date that it reported before
  * @throws if it has not restarted after a minute
  */
-export async function untilRestarted(formerStart: string, signal: AbortSignal) {
+export async function waitForRestart(previousStart: string, signal: AbortSignal) {
   const deadline = Date.now() + maxWaitMs;
   while (Date.now() < deadline) {
-    await pause(pollMs, signal);
+    await pause(pollIntervalMs, signal);
     signal.throwIfAborted();
     try {
       const { serverStartDate } = await request('GET', 'system/version', { signal });
-      if (serverStartDate !== formerStart) return;
+      if (serverStartDate !== previousStart) return;
     } catch (error) {
       // While the server restarts, requests fail with an ApiError.
       if (!(error instanceof ApiError)) throw error;

@@ -5,12 +5,12 @@ import { formatBytes, formatCount, formatDate } from '../format.js';
 import { factList } from '../image/facts.js';
 import { commonTexts } from '../texts.js';
 import { adminTexts } from '../admin-texts.js';
-import { outcome, panel, table, type Section } from './parts.js';
+import { createNotice, panel, table, type Section } from './parts.js';
 
 type CacheReports = Answer<'GET large_image/cache'>;
 
 /** A warning is shown if less than this share of the disk is free. */
-const lowShare = 0.05;
+const minFreeShare = 0.05;
 
 /** The state of the server, the capacity of its disk, and its caches. */
 export async function serverSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
@@ -25,8 +25,9 @@ async function statePanel(signal: AbortSignal) {
   ]);
   const { serverFacts } = adminTexts;
   const capacity = stores[0]?.capacity;
-  const share = capacity ? capacity.free / capacity.total : 1;
-  const words = capacity && adminTexts.capacity(formatBytes(capacity.free), formatBytes(capacity.total), Math.round(share * 100));
+  const freeShare = capacity ? capacity.free / capacity.total : 1;
+  const words =
+    capacity && adminTexts.capacity(formatBytes(capacity.free), formatBytes(capacity.total), Math.round(freeShare * 100));
   const facts = factList([
     [serverFacts.state, check.database === 'ok' ? adminTexts.ok : check.database],
     [serverFacts.since, formatDate(check.bootTime)],
@@ -34,26 +35,27 @@ async function statePanel(signal: AbortSignal) {
     [serverFacts.capacity, words ?? adminTexts.unknown],
     [serverFacts.uploads, formatCount(uploads.length)],
   ]);
-  const low = share < lowShare && h('p.notice.notice-warning.surface', { role: 'status' }, adminTexts.capacityLow);
-  const notice = outcome();
+  const lowSpaceWarning =
+    freeShare < minFreeShare && h('p.notice.notice-warning.surface', { role: 'status' }, adminTexts.capacityLow);
+  const notice = createNotice();
   const rescan = notice.button(adminTexts.rescan, async () => {
     const counts = await request('POST', 'system/rescan');
     notice.good(adminTexts.rescanned(counts));
   });
-  return panel(adminTexts.sections[''] ?? '', facts, low, actions(rescan), notice.element);
+  return panel(adminTexts.sections[''] ?? '', facts, lowSpaceWarning, actions(rescan), notice.element);
 }
 
 async function cachePanel(signal: AbortSignal) {
-  const notice = outcome();
+  const notice = createNotice();
   const output = h('div.stack.column');
   const load = async () => fill(output, reportTable(await request('GET', 'large_image/cache', { signal }), adminTexts.caches));
   await load();
   const clear = async () => {
     const reports = await request('PUT', 'large_image/cache/clear');
     const moments = ['before', 'after'] as const;
-    const titled = (moment: (typeof moments)[number]) =>
+    const titledReport = (moment: (typeof moments)[number]) =>
       h('div', h('h3', adminTexts[moment]), reportTable(reports[moment], adminTexts[moment]));
-    fill(output, ...moments.map(titled));
+    fill(output, ...moments.map(titledReport));
     notice.good(adminTexts.cachesCleared);
   };
   return panel(
@@ -70,21 +72,21 @@ async function cachePanel(signal: AbortSignal) {
 function reportTable(reports: CacheReports, label: string) {
   const rows = Object.entries(reports).map(([name, report]) => [
     adminTexts.cacheNames[name] ?? name,
-    amount(name, report.used),
-    amount(name, report.maxsize),
+    formatAmount(name, report.used),
+    formatAmount(name, report.maxsize),
     report.items === undefined ? '' : formatCount(report.items),
     report.processes === undefined ? '' : formatCount(report.processes),
-    state(report),
+    stateText(report),
   ]);
   return table(adminTexts.cacheColumns, rows, label);
 }
 
 /** `tileCache` counts bytes, the others count files. */
-function amount(name: string, value: number) {
+function formatAmount(name: string, value: number) {
   return name === 'tileCache' ? formatBytes(value) : formatCount(value);
 }
 
-function state({ available, errors = 0, error }: CacheReports[string]) {
+function stateText({ available, errors = 0, error }: CacheReports[string]) {
   if (available === false) return `${adminTexts.notReachable}${error ? `: ${error}` : ''}`;
   return errors === 0 ? adminTexts.ok : adminTexts.cacheErrors(errors);
 }

@@ -3,7 +3,7 @@ import type { Answer } from '../answers.js';
 import { h, linkButton, messageOf } from '../dom.js';
 import { checkbox, choice, field } from '../forms.js';
 import { formatBytes, formatCount } from '../format.js';
-import { onceAtATime, outcome, type Section } from './parts.js';
+import { onceAtATime, createNotice, type Section } from './parts.js';
 import { commonTexts } from '../texts.js';
 import { adminTexts } from '../admin-texts.js';
 
@@ -23,7 +23,7 @@ function nameOf({ key, schema }: Definition) {
 export async function settingsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
   const definitions = await request('GET', 'system/setting/definitions', { signal });
   const rows = definitions.map(settingRow);
-  const notice = outcome();
+  const notice = createNotice();
   const save = h('button.button.primary', { type: 'submit' }, commonTexts.save);
   const prefixes = Object.keys(adminTexts.settingGroups);
   const groups = prefixes.flatMap((prefix, index) => {
@@ -33,7 +33,7 @@ export async function settingsSection({ signal }: Parameters<Section>[0]): Retur
     const element = h('details.panel.surface.raised.stack.column', attributes, heading, ...groupRows.map((row) => row.element));
     return groupRows.length === 0 ? [] : [{ rows: groupRows, element }];
   });
-  const find = h('input', {
+  const searchInput = h('input', {
     type: 'search',
     placeholder: adminTexts.findSetting,
     'aria-label': adminTexts.findSetting,
@@ -43,17 +43,17 @@ export async function settingsSection({ signal }: Parameters<Section>[0]): Retur
   });
   const noMatch = h('p.quiet-text', { role: 'status' });
   const elements = groups.map(({ element }) => element);
-  const end = h('div.settings-end.row', notice.element, save);
-  return [h('form.stack.column', { onsubmit: submit, novalidate: true }, find, noMatch, ...elements, end)];
+  const footer = h('div.settings-end.row', notice.element, save);
+  return [h('form.stack.column', { onsubmit: submit, novalidate: true }, searchInput, noMatch, ...elements, footer)];
 
   /** Shows the settings whose names, keys or descriptions contain all typed words. */
   function search() {
-    const words = find.value.toLowerCase().split(/\s+/);
+    const words = searchInput.value.toLowerCase().split(/\s+/);
     for (const { rows: groupRows, element } of groups) {
       for (const row of groupRows) row.element.hidden = !words.every((word) => row.text.includes(word));
       const isFound = groupRows.some((row) => !row.element.hidden);
       element.hidden = !isFound;
-      element.open = find.value === '' ? element === elements[0] : isFound;
+      element.open = searchInput.value === '' ? element === elements[0] : isFound;
     }
     noMatch.textContent = elements.every(({ hidden }) => hidden) ? adminTexts.noSetting : '';
   }
@@ -82,7 +82,7 @@ export async function settingsSection({ signal }: Parameters<Section>[0]): Retur
 }
 
 function settingRow(definition: Definition) {
-  const { key, description, allowed, default: byDefault } = definition;
+  const { key, description, allowed, default: defaultValue } = definition;
   const id = `setting-${key.replaceAll('.', '-')}`;
   const name = nameOf(definition);
   const box = isSwitch(definition) ? checkbox(name, { id }) : null;
@@ -90,8 +90,8 @@ function settingRow(definition: Definition) {
   let storedText = textOf(definition.value);
   showValue(storedText);
   const message = h('p.form-error', { role: 'alert' });
-  const reset = linkButton(adminTexts.byDefault, () => showValue(textOf(byDefault)), adminTexts.defaultOf(name));
-  const hint = `${adminTexts.settingDescriptions[key] ?? description} ${adminTexts.defaultIs(inWords(definition))}`;
+  const reset = linkButton(adminTexts.byDefault, () => showValue(textOf(defaultValue)), adminTexts.defaultOf(name));
+  const hint = `${adminTexts.settingDescriptions[key] ?? description} ${adminTexts.defaultIs(describeDefault(definition))}`;
   const labeled = box ? h('div.stack.column', box.element, h('p.hint.break.quiet-text.small', hint)) : field(name, input, hint);
   const element = h('div.setting', { 'data-key': key, title: key }, labeled, h('div.setting-actions.row', reset), message);
   const text = `${name} ${key} ${description}`.toLowerCase();
@@ -109,18 +109,18 @@ function settingRow(definition: Definition) {
     return box ? String(box.input.checked) : input.value;
   }
 
-  function showValue(text: string) {
-    if (box) box.input.checked = text === 'true';
-    else input.value = text;
+  function showValue(shown: string) {
+    if (box) box.input.checked = shown === 'true';
+    else input.value = shown;
   }
 
   async function save() {
     try {
       // The route reads JSON if it can, so a text that looks like a number is sent as a JSON string.
-      const isDefault = value() === textOf(byDefault);
-      const sent = typeof byDefault === 'string' ? JSON.stringify(value()) : value();
+      const isDefault = value() === textOf(defaultValue);
+      const sentText = typeof defaultValue === 'string' ? JSON.stringify(value()) : value();
       if (isDefault) await request('DELETE', 'system/setting', { query: { key } });
-      else await request('PUT', 'system/setting', { form: { key, value: sent } });
+      else await request('PUT', 'system/setting', { form: { key, value: sentText } });
       // The server may have stored the value in a different form.
       storedText = textOf(await request('GET', 'system/setting', { query: { key } }));
       showValue(storedText);
@@ -146,7 +146,7 @@ function createInput({ schema }: Definition, id: string) {
 }
 
 /** The default as a text for people. */
-function inWords({ default: value, schema }: Definition) {
+function describeDefault({ default: value, schema }: Definition) {
   const text = textOf(value);
   if (typeof value === 'number') return formatCount(value) + (schema['x-unit'] === 'bytes' ? ` (${formatBytes(value)})` : '');
   return adminTexts.settingWords[text] ?? text;

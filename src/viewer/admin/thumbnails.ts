@@ -1,5 +1,5 @@
 import { request } from '../api.js';
-import { askToRemove } from '../browse/create-dialog.js';
+import { askToRemove } from '../browse/dialog-parts.js';
 import { thumbnailSize } from '../browse/item-card.js';
 import { actions, button, fill, h } from '../dom.js';
 import { checkbox, choice, field, form } from '../forms.js';
@@ -7,7 +7,7 @@ import { formatCount } from '../format.js';
 import { commonTexts } from '../texts.js';
 import { adminTexts } from '../admin-texts.js';
 import { isFinished, jobPanel, type Job } from './job-panel.js';
-import { outcome, panel, table, type Section } from './parts.js';
+import { createNotice, panel, table, type Section } from './parts.js';
 
 /** Largest width and height of thumbnails in pixels. */
 const maxSide = 10_000;
@@ -15,21 +15,21 @@ const maxSide = 10_000;
 const formats = { JPEG: 'JPEG', PNG: 'PNG', WEBP: 'WebP' };
 
 /** Kinds of cached files, by the last part of the route that counts and removes them. */
-const kinds = ['thumbnails', 'associated_images', 'histograms'] as const;
+const cachedFileKinds = ['thumbnails', 'associated_images', 'histograms'] as const;
 
 /** Panels for the thumbnails of all large images: jobs that create them, and the cached files, which can be counted and removed. */
 export async function thumbnailsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
   const types = '["large_image_create_thumbnails"]';
   const jobs: Job[] = await request('GET', 'job/all', { query: { types, limit: 5, sort: 'created', sortdir: -1 }, signal });
   const list = h('div.stack.column', { 'data-testid': 'thumbnail-jobs' }, ...jobs.map((job) => jobPanel(job, { signal })));
-  const none = jobs.length === 0 && h('p.quiet-text', adminTexts.noJobs);
+  const noJobsNote = jobs.length === 0 && h('p.quiet-text', adminTexts.noJobs);
   const onStarted = (job: Job) => {
-    if (none) none.remove();
+    if (noJobsNote) noJobsNote.remove();
     const onStatus = (status: number) => void (isFinished(status) && cachedFiles.count().catch(() => undefined));
     fill(list, jobPanel(job, { signal, onStatus }), ...list.children);
   };
   const cachedFiles = await cachedFilesPanel(signal);
-  return [createPanel(onStarted), panel(adminTexts.thumbnailJobs, list, none), cachedFiles.element];
+  return [createPanel(onStarted), panel(adminTexts.thumbnailJobs, list, noJobsNote), cachedFiles.element];
 }
 
 function createPanel(onStarted: (job: Job) => void) {
@@ -49,7 +49,7 @@ function createPanel(onStarted: (job: Job) => void) {
         chosen.map(({ input: { name } }) => ({
           ...size,
           ...encoding,
-          ...(name === '' ? listOptions(size) : { imageKey: name }),
+          ...(name === '' ? compositeOption(size) : { imageKey: name }),
         })),
       );
       onStarted(await request('PUT', 'large_image/thumbnails', { form: { spec: JSON.stringify(spec) } }));
@@ -59,7 +59,7 @@ function createPanel(onStarted: (job: Job) => void) {
 }
 
 /** Thumbnails of the size that this page's lists use are composites of their channels. */
-function listOptions({ width, height }: { width: number; height: number }) {
+function compositeOption({ width, height }: { width: number; height: number }) {
   return width === thumbnailSize && height === thumbnailSize ? { composite: true } : {};
 }
 
@@ -73,14 +73,14 @@ function readSizes(text: string) {
 }
 
 async function cachedFilesPanel(signal: AbortSignal) {
-  const notice = outcome();
-  const counts = kinds.map((path) => h('span', { 'data-testid': `count-${path}` }));
+  const notice = createNotice();
+  const counts = cachedFileKinds.map((path) => h('span', { 'data-testid': `count-${path}` }));
   const count = async () => {
-    const numbers = await Promise.all(kinds.map((path) => request('GET', `large_image/${path}`, { signal })));
+    const numbers = await Promise.all(cachedFileKinds.map((path) => request('GET', `large_image/${path}`, { signal })));
     for (const [index, number] of numbers.entries()) fill(counts[index] as HTMLElement, formatCount(number));
   };
   await count();
-  const rows = kinds.map((path, index) => {
+  const rows = cachedFileKinds.map((path, index) => {
     const texts = adminTexts.keptKinds[path];
     const onclick = () =>
       askToRemove({

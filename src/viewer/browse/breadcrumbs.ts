@@ -12,7 +12,7 @@ import type { PathStep } from './model.js';
 export function breadcrumbs(path: PathStep[], currentName: string) {
   const steps = [
     h('a', { href: '#' }, browseTexts.collections),
-    ...path.map(link),
+    ...path.map(stepLink),
     h('span', { 'aria-current': 'page', title: currentName }, nameText(currentName)),
   ];
   return h(
@@ -22,7 +22,7 @@ export function breadcrumbs(path: PathStep[], currentName: string) {
   );
 }
 
-function link({ type, object }: PathStep) {
+function stepLink({ type, object }: PathStep) {
   const name = 'name' in object ? object.name : object.login;
   return h('a', { href: routeHash(type, object._id), title: name }, nameText(name));
 }

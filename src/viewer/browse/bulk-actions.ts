@@ -8,7 +8,7 @@ import { folderPicker } from './folder-picker.js';
 import { stateDialog } from './item-state.js';
 import { stateTexts } from '../sharing-texts.js';
 import { tagsDialog } from './tags-dialog.js';
-import { share } from './share-dialog.js';
+import { sharePlace } from './share-dialog.js';
 import { moveToTrash, type Trashable } from './trash.js';
 
 type Action = { label: string; picture: IconName; run: () => void };
@@ -21,8 +21,8 @@ const maxReasons = 3;
 export function bulkActions(entries: Entry[], context: Context): Action[] {
   const { refresh } = context;
   const lowestLevel = Math.min(...entries.map(({ level }) => level));
-  const only = entries.length === 1 && lowestLevel >= 1 ? entries[0] : undefined;
-  const shared = only && only.type !== 'item' && lowestLevel >= 2 && only;
+  const singleEntry = entries.length === 1 && lowestLevel >= 1 ? entries[0] : undefined;
+  const shareablePlace = singleEntry && singleEntry.type !== 'item' && lowestLevel >= 2 && singleEntry;
   const failedItems = entries.flatMap(({ doc }) => ('largeImageRefused' in doc && doc.largeImageRefused ? [doc] : []));
   const mayRemove = entries.every(({ type, level }) => level >= (type === 'item' ? 1 : 2));
   const mayCopy = currentUser() !== null && entries.every(({ type }) => type !== 'collection');
@@ -31,8 +31,8 @@ export function bulkActions(entries: Entry[], context: Context): Action[] {
   const mayRetry = failedItems.length > 0 && lowestLevel >= 1;
   const copyLabel = lowestLevel >= 1 ? browseTexts.moveOrCopy : commonTexts.copy;
   const offered: (Action | false | '' | undefined)[] = [
-    only && { label: commonTexts.edit, picture: 'pencil', run: () => editDialog(only, refresh) },
-    shared && { label: commonTexts.share, picture: 'people', run: () => share(shared, refresh) },
+    singleEntry && { label: commonTexts.edit, picture: 'pencil', run: () => editDialog(singleEntry, refresh) },
+    shareablePlace && { label: commonTexts.share, picture: 'people', run: () => sharePlace(shareablePlace, refresh) },
     mayTag && { label: browseTexts.tags, picture: 'tag', run: () => tagsDialog(entries, refresh) },
     mayTag && isAllItems && { label: stateTexts.state, picture: 'pencil', run: () => stateDialog(entries, refresh) },
     mayRetry && { label: commonTexts.tryAgain, picture: 'retry', run: () => tryAgain(entries, context) },
@@ -43,32 +43,32 @@ export function bulkActions(entries: Entry[], context: Context): Action[] {
 }
 
 /** Performs an action on one entry after the other. Entries that failed stay in the queue, so that they can be tried again. */
-async function forAll(
+async function actOnEach(
   queue: Entry[],
   { act, doneText, refresh }: { act: (entry: Entry) => Promise<unknown>; doneText: (count: number) => string } & Context,
 ) {
   const reasons: string[] = [];
-  let done = 0;
+  let doneCount = 0;
   try {
     const todo = queue.splice(0);
     for (const [index, entry] of todo.entries()) {
       try {
         await act(entry);
-        done += 1;
+        doneCount += 1;
       } catch (error) {
         // The other entries would fail too.
-        const isHopeless = error instanceof ApiError && (error.status === 0 || error.status === 401);
-        queue.push(...todo.slice(index, isHopeless ? undefined : index + 1));
-        if (isHopeless) throw error;
+        const othersWouldFail = error instanceof ApiError && (error.status === 0 || error.status === 401);
+        queue.push(...todo.slice(index, othersWouldFail ? undefined : index + 1));
+        if (othersWouldFail) throw error;
         reasons.push(`${entry.doc.name}: ${messageOf(error)}`);
       }
     }
   } finally {
-    if (done > 0) await refresh();
+    if (doneCount > 0) await refresh();
   }
-  if (reasons.length === 0) return showMessage(doneText(done));
+  if (reasons.length === 0) return showMessage(doneText(doneCount));
   const moreReasons = reasons.length > maxReasons ? [browseTexts.moreReasons(reasons.length - maxReasons)] : [];
-  throw new Error([...(done > 0 ? [doneText(done)] : []), ...reasons.slice(0, maxReasons), ...moreReasons].join(' '));
+  throw new Error([...(doneCount > 0 ? [doneText(doneCount)] : []), ...reasons.slice(0, maxReasons), ...moreReasons].join(' '));
 }
 
 function removeEntries(entries: Entry[], context: Context) {
@@ -80,7 +80,7 @@ function removeEntries(entries: Entry[], context: Context) {
   const title =
     entries.length === 1 ? browseTexts.deleteNamed(entries[0]?.doc.name ?? '') : browseTexts.deleteSeveral(entries.length);
   const act = ({ type, doc }: Entry) => request('DELETE', `${type}/${doc._id}`);
-  const send = () => forAll(entries, { act, doneText: browseTexts.deleted, ...context });
+  const send = () => actOnEach(entries, { act, doneText: browseTexts.deleted, ...context });
   showFormDialog({ title, text: browseTexts.deleteText, action: commonTexts.delete, kind: 'danger', send });
 }
 
@@ -88,7 +88,7 @@ function tryAgain(entries: Entry[], context: Context) {
   const refusedItems = entries.filter(({ doc }) => 'largeImageRefused' in doc);
   const act = ({ doc }: Entry) => request('POST', `item/${doc._id}/tiles`);
   const text = refusedItems.map(({ doc }) => doc.name).join(', ');
-  const send = () => forAll(refusedItems, { act, doneText: browseTexts.triedAgain, ...context });
+  const send = () => actOnEach(refusedItems, { act, doneText: browseTexts.triedAgain, ...context });
   showFormDialog({ title: commonTexts.tryAgain, text, action: commonTexts.tryAgain, send });
 }
 
@@ -102,14 +102,16 @@ async function moveOrCopy(entries: Entry[], mayMove: boolean, context: Context) 
     action: mayMove ? browseTexts.moveHere : browseTexts.copyHere,
     otherButtons: mayMove ? [copyButton] : [],
     async send() {
-      const copies = isCopy;
+      const isCopying = isCopy;
       isCopy = !mayMove;
-      const { type: parentType, _id: id } = picker.chosen(entries.every(({ type }) => type === 'folder'));
+      const { type: parentType, _id: id } = picker.requireSelected(entries.every(({ type }) => type === 'folder'));
       const act = ({ type, doc }: Entry) => {
         const query = type === 'item' ? { folderId: id } : { parentType, parentId: id };
-        return copies ? request('POST', `${type}/${doc._id}/copy`, { query }) : request('PUT', `${type}/${doc._id}`, { query });
+        return isCopying
+          ? request('POST', `${type}/${doc._id}/copy`, { query })
+          : request('PUT', `${type}/${doc._id}`, { query });
       };
-      await forAll(entries, { act, doneText: copies ? browseTexts.copied : browseTexts.moved, ...context });
+      await actOnEach(entries, { act, doneText: isCopying ? browseTexts.copied : browseTexts.moved, ...context });
     },
   });
 }

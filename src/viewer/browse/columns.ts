@@ -9,17 +9,17 @@ import { siteStorage } from '../storage.js';
 const recordFields = ['description', 'size', 'created', 'updated'] as const;
 
 /** Maximum length of the text in a cell, in characters. */
-const maxShown = 200;
+const maxCellLength = 200;
 
 const storageKey = (folderId: string) => `columns ${folderId}`;
 
-/** The columns that the user has chosen in this browser, such as `meta.stain`; otherwise the columns of the folder. */
-export function chosenColumns(folderId: string, otherwise: string[]): string[] {
+/** The columns that the user has chosen in this browser, such as `meta.stain`; otherwise the default columns. */
+export function chosenColumns(folderId: string, defaultColumns: string[]): string[] {
   try {
     const stored: unknown = JSON.parse(siteStorage.get(storageKey(folderId)) ?? 'null');
-    return Array.isArray(stored) ? stored.filter((column) => typeof column === 'string') : otherwise;
+    return Array.isArray(stored) ? stored.filter((column) => typeof column === 'string') : defaultColumns;
   } catch {
-    return otherwise;
+    return defaultColumns;
   }
 }
 
@@ -30,7 +30,7 @@ export function columnTitle(column: string) {
 }
 
 /** Columns for the metadata of these items. */
-function columnsOf(items: Item[]) {
+function metadataColumns(items: Item[]) {
   const keys = new Set(items.flatMap(({ meta }) => Object.keys(meta ?? {})));
   return [...keys].toSorted().map((key) => `meta.${key}`);
 }
@@ -43,7 +43,7 @@ export function askColumns(options: {
   onChosen: (columns: string[]) => void;
 }) {
   const { folderId, items, shownColumns, onChosen } = options;
-  const offered = [...new Set([...shownColumns, ...columnsOf(items), ...recordFields])];
+  const offered = [...new Set([...shownColumns, ...metadataColumns(items), ...recordFields])];
   const boxes = offered.map((column) => ({
     column,
     ...checkbox(columnTitle(column), { checked: shownColumns.includes(column) }),
@@ -68,7 +68,7 @@ export function askColumns(options: {
 }
 
 /** The content of a cell in the table of items. */
-export function cellOf(item: Item, column: string) {
+export function cellContent(item: Item, column: string) {
   if (column === 'size') return formatBytes(item.size ?? 0);
   if (column === 'created' || column === 'updated') return item[column] ? formatDate(item[column]) : '';
   if (column === 'description') return textOf(item.description);
@@ -83,7 +83,7 @@ function tag(text: string) {
 
 function textOf(value: unknown) {
   if (value === undefined || value === null) return '';
-  return shorten(typeof value === 'object' ? JSON.stringify(value) : String(value as string | number | boolean), maxShown);
+  return shorten(typeof value === 'object' ? JSON.stringify(value) : String(value as string | number | boolean), maxCellLength);
 }
 
 /** The tags of an item. Values that are not texts are left out. */

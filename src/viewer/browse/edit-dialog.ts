@@ -2,7 +2,7 @@ import { request } from '../api.js';
 import { append, button, h, showMessage } from '../dom.js';
 import { showFormDialog } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
-import { nameFields } from './create-dialog.js';
+import { nameFields } from './dialog-parts.js';
 import type { Item, Place } from './model.js';
 
 type Metadata = Record<string, unknown>;
@@ -10,16 +10,16 @@ type Metadata = Record<string, unknown>;
 /** A form for name, description and metadata of a document. Only changes are sent. */
 export function editDialog({ type, doc }: Pick<Entry, 'type' | 'doc'>, onSaved: () => Promise<void>) {
   const { _id: id, name, description = '', meta = {} } = doc;
-  const rows = metadataRows(meta);
+  const metadata = metadataEditor(meta);
   const dialog = showFormDialog({
     title: browseTexts.editNamed(name),
     action: commonTexts.save,
     fields: nameFields({ name, description }),
-    content: [rows.element],
+    content: [metadata.element],
     async send(values) {
-      const changed = rows.changed();
+      const changes = metadata.changes();
       // Metadata is sent first, because keys are refused more often than names.
-      if (Object.keys(changed).length > 0) await request('PUT', `${type}/${id}/metadata`, { json: changed });
+      if (Object.keys(changes).length > 0) await request('PUT', `${type}/${id}/metadata`, { json: changes });
       const isRenamed = values.name !== name || values.description !== description;
       const saved = isRenamed ? await request('PUT', `${type}/${id}`, { form: values }) : doc;
       await onSaved();
@@ -37,25 +37,25 @@ function toText(value: unknown) {
 /** Whether a text is read as JSON. `null` is not, because it would remove the key; nor are numbers that are too large to be exact. */
 function isJson(text: string) {
   try {
-    const read = JSON.parse(text, (_key, value) => {
+    const parsed = JSON.parse(text, (_key, value) => {
       if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER) throw new RangeError();
       return value;
     });
-    return read !== null;
+    return parsed !== null;
   } catch {
     return false;
   }
 }
 
-function metadataRows(meta: Metadata) {
+function metadataEditor(meta: Metadata) {
   const list = h('ul.metadata-rows.column');
-  const add = button(browseTexts.addRow, () => row().focus(), { picture: 'plus' });
-  for (const [key, value] of Object.entries(meta)) row(key, toText(value));
+  const add = button(browseTexts.addRow, () => addRow().focus(), { picture: 'plus' });
+  for (const [key, value] of Object.entries(meta)) addRow(key, toText(value));
   const hint = h('p.hint.break.quiet-text.small', browseTexts.metadataHint);
   const element = h('fieldset.stack.column', h('legend', browseTexts.metadata), list, hint, h('div', add));
-  return { element, changed };
+  return { element, changes };
 
-  function row(key = '', value = '') {
+  function addRow(key = '', value = '') {
     const number = list.children.length + 1;
     const input = h('input.meta-key', { 'aria-label': browseTexts.keyOf(number), placeholder: commonTexts.name });
     const area = h('textarea', { rows: 1, 'aria-label': browseTexts.valueNumber(number), placeholder: browseTexts.value });
@@ -68,18 +68,20 @@ function metadataRows(meta: Metadata) {
   }
 
   /** The changes to send; `null` removes a key. @throws if a key appears twice */
-  function changed(): Metadata {
-    const now: Metadata = Object.create(null);
+  function changes(): Metadata {
+    const typedValues: Metadata = Object.create(null);
     for (const item of list.children) {
       const [key = '', text = ''] = [...item.querySelectorAll<HTMLInputElement>('input, textarea')].map(({ value }) => value);
       if (key === '' && text === '') continue;
-      if (key in now) throw new Error(browseTexts.metadataTwice(key));
+      if (key in typedValues) throw new Error(browseTexts.metadataTwice(key));
       const isSame = Object.hasOwn(meta, key) && text === toText(meta[key]);
-      now[key] = isSame ? meta[key] : isJson(text) ? JSON.parse(text) : text;
+      typedValues[key] = isSame ? meta[key] : isJson(text) ? JSON.parse(text) : text;
     }
-    const removedKeys = Object.keys(meta).filter((key) => !(key in now));
-    const other = Object.entries(now).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(meta[key]));
-    return Object.fromEntries([...removedKeys.map((key) => [key, null]), ...other]);
+    const removedKeys = Object.keys(meta).filter((key) => !(key in typedValues));
+    const changedEntries = Object.entries(typedValues).filter(
+      ([key, value]) => JSON.stringify(value) !== JSON.stringify(meta[key]),
+    );
+    return Object.fromEntries([...removedKeys.map((key) => [key, null]), ...changedEntries]);
   }
 }
 

@@ -2,7 +2,7 @@ import { requestList } from '../api.js';
 import { fill, h, icon } from '../dom.js';
 import { currentUser } from '../session.js';
 import { naturalOrder } from './model.js';
-import { outcome } from '../admin/parts.js';
+import { createNotice } from '../admin/parts.js';
 import { accountTexts, browseTexts } from '../texts.js';
 
 export type Container = { type: 'collection' | 'user' | 'folder'; _id: string; name: string };
@@ -15,7 +15,7 @@ export async function folderPicker(signal: AbortSignal) {
   let path: Container[] = [];
   const trail = h('p.row.wrap', { 'data-testid': 'picker-path' });
   const choices = h('ul.picker-list', { 'aria-label': browseTexts.placesLabel });
-  const notice = outcome();
+  const notice = createNotice();
   await showPath([]);
   return {
     element: h('div.picker.column', h('span.small.strong', browseTexts.folder), trail, choices, notice.element),
@@ -23,16 +23,16 @@ export async function folderPicker(signal: AbortSignal) {
      * The selected folder. @param anywhere whether a collection, or the user's own folders, can be selected too
      * @throws if none is selected
      */
-    chosen: (anywhere = false) => {
+    requireSelected: (anywhere = false) => {
       const selected = path.at(-1);
       if (!selected || (selected.type !== 'folder' && !anywhere)) throw new Error(browseTexts.chooseFolder);
       return selected;
     },
   };
 
-  async function showPath(next: Container[]) {
-    const { containers, total } = await childrenOf(next.at(-1), signal);
-    path = next;
+  async function showPath(newPath: Container[]) {
+    const { containers, total } = await childrenOf(newPath.at(-1), signal);
+    path = newPath;
     const steps = [[], ...path.map((_container, index) => path.slice(0, index + 1))];
     fill(trail, ...steps.map((step) => stepButton(step)));
     fill(
@@ -54,10 +54,10 @@ export async function folderPicker(signal: AbortSignal) {
     return h('button.pick.row', { onclick: () => openPath([...path, container]) }, icon(symbol), container.name);
   }
 
-  async function openPath(next: Container[]) {
+  async function openPath(newPath: Container[]) {
     notice.clear();
     try {
-      await showPath(next);
+      await showPath(newPath);
     } catch (error) {
       if (!signal.aborted) notice.bad(error);
     }

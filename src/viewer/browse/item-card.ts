@@ -15,11 +15,11 @@ export const thumbnailSize = 440;
 /**
  * An item in a list: its picture, its name, and a note.
  *
- * @param options `note` is shown in place of the size, `box` is the check box that selects it, and `link` names the list that it is in
+ * @param options `note` is shown in place of the size, `box` is the check box that selects it, and `list` is the list that it is in
  */
 export function itemCard(
   item: Item,
-  { note, box, link: list }: { note?: string | undefined; box?: HTMLElement; link?: ListAddress } = {},
+  { note, box, list }: { note?: string | undefined; box?: HTMLElement; list?: ListAddress } = {},
 ) {
   const state = imageState(item);
   const reason = state === 'no' && item.largeImageRefused;
@@ -27,11 +27,11 @@ export function itemCard(
     state === 'soon'
       ? browseTexts.preparingShort
       : [formatBytes(item.size ?? 0), stateOf(item), ...tagsOf(item)].filter(Boolean).join(' · ');
-  const below = reason ? refusal(reason) : h('span.card-note.clip.quiet-text.small', { title: note }, note ?? size);
-  const onRefused = (reason: string) => below.replaceWith(refusal(reason));
+  const noteElement = reason ? refusalNote(reason) : h('span.card-note.clip.quiet-text.small', { title: note }, note ?? size);
+  const onRefused = (newReason: string) => noteElement.replaceWith(refusalNote(newReason));
   const picture = itemPicture(item, onRefused);
   const name = h('span.card-name.break.strong', { title: item.name }, nameText(item.name));
-  const link = h('a.card-link', { href: routeHash('item', item._id, { ...list }) }, picture, name, below);
+  const link = h('a.card-link', { href: routeHash('item', item._id, { ...list }) }, picture, name, noteElement);
   return h('li.card.surface.selectable', { 'data-item': item._id }, link, box);
 }
 
@@ -41,7 +41,7 @@ export function itemPicture(item: Item, onRefused: (reason: string) => void = ()
   return h('div.card-picture', placeholder(item, state === 'no' ? 'no' : 'soon'), state === 'yes' && thumbnail(item, onRefused));
 }
 
-function refusal(reason: string) {
+function refusalNote(reason: string) {
   return h('span.card-note.amber.small', { title: reason }, browseTexts.notReadable(reason));
 }
 
@@ -51,17 +51,17 @@ function thumbnailUrl(item: Item, style: object = {}) {
 }
 
 /**
- * The latest request of {@link refusalOf}. Requests are sent one after another, because each may take long, and thumbnails have few
+ * The latest request of {@link findRefusal}. Requests are sent one after another, because each may take long, and thumbnails have few
  * connections.
  */
-let latestRequest: Promise<unknown> = Promise.resolve();
+let latestReasonRequest: Promise<unknown> = Promise.resolve();
 
 /** The reason why an item cannot be shown as an image, or only in part; `undefined` if it can, or if the problem may be temporary. */
-export async function refusalOf(item: Item) {
+export async function findRefusal(item: Item) {
   if (item.largeImageRefused || imageState(item) !== 'yes') return item.largeImageRefused;
   try {
-    latestRequest = latestRequest.catch(() => undefined).then(() => fetchBlob(thumbnailUrl(item), null));
-    await latestRequest;
+    latestReasonRequest = latestReasonRequest.catch(() => undefined).then(() => fetchBlob(thumbnailUrl(item), null));
+    await latestReasonRequest;
   } catch (error) {
     if (error instanceof ApiError && [400, 422].includes(error.status)) return error.message;
   }
@@ -82,7 +82,7 @@ function thumbnail(item: Item, onRefused: (reason: string) => void) {
     onerror: () => {
       image.parentElement?.replaceChildren(placeholder(item, 'no'));
       // The browser does not say why, so the picture is requested again.
-      void refusalOf(item).then((reason) => reason && onRefused(reason));
+      void findRefusal(item).then((reason) => reason && onRefused(reason));
     },
   });
   // The address is set after the listeners, because a cached picture may be loaded immediately.
@@ -92,6 +92,6 @@ function thumbnail(item: Item, onRefused: (reason: string) => void) {
 
 function placeholder(item: Item, state: 'no' | 'soon') {
   const extension = /\.([a-z0-9]{1,8})$/i.exec(item.name)?.[1];
-  const ending = extension && h('span.card-extension.strong', extension.toUpperCase());
-  return h('div.card-placeholder.column.quiet-text', icon(state === 'soon' ? 'image' : 'file'), ending);
+  const extensionLabel = extension && h('span.card-extension.strong', extension.toUpperCase());
+  return h('div.card-placeholder.column.quiet-text', icon(state === 'soon' ? 'image' : 'file'), extensionLabel);
 }

@@ -8,7 +8,7 @@ import { itemCard } from './item-card.js';
 import { stateFilter } from './item-state.js';
 import { itemTable } from './item-table.js';
 import { isSame, type Folder, type Item } from './model.js';
-import { folderLists, listAddress, orderOf, type FolderLists } from './order.js';
+import { readFolderLists, readListAddress, orderParameters, type FolderLists } from './order.js';
 import { pageOf } from './paging.js';
 import type { selection } from './selection.js';
 
@@ -29,10 +29,10 @@ interface ItemListOptions {
 export function itemList(options: ItemListOptions) {
   const { folder, mayWrite, chosen, signal } = options;
   let { query: address } = options.route;
-  let configured: FolderLists = { columns: [], sort: null };
+  let folderDefaults: FolderLists = { columns: [], sort: null };
   let columns: string[] = [];
   let shownList: { entries: Item[]; total: number };
-  const begin = newestOnly();
+  const beginLoad = newestOnly();
   const count = h('h2.count.quiet-text.small');
   const filter = h('input', {
     type: 'search',
@@ -43,12 +43,12 @@ export function itemList(options: ItemListOptions) {
     oninput: debounced(() => void onTyped()),
   });
   filter.value = address.get('find') ?? '';
-  const order = h('span');
-  const states = h('span');
+  const orderSlot = h('span');
+  const stateSlot = h('span');
   const chooseColumns = button(browseTexts.columns, () =>
     askColumns({ folderId: folder._id, items: shownList.entries, shownColumns: columns, onChosen }),
   );
-  const tools = h('div.list-tools.row.wrap', filter, states, order, chooseColumns);
+  const tools = h('div.list-tools.row.wrap', filter, stateSlot, orderSlot, chooseColumns);
   const heading = h('div.list-heading.row.wrap.between', count, tools);
   const body = h('div', { 'aria-live': 'polite' });
   const element = h('section', { 'aria-label': browseTexts.itemsLabel }, heading, body);
@@ -56,24 +56,25 @@ export function itemList(options: ItemListOptions) {
 
   /** Reads the configuration of the folder, and shows the items. */
   async function open() {
-    configured = await folderLists(folder._id, signal);
-    columns = chosenColumns(folder._id, configured.columns);
+    folderDefaults = await readFolderLists(folder._id, signal);
+    columns = chosenColumns(folder._id, folderDefaults.columns);
     await show();
   }
 
-  function page() {
-    return pageOf(address, { parameter: 'items', size: 48, what: 'items' });
+  function currentPage() {
+    return pageOf(address, { parameter: 'items', size: 48, listName: 'items' });
   }
 
   function load() {
-    const { sort, find } = listAddress(address);
-    const ordered = orderOf(sort) ?? (configured.sort === null ? orderOf('name') : { sort: configured.sort });
-    return requestList('item', { query: { folderId: folder._id, find, ...page().query, ...ordered }, signal });
+    const { sort, find } = readListAddress(address);
+    const ordered =
+      orderParameters(sort) ?? (folderDefaults.sort === null ? orderParameters('name') : { sort: folderDefaults.sort });
+    return requestList('item', { query: { folderId: folder._id, find, ...currentPage().query, ...ordered }, signal });
   }
 
   async function onTyped() {
     if (signal.aborted) return;
-    const { sort } = listAddress(address);
+    const { sort } = readListAddress(address);
     if (!replaceRoute(routeHash('folder', folder._id, { sort, find: filter.value.trim() || null }))) return;
     address = parseRoute().query;
     await show().catch((error: unknown) => signal.aborted || fill(body, errorNotice(error)));
@@ -84,13 +85,13 @@ export function itemList(options: ItemListOptions) {
     void onTyped();
   }
 
-  function onChosen(next: string[]) {
-    columns = next;
+  function onChosen(newColumns: string[]) {
+    columns = newColumns;
     draw();
   }
 
   async function show() {
-    const isNewest = begin();
+    const isNewest = beginLoad();
     const loaded = await load();
     signal.throwIfAborted();
     if (!isNewest()) return;
@@ -100,28 +101,28 @@ export function itemList(options: ItemListOptions) {
 
   function draw() {
     const { entries, total } = shownList;
-    const currentAddress = listAddress(address);
+    const currentAddress = readListAddress(address);
     heading.hidden = total === 0 && currentAddress.find === null;
     count.textContent = browseTexts.items(total);
     fill(
-      order,
+      orderSlot,
       orderChoice({
         sort: currentAddress.sort,
-        byDefault: configured.sort === null ? 'name' : '',
+        defaultOrder: folderDefaults.sort === null ? 'name' : '',
         columns,
         onChoose: (sort) => goTo(routeHash('folder', folder._id, { sort, find: currentAddress.find })),
       }),
     );
-    fill(states, stateFilter({ items: entries, find: currentAddress.find ?? '', onFind }));
+    fill(stateSlot, stateFilter({ items: entries, find: currentAddress.find ?? '', onFind }));
     if (total === 0) return fill(body, noItems(currentAddress.find, mayWrite));
     const box = (item: Item) => chosen.box({ type: 'item', doc: item, level: folder._accessLevel });
     // The server knows the order of the folder, but not the order by name that this page has by default.
-    const link = { ...currentAddress, sort: currentAddress.sort ?? (configured.sort === null ? 'name' : null) };
+    const list = { ...currentAddress, sort: currentAddress.sort ?? (folderDefaults.sort === null ? 'name' : null) };
     const items =
       columns.length > 0
-        ? itemTable(entries, { folderId: folder._id, columns, address: currentAddress, link, box })
-        : h('ul.cards', ...entries.map((item) => itemCard(item, { box: box(item), link })));
-    fill(body, items, page().links(total));
+        ? itemTable(entries, { folderId: folder._id, columns, address: currentAddress, list, box })
+        : h('ul.cards', ...entries.map((item) => itemCard(item, { box: box(item), list })));
+    fill(body, items, currentPage().links(total));
     chosen.show();
   }
 }
@@ -137,25 +138,25 @@ function orderChoice(options: {
   /** the order of the address */
   sort: string | null;
   /** the order if the address has none */
-  byDefault: string;
+  defaultOrder: string;
   columns: readonly string[];
   onChoose: (sort: string | null) => void;
 }) {
-  const { sort, byDefault, columns, onChoose } = options;
+  const { sort, defaultOrder, columns, onChoose } = options;
   const fields = columns.flatMap((column): [string, string][] => [
     [column, columnTitle(column)],
     [`-${column}`, browseTexts.descending(columnTitle(column))],
   ]);
-  const columnTitles = {
-    ...(byDefault === '' && { '': browseTexts.folderOrder }),
+  const orderTitles = {
+    ...(defaultOrder === '' && { '': browseTexts.folderOrder }),
     ...browseTexts.sorts,
     ...Object.fromEntries(fields),
   };
-  const current = sort ?? byDefault;
-  const orders = current in columnTitles ? columnTitles : { ...columnTitles, [current]: columnTitle(current.replace(/^-/, '')) };
+  const current = sort ?? defaultOrder;
+  const orders = current in orderTitles ? orderTitles : { ...orderTitles, [current]: columnTitle(current.replace(/^-/, '')) };
   const select = choice(orders, current, {
     'aria-label': browseTexts.sortBy,
-    onchange: () => onChoose(select.value === byDefault ? null : select.value),
+    onchange: () => onChoose(select.value === defaultOrder ? null : select.value),
   });
   return select;
 }

@@ -1,4 +1,4 @@
-import { outcome } from '../admin/parts.js';
+import { createNotice } from '../admin/parts.js';
 import { request } from '../api.js';
 import { h, showMessage } from '../dom.js';
 import { showFormDialog, choice, field } from '../forms.js';
@@ -7,7 +7,7 @@ import { stateTexts } from '../sharing-texts.js';
 import type { Entry } from './edit-dialog.js';
 import { idsByType, type Item } from './model.js';
 
-/** The beginning of the word by which the filter of a folder finds items with a state. */
+/** A word with this prefix, in the filter of a folder, finds the items with a state. */
 const filterPrefix = 'reviewState:';
 
 /** The state of an item in words; `null` if it has none. */
@@ -16,11 +16,11 @@ export function stateOf({ meta }: Pick<Item, 'meta'>): string | null {
   return typeof state === 'string' ? (stateTexts.states[state] ?? state) : null;
 }
 
-async function send(resources: Record<string, string[]>, state: string) {
+async function sendState(resources: Record<string, string[]>, state: string) {
   await request('PUT', 'resource/state', { form: { resources: JSON.stringify(resources), state: state || null } });
 }
 
-const options = () => ({ '': stateTexts.none, ...stateTexts.states });
+const stateChoices = () => ({ '': stateTexts.none, ...stateTexts.states });
 
 /** The state of an item with the user and the time; `null` for readers of an item without one. */
 export function statePanel(item: Item, changing: { mayWrite: boolean; onSaved: () => Promise<unknown> } | null) {
@@ -28,17 +28,17 @@ export function statePanel(item: Item, changing: { mayWrite: boolean; onSaved: (
   const current = stateOf(item);
   const mayWrite = changing?.mayWrite ?? false;
   if (!mayWrite && current === null) return null;
-  const notice = outcome();
+  const notice = createNotice();
   const since = typeof by === 'string' && typeof at === 'string' && current !== null && stateTexts.since(by, formatDate(at));
   const note = since && h('p.quiet-text', since);
   if (!mayWrite) return h('div.stack.column', h('p', current), note);
-  const select = choice(options(), String(reviewState as string), { 'aria-label': stateTexts.state });
+  const select = choice(stateChoices(), String(reviewState as string), { 'aria-label': stateTexts.state });
   select.addEventListener('change', () => void save().catch(notice.bad));
   return h('div.stack.column', select, note, notice.element);
 
   async function save() {
     notice.clear();
-    await send({ item: [item._id] }, select.value);
+    await sendState({ item: [item._id] }, select.value);
     select.blur();
     await changing?.onSaved();
   }
@@ -46,20 +46,24 @@ export function statePanel(item: Item, changing: { mayWrite: boolean; onSaved: (
 
 /** A form for the state of several items. */
 export function stateDialog(entries: Entry[], onSaved: () => Promise<void>) {
-  const select = choice(options(), 'todo');
+  const select = choice(stateChoices(), 'todo');
   showFormDialog({
     title: stateTexts.stateOfMany(entries.length),
     content: [field(stateTexts.state, select)],
     action: stateTexts.save,
     async send() {
-      await send(idsByType(entries), select.value);
+      await sendState(idsByType(entries), select.value);
       await onSaved();
       showMessage(stateTexts.saved);
     },
   });
 }
 
-/** A list of states to filter a folder by. It is shown only where items have states. @param options `onFind` is called with the new text of the filter */
+/**
+ * A list of states to filter a folder by; `null` if neither the items nor the filter have a state.
+ *
+ * @param options `onFind` is called with the new text of the filter
+ */
 export function stateFilter({ items, find, onFind }: { items: Item[]; find: string; onFind: (find: string) => void }) {
   const words = find.split(/\s+/).filter((word) => word !== '');
   const current = words.find((word) => word.startsWith(filterPrefix))?.slice(filterPrefix.length) ?? '';

@@ -33,10 +33,10 @@ export function itemVersion({ updated, created }: Pick<Item, 'updated'> & Partia
   return updated ?? created;
 }
 
-/** Whether two responses of the API are equal. @param options `but` is a member that is ignored */
-export function isSame(left: unknown, right: unknown, { but }: { but?: string } = {}) {
+/** Whether two responses of the API are equal. @param options `ignoredMember` is the name of a member that is not compared */
+export function isSame(left: unknown, right: unknown, { ignoredMember }: { ignoredMember?: string } = {}) {
   const [leftText, rightText] = [left, right].map((value) =>
-    JSON.stringify(value, (key, part) => (key === but ? undefined : part)),
+    JSON.stringify(value, (key, part) => (key === ignoredMember ? undefined : part)),
   );
   return leftText === rightText;
 }

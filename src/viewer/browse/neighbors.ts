@@ -2,14 +2,14 @@ import { ApiError, request } from '../api.js';
 import { button, fill, h, icon } from '../dom.js';
 import { goTo, routeHash } from '../router.js';
 import { browseTexts } from '../texts.js';
-import { orderOf, type ListAddress } from './order.js';
+import { orderParameters, type ListAddress } from './order.js';
 import { siteStorage } from '../storage.js';
 
 const storageKey = 'keep view';
 
 /**
- * Links to the previous and next image of the folder, in the order and with the filter of the list that the image was opened from. Shift-N and N
- * open them.
+ * Links to the previous and next image of the folder, in the order and with the filter of the list that the image was opened from. The
+ * keys Shift-N and N open them.
  *
  * @param options `view` returns the parameters of the current view. They are in the links if the user keeps the view.
  */
@@ -29,22 +29,22 @@ export function neighborLinks(options: {
   return element;
 
   async function show() {
-    const query = { find: list.find, ...orderOf(list.sort) };
+    const query = { find: list.find, ...orderParameters(list.sort) };
     const { previous, next, index, count } = await request('GET', `item/${id}/adjacent_images`, { query, signal });
     if (count < 2 || signal.aborted) return;
-    const keep = button('', () => toggle(), { picture: 'lock', name: browseTexts.keepView, isPressed: isKept() });
+    const keepButton = button('', () => toggle(), { picture: 'lock', name: browseTexts.keepView, isPressed: isKept() });
     fill(
       element,
       index > 0 ? link(previous, 'previous') : disabledLink('previous'),
       h('span.quiet-text.small.numbers', browseTexts.imageOf(index + 1, count)),
       index < count - 1 ? link(next, 'next') : disabledLink('next'),
-      keep,
+      keepButton,
     );
     element.hidden = false;
 
     function toggle() {
       siteStorage.set(storageKey, isKept() ? '' : 'yes');
-      keep.setAttribute('aria-pressed', String(isKept()));
+      keepButton.setAttribute('aria-pressed', String(isKept()));
     }
   }
 

@@ -19,12 +19,12 @@ const orders: Record<string, OrderQuery> = {
   largest: { sort: 'size', sortdir: -1 },
 };
 
-export function listAddress(query: URLSearchParams): ListAddress {
+export function readListAddress(query: URLSearchParams): ListAddress {
   return { sort: query.get('sort'), find: query.get('find') };
 }
 
 /** The parameters of an order; `null` for the order of the folder. */
-export function orderOf(sort: string | null): OrderQuery | null {
+export function orderParameters(sort: string | null): OrderQuery | null {
   if (sort === null) return null;
   const isDescending = sort.startsWith('-');
   const field = isDescending ? sort.slice(1) : sort;
@@ -37,14 +37,14 @@ export interface FolderLists {
   sort: string | null;
 }
 
-interface Entry {
+interface ConfigurationEntry {
   type?: unknown;
   value?: unknown;
   dir?: unknown;
 }
 
 /** Reads how a folder is configured to show its items. A configuration that is missing or invalid is ignored. */
-export async function folderLists(folderId: string, signal: AbortSignal): Promise<FolderLists> {
+export async function readFolderLists(folderId: string, signal: AbortSignal): Promise<FolderLists> {
   let configuration: unknown = null;
   try {
     configuration = await request('GET', `folder/${folderId}/yaml_config/.large_image_config.yaml`, { signal });
@@ -52,7 +52,8 @@ export async function folderLists(folderId: string, signal: AbortSignal): Promis
     if (!(error instanceof ApiError) || error.status !== 400) throw error;
   }
   const lists = (configuration as { itemList?: { columns?: unknown; defaultSort?: unknown } } | null)?.itemList;
-  const entries = (list: unknown) => (Array.isArray(list) ? (list as (Entry | null)[]) : []).flatMap((entry) => entry ?? []);
+  const entries = (list: unknown) =>
+    (Array.isArray(list) ? (list as (ConfigurationEntry | null)[]) : []).flatMap((entry) => entry ?? []);
   const columns = entries(lists?.columns).flatMap(({ type, value }) => (type === 'metadata' ? `meta.${String(value)}` : []));
   const order = entries(lists?.defaultSort)
     .filter(({ value }) => typeof value === 'string' && value !== '')

@@ -9,34 +9,37 @@ export function pageOf(
     /** name of the page number in the address, which counts from 1 */
     parameter?: string;
     size: number;
-    what: string;
+    listName: string;
   },
 ) {
-  const { parameter = 'page', size, what } = options;
+  const { parameter = 'page', size, listName } = options;
   const requestedPage = Number(address.get(parameter) ?? 1);
   const page = Number.isSafeInteger(requestedPage) && requestedPage >= 1 ? requestedPage : 1;
   const offset = (page - 1) * size;
   return { page, query: { limit: size, offset }, links };
 
-  /** Links to the previous and next page, and a field for any page; `null` if there is only one page. An address beyond the last page is replaced by the address of the last page. */
+  /**
+   * Links to the previous and next page, and a field for any page; `null` if there is only one page. An address beyond the last page is
+   * replaced by the address of the last page.
+   */
   function links(total: number) {
     const pages = Math.max(1, Math.ceil(total / size));
     if (page > pages) location.replace(addressOf(pages));
     if (pages === 1) return null;
     const attributes = { type: 'number', 'aria-label': browseTexts.page, min: 1, max: pages, value: page };
-    const jump = () => goTo(addressOf(Math.min(Math.max(1, Math.round(number.valueAsNumber || 1)), pages)));
-    const number = h('input', { ...attributes, onchange: jump });
-    const step = (target: number, picture: 'previous' | 'next', name: string) =>
+    const goToTypedPage = () => goTo(addressOf(Math.min(Math.max(1, Math.round(pageInput.valueAsNumber || 1)), pages)));
+    const pageInput = h('input', { ...attributes, onchange: goToTypedPage });
+    const stepLink = (target: number, picture: 'previous' | 'next', name: string) =>
       target < 1 || target > pages
         ? h('span.button.icon-button.disabled', { 'aria-hidden': 'true' }, icon(picture))
         : h('a.button.icon-button', { href: addressOf(target), 'aria-label': name }, icon(picture));
     return h(
       'nav.paging.row.quiet-text',
-      { 'aria-label': browseTexts.pagesOf(what) },
-      step(page - 1, 'previous', browseTexts.previousPage),
-      pages > 2 && number,
+      { 'aria-label': browseTexts.pagesOf(listName) },
+      stepLink(page - 1, 'previous', browseTexts.previousPage),
+      pages > 2 && pageInput,
       h('span', browseTexts.rangeOf(offset + 1, Math.min(offset + size, total), total)),
-      step(page + 1, 'next', browseTexts.nextPage),
+      stepLink(page + 1, 'next', browseTexts.nextPage),
     );
   }
 

@@ -12,7 +12,7 @@ export interface PersonOrGroup {
   login?: string;
 }
 
-const maxFound = 8;
+const maxResults = 8;
 
 /** Searches documents by their names and descriptions. */
 async function searchDocuments(query: Query, signal?: AbortSignal) {
@@ -23,9 +23,9 @@ async function searchDocuments(query: Query, signal?: AbortSignal) {
 
 /** Finds users and groups whose names begin with the words. The first letter may be upper or lower case. */
 export async function findNamed(words: string, types: ('user' | 'group')[]) {
-  const query = { mode: 'prefix', types: JSON.stringify(types), limit: maxFound };
-  const forms = new Set([words, words.toLowerCase(), words.charAt(0).toUpperCase() + words.slice(1)]);
-  const answers = await Promise.all([...forms].map((q) => searchDocuments({ ...query, q })));
+  const query = { mode: 'prefix', types: JSON.stringify(types), limit: maxResults };
+  const spellings = new Set([words, words.toLowerCase(), words.charAt(0).toUpperCase() + words.slice(1)]);
+  const answers = await Promise.all([...spellings].map((q) => searchDocuments({ ...query, q })));
   const unique = <T extends { _id: string }>(documents: T[]) => [
     ...new Map(documents.map((document) => [document._id, document])).values(),
   ];
@@ -44,7 +44,7 @@ async function findPeople(words: string, types: ('user' | 'group')[]): Promise<P
 export function personSearch(onFound: (person: PersonOrGroup) => void, types: ('user' | 'group')[] = ['user', 'group']) {
   const results = h('ul.picker-list', { 'aria-label': browseTexts.found, hidden: true });
   const input = h('input', { type: 'search', autocomplete: 'off', oninput: debounced(() => void search()), onkeydown: onKey });
-  const begin = newestOnly();
+  const beginSearch = newestOnly();
   const label = types.includes('group') ? browseTexts.personOrGroup : browseTexts.person;
   return h('div.picker.column', field(label, input, browseTexts.personHint), results);
 
@@ -56,7 +56,7 @@ export function personSearch(onFound: (person: PersonOrGroup) => void, types: ('
   }
 
   async function search() {
-    const isNewest = begin();
+    const isNewest = beginSearch();
     const words = input.value.trim();
     results.hidden = words === '';
     if (words === '') return;

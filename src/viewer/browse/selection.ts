@@ -16,12 +16,13 @@ export function downloadUrl(entries: Entry[]) {
 let keptIds: Set<string> = new Set();
 
 /**
- * The selected entries of a page's lists, and a bar at the bottom with actions for them, which is visible while something is selected. A click with Shift selects all entries between two.
+ * The selected entries of a page's lists, and a bar with actions for them, which is visible at the bottom while something is selected. A
+ * click with Shift selects or deselects all entries since the previous click.
  */
 export function selection({ page, refresh, signal }: { page: HTMLElement; refresh: () => Promise<void>; signal: AbortSignal }) {
   const entriesById: Map<string, Entry> = new Map();
-  let chosen = keptIds;
-  let anchor: string | null = null;
+  let selectedIds = keptIds;
+  let anchorId: string | null = null;
   const bar = h('section.selection-bar.surface.raised.row.wrap', { 'aria-label': browseTexts.selection, hidden: true });
   // Keys work even if the focus is outside the list, for example after a page was opened.
   addEventListener('keydown', (event) => onKey(event), { signal });
@@ -29,11 +30,11 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
 
   /** Rebuilds the page, with the same entries selected if they are still there. */
   async function refreshPage() {
-    keptIds = chosen;
+    keptIds = selectedIds;
     try {
       await refresh();
       // If the user undoes the action, the page is rebuilt once more, and must not select the entries again.
-      chosen = new Set();
+      selectedIds = new Set();
     } finally {
       keptIds = new Set();
     }
@@ -46,34 +47,34 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
       type: 'checkbox',
       'aria-label': browseTexts.select(name),
       'data-id': id,
-      checked: chosen.has(id),
+      checked: selectedIds.has(id),
       onclick: (event: MouseEvent) => toggle(event.target as HTMLInputElement, event.shiftKey),
     });
   }
 
-  function boxes() {
+  function checkboxesOnPage() {
     return [...page.querySelectorAll<HTMLInputElement>('input.select')];
   }
 
   function toggle(input: HTMLInputElement, isRange: boolean) {
-    const checkboxes = boxes();
-    const from = isRange ? checkboxes.findIndex((checkbox) => checkbox.dataset.id === anchor) : -1;
+    const checkboxes = checkboxesOnPage();
+    const from = isRange ? checkboxes.findIndex((checkbox) => checkbox.dataset.id === anchorId) : -1;
     const to = checkboxes.indexOf(input);
-    const between = from < 0 ? [] : checkboxes.slice(Math.min(from, to), Math.max(from, to) + 1);
-    for (const checkbox of between) checkbox.checked = input.checked;
-    anchor = input.dataset.id ?? null;
+    const checkboxesInRange = from < 0 ? [] : checkboxes.slice(Math.min(from, to), Math.max(from, to) + 1);
+    for (const checkbox of checkboxesInRange) checkbox.checked = input.checked;
+    anchorId = input.dataset.id ?? null;
     show();
   }
 
   /** Shows the actions for the selected entries. Removed entries are deselected. */
   function show() {
-    const checked = boxes().filter((input) => input.checked);
-    chosen = new Set(checked.map((input) => input.dataset.id ?? ''));
-    page.classList.toggle('choosing', chosen.size > 0);
-    bar.hidden = chosen.size === 0;
+    const checked = checkboxesOnPage().filter((input) => input.checked);
+    selectedIds = new Set(checked.map((input) => input.dataset.id ?? ''));
+    page.classList.toggle('choosing', selectedIds.size > 0);
+    bar.hidden = selectedIds.size === 0;
     fill(
       bar,
-      h('strong', { role: 'status' }, browseTexts.selected(chosen.size)),
+      h('strong', { role: 'status' }, browseTexts.selected(selectedIds.size)),
       ...actions().map(({ label, picture, run }) => button(label, run, { picture })),
       h('a.button', { href: downloadUrl(entries()), download: true }, icon('download'), commonTexts.download),
       button('', () => setAll(false), { picture: 'close', name: browseTexts.clearSelection }),
@@ -81,12 +82,12 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
   }
 
   function setAll(checked: boolean) {
-    for (const input of boxes()) input.checked = checked;
+    for (const input of checkboxesOnPage()) input.checked = checked;
     show();
   }
 
   function entries() {
-    return [...chosen].flatMap((id) => entriesById.get(id) ?? []);
+    return [...selectedIds].flatMap((id) => entriesById.get(id) ?? []);
   }
 
   function actions() {
@@ -96,13 +97,13 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
   function onKey(event: KeyboardEvent) {
     const { key, target } = event;
     const isTyping = (target as HTMLElement).closest?.('input:not(.select), textarea, select, dialog') !== null;
-    const mod = event.ctrlKey || event.metaKey;
+    const withControlKey = event.ctrlKey || event.metaKey;
     const label = { F2: commonTexts.edit, Delete: commonTexts.delete }[key];
     const action = label && actions().find((candidate) => candidate.label === label);
-    if (isTyping || boxes().length === 0) return;
-    if (key === 'a' && mod) setAll(true);
-    else if (key === 'Escape' && chosen.size > 0) setAll(false);
-    else if (action && chosen.size > 0) action.run();
+    if (isTyping || checkboxesOnPage().length === 0) return;
+    if (key === 'a' && withControlKey) setAll(true);
+    else if (key === 'Escape' && selectedIds.size > 0) setAll(false);
+    else if (action && selectedIds.size > 0) action.run();
     else return;
     event.preventDefault();
   }

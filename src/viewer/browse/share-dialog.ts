@@ -19,7 +19,7 @@ export function levelOf({ level, flags }: Grant) {
 }
 
 /** A dialog for the access list of a collection or folder. */
-export function share({ type, doc }: PlaceEntry, onSaved: () => Promise<void>) {
+export function sharePlace({ type, doc }: PlaceEntry, onSaved: () => Promise<void>) {
   shareDialog({ path: `${type}/${doc._id}`, name: doc.name, isPublic: doc.public, onSaved });
 }
 
@@ -39,10 +39,13 @@ export function shareDialog(options: ShareOptions) {
   void open(options).catch((error: unknown) => showMessage(messageOf(error)));
 }
 
-/** The number of folders or annotations inside, and how many of them are private; `null` if there are too many to count. */
-type Inside = { total: number; private: number | null; isComplete: boolean };
+/**
+ * The number of folders or annotations in a place. `private`: how many of them are private; `null` if there are too many to count.
+ * `isComplete`: whether all folders of the place were counted.
+ */
+type ContentCount = { total: number; private: number | null; isComplete: boolean };
 
-const none: Inside = { total: 0, private: 0, isComplete: true };
+const noContents: ContentCount = { total: 0, private: 0, isComplete: true };
 
 /** Maximum number of folders or annotations whose permissions are counted. */
 const maxCounted = 500;
@@ -50,8 +53,8 @@ const maxCounted = 500;
 /** Maximum number of folders of a collection whose annotations are counted. */
 const maxRoots = 20;
 
-/** The contents of a folder or collection that the user can share. `roots` are the folders with these annotations. */
-async function insideOf(path: string) {
+/** Counts the folders and annotations in a folder or collection. `roots` are the ids of the folders that contain these annotations. */
+async function countContents(path: string) {
   const [parentType = '', parentId = ''] = path.split('/');
   const query = { limit: maxCounted };
   const folders = await listOf('folder', { query: { ...query, parentType, parentId } });
@@ -69,18 +72,18 @@ async function insideOf(path: string) {
   };
 }
 
-function countPrivate(entries: { public?: boolean }[], total: number, isComplete: boolean): Inside {
+function countPrivate(entries: { public?: boolean }[], total: number, isComplete: boolean): ContentCount {
   const hidden = entries.filter((entry) => entry.public !== true).length;
   return { total, private: entries.length < total ? null : hidden, isComplete };
 }
 
 async function open({ path, name, isPublic, onSaved }: ShareOptions) {
-  const isTree = !path.startsWith('annotation/');
-  const [{ users, groups }, inside] = await Promise.all([
+  const isPlace = !path.startsWith('annotation/');
+  const [{ users, groups }, contents] = await Promise.all([
     request('GET', `${path}/access`),
-    isTree ? insideOf(path) : { folders: none, annotations: none, roots: [] },
+    isPlace ? countContents(path) : { folders: noContents, annotations: noContents, roots: [] },
   ]);
-  const { folders, annotations } = inside;
+  const { folders, annotations } = contents;
   let grants: { kind: 'users' | 'groups'; grant: Grant }[] = [
     ...users.map((grant) => ({ kind: 'users' as const, grant })),
     ...groups.map((grant) => ({ kind: 'groups' as const, grant })),
@@ -106,10 +109,10 @@ async function open({ path, name, isPublic, onSaved }: ShareOptions) {
       ...(annotations.total > 0 ? [{ name: 'annotations', label: browseTexts.alsoAnnotations, type: 'checkbox' }] : []),
     ],
     async send({ annotations: withAnnotations, ...values }) {
-      const form = { ...values, access: JSON.stringify({ users: granted('users'), groups: granted('groups') }) };
+      const form = { ...values, access: JSON.stringify({ users: grantsOf('users'), groups: grantsOf('groups') }) };
       await request('PUT', `${path}/access`, { form });
       if (withAnnotations === 'true')
-        for (const root of inside.roots)
+        for (const root of contents.roots)
           await request('PUT', `annotation/folder/${root}/access`, { form: { ...form, keepCreators: true } });
       const hidden = {
         folders: values.recurse === 'true' ? 0 : (folders.private ?? 0),
@@ -121,7 +124,7 @@ async function open({ path, name, isPublic, onSaved }: ShareOptions) {
   });
   dialog.classList.add('wide');
 
-  function granted(listName: 'users' | 'groups') {
+  function grantsOf(listName: 'users' | 'groups') {
     return grants.filter(({ kind }) => kind === listName).map(({ grant: { id, level, flags } }) => ({ id, level, flags }));
   }
 
@@ -132,13 +135,13 @@ async function open({ path, name, isPublic, onSaved }: ShareOptions) {
   function row({ kind, grant }: (typeof grants)[number]) {
     const grantee = grant.name ?? grant.id;
     const { see, change, administer } = browseTexts.levels;
-    const names = isTree ? browseTexts.levels : { see, change, administer };
+    const names = isPlace ? browseTexts.levels : { see, change, administer };
     const select = choice(names, levelOf(grant), { 'aria-label': browseTexts.level(grantee), onchange: set });
-    const drop = () => {
+    const removeGrant = () => {
       grants = grants.filter((other) => other.grant !== grant);
       show();
     };
-    const remove = button('', drop, { picture: 'close', name: browseTexts.removeNamed(grantee) });
+    const remove = button('', removeGrant, { picture: 'close', name: browseTexts.removeNamed(grantee) });
     const who = grant.login ? `${grantee} (${grant.login})` : grantee;
     function set() {
       grant.level = levels[select.value] ?? 0;

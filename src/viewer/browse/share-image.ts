@@ -1,4 +1,4 @@
-import { outcome, table } from '../admin/parts.js';
+import { createNotice, table } from '../admin/parts.js';
 import type { Documents } from '../answers.js';
 import { requestList as listOf, request } from '../api.js';
 import { copyText } from '../clipboard.js';
@@ -10,7 +10,7 @@ import { routeHash } from '../router.js';
 import { sharingTexts as texts } from '../sharing-texts.js';
 import { browseTexts, openInTexts } from '../texts.js';
 import type { Folder, Item } from './model.js';
-import { levelOf, share } from './share-dialog.js';
+import { levelOf, sharePlace } from './share-dialog.js';
 
 type Link = Documents['Link'];
 
@@ -19,13 +19,13 @@ const dayMs = 86_400_000;
 /** A dialog that makes links to the page of an image, leads to the permissions of its folder, and shows who may see the image. */
 export function shareImage({ item, folder, view }: { item: Item; folder: Folder; view: () => Partial<ViewQuery> }) {
   const path = `item/${item._id}/link` as const;
-  const notice = outcome();
-  const result = h('div.stack.column');
+  const notice = createNotice();
+  const newLink = h('div.stack.column');
   const links = h('ul.column', { 'aria-label': texts.links });
   const folderPart = h('div.stack.column');
-  const who = h('div.stack.column');
-  const ends = Object.fromEntries([7, 30, 365].map((days) => [days, texts.days(days)]));
-  const days = choice(ends, '7', { name: 'days' });
+  const accessTable = h('div.stack.column');
+  const durationTitles = Object.fromEntries([7, 30, 365].map((days) => [days, texts.days(days)]));
+  const days = choice(durationTitles, '7', { name: 'days' });
   const annotations = checkbox(texts.annotations, { name: 'annotations', checked: true });
   const associated = checkbox(texts.associated, { name: 'associated' });
   const dialog = plainDialog(
@@ -34,19 +34,19 @@ export function shareImage({ item, folder, view }: { item: Item; folder: Folder;
     field(texts.end, days),
     annotations.element,
     associated.element,
-    notice.button(texts.make, make, { kind: 'primary' }),
+    notice.button(texts.make, createLink, { kind: 'primary' }),
     notice.element,
-    result,
+    newLink,
     links,
     folderPart,
     h('h3', texts.whoMay),
-    who,
+    accessTable,
   );
   dialog.classList.add('wide');
   void showLinks().catch(notice.bad);
   void showFolder().catch(notice.bad);
 
-  async function make() {
+  async function createLink() {
     const expires = new Date(Date.now() + Number(days.value) * dayMs).toISOString();
     const json = {
       name: texts.linkName,
@@ -62,7 +62,7 @@ export function shareImage({ item, folder, view }: { item: Item; folder: Folder;
     // If the browser refuses to copy, the address is selected, so that the user can copy it with the keyboard.
     const copyIt = () => void copyText(address.href, openInTexts.copied, () => input.select());
     const copy = button(texts.copy, copyIt, { picture: 'link' });
-    fill(result, h('p', texts.made(formatDate(expires))), h('div.column', input, copy));
+    fill(newLink, h('p', texts.made(formatDate(expires))), h('div.column', input, copy));
     input.select();
     await showLinks();
   }
@@ -72,7 +72,7 @@ export function shareImage({ item, folder, view }: { item: Item; folder: Folder;
     const isCurrent = ({ expires }: Link) => expires === null || new Date(expires) > new Date();
     const rows = itemLinks.filter((link) => isCurrent(link) && link.opens.includes('view')).map(linkRow);
     fill(links, ...(rows.length > 0 ? rows : [h('li.quiet-text', texts.noLinks)]));
-    await showWho([...itemLinks, ...folderLinks].filter(isCurrent));
+    await showAccess([...itemLinks, ...folderLinks].filter(isCurrent));
   }
 
   function linkRow(link: Link) {
@@ -85,7 +85,7 @@ export function shareImage({ item, folder, view }: { item: Item; folder: Folder;
 
   async function revokeLink({ _id }: Link) {
     await request('DELETE', `link/${_id}`);
-    fill(result);
+    fill(newLink);
     notice.good(openInTexts.revoked);
     await showLinks();
   }
@@ -94,16 +94,20 @@ export function shareImage({ item, folder, view }: { item: Item; folder: Folder;
     const { total } = await listOf('item', { query: { folderId: folder._id, limit: 1 } });
     const toFolder = () => {
       dialog.close();
-      share({ type: 'folder', doc: folder, level: folder._accessLevel }, async () => {});
+      sharePlace({ type: 'folder', doc: folder, level: folder._accessLevel }, async () => {});
     };
     const change = folder._accessLevel >= 2 && button(texts.openFolder, toFolder, { picture: 'people' });
     fill(folderPart, h('p', texts.folder(folder.name, Math.max(total - 1, 0))), change && h('div.actions', change));
   }
 
-  async function showWho(current: readonly Link[]) {
+  async function showAccess(current: readonly Link[]) {
     const grants = folder._accessLevel >= 2 ? await request('GET', `folder/${folder._id}/access`) : null;
     const rows = accessRows(folder, grants, current);
-    fill(who, table([texts.who, texts.may, texts.because], rows, texts.whoMay), !grants && h('p.quiet-text', texts.onlySome));
+    fill(
+      accessTable,
+      table([texts.who, texts.may, texts.because], rows, texts.whoMay),
+      !grants && h('p.quiet-text', texts.onlySome),
+    );
   }
 }
 

@@ -22,12 +22,16 @@ export function tagsDialog(entries: Entry[], onSaved: () => Promise<void>) {
     content: [boxes.length > 0 && h('fieldset.stack.column.choices', legend, ...boxes.map(({ element }) => element))],
     action: browseTexts.saveTags,
     async send({ add: text = '' }) {
-      const settled = boxes.filter(({ input }) => !input.indeterminate);
-      const checkedTags = settled.flatMap(({ tag, input }) => (input.checked ? [tag] : []));
-      const remove = settled.flatMap(({ tag, input }) => (input.checked ? [] : [tag]));
-      const typed = text.split(',').map((tag) => tag.trim());
-      const lists = { resources: idsByType(entries), add: [...checkedTags, ...typed].filter((tag) => tag !== ''), remove };
-      const form = Object.fromEntries(Object.entries(lists).map(([name, value]) => [name, JSON.stringify(value)]));
+      const decidedBoxes = boxes.filter(({ input }) => !input.indeterminate);
+      const checkedTags = decidedBoxes.flatMap(({ tag, input }) => (input.checked ? [tag] : []));
+      const remove = decidedBoxes.flatMap(({ tag, input }) => (input.checked ? [] : [tag]));
+      const typedTags = text.split(',').map((tag) => tag.trim());
+      const parameters = {
+        resources: idsByType(entries),
+        add: [...checkedTags, ...typedTags].filter((tag) => tag !== ''),
+        remove,
+      };
+      const form = Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, JSON.stringify(value)]));
       await request('PUT', 'resource/tags', { form });
       await onSaved();
       showMessage(browseTexts.tagsSaved);

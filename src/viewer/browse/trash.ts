@@ -12,13 +12,13 @@ export interface Trashable {
 }
 
 /** Number of documents that one request can name. */
-const maxNamed = 500;
+const maxDocumentsPerRequest = 500;
 
-/** The parameters that name documents, one for each of the requests that are needed. */
-export function resourcesOf(documents: readonly Trashable[]): { resources: string }[] {
+/** The parameters of requests about documents. Each request names at most {@link maxDocumentsPerRequest}. */
+export function resourceParameters(documents: readonly Trashable[]): { resources: string }[] {
   const forms: { resources: string }[] = [];
-  for (let start = 0; start < documents.length; start += maxNamed) {
-    forms.push({ resources: JSON.stringify(idsByType(documents.slice(start, start + maxNamed))) });
+  for (let start = 0; start < documents.length; start += maxDocumentsPerRequest) {
+    forms.push({ resources: JSON.stringify(idsByType(documents.slice(start, start + maxDocumentsPerRequest))) });
   }
   return forms;
 }
@@ -26,7 +26,7 @@ export function resourcesOf(documents: readonly Trashable[]): { resources: strin
 /** The number and the size of the folders and items that would go into the trash, as a text. */
 async function extentOf(documents: readonly Trashable[]) {
   const sum = { folders: documents.filter(({ type }) => type === 'folder').length, items: 0, size: 0 };
-  for (const query of resourcesOf(documents)) {
+  for (const query of resourceParameters(documents)) {
     const { folders, items, size } = await request('GET', 'resource/extent', { query });
     sum.folders += folders;
     sum.items += items;
@@ -38,7 +38,7 @@ async function extentOf(documents: readonly Trashable[]) {
 /**
  * Asks before folders and items are put into the trash, and offers to undo it afterwards.
  *
- * @param refresh shows the page without them, or with them after an undo
+ * @param refresh rebuilds the page, after they were put into the trash, and after an undo
  */
 export async function moveToTrash(documents: readonly Trashable[], refresh: () => Promise<void>) {
   const [first] = documents;
@@ -56,10 +56,10 @@ export async function moveToTrash(documents: readonly Trashable[], refresh: () =
     action: browseTexts.moveToTrash,
     kind: 'danger',
     async send() {
-      for (const form of resourcesOf(documents)) await request('POST', 'resource/trash', { form });
-      const words = documents.length === 1 ? browseTexts.trashed(first.doc.name) : browseTexts.trashedSeveral(documents.length);
+      for (const form of resourceParameters(documents)) await request('POST', 'resource/trash', { form });
+      const message = documents.length === 1 ? browseTexts.trashed(first.doc.name) : browseTexts.trashedSeveral(documents.length);
       showMessage(
-        words,
+        message,
         linkButton(commonTexts.undo, () => void undo(documents, refresh)),
       );
       await refresh();
@@ -79,12 +79,13 @@ async function undo(documents: readonly Trashable[], refresh: () => Promise<void
 /** Takes folders and items out of the trash. @returns a message about the result */
 export async function restore(documents: readonly Trashable[]) {
   const restored = [];
-  for (const form of resourcesOf(documents)) restored.push(...(await request('POST', 'resource/restore', { form })));
+  for (const form of resourceParameters(documents)) restored.push(...(await request('POST', 'resource/restore', { form })));
   const [first] = restored;
   const notes = [
     ...restored.flatMap(({ name, isRenamed }) => (isRenamed ? [browseTexts.restoredAs(name)] : [])),
     ...(restored.some(({ isMoved }) => isMoved) ? [browseTexts.restoredElsewhere] : []),
   ];
-  const words = restored.length === 1 && first ? browseTexts.restored(first.name) : browseTexts.restoredSeveral(restored.length);
-  return [words, ...notes.slice(0, 3)].join(' ');
+  const message =
+    restored.length === 1 && first ? browseTexts.restored(first.name) : browseTexts.restoredSeveral(restored.length);
+  return [message, ...notes.slice(0, 3)].join(' ');
 }

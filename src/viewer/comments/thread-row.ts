@@ -1,5 +1,5 @@
 import { isGoneOrForbidden, request, readToken } from '../api.js';
-import { askToRemove } from '../browse/create-dialog.js';
+import { askToRemove } from '../browse/dialog-parts.js';
 import { copyText } from '../clipboard.js';
 import { commentTexts as texts } from '../comment-texts.js';
 import { errorNotice, fill, h, linkButton, messageOf } from '../dom.js';

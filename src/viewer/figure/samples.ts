@@ -1,4 +1,4 @@
-import { outcome } from '../admin/parts.js';
+import { createNotice } from '../admin/parts.js';
 import { apiUrl, saveFile } from '../api.js';
 import { h } from '../dom.js';
 import { projectionQuery } from '../image/projection.js';
@@ -28,7 +28,7 @@ export function samplesPart(options: {
   const boxQuery = { left, top, regionWidth: size.width, regionHeight: size.height, ...projectionQuery(projection) };
   const pictureQuery = { ...boxQuery, frame: frame || null, style: style || null, encoding: 'TILED' };
   const samplesQuery = { ...boxQuery, frame: frame || null, encoding: 'OMETIFF' };
-  const notice = outcome();
+  const notice = createNotice();
   if (Math.max(size.width, size.height) > maxSide) return h('p.quiet-text', imageTexts.saveTooLarge(maxSide));
   const samplesFile = `${name}.ome.tif`;
   return h(

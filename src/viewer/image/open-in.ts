@@ -1,4 +1,4 @@
-import { outcome } from '../admin/parts.js';
+import { createNotice } from '../admin/parts.js';
 import { apiUrl, request } from '../api.js';
 import type { Documents } from '../answers.js';
 import { copyText } from '../clipboard.js';
@@ -26,7 +26,7 @@ const dayMs = 86_400_000;
 export function showOpenInDialog(item: { _id: string; name: string }, metadata: Pick<ImageMetadata, 'IndexRange' | 'mm_x'>) {
   const path = `item/${item._id}/link` as const;
   const isOnlyImage = Object.entries(metadata.IndexRange ?? {}).every(([axis, range]) => axesInImage.has(axis) || range <= 1);
-  const notice = outcome();
+  const notice = createNotice();
   const result = h('div.stack.column', { 'data-testid': 'open-in-lines' });
   const list = h('ul.column', { 'aria-label': openInTexts.links });
   const days = choice({ 1: openInTexts.days(1), 7: openInTexts.days(7), 30: openInTexts.days(30) }, '7', { name: 'days' });

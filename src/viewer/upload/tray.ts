@@ -1,5 +1,5 @@
 import { pause, request, type Query } from '../api.js';
-import { refusalOf } from '../browse/item-card.js';
+import { findRefusal } from '../browse/item-card.js';
 import { imageState } from '../browse/model.js';
 import { announce, button, fill, h, messageOf } from '../dom.js';
 import { uploadTexts } from '../texts.js';
@@ -209,7 +209,7 @@ async function showOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
     item = (await request('GET', 'item', { query }).catch(() => [])).find(({ _id }) => _id === itemId);
     if (item && (imageState(item) !== 'no' || item.largeImageRefused)) reportArrival(item.folderId, 'item');
   }
-  const reason = item && (await refusalOf(item));
+  const reason = item && (await findRefusal(item));
   if (!item || !reason) {
     const truncated = item && imageState(item) === 'yes' && (await truncationOf(itemId));
     return truncated ? row.showEnd('unreadable', uploadTexts.truncated(truncated)) : row.showEnd('done', uploadTexts.uploaded);

@@ -1,13 +1,13 @@
 import { requestList, request } from '../api.js';
 import { breadcrumbs } from '../browse/breadcrumbs.js';
-import { nameFields } from '../browse/create-dialog.js';
+import { nameFields } from '../browse/dialog-parts.js';
 import { editDialog, type PlaceEntry } from '../browse/edit-dialog.js';
 import { emptyNote, itemList } from '../browse/item-list.js';
 import { isSame, naturalOrder, type Folder } from '../browse/model.js';
 import { pageOf } from '../browse/paging.js';
-import { placeRow } from '../browse/place.js';
+import { placeRow } from '../browse/place-row.js';
 import { downloadUrl, selection } from '../browse/selection.js';
-import { share } from '../browse/share-dialog.js';
+import { sharePlace } from '../browse/share-dialog.js';
 import { actions, append, button, fill, h, icon, messageOf, showMessage } from '../dom.js';
 import { showFormDialog } from '../forms.js';
 import { section, valueTree } from '../image/facts.js';
@@ -22,7 +22,7 @@ import { passwordDialog } from './account.js';
 /** The page of a collection, a user or a folder: its folders, and for a folder also its items. */
 export async function containerView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
   const type = route.name as 'collection' | 'folder' | 'user';
-  const folderPage = pageOf(route.query, { parameter: 'folders', size: 60, what: 'folders' });
+  const folderPage = pageOf(route.query, { parameter: 'folders', size: 60, listName: 'folders' });
   const load = () =>
     Promise.all([
       request('GET', `${type}/${route.id}`, { signal }),
@@ -81,7 +81,8 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   chosen.show();
   if (mayUpload) acceptDrops({ name, signal, onUploads: upload });
   // Sizes are not compared, because every upload changes the sizes of its parent folders, which are not shown.
-  const haveChanged = async () => !isSame(contents, await load(), { but: 'size' }) || (isFolder && (await items.haveChanged()));
+  const haveChanged = async () =>
+    !isSame(contents, await load(), { ignoredMember: 'size' }) || (isFolder && (await items.haveChanged()));
   return { title: name, hasChanged: async () => (await haveChanged()) && chosen.bar.hidden === true };
 }
 
@@ -94,7 +95,7 @@ function ownerActions(entry: PlaceEntry, refresh: () => Promise<void>) {
   const { level } = entry;
   const download = { class: 'button', href: downloadUrl([entry]), download: true, title: browseTexts.downloadAll };
   return actions(
-    level >= 2 && button(commonTexts.share, () => share(entry, refresh), { picture: 'people' }),
+    level >= 2 && button(commonTexts.share, () => sharePlace(entry, refresh), { picture: 'people' }),
     level >= 1 && button(commonTexts.edit, () => editDialog(entry, refresh), { picture: 'pencil' }),
     h('a', download, icon('download'), commonTexts.download),
   );

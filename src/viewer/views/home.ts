@@ -1,8 +1,8 @@
 import { requestList, request } from '../api.js';
-import { nameFields } from '../browse/create-dialog.js';
+import { nameFields } from '../browse/dialog-parts.js';
 import { pageOf } from '../browse/paging.js';
 import { isSame, naturalOrder, type Place } from '../browse/model.js';
-import { placeRow } from '../browse/place.js';
+import { placeRow } from '../browse/place-row.js';
 import { selection } from '../browse/selection.js';
 import { append, button, fill, h, icon } from '../dom.js';
 import { showFormDialog } from '../forms.js';
@@ -14,7 +14,7 @@ import { accountTexts, browseTexts } from '../texts.js';
 
 /** The start page with all collections that the user can see. */
 export async function homeView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
-  const page = pageOf(route.query, { size: 50, what: 'collections' });
+  const page = pageOf(route.query, { size: 50, listName: 'collections' });
   const load = () => requestList('collection', { query: { ...page.query, sort: naturalOrder }, signal });
   const results = await load();
   const { entries, total } = results;
@@ -34,7 +34,10 @@ export async function homeView(route: Route, { main, signal, refresh }: ViewCont
   append(element, [heading, content, page.links(total), chosen.bar, languageChoice()]);
   fill(main, element);
   chosen.show();
-  return { title: '', hasChanged: async () => !isSame(results, await load(), { but: 'size' }) && chosen.bar.hidden === true };
+  return {
+    title: '',
+    hasChanged: async () => !isSame(results, await load(), { ignoredMember: 'size' }) && chosen.bar.hidden === true,
+  };
 }
 
 function emptyNotice(user: User | null) {

@@ -2,7 +2,7 @@ import { requestList } from '../api.js';
 import { emptyNote } from '../browse/item-list.js';
 import { isSame } from '../browse/model.js';
 import { pageOf } from '../browse/paging.js';
-import { outcome } from '../admin/parts.js';
+import { createNotice } from '../admin/parts.js';
 import { byline, commentText, personName } from '../comments/comment-parts.js';
 import { setRead, type InboxComment } from '../comments/requests.js';
 import { askUnread } from '../comments/unread.js';
@@ -14,14 +14,14 @@ import { currentUser } from '../session.js';
 
 /** Comments that mention the user, and replies to the user's comments. */
 export async function inboxView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
-  const page = pageOf(route.query, { size: 50, what: texts.inbox });
+  const page = pageOf(route.query, { size: 50, listName: texts.inbox });
   const onlyUnread = route.query.get('unread') === '1';
   const query = { ...page.query, unread: onlyUnread || null };
   const load = () => requestList('comment/inbox', { query, signal });
   const results = await load();
   signal.throwIfAborted();
   void askUnread();
-  const notice = outcome();
+  const notice = createNotice();
   const box = checkbox(texts.onlyUnread, { checked: onlyUnread });
   box.input.addEventListener('change', () => goTo(routeHash('inbox', '', { unread: box.input.checked ? 1 : null })));
   const createMarker = (comment: InboxComment) => async () => {

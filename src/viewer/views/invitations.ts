@@ -1,5 +1,5 @@
 import { request } from '../api.js';
-import { outcome } from '../admin/parts.js';
+import { createNotice } from '../admin/parts.js';
 import { actions, h } from '../dom.js';
 import { accountTexts } from '../texts.js';
 
@@ -12,7 +12,7 @@ async function invitationNotice(id: string, refresh: () => Promise<void>) {
   const group = await request('GET', `group/${id}`).catch(() => null);
   // The group has been removed.
   if (group === null) return null;
-  const notice = outcome();
+  const notice = createNotice();
   const answer = (label: string, method: 'POST' | 'DELETE') =>
     notice.button(label, async () => {
       await request(method, `group/${id}/member`);

@@ -1,9 +1,9 @@
-import { outcome } from '../admin/parts.js';
+import { createNotice } from '../admin/parts.js';
 import { apiUrl, request } from '../api.js';
 import { breadcrumbs } from '../browse/breadcrumbs.js';
 import { editDialog } from '../browse/edit-dialog.js';
 import { neighborLinks } from '../browse/neighbors.js';
-import { listAddress } from '../browse/order.js';
+import { readListAddress } from '../browse/order.js';
 import { imageState, isSame, type Folder, type Item } from '../browse/model.js';
 import { shareImage } from '../browse/share-image.js';
 import { statePanel } from '../browse/item-state.js';
@@ -105,7 +105,7 @@ async function showImage(
   signal.throwIfAborted();
   let viewQuery: Partial<ViewQuery> = {};
   let compared: ReturnType<typeof offerComparison> | null = null;
-  const list = listAddress(route.query);
+  const list = readListAddress(route.query);
   const writeAddress = () => replaceRoute(routeHash('item', item._id, { ...list, ...viewQuery, ...compared?.query() }));
   const reopen = () => void refresh();
   const image = await openImage({
@@ -211,7 +211,7 @@ function itemSections(item: Item, editing: { mayWrite: boolean; onSaved: () => P
 /** The reason why a file is not shown as an image, and an action. */
 function refusalNotice(item: Item, mayWrite: boolean, refresh: () => Promise<void>) {
   if (!item.largeImageRefused) return null;
-  const notice = outcome();
+  const notice = createNotice();
   const retry = notice.button(commonTexts.tryAgain, async () => {
     await request('POST', `item/${item._id}/tiles`);
     await refresh();

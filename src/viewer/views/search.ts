@@ -1,6 +1,6 @@
 import { requestList, request } from '../api.js';
 import { itemCard } from '../browse/item-card.js';
-import { placeRow } from '../browse/place.js';
+import { placeRow } from '../browse/place-row.js';
 import { debounced, errorNotice, fill, h, newestOnly } from '../dom.js';
 import { formatCount } from '../format.js';
 import { replaceRoute, routeHash, type Route, type ViewContext, type View } from '../router.js';

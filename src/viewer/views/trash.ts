@@ -1,9 +1,9 @@
 import { requestList, request } from '../api.js';
-import { askToRemove } from '../browse/create-dialog.js';
+import { askToRemove } from '../browse/dialog-parts.js';
 import { emptyNote } from '../browse/item-list.js';
 import { isSame } from '../browse/model.js';
 import { pageOf } from '../browse/paging.js';
-import { resourcesOf, restore, type Trashable } from '../browse/trash.js';
+import { resourceParameters, restore, type Trashable } from '../browse/trash.js';
 import { actions, button, fill, h, icon, messageOf, nameText, showMessage } from '../dom.js';
 import { formatBytes, formatDate } from '../format.js';
 import type { Route, View, ViewContext } from '../router.js';
@@ -11,7 +11,7 @@ import { browseTexts } from '../texts.js';
 
 /** The folders and items in the trash that the user may restore. */
 export async function trashView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
-  const page = pageOf(route.query, { size: 50, what: browseTexts.trash });
+  const page = pageOf(route.query, { size: 50, listName: browseTexts.trash });
   const load = () => requestList('trash', { query: page.query, signal });
   const results = await load();
   signal.throwIfAborted();
@@ -85,7 +85,7 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
       title: browseTexts.deleteNamed(trashable.doc.name),
       text: browseTexts.deleteText,
       async remove() {
-        for (const query of resourcesOf([trashable])) await request('DELETE', 'trash', { query });
+        for (const query of resourceParameters([trashable])) await request('DELETE', 'trash', { query });
         await refresh();
         return browseTexts.deleted(1);
       },

@@ -1,7 +1,7 @@
 import { actions, button, errorNotice, fill, h, linkButton, messageOf, nameText, showMessage, type Child } from '../../dom.js';
 import { showFormDialog } from '../../forms.js';
 import { formatCount } from '../../format.js';
-import { askToRemove, nameFields } from '../../browse/create-dialog.js';
+import { askToRemove, nameFields } from '../../browse/dialog-parts.js';
 import { isOpenedByLink, readToken } from '../../api.js';
 import { currentUser } from '../../session.js';
 import { browseTexts, commonTexts } from '../../texts.js';

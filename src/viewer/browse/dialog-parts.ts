@@ -12,7 +12,7 @@ export function nameFields({ name, description }: { name?: string | undefined; d
 }
 
 /** Removes a document. @returns the message of the server */
-export async function removeAt(path: `${'group' | 'user'}/${string}`) {
+export async function removeDocument(path: `${'group' | 'user'}/${string}`) {
   return (await request('DELETE', path)).message;
 }
 
