@@ -19,8 +19,8 @@ export async function borrowImage<T>(
     return await use({
       sourceName: name,
       source,
-      samples: (where) => renderer.samples(where, asStored),
-      styled: async (where, style) => renderer.box(where, { ...(await renderer.appearanceOf(style)), opaque: true }),
+      samples: (where) => renderer.readSamples(where, asStored),
+      styled: async (where, style) => renderer.renderBox(where, { ...(await renderer.appearanceOf(style)), mayDropAlpha: true }),
     });
   } finally {
     await source.close();

@@ -14,7 +14,7 @@ class FileByteReader implements ByteReader {
   readonly #name: string;
   /** Number of running reads. The file is closed only after they have ended. */
   #runningReads = 0;
-  readonly #closing: (() => void)[] = [];
+  readonly #closeWaiters: (() => void)[] = [];
 
   constructor(descriptor: number, size: number, name: string) {
     this.#descriptor = descriptor;
@@ -52,7 +52,7 @@ class FileByteReader implements ByteReader {
       return filled;
     } finally {
       this.#runningReads -= 1;
-      if (this.#runningReads === 0) for (const close of this.#closing.splice(0)) close();
+      if (this.#runningReads === 0) for (const close of this.#closeWaiters.splice(0)) close();
     }
   }
 
@@ -69,7 +69,7 @@ class FileByteReader implements ByteReader {
 
   async close(): Promise<void> {
     // If the file were closed during a read, its descriptor might already belong to another file.
-    if (this.#runningReads > 0) await new Promise<void>((resolve) => void this.#closing.push(resolve));
+    if (this.#runningReads > 0) await new Promise<void>((resolve) => void this.#closeWaiters.push(resolve));
     if (this.#isClosed) return;
     this.#isClosed = true;
     await closeDescriptor(this.#descriptor);

@@ -69,8 +69,8 @@ export interface Fill {
  */
 export function parseFill(text: string | undefined): Fill | null {
   if (text === undefined || text === '' || text.toLowerCase() === 'none') return null;
-  const corner = text.toLowerCase().startsWith('corner:');
-  return { color: parseColor(corner ? text.slice('corner:'.length) : text), anchor: corner ? 'corner' : 'center' };
+  const isCorner = text.toLowerCase().startsWith('corner:');
+  return { color: parseColor(isCorner ? text.slice('corner:'.length) : text), anchor: isCorner ? 'corner' : 'center' };
 }
 
 /** Treatment of tiles at the border. */

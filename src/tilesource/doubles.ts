@@ -8,17 +8,17 @@ import type { Raster } from './raster.js';
 const samplesAtOnce = 16_384;
 
 /**
- * Passes the samples of a raster as doubles, in runs of complete pixels, and in slices. The compiler makes faster code for one kind
- * of array than for many.
+ * Calls `processRun` with the samples of a raster as doubles, in runs of complete pixels. It pauses between slices of time. The
+ * compiler makes faster code for one kind of array than for many.
  */
 export async function processAsDoubles(
   { data, bands }: Raster,
-  work: (samples: Float64Array, firstPixel: number) => void,
+  processRun: (samples: Float64Array, firstPixel: number) => void,
 ): Promise<void> {
-  const pixels = Math.ceil(samplesAtOnce / bands);
-  const samples = new Float64Array(pixels * bands);
-  await forEachRange(data.length / bands, pixels, (from, to) => {
+  const pixelsAtOnce = Math.ceil(samplesAtOnce / bands);
+  const samples = new Float64Array(pixelsAtOnce * bands);
+  await forEachRange(data.length / bands, pixelsAtOnce, (from, to) => {
     samples.set(data.subarray(from * bands, to * bands));
-    work(samples.subarray(0, (to - from) * bands), from);
+    processRun(samples.subarray(0, (to - from) * bands), from);
   });
 }

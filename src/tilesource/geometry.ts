@@ -11,7 +11,7 @@ export interface Size {
 }
 
 /** Whether two sizes are equal. */
-export function sameSize(a: Size, b: Size): boolean {
+export function isSameSize(a: Size, b: Size): boolean {
   return a.width === b.width && a.height === b.height;
 }
 
@@ -56,14 +56,14 @@ export function tileContent(shape: PyramidShape, tile: { level: number; x: numbe
   };
 }
 
-/** The same without partial pixels, at least 1 by 1: the size to which `edge` crops a tile. */
+/** Like {@link tileContent} without partial pixels, but at least 1 by 1: the size to which `edge` crops a tile. */
 export function croppedTileContent(shape: PyramidShape, tile: { level: number; x: number; y: number }): Size {
   const scale = levelScale(shape, tile.level);
-  const side = (size: number, index: number, length: number) =>
+  const wholePixels = (size: number, index: number, length: number) =>
     Math.max(1, Math.min(length, Math.floor(size / scale) - index * length));
   return {
-    width: side(shape.sizeX, tile.x, shape.tileWidth),
-    height: side(shape.sizeY, tile.y, shape.tileHeight),
+    width: wholePixels(shape.sizeX, tile.x, shape.tileWidth),
+    height: wholePixels(shape.sizeY, tile.y, shape.tileHeight),
   };
 }
 
@@ -86,7 +86,7 @@ export function checkTile(shape: PyramidShape, tile: { level: number; x: number;
  * Maximum number of levels between a missing level and the finer level that its tiles are made from. Larger gaps are filled in
  * stages.
  */
-export const largestStep = 3;
+export const maxLevelStep = 3;
 
 /**
  * The level from which a tile of `level` is made if the file does not contain that level: the nearest finer stored level, or one in
@@ -95,7 +95,7 @@ export const largestStep = 3;
 export function finerLevel(populated: readonly number[], level: number): number {
   const stored = populated.find((candidate) => candidate > level);
   if (stored === undefined) throw new RangeError(`No level finer than ${level} among ${populated.join(', ')}`);
-  return Math.min(stored, level + largestStep);
+  return Math.min(stored, level + maxLevelStep);
 }
 
 /**
@@ -106,7 +106,7 @@ export function finerLevel(populated: readonly number[], level: number): number 
 export function preferredLevel(populated: readonly number[], level: number): number {
   if (level < (populated[0] ?? 0)) return level;
   const stored = populated.find((candidate) => candidate >= level) ?? populated.at(-1) ?? 0;
-  return stored > level ? stored - largestStep * Math.floor((stored - level) / largestStep) : stored;
+  return stored > level ? stored - maxLevelStep * Math.floor((stored - level) / maxLevelStep) : stored;
 }
 
 /**
@@ -115,11 +115,11 @@ export function preferredLevel(populated: readonly number[], level: number): num
  */
 export function neededLevel({ levels }: Pick<PyramidShape, 'levels'>, base: Size, output: Size): number {
   const octaves = Math.log2(Math.min(output.width / base.width, output.height / base.height));
-  return levels - 1 + Math.min(0, Math.ceil(roundedOctaves(octaves)));
+  return levels - 1 + Math.min(0, Math.ceil(roundOctaves(octaves)));
 }
 
-/** Rounds octaves, to remove the rounding error of logarithms. */
-export function roundedOctaves(octaves: number): number {
+/** Rounds octaves to four decimals, to remove the rounding error of logarithms. */
+export function roundOctaves(octaves: number): number {
   return Math.round(octaves * 1e4) / 1e4;
 }
 
@@ -135,12 +135,12 @@ export function roundHalfEven(value: number): number {
 export function boxAtLevel(shape: PyramidShape, base: Box, level: number): Box {
   const scale = levelScale(shape, level);
   const size = levelSize(shape, level);
-  const side = (from: number, length: number, limit: number): [number, number] => {
+  const sideAtLevel = (from: number, length: number, limit: number): [number, number] => {
     const start = Math.min(Math.round(from / scale), limit - 1);
     return [start, Math.min(limit - start, Math.max(1, Math.round((from + length) / scale) - start))];
   };
-  const [left, width] = side(base.left, base.width, size.width);
-  const [top, height] = side(base.top, base.height, size.height);
+  const [left, width] = sideAtLevel(base.left, base.width, size.width);
+  const [top, height] = sideAtLevel(base.top, base.height, size.height);
   return { left, top, width, height };
 }
 
@@ -162,6 +162,6 @@ export function isPowerOfTwo(ratio: number, power: number): boolean {
  * Whether a side of a level is the side at full resolution, reduced by this power of two. Formats round it up, down or to the
  * nearest pixel.
  */
-export function isReducedBy(power: number, full: number, side: number): boolean {
-  return isPowerOfTwo(full / side, power) || Math.abs(full / 2 ** power - side) <= 1;
+export function isReducedBy(power: number, fullSide: number, levelSide: number): boolean {
+  return isPowerOfTwo(fullSide / levelSide, power) || Math.abs(fullSide / 2 ** power - levelSide) <= 1;
 }

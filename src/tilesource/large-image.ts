@@ -13,7 +13,7 @@ import {
 } from './render/encode.js';
 import { checkTile, croppedTileContent, levelScale, type Box } from './geometry.js';
 import { fitSize } from './region-plan.js';
-import { compositeOf } from './render/composite.js';
+import { compositeRequest } from './render/composite.js';
 import { CorruptTiles } from './render/corrupt-tiles.js';
 import { readBands, readHistogram, readPixel } from './measure/measures.js';
 import { profileDescription } from './render/icc.js';
@@ -21,12 +21,12 @@ import { iiifFacts, planIiif } from './render/iiif.js';
 import { transformPicture } from './render/transform.js';
 import { projectToWebMercator, requireWebMercator } from './geo/web-mercator.js';
 import { wireMetadata, type LargeImageMetadata } from './metadata.js';
-import { crop, pad, toPicture, withAlpha, type Picture } from './render/pixels.js';
+import { crop, pad, toPicture, addAlpha, type Picture } from './render/pixels.js';
 import { pictureDefaults } from './picture-parameters.js';
 import { quadInfo } from './quad-info.js';
 import { returnBytes } from './style/reused-bytes.js';
-import { rawEncoding, rawRegion } from './render/raw-samples.js';
-import { RegionMaker, withCorrupt } from './render/region.js';
+import { rawEncoding, streamRawRegion } from './render/raw-samples.js';
+import { RegionMaker, corruptTilesMember } from './render/region.js';
 import { scalePicture } from './render/scale.js';
 import { backgroundOf } from './render/appearance.js';
 import { Renderer } from './render/renderer.js';
@@ -38,10 +38,10 @@ import {
   type TileRequest,
   type ZRequest,
 } from './requests.js';
-import { tileFrames } from './render/tile-frames.js';
-import { zProjectionOf, zProjections } from './render/z-projection.js';
+import { renderSprite } from './render/tile-frames.js';
+import { zProjectionOf, createZProjector } from './render/z-projection.js';
 
-/** Makes a large image from an opened tile source. The caller closes the source. */
+/** Creates the large image of an opened tile source. The caller closes the source. */
 export function openLargeImage(source: TileSource, options: LargeImageOptions = {}): LargeImage {
   return createImage(source, options, new Renderer(source, options));
 }
@@ -49,7 +49,7 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
 /** Adds the z parameters to the image: a request with them is answered from the projection over z planes that they define. */
 function createImage(source: TileSource, options: LargeImageOptions, renderer: Renderer): LargeImage {
   const planes = createPlaneImage(source, options, renderer);
-  const imageOverZ = zProjections(source, renderer, options.rasterCache, (projected, rasterCache) =>
+  const imageOverZ = createZProjector(source, renderer, options.rasterCache, (projected, rasterCache) =>
     createPlaneImage(projected, { ...options, rasterCache }, new Renderer(projected, { ...options, rasterCache })),
   );
   const imageFor = (request: ZRequest): LargeImage => {
@@ -58,14 +58,14 @@ function createImage(source: TileSource, options: LargeImageOptions, renderer: R
   };
   return {
     ...planes,
-    tile: async (request) => imageFor(request).tile(withoutZ(request)),
-    region: async (request) => imageFor(request).region(withoutZ(request)),
-    thumbnail: async (request) => imageFor(request).thumbnail(withoutZ(request)),
-    pixel: async (request) => imageFor(request).pixel(withoutZ(request)),
-    pixels: async (request, frameList) => imageFor(request).pixels(withoutZ(request), frameList),
-    histogram: async (request) => imageFor(request).histogram(withoutZ(request)),
-    tileFrames: async (request) => imageFor(request).tileFrames(withoutZ(request)),
-    dziTile: async (request) => imageFor(request).dziTile(withoutZ(request)),
+    tile: async (request) => imageFor(request).tile(removeZ(request)),
+    region: async (request) => imageFor(request).region(removeZ(request)),
+    thumbnail: async (request) => imageFor(request).thumbnail(removeZ(request)),
+    pixel: async (request) => imageFor(request).pixel(removeZ(request)),
+    pixels: async (request, frameList) => imageFor(request).pixels(removeZ(request), frameList),
+    histogram: async (request) => imageFor(request).histogram(removeZ(request)),
+    tileFrames: async (request) => imageFor(request).tileFrames(removeZ(request)),
+    dziTile: async (request) => imageFor(request).dziTile(removeZ(request)),
   };
 }
 
@@ -75,9 +75,9 @@ function createPlaneImage(source: TileSource, options: LargeImageOptions, render
   const maxPixels = options.maxOutputPixels ?? defaultMaxOutputPixels;
   const regions = new RegionMaker(renderer, options);
 
-  const inProjection = projections(source, options, renderer);
+  const imageInProjection = createProjector(source, options, renderer);
   return {
-    metadata: (projection) => (projection === undefined ? wireMetadata(metadata) : inProjection(projection).metadata),
+    metadata: (projection) => (projection === undefined ? wireMetadata(metadata) : imageInProjection(projection).metadata),
 
     async internalMetadata() {
       const profiles = Array.from({ length: renderer.frameCount }, (_, frame) => source.iccProfile?.(frame) ?? null);
@@ -95,21 +95,21 @@ function createPlaneImage(source: TileSource, options: LargeImageOptions, render
     },
 
     async tile({ projection, ...request }) {
-      if (projection !== undefined) return inProjection(projection).image.tile(request);
-      return renderTile(source, renderer, request, options.minLevel);
+      if (projection !== undefined) return imageInProjection(projection).image.tile(request);
+      return encodeTile(source, renderer, request, options.minLevel);
     },
     async region({ projection, ...request }) {
-      if (projection !== undefined) return inProjection(projection).image.region(request);
-      if (request.encoding === rawEncoding) return rawRegion(renderer, request, options);
+      if (projection !== undefined) return imageInProjection(projection).image.region(request);
+      if (request.encoding === rawEncoding) return streamRawRegion(renderer, request, options);
       if (request.frameList !== undefined) {
         throw new BadValueError(`frameList is for encoding=${rawEncoding}. A picture of a region shows one frame.`);
       }
-      return regions.region(request);
+      return regions.renderRegion(request);
     },
     async thumbnail({ projection, composite = false, ...plain }) {
-      const request = composite ? { ...compositeOf(metadata), ...plain } : plain;
-      if (projection === undefined) return regions.thumbnail(request);
-      const { image: shown, extent } = inProjection(projection);
+      const request = composite ? { ...compositeRequest(metadata), ...plain } : plain;
+      if (projection === undefined) return regions.renderThumbnail(request);
+      const { image: shown, extent } = imageInProjection(projection);
       const { left, top, width, height } = extent;
       const bounds = { left, top, right: left + width, bottom: top + height };
       const box = request.width === undefined && request.height === undefined ? { width: 256, height: 256 } : {};
@@ -127,11 +127,11 @@ function createPlaneImage(source: TileSource, options: LargeImageOptions, render
     histogram: (request) => readHistogram(renderer, request),
     bands: (request) => readBands(renderer, request),
 
-    tileFrames: (request) => tileFrames(renderer, regions, request),
+    tileFrames: (request) => renderSprite(renderer, regions, request),
     quadInfo: (request) => quadInfo(wireMetadata(metadata), request),
     associatedImages: () => [...(source.associatedImages ?? [])],
 
-    associatedImage: (name, request) => renderAssociated(source, name, request, maxPixels),
+    associatedImage: (name, request) => encodeAssociated(source, name, request, maxPixels),
 
     async associatedImageMetadata(name, { signal } = {}) {
       const associated = await source.readAssociatedImage?.(name, signal && { signal });
@@ -150,7 +150,7 @@ function createPlaneImage(source: TileSource, options: LargeImageOptions, render
       const scale = 2 ** (dziMaxLevel(metadata) - request.level);
       const box = { ...shown, width: output.width * scale, height: output.height * scale };
       const encoding = parseEncoding({ ...request, encoding: name.encoding ?? dzi.encoding });
-      return regions.exactBox({ box, output }, encoding, request);
+      return regions.renderExactBox({ box, output }, encoding, request);
     },
 
     iiifFacts: () => iiifFacts(metadata, maxPixels),
@@ -162,21 +162,21 @@ function createPlaneImage(source: TileSource, options: LargeImageOptions, render
 
     async iiifPicture({ box, output, transform, encoding, tile }, { frame, signal }) {
       const request = { encoding, frame, ...(signal && { signal }) };
-      if (tile) return renderTile(source, renderer, { ...request, ...tile });
+      if (tile) return encodeTile(source, renderer, { ...request, ...tile });
       const options = parseEncoding({ encoding, tiffCompression: 'lzw' });
       const isPlain = !transform.mirror && transform.degrees === 0 && transform.tone === 'asItIs';
-      const finish = isPlain ? {} : { finish: (picture: Picture) => transformPicture(picture, transform, signal) };
-      return regions.exactBox({ box, output, ...finish }, options, { frame, ...(signal && { signal }) });
+      const transformOption = isPlain ? {} : { transform: (picture: Picture) => transformPicture(picture, transform, signal) };
+      return regions.renderExactBox({ box, output, ...transformOption }, options, { frame, ...(signal && { signal }) });
     },
   };
 }
 
-function withoutZ<Request extends ZRequest>(request: Request): Omit<Request, keyof ZRequest> {
+function removeZ<Request extends ZRequest>(request: Request): Omit<Request, keyof ZRequest> {
   const { zProject: _method, zFrom: _from, zTo: _to, ...rest } = request;
   return rest;
 }
 
-async function renderAssociated(
+async function encodeAssociated(
   source: TileSource,
   name: string,
   request: Parameters<LargeImage['associatedImage']>[1],
@@ -214,16 +214,16 @@ interface Projected {
 }
 
 /** Returns the image in other projections. Each is created at the first request. */
-function projections(source: TileSource, options: LargeImageOptions, renderer: Renderer): (projection: string) => Projected {
+function createProjector(source: TileSource, options: LargeImageOptions, renderer: Renderer): (projection: string) => Projected {
   let projected: Projected | undefined;
   return (projection) => {
     requireWebMercator(projection);
-    projected ??= project(source, options, renderer);
+    projected ??= createProjected(source, options, renderer);
     return projected;
   };
 }
 
-function project(source: TileSource, options: LargeImageOptions, renderer: Renderer): Projected {
+function createProjected(source: TileSource, options: LargeImageOptions, renderer: Renderer): Projected {
   const { source: projected, extent, bounds } = projectToWebMercator(source);
   const { sourceBounds, sourceLevels, sourceSizeX, sourceSizeY } = wireMetadata(source.metadata);
   const sourceMembers = { bounds, sourceBounds, sourceLevels, sourceSizeX, sourceSizeY } as Partial<LargeImageMetadata>;
@@ -261,7 +261,7 @@ async function transcode(
 const transparent: Rgba = [0, 0, 0, 0];
 const black: Rgba = [0, 0, 0, 255];
 
-async function renderTile(source: TileSource, renderer: Renderer, request: TileRequest, minLevel = 0): Promise<EncodedPicture> {
+async function encodeTile(source: TileSource, renderer: Renderer, request: TileRequest, minLevel = 0): Promise<EncodedPicture> {
   const { metadata, populatedLevels } = source;
   const { level, x, y, frame = pictureDefaults.frame, signal } = request;
   checkTile(metadata, { level, x, y }, minLevel);
@@ -270,7 +270,7 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
   if (options.encoding === 'TILED')
     throw new BadValueError('Invalid encoding "TILED": for regions, thumbnails and tile_frames only');
   const edge = parseEdge(request.edge);
-  const appearance = { ...(await renderer.shownAs(request, frame, signal)), opaque: !options.alpha };
+  const appearance = { ...(await renderer.displayAppearance(request, frame, signal)), mayDropAlpha: !options.keepsAlpha };
   const address = { level, x, y, frame };
   const isPlain = !appearance.style && metadata.white === undefined;
   const isUnchanged = isPlain && populatedLevels.includes(level) && renderer.profileFor(frame, appearance) === null;
@@ -285,26 +285,26 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
   }
   // A corrupt stored tile is an error; in a tile that is made from others it is a hole.
   const corrupt = new CorruptTiles();
-  let picture = await renderer.tile({ ...address, corrupt }, appearance, signal);
+  let picture = await renderer.renderTile({ ...address, corrupt }, appearance, signal);
   if (corrupt.count > 0) {
-    corrupt.check();
+    corrupt.throwIfAllCorrupt();
     picture = { ...picture, data: picture.data.slice() };
     const scale = levelScale(metadata, level);
     const [left, top] = [x * metadata.tileWidth * scale, y * metadata.tileHeight * scale];
-    await corrupt.draw(picture, { left, top, width: picture.width * scale, height: picture.height * scale });
+    await corrupt.drawHoles(picture, { left, top, width: picture.width * scale, height: picture.height * scale });
   }
   const size = { width: metadata.tileWidth, height: metadata.tileHeight };
   if (edge.kind === 'crop') picture = crop(picture, croppedTileContent(metadata, address));
   else if (edge.color) picture = pad(crop(picture, croppedTileContent(metadata, address)), size, edge.color);
-  else picture = await padPlain(picture, size, options.alpha);
+  else picture = await padPlain(picture, size, options.keepsAlpha);
   const bytes = await encodePicture(picture, options, { background: backgroundOf(appearance), signal });
   // A picture that the source has colored may be cached by the source, so it must not be changed.
   if (appearance.style && corrupt.count === 0) returnBytes(picture.data);
-  return { kind: 'bytes', bytes, type: options.type, ...withCorrupt(corrupt) };
+  return { kind: 'bytes', bytes, type: options.type, ...corruptTilesMember(corrupt) };
 }
 
 /** Pads a border tile: with transparent pixels if the encoding has alpha, otherwise with black. */
-async function padPlain(picture: Picture, size: { width: number; height: number }, alpha: boolean): Promise<Picture> {
+async function padPlain(picture: Picture, size: { width: number; height: number }, keepsAlpha: boolean): Promise<Picture> {
   if (picture.width === size.width && picture.height === size.height) return picture;
-  return alpha ? pad(await withAlpha(picture), size, transparent) : pad(picture, size, black);
+  return keepsAlpha ? pad(await addAlpha(picture), size, transparent) : pad(picture, size, black);
 }

@@ -12,7 +12,8 @@ export const maxCopiedBytes = 4 * 2 ** 30;
 const maxAllCopiedBytes = 16 * 2 ** 30;
 /** Bytes per read. Reads of this length are not cached, so a copy displaces nothing in the cache. */
 const chunkBytes = 16 * 2 ** 20;
-const busySeconds = 30;
+/** When a client should try again if the capacity is used up. */
+const retryAfterSeconds = 30;
 
 let copiedBytes = 0;
 
@@ -28,7 +29,7 @@ export interface LocalFile {
  * Makes a file readable at a path that does not exist yet: by a link if it is on this machine, otherwise by a copy. On failure,
  * nothing is left at the path.
  *
- * @param maxBytes maximum number of bytes to copy, `maxCopiedBytes` if nothing of the image was copied before.
+ * @param maxBytes maximum number of bytes to copy: {@link maxCopiedBytes} minus the bytes of the image that are already copied.
  * @throws TileSourceError if the file is larger than `maxBytes`; BusyError if copies of other images use up the capacity.
  */
 export async function makeLocal(input: SourceInput, path: string, maxBytes: number, signal?: AbortSignal): Promise<LocalFile> {
@@ -45,7 +46,7 @@ export async function makeLocal(input: SourceInput, path: string, maxBytes: numb
       );
     }
     if (copiedBytes + bytes > maxAllCopiedBytes) {
-      throw new BusyError('Too many images that are not on this machine are open. Try again later.', busySeconds);
+      throw new BusyError('Too many images that are not on this machine are open. Try again later.', retryAfterSeconds);
     }
     copiedBytes += bytes;
     let isCounted = true;
@@ -54,7 +55,7 @@ export async function makeLocal(input: SourceInput, path: string, maxBytes: numb
       isCounted = false;
     };
     try {
-      await pipeline(Readable.from(chunks(reader, signal)), createWriteStream(path, { flags: 'wx', mode: 0o600 }), {
+      await pipeline(Readable.from(readChunks(reader, signal)), createWriteStream(path, { flags: 'wx', mode: 0o600 }), {
         ...(signal && { signal }),
       });
     } catch (error) {
@@ -68,7 +69,7 @@ export async function makeLocal(input: SourceInput, path: string, maxBytes: numb
   }
 }
 
-async function* chunks(reader: ByteReader, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+async function* readChunks(reader: ByteReader, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
   for (let offset = 0; offset < reader.size; offset += chunkBytes) {
     yield await reader.read(offset, Math.min(chunkBytes, reader.size - offset), signal && { signal });
   }

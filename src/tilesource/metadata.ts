@@ -151,20 +151,20 @@ function* describeFrames(frames: readonly FrameMetadata[], channels?: readonly s
 }
 
 function* numberFrames(frames: readonly FrameMetadata[], channels: readonly string[] | undefined): Generator<void, WireFrame[]> {
-  const memberOf = new Map<string, string>();
+  const memberByAxis = new Map<string, string>();
   const numbered: WireFrame[] = [];
-  let index = -1;
+  let setNumber = -1;
   let previous: Readonly<Record<string, number>> | undefined;
   for (const [number, frame] of frames.entries()) {
     if (number % framesAtOnce === 0) yield;
     const { axes } = frame;
     // A new set begins where an axis other than the channel advances, or where all axes return to their start.
-    if (previous === undefined || !isSameSet(axes, previous)) index += 1;
+    if (previous === undefined || !isSameSet(axes, previous)) setNumber += 1;
     previous = axes;
-    const wire: WireFrame = { ...frame.extra, Frame: number, Index: index };
+    const wire: WireFrame = { ...frame.extra, Frame: number, Index: setNumber };
     for (const axis of Object.keys(axes)) {
-      let member = memberOf.get(axis);
-      if (member === undefined) memberOf.set(axis, (member = `Index${axis}`));
+      let member = memberByAxis.get(axis);
+      if (member === undefined) memberByAxis.set(axis, (member = `Index${axis}`));
       wire[member] = axes[axis];
     }
     const channel = frame.channel ?? (axes.C === undefined ? undefined : channels?.[axes.C]);

@@ -1,5 +1,5 @@
 /** Types of the values of parameters, by the names that the declarations below use. */
-interface Kinds {
+interface ValueTypes {
   text: string;
   integer: number;
   number: number;
@@ -13,7 +13,7 @@ interface Kinds {
 
 /** The declaration of a parameter. */
 export interface PictureParameter {
-  readonly kind: keyof Kinds;
+  readonly kind: keyof ValueTypes;
   readonly description?: string;
   readonly minimum?: number;
   readonly maximum?: number;
@@ -142,7 +142,7 @@ export type PictureParameterName = keyof typeof pictureParameters;
 type Declared<Name extends PictureParameterName> = (typeof pictureParameters)[Name];
 
 /** Type of the value of a parameter. */
-export type PictureValue<Name extends PictureParameterName> = Kinds[Declared<Name>['kind']];
+export type PictureValue<Name extends PictureParameterName> = ValueTypes[Declared<Name>['kind']];
 
 type RequestName<Name extends PictureParameterName> =
   Declared<Name> extends { request: infer Other extends string } ? Other : Name;
@@ -153,9 +153,11 @@ export type RequestOf<Name extends PictureParameterName> = { [N in Name as Reque
 /** The declarations, for code that looks up names that it does not know. */
 export const declaredParameters: ReadonlyMap<string, PictureParameter> = new Map(Object.entries(pictureParameters));
 
-type Defaulted = { [N in PictureParameterName]: Declared<N> extends { default: unknown } ? N : never }[PictureParameterName];
+type NameWithDefault = {
+  [N in PictureParameterName]: Declared<N> extends { default: unknown } ? N : never;
+}[PictureParameterName];
 
 /** The default of each parameter that has one. */
 export const pictureDefaults = Object.fromEntries(
   Object.entries(pictureParameters).flatMap(([name, declared]) => ('default' in declared ? [[name, declared.default]] : [])),
-) as { readonly [N in Defaulted]: PictureValue<N> };
+) as { readonly [N in NameWithDefault]: PictureValue<N> };

@@ -1,6 +1,6 @@
 /**
- * Trims the names of positions; a position without a name stays `undefined`. A name that occurs more than once is followed by the
- * position's number, from 1.
+ * Trims the names of positions; a position without a name stays `undefined`. If a name occurs more than once, the position's
+ * number, from 1, is added to it.
  */
 export function positionNames(names: readonly (string | undefined)[]): (string | undefined)[] {
   const trimmed = names.map((name) => name?.trim());

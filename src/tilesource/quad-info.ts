@@ -62,13 +62,13 @@ interface ResolvedOptions {
 const defaultFormat = { encoding: 'JPEG', jpegQuality: 85, jpegSubsampling: 1 };
 
 /** Maximum number of frames that are laid out for one response. */
-const maxLaidOut = 500_000;
+const maxLaidOutFrames = 500_000;
 /** Number of frames that are laid out between checks of the time. */
-const laidOutAtOnce = 1024;
+const framesAtOnce = 1024;
 /** Maximum count, texture side and stride: far more than any graphics card or image has. */
 const maxNumber = 2 ** 20;
 
-function checkedNumber(value: number, minimum: number, name: string, maximum = maxNumber): number {
+function checkNumber(value: number, minimum: number, name: string, maximum = maxNumber): number {
   if (Number.isInteger(value) && value >= minimum && value <= maximum) return value;
   throw new BadValueError(`Invalid ${name}: ${value}. Allowed values: whole numbers from ${minimum} to ${maximum}.`);
 }
@@ -82,7 +82,7 @@ function isAxis(metadata: LargeImageMetadata, value: CountOrAxis): value is stri
 }
 
 /** The count that a value gives: a number, or an axis for its range. @throws BadValueError for any other value. */
-function count(metadata: LargeImageMetadata, value: CountOrAxis, name: string): number {
+function resolveCount(metadata: LargeImageMetadata, value: CountOrAxis, name: string): number {
   return isAxis(metadata, value) ? axisRange(metadata, value) : parseNumber(metadata, value, { minimum: 1, name });
 }
 
@@ -100,14 +100,14 @@ function parseNumber(
 
 function resolveOptions(metadata: LargeImageMetadata, options: QuadInfoOptions): ResolvedOptions {
   const { frameBase = 0 } = options;
-  const frameStride = count(metadata, options.frameStride ?? 1, 'frameStride');
-  const frameGroup = count(metadata, options.frameGroup ?? 1, 'frameGroup');
+  const frameStride = resolveCount(metadata, options.frameStride ?? 1, 'frameStride');
+  const frameGroup = resolveCount(metadata, options.frameGroup ?? 1, 'frameGroup');
   const frameGroupStride =
     options.frameGroupStride === 'auto'
       ? Math.max(1, Math.floor(frameGroup / frameStride))
-      : count(metadata, options.frameGroupStride ?? 1, 'frameGroupStride');
-  const alignment = checkedNumber(options.alignment ?? 16, 1, 'alignment');
-  const maxTextureSize = checkedNumber(options.maxTextureSize ?? 8192, alignment, 'maxTextureSize');
+      : resolveCount(metadata, options.frameGroupStride ?? 1, 'frameGroupStride');
+  const alignment = checkNumber(options.alignment ?? 16, 1, 'alignment');
+  const maxTextureSize = checkNumber(options.maxTextureSize ?? 8192, alignment, 'maxTextureSize');
   const maxFrameSize = options.maxFrameSize ?? null;
   return {
     format: options.format ?? defaultFormat,
@@ -115,13 +115,13 @@ function resolveOptions(metadata: LargeImageMetadata, options: QuadInfoOptions):
     frameBase: isAxis(metadata, frameBase) ? frameBase : parseNumber(metadata, frameBase, { minimum: 0, name: 'frameBase' }),
     frameStride,
     frameGroup,
-    frameGroupFactor: checkedNumber(options.frameGroupFactor ?? 4, 1, 'frameGroupFactor'),
+    frameGroupFactor: checkNumber(options.frameGroupFactor ?? 4, 1, 'frameGroupFactor'),
     frameGroupStride,
     maxTextureSize,
-    maxTextures: checkedNumber(options.maxTextures ?? 1, 1, 'maxTextures'),
-    maxTotalTexturePixels: checkedNumber(options.maxTotalTexturePixels ?? 2 ** 30, 1, 'maxTotalTexturePixels', maxNumber ** 2),
+    maxTextures: checkNumber(options.maxTextures ?? 1, 1, 'maxTextures'),
+    maxTotalTexturePixels: checkNumber(options.maxTotalTexturePixels ?? 2 ** 30, 1, 'maxTotalTexturePixels', maxNumber ** 2),
     alignment,
-    maxFrameSize: maxFrameSize === null ? null : checkedNumber(maxFrameSize, alignment, 'maxFrameSize'),
+    maxFrameSize: maxFrameSize === null ? null : checkNumber(maxFrameSize, alignment, 'maxFrameSize'),
   };
 }
 
@@ -132,24 +132,24 @@ function resolveOptions(metadata: LargeImageMetadata, options: QuadInfoOptions):
  */
 export async function quadInfo(metadata: LargeImageMetadata, request: QuadInfoOptions = {}): Promise<QuadInfo> {
   const options = resolveOptions(metadata, request);
-  const shown = { ...options };
+  const shownOptions = { ...options };
   if (typeof options.frameBase === 'string') {
     const bases = axisRange(metadata, options.frameBase);
     const frames = metadata.frames?.length ?? 1;
-    if (bases * frames > maxLaidOut) {
+    if (bases * frames > maxLaidOutFrames) {
       throw new BadValueError(
-        `frameBase=${options.frameBase} lays out ${frames} frames ${bases} times; at most ${maxLaidOut} are laid out.`,
+        `frameBase=${options.frameBase} lays out ${frames} frames ${bases} times; at most ${maxLaidOutFrames} are laid out.`,
       );
     }
     const src: Record<string, unknown>[] = [];
     for (let base = 0; base < bases; base += 1) {
-      src.push(...texturesOf(fit(metadata, { ...options, frameBase: base })));
+      src.push(...texturesOf(fitFrames(metadata, { ...options, frameBase: base })));
       if (isSliceOver()) await nextSlice();
     }
-    return { metadata, options: shown, src };
+    return { metadata, options: shownOptions, src };
   }
-  const frameBase = checkedNumber(options.frameBase, 0, 'frameBase');
-  return { metadata, options: shown, ...(await layOut(metadata, { ...options, frameBase })) };
+  const frameBase = checkNumber(options.frameBase, 0, 'frameBase');
+  return { metadata, options: shownOptions, ...(await layOut(metadata, { ...options, frameBase })) };
 }
 
 /** Numbers of the covered frames, in the order of the layout. */
@@ -167,7 +167,7 @@ interface Grid {
   cellWidth: number;
   cellHeight: number;
   across: number;
-  perTexture: number;
+  cellsPerTexture: number;
   textures: number;
 }
 
@@ -175,31 +175,31 @@ interface Grid {
 function fitGrid(size: { width: number; height: number }, frames: number, options: ResolvedOptions): Grid {
   const { alignment: unit, frameGroup: group, maxTotalTexturePixels: budget } = options;
   const { width, height } = size;
-  let side = options.maxTextureSize;
-  while (side > unit && side ** 2 > budget) side = Math.floor(side / 2);
+  let textureSide = options.maxTextureSize;
+  while (textureSide > unit && textureSide ** 2 > budget) textureSide = Math.floor(textureSide / 2);
   let textures = options.maxTextures;
-  textures = Math.max(1, Math.min(textures, Math.floor(budget / side ** 2)));
+  textures = Math.max(1, Math.min(textures, Math.floor(budget / textureSide ** 2)));
   for (;;) {
-    let each = Math.ceil(frames / textures);
-    const grouped = Math.ceil(each / group) * group;
-    if (group > 1 && grouped / each <= options.frameGroupFactor) each = grouped;
-    const scale = Math.sqrt(side ** 2 / (each * width * height));
-    let across = Math.ceil(side / (unit * Math.ceil((width * scale) / unit)));
-    let down = Math.ceil(side / (unit * Math.ceil((height * scale) / unit)));
-    let cellWidth = unit * Math.max(1, Math.floor(side / across / unit));
-    down = Math.max(Math.ceil(each / Math.floor(side / cellWidth)), down);
-    let cellHeight = unit * Math.max(1, Math.floor(side / down / unit));
+    let framesPerTexture = Math.ceil(frames / textures);
+    const grouped = Math.ceil(framesPerTexture / group) * group;
+    if (group > 1 && grouped / framesPerTexture <= options.frameGroupFactor) framesPerTexture = grouped;
+    const scale = Math.sqrt(textureSide ** 2 / (framesPerTexture * width * height));
+    let across = Math.ceil(textureSide / (unit * Math.ceil((width * scale) / unit)));
+    let down = Math.ceil(textureSide / (unit * Math.ceil((height * scale) / unit)));
+    let cellWidth = unit * Math.max(1, Math.floor(textureSide / across / unit));
+    down = Math.max(Math.ceil(framesPerTexture / Math.floor(textureSide / cellWidth)), down);
+    let cellHeight = unit * Math.max(1, Math.floor(textureSide / down / unit));
     if (options.maxFrameSize !== null) {
-      const cap = unit * Math.floor(options.maxFrameSize / unit);
-      cellWidth = Math.min(cellWidth, cap);
-      cellHeight = Math.min(cellHeight, cap);
+      const maxCellSide = unit * Math.floor(options.maxFrameSize / unit);
+      cellWidth = Math.min(cellWidth, maxCellSide);
+      cellHeight = Math.min(cellHeight, maxCellSide);
     }
     if (cellWidth > width) cellWidth = unit * Math.ceil(width / unit);
     if (cellHeight > height) cellHeight = unit * Math.ceil(height / unit);
     cellWidth = Math.min(unit * Math.ceil((cellHeight * width) / height / unit), cellWidth);
     cellHeight = Math.min(unit * Math.ceil((cellWidth * height) / width / unit), cellHeight);
-    across = Math.floor(side / cellWidth);
-    down = Math.min(Math.floor(side / cellHeight), Math.ceil(frames / across));
+    across = Math.floor(textureSide / cellWidth);
+    down = Math.min(Math.floor(textureSide / cellHeight), Math.ceil(frames / across));
     let perTexture = across * down;
     if (textures > 1 && group > 1) {
       const fitting = Math.floor(perTexture / group) * group;
@@ -210,16 +210,16 @@ function fitGrid(size: { width: number; height: number }, frames: number, option
       textures = Math.min(textures - 1, frames);
       continue;
     }
-    if (across >= 2 && Math.ceil(each / Math.floor(across / 2)) * cellHeight <= side / 2) {
-      side = Math.floor(side / 2);
+    if (across >= 2 && Math.ceil(framesPerTexture / Math.floor(across / 2)) * cellHeight <= textureSide / 2) {
+      textureSide = Math.floor(textureSide / 2);
       continue;
     }
-    return { cellWidth, cellHeight, across, perTexture, textures };
+    return { cellWidth, cellHeight, across, cellsPerTexture: perTexture, textures };
   }
 }
 
 /** The frames in the mosaic, and their grid. */
-interface Fit {
+interface FittedFrames {
   frames: number[];
   /** Number of frames of the image. */
   total: number;
@@ -227,7 +227,7 @@ interface Fit {
   options: ResolvedOptions;
 }
 
-function fit(metadata: LargeImageMetadata, options: ResolvedOptions & { frameBase: number }): Fit {
+function fitFrames(metadata: LargeImageMetadata, options: ResolvedOptions & { frameBase: number }): FittedFrames {
   const total = metadata.frames?.length ?? 1;
   const frames = chosenFrames(total, options);
   if (frames.length === 0) {
@@ -238,10 +238,10 @@ function fit(metadata: LargeImageMetadata, options: ResolvedOptions & { frameBas
 }
 
 /** Parameters of each texture. */
-function texturesOf({ frames, total, grid, options }: Fit): Record<string, unknown>[] {
+function texturesOf({ frames, total, grid, options }: FittedFrames): Record<string, unknown>[] {
   const src: Record<string, unknown>[] = [];
-  for (let first = 0; first < frames.length; first += grid.perTexture) {
-    const list = frames.slice(first, first + grid.perTexture);
+  for (let first = 0; first < frames.length; first += grid.cellsPerTexture) {
+    const list = frames.slice(first, first + grid.cellsPerTexture);
     const hasAllFrames = list.length === total && list.every((frame, position) => frame === position);
     src.push({
       framesAcross: grid.across,
@@ -259,7 +259,7 @@ function texturesOf({ frames, total, grid, options }: Fit): Record<string, unkno
 
 async function layOut(metadata: LargeImageMetadata, options: ResolvedOptions & { frameBase: number }) {
   const { sizeX: width, sizeY: height } = metadata;
-  const fitted = fit(metadata, options);
+  const fitted = fitFrames(metadata, options);
   const { frames, grid } = fitted;
   const shrink = Math.max(width / grid.cellWidth, height / grid.cellHeight);
   const usedWidth = Math.floor(width / shrink);
@@ -267,10 +267,10 @@ async function layOut(metadata: LargeImageMetadata, options: ResolvedOptions & {
   const quads: Quad[] = [];
   const quadsToIdx: number[] = [];
   const framesToIdx: Record<string, number> = {};
-  await forEachRange(frames.length, laidOutAtOnce, (from, to) => {
+  await forEachRange(frames.length, framesAtOnce, (from, to) => {
     for (let at = from; at < to; at += 1) {
-      const position = at % grid.perTexture;
-      const count = Math.min(grid.perTexture, frames.length - at + position);
+      const position = at % grid.cellsPerTexture;
+      const count = Math.min(grid.cellsPerTexture, frames.length - at + position);
       const left = (position % grid.across) * grid.cellWidth;
       const bottom = (Math.ceil(count / grid.across) - Math.floor(position / grid.across)) * grid.cellHeight;
       quads.push({
@@ -278,7 +278,7 @@ async function layOut(metadata: LargeImageMetadata, options: ResolvedOptions & {
         lr: { x: width, y: -height, z: -1 },
         crop: { x: width, y: height, left, top: bottom - usedHeight, right: left + usedWidth, bottom },
       });
-      quadsToIdx.push(Math.floor(at / grid.perTexture));
+      quadsToIdx.push(Math.floor(at / grid.cellsPerTexture));
       framesToIdx[String(frames[at])] = at;
     }
   });

@@ -7,7 +7,7 @@ import {
   neededLevel,
   preferredLevel,
   roundHalfEven,
-  roundedOctaves,
+  roundOctaves,
 } from './geometry.js';
 import type { ImageMetadata } from './tile-source.js';
 
@@ -81,7 +81,7 @@ export function nativeMagnification(image: Calibration): number | null {
 export interface RequestedScale {
   octaves: number | null;
   /** Whether all values agree on a whole number of octaves. */
-  exact: boolean;
+  isExact: boolean;
 }
 
 /** The scale requested by magnification and pixel size, if the image has a magnification or pixel size. */
@@ -90,18 +90,18 @@ export function requestedScale(
   requested: { magnification?: number; mmX?: number; mmY?: number },
 ): RequestedScale {
   const octaves: number[] = [];
-  const add = (ratio: number) => {
+  const addOctaves = (ratio: number) => {
     if (Number.isFinite(ratio) && ratio > 0) octaves.push(Math.round(Math.log2(ratio) * 1e4) / 1e4);
   };
   const native = nativeMagnification(image);
-  if (requested.magnification && native) add(requested.magnification / native);
-  if (requested.mmX && image.mmX) add(image.mmX / requested.mmX);
-  if (requested.mmY && image.mmY) add(image.mmY / requested.mmY);
+  if (requested.magnification && native) addOctaves(requested.magnification / native);
+  if (requested.mmX && image.mmX) addOctaves(image.mmX / requested.mmX);
+  if (requested.mmY && image.mmY) addOctaves(image.mmY / requested.mmY);
   const first = octaves[0];
-  if (first === undefined) return { octaves: null, exact: true };
+  if (first === undefined) return { octaves: null, isExact: true };
   return {
     octaves: octaves.reduce((sum, value) => sum + value, 0) / octaves.length,
-    exact: Number.isInteger(first) && octaves.every((value) => value === first),
+    isExact: Number.isInteger(first) && octaves.every((value) => value === first),
   };
 }
 
@@ -117,28 +117,36 @@ export function regionBox(
 ): Box {
   const units = parseUnits(bounds.units);
   const sizeUnits = bounds.unitsWH === undefined ? units : parseUnits(bounds.unitsWH);
-  const sizeWins = bounds.unitsWH !== undefined;
-  const position = factors(image, units, scale);
-  const extent = factors(image, sizeUnits, scale);
-  const [left, right] = interval(
+  const sizeTakesPrecedence = bounds.unitsWH !== undefined;
+  const positionFactors = pixelsPerUnit(image, units, scale);
+  const sizeFactors = pixelsPerUnit(image, sizeUnits, scale);
+  const [left, right] = resolveInterval(
     image.sizeX,
-    { from: times(bounds.left, position.x), to: times(bounds.right, position.x), length: times(bounds.regionWidth, extent.x) },
-    sizeWins,
+    {
+      from: multiplyIfGiven(bounds.left, positionFactors.x),
+      to: multiplyIfGiven(bounds.right, positionFactors.x),
+      length: multiplyIfGiven(bounds.regionWidth, sizeFactors.x),
+    },
+    sizeTakesPrecedence,
   );
-  const [top, bottom] = interval(
+  const [top, bottom] = resolveInterval(
     image.sizeY,
-    { from: times(bounds.top, position.y), to: times(bounds.bottom, position.y), length: times(bounds.regionHeight, extent.y) },
-    sizeWins,
+    {
+      from: multiplyIfGiven(bounds.top, positionFactors.y),
+      to: multiplyIfGiven(bounds.bottom, positionFactors.y),
+      length: multiplyIfGiven(bounds.regionHeight, sizeFactors.y),
+    },
+    sizeTakesPrecedence,
   );
   return { left, top, width: right - left, height: bottom - top };
 }
 
-function times(value: number | undefined, factor: number): number | undefined {
+function multiplyIfGiven(value: number | undefined, factor: number): number | undefined {
   return value === undefined ? undefined : value * factor;
 }
 
 /** Base-layer pixels per unit. */
-function factors(
+function pixelsPerUnit(
   image: PyramidShape & Calibration,
   units: Units,
   scale: { magnification?: number; mmX?: number; mmY?: number },
@@ -164,17 +172,17 @@ function factors(
   }
 }
 
-function interval(
+function resolveInterval(
   size: number,
   bounds: { from?: number; to?: number; length?: number },
-  lengthWins: boolean,
+  lengthTakesPrecedence: boolean,
 ): [from: number, to: number] {
   const fromEdge = (value: number | undefined) => (value !== undefined && value < 0 ? value + size : value);
   let from = fromEdge(bounds.from);
   let to = fromEdge(bounds.to);
   if (bounds.length !== undefined) {
     if (from === undefined && to !== undefined) from = to - bounds.length;
-    else if (to === undefined || lengthWins) to = (from ?? 0) + bounds.length;
+    else if (to === undefined || lengthTakesPrecedence) to = (from ?? 0) + bounds.length;
   }
   const clip = (value: number) => Math.min(size, Math.max(0, roundHalfEven(value)));
   const start = clip(from ?? 0);
@@ -182,12 +190,12 @@ function interval(
 }
 
 /** If only one side of a box is given, the other can be this many times as long. */
-const longestAspect = 16;
+const maxAspect = 16;
 
 /** The largest size with the aspect of `content` within a box; at least 1 by 1. It can be larger than the content. */
 export function fitSize(content: Size, box: { width?: number; height?: number }): Size {
-  const width = box.width ?? (box.height ?? content.width) * longestAspect;
-  const height = box.height ?? width * (box.width === undefined ? 1 : longestAspect);
+  const width = box.width ?? (box.height ?? content.width) * maxAspect;
+  const height = box.height ?? width * (box.width === undefined ? 1 : maxAspect);
   if (content.width * height > content.height * width) {
     return { width, height: Math.max(1, Math.floor((content.height * width) / content.width)) };
   }
@@ -242,18 +250,18 @@ export function planRegion(
   }
   const base = regionBox(image, requested, requested);
   if (base.width === 0 || base.height === 0) return null;
-  const { octaves, exact } = requestedScale(image, requested);
+  const { octaves, isExact } = requestedScale(image, requested);
   let output: Size = { width: base.width, height: base.height };
   if (requested.width !== undefined || requested.height !== undefined) output = fitSize(base, requested);
   else if (octaves !== null) {
-    if (requested.exact && !exact) return null;
+    if (requested.exact && !isExact) return null;
     const scale = 2 ** octaves;
     output = { width: Math.max(1, Math.floor(base.width * scale)), height: Math.max(1, Math.floor(base.height * scale)) };
   }
   const needed = neededLevel(image, base, output);
   const level = preferredLevel(populated, needed);
-  const scale = roundedOctaves(Math.log2(Math.min(output.width / base.width, output.height / base.height)));
-  if (requested.exact && (level !== image.levels - 1 + scale || !populated.includes(level))) return null;
+  const outputOctaves = roundOctaves(Math.log2(Math.min(output.width / base.width, output.height / base.height)));
+  if (requested.exact && (level !== image.levels - 1 + outputOctaves || !populated.includes(level))) return null;
   const levelBox = boxAtLevel(image, base, level);
   if (level > needed && levelBox.width * levelBox.height > readLimit) {
     return { base, level: needed, levelBox: boxAtLevel(image, base, needed), output };

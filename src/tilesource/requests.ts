@@ -36,15 +36,15 @@ export interface TileRequest extends RenderRequest {
 export type RegionOutput = RequestOf<'width' | 'height' | 'magnification' | 'mm_x' | 'mm_y' | 'exact' | 'resample'>;
 
 /** The rectangle of a region. */
-type RegionPlace = RequestOf<'left' | 'top' | 'right' | 'bottom' | 'regionWidth' | 'regionHeight' | 'units' | 'unitsWH'>;
+type RegionRectangle = RequestOf<'left' | 'top' | 'right' | 'bottom' | 'regionWidth' | 'regionHeight' | 'units' | 'unitsWH'>;
 
 /** A rectangle of the image at a scale. */
-export interface RegionRequest extends RenderRequest, RegionPlace, RegionOutput, RequestOf<'fill'> {
-  /** Only for `encoding=OMETIFF`: the frames to return. Default: the channels of the frame. */
+export interface RegionRequest extends RenderRequest, RegionRectangle, RegionOutput, RequestOf<'fill'> {
+  /** Only for `encoding=OMETIFF`: the frames to return. By default, all channels of the frame. */
   frameList?: readonly number[];
 }
 
-/** The whole image in a box of at most `width` by `height`; 256 by 256 if neither is given. */
+/** The whole image, scaled to fit in a box of `width` by `height`; 256 by 256 if neither is given. */
 export interface ThumbnailRequest extends RenderRequest, RequestOf<'width' | 'height' | 'fill' | 'composite'> {}
 
 /** One position, or the same position in several frames. */
@@ -64,7 +64,7 @@ export interface PixelValue {
 
 /** A histogram of the samples of a region. */
 export interface HistogramRequest
-  extends RegionPlace, RegionOutput, ZRequest, RequestOf<'frame' | 'style' | 'bins' | 'density' | 'threshold'> {
+  extends RegionRectangle, RegionOutput, ZRequest, RequestOf<'frame' | 'style' | 'bins' | 'density' | 'threshold'> {
   rangeMin?: number;
   rangeMax?: number;
   /** Makes all bins of integer samples equally wide, with a whole number as their width. */
@@ -72,7 +72,7 @@ export interface HistogramRequest
   signal?: AbortSignal;
 }
 
-/** Statistics of a band, over the image reduced to at most 2048 × 2048 pixels. */
+/** Statistics of a band. If the image is large, only parts of its finest level are measured. */
 export interface BandFacts {
   interpretation: string;
   min: number;

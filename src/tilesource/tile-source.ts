@@ -87,12 +87,12 @@ export interface SourceFolder {
 
 /** Another file in the folder. */
 export interface FolderFile extends SourceInput {
-  /** Equal only for the same file. */
+  /** Identifies the file: two files with the same id are the same file. */
   readonly id: string;
   /**
    * Opens the file as an image for one use. Others who use it at the same time or soon afterwards share the opened image.
    *
-   * @throws TileSourceError if it is not an image, or is itself made from the image that borrows it.
+   * @throws TileSourceError if it is not an image, or is itself made from the borrowing image.
    */
   borrow<R>(
     use: (image: BorrowedImage) => Promise<R> | R,
@@ -247,7 +247,7 @@ export type DicomJson = Record<string, DicomJsonElement>;
 
 /** A DICOM file, unchanged. */
 export interface DicomFile {
-  /** The attributes, without the samples. Long values have addresses below `bulkRoot`. */
+  /** The attributes, without the samples. Long values are replaced by addresses below `bulkRoot`. */
   json(bulkRoot: string, signal?: AbortSignal): Promise<DicomJson>;
   /** A long value by its path below `bulkRoot`; `null` if there is none. */
   value(path: readonly string[], signal?: AbortSignal): Promise<Uint8Array | null>;
@@ -274,9 +274,9 @@ export interface AssociatedImage {
   raster: Raster;
   /** The sample that is shown as white, when it is less than the largest of its type: see {@link ImageMetadata.white}. */
   white?: number;
-  /** Codec the file stores it in, for information. */
+  /** Codec in which the file stores the image, for information. */
   format?: string;
-  /** The lossy codec that it was compressed with; missing if there was none. */
+  /** The lossy codec with which the image was compressed; missing or `null` if there was none. */
   lossyCodec?: LossyCodec | null;
 }
 
@@ -305,8 +305,7 @@ export interface TileSource {
    * and bottom border. The address has been checked.
    *
    * @param options `nearest`: a source that resamples picks the nearest pixel instead of mixing pixels. `corrupt`: a source that
-   * makes tiles of
-   *   several parts, such as tiles of other images, may leave corrupt parts empty and add them there.
+   * makes a tile of several parts, such as tiles of other images, may leave corrupt parts empty and add them to this collection.
    * @throws TileSourceError where the file is corrupt or its compression unsupported.
    */
   readTile(address: TileAddress, options?: TileOptions): Promise<Raster>;
@@ -362,14 +361,14 @@ export interface TileSourceDefinition {
    * Whether an image may include another file of its folder.
    *
    * @param name of the image's file.
-   * @param path of the other file, relative to the folder. Default: it can include every file.
+   * @param path of the other file, relative to the folder. By default, the image can include every file.
    */
   mayHold?(name: string, path: string): boolean;
   /** Whether files of this format are pictures that browsers show directly, if they are JPEG or PNG. */
   readonly readsWebPictures?: boolean;
   /** Whether the process of a conversion opens the file itself. Images of other sources are read through the process that has them open. */
   readonly opensInConversion?: boolean;
-  /** Whether it reads the files that conversions write. Exactly one source does. */
+  /** Whether this source reads the files that conversions write. Exactly one source does. */
   readonly readsConversions?: boolean;
   /**
    * The series of files to which a file belongs, for formats whose images are stored in several files that may arrive as separate

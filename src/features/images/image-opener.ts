@@ -240,8 +240,8 @@ function makeBorrowedImage(sourceName: string, source: TileSource): BorrowedImag
   return {
     sourceName,
     source,
-    samples: (frameBox: FrameBox, signal?: AbortSignal) => renderer().samples(frameBox, asStored, signal),
+    samples: (frameBox: FrameBox, signal?: AbortSignal) => renderer().readSamples(frameBox, asStored, signal),
     styled: async (frameBox: FrameBox, style: object, signal?: AbortSignal) =>
-      renderer().box(frameBox, { ...(await renderer().appearanceOf(JSON.stringify(style))), opaque: true }, signal),
+      renderer().renderBox(frameBox, { ...(await renderer().appearanceOf(JSON.stringify(style))), mayDropAlpha: true }, signal),
   };
 }

@@ -66,5 +66,5 @@ function toSource(raster: Raster): AssociatedSource {
     close: () => Promise.resolve(),
   };
   const renderer = new Renderer(source, {});
-  return { metadata, populatedLevels: source.populatedLevels, samples: (where) => renderer.samples(where, asStored) };
+  return { metadata, populatedLevels: source.populatedLevels, samples: (where) => renderer.readSamples(where, asStored) };
 }

@@ -28,7 +28,7 @@ export async function measureSamples(
   if (level === null) return { samples, extremes: [] };
   let coarse: Raster;
   try {
-    coarse = await renderer.samples({ level, frame, box: boxAtLevel(metadata, base, level) }, asStored, signal);
+    coarse = await renderer.readSamples({ level, frame, box: boxAtLevel(metadata, base, level) }, asStored, signal);
   } catch (error) {
     // The coarser level is only used to find more extremes.
     if (error instanceof CorruptTileError) return { samples, extremes: [] };
@@ -85,7 +85,7 @@ class FinestSamples {
     const { renderer, appearance } = this;
     const levelBox: LevelBox = { level: renderer.metadata.levels - 1, frame: this.frame, box, corrupt };
     return appearance.style
-      ? renderer.box(levelBox, appearance, this.signal)
-      : renderer.samples(levelBox, appearance, this.signal);
+      ? renderer.renderBox(levelBox, appearance, this.signal)
+      : renderer.readSamples(levelBox, appearance, this.signal);
   }
 }

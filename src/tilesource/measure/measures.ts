@@ -8,7 +8,7 @@ import { createRaster, type Raster, type SampleType } from '../raster.js';
 import type { Style } from '../style/parse.js';
 import { thresholdRange } from '../style/range.js';
 import { stylePixel } from '../style/render.js';
-import { isShown } from '../render/pixels.js';
+import { canBeShown } from '../render/pixels.js';
 import type { BandFacts, HistogramRequest, LargeImage, PixelRequest, PixelValue } from '../requests.js';
 import { measureSamples } from './measure-samples.js';
 import { pickSamples } from './measured-samples.js';
@@ -33,12 +33,12 @@ async function readHistogramBands(renderer: Renderer, request: HistogramRequest)
   const frame = request.frame ?? pictureDefaults.frame;
   renderer.checkFrame(frame);
   const appearance = await renderer.appearanceOf(request.style);
-  const plan = renderer.plan(request);
+  const plan = renderer.planRegion(request);
   if (!plan) return [];
   const { signal, resample = false } = request;
   const isMixed = resample !== false && resample !== 0 && !appearance.style && !sameSize(plan.base, plan.output);
   // If a tile is corrupt, nothing is mixed, and the intact samples are counted as stored.
-  const mixed = isMixed ? await renderer.mixedSamples(plan, frame, appearance, signal).catch(nullIfCorrupt) : null;
+  const mixed = isMixed ? await renderer.readMixedSamples(plan, frame, appearance, signal).catch(nullIfCorrupt) : null;
   if (mixed !== null) return histogramOf([mixed], request);
   const stored = await measureSamples(renderer, { base: plan.base, frame }, appearance, signal);
   const { style } = appearance;
@@ -85,7 +85,7 @@ export async function readPixel(renderer: Renderer, request: PixelRequest): Prom
   if (box.width === 0 || box.height === 0) return {};
   const levelBox = { level: metadata.levels - 1, frame, box: { ...box, width: 1, height: 1 } };
   if (style && style.functions.length > 0) {
-    const value = [...(await renderer.box(levelBox, appearance, signal)).data];
+    const value = [...(await renderer.renderBox(levelBox, appearance, signal)).data];
     return { value: value.map((sample) => toStyleType(sample, style, metadata.dtype)), ...channelValues(value) };
   }
   if (style) {
@@ -93,10 +93,10 @@ export async function readPixel(renderer: Renderer, request: PixelRequest): Prom
     const shown = value.map((sample) => Math.floor(sample));
     return { value: value.map((sample) => toStyleType(sample, style, metadata.dtype)), ...channelValues(shown) };
   }
-  const raster = await renderer.samples(levelBox, appearance, signal);
-  const shown = isShown({ ...metadata, bands: raster.bands })
+  const raster = await renderer.readSamples(levelBox, appearance, signal);
+  const shown = canBeShown({ ...metadata, bands: raster.bands })
     ? raster
-    : await renderer.box(levelBox, await renderer.shownAs(request, frame, signal), signal);
+    : await renderer.renderBox(levelBox, await renderer.displayAppearance(request, frame, signal), signal);
   return { value: Array.from(raster.data), ...channelValues([...shown.data]) };
 }
 

@@ -4,7 +4,7 @@ import sharp from 'sharp';
 import { nextSlice } from '../../core/concurrency/slices.js';
 import { zstdCompressor } from '../codecs/zstd-library.js';
 import { openPicture } from '../render/encode.js';
-import { hasAlpha, isPicture, withColor } from '../render/pixels.js';
+import { hasAlpha, isPicture, grayToColor } from '../render/pixels.js';
 import { bitsOf, createRaster, sampleBytes, type Raster, type Samples, type SampleType } from '../raster.js';
 import { tagOf, type Tag } from './container.js';
 
@@ -88,7 +88,7 @@ export async function packTile(tile: Raster, packing: TilePacking): Promise<Uint
   if (compression === 'jpeg' || compression === 'webp') {
     if (!isPicture(tile)) throw new RangeError(`${compression} holds 1 to 4 bands of bytes, not ${tile.bands} of ${tile.dtype}`);
     if (compression === 'webp') {
-      const image = openPicture(await withColor(tile));
+      const image = openPicture(await grayToColor(tile));
       return image.webp(quality === 0 ? { lossless: true, effort: 2 } : { quality, effort: 2 }).toBuffer();
     }
     let image = openPicture(tile);

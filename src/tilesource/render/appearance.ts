@@ -1,20 +1,20 @@
 import type { Rgba } from '../color.js';
 import type { Style } from '../style/parse.js';
 
-/** How samples become visible: with a style or without, with color correction or without. */
+/** How samples are shown: with or without a style, and with or without color correction. */
 export interface Appearance {
   /** `null` for no style. */
   style: Style | null;
-  correct: boolean;
+  correctsColors: boolean;
   /** Whether the caller does not need alpha. A picture that is opaque everywhere can then be returned without it. */
-  opaque?: boolean;
+  mayDropAlpha?: boolean;
 }
 
 /** Samples as returned by the source. */
-export const asStored: Appearance = { style: null, correct: false };
+export const asStored: Appearance = { style: null, correctsColors: false };
 
 /** Whether colors represent values, so that mixing pixels before coloring would show values that the image does not contain. */
-export function isPicked(style: Style | null): boolean {
+export function forbidsMixing(style: Style | null): boolean {
   if (style === null) return false;
   return style.bands.some(({ discrete }) => discrete) || style.functions.some(({ name }) => name === 'maskPixelValues');
 }

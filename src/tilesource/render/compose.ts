@@ -3,7 +3,7 @@ import { CorruptTileError, TileSourceError } from '../../errors.js';
 import { WorkQueue } from '../../core/concurrency/work-queue.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import type { EncodedImage, TileAddress, TileSource } from '../tile-source.js';
-import { finerLevel, largestStep, levelSize, tileContent, tileGrid, type Box, type Size } from '../geometry.js';
+import { finerLevel, maxLevelStep, levelSize, tileContent, tileGrid, type Box, type Size } from '../geometry.js';
 import { CorruptTiles, partOfTile, tileError, tileKey } from './corrupt-tiles.js';
 import type { OpenedPicture } from './encode.js';
 import { blit, crop, decimate, fitBorder } from './pixels.js';
@@ -19,24 +19,24 @@ const maxMosaicBytes = 2 ** 26;
 const maxStoredTiles = 2 ** 18;
 
 /** Minimum number of stored tiles that are worth decoding together, and their maximum total size in bytes. */
-const minMosaic = 4;
+const minMosaicTiles = 4;
 const maxEncodedBytes = 2 ** 28;
 /**
  * Number of stored tiles that are read at the same time. They are small and not decoded, and each read waits for a turn of the
  * event loop.
  */
-const storedReads = 32;
+const maxStoredReads = 32;
 
 /** Maximum number of corrupt tiles that are remembered for each image. */
-const maxCorrupt = 1000;
+const maxCorruptTiles = 1000;
 
 /** Bytes of composed tiles that are cached per image if the caller has no cache. */
-const ownCacheBytes = 2 ** 24;
+const defaultCacheBytes = 2 ** 24;
 /** Per-entry overhead, so that tiny tiles cannot fill the cache with millions of entries. */
 const bytesPerEntry = 1024;
 
 /** A small cache for one image, which is enough for neighboring tiles of missing levels to share their work. */
-export function createRasterCache(maxBytes = ownCacheBytes): RasterCache {
+export function createRasterCache(maxBytes = defaultCacheBytes): RasterCache {
   const cache = new LRUCache<string, Raster>({
     maxSize: maxBytes,
     sizeCalculation: (raster) => raster.data.byteLength + bytesPerEntry,
@@ -66,16 +66,16 @@ export class TileReader {
   readonly #source: TileSource;
   readonly #cache: RasterCache;
   readonly #concurrency: number;
-  readonly #reading: WorkQueue;
+  readonly #readQueue: WorkQueue;
   /** The corrupt tiles found so far, by their key. */
   readonly #corrupt = new Map<string, CorruptTileError>();
-  readonly #readingStored = new WorkQueue({ name: 'tiles', running: storedReads });
+  readonly #storedReadQueue = new WorkQueue({ name: 'tiles', running: maxStoredReads });
 
   constructor(source: TileSource, options: { cache?: RasterCache; concurrency?: number } = {}) {
     this.#source = source;
     this.#cache = options.cache ?? createRasterCache();
     this.#concurrency = options.concurrency ?? 4;
-    this.#reading = new WorkQueue({ name: 'tiles', running: this.#concurrency * 2 });
+    this.#readQueue = new WorkQueue({ name: 'tiles', running: this.#concurrency * 2 });
   }
 
   /** The corrupt tiles found so far; if there are many, only the first. */
@@ -91,7 +91,7 @@ export class TileReader {
     }
     const key = `${tileKey(address)}${nearest ? '/nearest' : bandNodata ? `/${bandNodata.join()}` : ''}`;
     const cached = this.#cache.get(key);
-    corrupt?.addGood(cached ? 1 : 0);
+    corrupt?.addIntact(cached ? 1 : 0);
     if (cached) return cached;
     const before = corrupt?.encounters;
     const tile = await this.#compose(address, signal);
@@ -114,7 +114,7 @@ export class TileReader {
       blit(part, tile, { left: -offset.left, top: -offset.top });
       return part;
     }
-    const stored = tiles.length >= minMosaic ? await this.#readMosaic(where, signal) : null;
+    const stored = tiles.length >= minMosaicTiles ? await this.#readMosaic(where, signal) : null;
     const target = stored?.raster ?? createRaster({ width: box.width, height: box.height, bands: bandCount, dtype });
     await mapConcurrently(stored?.missing ?? tiles, this.#concurrency, async (tile) => {
       signal?.throwIfAborted();
@@ -126,7 +126,7 @@ export class TileReader {
 
   /**
    * A rectangle of a level, undecoded, if the file contains all of it as JPEG tiles; otherwise `null`. A corrupt tile is noticed
-   * when the picture is used; reading the box then tells which it is.
+   * when the picture is used; reading the box then tells which one.
    */
   async openBox(where: LevelBox, signal?: AbortSignal): Promise<OpenedPicture | null> {
     const mosaic = await this.#storedMosaic(where, signal);
@@ -148,7 +148,7 @@ export class TileReader {
       x: Math.floor((box.left + box.width - 1) / tileWidth),
       y: Math.floor((box.top + box.height - 1) / tileHeight),
     };
-    this.#checkCount({ columns: last.x - first.x + 1, rows: last.y - first.y + 1 }, level);
+    this.#checkTileCount({ columns: last.x - first.x + 1, rows: last.y - first.y + 1 }, level);
     const tiles: TileRequest[] = [];
     for (let y = first.y; y <= last.y; y += 1) {
       for (let x = first.x; x <= last.x; x += 1)
@@ -159,12 +159,12 @@ export class TileReader {
   }
 
   /** @throws TileSourceError if a picture would be made from too many stored tiles for tiles of this level. */
-  #checkCount({ columns, rows }: { columns: number; rows: number }, level: number): void {
+  #checkTileCount({ columns, rows }: { columns: number; rows: number }, level: number): void {
     const { metadata, populatedLevels, partsPerTile = 1 } = this.#source;
     const stored = populatedLevels.find((candidate) => candidate >= level) ?? level;
     const grid = tileGrid(metadata, stored);
-    const each = 2 ** (stored - level);
-    const count = Math.min(grid.columns, columns * each) * Math.min(grid.rows, rows * each);
+    const tilesAlong = 2 ** (stored - level);
+    const count = Math.min(grid.columns, columns * tilesAlong) * Math.min(grid.rows, rows * tilesAlong);
     if (count * partsPerTile <= maxStoredTiles) return;
     const parts = partsPerTile > 1 ? `, each of ${partsPerTile} parts,` : '';
     throw new TileSourceError(
@@ -187,11 +187,11 @@ export class TileReader {
       const raster = await decodeMosaic(mosaic, { ...offset, width, height }, signal);
       if (raster === null) return null;
       const missing = tiles.filter((_, index) => mosaic.tiles[index] === null);
-      where.corrupt?.addGood(tiles.length - missing.length);
+      where.corrupt?.addIntact(tiles.length - missing.length);
       return { raster: fitBorder(raster, where.box), missing };
     } catch {
       signal?.throwIfAborted();
-      // A tile is corrupt. Reading one by one tells which, and what is wrong with it.
+      // A tile is corrupt. Reading them one by one tells which one, and what is wrong with it.
       return null;
     }
   }
@@ -205,7 +205,7 @@ export class TileReader {
     const [first, ...others] = tiles;
     const probe = first && (await this.#storedJpeg(first, signal));
     if (!probe) return null;
-    const stored = [probe, ...(await mapConcurrently(others, storedReads, (tile) => this.#storedJpeg(tile, signal)))];
+    const stored = [probe, ...(await mapConcurrently(others, maxStoredReads, (tile) => this.#storedJpeg(tile, signal)))];
     if (stored.reduce((sum, picture) => sum + (picture?.bytes.length ?? 0), 0) > maxEncodedBytes) return null;
     const tile = { width: metadata.tileWidth, height: metadata.tileHeight };
     return {
@@ -219,7 +219,7 @@ export class TileReader {
 
   async #storedJpeg(address: TileAddress, signal: AbortSignal | undefined): Promise<EncodedImage | null> {
     const options = { partial: true, ...(signal && { signal }) };
-    const stored = await this.#readingStored.run(async () => this.#source.readStoredTile?.(address, options), { signal });
+    const stored = await this.#storedReadQueue.run(async () => this.#source.readStoredTile?.(address, options), { signal });
     return stored?.encoding === 'JPEG' ? stored : null;
   }
 
@@ -235,36 +235,36 @@ export class TileReader {
     const read = () => this.#source.readTile(address, options);
     let raster: Raster;
     try {
-      raster = await this.#reading.run(read, { signal });
+      raster = await this.#readQueue.run(read, { signal });
     } catch (cause) {
       signal?.throwIfAborted();
       const error = tileError(cause, address);
       if (!(error instanceof CorruptTileError)) throw error;
-      this.#note([[tileKey(address), error]]);
+      this.#rememberCorrupt([[tileKey(address), error]]);
       if (corrupt === undefined) throw error;
       corrupt.add(error, partOfTile(metadata, address));
       return createRaster({ ...content, bands: metadata.bandCount, dtype: metadata.dtype });
     }
     if (parts?.count) {
-      this.#note(parts.named);
+      this.#rememberCorrupt(parts.keyedErrors);
       corrupt?.merge(parts);
-    } else corrupt?.addGood();
+    } else corrupt?.addIntact();
     // Files round the sizes of their levels up or down; here a partial pixel is always a whole one.
     return fitBorder(raster, content);
   }
 
-  #note(errors: readonly (readonly [string, CorruptTileError])[]): void {
+  #rememberCorrupt(errors: readonly (readonly [string, CorruptTileError])[]): void {
     for (const [key, error] of errors) {
-      if (this.#corrupt.size < maxCorrupt) this.#corrupt.set(key, error);
+      if (this.#corrupt.size < maxCorruptTiles) this.#corrupt.set(key, error);
     }
   }
 
   /** Makes a tile from the tiles of a finer level below it. */
   async #compose(address: TileRequest, signal?: AbortSignal): Promise<Raster> {
     const { metadata } = this.#source;
-    this.#checkCount({ columns: 1, rows: 1 }, address.level);
+    this.#checkTileCount({ columns: 1, rows: 1 }, address.level);
     const content = tileContent(metadata, address);
-    if (address.nearest === true) return this.#picked(address, content, signal);
+    if (address.nearest === true) return this.#pickTile(address, content, signal);
     const { level, box } = this.#mosaicOf(address);
     const factor = 2 ** (level - address.level);
     const { frame, bandNodata, corrupt } = address;
@@ -278,7 +278,7 @@ export class TileReader {
   #mosaicOf(address: TileAddress): { level: number; box: Box } {
     const { metadata, populatedLevels } = this.#source;
     const { tileWidth, tileHeight, bandCount, dtype } = metadata;
-    for (let step = largestStep; ; step -= 1) {
+    for (let step = maxLevelStep; ; step -= 1) {
       const level = Math.min(finerLevel(populatedLevels, address.level), address.level + step);
       const factor = 2 ** (level - address.level);
       const size = levelSize(metadata, level);
@@ -295,7 +295,7 @@ export class TileReader {
   }
 
   /** Makes a tile of every n-th pixel of a finer level. Tiles are read one by one, so that large steps need little memory. */
-  async #picked(address: TileRequest, content: Size, signal?: AbortSignal): Promise<Raster> {
+  async #pickTile(address: TileRequest, content: Size, signal?: AbortSignal): Promise<Raster> {
     const { metadata, populatedLevels } = this.#source;
     const { tileWidth, tileHeight, bandCount, dtype } = metadata;
     const level = finerLevel(populatedLevels, address.level);

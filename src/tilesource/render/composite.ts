@@ -4,16 +4,16 @@ import { automaticShare, channelColors, usualColor } from '../style/usual-colors
 import type { ImageMetadata } from '../tile-source.js';
 
 /**
- * How an image with several channels is shown as a mixture of the first ones, at the middle of its z planes. An image without channels is shown
- * as it is.
+ * The frame and style that show an image with several channels as a mixture of the first channels, at the middle z plane. An image
+ * without channels gets no style.
  */
-export function compositeOf({ frames = [], channels, bandCount }: ImageMetadata): RequestOf<'frame' | 'style'> {
-  const depth = sizeOf(frames, 'Z');
-  const middle = frames.findIndex(({ axes }) =>
+export function compositeRequest({ frames = [], channels, bandCount }: ImageMetadata): RequestOf<'frame' | 'style'> {
+  const depth = axisLength(frames, 'Z');
+  const middleFrame = frames.findIndex(({ axes }) =>
     Object.entries(axes).every(([axis, at]) => at === (axis === 'Z' ? (depth - 1) >> 1 : 0)),
   );
-  const frame = middle > 0 ? { frame: middle } : {};
-  const count = sizeOf(frames, 'C');
+  const frame = middleFrame > 0 ? { frame: middleFrame } : {};
+  const count = axisLength(frames, 'C');
   if (count < 2 || bandCount > 2) return frame;
   const bands = Array.from({ length: Math.min(count, channelColors.length) }, (_, channel) => {
     const framedelta = frames.findIndex(({ axes }) =>
@@ -29,7 +29,7 @@ export function compositeOf({ frames = [], channels, bandCount }: ImageMetadata)
 }
 
 /** Number of positions on an axis. */
-function sizeOf(frames: NonNullable<ImageMetadata['frames']>, axis: string) {
+function axisLength(frames: NonNullable<ImageMetadata['frames']>, axis: string) {
   let size = 1;
   for (const { axes } of frames) size = Math.max(size, (axes[axis] ?? 0) + 1);
   return size;

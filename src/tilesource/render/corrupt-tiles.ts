@@ -8,15 +8,15 @@ import type { Picture } from './pixels.js';
 /** A part of an image, in pixels of full resolution. */
 interface Part {
   box: Window;
-  /** Whether a point of the box is in the part. Default: every point is. */
-  holds?: (x: number, y: number) => boolean;
+  /** Whether a point of the box is in the part. By default, every point of the box is. */
+  contains?: (x: number, y: number) => boolean;
 }
 
 /** Corrupt tiles of a picture. They are collected while the picture is read, and drawn as holes at the end. */
 export class CorruptTiles {
   readonly #found = new Map<string, { error: CorruptTileError; parts: Part[] }>();
-  /** Number of other tiles that were read. */
-  #good = 0;
+  /** Number of intact tiles that were read. */
+  #intactCount = 0;
   /** How often corrupt tiles were found, counting repeated finds of the same tile. */
   #encounters = 0;
 
@@ -33,7 +33,7 @@ export class CorruptTiles {
   }
 
   /** The errors with their keys. The same part has the same key in every picture. */
-  get named(): [string, CorruptTileError][] {
+  get keyedErrors(): [string, CorruptTileError][] {
     return [...this.#found].map(([key, { error }]) => [key, error]);
   }
 
@@ -41,7 +41,7 @@ export class CorruptTiles {
    * Adds a corrupt tile.
    *
    * @param part where it is in the image.
-   * @param key identifies the part. Default: {@link tileKey}.
+   * @param key identifies the part; by default, the {@link tileKey} of the tile.
    */
   add(error: CorruptTileError, part: Part, key = tileKey(error.tile)): void {
     this.#encounters += 1;
@@ -50,13 +50,13 @@ export class CorruptTiles {
     else existing.parts.push(part);
   }
 
-  addGood(count = 1): void {
-    this.#good += count;
+  addIntact(count = 1): void {
+    this.#intactCount += count;
   }
 
   /** Adds the corrupt tiles of another picture of the same image. */
   merge(other: CorruptTiles): void {
-    this.#good += other.#good;
+    this.#intactCount += other.#intactCount;
     this.#encounters += other.#encounters;
     for (const [key, { error, parts }] of other.#found) {
       const existing = this.#found.get(key);
@@ -76,18 +76,18 @@ export class CorruptTiles {
     drawn: { box: Window; toOther: (x: number, y: number) => readonly (readonly [number, number])[]; name?: string },
   ): void {
     const areas: Part[] = [];
-    const visible = visibleIn(drawn.box, drawn.toOther);
+    const visible = visibleBoxes(drawn.box, drawn.toOther);
     for (const [key, { error, parts }] of other.#found) {
       if (!parts.some(({ box }) => visible.some((each) => overlap(box, each)))) continue;
-      const holds = (x: number, y: number) => drawn.toOther(x, y).some(([u, v]) => parts.some((part) => isIn(part, u, v)));
+      const contains = (x: number, y: number) => drawn.toOther(x, y).some(([u, v]) => parts.some((part) => isIn(part, u, v)));
       const reason = `The source ${drawn.name} of the image cannot be read: ${error.reason}`;
-      const named = drawn.name === undefined ? error : new CorruptTileError(error.tile, new TileSourceError(reason));
-      areas.push({ box: drawn.box, holds });
-      this.add(named, { box: drawn.box, holds }, `${drawn.name ?? ''}:${key}`);
+      const namedError = drawn.name === undefined ? error : new CorruptTileError(error.tile, new TileSourceError(reason));
+      areas.push({ box: drawn.box, contains });
+      this.add(namedError, { box: drawn.box, contains }, `${drawn.name ?? ''}:${key}`);
     }
-    // More of the other image is read than is shown, so its good tiles may not be visible.
-    if (areas.length === 0) this.#good += other.#good;
-    else if (pointsOf(drawn.box).some(([x, y]) => !areas.some((area) => isIn(area, x, y)))) this.#good += 1;
+    // More of the other image is read than is shown, so its intact tiles may not be visible.
+    if (areas.length === 0) this.#intactCount += other.#intactCount;
+    else if (samplePoints(drawn.box).some(([x, y]) => !areas.some((area) => isIn(area, x, y)))) this.#intactCount += 1;
   }
 
   /** The parts of a rectangle in pixels of full resolution that no hole touches, from its corner. */
@@ -118,9 +118,9 @@ export class CorruptTiles {
   }
 
   /** @throws the first error, if all tiles are corrupt. */
-  check(): void {
+  throwIfAllCorrupt(): void {
     const [first] = this.errors;
-    if (first !== undefined && this.#good === 0) throw first;
+    if (first !== undefined && this.#intactCount === 0) throw first;
   }
 
   /**
@@ -128,18 +128,19 @@ export class CorruptTiles {
    *
    * @param shown the area of the picture, in pixels of full resolution.
    */
-  async draw(picture: Picture, shown: Window): Promise<void> {
+  async drawHoles(picture: Picture, shown: Window): Promise<void> {
     const across = picture.width / shown.width;
     const down = picture.height / shown.height;
-    const side = (from: number, length: number, ratio: number, limit: number): [number, number] => {
+    const pixelRange = (from: number, length: number, ratio: number, limit: number): [number, number] => {
       const start = Math.max(0, Math.floor(from * ratio));
       return [start, Math.min(limit, Math.max(start + 1, Math.ceil((from + length) * ratio)))];
     };
     for (const { parts } of this.#found.values()) {
-      for (const { box, holds } of parts) {
-        const [left, right] = side(box.left - shown.left, box.width, across, picture.width);
-        const [top, bottom] = side(box.top - shown.top, box.height, down, picture.height);
-        const isHole = holds && ((x: number, y: number) => holds(shown.left + (x + 0.5) / across, shown.top + (y + 0.5) / down));
+      for (const { box, contains } of parts) {
+        const [left, right] = pixelRange(box.left - shown.left, box.width, across, picture.width);
+        const [top, bottom] = pixelRange(box.top - shown.top, box.height, down, picture.height);
+        const isHole =
+          contains && ((x: number, y: number) => contains(shown.left + (x + 0.5) / across, shown.top + (y + 0.5) / down));
         await hatch(picture, { left, top, width: right - left, height: bottom - top }, isHole);
       }
     }
@@ -147,7 +148,7 @@ export class CorruptTiles {
 }
 
 /** Points that are evenly distributed in a rectangle. */
-function pointsOf({ left, top, width, height }: Window): [number, number][] {
+function samplePoints({ left, top, width, height }: Window): [number, number][] {
   const steps = 16;
   return Array.from({ length: steps ** 2 }, (_, at) => [
     left + ((Math.floor(at / steps) + 0.5) / steps) * width,
@@ -156,7 +157,7 @@ function pointsOf({ left, top, width, height }: Window): [number, number][] {
 }
 
 /** The rectangles of another image that a part of this one may show. */
-function visibleIn(
+function visibleBoxes(
   { left, top, width, height }: Window,
   toOther: (x: number, y: number) => readonly (readonly [number, number])[],
 ): Window[] {
@@ -164,9 +165,9 @@ function visibleIn(
   const ranges: { xs: number[]; ys: number[] }[] = [];
   for (let at = 0; at < (steps + 1) ** 2; at += 1) {
     const [column, row] = [at % (steps + 1), Math.floor(at / (steps + 1))];
-    for (const [place, [x, y]] of toOther(left + (column / steps) * width, top + (row / steps) * height).entries()) {
+    for (const [pointIndex, [x, y]] of toOther(left + (column / steps) * width, top + (row / steps) * height).entries()) {
       if (!Number.isFinite(x) || !Number.isFinite(y)) continue;
-      const each = (ranges[place] ??= { xs: [], ys: [] });
+      const each = (ranges[pointIndex] ??= { xs: [], ys: [] });
       each.xs.push(x);
       each.ys.push(y);
     }
@@ -183,14 +184,14 @@ function visibleIn(
 
 /** Whether rectangles have a common area. An overlap of less than a hundredth of a pixel comes from rounding. */
 function overlap(a: Window, b: Window): boolean {
-  const side = (from: number, length: number, other: number, otherLength: number) =>
+  const overlapsAlong = (from: number, length: number, other: number, otherLength: number) =>
     Math.min(from + length, other + otherLength) - Math.max(from, other) > 0.01;
-  return side(a.left, a.width, b.left, b.width) && side(a.top, a.height, b.top, b.height);
+  return overlapsAlong(a.left, a.width, b.left, b.width) && overlapsAlong(a.top, a.height, b.top, b.height);
 }
 
-function isIn({ box, holds }: Part, x: number, y: number): boolean {
+function isIn({ box, contains }: Part, x: number, y: number): boolean {
   const isInside = x >= box.left && y >= box.top && x < box.left + box.width && y < box.top + box.height;
-  return isInside && (holds === undefined || holds(x, y));
+  return isInside && (contains === undefined || contains(x, y));
 }
 
 /** The part of an image that a tile shows. */
@@ -202,7 +203,7 @@ export function partOfTile(shape: PyramidShape, { level, x, y }: Pick<TileAddres
 }
 
 /** Width of the stripes of holes in pixels, and their two grays. */
-const stripe = 8;
+const stripePixels = 8;
 const grays = [64, 192] as const;
 
 async function hatch({ data, width, bands }: Picture, box: Box, isHole?: (x: number, y: number) => boolean): Promise<void> {
@@ -214,7 +215,7 @@ async function hatch({ data, width, bands }: Picture, box: Box, isHole?: (x: num
       for (let x = box.left; x < box.left + box.width; x += 1) {
         if (isHole?.(x, y) === false) continue;
         const at = (y * width + x) * bands;
-        data.fill(grays[Math.floor((x + y) / stripe) % 2]!, at, at + bands);
+        data.fill(grays[Math.floor((x + y) / stripePixels) % 2]!, at, at + bands);
         if (hasAlpha) data[at + bands - 1] = 255;
       }
     }

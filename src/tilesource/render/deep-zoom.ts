@@ -70,13 +70,13 @@ export function dziTileRegion(
     throw new BadParameterError('level must be between 0 and the image scale');
   }
   const factor = 2 ** (maxLevel - tile.level);
-  const side = (index: number, size: number, axis: string): [from: number, length: number, output: number] => {
+  const rangeAlong = (index: number, size: number, axis: string): [from: number, length: number, output: number] => {
     if (index * options.tilesize * factor >= size) throw new BadParameterError(`${axis} is outside layer`);
     const from = Math.max(0, (index * options.tilesize - options.overlap) * factor);
     const to = Math.min(size, ((index + 1) * options.tilesize + options.overlap) * factor);
     return [from, to - from, Math.ceil((to - from) / factor)];
   };
-  const [left, width, outputWidth] = side(tile.x, shape.sizeX, 'x');
-  const [top, height, outputHeight] = side(tile.y, shape.sizeY, 'y');
+  const [left, width, outputWidth] = rangeAlong(tile.x, shape.sizeX, 'x');
+  const [top, height, outputHeight] = rangeAlong(tile.y, shape.sizeY, 'y');
   return { box: { left, top, width, height }, output: { width: outputWidth, height: outputHeight } };
 }

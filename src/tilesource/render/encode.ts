@@ -2,7 +2,7 @@ import { forEachRange } from '../../core/concurrency/slices.js';
 import sharp, { type Sharp } from 'sharp';
 import { BadValueError } from '../../errors.js';
 import type { Rgba } from '../color.js';
-import { sameSize, type Size } from '../geometry.js';
+import { isSameSize, type Size } from '../geometry.js';
 import { runProcessing } from '../process/processing.js';
 import { encodeRational } from '../pyramid/container.js';
 import { hasAlpha, type Picture } from './pixels.js';
@@ -69,7 +69,7 @@ export interface EncodingOptions {
   subsampling: number;
   compression: TiffCompression;
   /** Whether the format keeps alpha. */
-  alpha: boolean;
+  keepsAlpha: boolean;
 }
 
 /**
@@ -98,7 +98,7 @@ export function parseEncoding(request: EncodingRequest): EncodingOptions {
     quality: Math.min(100, Math.max(1, Math.round(jpegQuality))),
     subsampling: Math.min(2, Math.max(0, Math.round(jpegSubsampling))),
     compression: parseCompression(request.tiffCompression, encoding),
-    alpha: encodingsWithAlpha.has(encoding),
+    keepsAlpha: encodingsWithAlpha.has(encoding),
   };
 }
 
@@ -106,9 +106,9 @@ function parseCompression(name: string | undefined, encoding: Encoding): TiffCom
   if (name === undefined || name === '') return encoding === 'TILED' ? 'lzw' : 'none';
   const match = Object.entries(compressionNames).find(([alias]) => alias === name);
   // Other encodings ignore the compression, but a wrong one is still wrong.
-  const onlyTiled = (alias: string) => alias === 'webp' || alias === 'zstd';
-  if (match && (encoding === 'TILED' || !onlyTiled(match[0]))) return match[1];
-  const allowed = Object.keys(compressionNames).filter((alias) => encoding === 'TILED' || !onlyTiled(alias));
+  const isOnlyForTiled = (alias: string) => alias === 'webp' || alias === 'zstd';
+  if (match && (encoding === 'TILED' || !isOnlyForTiled(match[0]))) return match[1];
+  const allowed = Object.keys(compressionNames).filter((alias) => encoding === 'TILED' || !isOnlyForTiled(alias));
   throw new BadValueError(`Invalid tiffCompression '${name}'. Allowed values: ${allowed.join(', ')}.`);
 }
 
@@ -130,7 +130,7 @@ export function checkOutputSize(size: Size, options: EncodingOptions, maxPixels:
         'Request a smaller width and height, or use encoding TILED.',
     );
   }
-  checkFormat(size, options);
+  checkSideLimit(size, options);
 }
 
 /** Longest side in pixels of a picture in this encoding. */
@@ -140,7 +140,7 @@ export function longestSide({ encoding, compression }: Pick<EncodingOptions, 'en
 }
 
 /** @throws BadValueError if the format cannot contain a picture of this size. */
-function checkFormat(size: Size, options: EncodingOptions): void {
+function checkSideLimit(size: Size, options: EncodingOptions): void {
   const limit = longestSide(options);
   if (Math.max(size.width, size.height) <= limit) return;
   throw new BadValueError(
@@ -184,10 +184,10 @@ export async function encodePicture(
 ): Promise<Uint8Array> {
   let image = 'image' in picture ? picture.image : openPicture(picture);
   const { resize, extend } = steps;
-  checkFormat(extend ?? resize ?? picture, options);
-  if (resize && !sameSize(resize, picture)) image = addScaling(image, resize);
-  const flatten = hasAlpha(picture) && !options.alpha;
-  if (flatten) {
+  checkSideLimit(extend ?? resize ?? picture, options);
+  if (resize && !isSameSize(resize, picture)) image = addScaling(image, resize);
+  const dropsAlpha = hasAlpha(picture) && !options.keepsAlpha;
+  if (dropsAlpha) {
     image = image.flatten({ background: colorOf(steps.background ?? white) });
   }
   if (extend) {
@@ -215,7 +215,7 @@ export async function transcodePicture(
   signal?: AbortSignal,
 ): Promise<Uint8Array> {
   let image = sharp(bytes, { limitInputPixels: false, failOn: 'error', ignoreIcc: true });
-  if (bands === 2 || bands === 4) image = options.alpha ? image : image.flatten({ background: '#fff' });
+  if (bands === 2 || bands === 4) image = options.keepsAlpha ? image : image.flatten({ background: '#fff' });
   if (bands <= 2) image = image.toColourspace('b-w');
   return runProcessing(() => encodeImage(image, options, {}), signal);
 }
@@ -240,17 +240,17 @@ export function defaultKernel(from: Size, to: Size): Kernel {
 
 /** Scales a picture with libvips, for the cases that libvips does well; keeps its bands. */
 export async function resizePicture(picture: Picture, size: Size & { kernel: Kernel }, signal?: AbortSignal): Promise<Picture> {
-  if (sameSize(size, picture)) return picture;
+  if (isSameSize(size, picture)) return picture;
   let image = addScaling(openPicture(picture), size);
   // libvips returns gray as one band only on request, and gray with alpha as four.
   if (picture.bands === 1) image = image.toColourspace('b-w');
   const resized = image.raw();
   const { data, info } = await runProcessing(() => resized.toBuffer({ resolveWithObject: true }), signal);
   const out: Picture = { data, width: info.width, height: info.height, bands: picture.bands, dtype: 'uint8' };
-  return info.channels === picture.bands ? out : { ...out, data: await grayAndAlpha(data) };
+  return info.channels === picture.bands ? out : { ...out, data: await extractGrayAndAlpha(data) };
 }
 
-async function grayAndAlpha(rgba: Uint8Array): Promise<Uint8Array> {
+async function extractGrayAndAlpha(rgba: Uint8Array): Promise<Uint8Array> {
   const out = new Uint8Array(rgba.length / 2);
   await forEachRange(rgba.length / 4, pixelsAtOnce, (from, to) => {
     for (let pixel = from; pixel < to; pixel += 1) {
@@ -282,20 +282,20 @@ async function encodeImage(
       return image.gif({ effort: 1 }).toBuffer();
     case 'TIFF':
     case 'TILED': {
-      const packed =
+      const tiff =
         options.compression === 'jpeg'
           ? image.flatten({ background: colorOf(background) }).tiff({ compression: 'jpeg', quality })
           : image.tiff({ compression: options.compression, predictor: 'horizontal' });
-      const bytes = await packed.toBuffer();
-      return pixelsPerMm ? withResolution(bytes, pixelsPerMm) : withoutResolution(bytes);
+      const bytes = await tiff.toBuffer();
+      return pixelsPerMm ? replaceResolution(bytes, pixelsPerMm) : removeResolution(bytes);
     }
     case 'BMP':
     case 'PPM':
     case 'TGA': {
       const { data, info } = await image.toColourspace('srgb').raw().toBuffer({ resolveWithObject: true });
       const raw = { data, width: info.width, height: info.height, bands: info.channels };
-      if (options.encoding === 'PPM') return ppm(raw);
-      return options.encoding === 'BMP' ? bmp(raw) : tga(raw);
+      if (options.encoding === 'PPM') return encodePpm(raw);
+      return options.encoding === 'BMP' ? encodeBmp(raw) : encodeTga(raw);
     }
   }
 }
@@ -312,7 +312,7 @@ function entriesOf(tiff: Buffer): { start: number; end: number } | null {
 }
 
 /** Replaces the resolution that libvips has written, because it does not accept the scales of maps and electron microscopes. */
-function withResolution(tiff: Buffer, pixelsPerMm: { x: number; y: number }): Buffer {
+function replaceResolution(tiff: Buffer, pixelsPerMm: { x: number; y: number }): Buffer {
   const { start, end } = entriesOf(tiff) ?? { start: 0, end: 0 };
   for (let entry = start; entry < end; entry += 12) {
     const tag = tiff.readUInt16LE(entry);
@@ -326,7 +326,7 @@ function withResolution(tiff: Buffer, pixelsPerMm: { x: number; y: number }): Bu
 const centimeter = 3;
 
 /** Removes the resolution from the first directory of a TIFF written by libvips, which invents one if it knows none. */
-function withoutResolution(tiff: Buffer): Buffer {
+function removeResolution(tiff: Buffer): Buffer {
   const entries = entriesOf(tiff);
   if (entries === null) return tiff;
   const { start, end } = entries;
@@ -347,12 +347,12 @@ interface RawPicture extends Size {
   bands: number;
 }
 
-function ppm({ data, width, height }: RawPicture): Uint8Array {
+function encodePpm({ data, width, height }: RawPicture): Uint8Array {
   return Buffer.concat([Buffer.from(`P6\n${width} ${height}\n255\n`, 'latin1'), data]);
 }
 
 /** A 24-bit bitmap: rows from the bottom, blue first, rows padded to four bytes. */
-async function bmp({ data, width, height }: RawPicture): Promise<Uint8Array> {
+async function encodeBmp({ data, width, height }: RawPicture): Promise<Uint8Array> {
   const headerLength = 54;
   const rowLength = Math.ceil((width * 3) / 4) * 4;
   const out = Buffer.alloc(headerLength + rowLength * height);
@@ -379,7 +379,7 @@ async function bmp({ data, width, height }: RawPicture): Promise<Uint8Array> {
 }
 
 /** An uncompressed true-color Targa, from the top, with alpha if there is any. */
-async function tga({ data, width, height, bands }: RawPicture): Promise<Uint8Array> {
+async function encodeTga({ data, width, height, bands }: RawPicture): Promise<Uint8Array> {
   const out = Buffer.alloc(18 + data.length);
   out[2] = 2;
   out.writeUInt16LE(width, 12);

@@ -2,7 +2,7 @@ import { forEachRange } from '../../core/concurrency/slices.js';
 import type { ImageMetadata } from '../tile-source.js';
 
 /** Number of examined frames between two checks of the time. */
-const runLength = 16_384;
+const framesAtOnce = 16_384;
 
 /**
  * The frames that differ from a frame at most in one axis, including the frame itself, in ascending order, each with its position
@@ -19,7 +19,7 @@ export async function framesAlong(
   const positions: { frame: number; position: number }[] = [];
   await forEachRange(
     frames.length,
-    runLength,
+    framesAtOnce,
     (from, to) => {
       for (let number = from; number < to; number += 1) {
         const { axes } = frames[number]!;

@@ -14,8 +14,8 @@ const maxNameBytes = 4096;
 export function profileDescription(profile: Uint8Array): string | null {
   const view = bufferOf(profile);
   if (view.length < 132 || view.toString('latin1', 36, 40) !== 'acsp') return null;
-  const tags = Math.min(maxTags, view.readUInt32BE(128), Math.floor((view.length - 132) / 12));
-  for (let tag = 0; tag < tags; tag += 1) {
+  const tagCount = Math.min(maxTags, view.readUInt32BE(128), Math.floor((view.length - 132) / 12));
+  for (let tag = 0; tag < tagCount; tag += 1) {
     const entry = 132 + tag * 12;
     if (view.toString('latin1', entry, entry + 4) !== 'desc') continue;
     const start = view.readUInt32BE(entry + 4);
@@ -47,16 +47,16 @@ export function isSrgbProfile(profile: Uint8Array): boolean {
   return /\bsRGB\b/i.test(profileDescription(profile) ?? '');
 }
 
-let srgb: Promise<Uint8Array> | null = null;
+let srgbPromise: Promise<Uint8Array> | null = null;
 
 /** The profile of sRGB that is part of libvips. */
 export function srgbProfile(): Promise<Uint8Array> {
-  srgb ??= (async () => {
+  srgbPromise ??= (async () => {
     const pixel = sharp({ create: { width: 1, height: 1, channels: 3, background: '#fff' } });
     const { icc } = await sharp(await pixel.withIccProfile('srgb').png().toBuffer()).metadata();
     return Uint8Array.from(icc!);
   })();
-  return srgb;
+  return srgbPromise;
 }
 
 /**
@@ -66,7 +66,7 @@ export function srgbProfile(): Promise<Uint8Array> {
  * @throws Error if libvips cannot use the profile.
  */
 export async function convertToSrgb(picture: Picture, profile: Uint8Array): Promise<Picture> {
-  let image = sharp(asTiff(picture, profile), { limitInputPixels: false, failOn: 'warning' }).toColourspace(
+  let image = sharp(toTiff(picture, profile), { limitInputPixels: false, failOn: 'warning' }).toColourspace(
     picture.bands <= 2 ? 'b-w' : 'srgb',
   );
   // Raw output of gray with alpha loses the alpha, which needs no conversion anyway.
@@ -83,11 +83,11 @@ export async function convertToSrgb(picture: Picture, profile: Uint8Array): Prom
 }
 
 /** The samples as an uncompressed TIFF of one strip with the profile. */
-function asTiff(picture: Picture, profile: Uint8Array): Buffer {
+function toTiff(picture: Picture, profile: Uint8Array): Buffer {
   const { width, height, bands } = picture;
   const entries: [tag: number, type: 3 | 4 | 7, values: number[] | number, offset?: number][] = [];
-  const alpha = hasAlpha(picture);
-  const entryCount = alpha ? 12 : 11;
+  const hasAlphaBand = hasAlpha(picture);
+  const entryCount = hasAlphaBand ? 12 : 11;
   const bitsAt = 8 + 2 + entryCount * 12 + 4;
   const profileAt = bitsAt + 8;
   const dataAt = profileAt + profile.length + (profile.length % 2);
@@ -95,7 +95,7 @@ function asTiff(picture: Picture, profile: Uint8Array): Buffer {
   entries.push(bands <= 2 ? [258, 3, Array.from({ length: bands }, () => 8)] : [258, 3, bands, bitsAt]);
   entries.push([259, 3, 1], [262, 3, bands <= 2 ? 1 : 2], [273, 4, dataAt], [277, 3, bands], [278, 4, height]);
   entries.push([279, 4, width * height * bands], [284, 3, 1]);
-  if (alpha) entries.push([338, 3, 2]);
+  if (hasAlphaBand) entries.push([338, 3, 2]);
   entries.push([34675, 7, profile.length, profileAt]);
   const out = Buffer.alloc(dataAt + picture.data.length);
   out.write('II*\0', 0, 'latin1');

@@ -47,7 +47,7 @@ const encodings = { jpg: 'JPEG', png: 'PNG', webp: 'WEBP', tif: 'TIFF', gif: 'GI
 const extraFormats: readonly Format[] = ['webp', 'tif', 'gif'];
 
 /** Maximum side of a picture in pixels: the limit of JPEG, because level 2 requires JPEG. */
-const maxPixels = sideLimit('jpg');
+const maxSide = sideLimit('jpg');
 
 function sideLimit(format: Format): number {
   return longestSide(parseEncoding({ encoding: encodings[format], tiffCompression: 'lzw' }));
@@ -57,17 +57,17 @@ function sideLimit(format: Format): number {
 export function iiifFacts(metadata: ImageMetadata, maxArea: number): IiifFacts {
   const { sizeX, sizeY, tileWidth, tileHeight, levels } = metadata;
   const allLevels = Array.from({ length: levels }, (_, level) => level);
-  const max = largestSize({ width: sizeX, height: sizeY }, maxArea, false);
+  const largestPicture = largestSize({ width: sizeX, height: sizeY }, maxArea, false);
   return {
     width: sizeX,
     height: sizeY,
-    maxWidth: maxPixels,
-    maxHeight: maxPixels,
+    maxWidth: maxSide,
+    maxHeight: maxSide,
     maxArea,
     sizes: allLevels.map((level) => levelSize(metadata, level)).filter((size) => fits(size, maxArea)),
     tiles: [{ width: tileWidth, height: tileHeight, scaleFactors: allLevels.map((level) => 2 ** level) }],
     extraQualities: [...(isColored(metadata) ? ['color'] : []), 'gray', 'bitonal'],
-    extraFormats: extraFormats.filter((format) => Math.max(max.width, max.height) <= sideLimit(format)),
+    extraFormats: extraFormats.filter((format) => Math.max(largestPicture.width, largestPicture.height) <= sideLimit(format)),
   };
 }
 
@@ -99,7 +99,7 @@ export function planIiif(metadata: ImageMetadata, request: IiifRequest, maxArea:
     output,
     transform,
     encoding: encodings[format],
-    tile: isPlain ? tileOf(metadata, box, output) : null,
+    tile: isPlain ? matchingTile(metadata, box, output) : null,
     canonical: canonical.join('/'),
   };
 }
@@ -109,7 +109,7 @@ function isColored({ bandCount }: Pick<ImageMetadata, 'bandCount'>): boolean {
 }
 
 function fits({ width, height }: Size, maxArea: number): boolean {
-  return Math.max(width, height) <= maxPixels && width * height <= maxArea;
+  return Math.max(width, height) <= maxSide && width * height <= maxArea;
 }
 
 const wholeNumber = /^\d{1,9}$/;
@@ -128,8 +128,8 @@ function parseRegion(region: string, { sizeX, sizeY }: PyramidShape): Box {
     throw new BadParameterError(`Invalid region "${shorten(region)}". It must be full, square, x,y,w,h or pct:x,y,w,h.`);
   }
   const [x, y, width, height] = parts.map(Number) as [number, number, number, number];
-  const [left, right] = side(x, width, sizeX, isPercent);
-  const [top, bottom] = side(y, height, sizeY, isPercent);
+  const [left, right] = pixelRange(x, width, sizeX, isPercent);
+  const [top, bottom] = pixelRange(y, height, sizeY, isPercent);
   if (right > left && bottom > top) return { left, top, width: right - left, height: bottom - top };
   throw new BadParameterError(`The region "${region}" has no pixel inside the image, which is ${sizeX} x ${sizeY}.`);
 }
@@ -138,7 +138,7 @@ function parseRegion(region: string, { sizeX, sizeY }: PyramidShape): Box {
  * The first pixel of a region along one axis, and the pixel after its last, within the image. They are equal if the region is
  * outside or empty.
  */
-function side(from: number, length: number, size: number, isPercent: boolean): [from: number, to: number] {
+function pixelRange(from: number, length: number, size: number, isPercent: boolean): [from: number, to: number] {
   const unit = isPercent ? size / 100 : 1;
   const start = Math.round(from * unit);
   if (length === 0 || start >= size) return [size, size];
@@ -151,7 +151,13 @@ function parseSize(size: string, region: Size, maxArea: number): Size {
   const [, caret = '', max, percent, bang = '', widthDigits = '', heightDigits = ''] = sizePattern.exec(size) ?? [];
   const enlarges = caret === '^';
   if (max !== undefined) return largestSize(region, maxArea, enlarges);
-  const output = scaledSize(region, { percent, isConfined: bang === '!', wide: widthDigits, high: heightDigits, enlarges });
+  const output = scaledSize(region, {
+    percent,
+    isConfined: bang === '!',
+    widthDigits,
+    heightDigits,
+    enlarges,
+  });
   if (output === null) {
     throw new BadParameterError(
       `Invalid size "${shorten(size)}". It must be max, w, or ,h or w,h or !w,h or pct:n, with ^ before it to enlarge the region.`,
@@ -165,7 +171,7 @@ function parseSize(size: string, region: Size, maxArea: number): Size {
   }
   if (fits(output, maxArea)) return output;
   throw new BadParameterError(
-    `A picture of ${output.width} x ${output.height} is larger than the limits: ${maxPixels} pixels a side, ${maxArea} in total.`,
+    `A picture of ${output.width} x ${output.height} is larger than the limits: ${maxSide} pixels a side, ${maxArea} in total.`,
   );
 }
 
@@ -173,13 +179,13 @@ interface SizeParts {
   percent: string | undefined;
   isConfined: boolean;
   /** Digits, or empty. */
-  wide: string;
-  high: string;
+  widthDigits: string;
+  heightDigits: string;
   enlarges: boolean;
 }
 
 /** `null` for an invalid size. */
-function scaledSize(region: Size, { percent, isConfined, wide, high, enlarges }: SizeParts): Size | null {
+function scaledSize(region: Size, { percent, isConfined, widthDigits, heightDigits, enlarges }: SizeParts): Size | null {
   if (percent !== undefined) {
     if (!decimal.test(percent)) return null;
     return {
@@ -187,7 +193,10 @@ function scaledSize(region: Size, { percent, isConfined, wide, high, enlarges }:
       height: Math.round((region.height * Number(percent)) / 100),
     };
   }
-  const [width, height] = [wide, high].map((digits) => (wholeNumber.test(digits) ? Number(digits) : null)) as (number | null)[];
+  const [width, height] = [widthDigits, heightDigits].map((digits) => (wholeNumber.test(digits) ? Number(digits) : null)) as (
+    | number
+    | null
+  )[];
   if (width != null && height != null) {
     if (!isConfined || width === 0 || height === 0) return { width, height };
     const scale = Math.min(width / region.width, height / region.height, enlarges ? Infinity : 1);
@@ -195,8 +204,8 @@ function scaledSize(region: Size, { percent, isConfined, wide, high, enlarges }:
     return { width: within(region.width, width), height: within(region.height, height) };
   }
   if (isConfined) return null;
-  if (width != null && high === '') return { width, height: atLeastOne(region.height * width, region.width) };
-  if (height != null && wide === '') return { width: atLeastOne(region.width * height, region.height), height };
+  if (width != null && heightDigits === '') return { width, height: atLeastOne(region.height * width, region.width) };
+  if (height != null && widthDigits === '') return { width: atLeastOne(region.width * height, region.height), height };
   return null;
 }
 
@@ -206,16 +215,16 @@ function atLeastOne(product: number, divisor: number): number {
 
 /** The largest allowed size with the aspect of a region. */
 function largestSize({ width, height }: Size, maxArea: number, enlarges: boolean): Size {
-  const scale = Math.min(maxPixels / width, maxPixels / height, Math.sqrt(maxArea / (width * height)));
+  const scale = Math.min(maxSide / width, maxSide / height, Math.sqrt(maxArea / (width * height)));
   if (!enlarges && scale >= 1) return { width, height };
   return { width: Math.max(1, Math.floor(width * scale)), height: Math.max(1, Math.floor(height * scale)) };
 }
 
 function parseRotation(rotation: string): { mirror: boolean; degrees: Transform['degrees'] } {
   const mirror = rotation.startsWith('!');
-  const number = mirror ? rotation.slice(1) : rotation;
-  const degrees = decimal.test(number) ? Number(number) % 360 : NaN;
-  if (Number(number) <= 360 && (degrees === 0 || degrees === 90 || degrees === 180 || degrees === 270))
+  const degreesText = mirror ? rotation.slice(1) : rotation;
+  const degrees = decimal.test(degreesText) ? Number(degreesText) % 360 : NaN;
+  if (Number(degreesText) <= 360 && (degrees === 0 || degrees === 90 || degrees === 180 || degrees === 270))
     return { mirror, degrees };
   throw new BadParameterError(
     `Invalid rotation "${shorten(rotation)}". It must be 0, 90, 180 or 270, with ! before it to mirror.`,
@@ -249,18 +258,18 @@ function canonicalRegion(box: Box, { sizeX, sizeY }: PyramidShape): string {
 }
 
 function canonicalSize(box: Box, output: Size, maxArea: number): string {
-  const is = (size: Size) => size.width === output.width && size.height === output.height;
-  if (is(largestSize(box, maxArea, false))) return 'max';
+  const isOutputSize = (size: Size) => size.width === output.width && size.height === output.height;
+  if (isOutputSize(largestSize(box, maxArea, false))) return 'max';
   const isEnlarged = output.width > box.width || output.height > box.height;
   if (!isEnlarged) return `${output.width},${output.height}`;
-  return is(largestSize(box, maxArea, true)) ? '^max' : `^${output.width},${output.height}`;
+  return isOutputSize(largestSize(box, maxArea, true)) ? '^max' : `^${output.width},${output.height}`;
 }
 
 /**
  * The tile of the pyramid that shows exactly this region at exactly this size. Tiles at the border are padded, so they do not
  * count.
  */
-function tileOf(shape: ImageMetadata, box: Box, output: Size): IiifPlan['tile'] {
+function matchingTile(shape: ImageMetadata, box: Box, output: Size): IiifPlan['tile'] {
   const { tileWidth, tileHeight } = shape;
   if (output.width !== tileWidth || output.height !== tileHeight) return null;
   for (let level = shape.levels - 1; level >= 0; level -= 1) {

@@ -29,18 +29,20 @@ export interface PlaneOrder {
  * Orders frames by channel, z and time. If they do not fill such a grid, or also differ in another axis, each of them is a channel.
  */
 export function planeOrder({ frames: allFrames = [] }: ImageMetadata, writtenFrames: readonly number[]): PlaneOrder {
-  const axes = writtenFrames.map((frame) => ({ frame, ...allFrames[frame]?.axes }) as { frame: number } & Record<string, number>);
-  const values = (axis: string) => [...new Set(axes.map((each) => each[axis] ?? 0))].toSorted((a, b) => a - b);
+  const writtenAxes = writtenFrames.map(
+    (frame) => ({ frame, ...allFrames[frame]?.axes }) as { frame: number } & Record<string, number>,
+  );
+  const values = (axis: string) => [...new Set(writtenAxes.map((each) => each[axis] ?? 0))].toSorted((a, b) => a - b);
   const [c, z, t] = [values('C'), values('Z'), values('T')];
-  const others = Object.keys(Object.assign({}, ...axes)).filter((name) => !['frame', 'C', 'Z', 'T'].includes(name));
-  const positions = new Set(axes.map((each) => [each.C ?? 0, each.Z ?? 0, each.T ?? 0].join()));
+  const others = Object.keys(Object.assign({}, ...writtenAxes)).filter((name) => !['frame', 'C', 'Z', 'T'].includes(name));
+  const positions = new Set(writtenAxes.map((each) => [each.C ?? 0, each.Z ?? 0, each.T ?? 0].join()));
   const isGrid = positions.size === writtenFrames.length && c.length * z.length * t.length === writtenFrames.length;
   if (!isGrid || others.some((name) => values(name).length > 1)) {
     return { frames: [...writtenFrames], lengths: { c: writtenFrames.length, z: 1, t: 1 } };
   }
-  const place = (each: Record<string, number>) =>
+  const planeIndex = (each: Record<string, number>) =>
     (t.indexOf(each.T ?? 0) * z.length + z.indexOf(each.Z ?? 0)) * c.length + c.indexOf(each.C ?? 0);
-  const frames = axes.toSorted((one, other) => place(one) - place(other)).map(({ frame }) => frame);
+  const frames = writtenAxes.toSorted((one, other) => planeIndex(one) - planeIndex(other)).map(({ frame }) => frame);
   return { frames, lengths: { c: c.length, z: z.length, t: t.length } };
 }
 
@@ -50,17 +52,17 @@ export function describeRegion(
   { frames, lengths }: PlaneOrder,
   { region, output }: { region: Size & { left: number; top: number }; output: Size },
 ): string {
-  const { dtype, bandCount, mmX, mmY, mmZ, secondsT, sampleBits, frames: axes = [] } = metadata;
+  const { dtype, bandCount, mmX, mmY, mmZ, secondsT, sampleBits, frames: allFrames = [] } = metadata;
   const wire = wireMetadata(metadata);
-  const size = (axis: string, mm: number | null = null, scale = 1) =>
+  const physicalSize = (axis: string, mm: number | null = null, scale = 1) =>
     mm === null ? '' : ` PhysicalSize${axis}="${mm * 1000 * scale}"`;
   const increment = secondsT === undefined ? '' : ` TimeIncrement="${secondsT}"`;
   const channels = Array.from({ length: lengths.c }, (_, index) => {
     const frame = frames[index]!;
     const { Channel: name, ChannelColor: color }: Record<string, unknown> = wire.frames?.[frame] ?? {};
     // If there are several channels, those without a name are named after their positions on the axes.
-    const place = Object.entries(axes[frame]?.axes ?? {}).map(([axis, value]) => `${axis}${value}`);
-    const text = typeof name === 'string' ? name : lengths.c === 1 ? '' : place.join(' ');
+    const axisPositions = Object.entries(allFrames[frame]?.axes ?? {}).map(([axis, value]) => `${axis}${value}`);
+    const text = typeof name === 'string' ? name : lengths.c === 1 ? '' : axisPositions.join(' ');
     const attributes = (text && ` Name="${escapeXml(text)}"`) + (typeof color === 'string' ? omeColor(color) : '');
     return `<Channel ID="Channel:0:${index}" SamplesPerPixel="${bandCount}"${attributes}/>`;
   });
@@ -75,7 +77,7 @@ export function describeRegion(
       `<Pixels ID="Pixels:0" DimensionOrder="XYCZT" Type="${omePixelType(dtype)}" BigEndian="false" Interleaved="${bandCount > 1}" ` +
       `${sampleBits === undefined ? '' : `SignificantBits="${sampleBits}" `}` +
       `SizeX="${output.width}" SizeY="${output.height}" SizeZ="${lengths.z}" SizeC="${lengths.c * bandCount}" SizeT="${lengths.t}"` +
-      `${size('X', mmX, width / output.width)}${size('Y', mmY, height / output.height)}${size('Z', mmZ)}${increment}>${channels.join('')}${planes.join('')}` +
+      `${physicalSize('X', mmX, width / output.width)}${physicalSize('Y', mmY, height / output.height)}${physicalSize('Z', mmZ)}${increment}>${channels.join('')}${planes.join('')}` +
       '</Pixels></Image>',
   );
 }

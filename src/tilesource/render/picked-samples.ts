@@ -1,4 +1,4 @@
-import { sameSize, type Box, type Window } from '../geometry.js';
+import { isSameSize, type Box, type Window } from '../geometry.js';
 import type { ImageMetadata } from '../tile-source.js';
 import type { Raster } from '../raster.js';
 import type { LevelBox } from './compose.js';
@@ -38,8 +38,8 @@ export function scalingOfBlock(
 }
 
 /** A block of a region with the samples of the source, each pixel the nearest one. */
-export async function pickedSamples(renderer: Renderer, drawing: Drawing, block: Box, signal?: AbortSignal): Promise<Raster> {
+export async function readPickedBlock(renderer: Renderer, drawing: Drawing, block: Box, signal?: AbortSignal): Promise<Raster> {
   const scaling = scalingOfBlock(renderer.metadata, drawing, block);
-  const samples = await renderer.samples(boxToRead({ ...drawing, scaling }), drawing.appearance, signal);
-  return sameSize(samples, block) ? samples : resizeNearest(samples, block, scaling.window);
+  const samples = await renderer.readSamples(boxToRead({ ...drawing, scaling }), drawing.appearance, signal);
+  return isSameSize(samples, block) ? samples : resizeNearest(samples, block, scaling.window);
 }

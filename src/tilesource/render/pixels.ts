@@ -13,11 +13,11 @@ export interface Picture extends Raster {
 
 /** Whether a raster is a {@link Picture} without conversion. */
 export function isPicture(raster: Raster): raster is Picture {
-  return isShown(raster);
+  return canBeShown(raster);
 }
 
 /** Whether samples of this kind can be shown unchanged, as in a {@link Picture}. */
-export function isShown({ dtype, bands, white }: Pick<Raster, 'dtype' | 'bands'> & { white?: number }): boolean {
+export function canBeShown({ dtype, bands, white }: Pick<Raster, 'dtype' | 'bands'> & { white?: number }): boolean {
   return dtype === 'uint8' && bands >= 1 && bands <= 4 && white === undefined;
 }
 
@@ -27,12 +27,12 @@ export function hasAlpha(raster: Pick<Raster, 'bands'>): boolean {
 }
 
 /**
- * Maps samples to bytes. The range from black to white is divided into 256 equal parts: the high byte of 16 bits, the upper eight
+ * Creates a function that maps samples to bytes. The range from black to white is divided into 256 equal parts: the high byte of 16 bits, the upper eight
  * of 10 bits. Floats are clipped to 0 to 255, and NaN is 0.
  *
  * @param white the sample that is shown as white, if it is not the largest of the type.
  */
-export function displayByte(dtype: SampleType, white?: number): (sample: number) => number {
+export function createByteConverter(dtype: SampleType, white?: number): (sample: number) => number {
   if (dtype.startsWith('float')) return (sample) => (sample > 0 ? Math.min(255, Math.floor(sample)) : 0);
   const max = white ?? fullValue(dtype);
   const min = minValue(dtype) === 0 ? 0 : -max - 1;
@@ -50,14 +50,14 @@ export function displayByte(dtype: SampleType, white?: number): (sample: number)
 const pixelsAtOnce = 16_384;
 
 /**
- * A raster converted by {@link displayByte}: 8 bits, the first three bands as RGB if there are more than four. No copy if nothing
+ * A raster converted by {@link createByteConverter}: 8 bits, the first three bands as RGB if there are more than four. No copy if nothing
  * changes.
  */
 export async function toPicture(raster: Raster, white?: number): Promise<Picture> {
   if (isPicture(raster) && white === undefined) return raster;
   const { width, height } = raster;
   const bands = raster.bands > 4 ? 3 : (raster.bands as Picture['bands']);
-  const convert = displayByte(raster.dtype, white);
+  const convert = createByteConverter(raster.dtype, white);
   const out = new Uint8Array(width * height * bands);
   await processAsDoubles(raster, (samples, first) => {
     let at = first * bands;
@@ -188,7 +188,7 @@ export function solidPicture(size: Size, bands: Picture['bands'], color: Rgba): 
 }
 
 /** Adds an opaque alpha band unless there is one. */
-export async function withAlpha(picture: Picture): Promise<Picture> {
+export async function addAlpha(picture: Picture): Promise<Picture> {
   if (hasAlpha(picture)) return picture;
   const { width, height } = picture;
   const from = picture.bands;
@@ -203,7 +203,7 @@ export async function withAlpha(picture: Picture): Promise<Picture> {
 }
 
 /** Converts gray to RGB, so that colors can be painted on it. */
-export async function withColor(picture: Picture): Promise<Picture> {
+export async function grayToColor(picture: Picture): Promise<Picture> {
   if (picture.bands >= 3) return picture;
   const { width, height } = picture;
   const from = picture.bands;

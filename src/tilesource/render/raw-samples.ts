@@ -8,20 +8,20 @@ import type { EncodedPicture, LargeImageOptions, RegionRequest, StreamedPicture 
 import { parseEncoding } from './encode.js';
 import { framesAlong } from './frames-along.js';
 import { describeRegion, planeOrder } from './ome-description.js';
-import { pickedSamples } from './picked-samples.js';
+import { readPickedBlock } from './picked-samples.js';
 import { asStored } from './appearance.js';
 import type { Renderer } from './renderer.js';
 import { planScaling, windowAtLevel } from './scale.js';
 import { blockSide, streamTiff, tileSide } from './tiled-tiff.js';
 
 /** Maximum number of bytes of samples, and of frames, in one request. */
-const maxBytes = 2 ** 32;
+const maxSampleBytes = 2 ** 32;
 const maxFrames = 16_384;
 
 /** Maximum number of pixels of a reduced region whose samples are picked at full resolution. */
-const pickedPixels = 2 ** 24;
+const maxPickedPixels = 2 ** 24;
 
-/** The encoding of {@link rawRegion} in requests. */
+/** The encoding of {@link streamRawRegion} in requests. */
 export const rawEncoding = 'OMETIFF';
 
 /**
@@ -30,36 +30,36 @@ export const rawEncoding = 'OMETIFF';
  *
  * @throws BadValueError for requests that would change samples, or that are too large; CorruptTileError for a corrupt tile.
  */
-export async function rawRegion(
+export async function streamRawRegion(
   renderer: Renderer,
   request: RegionRequest,
   { temporaryDirectory }: LargeImageOptions,
 ): Promise<EncodedPicture | StreamedPicture> {
   const { signal, frame = pictureDefaults.frame } = request;
   const packing = packingOf(request);
-  const frames = await framesOf(renderer, frame, request.frameList, signal);
-  const plan = renderer.plan(request);
+  const frames = await requestedFrames(renderer, frame, request.frameList, signal);
+  const plan = renderer.planRegion(request);
   if (plan === null) return { kind: 'bytes', bytes: new Uint8Array(0), type: 'image/tiff' };
   const { metadata } = renderer;
   const { base, output } = plan;
   const { bandCount: bands, dtype } = metadata;
   const bytes = output.width * output.height * bands * sampleBytes(dtype) * frames.length;
-  if (bytes > maxBytes) {
+  if (bytes > maxSampleBytes) {
     throw new BadValueError(
       `The samples of ${output.width} x ${output.height} pixels in ${frames.length} frames have ${bytes} bytes; ` +
-        `at most ${maxBytes} are allowed. Choose a smaller region or fewer frames, or convert the image.`,
+        `at most ${maxSampleBytes} are allowed. Choose a smaller region or fewer frames, or convert the image.`,
     );
   }
-  const isFinest = base.width * base.height <= pickedPixels;
+  const isFinest = base.width * base.height <= maxPickedPixels;
   const level = isFinest ? metadata.levels - 1 : plan.level;
   const window = windowAtLevel(metadata, base, level);
   const scaling = planScaling(metadata, level, window, { output, kernel: 'nearest' });
   const order = planeOrder(metadata, frames);
-  const perCm = {
+  const pixelsPerCm = {
     x: metadata.mmX && (10 * output.width) / base.width / metadata.mmX,
     y: metadata.mmY && (10 * output.height) / base.height / metadata.mmY,
   };
-  const described = packingTags({ bands, dtype }, packing);
+  const tileTags = packingTags({ bands, dtype }, packing);
 
   const writeFrame = async (container: TiffContainer, number: number, index: number): Promise<DirectoryPlan> => {
     const drawing = { level, frame: number, appearance: asStored, scaling };
@@ -67,7 +67,7 @@ export async function rawRegion(
       ...output,
       bands,
       dtype,
-      read: (box: Parameters<typeof pickedSamples>[2]) => pickedSamples(renderer, drawing, box, signal),
+      read: (box: Parameters<typeof readPickedBlock>[2]) => readPickedBlock(renderer, drawing, box, signal),
     };
     const writer = new PyramidWriter(container, image, {
       tileSide,
@@ -79,12 +79,12 @@ export async function rawRegion(
     const levels = (await writer.write()).map((each, reduced): DirectoryPlan => {
       const scale = 2 ** reduced;
       const resolution =
-        perCm.x && perCm.y
-          ? [tagOf.rational(282, perCm.x / scale), tagOf.rational(283, perCm.y / scale), tagOf.short(296, 3)]
+        pixelsPerCm.x && pixelsPerCm.y
+          ? [tagOf.rational(282, pixelsPerCm.x / scale), tagOf.rational(283, pixelsPerCm.y / scale), tagOf.short(296, 3)]
           : [];
-      return { ...each, tags: [...each.tags, ...described, ...resolution] };
+      return { ...each, tags: [...each.tags, ...tileTags, ...resolution] };
     });
-    const profile = renderer.profileFor(number, { style: null, correct: true });
+    const profile = renderer.profileFor(number, { style: null, correctsColors: true });
     const frameTags = [
       ...(profile === null ? [] : [tagOf.bytes(34_675, profile)]),
       ...(index === 0 ? [tagOf.ascii(270, describeRegion(metadata, order, { region: base, output }))] : []),
@@ -120,7 +120,7 @@ function packingOf({ style, fill, tiffCompression }: RegionRequest): TilePacking
 }
 
 /** The frames of a request: those in its list, or the channels of its frame. @throws BadValueError, TileSourceError */
-async function framesOf(
+async function requestedFrames(
   renderer: Renderer,
   frame: number,
   list: readonly number[] | undefined,

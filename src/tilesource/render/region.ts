@@ -8,14 +8,14 @@ import {
   type EncodingOptions,
   type EncodingSteps,
 } from './encode.js';
-import { levelScale, neededLevel, preferredLevel, sameSize, type Box, type Size } from '../geometry.js';
+import { levelScale, neededLevel, preferredLevel, isSameSize, type Box, type Size } from '../geometry.js';
 import type { RegionPlan } from '../region-plan.js';
 import { pictureDefaults } from '../picture-parameters.js';
-import type { Kernel, Scale } from './resample.js';
+import type { Kernel, ScaleMethod } from './resample.js';
 import { isForLibvips, planScaling, scalePicture, windowAtLevel, type Scaling } from './scale.js';
-import { completeBlock, isShown, withColor, type Picture } from './pixels.js';
+import { completeBlock, canBeShown, grayToColor, type Picture } from './pixels.js';
 import { CorruptTiles } from './corrupt-tiles.js';
-import { backgroundOf, isPicked, type Appearance } from './appearance.js';
+import { backgroundOf, forbidsMixing, type Appearance } from './appearance.js';
 import type { Renderer } from './renderer.js';
 import {
   defaultMaxOutputPixels,
@@ -26,13 +26,13 @@ import {
   type StreamedPicture,
   type ThumbnailRequest,
 } from '../requests.js';
-import { scalingOfBlock, pickedSamples, boxToRead, type Drawing } from './picked-samples.js';
+import { scalingOfBlock, readPickedBlock, boxToRead, type Drawing } from './picked-samples.js';
 import { streamTiledTiff } from './tiled-tiff.js';
 
 const kernels: readonly Kernel[] = ['nearest', 'lanczos3', 'linear', 'cubic'];
 
 /** Maximum number of pixels of a nearest-neighbor region that is read at full resolution. */
-const pickedPixels = 2 ** 24;
+const maxPickedPixels = 2 ** 24;
 
 /** Default side of the box of a thumbnail, in pixels. */
 const thumbnailSide = 256;
@@ -74,7 +74,7 @@ export class RegionMaker {
     this.#temporaryDirectory = options.temporaryDirectory;
   }
 
-  async region(request: RegionRequest): Promise<EncodedPicture | StreamedPicture> {
+  async renderRegion(request: RegionRequest): Promise<EncodedPicture | StreamedPicture> {
     const encoding = parseEncoding(request);
     const prepared = await this.prepare(request, encoding);
     if (!prepared) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
@@ -85,7 +85,7 @@ export class RegionMaker {
     checkOutputSize(prepared.canvas, encoding, this.#maxPixels);
     const { appearance, fill } = prepared;
     return this.#encode(
-      { ...prepared, appearance: { ...appearance, opaque: !encoding.alpha } },
+      { ...prepared, appearance: { ...appearance, mayDropAlpha: !encoding.keepsAlpha } },
       encoding,
       {
         ...paddingSteps(prepared),
@@ -97,7 +97,7 @@ export class RegionMaker {
   }
 
   /** @throws BadValueError for a side of less than 2 pixels. */
-  thumbnail(request: ThumbnailRequest): Promise<EncodedPicture | StreamedPicture> {
+  renderThumbnail(request: ThumbnailRequest): Promise<EncodedPicture | StreamedPicture> {
     const { width, height, ...rest } = request;
     for (const side of [width, height]) {
       if (side !== undefined && !(Number.isInteger(side) && side >= 2)) {
@@ -105,37 +105,40 @@ export class RegionMaker {
       }
     }
     const box = width === undefined && height === undefined ? { width: thumbnailSide, height: thumbnailSide } : { width, height };
-    return this.region({
+    return this.renderRegion({
       ...rest,
       ...(box.width !== undefined && { width: box.width }),
       ...(box.height !== undefined && { height: box.height }),
     });
   }
 
-  /** A rectangle of base-layer pixels scaled to exactly a size; `finish` can change it before it is encoded. */
-  async exactBox(
-    options: { box: Box; output: Size; finish?: (picture: Picture) => Promise<Picture> },
+  /** A rectangle of base-layer pixels scaled to exactly a size; `transform` can change it before it is encoded. */
+  async renderExactBox(
+    options: { box: Box; output: Size; transform?: (picture: Picture) => Promise<Picture> },
     encoding: EncodingOptions,
     request: Omit<RenderRequest, 'encoding'>,
   ): Promise<EncodedPicture> {
     const { frame = pictureDefaults.frame, signal } = request;
     this.#renderer.checkFrame(frame);
     checkOutputSize(options.output, encoding, this.#maxPixels);
-    const appearance = { ...(await this.#renderer.shownAs({ ...request, ...encoding }, frame, signal)), opaque: !encoding.alpha };
+    const appearance = {
+      ...(await this.#renderer.displayAppearance({ ...request, ...encoding }, frame, signal)),
+      mayDropAlpha: !encoding.keepsAlpha,
+    };
     const { metadata, populatedLevels } = this.#renderer;
     const { box, output } = options;
     const level = preferredLevel(populatedLevels, neededLevel(metadata, box, output));
     const window = windowAtLevel(metadata, box, level);
-    const kernel = isPicked(appearance.style) ? 'nearest' : this.#usualScale(window, output, appearance, frame);
+    const kernel = forbidsMixing(appearance.style) ? 'nearest' : this.#defaultScale(window, output, appearance, frame);
     const scaling = planScaling(metadata, level, window, { output, kernel });
     const drawing = { level, frame, appearance, scaling };
     const background = backgroundOf(appearance);
-    if (options.finish === undefined) return this.#encode(drawing, encoding, { background }, signal);
+    if (options.transform === undefined) return this.#encode(drawing, encoding, { background }, signal);
     const corrupt = new CorruptTiles();
-    const scaled = await this.#drawn(drawing, corrupt, signal);
-    corrupt.check();
-    const bytes = await encodePicture(await options.finish(scaled), encoding, { background, signal });
-    return { kind: 'bytes', bytes, type: encoding.type, ...withCorrupt(corrupt) };
+    const scaled = await this.#drawWithHoles(drawing, corrupt, signal);
+    corrupt.throwIfAllCorrupt();
+    const bytes = await encodePicture(await options.transform(scaled), encoding, { background, signal });
+    return { kind: 'bytes', bytes, type: encoding.type, ...corruptTilesMember(corrupt) };
   }
 
   /**
@@ -147,53 +150,53 @@ export class RegionMaker {
   async prepare(request: RegionRequest, encoding?: EncodingOptions): Promise<PreparedRegion | null> {
     const { frame = pictureDefaults.frame } = request;
     this.#renderer.checkFrame(frame);
-    const appearance = await this.#renderer.shownAs(request, frame, request.signal);
+    const appearance = await this.#renderer.displayAppearance(request, frame, request.signal);
     const fill = parseFill(request.fill);
     const resample = parseResample(request.resample);
-    const plan = this.#renderer.plan(request);
+    const plan = this.#renderer.planRegion(request);
     if (!plan) return null;
     const { width, height } = request;
     const canvas = fill && width !== undefined && height !== undefined ? { width, height } : plan.output;
     const { metadata } = this.#renderer;
     const keepsSamples =
       encoding !== undefined &&
-      sameSize(canvas, plan.output) &&
+      isSameSize(canvas, plan.output) &&
       appearance.style === null &&
       canKeepSamples(encoding) &&
-      !isShown({ ...metadata, bands: metadata.bandCount });
-    const method = keepsSamples || (resample === null && isPicked(appearance.style)) ? 'nearest' : resample;
+      !canBeShown({ ...metadata, bands: metadata.bandCount });
+    const method = keepsSamples || (resample === null && forbidsMixing(appearance.style)) ? 'nearest' : resample;
     // Values are picked at full resolution if it is not too large to read, because a coarser level may contain other values.
-    const isFinest = method === 'nearest' && plan.base.width * plan.base.height <= pickedPixels;
+    const isFinest = method === 'nearest' && plan.base.width * plan.base.height <= maxPickedPixels;
     const level = isFinest ? metadata.levels - 1 : plan.level;
     const window = windowAtLevel(metadata, plan.base, level);
-    const kernel = method ?? this.#usualScale(window, plan.output, appearance, frame);
+    const kernel = method ?? this.#defaultScale(window, plan.output, appearance, frame);
     const scaling = planScaling(metadata, level, window, { output: plan.output, kernel });
     return { plan, frame, appearance, fill, canvas, level, scaling, keepsSamples };
   }
 
   /** How a region is scaled if the request names no method. */
-  #usualScale(window: Size, output: Size, appearance: Appearance, frame: number): Scale {
-    const isReduced = output.width <= window.width && output.height <= window.height && !sameSize(window, output);
+  #defaultScale(window: Size, output: Size, appearance: Appearance, frame: number): ScaleMethod {
+    const isReduced = output.width <= window.width && output.height <= window.height && !isSameSize(window, output);
     return isReduced && this.#renderer.mayMissValues(appearance, frame) ? 'average' : defaultKernel(window, output);
   }
 
   /** A rectangle of a level, scaled. */
-  async #scaled(drawing: Drawing, corrupt: CorruptTiles | undefined, signal: AbortSignal | undefined): Promise<Picture> {
+  async #drawScaled(drawing: Drawing, corrupt: CorruptTiles | undefined, signal: AbortSignal | undefined): Promise<Picture> {
     const { appearance, scaling } = drawing;
     const { kernel, output, window } = scaling;
     const where = { ...boxToRead(drawing), corrupt };
-    if (kernel === 'average') return this.#renderer.reduced(where, { size: output, window }, appearance, signal);
-    return scalePicture(await this.#renderer.box(where, appearance, signal), scaling, signal);
+    if (kernel === 'average') return this.#renderer.renderReduced(where, { size: output, window }, appearance, signal);
+    return scalePicture(await this.#renderer.renderBox(where, appearance, signal), scaling, signal);
   }
 
   /** The picture of a prepared region, scaled, without padding. */
-  picture(prepared: PreparedRegion, corrupt: CorruptTiles, signal?: AbortSignal): Promise<Picture> {
-    return this.#drawn(prepared, corrupt, signal);
+  drawRegion(prepared: PreparedRegion, corrupt: CorruptTiles, signal?: AbortSignal): Promise<Picture> {
+    return this.#drawWithHoles(prepared, corrupt, signal);
   }
 
   /** A rectangle of a level, scaled, with holes in place of corrupt tiles. */
-  async #drawn(drawing: Drawing, corrupt: CorruptTiles, signal: AbortSignal | undefined): Promise<Picture> {
-    return this.#withHoles(await this.#scaled(drawing, corrupt, signal), drawing, corrupt);
+  async #drawWithHoles(drawing: Drawing, corrupt: CorruptTiles, signal: AbortSignal | undefined): Promise<Picture> {
+    return this.#withHoles(await this.#drawScaled(drawing, corrupt, signal), drawing, corrupt);
   }
 
   /** Draws the holes into a scaled picture. */
@@ -209,7 +212,7 @@ export class RegionMaker {
     };
     // The source may cache its raster, so it is copied before it is changed.
     const copy = { ...picture, data: picture.data.slice() };
-    await corrupt.draw(copy, shown);
+    await corrupt.drawHoles(copy, shown);
     return copy;
   }
 
@@ -221,8 +224,8 @@ export class RegionMaker {
   /** Streams a picture of any size as a tiled pyramid. */
   streamPicture(picture: Picture, encoding: EncodingOptions, signal?: AbortSignal): Promise<StreamedPicture> {
     const { width, height, bands, dtype } = picture;
-    const read = (box: Box) => Promise.resolve(cut(picture, box));
-    return streamTiledTiff({ width, height, bands, dtype, read }, { encoding, ...this.#streaming(signal) });
+    const read = (box: Box) => Promise.resolve(cutBox(picture, box));
+    return streamTiledTiff({ width, height, bands, dtype, read }, { encoding, ...this.#streamOptions(signal) });
   }
 
   /** A pyramid can be as large as the image. A larger one would fill the disk without new information. */
@@ -235,7 +238,7 @@ export class RegionMaker {
     );
   }
 
-  #streaming(signal?: AbortSignal) {
+  #streamOptions(signal?: AbortSignal) {
     return {
       ...(this.#temporaryDirectory !== undefined && { directory: this.#temporaryDirectory }),
       ...(signal && { signal }),
@@ -246,60 +249,65 @@ export class RegionMaker {
   async #encode(
     drawing: Drawing,
     encoding: EncodingOptions,
-    further: EncodingSteps,
+    steps: EncodingSteps,
     signal?: AbortSignal,
   ): Promise<EncodedPicture> {
     const { appearance, scaling } = drawing;
     const where = boxToRead(drawing);
-    const isPainted = further.extend !== undefined && !isGray(further.extend.color);
-    const isDirect = isForLibvips(scaling);
-    const opened = isPainted || !isDirect ? null : await this.#renderer.open(where, appearance, signal);
+    const addsColor = steps.extend !== undefined && !isGray(steps.extend.color);
+    const isScaledByLibvips = isForLibvips(scaling);
+    const opened = addsColor || !isScaledByLibvips ? null : await this.#renderer.openUndecoded(where, appearance, signal);
     signal?.throwIfAborted();
-    const directSteps = { ...further, ...(isDirect && { resize: { ...scaling.output, kernel: scaling.kernel } }), signal };
+    const directSteps = { ...steps, ...(isScaledByLibvips && { resize: { ...scaling.output, kernel: scaling.kernel } }), signal };
     // If this fails, drawing tile by tile tells which tile is corrupt, or succeeds without this pass.
     const bytes = opened && (await encodePicture(opened, encoding, directSteps).catch(() => null));
     if (bytes) return { kind: 'bytes', bytes, type: encoding.type };
     signal?.throwIfAborted();
     const corrupt = new CorruptTiles();
-    const drawn = isDirect
-      ? await this.#renderer.box({ ...where, corrupt }, appearance, signal)
-      : await this.#scaled(drawing, corrupt, signal);
+    const drawn = isScaledByLibvips
+      ? await this.#renderer.renderBox({ ...where, corrupt }, appearance, signal)
+      : await this.#drawScaled(drawing, corrupt, signal);
     signal?.throwIfAborted();
-    const isUnscaled = isDirect && corrupt.count === 0;
-    const scaled = isDirect && !isUnscaled ? await scalePicture(drawn, scaling, signal) : drawn;
-    corrupt.check();
+    const isUnscaled = isScaledByLibvips && corrupt.count === 0;
+    const scaled = isScaledByLibvips && !isUnscaled ? await scalePicture(drawn, scaling, signal) : drawn;
+    corrupt.throwIfAllCorrupt();
     const picture = await this.#withHoles(scaled, drawing, corrupt);
-    const painted = isPainted ? await withColor(picture) : picture;
-    const rest = isUnscaled ? directSteps : { ...further, signal };
-    return { kind: 'bytes', bytes: await encodePicture(painted, encoding, rest), type: encoding.type, ...withCorrupt(corrupt) };
+    const painted = addsColor ? await grayToColor(picture) : picture;
+    const rest = isUnscaled ? directSteps : { ...steps, signal };
+    return {
+      kind: 'bytes',
+      bytes: await encodePicture(painted, encoding, rest),
+      type: encoding.type,
+      ...corruptTilesMember(corrupt),
+    };
   }
 
   async #stream(prepared: PreparedRegion, encoding: EncodingOptions, signal?: AbortSignal): Promise<StreamedPicture> {
     const { plan, appearance, scaling, canvas, fill, keepsSamples } = prepared;
-    const position = positionOf(prepared);
+    const position = positionOnCanvas(prepared);
     const pixelsPerMm = this.#pixelsPerMm(prepared);
     const scale = pixelsPerMm && { pixelsPerMm };
-    const streaming = { encoding, ...this.#streaming(signal) };
+    const streaming = { encoding, ...this.#streamOptions(signal) };
     const { left, top } = scaling.box;
     const corner = { ...boxToRead(prepared), box: { left, top, width: 1, height: 1 } };
     if (keepsSamples) {
-      const { bands, dtype } = await this.#renderer.samples(corner, appearance, signal);
-      const read = (box: Box) => pickedSamples(this.#renderer, prepared, box, signal);
+      const { bands, dtype } = await this.#renderer.readSamples(corner, appearance, signal);
+      const read = (box: Box) => readPickedBlock(this.#renderer, prepared, box, signal);
       return streamTiledTiff({ ...canvas, bands, dtype, read, ...scale }, streaming);
     }
     // Without a style, the picture has the samples of the image, among which no holes may be drawn.
     const corrupt = appearance.style === null ? undefined : new CorruptTiles();
-    const readBlock = (box: Box) => this.#scaledPart(prepared, box, corrupt, signal);
+    const readBlock = (box: Box) => this.#drawBlock(prepared, box, corrupt, signal);
     // The number of bands is only known from a picture.
-    const probe = await this.#renderer.box({ ...corner, corrupt: corrupt && new CorruptTiles() }, appearance, signal);
-    const padded = !sameSize(canvas, plan.output);
+    const probe = await this.#renderer.renderBox({ ...corner, corrupt: corrupt && new CorruptTiles() }, appearance, signal);
+    const isPadded = !isSameSize(canvas, plan.output);
     const streamed = await streamTiledTiff(
       {
         ...canvas,
         bands: probe.bands,
         dtype: 'uint8',
         read: (box) =>
-          padded && fill
+          isPadded && fill
             ? completeBlock({ box, content: { ...position, ...plan.output }, bands: probe.bands, color: fill.color }, readBlock)
             : readBlock(box),
         ...scale,
@@ -307,12 +315,12 @@ export class RegionMaker {
       streaming,
     );
     try {
-      corrupt?.check();
+      corrupt?.throwIfAllCorrupt();
     } catch (error) {
       streamed.stream.destroy();
       throw error;
     }
-    return corrupt === undefined ? streamed : { ...streamed, ...withCorrupt(corrupt) };
+    return corrupt === undefined ? streamed : { ...streamed, ...corruptTilesMember(corrupt) };
   }
 
   /** Pixels per millimeter of the picture of a region, if the scale of the image is known. */
@@ -323,23 +331,23 @@ export class RegionMaker {
   }
 
   /** A block of the scaled region. */
-  async #scaledPart(
+  async #drawBlock(
     prepared: PreparedRegion,
     block: Box,
     corrupt: CorruptTiles | undefined,
     signal?: AbortSignal,
   ): Promise<Picture> {
     const drawing = { ...prepared, scaling: scalingOfBlock(this.#renderer.metadata, prepared, block) };
-    if (corrupt === undefined) return this.#scaled(drawing, undefined, signal);
+    if (corrupt === undefined) return this.#drawScaled(drawing, undefined, signal);
     const blockHoles = new CorruptTiles();
-    const picture = await this.#drawn(drawing, blockHoles, signal);
+    const picture = await this.#drawWithHoles(drawing, blockHoles, signal);
     corrupt.merge(blockHoles);
     return picture;
   }
 }
 
 /** The member of a picture that counts its holes. */
-export function withCorrupt({ count }: CorruptTiles): { corruptTiles?: number } {
+export function corruptTilesMember({ count }: CorruptTiles): { corruptTiles?: number } {
   return count > 0 ? { corruptTiles: count } : {};
 }
 
@@ -348,7 +356,7 @@ function canKeepSamples({ encoding, compression }: EncodingOptions): boolean {
   return encoding === 'TILED' && compression !== 'jpeg' && compression !== 'webp';
 }
 
-function cut(picture: Picture, box: Box): Picture {
+function cutBox(picture: Picture, box: Box): Picture {
   if (box.left === 0 && box.top === 0 && box.width === picture.width && box.height === picture.height) return picture;
   const { bands } = picture;
   const data = new Uint8Array(box.width * box.height * bands);
@@ -359,15 +367,15 @@ function cut(picture: Picture, box: Box): Picture {
   return { data, width: box.width, height: box.height, bands, dtype: 'uint8' };
 }
 
-function positionOf({ fill, canvas, plan: { output } }: PreparedRegion): { left: number; top: number } {
+function positionOnCanvas({ fill, canvas, plan: { output } }: PreparedRegion): { left: number; top: number } {
   if (fill?.anchor !== 'center') return { left: 0, top: 0 };
   return { left: Math.floor((canvas.width - output.width) / 2), top: Math.floor((canvas.height - output.height) / 2) };
 }
 
 function paddingSteps(prepared: PreparedRegion): EncodingSteps {
   const { canvas, fill, plan } = prepared;
-  if (!fill || sameSize(canvas, plan.output)) return {};
-  return { extend: { ...canvas, ...positionOf(prepared), color: fill.color } };
+  if (!fill || isSameSize(canvas, plan.output)) return {};
+  return { extend: { ...canvas, ...positionOnCanvas(prepared), color: fill.color } };
 }
 
 function isGray([red, green, blue]: Rgba): boolean {

@@ -1,13 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import { TileOutsideError, TileSourceError, type CorruptTileError } from '../../errors.js';
-import { asStored, isPicked, type Appearance } from './appearance.js';
+import { asStored, forbidsMixing, type Appearance } from './appearance.js';
 import { TileReader, type LevelBox } from './compose.js';
 import type { ImageMetadata, TileSource } from '../tile-source.js';
 import { hasDefaultStyle, defaultStyle, toStyleJson } from '../geo/default-style.js';
 import { regionInPixels } from '../geo/region-units.js';
 import { resizePicture, defaultKernel, type OpenedPicture } from './encode.js';
 import { averageSamples } from '../pyramid/average.js';
-import { levelSize, sameSize, tileContent, type Box, type Size, type Window } from '../geometry.js';
+import { levelSize, isSameSize, tileContent, type Box, type Size, type Window } from '../geometry.js';
 import { planRegion, type RegionPlan, type RegionBounds } from '../region-plan.js';
 import { measureSamples } from '../measure/measure-samples.js';
 import type { CorruptTiles } from './corrupt-tiles.js';
@@ -23,19 +23,19 @@ import { surveySamples, type FrameSurvey } from '../style/range.js';
 import { styleFrames, styleNodata, styleRaster, type StyleInputs } from '../style/render.js';
 
 /**
- * Many frames are mixed in strips of this many pixels, counting those of all frames together, but with at least `minRows` rows.
+ * Many frames are mixed in strips of this many pixels, counting those of all frames together, but with at least `minStripRows` rows.
  */
-const mixedPixels = 2 ** 25;
-const minRows = 16;
+const pixelsPerStrip = 2 ** 25;
+const minStripRows = 16;
 
 /**
  * Cache limits for each image: number and bytes of parsed styles, bytes counted for each color of a style, and number of frames
  * with surveys.
  */
-const keptStyles = 16;
-const keptStyleBytes = 2 ** 23;
+const maxStyles = 16;
+const maxStyleBytes = 2 ** 23;
 const colorBytes = 64;
-const keptSurveys = 64;
+const maxSurveys = 64;
 
 /** Turns samples from a tile source into pictures: missing levels, color correction, style. */
 export class Renderer {
@@ -46,8 +46,8 @@ export class Renderer {
   readonly #icc: IccOption;
   readonly #warn: NonNullable<LargeImageOptions['warn']>;
   readonly #styles = new LRUCache<string, Appearance>({
-    max: keptStyles,
-    maxSize: keptStyleBytes,
+    max: maxStyles,
+    maxSize: maxStyleBytes,
     sizeCalculation: ({ style }, text) =>
       2 * text.length + colorBytes * (style?.bands ?? []).reduce((sum, { palette }) => sum + palette.length, 1),
   });
@@ -56,7 +56,7 @@ export class Renderer {
   readonly #memo = new StyleMemo();
   readonly #defaultStyles = new Map<number, Awaited<ReturnType<typeof defaultStyle>>>();
   readonly #measuredImage: Renderer | undefined;
-  #warned = false;
+  #hasWarned = false;
 
   /** @param measured the image whose ranges are measured, if this one shows its samples in other positions. */
   constructor(source: TileSource, options: LargeImageOptions, measured?: Renderer) {
@@ -90,14 +90,14 @@ export class Renderer {
 
   /** Parses a style. @throws TileSourceError, BadValueError */
   async appearanceOf(style: string | object | undefined): Promise<Appearance> {
-    if (style === undefined || style === '') return { style: null, correct: this.#icc !== false };
+    if (style === undefined || style === '') return { style: null, correctsColors: this.#icc !== false };
     const key = typeof style === 'string' ? style : null;
     const cached = key === null ? undefined : this.#styles.get(key);
     if (cached) return cached;
     const parsed = await parseStyle(style);
     const appearance: Appearance = {
       style: parsed && parsed.bands.length + parsed.functions.length > 0 ? parsed : null,
-      correct: (parsed?.icc ?? this.#icc) !== false,
+      correctsColors: (parsed?.icc ?? this.#icc) !== false,
     };
     if (key !== null) this.#styles.set(key, appearance);
     return appearance;
@@ -108,13 +108,13 @@ export class Renderer {
    *
    * @param encoding encoding of the picture. TIFF encodings keep samples unchanged.
    */
-  async shownAs(
+  async displayAppearance(
     { style, encoding }: { style?: string | object | undefined; encoding?: string | undefined },
     frame: number,
     signal?: AbortSignal,
   ): Promise<Appearance> {
-    const isSamples = encoding === 'TIFF' || encoding === 'TILED';
-    const isPlain = (style === undefined || style === '') && !isSamples;
+    const keepsSamples = encoding === 'TIFF' || encoding === 'TILED';
+    const isPlain = (style === undefined || style === '') && !keepsSamples;
     if (!isPlain || !hasDefaultStyle(this.metadata)) return this.appearanceOf(style);
     const bands = await this.defaultBands(frame, signal);
     return this.appearanceOf(bands === null ? style : toStyleJson(bands, this.metadata));
@@ -127,62 +127,62 @@ export class Renderer {
     if (cached !== undefined) return cached;
     const wholeImage = { left: 0, top: 0, width: this.metadata.sizeX, height: this.metadata.sizeY };
     const bands = await defaultStyle(this.metadata, await measureSamples(this, { base: wholeImage, frame }, asStored, signal));
-    if (this.#defaultStyles.size >= keptSurveys) this.#defaultStyles.clear();
+    if (this.#defaultStyles.size >= maxSurveys) this.#defaultStyles.clear();
     this.#defaultStyles.set(frame, bands);
     return bands;
   }
 
   /** The profile to apply to a frame for this appearance; `null` if there is none or it changes nothing. */
   profileFor(frame: number, appearance: Appearance): Uint8Array | null {
-    if (!appearance.correct) return null;
+    if (!appearance.correctsColors) return null;
     const profile = this.#source.iccProfile?.(frame) ?? this.#source.iccProfile?.(0) ?? null;
     return profile && !isSrgbProfile(profile) ? profile : null;
   }
 
   /** One tile of any level; the address has been checked. */
-  tile(
+  renderTile(
     tile: { level: number; x: number; y: number; frame: number; corrupt?: CorruptTiles | undefined },
     appearance: Appearance,
     signal?: AbortSignal,
   ): Promise<Picture> {
     const { style } = appearance;
-    const nearest = isPicked(style);
+    const nearest = forbidsMixing(style);
     if (style && functionReach(style.functions) > 0) {
       const { tileWidth, tileHeight } = this.metadata;
       const box = { left: tile.x * tileWidth, top: tile.y * tileHeight, ...tileContent(this.metadata, tile) };
-      return this.box({ level: tile.level, frame: tile.frame, box, corrupt: tile.corrupt }, appearance, signal);
+      return this.renderBox({ level: tile.level, frame: tile.frame, box, corrupt: tile.corrupt }, appearance, signal);
     }
     const read = (frame: number) => {
-      const missing = this.#missing(appearance, tile.frame, frame);
-      return this.#reader.readTile({ ...tile, frame, nearest, ...missing }, signal);
+      const nodataOptions = this.#nodataOptions(appearance, tile.frame, frame);
+      return this.#reader.readTile({ ...tile, frame, nearest, ...nodataOptions }, signal);
     };
-    return this.#show(read, tile.frame, appearance, signal);
+    return this.#renderFrames(read, tile.frame, appearance, signal);
   }
 
   /**
-   * The samples that mean no value in a style, if they differ from the nodata value of the image. Colors that a profile changes
+   * `bandNodata`: the samples that mean no value in a style, if they differ from the nodata value of the image. Colors that a profile changes
    * have none.
    */
-  #missing(appearance: Appearance, frame: number, shown: number): Pick<LevelBox, 'bandNodata'> {
+  #nodataOptions(appearance: Appearance, frame: number, readFrame: number): Pick<LevelBox, 'bandNodata'> {
     const { style } = appearance;
     const { bandCount, nodata } = this.metadata;
-    if (style === null || isPicked(style) || this.profileFor(shown, appearance) !== null) return {};
-    const bandNodata = styleNodata(style, { frame, shown, bandCount });
+    if (style === null || forbidsMixing(style) || this.profileFor(readFrame, appearance) !== null) return {};
+    const bandNodata = styleNodata(style, { frame, readFrame, bandCount });
     return bandNodata.every((each) => each === null || each === nodata) ? {} : { bandNodata };
   }
 
-  /** Whether some samples may have no value. Pictures are then scaled by {@link Renderer.reduced}. */
+  /** Whether some samples may have no value. Pictures are then scaled by {@link Renderer.renderReduced}. */
   mayMissValues(appearance: Appearance, frame: number): boolean {
-    if (isPicked(appearance.style)) return false;
+    if (forbidsMixing(appearance.style)) return false;
     const { nodata, dtype } = this.metadata;
     if (dtype.startsWith('float') || nodata !== undefined) return true;
     return styleFrames(appearance.style ?? { bands: [] }, frame).some(
-      (shown) => this.#missing(appearance, frame, shown).bandNodata !== undefined,
+      (shown) => this.#nodataOptions(appearance, frame, shown).bandNodata !== undefined,
     );
   }
 
   /** A rectangle of a level, averaged to a size before it gets its colors, so that samples without a value do not count in the means. */
-  async reduced(
+  async renderReduced(
     where: LevelBox,
     { size, window }: { size: Size; window: Window },
     appearance: Appearance,
@@ -190,42 +190,42 @@ export class Renderer {
   ): Promise<Picture> {
     const { style } = appearance;
     if (style !== null && (style.functions.length > 0 || this.#stripRows(where, style) < where.box.height)) {
-      return averageSamples(await this.box(where, appearance, signal), size, { window, signal });
+      return averageSamples(await this.renderBox(where, appearance, signal), size, { window, signal });
     }
     const nodata = this.metadata.nodata ?? null;
     const read = async (frame: number) => {
-      const missing = this.#missing(appearance, where.frame, frame);
-      return averageSamples(await this.#reader.readBox({ ...where, frame, ...missing }, signal), size, {
+      const nodataOptions = this.#nodataOptions(appearance, where.frame, frame);
+      return averageSamples(await this.#reader.readBox({ ...where, frame, ...nodataOptions }, signal), size, {
         window,
         nodata,
-        ...missing,
+        ...nodataOptions,
         signal,
       });
     };
-    return this.#show(read, where.frame, appearance, signal);
+    return this.#renderFrames(read, where.frame, appearance, signal);
   }
 
   /** How many rows of a rectangle are mixed at once. */
   #stripRows({ frame, box }: LevelBox, style: Style): number {
     const frames = new Set([frame, ...styleFrames(style, frame)]).size;
-    return frames === 1 ? Infinity : Math.max(minRows, Math.floor(mixedPixels / (frames * box.width)));
+    return frames === 1 ? Infinity : Math.max(minStripRows, Math.floor(pixelsPerStrip / (frames * box.width)));
   }
 
   /** A rectangle of a level, in its pixels. */
-  box(where: LevelBox, appearance: Appearance, signal?: AbortSignal): Promise<Picture> {
+  renderBox(where: LevelBox, appearance: Appearance, signal?: AbortSignal): Promise<Picture> {
     const { style } = appearance;
-    if (!style) return this.#shownBox(where, appearance, signal);
+    if (!style) return this.#renderBoxWithoutMargin(where, appearance, signal);
     const { box, level } = where;
     const rows = this.#stripRows(where, style);
-    if (rows >= box.height) return this.#styledBox(where, appearance, signal);
-    return this.#inStrips(box, rows, (strip) =>
+    if (rows >= box.height) return this.#renderBoxWithMargin(where, appearance, signal);
+    return this.#renderStrips(box, rows, (strip) =>
       // Opacity must not differ between strips.
-      this.#styledBox({ ...where, level, box: strip }, { ...appearance, opaque: false }, signal),
+      this.#renderBoxWithMargin({ ...where, level, box: strip }, { ...appearance, mayDropAlpha: false }, signal),
     );
   }
 
   /** Many frames are mixed strip by strip, so that they are not all in memory. */
-  async #inStrips(box: Box, rows: number, read: (strip: Box) => Promise<Picture>): Promise<Picture> {
+  async #renderStrips(box: Box, rows: number, read: (strip: Box) => Promise<Picture>): Promise<Picture> {
     let picture: Picture | null = null;
     for (let top = 0; top < box.height; top += rows) {
       const strip = await read({ ...box, top: box.top + top, height: Math.min(rows, box.height - top) });
@@ -237,36 +237,36 @@ export class Renderer {
   }
 
   /** A box with the margin that the functions of its style need. */
-  async #styledBox(where: LevelBox, appearance: Appearance, signal: AbortSignal | undefined): Promise<Picture> {
+  async #renderBoxWithMargin(where: LevelBox, appearance: Appearance, signal: AbortSignal | undefined): Promise<Picture> {
     const { box, level } = where;
     const margin = functionReach(appearance.style?.functions ?? []);
-    if (margin === 0) return this.#shownBox(where, appearance, signal);
+    if (margin === 0) return this.#renderBoxWithoutMargin(where, appearance, signal);
     const size = levelSize(this.metadata, level);
     const left = Math.max(0, box.left - margin);
     const top = Math.max(0, box.top - margin);
     const width = Math.min(size.width, box.left + box.width + margin) - left;
     const height = Math.min(size.height, box.top + box.height + margin) - top;
-    const picture = await this.#shownBox({ ...where, box: { left, top, width, height } }, appearance, signal);
+    const picture = await this.#renderBoxWithoutMargin({ ...where, box: { left, top, width, height } }, appearance, signal);
     const data = new Uint8Array(box.width * box.height * picture.bands);
     const part: Picture = { ...picture, width: box.width, height: box.height, data };
     blit(part, picture, { left: left - box.left, top: top - box.top });
     return part;
   }
 
-  #shownBox(where: LevelBox, appearance: Appearance, signal: AbortSignal | undefined): Promise<Picture> {
-    const nearest = where.nearest === true || isPicked(appearance.style);
+  #renderBoxWithoutMargin(where: LevelBox, appearance: Appearance, signal: AbortSignal | undefined): Promise<Picture> {
+    const nearest = where.nearest === true || forbidsMixing(appearance.style);
     const read = (frame: number) => {
-      const missing = this.#missing(appearance, where.frame, frame);
-      return this.#reader.readBox({ ...where, frame, nearest, ...missing }, signal);
+      const nodataOptions = this.#nodataOptions(appearance, where.frame, frame);
+      return this.#reader.readBox({ ...where, frame, nearest, ...nodataOptions }, signal);
     };
-    return this.#show(read, where.frame, appearance, signal);
+    return this.#renderFrames(read, where.frame, appearance, signal);
   }
 
   /**
-   * A rectangle of a level that is decoded while it is encoded; `null` if it has to be drawn with {@link Renderer.box}. Corrupt
+   * A rectangle of a level that is decoded while it is encoded; `null` if it has to be drawn with {@link Renderer.renderBox}. Corrupt
    * tiles are noticed when it is used.
    */
-  async open(where: LevelBox, appearance: Appearance, signal?: AbortSignal): Promise<OpenedPicture | null> {
+  async openUndecoded(where: LevelBox, appearance: Appearance, signal?: AbortSignal): Promise<OpenedPicture | null> {
     if (appearance.style !== null || this.profileFor(where.frame, appearance) !== null) return null;
     return this.#reader.openBox(where, signal);
   }
@@ -275,34 +275,34 @@ export class Renderer {
    * Samples of a rectangle of a level as styles and statistics use them: bytes with corrected colors, others as returned by the
    * source.
    */
-  async samples(where: LevelBox, appearance: Appearance, signal?: AbortSignal): Promise<Raster> {
+  async readSamples(where: LevelBox, appearance: Appearance, signal?: AbortSignal): Promise<Raster> {
     const raster = await this.#reader.readBox(where, signal);
-    return isPicture(raster) ? this.#correct(raster, where.frame, appearance) : raster;
+    return isPicture(raster) ? this.#correctColors(raster, where.frame, appearance) : raster;
   }
 
   /** Determines from which level a region is read and its size; `null` if it selects nothing. @throws BadValueError */
-  plan(request: RegionBounds & RegionOutput, readLimit?: number): RegionPlan | null {
+  planRegion(request: RegionBounds & RegionOutput, readLimit?: number): RegionPlan | null {
     return planRegion(this.metadata, this.populatedLevels, regionInPixels(this.metadata, request), readLimit);
   }
 
   /** Samples of a region, mixed to its output size. */
-  async mixedSamples(plan: RegionPlan, frame: number, appearance: Appearance, signal?: AbortSignal): Promise<Raster> {
-    const raster = await this.samples({ level: plan.level, frame, box: plan.levelBox }, appearance, signal);
+  async readMixedSamples(plan: RegionPlan, frame: number, appearance: Appearance, signal?: AbortSignal): Promise<Raster> {
+    const raster = await this.readSamples({ level: plan.level, frame, box: plan.levelBox }, appearance, signal);
     const nodata = this.metadata.nodata ?? null;
-    return sameSize(raster, plan.output) ? raster : resample(raster, plan.output, nodata, signal);
+    return isSameSize(raster, plan.output) ? raster : resample(raster, plan.output, nodata, signal);
   }
 
   /** Statistics of a frame that determine ranges of styles; measured once. */
   async survey(frame: number, appearance: Appearance, signal?: AbortSignal): Promise<FrameSurvey> {
-    const name = `${frame}/${appearance.correct}`;
+    const name = `${frame}/${appearance.correctsColors}`;
     const cached = this.#surveys.get(name);
     if (cached) return cached;
     const survey = await this.#runningSurveys.join(
       name,
-      (sharedSignal) => this.#measure(frame, appearance, sharedSignal),
+      (sharedSignal) => this.#measureFrame(frame, appearance, sharedSignal),
       signal,
     );
-    if (this.#surveys.size >= keptSurveys) this.#surveys.clear();
+    if (this.#surveys.size >= maxSurveys) this.#surveys.clear();
     this.#surveys.set(name, survey);
     return survey;
   }
@@ -319,56 +319,61 @@ export class Renderer {
 
   /** Rasters of all frames that a style needs for one rectangle. */
   async styleInputs(where: LevelBox, appearance: Appearance & { style: Style }, signal?: AbortSignal): Promise<StyleInputs> {
-    const read = (frame: number) => this.samples({ ...where, frame }, appearance, signal);
-    return this.#inputs(appearance, where.frame, await this.#styleRasters(appearance.style, where.frame, read), signal);
+    const read = (frame: number) => this.readSamples({ ...where, frame }, appearance, signal);
+    return this.#createInputs(appearance, where.frame, await this.#styleRasters(appearance.style, where.frame, read), signal);
   }
 
-  #inputs(appearance: Appearance, frame: number, rasters: Map<number, Raster>, signal: AbortSignal | undefined): StyleInputs {
+  #createInputs(
+    appearance: Appearance,
+    frame: number,
+    rasters: Map<number, Raster>,
+    signal: AbortSignal | undefined,
+  ): StyleInputs {
     const { white } = this.metadata;
     return { frame, rasters, survey: (each) => this.survey(each, appearance, signal), white, memo: this.#memo };
   }
 
-  async #show(
+  async #renderFrames(
     read: (frame: number) => Promise<Raster>,
     frame: number,
     appearance: Appearance,
     signal: AbortSignal | undefined,
   ): Promise<Picture> {
     const { style } = appearance;
-    if (!style) return this.#correct(await toPicture(await read(frame), this.metadata.white), frame, appearance);
+    if (!style) return this.#correctColors(await toPicture(await read(frame), this.metadata.white), frame, appearance);
     const corrected = async (each: number): Promise<Raster> => {
       const raster = await read(each);
-      return isPicture(raster) ? this.#correct(raster, each, appearance) : raster;
+      return isPicture(raster) ? this.#correctColors(raster, each, appearance) : raster;
     };
     const rasters = await this.#styleRasters(style, frame, corrected);
-    const options = { opaque: appearance.opaque === true, ...(signal && { signal }) };
+    const options = { mayDropAlpha: appearance.mayDropAlpha === true, ...(signal && { signal }) };
     const picture =
       style.bands.length > 0
-        ? await styleRaster(style, this.#inputs(appearance, frame, rasters, signal), options)
-        : await this.#correct(await toPicture(await read(frame), this.metadata.white), frame, appearance);
+        ? await styleRaster(style, this.#createInputs(appearance, frame, rasters, signal), options)
+        : await this.#correctColors(await toPicture(await read(frame), this.metadata.white), frame, appearance);
     return applyFunctions(style.functions, picture, async () => rasters.get(frame) ?? corrected(frame), signal);
   }
 
-  async #correct(picture: Picture, frame: number, appearance: Appearance): Promise<Picture> {
+  async #correctColors(picture: Picture, frame: number, appearance: Appearance): Promise<Picture> {
     const profile = this.profileFor(frame, appearance);
     if (!profile) return picture;
     try {
       return await convertToSrgb(picture, profile);
     } catch (error) {
-      if (!this.#warned)
+      if (!this.#hasWarned)
         this.#warn({ frame, reason: error instanceof Error ? error.message : String(error) }, 'Icc:Convert:Failed');
-      this.#warned = true;
+      this.#hasWarned = true;
       return picture;
     }
   }
 
-  async #measure(frame: number, appearance: Appearance, signal: AbortSignal): Promise<FrameSurvey> {
+  async #measureFrame(frame: number, appearance: Appearance, signal: AbortSignal): Promise<FrameSurvey> {
     const { sizeX, sizeY, nodata = null } = this.metadata;
     const wholeImage = { left: 0, top: 0, width: sizeX, height: sizeY };
     const measured = await measureSamples(
       this,
       { base: wholeImage, frame },
-      { style: null, correct: appearance.correct },
+      { style: null, correctsColors: appearance.correctsColors },
       signal,
     );
     return surveySamples(measured, nodata);

@@ -4,7 +4,7 @@ import type { Size, Window } from '../geometry.js';
 export type Kernel = 'nearest' | 'linear' | 'cubic' | 'lanczos3';
 
 /** How a region is scaled: by a kernel of libvips, or so that samples without a value are left out of means. */
-export type Scale = Kernel | 'average';
+export type ScaleMethod = Kernel | 'average';
 
 /** Rows of a picture to be made out of rows of another. */
 export interface ResampleTask {
@@ -35,16 +35,19 @@ const kernels: Readonly<Record<ResampleTask['kernel'], (distance: number) => num
 };
 
 /** How far beyond a window pixels are needed, in pixels of the source. `ratio`: number of source pixels per pixel of the result. */
-export function reach(kernel: Scale, ratio: number): number {
+export function reach(kernel: ScaleMethod, ratio: number): number {
   return kernel === 'nearest' || kernel === 'average' ? 0 : supports[kernel] * Math.max(1, ratio);
 }
 
-/** The mixture for each pixel along one axis: `count` sources from `first` on, with `weights` from `at` on. */
-interface Mixtures {
+/**
+ * The source pixels that are mixed for each pixel along one axis. Pixel i is made of `counts[i]` source pixels from `firsts[i]` on; their
+ * weights begin at `weights[i * taps]`.
+ */
+interface PixelMixtures {
   firsts: Int32Array;
   counts: Int32Array;
   weights: Float32Array;
-  /** Number of weights for each pixel. */
+  /** Number of weights that are reserved for each pixel. */
   taps: number;
 }
 
@@ -53,12 +56,12 @@ function mixturesAlong(
   kernel: ResampleTask['kernel'],
   from: number,
   to: number,
-): Mixtures {
+): PixelMixtures {
   const ratio = axis.length / axis.output;
   const stretch = Math.max(1, ratio);
   const support = supports[kernel] * stretch;
   const taps = Math.min(axis.source, Math.ceil(support * 2) + 2);
-  const spans = {
+  const mixtures = {
     firsts: new Int32Array(to - from),
     counts: new Int32Array(to - from),
     weights: new Float32Array((to - from) * taps),
@@ -76,14 +79,14 @@ function mixturesAlong(
     for (let position = low; position <= high; position += 1) {
       const weight = kernels[kernel](Math.abs(position + 0.5 - center) / stretch);
       // The border is repeated beyond the picture.
-      spans.weights[at + Math.min(end, Math.max(first, position)) - first]! += weight;
+      mixtures.weights[at + Math.min(end, Math.max(first, position)) - first]! += weight;
       sum += weight;
     }
-    for (let tap = 0; tap <= end - first; tap += 1) spans.weights[at + tap]! /= sum;
-    spans.firsts[index - from] = first;
-    spans.counts[index - from] = end - first + 1;
+    for (let tap = 0; tap <= end - first; tap += 1) mixtures.weights[at + tap]! /= sum;
+    mixtures.firsts[index - from] = first;
+    mixtures.counts[index - from] = end - first + 1;
   }
-  return spans;
+  return mixtures;
 }
 
 /** Approximate number of products for making a picture. */
@@ -130,7 +133,7 @@ function addRow(row: Float32Array, source: Uint8Array | Float32Array, start: num
   for (let at = 0; at < row.length; at += 1) row[at]! += source[start + at]! * weight;
 }
 
-function mixRow(row: Float32Array, mixed: Float32Array, { firsts, counts, weights, taps }: Mixtures, bands: number): void {
+function mixRow(row: Float32Array, mixed: Float32Array, { firsts, counts, weights, taps }: PixelMixtures, bands: number): void {
   if (bands === 3) {
     for (let x = 0, to = 0; x < firsts.length; x += 1) {
       let at = firsts[x]! * 3;

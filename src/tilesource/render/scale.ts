@@ -1,20 +1,20 @@
 import { codecThreads } from '../codecs/threads/codec-threads.js';
-import { levelScale, levelSize, sameSize, type Box, type PyramidShape, type Size, type Window } from '../geometry.js';
+import { levelScale, levelSize, isSameSize, type Box, type PyramidShape, type Size, type Window } from '../geometry.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { resizePicture } from './encode.js';
 import { averageSamples } from '../pyramid/average.js';
 import { resizeNearest, type Picture } from './pixels.js';
-import { reach, resampleCost, resampleRows, type Kernel, type ResampleTask, type Scale } from './resample.js';
+import { reach, resampleCost, resampleRows, type Kernel, type ResampleTask, type ScaleMethod } from './resample.js';
 
 /** Maximum error of an edge's position, in pixels of the result, when libvips scales whole pixels only. */
 const tolerance = 0.02;
 
-/** Number of products that are computed on the event loop, and in one task of a thread. */
-const fewProducts = 2 ** 20;
-const pieceProducts = 2 ** 25;
+/** Maximum number of products that are computed on the event loop, and number of products in one task of a thread. */
+const maxInlineProducts = 2 ** 20;
+const productsPerTask = 2 ** 25;
 
-/** Number of tasks at the same time. */
-const pieceConcurrency = 2;
+/** Maximum number of tasks that run at the same time. */
+const maxConcurrentTasks = 2;
 
 /** How to make a picture from a part of a level. */
 export interface Scaling {
@@ -23,7 +23,7 @@ export interface Scaling {
   /** The window of the picture, in pixels of the box. */
   window: Window;
   output: Size;
-  kernel: Scale;
+  kernel: ScaleMethod;
   /** Whether the window is the whole box, apart from an error that cannot be seen. */
   isWhole: boolean;
 }
@@ -35,17 +35,17 @@ export function windowAtLevel(shape: PyramidShape, base: Box, level: number): Wi
 }
 
 /**
- * How to read a window of a level and scale it to a size. `isPart`: its neighbors are scaled too, and must meet it without a seam.
+ * How to read a window of a level and scale it to a size. `isPart`: the neighbors of the window are scaled too, and must meet it without a seam.
  */
 export function planScaling(
   shape: PyramidShape,
   level: number,
   window: Window,
-  { output, kernel, isPart = false }: { output: Size; kernel: Scale; isPart?: boolean },
+  { output, kernel, isPart = false }: { output: Size; kernel: ScaleMethod; isPart?: boolean },
 ): Scaling {
   const size = levelSize(shape, level);
-  const x = side(window.left, window.width, size.width, output.width, kernel);
-  const y = side(window.top, window.height, size.height, output.height, kernel);
+  const x = planAxis(window.left, window.width, size.width, output.width, kernel);
+  const y = planAxis(window.top, window.height, size.height, output.height, kernel);
   const isWhole = x.isWhole && y.isWhole && !isPart;
   const [across, down] = isWhole ? [x.whole, y.whole] : [x.needed, y.needed];
   return {
@@ -59,16 +59,16 @@ export function planScaling(
   };
 }
 
-function side(start: number, length: number, limit: number, output: number, kernel: Scale) {
+function planAxis(start: number, length: number, limit: number, output: number, kernel: ScaleMethod) {
   const ratio = length / output;
   const first = Math.min(limit - 1, Math.max(0, Math.round(start)));
   const whole = { from: first, to: Math.min(limit, Math.max(first + 1, Math.round(start + length))) };
-  const off = Math.max(Math.abs(whole.from - start), Math.abs(whole.to - start - length)) / ratio;
-  const reached = reach(kernel, ratio);
-  const margin = reached === 0 ? 0 : reached + 1;
+  const edgeError = Math.max(Math.abs(whole.from - start), Math.abs(whole.to - start - length)) / ratio;
+  const reachPixels = reach(kernel, ratio);
+  const margin = reachPixels === 0 ? 0 : reachPixels + 1;
   const from = Math.min(limit - 1, Math.max(0, Math.floor(start - margin)));
   const needed = { from, to: Math.min(limit, Math.max(from + 1, Math.ceil(start + length + margin))) };
-  return { whole, needed, isWhole: off <= tolerance };
+  return { whole, needed, isWhole: edgeError <= tolerance };
 }
 
 /**
@@ -78,7 +78,7 @@ function side(start: number, length: number, limit: number, output: number, kern
 export function isForLibvips(scaling: Scaling): scaling is Scaling & { kernel: Kernel } {
   const { isWhole, window, output, kernel } = scaling;
   if (kernel === 'average') return false;
-  const isSame = sameSize(window, output);
+  const isSame = isSameSize(window, output);
   return isWhole && (isSame || (kernel !== 'nearest' && output.width <= window.width && output.height <= window.height));
 }
 
@@ -91,18 +91,18 @@ export async function scalePicture(picture: Picture, scaling: Scaling, signal?: 
   const { width, height, bands } = picture;
   const shape = { width, height, bands, window, output, kernel };
   const cost = resampleCost(shape);
-  if (cost <= fewProducts) {
+  if (cost <= maxInlineProducts) {
     return { ...picture, ...output, data: resampleRows({ ...shape, data: picture.data, from: 0, to: output.height }) };
   }
   const data = new Uint8Array(output.width * output.height * bands);
-  const rows = Math.max(1, Math.floor((output.height * pieceProducts) / cost));
+  const rows = Math.max(1, Math.floor((output.height * productsPerTask) / cost));
   const starts = Array.from({ length: Math.ceil(output.height / rows) }, (_, piece) => piece * rows);
-  await mapConcurrently(starts, pieceConcurrency, async (from) => {
+  await mapConcurrently(starts, maxConcurrentTasks, async (from) => {
     signal?.throwIfAborted();
     const to = Math.min(output.height, from + rows);
     const resampled = await codecThreads.call(
       'resample',
-      pieceOf(picture, { ...shape, from, to }),
+      taskOfRows(picture, { ...shape, from, to }),
       'a picture to be scaled',
       signal,
     );
@@ -112,7 +112,7 @@ export async function scalePicture(picture: Picture, scaling: Scaling, signal?: 
 }
 
 /** The rows of the source that some rows of the result need. */
-function pieceOf(picture: Picture, task: Omit<ResampleTask, 'data'>): ResampleTask {
+function taskOfRows(picture: Picture, task: Omit<ResampleTask, 'data'>): ResampleTask {
   const { window, output, kernel, from, to } = task;
   const ratio = window.height / output.height;
   const margin = reach(kernel, ratio) + 1;

@@ -11,12 +11,12 @@ interface JpegForm {
   /** Sampling factors of the first component. */
   horizontal: number;
   vertical: number;
-  /** Whether the components are plain red, green and blue. */
-  plainColor: boolean;
+  /** Whether the components are red, green and blue instead of YCbCr. */
+  isRgb: boolean;
 }
 
 /** Reads the form of a JPEG from its markers; `null` if a TIFF cannot contain it. */
-export function jpegForm(bytes: Uint8Array): (JpegForm & Size) | null {
+export function readJpegForm(bytes: Uint8Array): (JpegForm & Size) | null {
   const view = bufferOf(bytes);
   let transform: number | null = null;
   for (let at = 2; at + 9 < view.length && view[at] === 0xff;) {
@@ -39,7 +39,7 @@ export function jpegForm(bytes: Uint8Array): (JpegForm & Size) | null {
         components,
         horizontal: factors >> 4,
         vertical: factors & 15,
-        plainColor: components === 3 && (transform === 0 || (transform === null && ids === '82,71,66')),
+        isRgb: components === 3 && (transform === 0 || (transform === null && ids === '82,71,66')),
       };
     }
     if (marker === 0xda || (marker >= 0xc2 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc))
@@ -68,18 +68,18 @@ export interface StoredMosaic {
  */
 export function openMosaic(mosaic: StoredMosaic, box: Box): OpenedPicture | null {
   const present = mosaic.tiles.find((tile) => tile !== null);
-  const form = present && jpegForm(present);
+  const form = present && readJpegForm(present);
   const bands = form?.components === 1 || form?.components === 3 ? form.components : null;
   if (!form || bands === null || bands !== mosaic.bands) return null;
   for (const tile of mosaic.tiles) {
     if (tile === null || tile === present) continue;
-    const other = jpegForm(tile);
+    const other = readJpegForm(tile);
     if (!other || JSON.stringify(other) !== JSON.stringify(form)) return null;
   }
   if (form.width !== mosaic.tile.width || form.height !== mosaic.tile.height) return null;
   // TIFF requires tile sides that are multiples of 16.
   if (form.width % 16 !== 0 || form.height % 16 !== 0) return null;
-  const input = sharp(asTiff(mosaic, form, present), { limitInputPixels: false, failOn: 'error', sequentialRead: true });
+  const input = sharp(mosaicToTiff(mosaic, form, present), { limitInputPixels: false, failOn: 'error', sequentialRead: true });
   const image = input.extract(box);
   return { image: bands === 1 ? image.toColourspace('b-w') : image, width: box.width, height: box.height, bands };
 }
@@ -94,10 +94,10 @@ export async function decodeMosaic(mosaic: StoredMosaic, box: Box, signal?: Abor
   return { data, width: info.width, height: info.height, bands: info.channels, dtype: 'uint8' };
 }
 
-function asTiff(mosaic: StoredMosaic, form: JpegForm, placeholder: Uint8Array): Buffer {
+function mosaicToTiff(mosaic: StoredMosaic, form: JpegForm, placeholder: Uint8Array): Buffer {
   const { tiles, columns, tile } = mosaic;
-  const gray = form.components === 1;
-  const entryCount = gray || form.plainColor ? 11 : 12;
+  const isGray = form.components === 1;
+  const entryCount = isGray || form.isRgb ? 11 : 12;
   const bitsAt = 8 + 2 + entryCount * 12 + 4;
   const offsetsAt = bitsAt + 8;
   const countsAt = offsetsAt + tiles.length * 4;
@@ -107,14 +107,14 @@ function asTiff(mosaic: StoredMosaic, form: JpegForm, placeholder: Uint8Array): 
   head.writeUInt32LE(8, 4);
   head.writeUInt16LE(entryCount, 8);
   let at = 10;
-  const entry = (tag: number, type: 3 | 4, count: number, value: number) => {
+  const writeEntry = (tag: number, type: 3 | 4, count: number, value: number) => {
     head.writeUInt16LE(tag, at);
     head.writeUInt16LE(type, at + 2);
     head.writeUInt32LE(count, at + 4);
     head.writeUInt32LE(value, at + 8);
     at += 12;
   };
-  const single = tiles.length === 1;
+  const isSingle = tiles.length === 1;
   const parts: Uint8Array[] = [head];
   let end = dataAt;
   let placeholderAt = -1;
@@ -127,19 +127,19 @@ function asTiff(mosaic: StoredMosaic, form: JpegForm, placeholder: Uint8Array): 
     end += stored.length;
     return { offset, length: stored.length };
   });
-  entry(256, 4, 1, columns * tile.width);
-  entry(257, 4, 1, (tiles.length / columns) * tile.height);
-  if (gray) entry(258, 3, 1, 8);
-  else entry(258, 3, 3, bitsAt);
-  entry(259, 3, 1, 7);
-  entry(262, 3, 1, gray ? 1 : form.plainColor ? 2 : 6);
-  entry(277, 3, 1, form.components);
-  entry(284, 3, 1, 1);
-  entry(322, 4, 1, tile.width);
-  entry(323, 4, 1, tile.height);
-  entry(324, 4, tiles.length, single ? (positions[0]?.offset ?? 0) : offsetsAt);
-  entry(325, 4, tiles.length, single ? (positions[0]?.length ?? 0) : countsAt);
-  if (entryCount === 12) entry(530, 3, 2, form.horizontal | (form.vertical << 16));
+  writeEntry(256, 4, 1, columns * tile.width);
+  writeEntry(257, 4, 1, (tiles.length / columns) * tile.height);
+  if (isGray) writeEntry(258, 3, 1, 8);
+  else writeEntry(258, 3, 3, bitsAt);
+  writeEntry(259, 3, 1, 7);
+  writeEntry(262, 3, 1, isGray ? 1 : form.isRgb ? 2 : 6);
+  writeEntry(277, 3, 1, form.components);
+  writeEntry(284, 3, 1, 1);
+  writeEntry(322, 4, 1, tile.width);
+  writeEntry(323, 4, 1, tile.height);
+  writeEntry(324, 4, tiles.length, isSingle ? (positions[0]?.offset ?? 0) : offsetsAt);
+  writeEntry(325, 4, tiles.length, isSingle ? (positions[0]?.length ?? 0) : countsAt);
+  if (entryCount === 12) writeEntry(530, 3, 2, form.horizontal | (form.vertical << 16));
   for (let band = 0; band < 3; band += 1) head.writeUInt16LE(8, bitsAt + band * 2);
   positions.forEach(({ offset, length }, index) => {
     head.writeUInt32LE(offset, offsetsAt + index * 4);

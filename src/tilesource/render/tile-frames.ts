@@ -2,7 +2,7 @@ import { BadValueError, TileSourceError } from '../../errors.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { encodePicture, parseEncoding } from './encode.js';
-import { blit, displayByte, solidPicture, withAlpha, withColor, type Picture } from './pixels.js';
+import { blit, createByteConverter, solidPicture, addAlpha, grayToColor, type Picture } from './pixels.js';
 import { CorruptTiles } from './corrupt-tiles.js';
 import type { RegionMaker } from './region.js';
 import { backgroundOf } from './appearance.js';
@@ -12,7 +12,7 @@ import type { EncodedPicture, StreamedPicture, TileFramesRequest } from '../requ
 /** Number of frames that are read at the same time. */
 const frameConcurrency = 2;
 /** Maximum number of frames of one picture. */
-const maxCells = 16_384;
+const maxFrames = 16_384;
 
 /** Parses a list of frame numbers, separated by commas, optionally in brackets. @throws BadValueError */
 export function parseFrameList(text: string | undefined): number[] | undefined {
@@ -38,8 +38,8 @@ export function spriteGrid(frames: number, framesAcross?: number): { columns: nu
   return { columns, rows: Math.ceil(frames / columns) };
 }
 
-/** One picture of the same region of several frames, row by row. */
-export async function tileFrames(
+/** Renders one picture with the same region of several frames, row by row. */
+export async function renderSprite(
   renderer: Renderer,
   regions: RegionMaker,
   request: TileFramesRequest,
@@ -47,14 +47,14 @@ export async function tileFrames(
   const { frameList, framesAcross, ...region } = request;
   const listed = (frameList ?? []).filter((frame) => Number.isInteger(frame) && frame >= 0 && frame < renderer.frameCount);
   const frames = listed.length > 0 ? listed : Array.from({ length: renderer.frameCount }, (_, frame) => frame);
-  if (frames.length > maxCells) {
+  if (frames.length > maxFrames) {
     throw new BadValueError(
-      `One picture shows at most ${maxCells} frames, not ${frames.length}. Choose some of them with frameList.`,
+      `One picture shows at most ${maxFrames} frames, not ${frames.length}. Choose some of them with frameList.`,
     );
   }
   const { columns, rows } = spriteGrid(frames.length, framesAcross);
   const [only] = frames;
-  if (frames.length === 1 && only !== undefined) return regions.region({ ...region, frame: only });
+  if (frames.length === 1 && only !== undefined) return regions.renderRegion({ ...region, frame: only });
   const encoding = parseEncoding(request);
   const prepared = await regions.prepare({ ...region, frame: frames[0] ?? 0 });
   if (!prepared) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
@@ -63,15 +63,15 @@ export async function tileFrames(
   // The sprite is assembled in memory, also for TILED.
   regions.checkSize(size, { ...encoding, encoding: encoding.encoding === 'TILED' ? 'TIFF' : encoding.encoding });
   const { fill, plan } = prepared;
-  const centered = fill?.anchor === 'center';
+  const isCentered = fill?.anchor === 'center';
   const offset = {
-    left: centered ? Math.floor((cell.width - plan.output.width) / 2) : 0,
-    top: centered ? Math.floor((cell.height - plan.output.height) / 2) : 0,
+    left: isCentered ? Math.floor((cell.width - plan.output.width) / 2) : 0,
+    top: isCentered ? Math.floor((cell.height - plan.output.height) / 2) : 0,
   };
-  const padded = cell.width !== plan.output.width || cell.height !== plan.output.height;
-  const colored = padded && fill !== null && !(fill.color[0] === fill.color[1] && fill.color[1] === fill.color[2]);
+  const isPadded = cell.width !== plan.output.width || cell.height !== plan.output.height;
+  const addsColor = isPadded && fill !== null && !(fill.color[0] === fill.color[1] && fill.color[1] === fill.color[2]);
   // Samples of 0 are not black in every type.
-  const empty = prepared.appearance.style ? 0 : displayByte(renderer.metadata.dtype, renderer.metadata.white)(0);
+  const emptySample = prepared.appearance.style ? 0 : createByteConverter(renderer.metadata.dtype, renderer.metadata.white)(0);
   let sprite: Picture | undefined;
   let holes = 0;
   const positionsOfFrames = new Map<number, number[]>();
@@ -82,15 +82,15 @@ export async function tileFrames(
   }
   await mapConcurrently([...positionsOfFrames], frameConcurrency, async ([frame, positions]) => {
     const corrupt = new CorruptTiles();
-    let picture = await regions.picture({ ...prepared, frame }, corrupt, request.signal);
-    corrupt.check();
+    let picture = await regions.drawRegion({ ...prepared, frame }, corrupt, request.signal);
+    corrupt.throwIfAllCorrupt();
     // Without a style, the picture has the samples of the image, among which no holes may be drawn.
     if (encoding.encoding === 'TILED' && prepared.appearance.style === null && corrupt.count > 0) throw corrupt.errors[0]!;
     holes += corrupt.count;
-    if (colored) picture = await withColor(picture);
-    sprite ??= solidPicture(size, picture.bands, [empty, empty, empty, 0]);
-    const fitting = await likeBands(picture, sprite.bands);
-    const padding = padded && fill ? solidPicture(cell, sprite.bands, fill.color) : null;
+    if (addsColor) picture = await grayToColor(picture);
+    sprite ??= solidPicture(size, picture.bands, [emptySample, emptySample, emptySample, 0]);
+    const fitting = await convertToBands(picture, sprite.bands);
+    const padding = isPadded && fill ? solidPicture(cell, sprite.bands, fill.color) : null;
     for (const position of positions) {
       const at = { left: (position % columns) * cell.width, top: Math.floor(position / columns) * cell.height };
       if (padding !== null) blit(sprite, padding, at);
@@ -107,10 +107,10 @@ export async function tileFrames(
 }
 
 /** Frames of one image have the same bands. If a file breaks this rule, the other frames are converted to the bands of the first. */
-async function likeBands(picture: Picture, bands: Picture['bands']): Promise<Picture> {
+async function convertToBands(picture: Picture, bands: Picture['bands']): Promise<Picture> {
   let out = picture;
-  if (bands >= 3) out = await withColor(out);
-  if (bands === 2 || bands === 4) out = await withAlpha(out);
+  if (bands >= 3) out = await grayToColor(out);
+  if (bands === 2 || bands === 4) out = await addAlpha(out);
   if (out.bands !== bands)
     throw new TileSourceError('The frames have different numbers of bands and cannot be combined in one picture');
   return out;

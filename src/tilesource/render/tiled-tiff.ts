@@ -12,7 +12,7 @@ import { temporaryPath, unlinkOpenFile } from '../../core/temporary-files.js';
 export const [tileSide, blockSide] = [256, 1024];
 
 /** Maximum number of pixels of a pyramid, to protect the disk; far above any image. */
-const maxPixels = 2 ** 37;
+const maxPyramidPixels = 2 ** 37;
 
 /** The picture to write: samples that can be read block by block; for JPEG and WebP, a picture. */
 export interface BlockPicture extends BlockImage {
@@ -29,9 +29,9 @@ export async function streamTiledTiff(
   picture: BlockPicture,
   options: { encoding: EncodingOptions; directory?: string; signal?: AbortSignal },
 ): Promise<StreamedPicture> {
-  if (picture.width * picture.height > maxPixels) {
+  if (picture.width * picture.height > maxPyramidPixels) {
     throw new BadValueError(
-      `Output of ${picture.width} x ${picture.height} pixels is larger than the limit of ${maxPixels} pixels`,
+      `Output of ${picture.width} x ${picture.height} pixels is larger than the limit of ${maxPyramidPixels} pixels`,
     );
   }
   return streamTiff((container) => writePyramid(container, picture, options), options);
@@ -77,14 +77,14 @@ async function writePyramid(
     encode: (tile) => packTile(tile, packing),
     signal,
   }).write();
-  const described = packingTags({ bands: storedBands(picture.bands, packing), dtype: picture.dtype }, packing);
+  const tileTags = packingTags({ bands: storedBands(picture.bands, packing), dtype: picture.dtype }, packing);
   const { pixelsPerMm } = picture;
   const plans = levels.map((plan, level) => {
     const perInch = 25.4 / 2 ** level;
     const resolution = pixelsPerMm
       ? [tagOf.rational(282, pixelsPerMm.x * perInch), tagOf.rational(283, pixelsPerMm.y * perInch), tagOf.short(296, 2)]
       : [];
-    return { ...plan, tags: [...plan.tags, ...described, ...resolution] };
+    return { ...plan, tags: [...plan.tags, ...tileTags, ...resolution] };
   });
   return container.finish(plans, { big: true });
 }

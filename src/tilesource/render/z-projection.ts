@@ -20,10 +20,10 @@ const maxProjectedPlanes = 256;
 /** Planes of a stack that are read at the same time. */
 const planesAtOnce = 4;
 /** Number of projections that are kept for an image, and of stacks that are kept for each projection. */
-const keptProjections = 8;
-const keptStacks = 64;
+const maxProjections = 8;
+const maxStacks = 64;
 /** Number of processed samples between two checks of the time. */
-const runLength = 16_384;
+const samplesAtOnce = 16_384;
 
 const methods = ['max', 'mean', 'min'] as const;
 
@@ -46,11 +46,11 @@ export function zProjectionOf(metadata: ImageMetadata, { zProject, zFrom, zTo }:
   }
   const method = methods.find((name) => name === zProject);
   if (method === undefined) throw new BadValueError(`Invalid zProject '${zProject.slice(0, 60)}': use max, mean or min.`);
-  const planes = wireMetadata(metadata).IndexRange?.IndexZ ?? 1;
-  if (planes < 2) throw new BadValueError('zProject combines the z planes of an image, and this image has only one.');
-  const [from, to] = [zFrom ?? 0, zTo ?? planes - 1];
-  if (from < 0 || to >= planes || from > to) {
-    throw new BadValueError(`Invalid zFrom ${from} or zTo ${to}: the planes of this image are 0 to ${planes - 1}.`);
+  const planeCount = wireMetadata(metadata).IndexRange?.IndexZ ?? 1;
+  if (planeCount < 2) throw new BadValueError('zProject combines the z planes of an image, and this image has only one.');
+  const [from, to] = [zFrom ?? 0, zTo ?? planeCount - 1];
+  if (from < 0 || to >= planeCount || from > to) {
+    throw new BadValueError(`Invalid zFrom ${from} or zTo ${to}: the planes of this image are 0 to ${planeCount - 1}.`);
   }
   if (to - from >= maxProjectedPlanes) {
     throw new BadValueError(
@@ -61,19 +61,19 @@ export function zProjectionOf(metadata: ImageMetadata, { zProject, zFrom, zTo }:
 }
 
 /** Makes tile sources of an image whose frames are projections. Each is created at the first request. */
-export function zProjections<Made>(
+export function createZProjector<Made>(
   source: TileSource,
   renderer: Renderer,
   cache: RasterCache | undefined,
   make: (projected: TileSource, cache: RasterCache) => Made,
 ): (projection: ZProjection) => Made {
-  const images = new LRUCache<string, { image: Made }>({ max: keptProjections });
-  let shared = cache;
+  const images = new LRUCache<string, { image: Made }>({ max: maxProjections });
+  let sharedCache = cache;
   return (projection) => {
     const name = `${projection.method}/${projection.from}-${projection.to}`;
     const cached = images.get(name);
     if (cached !== undefined) return cached.image;
-    const rasters = (shared ??= createRasterCache());
+    const rasters = (sharedCache ??= createRasterCache());
     const cacheOfProjection: RasterCache = {
       get: (key) => rasters.get(`${name}/${key}`),
       set: (key, raster) => rasters.set(`${name}/${key}`, raster),
@@ -96,7 +96,7 @@ class ProjectedStacks implements TileSource {
   readonly #renderer: Renderer;
   readonly #projection: ZProjection;
   readonly #cache: RasterCache;
-  readonly #stacks = new LRUCache<number, readonly number[]>({ max: keptStacks });
+  readonly #stacks = new LRUCache<number, readonly number[]>({ max: maxStacks });
 
   constructor(source: TileSource, renderer: Renderer, projection: ZProjection, cache: RasterCache) {
     this.metadata = source.metadata;
@@ -124,22 +124,22 @@ class ProjectedStacks implements TileSource {
     const box = { left: x * metadata.tileWidth, top: y * metadata.tileHeight, ...content };
     const holes = corrupt && new CorruptTiles();
     const shape = { ...content, bands: metadata.bandCount, dtype: metadata.dtype };
-    const sum = new StackSum(shape, this.#projection.method, metadata.nodata ?? null);
+    const combiner = new StackCombiner(shape, this.#projection.method, metadata.nodata ?? null);
     // Planes are added in order, so that sums of floats do not depend on which of them is read first.
     for (let first = 0; first < frames.length; first += planesAtOnce) {
       const next = frames.slice(first, first + planesAtOnce);
       const planes = await mapConcurrently(next, planesAtOnce, (plane) =>
-        this.#renderer.samples({ level, frame: plane, box, nearest, corrupt: holes }, asStored, signal),
+        this.#renderer.readSamples({ level, frame: plane, box, nearest, corrupt: holes }, asStored, signal),
       );
       for (const plane of planes) {
         signal?.throwIfAborted();
-        await sum.add(plane);
+        await combiner.add(plane);
       }
     }
-    const raster = await sum.result(signal);
+    const raster = await combiner.result(signal);
     // A tile that is corrupt in one plane is a hole, because nobody knows whether its samples would have counted.
     if (holes === undefined || holes.count === 0) this.#cache.set(key, raster);
-    else for (const [name, error] of holes.named) corrupt?.add(error, partOfTile(metadata, address), name);
+    else for (const [name, error] of holes.keyedErrors) corrupt?.add(error, partOfTile(metadata, address), name);
     return raster;
   }
 
@@ -167,7 +167,7 @@ class ProjectedStacks implements TileSource {
  * Combines rasters of equal shape one after the other, so that not all of them are in memory. As in every mean of the renderer,
  * samples without a value (NaN, no data) are left out; a sample that has a value in no raster has none in the result.
  */
-class StackSum {
+class StackCombiner {
   readonly #method: ZProjection['method'];
   readonly #nodata: number;
   /** The largest or smallest samples so far, or the result of a mean. */
@@ -194,7 +194,7 @@ class StackSum {
     this.#added += 1;
     if (this.#sums !== null) await this.#addToSums(raster, this.#sums);
     else if (isFirst) this.#raster.data.set(raster.data);
-    else await this.#choose(raster);
+    else await this.#keepExtremes(raster);
   }
 
   /** The projection of all rasters that were added. */
@@ -205,7 +205,7 @@ class StackSum {
     const isFloat = dtype.startsWith('float');
     await forEachRange(
       data.length,
-      runLength,
+      samplesAtOnce,
       (from, to) => {
         for (let at = from; at < to; at += 1) {
           const count = counts === null ? added : counts[at]!;
@@ -233,7 +233,7 @@ class StackSum {
     });
   }
 
-  async #choose(raster: Raster): Promise<void> {
+  async #keepExtremes(raster: Raster): Promise<void> {
     const [{ data }, nodata] = [this.#raster, this.#nodata];
     const sign = this.#method === 'max' ? 1 : -1;
     await processAsDoubles(raster, (samples, firstPixel) => {

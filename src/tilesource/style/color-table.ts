@@ -7,8 +7,8 @@ import type { SampleRange } from './range.js';
 export const channels = [0, 1, 2, 3] as const;
 
 /** Converts the samples of a band to colors. */
-export class Colors {
-  readonly multiply: boolean;
+export class BandColors {
+  readonly isMultiplied: boolean;
   readonly #colors: BandStyle['palette'];
   /**
    * Four numbers for each color of the palette. They are made when first needed, because most tiles are colored by existing tables.
@@ -23,7 +23,7 @@ export class Colors {
   readonly #gamma: number;
 
   constructor({ palette, nodata, clamp, discrete, composite, gamma }: BandStyle, [min, max]: SampleRange) {
-    this.multiply = composite === 'multiply';
+    this.isMultiplied = composite === 'multiply';
     this.#colors = palette;
     this.#last = palette.length - 1;
     this.#min = min;
@@ -38,7 +38,7 @@ export class Colors {
    * Writes the color of a sample, 0 to 255 with fractions, to four positions from `at` on. @returns false if the sample adds
    * nothing.
    */
-  write(sample: number, into: Float32Array, at: number): boolean {
+  writeColor(sample: number, into: Float32Array, at: number): boolean {
     if (Number.isNaN(sample) || sample === this.#nodata) return false;
     const linear = (sample - this.#min) / this.#divisor;
     if (!this.#clamp && (linear < 0 || linear > 1)) return false;
@@ -51,9 +51,9 @@ export class Colors {
       return true;
     }
     const position = Math.min(1, Math.max(0, value)) * last;
-    const index = Math.min(last - 1, Math.floor(position));
-    const part = position - index;
-    const from = index * 4;
+    const lower = Math.min(last - 1, Math.floor(position));
+    const part = position - lower;
+    const from = lower * 4;
     for (let channel = 0; channel < 4; channel += 1) {
       const low = palette[from + channel]!;
       into[at + channel] = low + (palette[from + 4 + channel]! - low) * part;
@@ -88,52 +88,52 @@ export function tableSize(dtype: Raster['dtype']): number | null {
 }
 
 /** Colors every sample of a type. @throws RangeError for a type without {@link tableSize}. */
-export function makeColorTable(colors: Colors, dtype: Raster['dtype']): ColorTable {
+export function makeColorTable(colors: BandColors, dtype: Raster['dtype']): ColorTable {
   const range = tableRanges[dtype];
   if (!range) throw new RangeError(`No table for samples of type ${dtype}`);
   const { offset, size } = range;
   const bytes = new Uint8Array(size * 4);
   const planes = channels.map(() => new Float32Array(size));
   const entry = new Float32Array(4);
-  const neutral = colors.multiply ? 255 : 0;
+  const neutral = colors.isMultiplied ? 255 : 0;
   for (let index = 0; index < size; index += 1) {
-    if (!colors.write(index + offset, entry, 0)) entry.fill(neutral);
+    if (!colors.writeColor(index + offset, entry, 0)) entry.fill(neutral);
     for (const channel of channels) {
       planes[channel]![index] = entry[channel]!;
       bytes[index * 4 + channel] = entry[channel]!;
     }
   }
-  const extreme = (start: number, better: (a: number, b: number) => number) =>
-    planes.map((plane) => plane.reduce((found, value) => better(found, value), start));
+  const extremes = (start: number, better: (a: number, b: number) => number) =>
+    planes.map((plane) => plane.reduce((best, value) => better(best, value), start));
   return {
     offset,
     words: new Int32Array(bytes.buffer),
     planes,
-    lows: extreme(255, Math.min),
-    highs: extreme(0, Math.max),
+    lows: extremes(255, Math.min),
+    highs: extremes(0, Math.max),
   };
 }
 
 /** Bytes of color tables that are cached for one image: enough for some tables of 16 bits, or thousands of 8 bits. */
-const keptTableBytes = 2 ** 23;
+const maxTableBytes = 2 ** 23;
 
 /** Number of pairs of bands, of 256 KiB each, that are cached for one image. */
-const keptPairs = 8;
+const maxPairs = 8;
 
-/** Cached results for the styles of one image: measured ranges, and tables of colors. */
+/** Caches results for the styles of one image: measured ranges, and tables of colors. */
 export class StyleMemo {
   /** By band of a style, then by frame. Entries are dropped with the style. */
   readonly #ranges = new WeakMap<BandStyle, Map<number, Promise<SampleRange>>>();
   readonly #tables = new LRUCache<string, ColorTable>({
-    maxSize: keptTableBytes,
+    maxSize: maxTableBytes,
     sizeCalculation: ({ words }) => words.byteLength * 5,
   });
   readonly #numbers = new WeakMap<BandStyle, number>();
   readonly #pairs: { tables: readonly [ColorTable, ColorTable]; colors: Int32Array }[] = [];
-  #next = 0;
+  #nextNumber = 0;
 
   /** The range of a band in a frame, computed once. */
-  range(band: BandStyle, frame: number, resolve: () => Promise<SampleRange>): Promise<SampleRange> {
+  getRange(band: BandStyle, frame: number, resolve: () => Promise<SampleRange>): Promise<SampleRange> {
     const frames = this.#ranges.get(band) ?? new Map<number, Promise<SampleRange>>();
     this.#ranges.set(band, frames);
     const cached = frames.get(frame);
@@ -145,8 +145,8 @@ export class StyleMemo {
   }
 
   /** The colors of a band, cached while there is capacity for them. */
-  table(band: BandStyle, range: SampleRange, dtype: Raster['dtype'], make: () => ColorTable): ColorTable {
-    const number = this.#numbers.get(band) ?? this.#next++;
+  getTable(band: BandStyle, range: SampleRange, dtype: Raster['dtype'], make: () => ColorTable): ColorTable {
+    const number = this.#numbers.get(band) ?? this.#nextNumber++;
     this.#numbers.set(band, number);
     const key = `${number}/${dtype}/${range[0]}/${range[1]}`;
     const cached = this.#tables.get(key);
@@ -157,12 +157,12 @@ export class StyleMemo {
   }
 
   /** The colors of two bands combined, cached for the last few pairs. */
-  pair(a: ColorTable, b: ColorTable, make: () => Int32Array): Int32Array {
+  getPairColors(a: ColorTable, b: ColorTable, make: () => Int32Array): Int32Array {
     const cached = this.#pairs.find(({ tables }) => tables[0] === a && tables[1] === b);
     if (cached) return cached.colors;
     const colors = make();
     this.#pairs.unshift({ tables: [a, b], colors });
-    this.#pairs.length = Math.min(this.#pairs.length, keptPairs);
+    this.#pairs.length = Math.min(this.#pairs.length, maxPairs);
     return colors;
   }
 }

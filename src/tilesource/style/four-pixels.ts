@@ -12,7 +12,7 @@ const roundingMargin = 1e-5;
 
 /** The colors of every pair of bytes. */
 export function pairColors(a: ColorTable, b: ColorTable, memo: StyleMemo): Int32Array {
-  return memo.pair(a, b, () => {
+  return memo.getPairColors(a, b, () => {
     const colors = new Int32Array(bytePairs);
     const bytes = new Uint8Array(colors.buffer);
     for (let pair = 0; pair < bytePairs; pair += 1) {
@@ -26,8 +26,8 @@ export function pairColors(a: ColorTable, b: ColorTable, memo: StyleMemo): Int32
 
 /**
  * Looks up colors and writes red, green and blue of four pixels as three words, which takes less than half the time of doing it in
- * two steps. Each loop is written out, because a function call for each pixel takes longer than the pixel. `null` for unusual
- * bands.
+ * two steps. Each loop is written out, because a function call for each pixel takes longer than the pixel. `null` if the bands
+ * need another pass.
  *
  * @param words the result.
  */
@@ -35,7 +35,7 @@ export function fourPixelPass(layers: readonly FusedLayer[], words: Int32Array, 
   const [base, second] = layers;
   if (!base) return null;
   if (second === undefined) return (first, end) => lookUp(base, words, first, end);
-  if (second.multiply) {
+  if (second.isMultiplied) {
     if (base.data !== second.data || base.stride !== second.stride) return null;
     const offset = (base.table.offset << 8) + second.table.offset;
     const colors = pairColors(base.table, second.table, memo);
@@ -43,7 +43,7 @@ export function fourPixelPass(layers: readonly FusedLayer[], words: Int32Array, 
     return (first, end) => lookUpPairs({ data, stride, a: base.band, b: second.band, offset, colors }, words, first, end);
   }
   const { data, stride } = base;
-  const isTriples = layers.every((each) => each.data === data && each.stride === 3);
+  const isTriples = layers.every((layer) => layer.data === data && layer.stride === 3);
   if (!isTriples || stride !== 3 || !(data instanceof Uint8Array) || data.byteOffset % 4 !== 0) return null;
   const samples = new Int32Array(data.buffer, data.byteOffset, data.length >> 2);
   const colors = new Int32Array(3 * 256);
@@ -65,7 +65,7 @@ function lookUp({ data, stride, band, table }: FusedLayer, words: Int32Array, fi
   }
 }
 
-interface Pairs {
+interface PairedBands {
   data: Samples;
   stride: number;
   a: number;
@@ -75,18 +75,18 @@ interface Pairs {
   colors: Int32Array;
 }
 
-function lookUpPairs({ data, stride, a, b, offset, colors }: Pairs, words: Int32Array, first: number, end: number): void {
-  const between = b - a;
+function lookUpPairs({ data, stride, a, b, offset, colors }: PairedBands, words: Int32Array, first: number, end: number): void {
+  const bandDistance = b - a;
   let at = first * stride + a;
   for (let pixel = first, to = (first >> 2) * 3; pixel < end; pixel += 4, to += 3, at += 4 * stride) {
     const y = at + stride;
     const z = y + stride;
     const last = z + stride;
-    const colorY = colors[(data[y]! << 8) + data[y + between]! - offset]! & 0xff_ff_ff;
-    const colorZ = colors[(data[z]! << 8) + data[z + between]! - offset]! & 0xff_ff_ff;
-    words[to] = (colors[(data[at]! << 8) + data[at + between]! - offset]! & 0xff_ff_ff) | (colorY << 24);
+    const colorY = colors[(data[y]! << 8) + data[y + bandDistance]! - offset]! & 0xff_ff_ff;
+    const colorZ = colors[(data[z]! << 8) + data[z + bandDistance]! - offset]! & 0xff_ff_ff;
+    words[to] = (colors[(data[at]! << 8) + data[at + bandDistance]! - offset]! & 0xff_ff_ff) | (colorY << 24);
     words[to + 1] = (colorY >> 8) | (colorZ << 16);
-    words[to + 2] = (colorZ >> 16) | (colors[(data[last]! << 8) + data[last + between]! - offset]! << 8);
+    words[to + 2] = (colorZ >> 16) | (colors[(data[last]! << 8) + data[last + bandDistance]! - offset]! << 8);
   }
 }
 
@@ -121,5 +121,5 @@ export interface FusedLayer {
   stride: number;
   band: number;
   table: ColorTable;
-  multiply: boolean;
+  isMultiplied: boolean;
 }

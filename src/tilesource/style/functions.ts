@@ -15,7 +15,7 @@ export type StyleFunction =
 
 const names = ['medianFilter', 'maskPixelValues'];
 /** The prefix of large_image, which its clients send. */
-const library = /^large_image\.tilesource\.stylefuncs\./;
+const libraryPrefix = /^large_image\.tilesource\.stylefuncs\./;
 
 const maxFunctions = 4;
 const maxKernel = 15;
@@ -34,11 +34,11 @@ export function parseFunctions(value: unknown): StyleFunction[] {
   return listed.map((entry) => {
     const { name, parameters = {} } = isObject(entry) ? entry : { name: entry };
     if (!isObject(parameters)) throw new BadValueError("The parameters of a style 'function' must be an object");
-    const shortName = typeof name === 'string' ? name.replace(library, '') : name;
-    if (shortName === 'medianFilter') return medianFilter(parameters);
-    if (shortName === 'maskPixelValues') return maskPixelValues(parameters);
+    const shortName = typeof name === 'string' ? name.replace(libraryPrefix, '') : name;
+    if (shortName === 'medianFilter') return parseMedianFilter(parameters);
+    if (shortName === 'maskPixelValues') return parseMaskPixelValues(parameters);
     throw new BadValueError(
-      `Style 'function' ${shown(name)} does not exist. Allowed values: ${names.join(', ')}. No other code is run.`,
+      `Style 'function' ${shorten(name)} does not exist. Allowed values: ${names.join(', ')}. No other code is run.`,
     );
   });
 }
@@ -47,21 +47,21 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function shown(value: unknown): string {
+function shorten(value: unknown): string {
   return (JSON.stringify(value) ?? String(value)).slice(0, 100);
 }
 
-function medianFilter({ kernel = 5, weight = 1 }: Record<string, unknown>): StyleFunction {
+function parseMedianFilter({ kernel = 5, weight = 1 }: Record<string, unknown>): StyleFunction {
   if (typeof kernel !== 'number' || !Number.isInteger(kernel) || kernel < 1 || kernel > maxKernel) {
-    throw new BadValueError(`Invalid kernel ${shown(kernel)} of medianFilter. Allowed values: 1 to ${maxKernel}.`);
+    throw new BadValueError(`Invalid kernel ${shorten(kernel)} of medianFilter. Allowed values: 1 to ${maxKernel}.`);
   }
   if (typeof weight !== 'number' || !Number.isFinite(weight)) {
-    throw new BadValueError(`Invalid weight ${shown(weight)} of medianFilter. It must be a number.`);
+    throw new BadValueError(`Invalid weight ${shorten(weight)} of medianFilter. It must be a number.`);
   }
   return { name: 'medianFilter', kernel, weight };
 }
 
-function maskPixelValues(parameters: Record<string, unknown>): StyleFunction {
+function parseMaskPixelValues(parameters: Record<string, unknown>): StyleFunction {
   const { values, positive, negative } = parameters;
   const isValue = (value: unknown): value is number | number[] =>
     Number.isFinite(value) ||
@@ -74,12 +74,12 @@ function maskPixelValues(parameters: Record<string, unknown>): StyleFunction {
   return {
     name: 'maskPixelValues',
     values,
-    positive: parseColor(positive, [255, 255, 255, 0]),
-    negative: parseColor(negative, [0, 0, 0, 255]),
+    positive: parseMaskColor(positive, [255, 255, 255, 0]),
+    negative: parseMaskColor(negative, [0, 0, 0, 255]),
   };
 }
 
-function parseColor(value: unknown, byDefault: Rgba): Rgba {
+function parseMaskColor(value: unknown, byDefault: Rgba): Rgba {
   if (value === undefined || value === null) return byDefault;
   const color = typeof value === 'string' ? tryParseColor(value) : null;
   if (color) return color;
@@ -90,7 +90,7 @@ function parseColor(value: unknown, byDefault: Rgba): Rgba {
     return [red, green, blue, alpha];
   }
   throw new BadValueError(
-    `Invalid color ${shown(value)} of maskPixelValues. It must be a color, or its red, green, blue and alpha.`,
+    `Invalid color ${shorten(value)} of maskPixelValues. It must be a color, or its red, green, blue and alpha.`,
   );
 }
 
@@ -99,7 +99,7 @@ export function functionReach(functions: readonly StyleFunction[]): number {
   return functions.reduce((sum, each) => sum + (each.name === 'medianFilter' ? Math.ceil(each.kernel / 2) : 0), 0);
 }
 
-/** @param source samples of the pixels in the picture, as styles use them. */
+/** Applies the functions in order. @param source reads the samples of the pixels in the picture, as styles use them. */
 export async function applyFunctions(
   functions: readonly StyleFunction[],
   picture: Picture,
@@ -108,12 +108,12 @@ export async function applyFunctions(
 ): Promise<Picture> {
   let result = picture;
   for (const each of functions) {
-    result = each.name === 'medianFilter' ? await sharpened(result, each, signal) : await masked(await source(), each, signal);
+    result = each.name === 'medianFilter' ? await sharpen(result, each, signal) : await maskPixels(await source(), each, signal);
   }
   return result;
 }
 
-async function sharpened(
+async function sharpen(
   picture: Picture,
   { kernel, weight }: Extract<StyleFunction, { name: 'medianFilter' }>,
   signal: AbortSignal | undefined,
@@ -121,10 +121,10 @@ async function sharpened(
   const { data, width, height, bands } = picture;
   if (kernel === 1 || weight === 0) return picture;
   // libvips refuses pictures that are smaller than the kernel; beyond their borders their last rows and columns are repeated.
-  const wide = fitBorder(picture, { width: Math.max(width, kernel), height: Math.max(height, kernel) });
-  const raw = { width: wide.width, height: wide.height, channels: bands };
+  const extended = fitBorder(picture, { width: Math.max(width, kernel), height: Math.max(height, kernel) });
+  const raw = { width: extended.width, height: extended.height, channels: bands };
   // Bands that libvips does not treat as colors stay unchanged.
-  const image = sharp(wide.data as Uint8Array, { raw, limitInputPixels: false }).median(kernel);
+  const image = sharp(extended.data as Uint8Array, { raw, limitInputPixels: false }).median(kernel);
   const filtered = await runProcessing(
     () => (bands <= 2 ? image.extractChannel(0).toColourspace('b-w') : image).raw().toBuffer(),
     signal,
@@ -137,7 +137,7 @@ async function sharpened(
     pixelsAtOnce,
     (from, to) => {
       for (let pixel = from; pixel < to; pixel += 1) {
-        const wideAt = pixel + Math.floor(pixel / width) * (wide.width - width);
+        const wideAt = pixel + Math.floor(pixel / width) * (extended.width - width);
         for (let band = 0; band < colors; band += 1) {
           const at = pixel * bands + band;
           const sample = data[at]!;
@@ -150,18 +150,19 @@ async function sharpened(
   return { ...picture, data: new Uint8Array(out.buffer) };
 }
 
-async function masked(
+async function maskPixels(
   { data, width, height, bands }: Raster,
   { values, positive, negative }: Extract<StyleFunction, { name: 'maskPixelValues' }>,
   signal: AbortSignal | undefined,
 ): Promise<Picture> {
   // A number is a single sample, or blue, green and red; missing bands are 255.
-  const checked = values.map((value) => {
+  const maskValues = values.map((value) => {
     const samples = typeof value !== 'number' ? value : bands === 1 ? [value] : [0, 8, 16].map((bits) => (value >> bits) & 255);
     return Array.from({ length: bands }, (_, band) => samples[band] ?? 255);
   });
-  const first = new Map<number, number[][]>();
-  for (const samples of checked) first.set(samples[0]!, [...(first.get(samples[0]!) ?? []), samples]);
+  const valuesByFirstSample = new Map<number, number[][]>();
+  for (const samples of maskValues)
+    valuesByFirstSample.set(samples[0]!, [...(valuesByFirstSample.get(samples[0]!) ?? []), samples]);
   const out = new Uint8Array(width * height * 4);
   await forEachRange(
     width * height,
@@ -169,9 +170,10 @@ async function masked(
     (from, to) => {
       for (let pixel = from; pixel < to; pixel += 1) {
         const at = pixel * bands;
-        const isWanted =
-          first.get(data[at]!)?.some((samples) => samples.every((sample, band) => sample === data[at + band])) === true;
-        out.set(isWanted ? positive : negative, pixel * 4);
+        const isListed =
+          valuesByFirstSample.get(data[at]!)?.some((samples) => samples.every((sample, band) => sample === data[at + band])) ===
+          true;
+        out.set(isListed ? positive : negative, pixel * 4);
       }
     },
     signal,

@@ -23,7 +23,7 @@ type Lookup = (first: number, count: number, to: Int32Array, at: number) => void
  * @param target bands of the result: red, green and blue, or with alpha; `memo` caches tables.
  */
 export function fusedPass(layers: readonly FusedLayer[], out: Uint8Array, { bands, memo }: Target): FusedPass | null {
-  const lookup = lookupOf(layers, memo);
+  const lookup = createLookup(layers, memo);
   if (lookup === null) return null;
   const words = new Int32Array(out.buffer, out.byteOffset, out.length >> 2);
   if (bands === 4) return (first, count) => lookup(first, count, words, first);
@@ -41,14 +41,14 @@ export function fusedPass(layers: readonly FusedLayer[], out: Uint8Array, { band
   };
 }
 
-function lookupOf(layers: readonly FusedLayer[], memo: StyleMemo): Lookup | null {
+function createLookup(layers: readonly FusedLayer[], memo: StyleMemo): Lookup | null {
   const [base, second, third, ...more] = layers;
-  if (!base || more.length > 0 || base.multiply) return null;
-  if (second?.multiply && third === undefined) return product(base, second, memo);
-  if (layers.some(({ multiply }) => multiply) || !shareNoChannel(layers)) return null;
+  if (!base || more.length > 0 || base.isMultiplied) return null;
+  if (second?.isMultiplied && third === undefined) return createProductLookup(base, second, memo);
+  if (layers.some(({ isMultiplied }) => isMultiplied) || !shareNoChannel(layers)) return null;
   if (second === undefined) return (first, count, to, at) => lookUp(base, { first, count }, to, at);
-  const together = sumOfBytes([base, second, third ?? { ...base, table: emptyTableLike(base.table) }]);
-  if (together) return together;
+  const sumLookup = createSumLookup([base, second, third ?? { ...base, table: emptyTableLike(base.table) }]);
+  if (sumLookup) return sumLookup;
   return (first, count, to, at) => {
     lookUp(base, { first, count }, to, at);
     for (const layer of layers.slice(1)) addLookedUp(layer, { first, count }, to, at);
@@ -56,7 +56,7 @@ function lookupOf(layers: readonly FusedLayer[], memo: StyleMemo): Lookup | null
 }
 
 /**
- * Puts the red, green and blue of words side by side. Those of four pixels are three words, which takes a third of the time of
+ * Puts the red, green and blue of words side by side. Four pixels are written as three words, which takes a third of the time of
  * copying bytes.
  */
 function packTriples(
@@ -100,12 +100,12 @@ function shareNoChannel(layers: readonly FusedLayer[]): boolean {
 }
 
 /** Some pixels of a raster. */
-interface Run {
+interface PixelRun {
   first: number;
   count: number;
 }
 
-function lookUp({ data, stride, band, table }: FusedLayer, { first, count }: Run, to: Int32Array, at: number): void {
+function lookUp({ data, stride, band, table }: FusedLayer, { first, count }: PixelRun, to: Int32Array, at: number): void {
   const { words: colors, offset } = table;
   const end = at + count;
   for (let pixel = at, from = first * stride + band; pixel < end; pixel += 1, from += stride) {
@@ -113,7 +113,7 @@ function lookUp({ data, stride, band, table }: FusedLayer, { first, count }: Run
   }
 }
 
-function addLookedUp({ data, stride, band, table }: FusedLayer, { first, count }: Run, to: Int32Array, at: number): void {
+function addLookedUp({ data, stride, band, table }: FusedLayer, { first, count }: PixelRun, to: Int32Array, at: number): void {
   const { words: colors, offset } = table;
   const end = at + count;
   for (let pixel = at, from = first * stride + band; pixel < end; pixel += 1, from += stride) {
@@ -125,17 +125,17 @@ function addLookedUp({ data, stride, band, table }: FusedLayer, { first, count }
  * Three bands of bytes of one raster that share no channel. With all tables in one, the loop has everything it needs in registers,
  * which takes a third of the time. `null` for other bands.
  */
-function sumOfBytes(layers: readonly [FusedLayer, FusedLayer, FusedLayer]): Lookup | null {
+function createSumLookup(layers: readonly [FusedLayer, FusedLayer, FusedLayer]): Lookup | null {
   const [{ data, stride }] = layers;
   if (layers.some((each) => each.data !== data || each.stride !== stride || each.table.words.length !== 256)) return null;
   const colors = new Int32Array(3 * 256);
   layers.forEach(({ table }, position) => colors.set(table.words, position * 256));
   const bands = layers.map(({ band }) => band);
   const starts = layers.map(({ table }, position) => position * 256 - table.offset);
-  return (first, count, to, at) => sum({ data, stride, bands, colors, starts }, { first, count }, to, at);
+  return (first, count, to, at) => lookUpSums({ data, stride, bands, colors, starts }, { first, count }, to, at);
 }
 
-interface Sum {
+interface SummedBands {
   data: Samples;
   stride: number;
   bands: readonly number[];
@@ -144,7 +144,12 @@ interface Sum {
   starts: readonly number[];
 }
 
-function sum({ data, stride, bands, colors, starts }: Sum, { first, count }: Run, to: Int32Array, at: number): void {
+function lookUpSums(
+  { data, stride, bands, colors, starts }: SummedBands,
+  { first, count }: PixelRun,
+  to: Int32Array,
+  at: number,
+): void {
   const [bandA = 0, bandB = 0, bandC = 0] = bands;
   const [startA = 0, startB = 0, startC = 0] = starts;
   const end = at + count;
@@ -155,16 +160,16 @@ function sum({ data, stride, bands, colors, starts }: Sum, { first, count }: Run
 }
 
 /** A band of bytes multiplied by another: both are looked up together. */
-function product(a: FusedLayer, b: FusedLayer, memo: StyleMemo): Lookup | null {
+function createProductLookup(a: FusedLayer, b: FusedLayer, memo: StyleMemo): Lookup | null {
   if (a.table.words.length !== 256 || b.table.words.length !== 256) return null;
   const colors = pairColors(a.table, b.table, memo);
-  return (first, count, to, at) => multiply([a, b], colors, { first, count }, { to, at });
+  return (first, count, to, at) => lookUpProducts([a, b], colors, { first, count }, { to, at });
 }
 
-function multiply(
+function lookUpProducts(
   [a, b]: readonly [FusedLayer, FusedLayer],
   colors: Int32Array,
-  { first, count }: Run,
+  { first, count }: PixelRun,
   { to, at }: { to: Int32Array; at: number },
 ): void {
   const { data: dataA, stride: stepA } = a;

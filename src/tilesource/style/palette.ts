@@ -38,12 +38,12 @@ const listNames: Readonly<Record<string, string>> = { tab10: 'Category10' };
  */
 export function parsePalette(value: unknown): readonly Rgba[] {
   const colors = Array.isArray(value) ? listOfColors(value) : typeof value === 'string' ? textPalette(value) : null;
-  if (colors === null || colors.length === 0 || colors.length > maxColors) throw notAPalette(value);
+  if (colors === null || colors.length === 0 || colors.length > maxColors) throw createPaletteError(value);
   const [only] = colors;
   return colors.length === 1 && only ? [[0, 0, 0, 255], only] : colors;
 }
 
-function notAPalette(value: unknown): BadValueError {
+function createPaletteError(value: unknown): BadValueError {
   const shown = typeof value === 'string' ? value : JSON.stringify(value);
   return new BadValueError(`cannot be used as a color palette.: '${shown.length > 200 ? `${shown.slice(0, 200)}…` : shown}'.`);
 }
@@ -77,32 +77,35 @@ function namedPalette(text: string): Rgba[] | null {
   const match = /^([a-z0-9]+?)(?:_(\d{1,4}))?(_r)?$/i.exec(word);
   if (!match?.[1]) return null;
   const count = match[2] === undefined ? null : Number(match[2]);
-  const colors = byName(match[1], count);
+  const colors = findNamedColors(match[1], count);
   return match[3] && colors ? colors.reverse() : colors;
 }
 
-function byName(name: string, count: number | null): Rgba[] | null {
+function findNamedColors(name: string, count: number | null): Rgba[] | null {
   if (count !== null && (count < 2 || count > maxColors)) return null;
   const spaced = Object.hasOwn(spacedColors, name.toLowerCase()) ? spacedColors[name.toLowerCase()] : undefined;
   if (spaced) {
     const anchors = parseAll(spaced);
-    return count === null ? anchors : sampled(count, (at) => between(anchors, at));
+    return count === null ? anchors : sampleColors(count, (at) => colorBetween(anchors, at));
   }
-  const listed = member('scheme', Object.hasOwn(listNames, name.toLowerCase()) ? (listNames[name.toLowerCase()] ?? name) : name);
-  const interpolate = member('interpolate', name);
+  const listed = libraryExport(
+    'scheme',
+    Object.hasOwn(listNames, name.toLowerCase()) ? (listNames[name.toLowerCase()] ?? name) : name,
+  );
+  const interpolate = libraryExport('interpolate', name);
   if (isColorList(listed)) return parseAll(count === null ? listed : listed.slice(0, count));
   // Sequential and diverging schemes have one list for each number of colors.
   const exact: unknown = Array.isArray(listed) && count !== null ? listed[count] : undefined;
   if (isColorList(exact)) return parseAll(exact);
   return isInterpolator(interpolate)
-    ? sampled(count ?? defaultSteps, (at) => tryParseColor(interpolate(at)) ?? [0, 0, 0, 255])
+    ? sampleColors(count ?? defaultSteps, (at) => tryParseColor(interpolate(at)) ?? [0, 0, 0, 255])
     : null;
 }
 
 const members = new Map<string, unknown>(Object.entries(chromatic).map(([key, value]) => [key.toLowerCase(), value]));
 
 /** An export of the library by its name in any case: `schemeBlues`, `interpolateViridis`. */
-function member(kind: string, name: string): unknown {
+function libraryExport(kind: string, name: string): unknown {
   return members.get(`${kind}${name}`.toLowerCase());
 }
 
@@ -118,11 +121,11 @@ function parseAll(colors: readonly string[]): Rgba[] {
   return colors.map((color) => tryParseColor(color) ?? [0, 0, 0, 255]);
 }
 
-function sampled(count: number, color: (at: number) => Rgba): Rgba[] {
+function sampleColors(count: number, color: (at: number) => Rgba): Rgba[] {
   return Array.from({ length: count }, (_, position) => color(position / (count - 1)));
 }
 
-function between(anchors: readonly Rgba[], at: number): Rgba {
+function colorBetween(anchors: readonly Rgba[], at: number): Rgba {
   return interpolateColor(anchors, at).map(Math.round) as unknown as Rgba; // four numbers in, four numbers out
 }
 

@@ -53,7 +53,7 @@ export interface Style {
 /** Maximum number of bands of a style, of colors of all their palettes, and of characters of its text. */
 const maxBands = 256;
 const maxColors = maxBands * 256;
-const maxLength = 256 * 1024;
+const maxCharacters = 256 * 1024;
 
 /**
  * Parses a style from a client, in slices.
@@ -91,7 +91,8 @@ export async function parseStyle(style: string | object | undefined): Promise<St
 }
 
 function parseJson(text: string): unknown {
-  if (text.length > maxLength) throw new LargeImageError('too-large', `A style must not be longer than ${maxLength} characters.`);
+  if (text.length > maxCharacters)
+    throw new LargeImageError('too-large', `A style must not be longer than ${maxCharacters} characters.`);
   try {
     return JSON.parse(text);
   } catch (cause) {
@@ -142,16 +143,16 @@ function parseBand(entry: Record<string, unknown>): BandStyle {
           [255, 255, 255, 255],
         ]);
   return {
-    band: typeof band === 'number' && band > 0 ? band : named === null || named === '' ? null : numberOr(named),
-    ...(frame != null && { frame: integer(frame, 'frame') }),
-    framedelta: framedelta == null ? 0 : integer(framedelta, 'framedelta'),
+    band: typeof band === 'number' && band > 0 ? band : named === null || named === '' ? null : parseNumberOrText(named),
+    ...(frame != null && { frame: parseInteger(frame, 'frame') }),
+    framedelta: framedelta == null ? 0 : parseInteger(framedelta, 'framedelta'),
     min: parseBound(entry.min),
     max: parseBound(entry.max),
     palette: isInverted(entry.invert) ? colors.toReversed() : colors,
     plain: palette === null && !isAlpha,
-    discrete: oneOf(entry.scheme ?? 'linear', ['linear', 'discrete'], 'scheme') === 'discrete',
+    discrete: parseOneOf(entry.scheme ?? 'linear', ['linear', 'discrete'], 'scheme') === 'discrete',
     nodata: typeof entry.nodata === 'number' ? entry.nodata : null,
-    composite: oneOf(entry.composite ?? (isAlpha ? 'multiply' : 'lighten'), ['lighten', 'multiply'], 'composite'),
+    composite: parseOneOf(entry.composite ?? (isAlpha ? 'multiply' : 'lighten'), ['lighten', 'multiply'], 'composite'),
     clamp: entry.clamp !== false && entry.clamp !== 'false',
     gamma: parseGamma(entry.gamma ?? 1),
   };
@@ -170,23 +171,23 @@ function parseGamma(value: unknown): number {
   throw new BadValueError(`Invalid gamma ${JSON.stringify(value)} in style. It must be a number from ${min} to ${max}.`);
 }
 
-function numberOr(text: string): number | string {
+function parseNumberOrText(text: string): number | string {
   return /^\d+$/.test(text) ? Number(text) : text;
 }
 
-function integer(value: unknown, name: string): number {
+function parseInteger(value: unknown, name: string): number {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
   if (typeof number === 'number' && Number.isSafeInteger(number)) return number;
   throw new BadValueError(`Invalid ${name} ${JSON.stringify(value)} in style. It must be a whole number.`);
 }
 
-function oneOf<const V extends string>(value: unknown, allowed: readonly V[], name: string): V {
+function parseOneOf<const V extends string>(value: unknown, allowed: readonly V[], name: string): V {
   const match = allowed.find((word) => word === value);
   if (match !== undefined) return match;
   throw new BadValueError(`Invalid ${name} ${JSON.stringify(value)} in style. Allowed values: ${allowed.join(', ')}.`);
 }
 
-/** The bound given as a text or number; anything else counts as `auto`. */
+/** Parses one end of a range, a text or number; anything else counts as `auto`. */
 function parseBound(value: unknown): StyleBound {
   if (typeof value === 'number' && Number.isFinite(value)) return { kind: 'number', value };
   if (typeof value !== 'string') return { kind: 'auto' };

@@ -27,10 +27,10 @@ interface SampleSpread {
 }
 
 /** Whole numbers are counted individually if their range is at most this; other samples are sorted. */
-const countedSpan = 65_536;
+const maxCountedSpan = 65_536;
 
 /** Maximum number of counters of all bands that are counted together. */
-const countedTogether = 2 ** 22;
+const maxCountersAtOnce = 2 ** 22;
 
 /** Maximum number of samples of a band that are sorted. */
 const maxSorted = 2 ** 22;
@@ -39,7 +39,7 @@ const maxSorted = 2 ** 22;
 const samplesAtOnce = 65_536;
 
 /** A group of different samples is smaller than this share of the samples on either side of it. */
-const groupPart = 1 / 256;
+const maxGroupShare = 1 / 256;
 
 /** Samples at which the palette of a band starts and ends. */
 export type SampleRange = readonly [min: number, max: number];
@@ -70,8 +70,8 @@ export async function resolveRange(
     const { statistics } = await survey();
     const extremes = statistics[index] ?? { min: 0, max: 255 };
     if (bound.kind !== 'auto') return extremes[bound.kind];
-    const eightBit = statistics.every(({ min, max }) => min >= 0 && min <= 254 && max >= 2 && max <= 255);
-    if (eightBit) return isMin ? 0 : 255;
+    const isEightBit = statistics.every(({ min, max }) => min >= 0 && min <= 254 && max >= 2 && max <= 255);
+    if (isEightBit) return isMin ? 0 : 255;
     return isMin ? extremes.min : extremes.max;
   };
   return [await resolve(band.min, true), await resolve(band.max, false)];
@@ -112,16 +112,16 @@ export async function surveySamples({ samples, extremes }: MeasuredSamples, noda
   const statistics = await bandStatistics(samples);
   const isInteger = samples[0]?.dtype.startsWith('float') !== true;
   // Number of counters of each band; 0 if its samples are sorted.
-  const spans = statistics.map(({ min, max }) => (isInteger && max - min < countedSpan ? max - min + 1 : 0));
+  const spans = statistics.map(({ min, max }) => (isInteger && max - min < maxCountedSpan ? max - min + 1 : 0));
   const spreads: SampleSpread[] = [];
   for (let first = 0; first < statistics.length; first = spreads.length) {
     if (spans[first] === 0) {
-      spreads.push(await spreadOfSorted(await sortByDigits(await samplesOf(samples, first, nodata))));
+      spreads.push(await spreadOfSorted(await sortByDigits(await readValidSamples(samples, first, nodata))));
       continue;
     }
     let end = first;
     let counters = 0;
-    while (end < spans.length && spans[end]! > 0 && counters < countedTogether) counters += spans[end++]!;
+    while (end < spans.length && spans[end]! > 0 && counters < maxCountersAtOnce) counters += spans[end++]!;
     const bands = statistics.slice(first, end).map(({ min }, at) => ({
       band: first + at,
       low: min,
@@ -154,7 +154,11 @@ function countRun(run: Float64Array, bands: number, { band, low, counts }: Count
 }
 
 /** The samples of a band that have a value; if there are many, evenly picked ones. */
-async function samplesOf(rasters: readonly Raster[], band: number, nodata: number | null): Promise<Float64Array<ArrayBuffer>> {
+async function readValidSamples(
+  rasters: readonly Raster[],
+  band: number,
+  nodata: number | null,
+): Promise<Float64Array<ArrayBuffer>> {
   const pixels = rasters.reduce((sum, { width, height }) => sum + width * height, 0);
   const step = Math.max(1, Math.ceil(pixels / maxSorted));
   const samples = new Float64Array(Math.ceil(pixels / step));
@@ -205,10 +209,10 @@ class SpreadMaker {
   add(value: number, count: number): void {
     if (count === 0) return;
     const last = this.#counts.length - 1;
-    const together = (this.#counts[last] ?? Infinity) + count;
-    if (together <= groupPart * Math.min(this.#below, this.total - this.#below - together)) {
+    const mergedCount = (this.#counts[last] ?? Infinity) + count;
+    if (mergedCount <= maxGroupShare * Math.min(this.#below, this.total - this.#below - mergedCount)) {
       this.#highs[last] = value;
-      this.#counts[last] = together;
+      this.#counts[last] = mergedCount;
       return;
     }
     this.#below += this.#counts[last] ?? 0;

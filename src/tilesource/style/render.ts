@@ -1,7 +1,7 @@
 import { forEachRange, isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { hasAlpha, type Picture } from '../render/pixels.js';
 import type { Raster } from '../raster.js';
-import { channels, Colors, makeColorTable, tableSize, type ColorTable, type StyleMemo } from './color-table.js';
+import { channels, BandColors, makeColorTable, tableSize, type ColorTable, type StyleMemo } from './color-table.js';
 import { fusedPass } from './fused.js';
 import { type FusedLayer } from './four-pixels.js';
 import type { BandStyle, Style } from './parse.js';
@@ -9,7 +9,7 @@ import { borrowBytes } from './reused-bytes.js';
 import { resolveRange, type FrameSurvey } from './range.js';
 
 /** The samples of a band: from a band of the image, or constant 255 for the alpha of an image that has none. */
-interface Channel {
+interface BandSamples {
   raster: Raster;
   /** -1 for the constant. */
   band: number;
@@ -17,8 +17,8 @@ interface Channel {
 
 /** A band that is ready to be added: its samples, and their colors. */
 interface Layer {
-  channel: Channel;
-  colors: Colors;
+  samples: BandSamples;
+  colors: BandColors;
   /** Colors of all possible samples, if these are few. */
   table: ColorTable | null;
 }
@@ -48,14 +48,14 @@ export function styleFrames(style: Pick<Style, 'bands'>, frame: number): number[
  * For each band of a frame, the sample that means no value in a style, or `null`. If the style shows a band several times, all
  * its entries for the band must agree.
  *
- * @param frame the requested frame; `shown` is the one that is read.
+ * @param frame the requested frame; `readFrame` is the frame that is read.
  */
 export function styleNodata(
   style: Style,
-  { frame, shown, bandCount }: { frame: number; shown: number; bandCount: number },
+  { frame, readFrame, bandCount }: { frame: number; readFrame: number; bandCount: number },
 ): (number | null)[] {
   const nodataOfBands = Array.from({ length: bandCount }, (_, index): number | null => {
-    const uses = style.bands.filter((band) => frameOf(band, frame) === shown && chooseBand(band.band, bandCount) === index);
+    const uses = style.bands.filter((band) => frameOf(band, frame) === readFrame && chooseBand(band.band, bandCount) === index);
     return uses.every(({ nodata }) => nodata === uses[0]?.nodata) ? (uses[0]?.nodata ?? null) : null;
   });
   return nodataOfBands.some((each) => each !== null) ? nodataOfBands : [];
@@ -65,25 +65,25 @@ function frameOf(band: BandStyle, frame: number): number {
   return band.frame ?? frame + band.framedelta;
 }
 
-/** Number of pixels colored without a pause, times the number of layers. */
+/** Number of pixels, times the number of layers, that are colored without a pause. */
 const chunkWork = 2 ** 16;
 /** Minimum number of pixels of a chunk, however many layers there are. */
-const minChunk = 2 ** 10;
+const minChunkPixels = 2 ** 10;
 
 /**
  * Colors a raster. The result has four bands, or one if a gray image stays gray.
  *
- * @param options `opaque`: the caller does not need alpha, so the result has three bands if every pixel is opaque.
+ * @param options `mayDropAlpha`: the caller does not need alpha, so the result has three bands if every pixel is opaque.
  */
 export async function styleRaster(
   style: Style,
   inputs: StyleInputs,
-  options: { opaque?: boolean; signal?: AbortSignal } = {},
+  options: { mayDropAlpha?: boolean; signal?: AbortSignal } = {},
 ): Promise<Picture> {
   const layers = await makeLayers(style, inputs);
   const shape = outputShape(style, inputs);
   const tables = layers.every(hasTable) ? layers : null;
-  if (options.opaque && shape.bands === 4 && tables && isOpaque(tables)) shape.bands = 3;
+  if (options.mayDropAlpha && shape.bands === 4 && tables && isOpaque(tables)) shape.bands = 3;
   const total = shape.width * shape.height;
   // All bytes are written below. Filling them with zeros first takes a fifth as long as coloring them.
   const data = borrowBytes(total * shape.bands);
@@ -93,20 +93,20 @@ export async function styleRaster(
     await forEachRange(total, chunkWork, (from, to) => pass(from, to - from), options.signal);
     return { data, width: shape.width, height: shape.height, bands: shape.bands, dtype: 'uint8' };
   }
-  const chunkPixels = Math.max(minChunk, Math.floor(chunkWork / Math.max(1, layers.length)));
+  const chunkPixels = Math.max(minChunkPixels, Math.floor(chunkWork / Math.max(1, layers.length)));
   const maxPixels = Math.min(chunkPixels, total);
   const bytes = new Uint8Array(maxPixels * 4);
   const work = { bytes, words: new Int32Array(bytes.buffer), indexes: new Uint16Array(maxPixels) };
-  const planes = tables?.some(({ colors }) => colors.multiply) === false ? null : makePlanes(maxPixels);
+  const planes = tables?.some(({ colors }) => colors.isMultiplied) === false ? null : makePlanes(maxPixels);
   for (let first = 0; first < total; first += chunkPixels) {
     if (first > 0 && isSliceOver()) await nextSlice(options.signal);
     const span = { first, count: Math.min(chunkPixels, total - first) };
     if (planes) {
       blend(layers, span, planes, work.indexes);
-      pack(planes, span, shape, data);
+      storePlanes(planes, span, shape, data);
     } else if (tables) {
       lighten(tables, span, work);
-      store(work, span, shape, data);
+      storeBytes(work, span, shape, data);
     }
   }
   return { data, width: shape.width, height: shape.height, bands: shape.bands, dtype: 'uint8' };
@@ -116,9 +116,9 @@ export async function styleRaster(
  * A layer in the form for {@link fusedPass}. A constant becomes a plane whose stride is 0, so that every pixel reads its one
  * sample.
  */
-function fusedLayer({ channel: { raster, band }, colors, table }: TableLayer): FusedLayer {
-  if (band >= 0) return { data: raster.data, stride: raster.bands, band, table, multiply: colors.multiply };
-  return { data: Uint8Array.of(255), stride: 0, band: 0, table, multiply: colors.multiply };
+function fusedLayer({ samples: { raster, band }, colors, table }: TableLayer): FusedLayer {
+  if (band >= 0) return { data: raster.data, stride: raster.bands, band, table, isMultiplied: colors.isMultiplied };
+  return { data: Uint8Array.of(255), stride: 0, band: 0, table, isMultiplied: colors.isMultiplied };
 }
 
 function hasTable(layer: Layer): layer is TableLayer {
@@ -128,27 +128,27 @@ function hasTable(layer: Layer): layer is TableLayer {
 /** Whether all pixels are opaque, whatever their samples are. */
 function isOpaque(layers: readonly TableLayer[]): boolean {
   const [first, ...others] = layers;
-  if (!first || first.colors.multiply || first.table.lows[3] !== 255) return false;
-  return others.every(({ colors, table }) => !colors.multiply || table.lows[3] === 255);
+  if (!first || first.colors.isMultiplied || first.table.lows[3] !== 255) return false;
+  return others.every(({ colors, table }) => !colors.isMultiplied || table.lows[3] === 255);
 }
 
 /** A run of pixels of a raster. */
-interface Span {
+interface PixelRun {
   first: number;
   count: number;
 }
 
-interface Work {
+interface WorkBuffers {
   /** Four bytes for each pixel, and the same as words. */
   bytes: Uint8Array;
   words: Int32Array;
-  /** Positions in tables. */
+  /** For each pixel, the index of its color in a table. */
   indexes: Uint16Array;
 }
 
-/** Finds the positions in the table for the samples of a layer. */
-function findIndexes({ channel, table }: TableLayer, { first, count }: Span, indexes: Uint16Array): void {
-  const { raster, band } = channel;
+/** Writes the index in the color table for each sample of a layer. */
+function findIndexes({ samples, table }: TableLayer, { first, count }: PixelRun, indexes: Uint16Array): void {
+  const { raster, band } = samples;
   const { offset } = table;
   if (band < 0) {
     indexes.fill(255 - offset, 0, count);
@@ -162,12 +162,12 @@ function findIndexes({ channel, table }: TableLayer, { first, count }: Span, ind
  * Combines layers that only lighten, so that the larger value counts. Therefore fractions can be cut off before values are
  * compared.
  */
-function lighten(layers: readonly TableLayer[], span: Span, { bytes, words, indexes }: Work): void {
+function lighten(layers: readonly TableLayer[], span: PixelRun, { bytes, words, indexes }: WorkBuffers): void {
   const { count } = span;
   const [base] = layers;
   if (!base) return;
   // Maximum byte that each channel may already have, and whether it is always 255.
-  const present = [...base.table.highs];
+  const maxPresent = [...base.table.highs];
   const full = base.table.lows.map((low) => low === 255);
   for (const layer of layers) {
     const { table } = layer;
@@ -176,7 +176,7 @@ function lighten(layers: readonly TableLayer[], span: Span, { bytes, words, inde
     if (layer !== base && active.length === 0) continue;
     findIndexes(layer, span, indexes);
     if (layer === base) for (let pixel = 0; pixel < count; pixel += 1) words[pixel] = colors[indexes[pixel]!]!;
-    else if (active.every((channel) => present[channel] === 0)) {
+    else if (active.every((channel) => maxPresent[channel] === 0)) {
       // The maximum of a byte and 0, and of anything and 255, is their union.
       for (let pixel = 0; pixel < count; pixel += 1) words[pixel]! |= colors[indexes[pixel]!]!;
     } else {
@@ -188,7 +188,7 @@ function lighten(layers: readonly TableLayer[], span: Span, { bytes, words, inde
         }
       }
     }
-    for (const channel of active) present[channel] = Math.max(present[channel]!, table.highs[channel]!);
+    for (const channel of active) maxPresent[channel] = Math.max(maxPresent[channel]!, table.highs[channel]!);
   }
 }
 
@@ -211,17 +211,17 @@ function expand(plane: Plane, count: number): Float32Array {
 }
 
 /** Combines layers of any kind, with fractions. */
-function blend(layers: readonly Layer[], span: Span, planes: readonly Plane[], indexes: Uint16Array): void {
+function blend(layers: readonly Layer[], span: PixelRun, planes: readonly Plane[], indexes: Uint16Array): void {
   for (const plane of planes) plane.constant = 0;
   layers.forEach((layer, position) => {
     // There is nothing to multiply with yet.
-    if (position === 0 && layer.colors.multiply) return;
+    if (position === 0 && layer.colors.isMultiplied) return;
     if (hasTable(layer)) blendByTable(layer, span, planes, indexes);
     else blendComputed(layer, span, planes);
   });
 }
 
-function blendByTable(layer: TableLayer, span: Span, planes: readonly Plane[], indexes: Uint16Array): void {
+function blendByTable(layer: TableLayer, span: PixelRun, planes: readonly Plane[], indexes: Uint16Array): void {
   const { count } = span;
   const { colors, table } = layer;
   findIndexes(layer, span, indexes);
@@ -230,7 +230,7 @@ function blendByTable(layer: TableLayer, span: Span, planes: readonly Plane[], i
     const plane = planes[channel]!;
     const low = table.lows[channel]!;
     const high = table.highs[channel]!;
-    if (colors.multiply) {
+    if (colors.isMultiplied) {
       if (low === 255 || plane.constant === 0) continue;
       const out = expand(plane, count);
       for (let pixel = 0; pixel < count; pixel += 1) out[pixel] = (out[pixel]! * values[indexes[pixel]!]!) / 255;
@@ -249,26 +249,26 @@ function blendByTable(layer: TableLayer, span: Span, planes: readonly Plane[], i
   }
 }
 
-function blendComputed({ channel, colors }: Layer, { first, count }: Span, planes: readonly Plane[]): void {
-  const { data, bands } = channel.raster;
-  const { band } = channel;
+function blendComputed({ samples, colors }: Layer, { first, count }: PixelRun, planes: readonly Plane[]): void {
+  const { data, bands } = samples.raster;
+  const { band } = samples;
   const outs = planes.map((plane) => expand(plane, count));
   const color = new Float32Array(4);
   for (let pixel = 0; pixel < count; pixel += 1) {
     const sample = band < 0 ? 255 : data[(first + pixel) * bands + band]!;
-    if (!colors.write(sample, color, 0)) continue;
+    if (!colors.writeColor(sample, color, 0)) continue;
     for (let part = 0; part < 4; part += 1) {
       const out = outs[part]!;
       const previous = out[pixel]!;
       const added = color[part]!;
-      if (colors.multiply) out[pixel] = (previous * added) / 255;
+      if (colors.isMultiplied) out[pixel] = (previous * added) / 255;
       else if (added > previous) out[pixel] = added;
     }
   }
 }
 
 /** Interleaves planes as bytes. */
-function pack(planes: readonly Plane[], { first, count }: Span, { bands, from }: OutputShape, data: Uint8Array): void {
+function storePlanes(planes: readonly Plane[], { first, count }: PixelRun, { bands, from }: OutputShape, data: Uint8Array): void {
   for (let band = 0; band < bands; band += 1) {
     const { constant, values } = planes[bands === 1 ? from : band]!;
     if (constant !== null)
@@ -277,7 +277,7 @@ function pack(planes: readonly Plane[], { first, count }: Span, { bands, from }:
   }
 }
 
-function store({ bytes }: Work, { first, count }: Span, shape: OutputShape, data: Uint8Array): void {
+function storeBytes({ bytes }: WorkBuffers, { first, count }: PixelRun, shape: OutputShape, data: Uint8Array): void {
   if (shape.bands === 4) data.set(bytes.subarray(0, count * 4), first * 4);
   else if (shape.bands === 3) {
     for (let pixel = 0, to = first * 3, from = 0; pixel < count; pixel += 1, to += 3, from += 4) {
@@ -310,8 +310,8 @@ function outputShape(style: Style, inputs: StyleInputs): OutputShape {
   const [first] = inputs.rasters.values();
   const { width = 0, height = 0, bands = 0 } = first ?? {};
   if (style.axis !== null) return { width, height, bands: 1, from: style.axis };
-  const gray = bands === 1 && style.bands.length === 1 && style.bands[0]?.plain === true;
-  return { width, height, bands: gray ? 1 : 4, from: 0 };
+  const isGray = bands === 1 && style.bands.length === 1 && style.bands[0]?.plain === true;
+  return { width, height, bands: isGray ? 1 : 4, from: 0 };
 }
 
 async function makeLayers(style: Style, inputs: StyleInputs): Promise<Layer[]> {
@@ -320,17 +320,17 @@ async function makeLayers(style: Style, inputs: StyleInputs): Promise<Layer[]> {
     const frame = frameOf(band, inputs.frame);
     const raster = inputs.rasters.get(frame);
     if (!raster) throw new RangeError(`No raster for frame ${frame}`);
-    const channel = { raster, band: chooseBand(band.band, raster.bands) };
-    const dtype = channel.band < 0 ? 'uint8' : raster.dtype;
-    const range = await inputs.memo.range(band, frame, () =>
-      resolveRange(band, { index: channel.band, dtype, white: inputs.white }, () => inputs.survey(frame)),
+    const samples = { raster, band: chooseBand(band.band, raster.bands) };
+    const dtype = samples.band < 0 ? 'uint8' : raster.dtype;
+    const range = await inputs.memo.getRange(band, frame, () =>
+      resolveRange(band, { index: samples.band, dtype, white: inputs.white }, () => inputs.survey(frame)),
     );
-    const colors = new Colors(band, range);
+    const colors = new BandColors(band, range);
     // A table is not worth making if it has more colors than there are pixels.
     const size = tableSize(dtype);
-    const worthwhile = size !== null && size <= Math.max(256, raster.width * raster.height);
-    const table = worthwhile ? inputs.memo.table(band, range, dtype, () => makeColorTable(colors, dtype)) : null;
-    layers.push({ channel, colors, table });
+    const isWorthwhile = size !== null && size <= Math.max(256, raster.width * raster.height);
+    const table = isWorthwhile ? inputs.memo.getTable(band, range, dtype, () => makeColorTable(colors, dtype)) : null;
+    layers.push({ samples, colors, table });
     if (isSliceOver()) await nextSlice();
   }
   return layers;
@@ -338,10 +338,10 @@ async function makeLayers(style: Style, inputs: StyleInputs): Promise<Layer[]> {
 
 /** The band for a name or number. If the image has no such band, it is green in a color image, and otherwise the first band. */
 function chooseBand(band: number | string | null, bandCount: number): number {
-  const colors = bandCount >= 3;
+  const hasColors = bandCount >= 3;
   if (typeof band === 'number' && Number.isInteger(band) && band >= 1 && band <= bandCount) return band - 1;
   if (band === 'alpha') return hasAlpha({ bands: bandCount }) ? bandCount - 1 : -1;
-  if (colors && band === 'red') return 0;
-  if (colors && band === 'blue') return 2;
-  return colors ? 1 : 0;
+  if (hasColors && band === 'red') return 0;
+  if (hasColors && band === 'blue') return 2;
+  return hasColors ? 1 : 0;
 }

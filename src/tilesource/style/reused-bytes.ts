@@ -1,22 +1,22 @@
 /**
- * Number of buffers that are kept for the next pictures, for each length, and the longest length. Together they take 8 MiB for each
- * length.
+ * Maximum number of buffers that are kept for the next pictures, for each length; maximum length of a buffer; and maximum number of
+ * lengths. The buffers of one length take at most 8 MiB.
  */
-const maxKept = 8;
-const longestKept = 2 ** 20;
-const keptLengths = 4;
+const maxKeptBuffers = 8;
+const maxKeptBytes = 2 ** 20;
+const maxKeptLengths = 4;
 
-const free = new Map<number, Uint8Array<ArrayBuffer>[]>();
-const lent = new WeakSet<ArrayBuffer>();
+const freeByLength = new Map<number, Uint8Array<ArrayBuffer>[]>();
+const lentBuffers = new WeakSet<ArrayBuffer>();
 
 /**
  * Bytes of any content for a colored picture. If every tile had new memory, finding, clearing and collecting it would take a third
  * of the time of coloring it.
  */
 export function borrowBytes(length: number): Uint8Array<ArrayBuffer> {
-  const buffer = free.get(length)?.pop();
+  const buffer = freeByLength.get(length)?.pop();
   const bytes = buffer ?? new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);
-  lent.add(bytes.buffer);
+  lentBuffers.add(bytes.buffer);
   return bytes;
 }
 
@@ -25,12 +25,17 @@ export function borrowBytes(length: number): Uint8Array<ArrayBuffer> {
  * ignored.
  */
 export function returnBytes({ buffer, byteLength }: Uint8Array): void {
-  if (!(buffer instanceof ArrayBuffer) || byteLength !== buffer.byteLength || !lent.delete(buffer) || byteLength > longestKept)
+  if (
+    !(buffer instanceof ArrayBuffer) ||
+    byteLength !== buffer.byteLength ||
+    !lentBuffers.delete(buffer) ||
+    byteLength > maxKeptBytes
+  )
     return;
-  const freeBytes = free.get(byteLength) ?? [];
-  if (freeBytes.length < maxKept) freeBytes.push(new Uint8Array(buffer));
-  free.delete(byteLength);
-  free.set(byteLength, freeBytes);
+  const freeBytes = freeByLength.get(byteLength) ?? [];
+  if (freeBytes.length < maxKeptBuffers) freeBytes.push(new Uint8Array(buffer));
+  freeByLength.delete(byteLength);
+  freeByLength.set(byteLength, freeBytes);
   // The length that was not used for the longest time is dropped.
-  if (free.size > keptLengths) for (const oldest of free.keys()) return void free.delete(oldest);
+  if (freeByLength.size > maxKeptLengths) for (const oldest of freeByLength.keys()) return void freeByLength.delete(oldest);
 }

@@ -3,9 +3,9 @@ import { forEachRange } from '../../core/concurrency/slices.js';
 /** Number of values that are processed between two checks of the time. */
 const valuesAtOnce = 32_768;
 
-/** Bits of a digit by which values are sorted: 2048 positions to write to are as many as fit the fast memory. */
+/** Bits of a digit by which values are sorted: the 2048 positions to which values are written just fit the fast memory. */
 const digitBits = 11;
-const lastDigit = 2 ** digitBits - 1;
+const digitMask = 2 ** digitBits - 1;
 
 /**
  * Sorts numbers in ascending order, in slices. None may be NaN. Sorting by digits takes half the time of comparing, and can be
@@ -17,10 +17,10 @@ export async function sortByDigits(values: Float64Array<ArrayBuffer>): Promise<F
   let from = new Uint32Array(values.buffer, values.byteOffset, 2 * values.length);
   let to = new Uint32Array(from.length);
   const inSlices = (work: (first: number, end: number) => void) => forEachRange(from.length, 2 * valuesAtOnce, work);
-  await inSlices((first, end) => flip({ from, first, end }, false));
+  await inSlices((first, end) => flipBits({ from, first, end }, false));
   for (const word of [0, 1]) {
     for (let shift = 0; shift < 32; shift += digitBits) {
-      const positions = new Uint32Array(lastDigit + 1);
+      const positions = new Uint32Array(digitMask + 1);
       const digit = { word, shift };
       await inSlices((first, end) => countDigits({ from, first, end }, digit, positions));
       // Most numbers have many bits in common, such as the last ones of whole numbers, so their digits are skipped.
@@ -34,7 +34,7 @@ export async function sortByDigits(values: Float64Array<ArrayBuffer>): Promise<F
       [from, to] = [to, from];
     }
   }
-  await inSlices((first, end) => flip({ from, first, end }, true));
+  await inSlices((first, end) => flipBits({ from, first, end }, true));
   return new Float64Array(from.buffer, from.byteOffset, values.length);
 }
 
@@ -56,7 +56,7 @@ interface Digit {
  * negative doubles have the opposite order and come after them. So the highest bit of every double, and all other bits of
  * negative doubles, are flipped before sorting, and flipped back afterwards.
  */
-function flip({ from, first, end }: Words, isSortable: boolean): void {
+function flipBits({ from, first, end }: Words, isSortable: boolean): void {
   for (let at = first; at < end; at += 2) {
     const high = from[at + 1]!;
     const flipped = high >= 2 ** 31 === isSortable ? 0 : -1;
@@ -66,13 +66,13 @@ function flip({ from, first, end }: Words, isSortable: boolean): void {
 }
 
 function countDigits({ from, first, end }: Words, { word, shift }: Digit, counts: Uint32Array): void {
-  for (let at = first + word; at < end; at += 2) counts[(from[at]! >>> shift) & lastDigit]! += 1;
+  for (let at = first + word; at < end; at += 2) counts[(from[at]! >>> shift) & digitMask]! += 1;
 }
 
 /** Moves doubles to the positions of their digits, which are counted up. */
 function moveByDigit({ from, first, end }: Words, { word, shift }: Digit, positions: Uint32Array, to: Uint32Array): void {
   for (let at = first; at < end; at += 2) {
-    const position = 2 * positions[(from[at + word]! >>> shift) & lastDigit]!++;
+    const position = 2 * positions[(from[at + word]! >>> shift) & digitMask]!++;
     to[position] = from[at]!;
     to[position + 1] = from[at + 1]!;
   }

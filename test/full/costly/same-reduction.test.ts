@@ -8,7 +8,7 @@ import { tileGrid } from '../../../src/tilesource/geometry.js';
 import { fullValue, minValue, sampleArrays, type Raster, type SampleType } from '../../../src/tilesource/raster.js';
 import type { EncodedPicture, LargeImage } from '../../../src/tilesource/requests.js';
 import { scanlinesSource } from '../../../src/tilesource/sources/scanlines/scanlines-source.js';
-import { displayByte } from '../../../src/tilesource/render/pixels.js';
+import { createByteConverter } from '../../../src/tilesource/render/pixels.js';
 import { sharpSource } from '../../../src/tilesource/sources/sharp/sharp-source.js';
 import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';
 import type { TileSource } from '../../../src/tilesource/tile-source.js';
@@ -122,7 +122,7 @@ async function tilesOf(image: LargeImage, source: TileSource, scale: number) {
 
 /** The averages of blocks of displayed pixels, computed in the simplest way. */
 function blockMeans({ data, bands, dtype }: Raster, scale: number): Awaited<ReturnType<typeof pixelsOf>> {
-  const shown = displayByte(dtype);
+  const shown = createByteConverter(dtype);
   const channels = bands > 4 ? 3 : bands;
   const size = { width: width / scale, height: height / scale };
   const out = Buffer.alloc(size.width * size.height * channels);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { compositeOf } from '../../../src/tilesource/render/composite.js';
+import { compositeRequest } from '../../../src/tilesource/render/composite.js';
 import type { FrameMetadata, ImageMetadata } from '../../../src/tilesource/tile-source.js';
 
 const image = (frames: FrameMetadata[], more: Partial<ImageMetadata> = {}): ImageMetadata => ({
@@ -18,7 +18,7 @@ const image = (frames: FrameMetadata[], more: Partial<ImageMetadata> = {}): Imag
 });
 
 const colorsOf = (metadata: ImageMetadata) => {
-  const { style } = compositeOf(metadata);
+  const { style } = compositeRequest(metadata);
   if (style === undefined) return null;
   const { bands } = JSON.parse(style as string) as { bands: { framedelta: number; palette: string }[] };
   return bands.map(({ framedelta, palette }) => `${framedelta} ${palette}`);
@@ -60,5 +60,5 @@ it.each([
   [[5], 2],
 ])('shows the middle of %s planes in a composite', (depths, expected) => {
   const frames = depths.flatMap((depth) => Array.from({ length: depth }, (_, Z) => ({ axes: { Z, T: 0 } })));
-  expect(compositeOf(image(frames)).frame).toBe(expected);
+  expect(compositeRequest(image(frames)).frame).toBe(expected);
 });

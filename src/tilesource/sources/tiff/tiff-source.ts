@@ -244,7 +244,7 @@ class TiffTileSource implements TileSource {
     address: TileAddress,
     { corrupt, scale }: { corrupt: CorruptTiles; scale: number },
   ): void {
-    if (chunks.length > 0) corrupt.addGood();
+    if (chunks.length > 0) corrupt.addIntact();
     for (const { region, error } of chunks) {
       const { left, top, width, height } = shownRegionOf(region, layout.orientation, layout);
       const box = { left: left * scale, top: top * scale, width: width * scale, height: height * scale };

@@ -2,7 +2,7 @@ import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { convertSamples, findSampleMapping } from '../../../../src/tilesource/convert/samples.js';
 import { openLargeImage } from '../../../../src/tilesource/large-image.js';
-import { displayByte } from '../../../../src/tilesource/render/pixels.js';
+import { createByteConverter } from '../../../../src/tilesource/render/pixels.js';
 import { whiteOfBits, type SampleType } from '../../../../src/tilesource/raster.js';
 import { cziSource } from '../../../../src/tilesource/sources/czi/czi-source.js';
 import { memoryInput } from '../../../support/images/memory-input.js';
@@ -49,7 +49,7 @@ describe('samples that use only some bits of their type', () => {
     const raster = paint({ width, height: 1, bands: 1, dtype }, (x) => black + x * step);
     const mapping = await findSampleMapping(rasterSource(raster, { white }).source, [0]);
     const copy = convertSamples(raster, mapping);
-    const [shown, copied] = [displayByte(dtype, white), displayByte(mapping.dtype)];
+    const [shown, copied] = [createByteConverter(dtype, white), createByteConverter(mapping.dtype)];
     const differing = [...copy.data].filter((sample, x) => copied(sample) !== shown(raster.data[x]!));
     // Fewer than eight bits that become eight, and fractions, are rounded instead of cut off.
     expect(differing.length).toBeLessThanOrEqual(mapping.dtype === 'uint8' ? width : bits > 16 ? width / 100 : 0);

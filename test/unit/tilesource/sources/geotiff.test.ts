@@ -6,7 +6,7 @@ import { LargeImageError } from '../../../../src/errors.js';
 import { fileInput } from '../../../../src/tilesource/byte-reader.js';
 import type { TileSource } from '../../../../src/tilesource/tile-source.js';
 import { inverseOf, toCoordinates, type Affine } from '../../../../src/tilesource/geo/georeference.js';
-import { displayByte } from '../../../../src/tilesource/render/pixels.js';
+import { createByteConverter } from '../../../../src/tilesource/render/pixels.js';
 import { projectToWebMercator } from '../../../../src/tilesource/geo/web-mercator.js';
 import { openLargeImage } from '../../../../src/tilesource/large-image.js';
 import type { SampleType } from '../../../../src/tilesource/raster.js';
@@ -325,7 +325,7 @@ describe('the map', () => {
       const original = rasterSource(picture, { geo, nodata: 7 });
       const { source } = projectToWebMercator(original.source);
       const tile = await source.readTile({ level: 0, x: 0, y: 0, frame: 0 });
-      const alpha = (x: number, y: number) => displayByte(dtype)(tile.data[(y * 256 + x) * 2 + 1]!);
+      const alpha = (x: number, y: number) => createByteConverter(dtype)(tile.data[(y * 256 + x) * 2 + 1]!);
       // The image begins in the middle of the map, and each of its pixels is six pixels of the tile wide.
       expect([alpha(100, 100), alpha(135, 140), alpha(160, 140)]).toEqual([0, 0, 255]);
     },

@@ -9,7 +9,7 @@ import type { TileAddress, TileSource } from '../../../../src/tilesource/tile-so
 import { openLargeImage } from '../../../../src/tilesource/large-image.js';
 import type { RegionRequest } from '../../../../src/tilesource/requests.js';
 import { tiffSource } from '../../../../src/tilesource/sources/tiff/tiff-source.js';
-import { jpegForm } from '../../../../src/tilesource/render/stored-mosaic.js';
+import { readJpegForm } from '../../../../src/tilesource/render/stored-mosaic.js';
 import { paint, rasterSource } from '../../../support/images/raster-source.js';
 
 const side = 64;
@@ -95,15 +95,15 @@ describe('stored tiles decoded together', () => {
 
   it('are refused when they are not baseline JPEG', async () => {
     const create = { width: 16, height: 16, channels: 3 as const, background: 'red' };
-    expect(jpegForm(await sharp({ create }).jpeg().toBuffer())).toMatchObject({
+    expect(readJpegForm(await sharp({ create }).jpeg().toBuffer())).toMatchObject({
       width: 16,
       height: 16,
       components: 3,
-      plainColor: false,
+      isRgb: false,
     });
-    expect(jpegForm(await sharp({ create }).jpeg({ progressive: true }).toBuffer())).toBeNull();
-    expect(jpegForm(Buffer.from([0xff, 0xd8, 0xff, 0xda, 0, 0]))).toBeNull();
-    expect(jpegForm(Buffer.alloc(0))).toBeNull();
+    expect(readJpegForm(await sharp({ create }).jpeg({ progressive: true }).toBuffer())).toBeNull();
+    expect(readJpegForm(Buffer.from([0xff, 0xd8, 0xff, 0xda, 0, 0]))).toBeNull();
+    expect(readJpegForm(Buffer.alloc(0))).toBeNull();
   });
 });
 

@@ -99,7 +99,7 @@ describe('styles, compared with the rule for each pixel', () => {
         const style = (await parseStyle({ bands }))!;
         const inputs = inputsOf(raster);
         const full = await styleRaster(style, inputs);
-        const plain = await styleRaster(style, inputs, { opaque: true });
+        const plain = await styleRaster(style, inputs, { mayDropAlpha: true });
         expect(full.bands).toBe(4);
         for (const first of [0, (height - 1) * 40]) {
           for (let pixel = first; pixel < first + 40; pixel += 1) {
@@ -147,7 +147,7 @@ describe('styles, compared with the rule for each pixel', () => {
         const raster = createRaster({ width, height: 1, bands, dtype });
         raster.data.forEach((_, at) => (raster.data[at] = at * 37));
         const { data } = await styleRaster(style, inputsOf(raster));
-        const plain = await styleRaster(style, inputsOf(raster), { opaque: true });
+        const plain = await styleRaster(style, inputsOf(raster), { mayDropAlpha: true });
         expect(plain.bands).toBe(3);
         expect([...plain.data]).toEqual([...data].filter((_, at) => at % 4 !== 3));
       }
@@ -164,7 +164,7 @@ describe('styles, compared with the rule for each pixel', () => {
         { band: 1, min: 127, max: 127, palette: ['#00000000', '#f00'], clamp: false, nodata: least },
         { band: 2, min: least, max: least, palette: ['#f00', '#00000100'] },
       ];
-      const { data } = await styleRaster((await parseStyle({ bands }))!, inputsOf(raster), { opaque: true });
+      const { data } = await styleRaster((await parseStyle({ bands }))!, inputsOf(raster), { mayDropAlpha: true });
       expect([...data.subarray(0, 4)]).toEqual([255, 0, 0, 255]);
     },
   );
@@ -172,7 +172,7 @@ describe('styles, compared with the rule for each pixel', () => {
   it('omits alpha only if everything is opaque', async () => {
     const raster = createRaster({ width: 4, height: 1, bands: 3, dtype: 'uint8' });
     const bands = async (style: object) =>
-      (await styleRaster((await parseStyle(style))!, inputsOf(raster), { opaque: true })).bands;
+      (await styleRaster((await parseStyle(style))!, inputsOf(raster), { mayDropAlpha: true })).bands;
     const opaque: Rgba[] = [
       [0, 0, 0, 255],
       [255, 0, 0, 255],
