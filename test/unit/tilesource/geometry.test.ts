@@ -264,7 +264,7 @@ describe('regions', () => {
     const image = shape(2000, 1000);
     expect(planRegion(image, [3], { magnification: 5 })?.output).toEqual({ width: 500, height: 250 });
     expect(planRegion(image, [3], { mmX: 0.001, mmY: 0.001 })?.output).toEqual({ width: 1000, height: 500 });
-    expect(requestedScale(image, { magnification: 10, mmX: 0.002 })).toEqual({ octaves: -1.5, exact: false });
+    expect(requestedScale(image, { magnification: 10, mmX: 0.002 })).toEqual({ octaves: -1.5, isExact: false });
   });
 
   it('rounds halves to even', () => {
