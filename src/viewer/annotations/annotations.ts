@@ -9,8 +9,8 @@ import { polygonOf } from './drawing/polygons.js';
 import { AnnotationPanel } from './panel/panel.js';
 import { OpenObjects } from './objects/open-objects.js';
 import { followPointer } from './pointer.js';
-import { PointedShapes, type ShapeOnSheet } from './pointed-shapes.js';
-import { Sheets } from './sheets.js';
+import { PointedShapes, type ShapeOfAnnotation } from './pointed-shapes.js';
+import { StageAnnotations } from './stage-annotations.js';
 import { SmallAnnotations } from './small-annotations.js';
 import { Toolbox } from './toolbox.js';
 import type { Box, Point } from './model.js';
@@ -46,7 +46,7 @@ interface AnnotationsOptions {
 export class ImageAnnotations {
   readonly #toolbox: Toolbox;
   readonly #pointedShapes: PointedShapes;
-  readonly #sheets: Sheets;
+  readonly #stageAnnotations: StageAnnotations;
   readonly #openObjects: OpenObjects;
   readonly #pictures: OverlayPictures;
   readonly #layer: ReturnType<typeof drawingLayer>;
@@ -55,16 +55,16 @@ export class ImageAnnotations {
   constructor(private readonly options: AnnotationsOptions) {
     const { stage, stageElement, container, metadata, signal } = options;
     this.#toolbox = this.#makeToolbox();
-    this.#pointedShapes = new PointedShapes(metadata, this.#toolbox.tools, () => this.#sheets.visible);
+    this.#pointedShapes = new PointedShapes(metadata, this.#toolbox.tools, () => this.#stageAnnotations.visible);
     container.append(this.#pointedShapes.element, this.#toolbox.element);
-    this.#sheets = this.#makeSheets();
+    this.#stageAnnotations = this.#makeStageAnnotations();
     this.#openObjects = this.#makeObjects();
     this.#pictures = new OverlayPictures({ signal, onLoad: () => this.#layer.redraw(), onProblem: this.#showProblem });
     this.#layer = this.#makeLayer();
     this.#panel = this.#makePanel();
     followPointer(stageElement, (at, isPressed) => this.#hover(at, isPressed), signal);
-    stage.onMove(throttled(() => this.#sheets.refresh(), signal));
-    stage.onRest(() => signal.aborted || this.#sheets.refresh());
+    stage.onMove(throttled(() => this.#stageAnnotations.refresh(), signal));
+    stage.onRest(() => signal.aborted || this.#stageAnnotations.refresh());
     signal.addEventListener('abort', () => this.#close(), { once: true });
   }
 
@@ -75,22 +75,22 @@ export class ImageAnnotations {
 
   /** Ids of the hidden annotations. */
   get hiddenIds() {
-    return this.#sheets.hiddenIds;
+    return this.#stageAnnotations.hiddenIds;
   }
 
   /** Colors and filters, in the form that addresses use. */
   get coloring() {
-    return writeColorings(this.#sheets.colorings);
+    return writeColorings(this.#stageAnnotations.colorings);
   }
 
   /** The visible annotations in a box of the image, bottom first, for figures. */
   layersIn(box: Box, signal: AbortSignal) {
-    return figureLayers(this.#sheets.visible, this.#pictures, box, signal);
+    return figureLayers(this.#stageAnnotations.visible, this.#pictures, box, signal);
   }
 
   /** Shows these colors and filters, and no others. */
   setColorings(next: ReadonlyMap<string, Coloring>) {
-    this.#sheets.setColorings(next);
+    this.#stageAnnotations.setColorings(next);
     this.#panel.refresh();
   }
 
@@ -101,19 +101,19 @@ export class ImageAnnotations {
 
   /** The selected shape, or the one whose card was opened. */
   get selectedShape() {
-    const { sheet, toolContext } = this.#toolbox.edited;
+    const { annotation, toolContext } = this.#toolbox.edited;
     const shape = toolContext.selectedShape();
-    return shapeIds(sheet && shape ? { sheet, shape } : this.#pointedShapes.shapeOfOpenCard);
+    return shapeIds(annotation && shape ? { annotation, shape } : this.#pointedShapes.shapeOfOpenCard);
   }
 
   /** Remembers which annotations the address hides. Must be called after the address was updated. */
   rememberAddress() {
-    this.#sheets.rememberAddress();
+    this.#stageAnnotations.rememberAddress();
   }
 
   /** Hides these annotations, and shows those that the former address hid. Others that the user has hidden stay hidden. */
   hideOnly(ids: string[]) {
-    this.#sheets.hideOnly(ids);
+    this.#stageAnnotations.hideOnly(ids);
     this.#panel.refresh();
   }
 
@@ -127,7 +127,7 @@ export class ImageAnnotations {
       container,
       mayBeginFirst: () => this.#mayBeginFirst,
       beginFirst: () => this.#panel.beginFirst(),
-      onSelect: (shape) => this.#openObjects.reveal(this.#toolbox.edited.sheet, shape),
+      onSelect: (shape) => this.#openObjects.reveal(this.#toolbox.edited.annotation, shape),
       onInspect: (at) => this.#inspect(at),
       onSaved: (record) => this.#panel.update(record),
       closeCard: () => this.#pointedShapes.closeCard(),
@@ -138,9 +138,9 @@ export class ImageAnnotations {
     });
   }
 
-  #makeSheets() {
+  #makeStageAnnotations() {
     const { item, metadata, stage, hiddenIds, colorings, onHiddenChange, signal } = this.options;
-    return new Sheets({
+    return new StageAnnotations({
       stage,
       metadata,
       smallAnnotations: new SmallAnnotations(item._id, signal),
@@ -150,7 +150,7 @@ export class ImageAnnotations {
       redraw: () => this.#layer.redraw(),
       onMoreShapes: () => this.#layer.redrawIncomplete(),
       onError: (error) => signal.aborted || this.#showProblem(messageOf(error)),
-      onGone: (sheet) => this.#toolbox.edited.sheet === sheet && this.#startEditing(null),
+      onGone: (annotation) => this.#toolbox.edited.annotation === annotation && this.#startEditing(null),
     });
   }
 
@@ -159,15 +159,15 @@ export class ImageAnnotations {
     return new OpenObjects({
       itemId: item._id,
       container,
-      sheetOf: (id) => this.#sheets.get(id),
+      annotationOf: (id) => this.#stageAnnotations.get(id),
       view: stage.view,
       outline: () => this.#outline(),
       goTo: ({ x, y }) => stage.goTo({ ...stage.animatedPosition(), x, y }),
       onMarksChange: () => this.#layer.redrawLive(),
       onCreated: () => this.#panel.reload(),
       onFilter: (id, filter) => {
-        const sheet = this.#sheets.get(id);
-        if (sheet) this.#sheets.changeDisplay(id, { coloring: { ...sheet.display.coloring, filter } });
+        const annotation = this.#stageAnnotations.get(id);
+        if (annotation) this.#stageAnnotations.changeDisplay(id, { coloring: { ...annotation.display.coloring, filter } });
         this.#panel.refreshColoring(id);
       },
     });
@@ -176,13 +176,17 @@ export class ImageAnnotations {
   #makeLayer() {
     const { stage, stageElement } = this.options;
     const { tools, edited } = this.#toolbox;
-    const sheets = this.#sheets;
+    const annotations = this.#stageAnnotations;
     return drawingLayer(stage, stageElement, {
-      overlays: () => sheets.visible.flatMap((sheet) => sheet.overlays()),
+      overlays: () => annotations.visible.flatMap((annotation) => annotation.overlays()),
       picture: (element) => this.#pictures.loadedPicture(element),
-      shapes: (box) => sheets.visible.map((sheet) => ({ elements: sheet.paintedElements(box), opacity: sheet.display.opacity })),
-      labeled: () => sheets.visible.flatMap((sheet) => sheet.labeledElements()),
-      covers: (box) => sheets.covers(box),
+      shapes: (box) =>
+        annotations.visible.map((annotation) => ({
+          elements: annotation.paintedElements(box),
+          opacity: annotation.display.opacity,
+        })),
+      labeled: () => annotations.visible.flatMap((annotation) => annotation.labeledElements()),
+      covers: (box) => annotations.covers(box),
       live: () => (edited.visible ? tools.liveShapes : []),
       hovered: () => this.#pointedShapes.hovered,
       paintAbove: (painter) => {
@@ -202,13 +206,13 @@ export class ImageAnnotations {
       imageElement: container,
       signal,
       onList: (records) => {
-        this.#sheets.update(records);
+        this.#stageAnnotations.update(records);
         this.#openObjects.update(records);
         this.#toolbox.updateOffer();
-        return (id) => this.#sheets.get(id)?.visible ?? false;
+        return (id) => this.#stageAnnotations.get(id)?.visible ?? false;
       },
       onDisplayChange: (id, changes) => {
-        this.#sheets.changeDisplay(id, changes);
+        this.#stageAnnotations.changeDisplay(id, changes);
         if (changes.coloring) this.#openObjects.showFilter(id);
       },
       finishDrawing: () => tools.finish(),
@@ -223,7 +227,7 @@ export class ImageAnnotations {
   #close() {
     this.#toolbox.close();
     this.#openObjects.close();
-    this.#sheets.close();
+    this.#stageAnnotations.close();
   }
 
   /** Whether choosing a tool creates the first annotation of the image. */
@@ -233,10 +237,10 @@ export class ImageAnnotations {
 
   /** Starts editing an annotation; `null` ends editing. */
   #startEditing(id: string | null) {
-    const sheet = id === null ? undefined : this.#sheets.get(id);
+    const annotation = id === null ? undefined : this.#stageAnnotations.get(id);
     this.#pointedShapes.closeCard();
-    if (sheet) this.#sheets.changeDisplay(sheet.record._id, { visible: true });
-    const editor = this.#toolbox.edit(sheet ?? null);
+    if (annotation) this.#stageAnnotations.changeDisplay(annotation.record._id, { visible: true });
+    const editor = this.#toolbox.edit(annotation ?? null);
     this.#layer.redraw();
     return editor;
   }
@@ -251,7 +255,7 @@ export class ImageAnnotations {
 
   #inspect(at: Point) {
     const clicked = this.#pointedShapes.openCardAt(at);
-    if (clicked) this.#openObjects.reveal(clicked.sheet, clicked.shape);
+    if (clicked) this.#openObjects.reveal(clicked.annotation, clicked.shape);
   }
 
   #hover(at: Point, isPressed: boolean) {
@@ -264,8 +268,8 @@ export class ImageAnnotations {
 }
 
 /** The ids by which a comment refers to a shape. */
-function shapeIds(target: ShapeOnSheet | null) {
-  return target && { annotationId: target.sheet.record._id, elementId: target.shape.id };
+function shapeIds(target: ShapeOfAnnotation | null) {
+  return target && { annotationId: target.annotation.record._id, elementId: target.shape.id };
 }
 
 /** Calls a function at most once per interval, at its end. */

@@ -1,7 +1,7 @@
 import { annotationTexts } from '../annotation-texts.js';
 import { editAnnotation, type Editor } from './editor.js';
 import type { AnnotationRecord } from './model.js';
-import type { Sheet } from './sheet.js';
+import type { StageAnnotation } from './stage-annotation.js';
 import type { ToolContext } from './drawing/tool-context.js';
 
 /** The part of the tools' context that is about the edited annotation. */
@@ -12,7 +12,7 @@ type EditingContext = Pick<
 
 /** The annotation that is being edited, at most one. */
 export class EditedAnnotation {
-  #current: { sheet: Sheet; editor: Editor; controller: AbortController } | null = null;
+  #current: { annotation: StageAnnotation; editor: Editor; controller: AbortController } | null = null;
 
   constructor(
     private readonly options: {
@@ -29,21 +29,21 @@ export class EditedAnnotation {
     return this.#current?.editor ?? null;
   }
 
-  get sheet() {
-    return this.#current?.sheet ?? null;
+  get annotation() {
+    return this.#current?.annotation ?? null;
   }
 
   /** The editor while the edited annotation is visible. */
   get visible() {
-    return this.sheet?.visible ? this.editor : null;
+    return this.annotation?.visible ? this.editor : null;
   }
 
-  begin(sheet: Sheet) {
+  begin(annotation: StageAnnotation) {
     this.end();
     const controller = new AbortController();
-    const onSaved = () => this.options.onSaved(sheet.record);
-    const editor = editAnnotation({ ...this.options, sheet, onSaved, signal: controller.signal });
-    this.#current = { sheet, editor, controller };
+    const onSaved = () => this.options.onSaved(annotation.record);
+    const editor = editAnnotation({ ...this.options, annotation, onSaved, signal: controller.signal });
+    this.#current = { annotation, editor, controller };
   }
 
   end() {
@@ -54,13 +54,13 @@ export class EditedAnnotation {
   /** The functions with which the tools change the edited annotation. Without one, they do nothing, except that `makeShape` throws. */
   get toolContext(): EditingContext {
     return {
-      shapes: () => (this.sheet?.visible ? this.sheet.shownElements() : []),
+      shapes: () => (this.annotation?.visible ? this.annotation.shownElements() : []),
       selectedShape: () => this.editor?.selection.onlyShape ?? null,
       select: (element, isAdding) => this.editor?.selection.select(element, isAdding),
       selectInside: (outline, isAdding) => this.editor?.selection.selectInside(outline, isAdding),
       find: (id) => this.editor?.find(id) ?? null,
       commit: (...edits) => this.editor?.commit(...edits),
-      keepDraft: (draft) => this.sheet?.edits.keepDraft(draft, this.sheet.record),
+      keepDraft: (draft) => this.annotation?.edits.keepDraft(draft, this.annotation.record),
       split: (line) => this.editor?.split(line),
       makeShape: (members) => {
         if (!this.editor) throw new Error(annotationTexts.notEdited);

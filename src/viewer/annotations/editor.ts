@@ -9,14 +9,14 @@ import { Saving } from './saving.js';
 import { Selection } from './selection.js';
 import { isOverlay } from './drawing/shapes.js';
 import { shapeForm } from './shape-form.js';
-import type { Sheet } from './sheet.js';
+import type { StageAnnotation } from './stage-annotation.js';
 import { commonTexts } from '../texts.js';
 import { annotationTexts } from '../annotation-texts.js';
 
 export type Editor = ReturnType<typeof editAnnotation>;
 
 interface EditorOptions {
-  sheet: Sheet;
+  annotation: StageAnnotation;
   /** stops editing */
   signal: AbortSignal;
   redraw: () => void;
@@ -30,18 +30,18 @@ interface EditorOptions {
 
 /** Editing of an annotation: its groups, the selected shapes, and unsaved changes. */
 export function editAnnotation(options: EditorOptions) {
-  const { sheet, signal, redraw, zoom, showProblem, onSaved } = options;
-  const { edits } = sheet;
+  const { annotation, signal, redraw, zoom, showProblem, onSaved } = options;
+  const { edits } = annotation;
   const groups = new Groups();
-  const selection = new Selection(sheet, () => (form.show(), redraw()));
+  const selection = new Selection(annotation, () => (form.show(), redraw()));
   const saving = new Saving({
-    sheet,
+    annotation,
     deselect: () => selection.select(null),
     onSaved,
     onStateChange: () => bar.show(),
     showProblem,
   });
-  const polygonActions = polygonChanges({ sheet, selection, commit, zoom, showProblem, signal });
+  const polygonActions = polygonChanges({ annotation, selection, commit, zoom, showProblem, signal });
   const form = shapeForm({
     groups,
     selection: () => selection.shapes,
@@ -64,7 +64,7 @@ export function editAnnotation(options: EditorOptions) {
     element,
     groups: editedGroups,
     selection,
-    find: (id: string) => sheet.find(id),
+    find: (id: string) => annotation.find(id),
     makeShape: groups.makeShape.bind(groups),
     commit,
     split: polygonActions.split,
@@ -76,7 +76,7 @@ export function editAnnotation(options: EditorOptions) {
   };
 
   function commit(...changes: Edit[]) {
-    edits.changeAll(changes, sheet.record);
+    edits.changeAll(changes, annotation.record);
     updateAll();
   }
 
@@ -112,13 +112,13 @@ export function editAnnotation(options: EditorOptions) {
 
   /** After undo and redo, gives groups the colors of their shapes. */
   function adoptShapeColors() {
-    if (sheet.isCompletelyLoaded) groups.adoptColors(sheet.loadedShapes());
+    if (annotation.isCompletelyLoaded) groups.adoptColors(annotation.loadedShapes());
   }
 
   function recolor(group: string | null, color: string) {
     groups.setColor(group, color);
-    if (!sheet.isCompletelyLoaded) return false;
-    const shapes = [...sheet.loadedShapes()].filter((shape) => !isOverlay(shape) && (shape.group ?? null) === group);
+    if (!annotation.isCompletelyLoaded) return false;
+    const shapes = [...annotation.loadedShapes()].filter((shape) => !isOverlay(shape) && (shape.group ?? null) === group);
     commit(...shapes.map((before) => ({ before, after: withNewColor(before, color) })));
     return true;
   }

@@ -3,7 +3,7 @@ import { nameOf, type Box, type Element } from './model.js';
 import { annotationTexts } from '../annotation-texts.js';
 import { formatNumber } from '../format.js';
 import type { OverlayPicture, OverlayPictures } from './drawing/overlay-pictures.js';
-import type { Sheet, ShapesInBox } from './sheet.js';
+import type { StageAnnotation, ShapesInBox } from './stage-annotation.js';
 import type { TileUrl } from '../stage/tile-layer.js';
 
 /** An entry of a legend: one color, or a scale from the first to the last. */
@@ -23,34 +23,38 @@ export interface FigureLayer {
   legend: LegendEntry[];
 }
 
-/** What annotations show in a box of the image, in the order of `sheets`. */
+/** The parts of annotations in a box of the image, in the order of `annotations`. */
 export async function figureLayers(
-  sheets: Sheet[],
+  annotations: StageAnnotation[],
   pictures: OverlayPictures,
   box: Box,
   signal: AbortSignal,
 ): Promise<FigureLayer[]> {
   return Promise.all(
-    sheets.map(async (sheet) => {
-      const sheetContent = await sheet.shapesIn(box, signal);
+    annotations.map(async (annotation) => {
+      const content = await annotation.shapesIn(box, signal);
       const overlays = await Promise.all(
-        sheetContent.overlays.map(async (element) => ({ element, picture: await pictures.loadPicture(element) })),
+        content.overlays.map(async (element) => ({ element, picture: await pictures.loadPicture(element) })),
       );
       return {
-        name: nameOf(sheet.record),
-        opacity: sheet.display.opacity,
-        shapes: sheetContent.shapes,
+        name: nameOf(annotation.record),
+        opacity: annotation.display.opacity,
+        shapes: content.shapes,
         overlays: overlays.flatMap(({ element, picture }) => (picture ? [{ element, picture }] : [])),
-        tiles: sheetContent.tiles,
-        legend: await legendOf(sheet, sheetContent, signal),
+        tiles: content.tiles,
+        legend: await legendOf(annotation, content, signal),
       };
     }),
   );
 }
 
 /** The legend of an annotation: the values that its colors stand for, or its visible groups. */
-async function legendOf(sheet: Sheet, { shapes, legend, tiles }: ShapesInBox, signal: AbortSignal): Promise<LegendEntry[]> {
-  const { record, display } = sheet;
+async function legendOf(
+  annotation: StageAnnotation,
+  { shapes, legend, tiles }: ShapesInBox,
+  signal: AbortSignal,
+): Promise<LegendEntry[]> {
+  const { record, display } = annotation;
   const { by } = display.coloring;
   if (legend?.scale && by !== null) {
     const { low, high, colors } = legend.scale;

@@ -1,25 +1,25 @@
-import type { Sheet } from './sheet.js';
+import type { StageAnnotation } from './stage-annotation.js';
 import { shapeCard } from './shape-card.js';
 import type { Element, Point } from './model.js';
 import type { Tools } from './drawing/tools.js';
 import type { ImageMetadata } from '../image/metadata.js';
 
 /** A shape, and the annotation to which it belongs. */
-export interface ShapeOnSheet {
-  sheet: Sheet;
+export interface ShapeOfAnnotation {
+  annotation: StageAnnotation;
   shape: Element;
 }
 
 /** The shape under the pointer, and the shape that was clicked while nothing was edited. A card shows facts of one of them. */
 export class PointedShapes {
   hovered: Element | null = null;
-  #clicked: ShapeOnSheet | null = null;
+  #clicked: ShapeOfAnnotation | null = null;
   readonly #card: ReturnType<typeof shapeCard>;
 
   constructor(
     metadata: ImageMetadata,
     private readonly tools: Tools,
-    private readonly visibleSheets: () => Sheet[],
+    private readonly visibleAnnotations: () => StageAnnotation[],
   ) {
     this.#card = shapeCard(metadata);
   }
@@ -29,10 +29,10 @@ export class PointedShapes {
   }
 
   /** The topmost shape at a point of the stage, of any annotation. */
-  shapeAt(at: Point): ShapeOnSheet | null {
-    for (const sheet of this.visibleSheets().toReversed()) {
-      const shape = this.tools.topmostOf(sheet.shownElements(), at);
-      if (shape) return { sheet, shape };
+  shapeAt(at: Point): ShapeOfAnnotation | null {
+    for (const annotation of this.visibleAnnotations().toReversed()) {
+      const shape = this.tools.topmostOf(annotation.shownElements(), at);
+      if (shape) return { annotation, shape };
     }
     return null;
   }

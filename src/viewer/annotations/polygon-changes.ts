@@ -3,11 +3,11 @@ import { annotationTexts } from '../annotation-texts.js';
 import { mergeEdits, simplifyEdits, splitEdits } from './drawing/polygon-edits.js';
 import type { Edit, Element } from './model.js';
 import type { Selection } from './selection.js';
-import type { Sheet } from './sheet.js';
+import type { StageAnnotation } from './stage-annotation.js';
 
 /** Changes that need the library for polygons. Each selects the changed shapes. */
 export function polygonChanges(options: {
-  sheet: Sheet;
+  annotation: StageAnnotation;
   selection: Selection;
   commit: (...edits: Edit[]) => void;
   /** screen pixels per image pixel */
@@ -16,7 +16,7 @@ export function polygonChanges(options: {
   showProblem: (message: string) => void;
   signal: AbortSignal;
 }) {
-  const { sheet, selection, commit, zoom, showProblem, signal } = options;
+  const { annotation, selection, commit, zoom, showProblem, signal } = options;
   return {
     merge: () => void applyChange(() => mergeEdits(selection.shapes)),
     simplify: () => void applyChange(simplify),
@@ -37,7 +37,7 @@ export function polygonChanges(options: {
   /** Without a selection, the line cuts all shapes. */
   async function split(line: Element) {
     const chosen = selection.shapes;
-    const changes = await splitEdits(chosen.length > 0 ? chosen : [...sheet.shownElements()], line);
+    const changes = await splitEdits(chosen.length > 0 ? chosen : [...annotation.shownElements()], line);
     if (changes.length === 0) showMessage(annotationTexts.noneSplit);
     return changes;
   }

@@ -3,14 +3,14 @@ import { annotationTexts } from '../annotation-texts.js';
 import type { Conflicts } from './edits.js';
 import { nameOf } from './model.js';
 import { isConflict, reloadAnnotation } from './requests.js';
-import type { Sheet } from './sheet.js';
+import type { StageAnnotation } from './stage-annotation.js';
 
 /** Maximum number of attempts to save while others save too. */
 const maxAttempts = 5;
 
 /** Parts of the editor that saving needs. */
 interface SavingParts {
-  sheet: Sheet;
+  annotation: StageAnnotation;
   /** deselects the shapes, because others may have changed them */
   deselect: () => void;
   /** called when a new version of the annotation was saved or loaded */
@@ -28,15 +28,15 @@ export class Saving {
   constructor(private readonly parts: SavingParts) {}
 
   async save() {
-    const { sheet, onStateChange, showProblem } = this.parts;
-    if (this.isRunning || sheet.edits.changedElementCount === 0) return;
+    const { annotation, onStateChange, showProblem } = this.parts;
+    if (this.isRunning || annotation.edits.changedElementCount === 0) return;
     this.isRunning = true;
     onStateChange();
     showProblem('');
     try {
       const conflicts = await saveEdits(this.parts);
-      if (conflicts) showProblem(annotationTexts.changedMeanwhile(conflicts, sheet.edits.changedElementCount > 0));
-      else showMessage(annotationTexts.savedNamed(nameOf(sheet.record)));
+      if (conflicts) showProblem(annotationTexts.changedMeanwhile(conflicts, annotation.edits.changedElementCount > 0));
+      else showMessage(annotationTexts.savedNamed(nameOf(annotation.record)));
     } catch (error) {
       showProblem(messageOf(error));
     } finally {
@@ -59,7 +59,7 @@ export class Saving {
    */
   async reloadAndExplain(): Promise<string> {
     try {
-      return annotationTexts.changedMeanwhile(await this.reload(), this.parts.sheet.edits.changedElementCount > 0);
+      return annotationTexts.changedMeanwhile(await this.reload(), this.parts.annotation.edits.changedElementCount > 0);
     } catch (error) {
       return messageOf(error);
     }
@@ -71,37 +71,37 @@ export class Saving {
  *
  * @returns numbers of shapes that others have changed too; `undefined` if there are none
  */
-async function saveEdits({ sheet, deselect, onSaved }: SavingParts): Promise<Conflicts | undefined> {
-  const { edits } = sheet;
+async function saveEdits({ annotation, deselect, onSaved }: SavingParts): Promise<Conflicts | undefined> {
+  const { edits } = annotation;
   for (let attempt = 1; ; attempt += 1) {
-    const conflicts = await edits.rebase(sheet.record);
+    const conflicts = await edits.rebase(annotation.record);
     if (conflicts.added > 0 || conflicts.kept > 0) {
       deselect();
       return conflicts;
     }
     if (edits.changedElementCount === 0) return undefined;
     // Shapes that this page has drawn stay as they are. If tiles are shown, the server draws new ones.
-    const drawnShapes = sheet.showsShapes ? [...sheet.loadedShapes()] : undefined;
+    const drawnShapes = annotation.showsShapes ? [...annotation.loadedShapes()] : undefined;
     try {
-      const { _version, _elementCount, _detailsCount, groups: names } = await edits.save(sheet.record);
-      const record = { ...sheet.record, _version, _elementCount, _detailsCount, ...(names && { groups: names }) };
-      sheet.update(record, drawnShapes);
+      const { _version, _elementCount, _detailsCount, groups: names } = await edits.save(annotation.record);
+      const record = { ...annotation.record, _version, _elementCount, _detailsCount, ...(names && { groups: names }) };
+      annotation.update(record, drawnShapes);
       onSaved();
       return undefined;
     } catch (error) {
       if (!isConflict(error) || attempt === maxAttempts) throw error;
-      sheet.update(await reloadAnnotation(sheet.record));
+      annotation.update(await reloadAnnotation(annotation.record));
       onSaved();
     }
   }
 }
 
 /** Shows the newest version of an annotation with the unsaved changes. */
-async function reloadWithEdits({ sheet, deselect, onSaved }: SavingParts): Promise<Conflicts> {
-  const record = await reloadAnnotation(sheet.record);
-  const conflicts = await sheet.edits.rebase(record);
+async function reloadWithEdits({ annotation, deselect, onSaved }: SavingParts): Promise<Conflicts> {
+  const record = await reloadAnnotation(annotation.record);
+  const conflicts = await annotation.edits.rebase(record);
   deselect();
-  sheet.update(record);
+  annotation.update(record);
   onSaved();
   return conflicts;
 }

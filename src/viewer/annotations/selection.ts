@@ -2,19 +2,19 @@ import { showMessage } from '../dom.js';
 import { annotationTexts } from '../annotation-texts.js';
 import { middleOfBox, touches } from './drawing/shapes.js';
 import type { Element } from './model.js';
-import type { Sheet } from './sheet.js';
+import type { StageAnnotation } from './stage-annotation.js';
 
 /** The selected shapes of the edited annotation. */
 export class Selection {
   #ids: readonly string[] = [];
 
   constructor(
-    private readonly sheet: Sheet,
+    private readonly annotation: StageAnnotation,
     private readonly onChange: () => void,
   ) {}
 
   get shapes(): Element[] {
-    return this.#ids.flatMap((id) => this.sheet.find(id) ?? []);
+    return this.#ids.flatMap((id) => this.annotation.find(id) ?? []);
   }
 
   /** The selected shape, if it is only one. */
@@ -39,12 +39,12 @@ export class Selection {
 
   /** Selects the shapes whose center is inside an outline. */
   selectInside(outline: Element, isAdding: boolean) {
-    const { sheet } = this;
-    if (!sheet.showsShapes && sheet.record._elementCount > 0) {
+    const { annotation } = this;
+    if (!annotation.showsShapes && annotation.record._elementCount > 0) {
       showMessage(annotationTexts.pickZoom);
       return;
     }
-    const enclosed = [...sheet.shownElements()].filter((shape) => touches(outline, middleOfBox(shape), 0));
+    const enclosed = [...annotation.shownElements()].filter((shape) => touches(outline, middleOfBox(shape), 0));
     if (enclosed.length === 0) showMessage(annotationTexts.pickedNone);
     const ids = enclosed.map(({ id }) => id);
     this.selectAll(isAdding ? [...new Set([...this.#ids, ...ids])] : ids);

@@ -6,7 +6,7 @@ import { firstShapeTools, isOffered, type ToolOffer, type Tool } from './drawing
 import { Tools } from './drawing/tools.js';
 import { followKeys } from './keys.js';
 import type { AnnotationRecord, Element, Point } from './model.js';
-import type { Sheet } from './sheet.js';
+import type { StageAnnotation } from './stage-annotation.js';
 import { toolbar } from './toolbar.js';
 import { EditedAnnotation } from './edited-annotation.js';
 
@@ -81,13 +81,13 @@ export class Toolbox {
   }
 
   /** Ends editing, and starts editing another annotation. */
-  edit(sheet: Sheet | null) {
+  edit(annotation: StageAnnotation | null) {
     // An unfinished shape is kept as an unsaved change.
     this.tools.finishOrKeep();
     this.edited.end();
     this.tools.useTool('select');
-    const draft = sheet?.edits.draft;
-    if (sheet) this.edited.begin(sheet);
+    const draft = annotation?.edits.draft;
+    if (annotation) this.edited.begin(annotation);
     if (draft) this.tools.resume(draft);
     this.updateOffer();
     return this.edited.editor;

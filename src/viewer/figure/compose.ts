@@ -1,9 +1,9 @@
 import type { FigureLayer, LegendEntry } from '../annotations/figure-layers.js';
-import { maxFigureShapes } from '../annotations/sheet.js';
+import { maxFigureShapes } from '../annotations/stage-annotation.js';
 import type { Box } from '../annotations/model.js';
 import { h } from '../dom.js';
 import { clipToWidth, scaleBar } from '../format.js';
-import type { Light } from '../image/brightness.js';
+import type { LightSettings } from '../image/brightness.js';
 import type { Channel } from '../image/channels.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import type { FrameAppearance, Stage } from '../stage/contract.js';
@@ -18,7 +18,7 @@ export interface FigureSource {
   item: { _id: string; name: string };
   metadata: ImageMetadata;
   stage: Stage;
-  appearance: () => FrameAppearance & { frame: number; light: Light };
+  appearance: () => FrameAppearance & { frame: number; light: LightSettings };
   /** the visible channels */
   channels: () => Channel[];
   layersIn: (box: Box, signal: AbortSignal) => Promise<FigureLayer[]>;

@@ -2,7 +2,7 @@ import { drawOverlay } from '../annotations/drawing/overlay-pictures.js';
 import type { FigureLayer } from '../annotations/figure-layers.js';
 import type { Box } from '../annotations/model.js';
 import { apiUrl, requestPicture } from '../api.js';
-import type { Light } from '../image/brightness.js';
+import type { LightSettings } from '../image/brightness.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { projectionQuery } from '../image/projection.js';
 import { sharpZoom } from '../stage/stage.js';
@@ -13,7 +13,7 @@ import type { TileUrl } from '../stage/tile-layer.js';
 export interface PanelPicture {
   itemId: string;
   metadata: ImageMetadata;
-  appearance: FrameAppearance & { frame: number; light: Light };
+  appearance: FrameAppearance & { frame: number; light: LightSettings };
   /** the box of the image that is visible, in whole pixels */
   bounds: Box;
   /** in pixels of the figure */

@@ -2,15 +2,15 @@ import { h, linkButton, slider } from '../dom.js';
 import { imageTexts } from '../texts.js';
 
 /** Brightness and contrast in percent. */
-export type Light = { brightness: number; contrast: number };
+export type LightSettings = { brightness: number; contrast: number };
 
 /** Range of brightness and contrast, in percent. */
 export const lightRange = { min: 20, max: 300 };
 
-const defaultLight: Light = { brightness: 100, contrast: 100 };
+const defaultLight: LightSettings = { brightness: 100, contrast: 100 };
 
 /** Two sliders for images whose samples are colors. */
-export function lightControls(initial: Light, onChange: (light: Light) => void) {
+export function lightControls(initial: LightSettings, onChange: (light: LightSettings) => void) {
   const rows = (['brightness', 'contrast'] as const).map((name) => {
     return { name, ...slider(imageTexts[name], { ...lightRange, step: 5, oninput: () => onInput() }) };
   });
@@ -19,7 +19,7 @@ export function lightControls(initial: Light, onChange: (light: Light) => void) 
   set(initial);
   return { element, set };
 
-  function set(light: Light) {
+  function set(light: LightSettings) {
     for (const { name, input, output } of rows) {
       input.valueAsNumber = light[name];
       output.textContent = `${light[name]} %`;

@@ -1,6 +1,6 @@
 import { h } from '../dom.js';
 import { axesOf, type ImageMetadata } from './metadata.js';
-import { readTone, toneOf, toneStyle, writeTone, type Tone } from './tones.js';
+import { readTone, toneOf, toneStyle, writeTone, type ToneSettings } from './tones.js';
 import { automaticShare, channelColors, usualColor } from '../../tilesource/style/usual-colors.js';
 import { imageTexts } from '../texts.js';
 
@@ -8,7 +8,7 @@ import { imageTexts } from '../texts.js';
  * A channel of an image that is displayed as a mixture of colors. `min` and `max` are the sample values for black and for the full color; if
  * `null`, the server chooses them so that few samples are outside the range.
  */
-export interface Channel extends Tone {
+export interface Channel extends ToneSettings {
   name: string;
   /** `#rrggbb` */
   color: string;

@@ -1,5 +1,5 @@
 /** How the samples of a channel become colors, apart from its color and its range. */
-export interface Tone {
+export interface ToneSettings {
   /** The name of a palette of the server that is used instead of the color. */
   palette?: string | null;
   /** The power to which the position of a sample in its range is raised; default 1. */
@@ -27,22 +27,22 @@ export const colorMaps = [
 ] as const;
 
 /** A tone as members of a band in a style; members with default values are left out. */
-export function toneStyle({ palette, gamma = 1, invert }: Tone) {
+export function toneStyle({ palette, gamma = 1, invert }: ToneSettings) {
   return { ...(palette && { palette }), ...(gamma !== 1 && { gamma }), ...(invert && { invert }) };
 }
 
 /** A tone as parts of an address: `palette=hot`, `gamma=0.5`, `invert`. */
-export function writeTone(tone: Tone) {
+export function writeTone(tone: ToneSettings) {
   return Object.entries(toneStyle(tone)).map(([name, value]) => (value === true ? name : `${name}=${value}`));
 }
 
 /** Reads a tone from the parts that {@link writeTone} makes. */
-export function readTone(parts: string[]): Tone {
+export function readTone(parts: string[]): ToneSettings {
   return toneOf(Object.fromEntries(parts.map((part) => [part.split('=', 1)[0], part.slice(part.indexOf('=') + 1)])));
 }
 
 /** The tone of a band in a style. Values that this page does not offer are replaced by the defaults. */
-export function toneOf({ palette, gamma, invert }: Record<string, unknown>): Tone {
+export function toneOf({ palette, gamma, invert }: Record<string, unknown>): ToneSettings {
   const gammaNumber = Number(gamma ?? 1);
   const [min, max] = gammaRange;
   return {

@@ -1,4 +1,4 @@
-import { lightRange, type Light } from './brightness.js';
+import { lightRange, type LightSettings } from './brightness.js';
 import type { ImageMetadata } from './metadata.js';
 import type { ViewPosition } from '../stage/contract.js';
 
@@ -12,7 +12,7 @@ export type ViewQuery = Record<
 >;
 
 /** The address parameters for a position, a rotation, and brightness and contrast. Those with default values are `null`. */
-export function writeView(position: ViewPosition | null, { brightness, contrast }: Light, rotation: number) {
+export function writeView(position: ViewPosition | null, { brightness, contrast }: LightSettings, rotation: number) {
   return {
     at: position && `${position.x},${position.y},${position.width}`,
     rotation: Number(rotation.toFixed(2)) || null,
@@ -21,7 +21,7 @@ export function writeView(position: ViewPosition | null, { brightness, contrast 
 }
 
 /** Brightness and contrast in an address; 100 percent for missing or invalid values. */
-export function readLight(text: string | null): Light {
+export function readLight(text: string | null): LightSettings {
   const parts = (text ?? '').split(',').map(Number);
   const [brightness = 100, contrast = 100] = parts.map((part) => (part >= lightRange.min && part <= lightRange.max ? part : 100));
   return { brightness, contrast };

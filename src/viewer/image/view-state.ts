@@ -2,7 +2,7 @@ import { readChannels, styleOf, writeChannels, type Channel } from './channels.j
 import { axesOf, frameAt, openingFrame, positionOf, readFrame, type ImageMetadata } from './metadata.js';
 import { readProjection, writeProjection, type Projection } from './projection.js';
 import { readLight } from './view-address.js';
-import type { Light } from './brightness.js';
+import type { LightSettings } from './brightness.js';
 import type { FrameAppearance } from '../stage/contract.js';
 
 /** How an image is shown, except for the position: its frame, projection, channels and light. The address contains all of these. */
@@ -10,7 +10,7 @@ export class ViewState {
   frame = 0;
   channels: Channel[] = [];
   projection: Projection | null = null;
-  light: Light = readLight(null);
+  light: LightSettings = readLight(null);
   /** Whether several frames, one for each channel, are combined. */
   readonly isMixed: boolean;
 

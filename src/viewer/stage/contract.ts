@@ -1,6 +1,6 @@
 import type { Point } from '../annotations/model.js';
 import type { Projection } from '../image/projection.js';
-import type { Light } from '../image/brightness.js';
+import type { LightSettings } from '../image/brightness.js';
 import type { TileLayer } from './tile-layer.js';
 
 /** How a frame is shown: its style, and the projection of planes of z. */
@@ -17,7 +17,7 @@ export interface Stage {
   showFrame: (frame: number, look: FrameAppearance & { likely?: number[] }) => Promise<void>;
   /** Resolves when all visible tiles of the shown frame have arrived. */
   whenDrawn: () => Promise<void>;
-  setLight: (light: Light) => void;
+  setLight: (light: LightSettings) => void;
   /** screen pixels per full-resolution pixel */
   zoom: () => number;
   /** from pixels of the stage to pixels of the image */

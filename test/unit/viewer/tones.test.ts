@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { parsePalette } from '../../../src/tilesource/style/palette.js';
 import { parseStyle } from '../../../src/tilesource/style/parse.js';
-import { colorMaps, readTone, toneOf, toneStyle, writeTone, type Tone } from '../../../src/viewer/image/tones.js';
+import { colorMaps, readTone, toneOf, toneStyle, writeTone, type ToneSettings } from '../../../src/viewer/image/tones.js';
 
-const plain: Tone = { palette: null, gamma: 1, invert: false };
+const plain: ToneSettings = { palette: null, gamma: 1, invert: false };
 
 describe('tones of channels', () => {
   it.each(colorMaps)('offer the color map %s, which the server knows', (map) => {
     expect(parsePalette(map).length).toBeGreaterThan(1);
   });
 
-  it.each<[Tone, string[]]>([
+  it.each<[ToneSettings, string[]]>([
     [{}, []],
     [{ gamma: 0.5 }, ['gamma=0.5']],
     [{ invert: true }, ['invert']],

@@ -1,7 +1,7 @@
 import { selectionColor } from '../drawing/marks.js';
 import type { Painter } from '../drawing/paint.js';
 import type { AnnotationRecord, Element } from '../model.js';
-import type { Sheet } from '../sheet.js';
+import type { StageAnnotation } from '../stage-annotation.js';
 import type { ObjectFilter } from './requests.js';
 import { objectsPanel, type ObjectsPanelOptions } from './objects-panel.js';
 
@@ -14,7 +14,7 @@ export class OpenObjects {
       /** called when the user has changed the filter of an annotation */
       onFilter: (id: string, filter: ObjectFilter | null) => void;
       container: HTMLElement;
-      sheetOf: (id: string) => Sheet | undefined;
+      annotationOf: (id: string) => StageAnnotation | undefined;
     },
   ) {}
 
@@ -22,14 +22,14 @@ export class OpenObjects {
   toggle(id: string, mayCreate: boolean) {
     const isOpen = this.#open?.id === id;
     this.close();
-    const sheet = this.parts.sheetOf(id);
-    if (isOpen || !sheet) return;
+    const annotation = this.parts.annotationOf(id);
+    if (isOpen || !annotation) return;
     const controller = new AbortController();
     const panel = objectsPanel({
       ...this.parts,
-      record: sheet.record,
+      record: annotation.record,
       mayCreate,
-      filter: sheet.display.coloring.filter,
+      filter: annotation.display.coloring.filter,
       onFilter: (filter) => this.parts.onFilter(id, filter),
       onClose: () => this.close(),
       signal: controller.signal,
@@ -48,8 +48,8 @@ export class OpenObjects {
 
   /** Shows a filter that was changed elsewhere. */
   showFilter(id: string) {
-    const sheet = this.parts.sheetOf(id);
-    if (sheet && this.#open?.id === id) this.#open.panel.setFilter(sheet.display.coloring.filter);
+    const annotation = this.parts.annotationOf(id);
+    if (annotation && this.#open?.id === id) this.#open.panel.setFilter(annotation.display.coloring.filter);
   }
 
   /** Shows the newest version. The table of an annotation that is no longer listed is closed. */
@@ -60,16 +60,16 @@ export class OpenObjects {
   }
 
   /** Selects a shape of the annotation that was clicked on the image. */
-  reveal(sheet: Sheet | null, shape: Element) {
-    if (this.#open && this.#open.id === sheet?.record._id) void this.#open.panel.reveal(shape);
+  reveal(annotation: StageAnnotation | null, shape: Element) {
+    if (this.#open && this.#open.id === annotation?.record._id) void this.#open.panel.reveal(shape);
   }
 
   /** Marks the shapes that are selected in the table. @returns whether there are any */
   paintMarks(painter: Painter) {
-    const sheet = this.#open && this.parts.sheetOf(this.#open.id);
-    if (!this.#open || !sheet?.visible || this.#open.panel.selectedPositions.size === 0) return false;
+    const annotation = this.#open && this.parts.annotationOf(this.#open.id);
+    if (!this.#open || !annotation?.visible || this.#open.panel.selectedPositions.size === 0) return false;
     for (const [id, at] of this.#open.panel.selectedPositions) {
-      const shape = sheet.showsShapes ? sheet.find(id) : null;
+      const shape = annotation.showsShapes ? annotation.find(id) : null;
       if (shape) painter.markTogether([shape], selectionColor);
       else if (at) painter.markSpot(at, selectionColor);
     }

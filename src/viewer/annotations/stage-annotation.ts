@@ -37,7 +37,7 @@ const densityAllowance = 1.5;
 /** If there were too many shapes, they are requested again when the view's share of the image is below this part of its share then. */
 const requestAgainBelow = 0.7;
 
-export interface SheetOptions {
+export interface StageAnnotationOptions {
   record: AnnotationRecord;
   stage: Stage;
   metadata: ImageMetadata;
@@ -60,7 +60,7 @@ export interface ShapesInBox {
 }
 
 /** An annotation on the stage: drawn as shapes if few enough are in the view, otherwise as tiles of the server. */
-export class Sheet {
+export class StageAnnotation {
   /** stored elements near the view; `null` until they are requested */
   #elementsNearView: Map<string, Element> | null = new Map();
   /** the image and pixelmap elements near the view */
@@ -91,7 +91,7 @@ export class Sheet {
   readonly edits: Edits;
   readonly display: Display;
 
-  constructor(private readonly options: SheetOptions) {
+  constructor(private readonly options: StageAnnotationOptions) {
     this.record = options.record;
     this.edits = editsOf(options.record._id);
     this.display = displayOf(options.record._id);

@@ -1,9 +1,9 @@
 import { plainColoring, type Coloring } from './coloring/coloring.js';
 import { displayOf, type Display } from './display.js';
-import { Sheet, type SheetOptions } from './sheet.js';
+import { StageAnnotation, type StageAnnotationOptions } from './stage-annotation.js';
 import type { AnnotationRecord, Box } from './model.js';
 
-interface SheetsOptions extends Omit<SheetOptions, 'record'> {
+interface StageAnnotationsOptions extends Omit<StageAnnotationOptions, 'record'> {
   /** ids of the annotations that the address hides */
   hiddenIds: string[];
   /** colors and filters in the address, by the id of their annotation */
@@ -11,56 +11,58 @@ interface SheetsOptions extends Omit<SheetOptions, 'record'> {
   /** called when the hidden annotations change */
   onHiddenChange: () => void;
   /** called before an annotation that is no longer listed is removed */
-  onGone: (sheet: Sheet) => void;
+  onGone: (annotation: StageAnnotation) => void;
 }
 
 /** The annotations of an image on its stage. */
-export class Sheets {
+export class StageAnnotations {
   /** by the id of their annotation */
-  readonly #sheets: Map<string, Sheet> = new Map();
+  readonly #stageAnnotations: Map<string, StageAnnotation> = new Map();
   #isListed = false;
   /** Ids of hidden annotations in the last known address. */
   #hiddenInAddress: string[];
 
-  constructor(private readonly options: SheetsOptions) {
+  constructor(private readonly options: StageAnnotationsOptions) {
     this.#hiddenInAddress = options.hiddenIds;
     for (const id of options.hiddenIds) displayOf(id).visible = false;
     for (const [id, coloring] of options.colorings) displayOf(id).coloring = coloring;
   }
 
   get(id: string) {
-    return this.#sheets.get(id);
+    return this.#stageAnnotations.get(id);
   }
 
   /** The visible annotations, topmost last. */
   get visible() {
-    return [...this.#sheets.values()].filter((sheet) => sheet.visible);
+    return [...this.#stageAnnotations.values()].filter((annotation) => annotation.visible);
   }
 
   /** Ids of the annotations that the user has hidden. */
   get hiddenIds() {
     if (!this.#isListed) return this.options.hiddenIds;
-    return [...this.#sheets].flatMap(([id, { display, visible }]) => (display.visible === false && !visible ? [id] : []));
+    return [...this.#stageAnnotations].flatMap(([id, { display, visible }]) =>
+      display.visible === false && !visible ? [id] : [],
+    );
   }
 
   /** Whether all shapes in a box are loaded, or tiles are shown. */
   covers(box: Box) {
-    return this.visible.every((sheet) => sheet.covers(box));
+    return this.visible.every((annotation) => annotation.covers(box));
   }
 
   /** Adds, updates and removes annotations, so that they match a new list of the server. */
   update(records: AnnotationRecord[]) {
     const ids = new Set(records.map(({ _id }) => _id));
-    for (const [id, sheet] of this.#sheets) {
+    for (const [id, annotation] of this.#stageAnnotations) {
       if (ids.has(id)) continue;
-      this.options.onGone(sheet);
-      sheet.close();
-      this.#sheets.delete(id);
+      this.options.onGone(annotation);
+      annotation.close();
+      this.#stageAnnotations.delete(id);
     }
     for (const record of records) {
-      const sheet = this.#sheets.get(record._id);
-      if (!sheet) this.#add(record);
-      else if (sheet.record !== record) sheet.update(record);
+      const annotation = this.#stageAnnotations.get(record._id);
+      if (!annotation) this.#add(record);
+      else if (annotation.record !== record) annotation.update(record);
     }
     // Annotations that were hidden on an earlier visit of this image are added to the address.
     const isFirst = !this.#isListed;
@@ -70,25 +72,26 @@ export class Sheets {
   }
 
   #add(record: AnnotationRecord) {
-    const sheet = new Sheet({ ...this.options, record });
-    this.#sheets.set(record._id, sheet);
-    sheet.changeDisplay({});
+    const annotation = new StageAnnotation({ ...this.options, record });
+    this.#stageAnnotations.set(record._id, annotation);
+    annotation.changeDisplay({});
   }
 
   changeDisplay(id: string, changes: Partial<Display>) {
-    this.#sheets.get(id)?.changeDisplay(changes);
+    this.#stageAnnotations.get(id)?.changeDisplay(changes);
     if (changes.visible !== undefined || changes.coloring) this.options.onHiddenChange();
   }
 
   /** Colors and filters of the annotations; before the list has arrived, those in the address. */
   get colorings(): Iterable<readonly [id: string, coloring: Coloring]> {
     if (!this.#isListed) return this.options.colorings;
-    return [...this.#sheets].map(([id, { display }]) => [id, display.coloring] as const);
+    return [...this.#stageAnnotations].map(([id, { display }]) => [id, display.coloring] as const);
   }
 
   /** Shows these colors and filters, and no others. */
   setColorings(colorings: ReadonlyMap<string, Coloring>) {
-    for (const [id, sheet] of this.#sheets) sheet.changeDisplay({ coloring: colorings.get(id) ?? plainColoring });
+    for (const [id, annotation] of this.#stageAnnotations)
+      annotation.changeDisplay({ coloring: colorings.get(id) ?? plainColoring });
   }
 
   /** Remembers which annotations the address hides. Must be called after the address was updated. */
@@ -99,18 +102,18 @@ export class Sheets {
   /** Hides these annotations, and shows those that the former address hid. Others that the user has hidden stay hidden. */
   hideOnly(ids: string[]) {
     if (!this.#isListed) for (const id of ids) displayOf(id).visible = false;
-    for (const [id, sheet] of this.#sheets)
-      if (ids.includes(id)) sheet.changeDisplay({ visible: false });
-      else if (this.#hiddenInAddress.includes(id)) sheet.changeDisplay({ visible: true });
+    for (const [id, annotation] of this.#stageAnnotations)
+      if (ids.includes(id)) annotation.changeDisplay({ visible: false });
+      else if (this.#hiddenInAddress.includes(id)) annotation.changeDisplay({ visible: true });
   }
 
   /** Updates the visible shapes or tiles after the view has moved. */
   refresh() {
-    for (const sheet of this.#sheets.values()) sheet.refresh();
+    for (const annotation of this.#stageAnnotations.values()) annotation.refresh();
   }
 
   close() {
-    for (const sheet of this.#sheets.values()) sheet.close();
-    this.#sheets.clear();
+    for (const annotation of this.#stageAnnotations.values()) annotation.close();
+    this.#stageAnnotations.clear();
   }
 }
