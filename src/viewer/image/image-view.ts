@@ -249,10 +249,10 @@ export class ImageView {
   async #saveFigure() {
     const { drawing, state, problem, signal } = this.parts;
     try {
-      const { showFigureDialog: figureDialog } = await import('../figure/dialog.js');
+      const { showFigureDialog } = await import('../figure/dialog.js');
       if (signal.aborted) return;
       const display = () => ({ frame: state.frame, ...state.look, shownChannels: state.shownFrames });
-      figureDialog({ source: this.figure, compared: this.#compared, drawing, display, signal });
+      showFigureDialog({ source: this.figure, compared: this.#compared, drawing, display, signal });
     } catch (error) {
       problem.show(messageOf(error));
     }

@@ -25,7 +25,7 @@ async function blockOf(window: number): Promise<BlockInput> {
   return {
     window,
     rows,
-    live: [[10, rows]],
+    liveRanges: [[10, rows]],
     columns: [
       { name: '/score', kind: 'number', bytes: encodeNumbers(Float64Array.from(allRows, (row) => row.score ?? NaN)) },
       { name: 'order', kind: 'number', bytes: encodeNumbers(Float64Array.from(allRows, (row) => row.order % 65_536)) },

@@ -234,7 +234,7 @@ export interface TableSegment {
   window: number;
   header: SegmentHeader;
   /** Ranges of rows whose elements have not changed since: the first row, and the row after the last one. */
-  live: readonly (readonly [from: number, to: number])[];
+  liveRanges: readonly (readonly [from: number, to: number])[];
   /** The bytes of columns of the header, in the requested order; see `decodeNumbers` and `decodeTexts`. */
   load: (columns: readonly SegmentColumn[], signal?: AbortSignal) => Promise<Buffer[]>;
   /** Packs, by their numbers in the header. They must have live rows. */

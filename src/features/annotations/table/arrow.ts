@@ -13,7 +13,7 @@ import {
   vectorFromArray,
   type Data,
 } from 'apache-arrow';
-import { Block, type BlockRows } from './block.js';
+import { Block, type FilteredBlock } from './block.js';
 import type { TableColumn } from './columns.js';
 
 /** Length of the marker at the end of a stream. */
@@ -34,25 +34,25 @@ export function arrowStart({ columns }: { columns: TableColumn[] }): Uint8Array 
   writer.reset(undefined, schemaOf(columns));
   writer.finish();
   const bytes = writer.toUint8Array(true);
-  return bytes.slice(0, schemaBytes(bytes));
+  return bytes.slice(0, schemaLengthOf(bytes));
 }
 
 /** Length of the first message of a stream, the schema: a marker and the length of the rest, of 4 bytes each, and the rest. */
-function schemaBytes(stream: Uint8Array): number {
+function schemaLengthOf(stream: Uint8Array): number {
   return 8 + new DataView(stream.buffer, stream.byteOffset).getInt32(4, true);
 }
 
 /** Rows of a block that match a filter, as a message of a stream; empty if there are none. */
-export function arrowBatch({ block: input, filter, columns }: BlockRows & { columns: TableColumn[] }): Uint8Array {
+export function arrowBatch({ block: input, filter, columns }: FilteredBlock & { columns: TableColumn[] }): Uint8Array {
   const block = new Block(input);
-  const rows = block.select(filter);
+  const rows = block.selectRows(filter);
   if (rows.length === 0) return new Uint8Array(0);
   const schema = schemaOf(columns);
   const children = columns.map((column) => arrowDataOf(block, column, rows));
   const data = makeData({ type: new Struct(schema.fields), length: rows.length, nullCount: 0, children });
   const writer = RecordBatchStreamWriter.writeAll(new Table([new RecordBatch(schema, data)]));
   const bytes = writer.toUint8Array(true);
-  return bytes.slice(schemaBytes(bytes), bytes.length - endMarkerBytes);
+  return bytes.slice(schemaLengthOf(bytes), bytes.length - endMarkerBytes);
 }
 
 function arrowDataOf(block: Block, column: TableColumn, rows: Uint32Array): Data {

@@ -1,5 +1,5 @@
 import { bufferOf } from '../../../core/buffer-of.js';
-import { decodeNumbers, decodeTexts, type Text } from '../elements/packs/segment.js';
+import { decodeNumbers, decodeTexts, type NonNumber } from '../elements/packs/segment.js';
 import { idAt, type IdColumns } from '../elements/packs/ids.js';
 import { windowPositions } from '../elements/packs/pack-index.js';
 import type { TableColumn } from './columns.js';
@@ -10,7 +10,7 @@ export interface BlockInput {
   window: number;
   rows: number;
   /** Ranges of rows whose elements have not changed since the block was written; `to` is exclusive. */
-  live: readonly (readonly [from: number, to: number])[];
+  liveRanges: readonly (readonly [from: number, to: number])[];
   columns: { name: string; kind: 'number' | 'text'; bytes: Uint8Array }[];
 }
 
@@ -20,11 +20,11 @@ export type Cell = string | number | boolean | null;
 /** Texts of a column: for each row 0, or 1 + index in `texts`. */
 export interface TextColumn {
   codes: ArrayLike<number>;
-  texts: Text[];
+  texts: NonNumber[];
 }
 
-/** The rows of a block that match a filter: the input of most functions in threads. */
-export interface BlockRows {
+/** A block, and a filter that selects some of its rows (`null`: all): the input of most functions in threads. */
+export interface FilteredBlock {
   block: BlockInput;
   filter: TableFilter | null;
 }
@@ -91,7 +91,7 @@ export class Block {
     if (!isMixed && stored.texts.every((text) => typeof text === 'string')) return stored;
     const texts: string[] = [];
     const codesByText = new Map<string, number>();
-    const codeOf = (text: string) => {
+    const findOrAddText = (text: string) => {
       let existing = codesByText.get(text);
       if (existing === undefined) {
         texts.push(text);
@@ -100,12 +100,12 @@ export class Block {
       }
       return existing;
     };
-    const recoded = [0, ...stored.texts.map((text) => codeOf(String(text)))];
-    const codes = Uint32Array.from({ length: this.rows }, (_, row) => recoded[stored.codes[row] as number] as number);
+    const newCodes = [0, ...stored.texts.map((text) => findOrAddText(String(text)))];
+    const codes = Uint32Array.from({ length: this.rows }, (_, row) => newCodes[stored.codes[row] as number] as number);
     if (isMixed) {
       const numbers = this.numbers(source);
       for (let row = 0; row < this.rows; row += 1) {
-        if (codes[row] === 0 && !Number.isNaN(numbers[row])) codes[row] = codeOf(String(numbers[row]));
+        if (codes[row] === 0 && !Number.isNaN(numbers[row])) codes[row] = findOrAddText(String(numbers[row]));
       }
     }
     return { codes, texts };
@@ -130,23 +130,23 @@ export class Block {
     const { codes, texts } = this.texts(column);
     for (let i = 0; i < rows.length; i += 1) {
       const code = codes[rows[i] as number] as number;
-      cells[i] = code === 0 ? null : (texts[code - 1] as Text);
+      cells[i] = code === 0 ? null : (texts[code - 1] as NonNumber);
     }
     return cells;
   }
 
   /** Rows that match a filter and whose elements have not changed since the block was written. */
-  select(filter: TableFilter | null): Uint32Array {
-    const mask = filter === null ? null : this.#mask(filter);
+  selectRows(filter: TableFilter | null): Uint32Array {
+    const mask = filter === null ? null : this.#maskOf(filter);
     const rows = new Uint32Array(this.rows);
     let count = 0;
-    for (const [from, to] of this.input.live) {
+    for (const [from, to] of this.input.liveRanges) {
       for (let row = from; row < to; row += 1) if (mask === null || mask[row] === 1) rows[count++] = row;
     }
     return rows.subarray(0, count);
   }
 
-  #mask(filter: TableFilter): Uint8Array {
+  #maskOf(filter: TableFilter): Uint8Array {
     const { rows } = this;
     const mask = new Uint8Array(rows);
     switch (filter.kind) {
@@ -154,14 +154,14 @@ export class Block {
       case 'or': {
         mask.fill(filter.kind === 'and' ? 1 : 0);
         for (const part of filter.parts) {
-          const other = this.#mask(part);
+          const other = this.#maskOf(part);
           if (filter.kind === 'and') for (let row = 0; row < rows; row += 1) mask[row]! &= other[row]!;
           else for (let row = 0; row < rows; row += 1) mask[row]! |= other[row]!;
         }
         return mask;
       }
       case 'not': {
-        const other = this.#mask(filter.part);
+        const other = this.#maskOf(filter.part);
         for (let row = 0; row < rows; row += 1) mask[row] = 1 - other[row]!;
         return mask;
       }

@@ -18,7 +18,7 @@ const maxPacksForCells = 16;
 const timeoutMs = 60_000;
 const memoryMiB = 2048;
 /** Maximum number of calls that wait for a thread. Each request makes only a few at a time, and requests wait in a queue before that. */
-const waiting = 256;
+const maxWaitingCalls = 256;
 /** Memory in bytes for segments that are computed here, from packs that are in no stored segment. */
 const maxLooseBytes = 32 * 1024 * 1024;
 
@@ -30,7 +30,7 @@ export function tableThreads(): ThreadPool<TableFunctions> {
     maxThreads: Math.min(2, availableParallelism()),
     timeoutMs,
     memoryMiB,
-    maxWaiting: waiting,
+    maxWaiting: maxWaitingCalls,
   });
 }
 
@@ -40,11 +40,11 @@ export interface TableBlock {
   /** Index of its window in the annotation. */
   window: number;
   /** Number of elements that have not changed since the block was written. */
-  count: number;
+  liveCount: number;
   /** The block with its stored columns, and the buffers to transfer when the block is sent to a thread. */
   load(columns: Iterable<TableColumn>, signal: AbortSignal): Promise<{ block: BlockInput; transfer: ArrayBuffer[] }>;
   /** The values of columns at some rows, column by column. The elements of these rows must not have changed since the block was written. */
-  cells(columns: TableColumn[], rows: Uint32Array, signal: AbortSignal): Promise<Cell[][]>;
+  loadCells(columns: TableColumn[], rows: Uint32Array, signal: AbortSignal): Promise<Cell[][]>;
 }
 
 /** The table of one version of an annotation. */
@@ -57,7 +57,7 @@ export interface OpenTable {
 }
 
 /** A block whose columns can be loaded. Only stored segments can load their packs. */
-type StoredBlock = Pick<TableSegment, 'header' | 'window' | 'live'> &
+type LoadableBlock = Pick<TableSegment, 'header' | 'window' | 'liveRanges'> &
   Partial<Pick<TableSegment, 'loadPacks'>> & {
     load: (columns: readonly SegmentColumn[], signal?: AbortSignal) => Promise<Uint8Array[]>;
   };
@@ -81,38 +81,38 @@ export class TableBlocks {
 
   async open(stored: StoredElements, signal: AbortSignal): Promise<OpenTable> {
     const { segments, loose } = await this.store.table(stored, { signal });
-    const blocks = segments.map((segment) => this.#block(segment));
+    const blocks = segments.map((segment) => this.#toBlock(segment));
     for (const packs of loose) {
       const { header, parts } = await this.#segmentFromPacks(packs, signal);
-      const partIndex = new Map(header.columns.map((column, i) => [column, i]));
+      const partIndexByColumn = new Map(header.columns.map((column, i) => [column, i]));
       // With so few packs, each column has exactly one part.
-      const load = async (columns: readonly SegmentColumn[]) => columns.map((column) => parts[partIndex.get(column)!]!);
-      blocks.push(this.#block({ header, window: packs.window, live: [[0, header.rows]], load }));
+      const load = async (columns: readonly SegmentColumn[]) => columns.map((column) => parts[partIndexByColumn.get(column)!]!);
+      blocks.push(this.#toBlock({ header, window: packs.window, liveRanges: [[0, header.rows]], load }));
     }
     const { columns, isCut } = tableColumns(blocks.map(({ header }) => header));
     return { content: stored.content, blocks, names: new ColumnNames(columns), isCut };
   }
 
-  #block(segment: StoredBlock): TableBlock {
-    const { header, window, live } = segment;
+  #toBlock(segment: LoadableBlock): TableBlock {
+    const { header, window, liveRanges } = segment;
     return {
       header,
       window,
-      count: live.reduce((sum, [from, to]) => sum + to - from, 0),
+      liveCount: liveRanges.reduce((sum, [from, to]) => sum + to - from, 0),
       load: (columns, signal) => loadBlock(segment, columns, signal),
-      cells: (columns, rows, signal) => this.#cells(segment, columns, rows, signal),
+      loadCells: (columns, rows, signal) => this.#loadCells(segment, columns, rows, signal),
     };
   }
 
-  async #cells(segment: StoredBlock, columns: TableColumn[], rows: Uint32Array, signal: AbortSignal): Promise<Cell[][]> {
+  async #loadCells(segment: LoadableBlock, columns: TableColumn[], rows: Uint32Array, signal: AbortSignal): Promise<Cell[][]> {
     const { header, window, loadPacks } = segment;
     const selected = packsOfRows(header, rows);
-    // If the segment lacks columns because there are too many, some of its packs might lack others, so they are not used.
+    // A segment of too many columns lacks some. A segment made from a few of its packs could lack other ones, so these packs are not used.
     if (loadPacks === undefined || header.isCut === true || selected.packs.length > maxPacksForCells) {
       const { block, transfer } = await loadBlock(segment, columns, signal);
       return this.threads.run('cells', { block, columns, rows }, { inputName: taskSubject, signal, transfer });
     }
-    const { input, transfer } = packsInput(await loadPacks(selected.packs, signal));
+    const { input, transfer } = toPacksInput(await loadPacks(selected.packs, signal));
     return this.threads.run(
       'cellsOfPacks',
       { ...input, window, columns, rows: selected.rows },
@@ -124,7 +124,7 @@ export class TableBlocks {
   async #segmentFromPacks(packs: WindowPacks, signal: AbortSignal): Promise<LooseSegment> {
     const cached = this.#loose.get(packs.id);
     if (cached !== undefined) return cached;
-    const { input, transfer } = packsInput(await packs.load(signal));
+    const { input, transfer } = toPacksInput(await packs.load(signal));
     const segment = await this.threads.run('segmentOf', input, { inputName: taskSubject, signal, transfer });
     this.#loose.set(packs.id, segment);
     return segment;
@@ -132,7 +132,7 @@ export class TableBlocks {
 }
 
 /** Packs as the input of a thread, and the buffers to transfer with it. */
-export function packsInput(packs: RawPack[]): { input: PacksInput; transfer: ArrayBuffer[] } {
+export function toPacksInput(packs: RawPack[]): { input: PacksInput; transfer: ArrayBuffer[] } {
   const buffers = new Set(packs.flatMap(({ columns, text }) => [columns.buffer, text.buffer]));
   return { input: { packs }, transfer: [...buffers] as ArrayBuffer[] };
 }
@@ -148,23 +148,23 @@ function packsOfRows({ counts }: SegmentHeader, rows: Uint32Array): { packs: num
   // Rows are visited in the order of the segment, so that each pack is added once.
   const sorted = Uint32Array.from(rows, (_, i) => i).sort((a, b) => rows[a]! - rows[b]!);
   // `first` is the first row of the pack in the segment, `firstSelected` in the selected packs.
-  let [pack, first, firstSelected] = [0, 0, 0];
+  let [pack, firstRow, firstSelectedRow] = [0, 0, 0];
   for (const i of sorted) {
     const row = rows[i] as number;
-    while (row >= first + counts[pack]!) {
-      if (packs.at(-1) === pack) firstSelected += counts[pack]!;
-      first += counts[pack]!;
+    while (row >= firstRow + counts[pack]!) {
+      if (packs.at(-1) === pack) firstSelectedRow += counts[pack]!;
+      firstRow += counts[pack]!;
       pack += 1;
     }
     if (packs.at(-1) !== pack) packs.push(pack);
-    selectedRows[i] = firstSelected + row - first;
+    selectedRows[i] = firstSelectedRow + row - firstRow;
   }
   return { packs, rows: selectedRows };
 }
 
 /** Loads the stored columns of a block that these columns of the table need. */
 async function loadBlock(
-  { header, window, live, load }: StoredBlock,
+  { header, window, liveRanges, load }: LoadableBlock,
   columns: Iterable<TableColumn>,
   signal: AbortSignal,
 ): Promise<{ block: BlockInput; transfer: ArrayBuffer[] }> {
@@ -174,7 +174,7 @@ async function loadBlock(
   const block: BlockInput = {
     window,
     rows: header.rows,
-    live,
+    liveRanges,
     columns: needed.map(({ name, kind }, i) => {
       const bytes = new Uint8Array(columnBytes[i]!);
       transfer.push(bytes.buffer);

@@ -19,16 +19,16 @@ const numberSuffix = '#number';
 
 /** Determines the columns of a table from the headers of its segments. `isCut`: elements have values that no column is left for. */
 export function tableColumns(headers: Iterable<SegmentHeader>): { columns: TableColumn[]; isCut: boolean } {
-  const kinds = new Map<string, { numbers: boolean; texts: boolean; onlyBooleans: boolean }>();
+  const kindsByName = new Map<string, { numbers: boolean; texts: boolean; onlyBooleans: boolean }>();
   let isCut = false;
   for (const header of headers) {
     if (header.isCut === true) isCut = true;
     for (const { name, kind, isBoolean = false } of header.columns) {
       if (!name.startsWith('/')) continue;
-      let kindsOfName = kinds.get(name);
+      let kindsOfName = kindsByName.get(name);
       if (kindsOfName === undefined) {
         kindsOfName = { numbers: false, texts: false, onlyBooleans: true };
-        kinds.set(name, kindsOfName);
+        kindsByName.set(name, kindsOfName);
       }
       if (kind === 'number') kindsOfName.numbers = true;
       else {
@@ -37,16 +37,16 @@ export function tableColumns(headers: Iterable<SegmentHeader>): { columns: Table
       }
     }
   }
-  const texts = new Set(['type', 'group', 'label']);
+  const textColumnNames = new Set(['type', 'group', 'label']);
   const columns: TableColumn[] = baseColumns.map((name) => {
-    return { name, type: name === 'id' ? 'id' : texts.has(name) ? 'text' : 'number', source: name, isMixed: false };
+    return { name, type: name === 'id' ? 'id' : textColumnNames.has(name) ? 'text' : 'number', source: name, isMixed: false };
   });
-  for (const [name, { numbers, texts: hasTexts, onlyBooleans }] of kinds) {
+  for (const [name, { numbers, texts: hasTexts, onlyBooleans }] of kindsByName) {
     const isMixed = numbers && hasTexts;
     const type = !hasTexts ? 'number' : onlyBooleans && !numbers ? 'boolean' : 'text';
     columns.push({ name, type, source: name, isMixed });
     const numberColumnName = `${name}${numberSuffix}`;
-    if (isMixed && !kinds.has(numberColumnName))
+    if (isMixed && !kindsByName.has(numberColumnName))
       columns.push({ name: numberColumnName, type: 'number', source: name, isMixed: false });
   }
   if (columns.length > maxColumns) isCut = true;
@@ -94,7 +94,7 @@ export class ColumnNames {
     throw new BadParameterError(`The column ${JSON.stringify(name)} does not contain categories.`);
   }
 
-  /** The columns of a list of names. @throws BadParameterError for one that is not a list of names of columns. */
+  /** The columns with these names. @throws BadParameterError for an entry that is not the name of a column. */
   findAll(names: readonly unknown[]): TableColumn[] {
     return names.map((name) => {
       if (typeof name !== 'string') throw new BadParameterError('columns must be a list of column names.');

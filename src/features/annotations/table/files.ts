@@ -2,7 +2,7 @@ import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { mapAhead } from '../../../core/concurrency/map-ahead.js';
 import type { ThreadPool } from '../../../core/concurrency/thread-pool.js';
 import type { WindowPacks } from '../elements/element-store.js';
-import { packsInput } from './blocks.js';
+import { toPacksInput } from './blocks.js';
 import type { TableColumn } from './columns.js';
 import { filterColumns } from './filter.js';
 import { csvCell } from './ordering.js';
@@ -47,10 +47,10 @@ export class TableFiles {
     columns: TableColumn[],
     start: Promise<Uint8Array>,
   ): Chunks {
-    const needed = [...columns, ...filterColumns(filter, table.names)];
+    const neededColumns = [...columns, ...filterColumns(filter, table.names)];
     yield* mapAhead([null, ...candidateBlocks(table, filter)], windowsAtOnce + 1, async (source) => {
       if (source === null) return start;
-      const { block, transfer } = await source.load(needed, signal);
+      const { block, transfer } = await source.load(neededColumns, signal);
       return this.threads.run(write, { block, filter, columns }, { inputName: taskSubject, signal, transfer });
     });
   }
@@ -61,13 +61,17 @@ export class TableFiles {
     let offset = 4;
     const groups: RowGroup[] = [];
     let box: FileBox | null = null;
-    const needed = [...columns, ...shapeColumns.map((name) => table.names.find(name)), ...filterColumns(filter, table.names)];
+    const neededColumns = [
+      ...columns,
+      ...shapeColumns.map((name) => table.names.find(name)),
+      ...filterColumns(filter, table.names),
+    ];
     const sources = candidateBlocks(table, filter);
     const write = async (packs: WindowPacks) => {
       const windowBlocks = sources.filter(({ window }) => window === packs.window);
       if (windowBlocks.length === 0) return null;
-      const loaded = await mapConcurrently(windowBlocks, blocksAtOnce, (source) => source.load(needed, signal));
-      const { input, transfer } = packsInput(await packs.load(signal));
+      const loaded = await mapConcurrently(windowBlocks, blocksAtOnce, (source) => source.load(neededColumns, signal));
+      const { input, transfer } = toPacksInput(await packs.load(signal));
       const blocks = loaded.map(({ block }) => block);
       const allBuffers = [...transfer, ...loaded.flatMap((block) => block.transfer)];
       return this.threads.run(

@@ -2,12 +2,12 @@ import { BadParameterError } from '../../../errors.js';
 import type { ColumnNames, TableColumn } from './columns.js';
 
 /** A value that a condition names. */
-type Value = string | number | boolean;
+type FilterValue = string | number | boolean;
 
 /** A checked filter, which selects elements. */
 export type TableFilter =
   | { kind: 'number'; column: TableColumn; gte: number; lte: number; in: number[] | null }
-  | { kind: 'values'; column: TableColumn; in: Value[] }
+  | { kind: 'values'; column: TableColumn; in: FilterValue[] }
   | { kind: 'null'; column: TableColumn; isNull: boolean }
   | { kind: 'box'; box: [left: number, top: number, right: number, bottom: number] }
   | { kind: 'polygon'; points: [x: number, y: number][] }
@@ -28,7 +28,7 @@ function filterError(message: string): BadParameterError {
   return new BadParameterError(`filter: ${message}`);
 }
 
-/** Checks a filter. `undefined` matches all elements. @throws BadParameterError that says which part is wrong. */
+/** Checks a filter. @returns `null` if there is no filter, which selects all elements. @throws BadParameterError that says which part is wrong. */
 export function parseFilter(value: unknown, names: ColumnNames): TableFilter | null {
   if (value === undefined || value === null) return null;
   return new FilterParser(names).parse(value, maxDepth);
@@ -41,8 +41,8 @@ class FilterParser {
 
   constructor(private readonly names: ColumnNames) {}
 
-  parse(value: unknown, depth: number): TableFilter {
-    if (depth === 0) throw filterError(`conditions are nested deeper than ${maxDepth} levels.`);
+  parse(value: unknown, remainingDepth: number): TableFilter {
+    if (remainingDepth === 0) throw filterError(`conditions are nested deeper than ${maxDepth} levels.`);
     this.#conditions += 1;
     if (this.#conditions > maxConditions) throw filterError(`there are more than ${maxConditions} conditions.`);
     if (typeof value !== 'object' || value === null || Array.isArray(value)) throw filterError('a condition must be an object.');
@@ -53,11 +53,11 @@ class FilterParser {
       requireOnly(keys, [firstKey]);
       const parts = condition[firstKey];
       if (!Array.isArray(parts) || parts.length === 0) throw filterError(`${firstKey} must be a list of conditions.`);
-      return { kind: firstKey, parts: (parts as unknown[]).map((part) => this.parse(part, depth - 1)) };
+      return { kind: firstKey, parts: (parts as unknown[]).map((part) => this.parse(part, remainingDepth - 1)) };
     }
     if (firstKey === 'not') {
       requireOnly(keys, [firstKey]);
-      return { kind: 'not', part: this.parse(condition.not, depth - 1) };
+      return { kind: 'not', part: this.parse(condition.not, remainingDepth - 1) };
     }
     if (firstKey === 'region') {
       requireOnly(keys, [firstKey]);
@@ -98,12 +98,12 @@ class FilterParser {
       throw filterError(`in of ${name} must be a list of ${type === 'string' ? 'texts' : `${type}s`}.`);
     }
     if (type === 'number') return { kind: 'number', column, gte: -Infinity, lte: Infinity, in: listed as number[] };
-    return { kind: 'values', column, in: listed as Value[] };
+    return { kind: 'values', column, in: listed as FilterValue[] };
   }
 
   #parseRegion(region: unknown): TableFilter {
-    const problem = 'region must be [left, top, right, bottom], or a list of at least 3 points [x, y].';
-    if (!Array.isArray(region)) throw filterError(problem);
+    const regionMessage = 'region must be [left, top, right, bottom], or a list of at least 3 points [x, y].';
+    if (!Array.isArray(region)) throw filterError(regionMessage);
     if (region.length === 4 && region.every((value) => typeof value === 'number' && Number.isFinite(value))) {
       return { kind: 'box', box: region as [number, number, number, number] };
     }
@@ -111,7 +111,7 @@ class FilterParser {
     if (this.#points > maxPoints) throw filterError(`regions have more than ${maxPoints} points.`);
     const isPoint = (point: unknown) =>
       Array.isArray(point) && point.length === 2 && point.every((value) => typeof value === 'number' && Number.isFinite(value));
-    if (region.length < 3 || !region.every(isPoint)) throw filterError(problem);
+    if (region.length < 3 || !region.every(isPoint)) throw filterError(regionMessage);
     return { kind: 'polygon', points: region as [number, number][] };
   }
 }
@@ -164,21 +164,21 @@ export function mayMatch(filter: TableFilter | null, limitsOf: LimitsOf): boolea
     case 'or':
       return filter.parts.some((part) => mayMatch(part, limitsOf));
     case 'number': {
-      const bounds = limitsOf(filter.column.source);
-      if (bounds === null) return false;
-      return filter.gte <= bounds.high && filter.lte >= bounds.low;
+      const limits = limitsOf(filter.column.source);
+      if (limits === null) return false;
+      return filter.gte <= limits.high && filter.lte >= limits.low;
     }
     case 'box': {
       const [left, top, right, bottom] = filter.box;
-      const within = (source: string, low: number, high: number) => {
-        const found = limitsOf(source);
-        return found === null || (low <= found.high && high >= found.low);
+      const mayOverlap = (source: string, low: number, high: number) => {
+        const limits = limitsOf(source);
+        return limits === null || (low <= limits.high && high >= limits.low);
       };
       return (
-        within('xmin', -Infinity, right) &&
-        within('xmax', left, Infinity) &&
-        within('ymin', -Infinity, bottom) &&
-        within('ymax', top, Infinity)
+        mayOverlap('xmin', -Infinity, right) &&
+        mayOverlap('xmax', left, Infinity) &&
+        mayOverlap('ymin', -Infinity, bottom) &&
+        mayOverlap('ymax', top, Infinity)
       );
     }
     case 'not':

@@ -33,17 +33,17 @@ export interface ImageSummary {
 type Json = Record<string, unknown>;
 
 /** The columns that a condition names, with the type that it needs. */
-function* columnsIn(condition: unknown, depth = maxDepth): Generator<[name: string, type: TableColumn['type']]> {
-  if (typeof condition !== 'object' || condition === null || depth === 0) return;
+function* columnsIn(condition: unknown, remainingDepth = maxDepth): Generator<[name: string, type: TableColumn['type']]> {
+  if (typeof condition !== 'object' || condition === null || remainingDepth === 0) return;
   const { column, in: listed, and, or, not } = condition as Json;
   if (typeof column === 'string') {
     const first: unknown = Array.isArray(listed) ? listed[0] : undefined;
     yield [column, typeof first === 'string' ? 'text' : typeof first === 'boolean' ? 'boolean' : 'number'];
   }
   for (const parts of [and, or]) {
-    if (Array.isArray(parts)) for (const part of parts as unknown[]) yield* columnsIn(part, depth - 1);
+    if (Array.isArray(parts)) for (const part of parts as unknown[]) yield* columnsIn(part, remainingDepth - 1);
   }
-  yield* columnsIn(not, depth - 1);
+  yield* columnsIn(not, remainingDepth - 1);
 }
 
 /** The columns of a table, and the columns that a query names but this table lacks, where every element has no value. */
@@ -66,7 +66,7 @@ export class FolderSummaries {
     private readonly tables: Tables,
   ) {}
 
-  /** Sums up the annotations of an image that the caller may read. @throws BadParameterError for columns of a different type. */
+  /** Sums up the annotations of an image that the caller may read. @throws BadParameterError if a column has another type than the query needs. */
   async summarizeImage(itemId: string, query: SummaryQuery): Promise<ImageSummary> {
     const { caller, signal, by } = query;
     const moments: CategoryMoments[] = [];
@@ -78,28 +78,28 @@ export class FolderSummaries {
       isCut = annotations === maxAnnotations;
       if (isCut) break;
       annotations += 1;
-      const work = () => this.#ofAnnotation(annotation, query);
-      const one = await this.annotations.readQueue.run(work, {
+      const work = () => this.#sumUpAnnotation(annotation, query);
+      const summed = await this.annotations.readQueue.run(work, {
         signal,
         caller: callerName(caller),
         isNeverRefused: annotations > 1,
       });
-      ({ columns } = one);
-      moments.push(...one.categories);
+      ({ columns } = summed);
+      moments.push(...summed.categories);
     }
     const merged = mergeCategories(moments, by === undefined ? null : { name: by, type: 'text', source: by, isMixed: false });
     const count = merged.reduce((sum, each) => sum + each.count, 0);
     return { annotations, isCut, count, categories: toSummaries(merged, columns) };
   }
 
-  async #ofAnnotation({ elements }: AnnotationRecord, query: SummaryQuery) {
+  async #sumUpAnnotation({ elements }: AnnotationRecord, query: SummaryQuery) {
     const { signal, by } = query;
     const opened = await this.blocks.open(elements, signal);
     const names = withQueriedColumns(opened.names, query);
     const columns = query.columns.map((name) => names.findNumbers(name));
     const filter = parseFilter(query.filter, names);
     const table = { ...opened, names };
-    const categories = await this.tables.moments(
+    const categories = await this.tables.computeMoments(
       { table, filter, signal },
       columns,
       by === undefined ? null : names.findCategories(by),

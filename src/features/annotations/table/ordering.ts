@@ -1,4 +1,4 @@
-import { Block, type BlockInput, type BlockRows, type Cell } from './block.js';
+import { Block, type BlockInput, type FilteredBlock, type Cell } from './block.js';
 import type { TableColumn } from './columns.js';
 
 /** The rows of a block that match a filter and may be on a page, and their sort keys. */
@@ -25,26 +25,26 @@ export function select({
   by,
   descending,
   maxRows,
-}: BlockRows & { by: TableColumn; descending: boolean; maxRows: number }): OrderedRows {
+}: FilteredBlock & { by: TableColumn; descending: boolean; maxRows: number }): OrderedRows {
   const block = new Block(input);
   // The rows are copied, because sending a part of a buffer would send all of it.
-  const rows = block.select(filter).slice();
+  const rows = block.selectRows(filter).slice();
   const orders = valuesAt(block.numbers('order'), rows);
-  const ordering = { total: rows.length, rows, orders, ...sortKeysOf(block, by, rows) };
-  if (rows.length <= maxRows) return ordering;
-  const keys = orderedKeys([ordering], descending);
-  const lastKey = sortKeyAt(maxRows - 1, { sorted: keys.slice().sort(), keys, orders });
-  const selected = new Uint32Array(maxRows);
+  const orderedRows = { total: rows.length, rows, orders, ...sortKeysOf(block, by, rows) };
+  if (rows.length <= maxRows) return orderedRows;
+  const keys = orderedKeys([orderedRows], descending);
+  const last = sortKeyAt(maxRows - 1, { sorted: keys.slice().sort(), keys, orders });
+  const selectedIndices = new Uint32Array(maxRows);
   let count = 0;
   for (let i = 0; i < rows.length; i += 1) {
     const key = keys[i] as number;
-    if (key < lastKey.key || (key === lastKey.key && (orders[i] as number) <= lastKey.order)) selected[count++] = i;
+    if (key < last.key || (key === last.key && (orders[i] as number) <= last.order)) selectedIndices[count++] = i;
   }
   return {
-    ...ordering,
-    rows: selected.map((i) => rows[i] as number),
-    keys: valuesAt(ordering.keys, selected),
-    orders: valuesAt(orders, selected),
+    ...orderedRows,
+    rows: selectedIndices.map((i) => rows[i] as number),
+    keys: valuesAt(orderedRows.keys, selectedIndices),
+    orders: valuesAt(orders, selectedIndices),
   };
 }
 
@@ -63,7 +63,7 @@ function valuesAt(values: ArrayLike<number>, rows: Uint32Array): Float64Array {
 }
 
 /** A row of a block. */
-export interface BlockRow {
+export interface PageRow {
   block: number;
   row: number;
 }
@@ -82,7 +82,7 @@ export function page({
   offset: number;
   limit: number;
   descending: boolean;
-}): { total: number; rows: BlockRow[] } {
+}): { total: number; rows: PageRow[] } {
   const total = blocks.reduce((sum, block) => sum + block.total, 0);
   const end = Math.min(total, offset + limit);
   if (offset >= end) return { total, rows: [] };
@@ -94,14 +94,19 @@ export function page({
     at += block.orders.length;
   }
   const sorted = keys.slice().sort();
-  const from = sortKeyAt(offset, { sorted, keys, orders });
-  const to = sortKeyAt(end - 1, { sorted, keys, orders });
+  const first = sortKeyAt(offset, { sorted, keys, orders });
+  const last = sortKeyAt(end - 1, { sorted, keys, orders });
   const entries: { key: number; order: number; block: number; row: number }[] = [];
   at = 0;
   for (const [number, { rows }] of blocks.entries()) {
     for (let i = 0; i < rows.length; i += 1, at += 1) {
       const [key, order] = [keys[at] as number, orders[at] as number];
-      if (key < from.key || key > to.key || (key === from.key && order < from.order) || (key === to.key && order > to.order))
+      if (
+        key < first.key ||
+        key > last.key ||
+        (key === first.key && order < first.order) ||
+        (key === last.key && order > last.order)
+      )
         continue;
       entries.push({ key, order, block: number, row: rows[i] as number });
     }
@@ -116,16 +121,16 @@ function orderedKeys(blocks: readonly OrderedRows[], descending: boolean): Float
   const keys = new Float64Array(blocks.reduce((sum, block) => sum + block.rows.length, 0));
   let at = 0;
   for (const [number, block] of blocks.entries()) {
-    const rank = ranks?.[number];
+    const blockRanks = ranks?.[number];
     for (const key of block.keys) {
-      const value = rank === undefined || Number.isNaN(key) ? key : (rank[key] as number);
+      const value = blockRanks === undefined || Number.isNaN(key) ? key : (blockRanks[key] as number);
       keys[at++] = Number.isNaN(value) ? Infinity : descending ? -value : value;
     }
   }
   return keys;
 }
 
-/** Key and original order of the row that is at an index when all rows are sorted. No two rows have the same original order. */
+/** The sort key and the original order of the row at an index of the sorted rows. No two rows have the same original order. */
 function sortKeyAt(
   index: number,
   { sorted, keys, orders }: { sorted: Float64Array; keys: Float64Array; orders: Float64Array },
@@ -159,12 +164,12 @@ export function cells({
 }
 
 /** The ids of the elements of a block that match a filter, as a JSON list without brackets. */
-export function ids({ block: input, filter, limit }: BlockRows & { limit: number }): {
+export function ids({ block: input, filter, limit }: FilteredBlock & { limit: number }): {
   count: number;
   text: Uint8Array;
 } {
   const block = new Block(input);
-  const rows = block.select(filter);
+  const rows = block.selectRows(filter);
   const selectedIds = block.cells(idColumn, rows.subarray(0, limit));
   return { count: rows.length, text: Buffer.from(JSON.stringify(selectedIds).slice(1, -1)) };
 }
@@ -172,13 +177,14 @@ export function ids({ block: input, filter, limit }: BlockRows & { limit: number
 const idColumn: TableColumn = { name: 'id', type: 'id', source: 'id', isMixed: false };
 
 /** Rows of a block that match a filter, as lines of comma-separated values (RFC 4180). */
-export function csv({ block: input, filter, columns }: BlockRows & { columns: TableColumn[] }): Uint8Array {
+export function csv({ block: input, filter, columns }: FilteredBlock & { columns: TableColumn[] }): Uint8Array {
   const block = new Block(input);
-  const rows = block.select(filter);
-  const values = columns.map((column) => block.cells(column, rows));
+  const rows = block.selectRows(filter);
+  const cellsByColumn = columns.map((column) => block.cells(column, rows));
   let text = '';
   for (let i = 0; i < rows.length; i += 1) {
-    for (let at = 0; at < values.length; at += 1) text += `${at === 0 ? '' : ','}${csvCell(values[at]![i] as Cell)}`;
+    for (let at = 0; at < cellsByColumn.length; at += 1)
+      text += `${at === 0 ? '' : ','}${csvCell(cellsByColumn[at]![i] as Cell)}`;
     text += '\r\n';
   }
   return Buffer.from(text);

@@ -17,16 +17,16 @@ function isBoxColumn(name: string): boolean {
 
 /** The schema of a file: these columns, the box and the shape. */
 function parquetSchema(columns: readonly TableColumn[]): SchemaElement[] {
-  const others = columns.filter(({ name }) => !isBoxColumn(name));
+  const otherColumns = columns.filter(({ name }) => !isBoxColumn(name));
   const optional = { repetition_type: 'OPTIONAL' } as const;
-  const fields = others.map(({ name, type }): SchemaElement => {
+  const fields = otherColumns.map(({ name, type }): SchemaElement => {
     if (name === 'order') return { name, type: 'INT64', ...optional };
     if (type === 'number') return { name, type: 'DOUBLE', ...optional };
     if (type === 'boolean') return { name, type: 'BOOLEAN', ...optional };
     return { name, type: 'BYTE_ARRAY', converted_type: 'UTF8', ...optional };
   });
   return [
-    { name: 'schema', num_children: others.length + shapeNumbers.length + 3 },
+    { name: 'schema', num_children: otherColumns.length + shapeNumbers.length + 3 },
     ...fields,
     ...shapeNumbers.map((name): SchemaElement => ({ name, type: 'DOUBLE', ...optional })),
     { name: 'properties', type: 'BYTE_ARRAY', converted_type: 'UTF8', ...optional },
@@ -60,21 +60,21 @@ export function writeRowGroup({
     Float64Array,
   ];
   const boxAt = (row: number) => ({ xmin: xmin[row]!, ymin: ymin[row]!, xmax: xmax[row]!, ymax: ymax[row]! });
-  const data: ColumnSource[] = columns
+  const columnData: ColumnSource[] = columns
     .filter(({ name }) => !isBoxColumn(name))
     .map((column) => ({ name: column.name, data: parquetValues(block.cells(column, rows), column) }));
   // Most shapes have none of these numbers.
   const hasNumbers = shapes.some(({ numbers }) => numbers !== null);
   const nulls = hasNumbers ? [] : shapes.map(() => null);
   for (const name of shapeNumbers) {
-    data.push({ name, data: hasNumbers ? shapes.map(({ numbers }) => numbers?.[name] ?? null) : nulls });
+    columnData.push({ name, data: hasNumbers ? shapes.map(({ numbers }) => numbers?.[name] ?? null) : nulls });
   }
-  data.push({ name: 'properties', data: shapes.map(({ properties }) => properties) });
-  data.push({ name: 'bbox', data: Array.from(rows, boxAt) });
+  columnData.push({ name: 'properties', data: shapes.map(({ properties }) => properties) });
+  columnData.push({ name: 'bbox', data: Array.from(rows, boxAt) });
   // No dictionary, because shapes are rarely equal; no statistics, because bounds of bytes mean nothing; no compression, because it
   // would save only a quarter of the size and take a third of the time.
-  const plain = { encoding: 'PLAIN', statistics: false, codec: 'UNCOMPRESSED' } as const;
-  data.push({ name: 'geometry', data: shapes.map(({ wkb }) => wkb), ...plain });
+  const geometryOptions = { encoding: 'PLAIN', statistics: false, codec: 'UNCOMPRESSED' } as const;
+  columnData.push({ name: 'geometry', data: shapes.map(({ wkb }) => wkb), ...geometryOptions });
   // This is large enough for most parts, because a writer that grows copies everything written so far.
   const shapeBytes = shapes.reduce((sum, { wkb }) => sum + (wkb?.length ?? 0), 0);
   const writer = new ByteWriter(1024 * 1024 + shapeBytes + bytesPerRow * rows.length);
@@ -82,7 +82,7 @@ export function writeRowGroup({
   // The magic bytes at the beginning are written once, before all parts.
   writer.index = 0;
   writer.offset = 0;
-  void file.write({ columnData: data.map((column) => ({ ...column, offsetIndex: false })), rowGroupSize: rows.length });
+  void file.write({ columnData: columnData.map((column) => ({ ...column, offsetIndex: false })), rowGroupSize: rows.length });
   const box: FileBox = [Infinity, Infinity, -Infinity, -Infinity];
   for (const row of rows) {
     box[0] = Math.min(box[0], xmin[row]!);

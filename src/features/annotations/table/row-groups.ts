@@ -10,8 +10,8 @@ export function shiftRowGroup(group: RowGroup, offset: number): RowGroup {
     if (meta_data === undefined) throw new Error('The writer describes every column');
     const { data_page_offset, dictionary_page_offset } = meta_data;
     const dictionary = dictionary_page_offset !== undefined && { dictionary_page_offset: shift(dictionary_page_offset) };
-    const data = { ...meta_data, data_page_offset: shift(data_page_offset), ...dictionary };
-    return { ...column, file_offset: shift(file_offset), meta_data: data };
+    const shiftedMetadata = { ...meta_data, data_page_offset: shift(data_page_offset), ...dictionary };
+    return { ...column, file_offset: shift(file_offset), meta_data: shiftedMetadata };
   });
   return { ...group, columns, ...(group.file_offset !== undefined && { file_offset: shift(group.file_offset) }) };
 }

@@ -7,7 +7,7 @@ import { windowPositions } from '../elements/packs/pack-index.js';
 import { lineShape, shapeOf, type Shape } from './shapes.js';
 import type { PacksInput } from './table-thread.js';
 
-const blockBytes = 1024 * 1024;
+const memoryBlockBytes = 1024 * 1024;
 /**
  * Maximum number of parsed elements, without id and points, to remember by their text. Elements without measurements have few
  * different texts.
@@ -24,7 +24,7 @@ export class ShapeTexts {
   readonly #rowAt = new Uint32Array(windowPositions);
   readonly #linesByText = new Map<string, Line>();
   readonly #positions = new PositionReader();
-  #block = new Uint8Array(0);
+  #memory = new Uint8Array(0);
   #usedBytes = 0;
 
   constructor(packs: PacksInput['packs']) {
@@ -39,14 +39,14 @@ export class ShapeTexts {
     }
   }
 
-  /** Memory for a shape: a part of a larger block. */
+  /** Allocates memory for a shape: a part of a larger block. */
   readonly #allocate = (bytes: number): Uint8Array => {
-    if (this.#usedBytes + bytes > this.#block.length) {
-      this.#block = new Uint8Array(Math.max(blockBytes, bytes));
+    if (this.#usedBytes + bytes > this.#memory.length) {
+      this.#memory = new Uint8Array(Math.max(memoryBlockBytes, bytes));
       this.#usedBytes = 0;
     }
     this.#usedBytes += bytes;
-    return this.#block.subarray(this.#usedBytes - bytes, this.#usedBytes);
+    return this.#memory.subarray(this.#usedBytes - bytes, this.#usedBytes);
   };
 
   /** The shape of the element at a position in the window. */
@@ -57,28 +57,28 @@ export class ShapeTexts {
     const row = this.#rowAt[position] as number;
     const [start, end] = [offsets[row] as number, offsets[row + 1] as number];
     // Stored elements have been checked.
-    return this.#lineShape(text, start, end) ?? shapeOf(JSON.parse(text.toString('utf8', start, end)) as AnnotationElement);
+    return this.#readLineShape(text, start, end) ?? shapeOf(JSON.parse(text.toString('utf8', start, end)) as AnnotationElement);
   }
 
   /**
    * The shape of a line or polygon without holes, without parsing its positions one by one; `null` for all others. In compact JSON,
    * `"points":[[` can only be a key and the beginning of its value, because quotes inside of texts are escaped.
    */
-  #lineShape(text: Buffer, start: number, end: number): Shape | null {
+  #readLineShape(text: Buffer, start: number, end: number): Shape | null {
     const from = text.indexOf(pointsBeginning, start) + pointsKeyBytes;
     if (from < pointsKeyBytes || from > end) return null;
     this.#positions.clear();
     const points = this.#positions.read(text, from);
     if (points === null) return null;
-    const { text: rest } = textWithoutPoints(text, { start, end }, { start: from, end: points.end });
-    let line = this.#linesByText.get(rest);
+    const { text: restText } = textWithoutPoints(text, { start, end }, { start: from, end: points.end });
+    let line = this.#linesByText.get(restText);
     if (line === undefined) {
-      const element = JSON.parse(rest) as Omit<AnnotationElement, 'points'> & { points?: unknown; holes?: unknown };
+      const element = JSON.parse(restText) as Omit<AnnotationElement, 'points'> & { points?: unknown; holes?: unknown };
       // The `points` that were found may be inside of `user`.
       if (element.points !== 0 || element.holes !== undefined) return null;
       if (element.type !== 'polyline' && element.type !== 'arrow') return null;
       line = element as Line;
-      if (this.#linesByText.size < maxKnownLines) this.#linesByText.set(rest, line);
+      if (this.#linesByText.size < maxKnownLines) this.#linesByText.set(restText, line);
     }
     return lineShape(line, points, this.#allocate);
   }

@@ -20,7 +20,7 @@ export interface Shape {
 
 /** The shape of an element. */
 export function shapeOf(element: AnnotationElement): Shape {
-  const geometry = outlineOf(element);
+  const geometry = geometryOf(element);
   if (geometry === null) return { wkb: null, numbers: null, properties: null };
   return { wkb: wkbOf(geometry), numbers: numbersOf(element), properties: propertiesOf(element, geometry) };
 }
@@ -37,17 +37,17 @@ export function lineShape(line: LineElement, positions: Positions, allocate: (by
   const isRing = line.type === 'polyline' && line.closed === true && positions.to - positions.from >= 9;
   const numbers = positions.numbers.subarray(positions.from, isRing ? positions.to + 3 : positions.to);
   const geometry: ElementGeometry = { type: isRing ? 'Polygon' : 'LineString', lines: [numbers] };
-  let propertiesByType = knownProperties.get(line);
+  let propertiesByType = propertiesByLine.get(line);
   if (propertiesByType === undefined) {
     propertiesByType = {};
-    knownProperties.set(line, propertiesByType);
+    propertiesByLine.set(line, propertiesByType);
   }
   const properties = (propertiesByType[geometry.type] ??= { json: propertiesOf(line, geometry) });
   return { wkb: wkbOf(geometry, allocate), numbers: null, properties: properties.json };
 }
 
-/** The properties of elements with the same members, for each type of geometry. */
-const knownProperties = new WeakMap<LineElement, Partial<Record<ElementGeometry['type'], { json: string | null }>>>();
+/** The properties of lines, by the object that lines with equal members share, and by type of geometry. */
+const propertiesByLine = new WeakMap<LineElement, Partial<Record<ElementGeometry['type'], { json: string | null }>>>();
 
 /** Members of elements that are in other columns. */
 const namesInColumns: ReadonlySet<string> = new Set([
@@ -88,7 +88,7 @@ function labelStyleOf({ value: _text, ...style }: Record<string, unknown>): Reco
   return Object.keys(style).length === 0 ? null : style;
 }
 
-function outlineOf(element: AnnotationElement): ElementGeometry | null {
+function geometryOf(element: AnnotationElement): ElementGeometry | null {
   switch (element.type) {
     case 'point':
       return { type: 'Point', lines: [element.center] };
@@ -102,13 +102,13 @@ function outlineOf(element: AnnotationElement): ElementGeometry | null {
     }
     case 'circle': {
       const { center, radius } = element;
-      return polygon(ellipseOutline({ center, width: 2 * radius, height: 2 * radius }));
+      return polygonOf(ellipseOutline({ center, width: 2 * radius, height: 2 * radius }));
     }
     case 'ellipse':
-      return polygon(ellipseOutline(element));
+      return polygonOf(ellipseOutline(element));
     case 'rectangle':
     case 'rectanglegrid':
-      return polygon(boxCorners(element));
+      return polygonOf(boxCorners(element));
     case 'heatmap':
     case 'griddata':
     case 'image':
@@ -117,7 +117,7 @@ function outlineOf(element: AnnotationElement): ElementGeometry | null {
   }
 }
 
-function polygon(outline: Coordinate[]): ElementGeometry {
+function polygonOf(outline: Coordinate[]): ElementGeometry {
   return { type: 'Polygon', lines: [closedRing(outline).flat()] };
 }
 

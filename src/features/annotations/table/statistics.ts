@@ -1,4 +1,4 @@
-import { Block, type BlockInput, type BlockRows, type Cell } from './block.js';
+import { Block, type BlockInput, type FilteredBlock, type Cell } from './block.js';
 import type { TableColumn } from './columns.js';
 
 /** Maximum number of values from which quantiles are computed. If there are more, an evenly spaced sample is used. */
@@ -23,24 +23,26 @@ export interface ColumnDescription {
 
 /** Describes columns over all blocks of a table. */
 export function describe({ columns, blocks }: { columns: TableColumn[]; blocks: BlockInput[] }): ColumnDescription[] {
-  const readBlocks = blocks.map((input) => {
+  const selectedBlocks = blocks.map((input) => {
     const block = new Block(input);
-    return { block, rows: block.select(null) };
+    return { block, rows: block.selectRows(null) };
   });
   return columns.map((column) => {
-    const all = readBlocks.reduce((sum, { rows }) => sum + rows.length, 0);
-    if (column.type === 'id') return { name: column.name, type: column.type, count: all, nulls: 0 };
-    return column.type === 'number' ? describeNumbers(column, readBlocks, all) : describeTexts(column, readBlocks, all);
+    const rowCount = selectedBlocks.reduce((sum, { rows }) => sum + rows.length, 0);
+    if (column.type === 'id') return { name: column.name, type: column.type, count: rowCount, nulls: 0 };
+    return column.type === 'number'
+      ? describeNumbers(column, selectedBlocks, rowCount)
+      : describeTexts(column, selectedBlocks, rowCount);
   });
 }
 
-type ReadBlocks = readonly { block: Block; rows: Uint32Array }[];
+type SelectedBlocks = readonly { block: Block; rows: Uint32Array }[];
 
-function describeNumbers(column: TableColumn, read: ReadBlocks, all: number): ColumnDescription {
-  const values = new Float64Array(all);
+function describeNumbers(column: TableColumn, selectedBlocks: SelectedBlocks, rowCount: number): ColumnDescription {
+  const values = new Float64Array(rowCount);
   let count = 0;
   let sum = 0;
-  for (const { block, rows } of read) {
+  for (const { block, rows } of selectedBlocks) {
     const numbers = block.numbers(column.source);
     for (const row of rows) {
       const value = numbers[row] as number;
@@ -49,7 +51,7 @@ function describeNumbers(column: TableColumn, read: ReadBlocks, all: number): Co
       sum += value;
     }
   }
-  const description: ColumnDescription = { name: column.name, type: column.type, count, nulls: all - count };
+  const description: ColumnDescription = { name: column.name, type: column.type, count, nulls: rowCount - count };
   if (count === 0) return description;
   let [min, max] = [Infinity, -Infinity];
   for (let i = 0; i < count; i += 1) {
@@ -57,11 +59,9 @@ function describeNumbers(column: TableColumn, read: ReadBlocks, all: number): Co
     if (value < min) min = value;
     if (value > max) max = value;
   }
-  const every = Math.ceil(count / maxSample);
+  const step = Math.ceil(count / maxSample);
   const sample =
-    every === 1
-      ? values.subarray(0, count)
-      : Float64Array.from({ length: Math.floor(count / every) }, (_, i) => values[i * every]!);
+    step === 1 ? values.subarray(0, count) : Float64Array.from({ length: Math.floor(count / step) }, (_, i) => values[i * step]!);
   sample.sort();
   description.min = min;
   description.max = max;
@@ -77,18 +77,18 @@ function quantileOf(sorted: Float64Array, quantile: number): number {
   return low + (high - low) * (at - Math.floor(at));
 }
 
-function describeTexts(column: TableColumn, read: ReadBlocks, all: number): ColumnDescription {
+function describeTexts(column: TableColumn, selectedBlocks: SelectedBlocks, rowCount: number): ColumnDescription {
   const counts = new Map<Cell, number>();
   let count = 0;
-  for (const { block, rows } of read) {
-    for (const [value, inBlock] of countTexts(block, column, rows)) {
-      counts.set(value, (counts.get(value) ?? 0) + inBlock);
-      count += inBlock;
+  for (const { block, rows } of selectedBlocks) {
+    for (const [value, countInBlock] of countTexts(block, column, rows)) {
+      counts.set(value, (counts.get(value) ?? 0) + countInBlock);
+      count += countInBlock;
     }
   }
   const listed = [...counts].sort(byCount).slice(0, maxListedCategories);
-  const categories = listed.map(([value, inAll]) => ({ value, count: inAll }));
-  return { name: column.name, type: column.type, count, nulls: all - count, distinct: counts.size, categories };
+  const categories = listed.map(([value, totalCount]) => ({ value, count: totalCount }));
+  return { name: column.name, type: column.type, count, nulls: rowCount - count, distinct: counts.size, categories };
 }
 
 /** Sorts by count, the largest first, and equal counts by value, so that answers do not depend on the order of blocks. */
@@ -122,8 +122,9 @@ export interface Axis {
 export interface CategoryCounts {
   value: Cell;
   counts: Uint32Array;
-  /** Number of elements without a value on an axis, and of elements outside an axis. */
+  /** Number of elements without a value on an axis. */
   nulls: number;
+  /** Number of elements outside an axis. */
   outside: number;
 }
 
@@ -133,32 +134,32 @@ export function histogram({
   filter,
   axes,
   by,
-}: BlockRows & { axes: Axis[]; by: TableColumn | null }): CategoryCounts[] {
+}: FilteredBlock & { axes: Axis[]; by: TableColumn | null }): CategoryCounts[] {
   const block = new Block(input);
   const { values, indexOf } = categoriesOf(block, by);
   const size = axes.reduce((product, { bins }) => product * bins, 1);
   const categories = new Map<number, CategoryCounts>();
   const columns = axes.map(({ column }) => block.numbers(column.source));
-  for (const row of block.select(filter)) {
+  for (const row of block.selectRows(filter)) {
     const category = indexOf(row);
-    let into = categories.get(category);
-    if (into === undefined) {
-      into = { value: values[category] as Cell, counts: new Uint32Array(size), nulls: 0, outside: 0 };
-      categories.set(category, into);
+    let categoryCounts = categories.get(category);
+    if (categoryCounts === undefined) {
+      categoryCounts = { value: values[category] as Cell, counts: new Uint32Array(size), nulls: 0, outside: 0 };
+      categories.set(category, categoryCounts);
       if (categories.size > maxCategories) break;
     }
     let bin = 0;
     for (let i = 0; i < axes.length; i += 1) {
-      const at = binOf(columns[i]![row] as number, axes[i] as Axis);
-      if (at < 0) {
-        bin = at;
+      const axisBin = binOf(columns[i]![row] as number, axes[i] as Axis);
+      if (axisBin < 0) {
+        bin = axisBin;
         break;
       }
-      bin = bin * axes[i]!.bins + at;
+      bin = bin * axes[i]!.bins + axisBin;
     }
-    if (bin === nullBin) into.nulls += 1;
-    else if (bin === outsideBin) into.outside += 1;
-    else into.counts[bin]! += 1;
+    if (bin === nullBin) categoryCounts.nulls += 1;
+    else if (bin === outsideBin) categoryCounts.outside += 1;
+    else categoryCounts.counts[bin]! += 1;
   }
   return [...categories.values()];
 }
@@ -187,7 +188,7 @@ export interface Moments {
   max: number;
 }
 
-/** The elements of a category in one block, and the moments of each column. */
+/** The number of elements of a category, and the moments of each column. */
 export interface CategoryMoments {
   value: Cell;
   count: number;
@@ -202,24 +203,24 @@ export function summarize({
   filter,
   columns,
   by,
-}: BlockRows & { columns: TableColumn[]; by: TableColumn | null }): CategoryMoments[] {
+}: FilteredBlock & { columns: TableColumn[]; by: TableColumn | null }): CategoryMoments[] {
   const block = new Block(input);
   const { values, indexOf } = categoriesOf(block, by);
   const categories = new Map<number, CategoryMoments>();
   const numbers = columns.map(({ source }) => block.numbers(source));
-  for (const row of block.select(filter)) {
+  for (const row of block.selectRows(filter)) {
     const category = indexOf(row);
-    let into = categories.get(category);
-    if (into === undefined) {
-      into = { value: values[category] as Cell, count: 0, columns: columns.map(emptyMoments) };
-      categories.set(category, into);
+    let categoryMoments = categories.get(category);
+    if (categoryMoments === undefined) {
+      categoryMoments = { value: values[category] as Cell, count: 0, columns: columns.map(emptyMoments) };
+      categories.set(category, categoryMoments);
       if (categories.size > maxCategories) break;
     }
-    into.count += 1;
+    categoryMoments.count += 1;
     for (let i = 0; i < numbers.length; i += 1) {
       const value = numbers[i]![row] as number;
       if (Number.isNaN(value)) continue;
-      const moments = into.columns[i] as Moments;
+      const moments = categoryMoments.columns[i] as Moments;
       moments.count += 1;
       const difference = value - moments.mean;
       moments.mean += difference / moments.count;

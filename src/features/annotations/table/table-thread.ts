@@ -38,13 +38,13 @@ async function cellsOfPacks({
   rows,
 }: PacksInput & { window: number; columns: TableColumn[]; rows: Uint32Array }): Promise<Cell[][]> {
   const { header, parts } = await segmentOf({ packs });
-  const stored = new Map(header.columns.map((column, i) => [column, parts[i]!]));
-  const loaded = storedColumns(header, columns).map((column) => ({
+  const partsByColumn = new Map(header.columns.map((column, i) => [column, parts[i]!]));
+  const blockColumns = storedColumns(header, columns).map((column) => ({
     name: column.name,
     kind: column.kind,
-    bytes: stored.get(column)!,
+    bytes: partsByColumn.get(column)!,
   }));
-  const block = { window, rows: header.rows, live: [[0, header.rows]] as const, columns: loaded };
+  const block = { window, rows: header.rows, liveRanges: [[0, header.rows]] as const, columns: blockColumns };
   return cells({ block, columns, rows });
 }
 
@@ -61,32 +61,32 @@ const rowsPerPart = 16_384;
 /** Writes parts of a Parquet file: those elements of the blocks that match a filter. */
 function parquetParts({ packs, blocks, filter, columns }: ParquetInput) {
   const texts = new ShapeTexts(packs);
-  const written: Uint8Array[] = [];
+  const partBytes: Uint8Array[] = [];
   const groups: RowGroup[] = [];
   const boxes: FileBox[] = [];
-  let bytes = 0;
+  let byteCount = 0;
   for (const input of blocks) {
     const block = new Block(input);
-    const selected = block.select(filter);
+    const selected = block.selectRows(filter);
     const orders = block.numbers('order');
     for (let from = 0; from < selected.length; from += rowsPerPart) {
       const rows = selected.subarray(from, from + rowsPerPart);
       const shapes = Array.from(rows, (row) => texts.shapeAt((orders[row] as number) % windowPositions));
       const part = writeRowGroup({ block, rows, shapes, columns });
-      groups.push(shiftRowGroup(part.group, bytes));
+      groups.push(shiftRowGroup(part.group, byteCount));
       boxes.push(part.box);
-      written.push(part.bytes);
-      bytes += part.bytes.length;
+      partBytes.push(part.bytes);
+      byteCount += part.bytes.length;
     }
   }
   // Bytes that are transferred must fill their buffer.
-  const all = new Uint8Array(bytes);
+  const joined = new Uint8Array(byteCount);
   let at = 0;
-  for (const part of written) {
-    all.set(part, at);
+  for (const part of partBytes) {
+    joined.set(part, at);
     at += part.length;
   }
-  return transferBytes({ bytes: all, groups, boxes }, all);
+  return transferBytes({ bytes: joined, groups, boxes }, joined);
 }
 
 const functions = {

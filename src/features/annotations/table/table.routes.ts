@@ -80,7 +80,7 @@ interface TableRouteInput {
   signal: AbortSignal;
 }
 
-/** Opens the table of an annotation and answers with the result of `make`; 304 if the client already has it. */
+/** Opens the table of an annotation and answers with the object that `make` returns; with 304 if the client already has it. */
 async function answerFromTable(
   route: string,
   { granted: annotation, sent, caller, headers, signal }: TableRouteInput,
@@ -150,7 +150,7 @@ const rows = defineRoute({
     }),
 });
 
-const binning = { minimum: 1, maximum: maxBins };
+const binCountRange = { minimum: 1, maximum: maxBins };
 
 const histogram = defineRoute({
   ...readRouteOptions,
@@ -162,8 +162,8 @@ const histogram = defineRoute({
     filter,
     x: required(text({ description: 'Numeric column.' })),
     y: text({ description: 'A second numeric column.' }),
-    bins: integer({ ...binning, description: 'Number of bins of x. Default: 50.' }),
-    ybins: integer({ ...binning, description: 'Number of bins of y. Default: as many as of x.' }),
+    bins: integer({ ...binCountRange, description: 'Number of bins of x. Default: 50.' }),
+    ybins: integer({ ...binCountRange, description: 'Number of bins of y. Default: as many as of x.' }),
     low: number({ description: 'Lower end of the first bin of x. Default: the smallest value of all elements.' }),
     high: number({ description: 'Upper end of the last bin of x, inclusive. Default: the largest value.' }),
     ylow: number({ description: 'Lower end of the first bin of y.' }),
@@ -179,15 +179,15 @@ const histogram = defineRoute({
       const y = query.y === undefined ? null : axisOf(table, query.y, { bins: ybins, low: query.ylow, high: query.yhigh });
       const by = query.by === undefined ? null : table.names.findCategories(query.by);
       const binCount = bins * (y === null ? 1 : ybins);
-      const maxCount = by === null ? maxBins : maxBinsOfCategory;
-      if (binCount > maxCount)
+      const maxBinCount = by === null ? maxBins : maxBinsOfCategory;
+      if (binCount > maxBinCount)
         throw new BadParameterError(
-          `${binCount} bins are too many; a response can have at most ${maxCount}${by === null ? '' : ' with `by`'}.`,
+          `${binCount} bins are too many; a response can have at most ${maxBinCount}${by === null ? '' : ' with `by`'}.`,
         );
       const axes = y === null ? [x] : [x, y];
       const categories = await context.tables.histogram(toTableQuery(table, query.filter, signal), axes, by);
-      const shown = categories.map(({ counts, ...category }) => ({ ...category, counts: [...counts] }));
-      return { x: axisView(x), y: y === null ? null : axisView(y), by: by?.name ?? null, categories: shown };
+      const categoryViews = categories.map(({ counts, ...category }) => ({ ...category, counts: [...counts] }));
+      return { x: axisView(x), y: y === null ? null : axisView(y), by: by?.name ?? null, categories: categoryViews };
     }),
 });
 

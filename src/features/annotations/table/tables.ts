@@ -54,7 +54,7 @@ export class Tables {
 
   constructor(private readonly threads: ThreadPool<TableFunctions>) {}
 
-  /** Calls a function for each block that may have matching elements, and returns its results in the order of the blocks. */
+  /** Runs a thread function on each block that may have matching elements. Returns its results in the order of the blocks. */
   async #runOnBlocks<Name extends 'histogram' | 'summarize' | 'select' | 'ids', Extra extends object>(
     name: Name,
     { table, filter, signal }: TableQuery,
@@ -121,7 +121,7 @@ export class Tables {
     }
     await mapConcurrently([...rowsByBlock], blocksAtOnce, async ([number, blockRows]) => {
       const rowIndices = Uint32Array.from(blockRows, ({ row }) => row);
-      const cells = await blocks[number]!.cells(columns, rowIndices, signal);
+      const cells = await blocks[number]!.loadCells(columns, rowIndices, signal);
       for (const [i, { at }] of blockRows.entries()) rows[at] = cells.map((column) => column[i] as Cell);
     });
     return { total: page.total, rows };
@@ -133,12 +133,12 @@ export class Tables {
     const { results } = await this.#runOnBlocks('histogram', query, columns, { axes, by });
     const merged = new Map<Cell, CategoryCounts>();
     for (const part of results.flat()) {
-      const into = merged.get(part.value);
-      if (into === undefined) merged.set(part.value, part);
+      const existing = merged.get(part.value);
+      if (existing === undefined) merged.set(part.value, part);
       else {
-        for (let i = 0; i < part.counts.length; i += 1) into.counts[i]! += part.counts[i] as number;
-        into.nulls += part.nulls;
-        into.outside += part.outside;
+        for (let i = 0; i < part.counts.length; i += 1) existing.counts[i]! += part.counts[i] as number;
+        existing.nulls += part.nulls;
+        existing.outside += part.outside;
       }
     }
     requireFewCategories(merged.size, by);
@@ -147,11 +147,11 @@ export class Tables {
 
   /** Sums up columns, by category. */
   async summarize(query: TableQuery, columns: readonly TableColumn[], by: TableColumn | null): Promise<CategorySummary[]> {
-    return toSummaries(await this.moments(query, columns, by), columns);
+    return toSummaries(await this.computeMoments(query, columns, by), columns);
   }
 
-  /** Sums up columns, by category, so that the results for several tables can be merged. */
-  async moments(query: TableQuery, columns: readonly TableColumn[], by: TableColumn | null): Promise<CategoryMoments[]> {
+  /** Sums up columns by category, in a form in which the results of several tables can be merged. */
+  async computeMoments(query: TableQuery, columns: readonly TableColumn[], by: TableColumn | null): Promise<CategoryMoments[]> {
     const { results } = await this.#runOnBlocks('summarize', query, [...columns, ...(by === null ? [] : [by])], { columns, by });
     return mergeCategories(results.flat(), by);
   }
@@ -159,18 +159,18 @@ export class Tables {
   /**
    * The values of a column in the elements of a window that match a filter.
    *
-   * @param base is subtracted from the numbers before they are rounded to seven digits.
+   * @param options `subtrahend` is subtracted from numbers before they are rounded to seven digits.
    */
-  async values(
+  async loadValues(
     { table, filter, signal }: TableQuery,
-    { window, column, base }: { window: number; column: TableColumn | null; base: number },
+    { window, column, subtrahend }: { window: number; column: TableColumn | null; subtrahend: number },
   ): Promise<WindowValues> {
     const needed = [table.names.find('order'), ...(column === null ? [] : [column]), ...filterColumns(filter, table.names)];
     const blocks = candidateBlocks(table, filter).filter((block) => block.window === window);
     let merged: WindowValues | null = null;
     for (const source of blocks) {
       const { block, transfer } = await source.load(needed, signal);
-      const input = { block, filter, column, base };
+      const input = { block, filter, column, subtrahend };
       const part = await this.threads.run('values', input, { inputName: 'The table', signal, transfer });
       if (merged === null) merged = part;
       else addValues(merged, part);
@@ -185,9 +185,9 @@ export class Tables {
     let remaining = limit;
     for (const { text } of results) {
       if (remaining === 0 || text.length === 0) continue;
-      const taken = text.subarray(0, remaining * idEntryBytes - 1);
-      texts.push(taken);
-      remaining -= Math.ceil(taken.length / idEntryBytes);
+      const kept = text.subarray(0, remaining * idEntryBytes - 1);
+      texts.push(kept);
+      remaining -= Math.ceil(kept.length / idEntryBytes);
     }
     return { count: results.reduce((sum, { count }) => sum + count, 0), texts };
   }
@@ -204,11 +204,11 @@ export interface CategorySummary {
 export function mergeCategories(parts: readonly CategoryMoments[], by: TableColumn | null): CategoryMoments[] {
   const merged = new Map<Cell, CategoryMoments>();
   for (const part of parts) {
-    const into = merged.get(part.value);
-    if (into === undefined) merged.set(part.value, part);
+    const existing = merged.get(part.value);
+    if (existing === undefined) merged.set(part.value, part);
     else {
-      into.count += part.count;
-      into.columns = into.columns.map((moments, i) => mergeMoments(moments, part.columns[i]!));
+      existing.count += part.count;
+      existing.columns = existing.columns.map((moments, i) => mergeMoments(moments, part.columns[i]!));
     }
   }
   requireFewCategories(merged.size, by);
@@ -237,8 +237,8 @@ export interface PageRequest {
 
 /** Blocks that may have matching elements. */
 export function candidateBlocks({ blocks }: OpenTable, filter: TableFilter | null): TableBlock[] {
-  return blocks.filter(({ header, count }) => {
-    if (count === 0) return false;
+  return blocks.filter(({ header, liveCount }) => {
+    if (liveCount === 0) return false;
     return mayMatch(filter, (source) => limitsOf(header, source));
   });
 }

@@ -1,6 +1,6 @@
 import { windowPositions } from '../elements/packs/pack-index.js';
-import type { Text } from '../elements/packs/segment.js';
-import { Block, type BlockRows } from './block.js';
+import type { NonNumber } from '../elements/packs/segment.js';
+import { Block, type FilteredBlock } from './block.js';
 import type { TableColumn } from './columns.js';
 
 /** Value of an element that does not match a filter. Elements without a value have `NaN`. */
@@ -11,9 +11,9 @@ const maxNumber = 3e38;
 
 /** The values of the elements of a window by their position in it. */
 export interface WindowValues {
-  /** For a column of numbers the numbers minus a base, for others indices of `texts`, and without a column `NaN`. */
+  /** For a column of numbers: the numbers minus the requested subtrahend. For other columns: indices of `texts`. Without a column: `NaN`. */
   values: Float32Array;
-  texts: Text[];
+  texts: NonNumber[];
 }
 
 /** A window in which no element matches. */
@@ -26,14 +26,14 @@ export function values({
   block: input,
   filter,
   column,
-  base,
-}: BlockRows & { column: TableColumn | null; base: number }): WindowValues {
+  subtrahend,
+}: FilteredBlock & { column: TableColumn | null; subtrahend: number }): WindowValues {
   const block = new Block(input);
   const windowValues = noValues();
-  const rows = block.select(filter);
+  const rows = block.selectRows(filter);
   const orders = block.numbers('order');
   const firstOrder = input.window * windowPositions;
-  const valueAt = column === null ? () => NaN : valueReader(block, column, { base, texts: windowValues.texts });
+  const valueAt = column === null ? () => NaN : valueReader(block, column, { subtrahend, texts: windowValues.texts });
   for (const row of rows) windowValues.values[orders[row]! - firstOrder] = valueAt(row);
   return windowValues;
 }
@@ -41,11 +41,11 @@ export function values({
 function valueReader(
   block: Block,
   column: TableColumn,
-  { base, texts }: { base: number; texts: Text[] },
+  { subtrahend, texts }: { subtrahend: number; texts: NonNumber[] },
 ): (row: number) => number {
   if (column.type === 'number') {
     const numbers = block.numbers(column.source);
-    return (row) => Math.max(-maxNumber, Math.min(maxNumber, numbers[row]! - base));
+    return (row) => Math.max(-maxNumber, Math.min(maxNumber, numbers[row]! - subtrahend));
   }
   const { codes, texts: columnTexts } = block.texts(column);
   texts.push(...columnTexts);
@@ -53,13 +53,13 @@ function valueReader(
 }
 
 /** Adds the values of another block of the same window. */
-export function addValues(into: WindowValues, { values: added, texts }: WindowValues): void {
+export function addValues(target: WindowValues, { values: added, texts }: WindowValues): void {
   const codes = texts.map((text) => {
-    const existing = into.texts.indexOf(text);
-    return existing < 0 ? into.texts.push(text) - 1 : existing;
+    const existing = target.texts.indexOf(text);
+    return existing < 0 ? target.texts.push(text) - 1 : existing;
   });
   for (let position = 0; position < added.length; position += 1) {
     const value = added[position]!;
-    if (value !== notMatching) into.values[position] = codes[value] ?? value;
+    if (value !== notMatching) target.values[position] = codes[value] ?? value;
   }
 }

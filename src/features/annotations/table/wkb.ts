@@ -33,20 +33,20 @@ export function wkbOf(
   const view = new DataView(bytes.buffer, bytes.byteOffset);
   view.setUint8(0, littleEndian);
   view.setUint32(1, typeCodes[type] + (isFlat ? 0 : zCodeOffset), true);
-  let at = 5;
+  let offset = 5;
   if (type === 'Polygon') {
-    view.setUint32(at, lines.length, true);
-    at += 4;
+    view.setUint32(offset, lines.length, true);
+    offset += 4;
   }
   for (const line of lines) {
     if (type !== 'Point') {
-      view.setUint32(at, line.length / 3, true);
-      at += 4;
+      view.setUint32(offset, line.length / 3, true);
+      offset += 4;
     }
     for (let i = 0; i < line.length; i += 1) {
       if (isFlat && i % 3 === 2) continue;
-      view.setFloat64(at, line[i] as number, true);
-      at += numberBytes;
+      view.setFloat64(offset, line[i] as number, true);
+      offset += numberBytes;
     }
   }
   return bytes;

@@ -42,7 +42,7 @@ async function rowsOf(stored: StoredElements) {
   for (const source of table.blocks) {
     const { block: input } = await source.load(table.names.columns, signal);
     const block = new Block(input);
-    const rows = block.select(null);
+    const rows = block.selectRows(null);
     const cells = columns.map((column) => (column === null ? null : block.cells(column, rows)));
     const order = block.numbers('order');
     for (const [i, row] of rows.entries()) {

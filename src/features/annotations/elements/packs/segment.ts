@@ -53,7 +53,7 @@ export const idColumns = ['id0', 'id1', 'id2'] as const;
  * Columns that a segment copies from its packs. With these and the appearances, a request can read the segment instead of each of
  * its packs. Some of them are also columns of the table.
  */
-export const packNumbers = {
+export const copiedColumns = {
   id0: ({ ids }: PackColumns) => ids.high,
   id1: ({ ids }: PackColumns) => ids.middle,
   id2: ({ ids }: PackColumns) => ids.low,
@@ -74,7 +74,7 @@ export const appearanceColumn = 'appearance';
 const textsAtOnce = 1024;
 
 /** A value that is not a number. */
-export type Text = string | boolean;
+export type NonNumber = string | boolean;
 
 /** Encodes the numbers of a column, `NaN` where there are none. */
 export function encodeNumbers(values: Float64Array): Buffer {
@@ -84,7 +84,7 @@ export function encodeNumbers(values: Float64Array): Buffer {
 }
 
 /** Encodes the texts of a column. @param codes for each row the index in `texts` plus 1, or 0 for no value. */
-export async function encodeTexts(codes: Float64Array, texts: readonly Text[]): Promise<Buffer> {
+export async function encodeTexts(codes: Float64Array, texts: readonly NonNumber[]): Promise<Buffer> {
   const writer = new ColumnWriter(codes.length * 2 + 256);
   writer.integers(codes);
   let json = '';
@@ -101,7 +101,7 @@ export function decodeNumbers(stored: Buffer, rows: number): Float64Array {
 }
 
 /** Reads what {@link encodeTexts} wrote. */
-export function decodeTexts(stored: Buffer, rows: number): { codes: Float64Array; texts: Text[] } {
+export function decodeTexts(stored: Buffer, rows: number): { codes: Float64Array; texts: NonNumber[] } {
   const reader = new ColumnReader(stored);
-  return { codes: reader.integers(rows), texts: JSON.parse(reader.text()) as Text[] };
+  return { codes: reader.integers(rows), texts: JSON.parse(reader.text()) as NonNumber[] };
 }

@@ -25,7 +25,7 @@ export async function readTable(
       // A pack that was replaced has another id.
       const ranges = rowRangesOf(header, live);
       for (const id of header.packs) live.delete(id);
-      table.segments.push(segmentOf(loader, { window: number, parts, header, live: ranges }, entries));
+      table.segments.push(segmentOf(loader, { window: number, parts, header, liveRanges: ranges }, entries));
     }
     if (live.size > 0) table.loose.push(windowPacks(loader, window, number, [...live.values()]));
     if (isSliceOver()) await nextSlice(signal);

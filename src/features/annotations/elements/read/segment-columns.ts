@@ -4,7 +4,7 @@ import {
   appearanceColumn,
   decodeNumbers,
   decodeTexts,
-  packNumbers,
+  copiedColumns,
   type SegmentColumn,
   type SegmentHeader,
 } from '../packs/segment.js';
@@ -41,7 +41,7 @@ export async function loadColumns(
   });
 }
 
-const packNumberNames = Object.keys(packNumbers) as (keyof typeof packNumbers)[];
+const copiedColumnNames = Object.keys(copiedColumns) as (keyof typeof copiedColumns)[];
 
 /** Ranges of the rows of a segment that belong to some packs: first row, and the one after the last. */
 export function rowRangesOf({ packs, counts }: SegmentHeader, packIds: { has(id: string): boolean }): [number, number][] {
@@ -104,13 +104,13 @@ function mapColumns(rows: PackRows, transform: (column: Float64Array) => Float64
 async function loadRows(segment: StoredSegment, loadParts: LoadParts, signal?: AbortSignal): Promise<PackRows | null> {
   const { rows, columns } = segment.header;
   const columnsByKey = new Map(columns.map((column) => [`${column.kind} ${column.name}`, column]));
-  const requiredColumns = [...packNumberNames.map((name) => `number ${name}`), `text ${appearanceColumn}`].map((name) =>
+  const requiredColumns = [...copiedColumnNames.map((name) => `number ${name}`), `text ${appearanceColumn}`].map((name) =>
     columnsByKey.get(name),
   );
   if (requiredColumns.includes(undefined)) return null;
   const stored = await loadColumns(segment, requiredColumns as SegmentColumn[], loadParts);
-  const values = {} as Record<(typeof packNumberNames)[number], Float64Array>;
-  for (const [i, name] of packNumberNames.entries()) {
+  const values = {} as Record<(typeof copiedColumnNames)[number], Float64Array>;
+  for (const [i, name] of copiedColumnNames.entries()) {
     values[name] = decodeNumbers(stored[i]!, rows);
     if (isSliceOver()) await nextSlice(signal);
   }

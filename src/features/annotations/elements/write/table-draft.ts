@@ -6,10 +6,10 @@ import {
   appearanceColumn,
   encodeNumbers,
   encodeTexts,
-  packNumbers,
+  copiedColumns,
   type SegmentColumn,
   type SegmentHeader,
-  type Text,
+  type NonNumber,
 } from '../packs/segment.js';
 import type { PackColumns } from '../packs/pack.js';
 
@@ -78,9 +78,9 @@ class ColumnCells {
 
 /** Values of a column that are not numbers, as indices of the distinct ones, from 1. */
 class TextColumnCells extends ColumnCells {
-  readonly codes = new Map<Text, number>();
+  readonly codes = new Map<NonNumber, number>();
 
-  addText(row: number, value: Text): void {
+  addText(row: number, value: NonNumber): void {
     let code = this.codes.get(value);
     if (code === undefined) {
       code = this.codes.size + 1;
@@ -174,7 +174,7 @@ export class TableDraft {
     if (typeof value === 'number' ? !Number.isFinite(value) : typeof value === 'string' && value.length > maxCellLength) return;
     if (node.numbers === null && node.texts === null) this.#nodesWithValues.push(node);
     if (typeof value === 'number') (node.numbers ??= new ColumnCells()).add(row, value);
-    else (node.texts ??= new TextColumnCells()).addText(row, value as Text);
+    else (node.texts ??= new TextColumnCells()).addText(row, value as NonNumber);
   }
 
   /**
@@ -200,7 +200,7 @@ export class TableDraft {
       for (let start = 0; start < bytes.length; start += partBytes) parts.push(bytes.subarray(start, start + partBytes));
       columns.push({ ...column, parts: parts.length - before });
     };
-    for (const [name, numbersOf] of Object.entries(packNumbers)) {
+    for (const [name, numbersOf] of Object.entries(copiedColumns)) {
       writeColumnOfPacks(dense, packs, numbersOf);
       add({ name, kind: 'number', nulls: 0, ...rangeOf(dense) }, encodeNumbers(dense));
       if (isSliceOver()) await nextSlice();

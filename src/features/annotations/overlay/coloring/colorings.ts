@@ -58,14 +58,14 @@ export class Colorings {
   async values(
     stored: StoredElements,
     query: TableQuery,
-    { window, column, base, name }: { window: number; column: TableColumn | null; base: number; name: string },
+    { window, column, base: subtrahend, name }: { window: number; column: TableColumn | null; base: number; name: string },
   ): Promise<WindowValues> {
     // The number of the window matters to filters of the order.
     const key = `${stored.windows[window]!.id}/${window}/${name}`;
     const cached = this.#values.get(key);
     if (cached !== undefined) return cached;
     const load = async (signal: AbortSignal) => {
-      const values = await this.options.tables.values({ ...query, signal }, { window, column, base });
+      const values = await this.options.tables.loadValues({ ...query, signal }, { window, column, subtrahend });
       this.#values.set(key, values);
       return values;
     };
