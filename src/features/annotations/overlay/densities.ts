@@ -1,6 +1,6 @@
-import { measureCrowd, defaultGain, type CrowdedWindow } from './draw/density/density-gain.js';
+import { measureCrowding, defaultGain, type WindowCrowding } from './draw/density/density-gain.js';
 import { DensityCounter } from './draw/density/density.js';
-import { GroupColorCounter, type GroupColor } from './draw/group-colors.js';
+import { GroupColorCounter, type GroupColorCount } from './draw/group-colors.js';
 import type { Drawer } from './drawer.js';
 import type { ElementStore, PackMarks, StoredElements, StoredWindow } from '../elements/element-store.js';
 import { LargeImageError } from '../../../errors.js';
@@ -36,7 +36,7 @@ const quietMs = 1000;
 /** Options of {@link AnnotationDensities}. */
 export interface AnnotationDensitiesOptions {
   store: Pick<ElementStore, 'marks' | 'idleMs'>;
-  model: Pick<AnnotationDensityModel, 'summaries' | 'blocks' | 'write' | 'families' | 'keepOnly'>;
+  model: Pick<AnnotationDensityModel, 'findSummaries' | 'findBlocks' | 'write' | 'listFamilies' | 'keepOnly'>;
   /** Counts the elements of windows. */
   drawer: Pick<Drawer, 'countWindow'>;
   logger: HostLogger;
@@ -51,7 +51,9 @@ export class AnnotationDensities {
     sizeCalculation: ({ bytes }) => bytes + 256,
   });
   /** Counts of annotations whose densities are not stored, by content. */
-  readonly #unstoredCounts = new LRUCache<string, { crowded: CrowdedWindow[]; groups: GroupColor[] }>(limitEntries(maxSummaries));
+  readonly #unstoredCounts = new LRUCache<string, { crowded: WindowCrowding[]; groups: GroupColorCount[] }>(
+    limitEntries(maxSummaries),
+  );
   readonly #runningByWindow = new Map<string, Promise<DensitySummary>>();
   /** Counts one window at a time, because counting occupies a processor that requests need too. */
   readonly #queue = new WorkQueue({ name: 'densities', running: 1 });
@@ -63,10 +65,10 @@ export class AnnotationDensities {
   constructor(private readonly options: AnnotationDensitiesOptions) {}
 
   /**
-   * Makes missing densities in the background, when nothing has been written to any annotation for a while. After many consecutive
-   * writes, only the densities of the last version are made.
+   * Plans to make missing densities in the background, when nothing has been written to any annotation for a while. After many
+   * consecutive writes, only the densities of the last version are made.
    */
-  prepare(stored: StoredElements): void {
+  plan(stored: StoredElements): void {
     if (stored.count < minStoredElements || this.#isClosed) return;
     this.#plannedByFamily.set(stored.family, stored);
     this.#schedule();
@@ -103,8 +105,8 @@ export class AnnotationDensities {
    *
    * @throws LargeImageError `unavailable` if making them takes longer than a request should wait. The work then continues.
    */
-  async summaries(stored: StoredElements, options: { signal?: AbortSignal | undefined } = {}): Promise<DensitySummary[]> {
-    const summaries = this.#allSummaries(stored);
+  async loadSummaries(stored: StoredElements, options: { signal?: AbortSignal | undefined } = {}): Promise<DensitySummary[]> {
+    const summaries = this.#readOrMakeSummaries(stored);
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<never>((_resolve, reject) => {
       const message = 'The overlay of this annotation is being prepared. Try again in a moment.';
@@ -120,10 +122,10 @@ export class AnnotationDensities {
   async #readSummaries(stored: StoredElements): Promise<void> {
     const missingIds = stored.windows.map(({ id }) => id).filter((id) => !this.#summaries.has(id));
     if (missingIds.length > 0)
-      for (const summary of await this.options.model.summaries(missingIds)) this.#summaries.set(summary.window, summary);
+      for (const summary of await this.options.model.findSummaries(missingIds)) this.#summaries.set(summary.window, summary);
   }
 
-  async #allSummaries(stored: StoredElements): Promise<DensitySummary[]> {
+  async #readOrMakeSummaries(stored: StoredElements): Promise<DensitySummary[]> {
     await this.#readSummaries(stored);
     return Promise.all(stored.windows.map(async (window) => this.#summaries.get(window.id) ?? this.#makeSummary(stored, window)));
   }
@@ -160,10 +162,10 @@ export class AnnotationDensities {
     return summary;
   }
 
-  /** The default factor for densities of a level; see {@link defaultGain}. */
-  async gain(stored: StoredElements, level: number, options: { signal?: AbortSignal | undefined } = {}): Promise<number> {
+  /** Chooses the default factor for densities of a level; see {@link defaultGain}. */
+  async chooseGain(stored: StoredElements, level: number, options: { signal?: AbortSignal | undefined } = {}): Promise<number> {
     if (stored.count >= minStoredElements) {
-      const summaries = await this.summaries(stored, options);
+      const summaries = await this.loadSummaries(stored, options);
       return defaultGain(
         stored.windows.map(({ box }, i) => ({ box, crowds: summaries[i]?.crowds ?? [] })),
         level,
@@ -172,11 +174,11 @@ export class AnnotationDensities {
     return defaultGain((await this.#countUnstored(stored, options)).crowded, level);
   }
 
-  /** Number of elements of each group and color. @throws as {@link summaries}. */
-  async groups(stored: StoredElements, options: { signal?: AbortSignal | undefined } = {}): Promise<GroupColor[]> {
+  /** Counts the elements of each group and color. @throws as {@link loadSummaries}. */
+  async countGroups(stored: StoredElements, options: { signal?: AbortSignal | undefined } = {}): Promise<GroupColorCount[]> {
     if (stored.count < minStoredElements) return (await this.#countUnstored(stored, options)).groups;
     const counter = new GroupColorCounter();
-    for (const { groups } of await this.summaries(stored, options)) counter.addAll(groups);
+    for (const { groups } of await this.loadSummaries(stored, options)) counter.addAll(groups);
     return counter.counts;
   }
 
@@ -189,25 +191,25 @@ export class AnnotationDensities {
       counter.add(marks);
       colors.add(marks);
     }
-    const crowds = Array.from(counter.pyramid(), (counted) => measureCrowd(counted, counter.classes));
-    const counted = { crowded: stored.box === null ? [] : [{ box: stored.box, crowds }], groups: colors.counts };
-    this.#unstoredCounts.set(stored.content, counted);
-    return counted;
+    const crowds = Array.from(counter.pyramid(), (counted) => measureCrowding(counted, counter.classes));
+    const counts = { crowded: stored.box === null ? [] : [{ box: stored.box, crowds }], groups: colors.counts };
+    this.#unstoredCounts.set(stored.content, counts);
+    return counts;
   }
 
   /** The blocks at these addresses that exist. The densities of their windows must have been made. */
-  async blocks(addresses: readonly BlockAddress[]): Promise<DensityBlock[]> {
-    const blocks = new Map(addresses.map((address) => [blockId(address), this.#blocks.get(blockId(address))?.block]));
-    const missing = addresses.filter((address) => blocks.get(blockId(address)) === undefined);
+  async loadBlocks(addresses: readonly BlockAddress[]): Promise<DensityBlock[]> {
+    const blocksById = new Map(addresses.map((address) => [blockId(address), this.#blocks.get(blockId(address))?.block]));
+    const missing = addresses.filter((address) => blocksById.get(blockId(address)) === undefined);
     if (missing.length > 0) {
-      const storedBlocks = new Map((await this.options.model.blocks(missing)).map((block) => [blockId(block), block]));
+      const storedBlocks = new Map((await this.options.model.findBlocks(missing)).map((block) => [blockId(block), block]));
       for (const id of missing.map(blockId)) {
         const block = storedBlocks.get(id) ?? null;
-        blocks.set(id, block);
+        blocksById.set(id, block);
         this.#blocks.set(id, { block, bytes: block?.tiles.reduce((sum, tile) => sum + tile.length, 0) ?? 0 });
       }
     }
-    return [...blocks.values()].filter((block) => block !== null && block !== undefined);
+    return [...blocksById.values()].filter((block) => block !== null && block !== undefined);
   }
 
   /**
@@ -218,7 +220,7 @@ export class AnnotationDensities {
    */
   async sweep(elementsOf: (family: string) => AsyncIterable<StoredElements>, families?: Iterable<string>): Promise<number> {
     let removed = 0;
-    for (const family of families ?? (await this.options.model.families())) {
+    for (const family of families ?? (await this.options.model.listFamilies())) {
       removed += await this.options.model.keepOnly(family, async () => {
         const windows = new Set<string>();
         for await (const { windows: storedWindows } of elementsOf(family)) for (const { id } of storedWindows) windows.add(id);

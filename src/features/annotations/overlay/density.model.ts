@@ -1,6 +1,6 @@
 import type { CountedBlock, CountedWindow } from './draw/density/count-window.js';
 import type { DensityClass } from './draw/density/density.js';
-import type { GroupColor } from './draw/group-colors.js';
+import type { GroupColorCount } from './draw/group-colors.js';
 import { createIndexes } from '../../../core/database/indexes.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { announceStep } from '../../../core/steps.js';
@@ -74,7 +74,7 @@ export class AnnotationDensityModel {
   }
 
   /** The summaries of these windows that exist. */
-  async summaries(windows: readonly string[]): Promise<DensitySummary[]> {
+  async findSummaries(windows: readonly string[]): Promise<DensitySummary[]> {
     const summaries: DensitySummary[] = [];
     for (let start = 0; start < windows.length; start += documentsPerBatch) {
       const ids = windows.slice(start, start + documentsPerBatch);
@@ -86,7 +86,7 @@ export class AnnotationDensityModel {
         summaries.push({
           window: _id,
           family,
-          groups: JSON.parse(groups) as GroupColor[],
+          groups: JSON.parse(groups) as GroupColorCount[],
           crowds: crowds.map(([sum, squares], i) => ({ level: (levels?.[0] ?? 0) + i, sum, squares })),
           levels: levels === null ? null : { finest: levels[0], coarsest: levels[1] },
           classes: parsed.map(([group, ...color]) => ({
@@ -100,9 +100,9 @@ export class AnnotationDensityModel {
   }
 
   /** The blocks at these addresses that exist. */
-  async blocks(addresses: readonly BlockAddress[]): Promise<DensityBlock[]> {
-    const byId = new Map(addresses.map((address) => [blockId(address), address]));
-    const ids = [...byId.keys()];
+  async findBlocks(addresses: readonly BlockAddress[]): Promise<DensityBlock[]> {
+    const addressesById = new Map(addresses.map((address) => [blockId(address), address]));
+    const ids = [...addressesById.keys()];
     const blocks: DensityBlock[] = [];
     for (let start = 0; start < ids.length; start += documentsPerBatch) {
       const documents = (await this.#documents
@@ -113,7 +113,7 @@ export class AnnotationDensityModel {
         const bytes = Uint8Array.from(data instanceof Uint8Array ? data : data.buffer);
         let end = 0;
         const tiles = lengths.map((length) => bytes.subarray(end, (end += length)));
-        blocks.push({ ...(byId.get(_id) as BlockAddress), tiles });
+        blocks.push({ ...(addressesById.get(_id) as BlockAddress), tiles });
       }
     }
     return blocks;
@@ -162,7 +162,7 @@ export class AnnotationDensityModel {
   }
 
   /** Families that have densities. */
-  async families(): Promise<string[]> {
+  async listFamilies(): Promise<string[]> {
     return (await this.#documents.distinct('family')) as string[];
   }
 

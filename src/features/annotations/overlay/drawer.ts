@@ -3,16 +3,16 @@ import { ThreadPool } from '../../../core/concurrency/thread-pool.js';
 import { findProgram } from '../../../core/concurrency/program.js';
 import type { PackMarks } from '../elements/element-store.js';
 import { countWindow, type CountedWindow } from './draw/density/count-window.js';
-import type { DensityCrowd } from './draw/density/density-gain.js';
+import type { LevelCrowding } from './draw/density/density-gain.js';
 import type { CellWindow } from './draw/density/density-layer.js';
 import { countSums, type CellSums, type SumsInput, type SumsPyramid } from './draw/density/value-sums.js';
-import { makeVectorTile, paintInSlices, rgbaOf, type PictureDrawing, type VectorDrawing } from './draw/drawing.js';
+import { makeVectorTile, paintInSlices, toRgba, type PictureDrawing, type VectorDrawing } from './draw/drawing.js';
 import type { DrawingFunctions } from './drawing-thread.js';
 
 const timeoutMs = 30_000;
 const memoryMiB = 512;
 /** Maximum number of drawings that wait for a thread. Few wait, because requests have waited in a queue and have one drawing at a time. */
-const waiting = 64;
+const maxWaitingDrawings = 64;
 
 /** Drawings that take about this many milliseconds or less are drawn on the event loop. The rates below serve to estimate the time. */
 const maxLoopMs = 8;
@@ -43,7 +43,7 @@ export class Drawer {
     maxThreads: Math.min(2, availableParallelism()),
     timeoutMs,
     memoryMiB,
-    maxWaiting: waiting,
+    maxWaiting: maxWaitingDrawings,
   });
 
   /** See {@link paint}. @throws BadValueError if drawing takes too long; BusyError; the signal's reason. */
@@ -52,14 +52,14 @@ export class Drawer {
     return this.#threads.run('paint', drawing, { inputName: taskSubject, signal });
   }
 
-  /** Like {@link Drawer.paint}, see {@link rgbaOf}. */
+  /** Like {@link Drawer.paint}, but returns bytes, see {@link toRgba}. */
   async paintRgba(drawing: PictureDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Uint8Array> {
-    if (isQuick(drawing, cost, maxDensityLoopMs)) return rgbaOf(drawing.view, await paintInSlices(drawing, signal));
+    if (isQuick(drawing, cost, maxDensityLoopMs)) return toRgba(drawing.view, await paintInSlices(drawing, signal));
     return this.#threads.run('paintRgba', drawing, { inputName: taskSubject, signal });
   }
 
   /** See {@link makeVectorTile}. @throws as {@link Drawer.paint}. */
-  async vectorTile(drawing: VectorDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Uint8Array> {
+  async makeVectorTile(drawing: VectorDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Uint8Array> {
     if (isQuick(drawing, cost, maxLoopMs)) return makeVectorTile(drawing);
     return this.#threads.run('makeVectorTile', drawing, { inputName: taskSubject, signal });
   }
@@ -71,9 +71,9 @@ export class Drawer {
   }
 
   /** See {@link countSums}. @throws as {@link Drawer.paint}. */
-  async countSums(input: SumsInput, cells: { fine: CellWindow; cells: CellWindow }, signal: AbortSignal): Promise<CellSums> {
+  async countSums(input: SumsInput, windows: { fine: CellWindow; cells: CellWindow }, signal: AbortSignal): Promise<CellSums> {
     const count = input.packs.reduce((sum, { values }) => sum + values.length, 0);
-    const task = { input, ...cells };
+    const task = { input, ...windows };
     return count <= maxLoopElements ? countSums(task) : this.#threads.run('countSums', task, { inputName: taskSubject, signal });
   }
 
@@ -83,7 +83,7 @@ export class Drawer {
   }
 
   /** See {@link completeSums}. @throws as {@link Drawer.paint}. */
-  completeSums(pyramid: SumsPyramid, signal: AbortSignal): Promise<DensityCrowd[]> {
+  completeSums(pyramid: SumsPyramid, signal: AbortSignal): Promise<LevelCrowding[]> {
     return this.#threads.run('completeSums', pyramid, { inputName: taskSubject, signal });
   }
 

@@ -34,7 +34,7 @@ export const overlayFeature: Feature<OverlayNeeds, { overlay: AnnotationOverlay 
     const densities = new AnnotationDensities({ store: annotations.store, model: densityModel, drawer, logger });
     onClose(() => densities.close());
     followers.add({
-      onElementsStored: (elements) => densities.prepare(elements),
+      onElementsStored: (elements) => densities.plan(elements),
       sweep: async (...sweepArguments) => ({ annotationDensities: await densities.sweep(...sweepArguments) }),
     });
     const overlay = new AnnotationOverlay({ store: annotations.store, densities, drawer });
@@ -53,8 +53,8 @@ export const overlayFeature: Feature<OverlayNeeds, { overlay: AnnotationOverlay 
       const reads = [
         () => model.find(nobody),
         () => records.findItem(nobody),
-        () => densityModel.summaries([nobody]),
-        () => densityModel.blocks([block]),
+        () => densityModel.findSummaries([nobody]),
+        () => densityModel.findBlocks([block]),
       ];
       onClose(scheduleWarmUp(logger, reads));
     }

@@ -61,25 +61,28 @@ export class AnnotationOverlay {
   constructor(private readonly options: AnnotationOverlayOptions) {}
 
   /** Number of elements of each group, and its most common color. */
-  async groups(stored: StoredElements, options: Options = {}): Promise<Map<string | null, { color: string; count: number }>> {
+  async countGroups(
+    stored: StoredElements,
+    options: Options = {},
+  ): Promise<Map<string | null, { color: string; count: number }>> {
     const highestCounts = new Map<string | null, number>();
     const groups = new Map<string | null, { color: string; count: number }>();
-    for (const [group, color, count] of await this.options.densities.groups(stored, options)) {
-      const isMost = count > (highestCounts.get(group) ?? 0);
-      if (isMost) highestCounts.set(group, count);
+    for (const [group, color, count] of await this.options.densities.countGroups(stored, options)) {
+      const isMostCommon = count > (highestCounts.get(group) ?? 0);
+      if (isMostCommon) highestCounts.set(group, count);
       const existing = groups.get(group);
-      groups.set(group, { color: isMost || !existing ? color : existing.color, count: count + (existing?.count ?? 0) });
+      groups.set(group, { color: isMostCommon || !existing ? color : existing.color, count: count + (existing?.count ?? 0) });
     }
     return groups;
   }
 
   /** Draws a PNG with transparent background. */
   async drawPng(stored: StoredElements, view: View, style: OverlayStyle, options: Options = {}): Promise<CachedTile> {
-    const last = await this.#drawParts(stored, view, style, options);
+    const lastPart = await this.#drawAllButLastPart(stored, view, style, options);
     const data =
-      last === null
+      lastPart === null
         ? new Uint8Array(view.width * view.height * 4)
-        : await this.options.drawer.paintRgba(last.drawing, last.cost, options.signal);
+        : await this.options.drawer.paintRgba(lastPart.drawing, lastPart.cost, options.signal);
     const encoding = parseEncoding({ encoding: 'PNG' });
     const picture = { data, width: view.width, height: view.height, bands: 4, dtype: 'uint8' } as const;
     return { bytes: await encodePicture(picture, encoding), type: encoding.type };
@@ -90,13 +93,13 @@ export class AnnotationOverlay {
    * order.
    */
   async draw(stored: StoredElements, view: View, style: OverlayStyle, options: Options = {}): Promise<Float32Array> {
-    const last = await this.#drawParts(stored, view, style, options);
-    if (last === null) return new Float32Array(view.width * view.height * 4);
-    return this.options.drawer.paint(last.drawing, last.cost, options.signal);
+    const lastPart = await this.#drawAllButLastPart(stored, view, style, options);
+    if (lastPart === null) return new Float32Array(view.width * view.height * 4);
+    return this.options.drawer.paint(lastPart.drawing, lastPart.cost, options.signal);
   }
 
-  /** Draws all parts except the last, which is returned to be drawn; `null` if there is nothing to draw. */
-  async #drawParts(
+  /** Draws all parts except the last. @returns the last part, which the caller must draw; `null` if there is nothing to draw. */
+  async #drawAllButLastPart(
     stored: StoredElements,
     view: View,
     style: OverlayStyle,
@@ -109,13 +112,13 @@ export class AnnotationOverlay {
     let sums = await this.#loadSums(coloring, window, options);
     if (sums !== null && style.gain !== undefined) sums.gain = style.gain;
     let densities =
-      coloring === undefined ? await this.#densitiesWithGain(stored, view, { window, gain: style.gain }, options) : null;
+      coloring === undefined ? await this.#loadDensitiesWithGain(stored, view, { window, gain: style.gain }, options) : null;
     let part = new DrawingPart(view);
     let pixels: Float32Array | null = null;
     let pixelsDrawn = 0;
     const maxPixelsDrawn = Math.min(maxPixels, maxBoxPixelsPerPixel * view.width * view.height);
-    const shared = { view, mode, groups, groupColors, level };
-    const makeDrawing = (): PictureDrawing => ({ ...shared, pixels, densities, sums, elements: part.elements() });
+    const sharedOptions = { view, mode, groups, groupColors, level };
+    const makeDrawing = (): PictureDrawing => ({ ...sharedOptions, pixels, densities, sums, elements: part.elements() });
     for await (const element of this.#drawnElements(stored, view, options)) {
       const color = coloring === undefined ? ownColor : coloring.colorAt(element.order);
       if (color === null) continue;
@@ -142,15 +145,15 @@ export class AnnotationOverlay {
     return coloring.loadSums(window, signal ?? new AbortController().signal, { shrink });
   }
 
-  async #densitiesWithGain(
+  async #loadDensitiesWithGain(
     stored: StoredElements,
     view: View,
     { window, gain }: { window: CellWindow; gain: number | undefined },
     options: Options,
   ): Promise<PictureDrawing['densities']> {
     const [shownGain, tiles] = await Promise.all([
-      gain ?? this.options.densities.gain(stored, window.level, options),
-      this.#densityTiles(stored, view, window.level, options),
+      gain ?? this.options.densities.chooseGain(stored, window.level, options),
+      this.#loadDensityTiles(stored, view, window.level, options),
     ]);
     return { window, tiles, gain: shownGain };
   }
@@ -166,14 +169,14 @@ export class AnnotationOverlay {
     if (!overlapsView(stored.box, view)) return { bytes: new VectorTile(view).encode(), type };
     const level = levelOf(view);
     const { mode, groups, groupColors = noGroupColors, coloring } = style;
-    const cell = view.scale * 2 ** vectorLevelOffset;
-    const [column, row] = [Math.floor(view.left / cell), Math.floor(view.top / cell)];
+    const cellSide = view.scale * 2 ** vectorLevelOffset;
+    const [column, row] = [Math.floor(view.left / cellSide), Math.floor(view.top / cellSide)];
     const window = {
       level: level + vectorLevelOffset,
       column,
       row,
-      width: Math.ceil((view.left + view.width * view.scale) / cell) - column,
-      height: Math.ceil((view.top + view.height * view.scale) / cell) - row,
+      width: Math.ceil((view.left + view.width * view.scale) / cellSide) - column,
+      height: Math.ceil((view.top + view.height * view.scale) / cellSide) - row,
     };
     const pixelWindow = {
       level,
@@ -183,7 +186,7 @@ export class AnnotationOverlay {
       height: view.height,
     };
     const sums = await this.#loadSums(coloring, pixelWindow, { ...options, shrink: vectorLevelOffset });
-    const tiles = coloring === undefined ? await this.#densityTiles(stored, view, level, options) : [];
+    const tiles = coloring === undefined ? await this.#loadDensityTiles(stored, view, level, options) : [];
     let elements: ElementText[] = [];
     const colorOf = ({ order }: ElementText) => (coloring === undefined ? ownColor : coloring.colorAt(order));
     for await (const element of this.#drawnElements(stored, view, options)) {
@@ -195,7 +198,7 @@ export class AnnotationOverlay {
     for (const element of keepLargest(elements).sort(byOrder)) part.add(element, colorOf(element) ?? ownColor);
     const densities = { window, tiles, gain: 1 };
     const drawing = { view, mode, groups, groupColors, level, densities, sums, elements: part.elements() };
-    return { bytes: await this.options.drawer.vectorTile(drawing, part.cost, options.signal), type };
+    return { bytes: await this.options.drawer.makeVectorTile(drawing, part.cost, options.signal), type };
   }
 
   /** The elements that are not part of the density at this level, in their order. */
@@ -211,24 +214,24 @@ export class AnnotationOverlay {
   }
 
   /** The tiles of densities that overlap the view. */
-  async #densityTiles(stored: StoredElements, view: View, level: number, { signal }: Options): Promise<DensityTile[]> {
-    if (stored.count >= minStoredElements) return this.#storedDensityTiles(stored, view, level, { signal });
+  async #loadDensityTiles(stored: StoredElements, view: View, level: number, { signal }: Options): Promise<DensityTile[]> {
+    if (stored.count >= minStoredElements) return this.#loadStoredDensityTiles(stored, view, level, { signal });
     const counter = new DensityCounter();
     const conditions = conditionsOf(view, 0);
     for await (const marks of this.options.store.marks(stored, { conditions, ...(signal && { signal }) })) {
       counter.add(marks, level);
     }
     const { classes } = counter;
-    return Array.from(counter.level(level).tiles, ([key, cells]) => {
+    return Array.from(counter.densityLevel(level).tiles, ([key, cells]) => {
       return { level, ...tileAddress(key), content: cells.byClass(), classes };
     });
   }
 
-  async #storedDensityTiles(stored: StoredElements, view: View, viewLevel: number, options: Options): Promise<DensityTile[]> {
+  async #loadStoredDensityTiles(stored: StoredElements, view: View, viewLevel: number, options: Options): Promise<DensityTile[]> {
     const { densities } = this.options;
     const tiles: DensityTile[] = [];
-    const summaries = await densities.summaries(stored, options);
-    const classes = new Map(summaries.map((summary) => [summary.window, summary.classes]));
+    const summaries = await densities.loadSummaries(stored, options);
+    const classesByWindow = new Map(summaries.map((summary) => [summary.window, summary.classes]));
     const addresses: BlockAddress[] = [];
     for (const [i, { window, levels }] of summaries.entries()) {
       // At this level, no element of the window is small enough to be counted, or the window is outside the view.
@@ -238,13 +241,13 @@ export class AnnotationOverlay {
       const { columns, rows } = squaresOver(view, side);
       for (const row of rows) for (const column of columns) addresses.push({ window, level, column, row });
     }
-    for (const block of await densities.blocks(addresses)) {
+    for (const block of await densities.loadBlocks(addresses)) {
       const { columns, rows } = squaresOver(view, densityTileSide * 2 ** block.level);
       for (const [i, content] of block.tiles.entries()) {
         const column = block.column * blockSideTiles + (i % blockSideTiles);
         const row = block.row * blockSideTiles + Math.floor(i / blockSideTiles);
         if (content.length === 0 || !columns.includes(column) || !rows.includes(row)) continue;
-        tiles.push({ level: block.level, column, row, content, classes: classes.get(block.window) ?? [] });
+        tiles.push({ level: block.level, column, row, content, classes: classesByWindow.get(block.window) ?? [] });
       }
     }
     options.signal?.throwIfAborted();
@@ -300,7 +303,7 @@ function byOrder(a: ElementText, b: ElementText): number {
   return a.order - b.order;
 }
 
-/** Level of densities with the scale of a view, which is a power of two. */
+/** The level of densities that has the scale of a view. The scale must be a power of two. */
 function levelOf({ scale }: View): number {
   return Math.round(Math.log2(scale));
 }

@@ -106,7 +106,7 @@ async function answerTile(
   input: Pick<RouteRequest, 'caller' | 'headers' | 'signal'> & { granted: AnnotationOnItem },
   request: AnnotationTileRequest,
 ): Promise<Reply> {
-  const tile = await overlays.tile(input.granted, request);
+  const tile = await overlays.openTile(input.granted, request);
   const tag = entityTag(tile.key);
   const headers = { ETag: tag, 'Cache-Control': 'private, no-cache' };
   const unchanged = answerConditional(input.headers, tag, headers);
@@ -117,7 +117,7 @@ async function answerTile(
 
 type StyleQuery = ColoringRequest & Pick<AnnotationTileRequest, 'color' | 'groups' | 'without' | 'gain'>;
 
-function tileRequest(
+function toTileRequest(
   kind: AnnotationTileRequest['kind'],
   { params, query }: { params: Parameters<typeof parseTileAddress>[0]; query: StyleQuery },
 ): AnnotationTileRequest {
@@ -144,7 +144,7 @@ const png = defineRoute({
     }),
   },
   returns: { types: ['image/png'] },
-  handle: (input, services) => answerTile(services, input, tileRequest('png', input)),
+  handle: (input, services) => answerTile(services, input, toTileRequest('png', input)),
 });
 
 const vector = defineRoute({
@@ -157,7 +157,7 @@ const vector = defineRoute({
   params: tilePath,
   query: { ...styleQuery, ...coloringQuery },
   returns: { types: ['application/vnd.mapbox-vector-tile'] },
-  handle: (input, services) => answerTile(services, input, tileRequest('mvt', input)),
+  handle: (input, services) => answerTile(services, input, toTileRequest('mvt', input)),
 });
 
 const integer = { type: 'integer' };

@@ -14,7 +14,7 @@ import { checkTile, levelScale, type PyramidShape } from '../../../tilesource/ge
 import { rendering } from '../../../tilesource/requests.js';
 import { windowsIn, type AnnotationOverlay, type OverlayStyle } from './overlay.js';
 import type { Coloring, ColoringLegend, ColoringView } from './coloring/coloring.js';
-import { isColoring, requestedGroupColors, type ColoringRequest } from './coloring/coloring-request.js';
+import { needsColoring, requestedGroupColors, type ColoringRequest } from './coloring/coloring-request.js';
 import type { Colorings } from './coloring/colorings.js';
 import type { ItemRecord } from '../../../core/host/records.js';
 import type { Images } from '../../images/images.js';
@@ -88,7 +88,7 @@ export interface AnnotationTile {
 export class AnnotationTiles {
   /** The tiles that are being drawn. */
   readonly #drawing = new SharedWork<CachedTile>();
-  /** Preparing a coloring can take seconds, during which tiles of other callers are drawn. */
+  /** A separate queue, because preparing a coloring can take seconds, during which tiles of other callers are drawn. */
   readonly #preparing = new WorkQueue({ name: 'colored annotations', running: 2, waiting: 1000 });
 
   constructor(private readonly options: AnnotationTilesOptions) {}
@@ -107,7 +107,7 @@ export class AnnotationTiles {
   }
 
   /** Determines the key of a tile. Nothing is drawn before `make` is called. @throws TileOutsideError, NoLargeImageError */
-  async tile({ annotation, item }: AnnotationOnItem, request: AnnotationTileRequest): Promise<AnnotationTile> {
+  async openTile({ annotation, item }: AnnotationOnItem, request: AnnotationTileRequest): Promise<AnnotationTile> {
     const { overlay, tiles, images } = this.options;
     const shape: PyramidShape = await images.use(item, (image) => image.metadata());
     checkTile(shape, request);
@@ -126,7 +126,7 @@ export class AnnotationTiles {
     const groupFilters = [request.groups, request.without].map((names) =>
       names ? [...new Set(names)].map((name) => JSON.stringify(name)).sort() : null,
     );
-    const coloring = request.coloring !== undefined && isColoring(request.coloring) ? request.coloring : null;
+    const coloring = request.coloring !== undefined && needsColoring(request.coloring) ? request.coloring : null;
     const gain = kind === 'png' ? (style.gain ?? null) : 0;
     const drawingOptions = [rendering.version, kind, level, x, y, style.mode, groupFilters, gain, coloring, [...groupColors]];
     const pyramid = [tileWidth, tileHeight, sizeX, sizeY, levels];
@@ -182,11 +182,11 @@ export class AnnotationTiles {
     const legend = async () => {
       const view: ColoringView = { ...coloringViewOf(shape), mode: 'element', groupColors: new Map(), groups: undefined };
       const openedColoring: Coloring = await colorings.open(annotation.elements, coloring, view, signal);
-      return openedColoring.legend(signal);
+      return openedColoring.makeLegend(signal);
     };
-    const coloringLegend = isColoring(coloring) ? await enqueueFor(this.#preparing, requester)(legend) : undefined;
+    const coloringLegend = needsColoring(coloring) ? await enqueueFor(this.#preparing, requester)(legend) : undefined;
     const { groups, count } = annotation.elements;
-    const colorsAndCounts = await overlay.groups(annotation.elements, { signal });
+    const colorsAndCounts = await overlay.countGroups(annotation.elements, { signal });
     return {
       sizeX,
       sizeY,
@@ -204,7 +204,7 @@ export class AnnotationTiles {
 }
 
 /** The properties of an image that colorings need. */
-function coloringViewOf(shape: PyramidShape): Pick<ColoringView, 'extent' | 'coarsest'> {
+function coloringViewOf(shape: PyramidShape): Pick<ColoringView, 'extent' | 'coarsestLevel'> {
   const { sizeX, sizeY, levels } = shape;
-  return { extent: { sizeX, sizeY }, coarsest: levels - 1 };
+  return { extent: { sizeX, sizeY }, coarsestLevel: levels - 1 };
 }

@@ -35,19 +35,19 @@ let isWarm = false;
  * @returns a function that stops it.
  */
 export function scheduleWarmUp(logger: HostLogger, reads: readonly (() => Promise<unknown>)[]): () => Promise<void> {
-  const closing = sharedAbortController();
+  const abortController = sharedAbortController();
   let running: Promise<void> = Promise.resolve();
   const run = () => {
     if (isWarm) return;
     isWarm = true;
-    running = warmUp(reads, closing.signal).catch((err: unknown) => {
-      if (!closing.signal.aborted) logger.warn({ err }, 'Annotation:Overlay:WarmUpFailed');
+    running = warmUp(reads, abortController.signal).catch((err: unknown) => {
+      if (!abortController.signal.aborted) logger.warn({ err }, 'Annotation:Overlay:WarmUpFailed');
     });
   };
   const timer = setTimeout(run, delayMs).unref();
   return async () => {
     clearTimeout(timer);
-    closing.abort();
+    abortController.abort();
     await running;
   };
 }
@@ -128,11 +128,11 @@ function artificialDensities(window: string): ConstructorParameters<typeof Annot
   const levels = { finest: 0, coarsest: densityLevels - 1 };
   const summary: DensitySummary = { window, family: window, levels, classes, groups: [], crowds: [] };
   return {
-    summaries: () => Promise.resolve([summary]),
-    blocks: (addresses) =>
+    findSummaries: () => Promise.resolve([summary]),
+    findBlocks: (addresses) =>
       Promise.resolve(addresses.map((address) => ({ ...address, tiles: Array<Buffer>(blockSideTiles ** 2).fill(tile) }))),
     write: () => Promise.resolve(),
-    families: () => Promise.resolve([]),
+    listFamilies: () => Promise.resolve([]),
     keepOnly: () => Promise.resolve(0),
   };
 }

@@ -167,7 +167,7 @@ export class ZarrLabels {
   async #loadGroups(elements: StoredElements, signal: AbortSignal): Promise<GroupLabel[]> {
     const cached = this.#groups.get(elements.content);
     if (cached !== undefined) return cached;
-    const groupByName = await this.options.overlay.groups(elements, { signal });
+    const groupByName = await this.options.overlay.countGroups(elements, { signal });
     const groups = elements.groups.map((name) => ({ name, color: groupByName.get(name)?.color ?? '#000000' }));
     this.#groups.set(elements.content, groups);
     return groups;

@@ -99,34 +99,34 @@ describe('the overlay of stored elements', () => {
 
   it('makes densities once, and again only for windows that changed', async () => {
     const { densities } = overlayOf(model);
-    const [summary] = await densities.summaries(stored);
+    const [summary] = await densities.loadSummaries(stored);
     expect(summary?.levels).not.toBeNull();
     const densityTimes = async (id: string) =>
       (await connection.collection('large_image_annotation_density').findOne({ _id: id as never }))?.made as Date;
     const before = await densityTimes(stored.windows[0]!.id);
     expect(before).toBeInstanceOf(Date);
-    await overlayOf(model).densities.summaries(stored);
+    await overlayOf(model).densities.loadSummaries(stored);
     expect(await densityTimes(stored.windows[0]!.id)).toEqual(before);
     const { stored: changed } = await commitWrite(await store.change(stored, { remove: [stored.windows[0]!.lowId] }));
     expect(changed.windows[0]!.id).not.toBe(stored.windows[0]!.id);
-    await overlayOf(model).densities.summaries(changed);
+    await overlayOf(model).densities.loadSummaries(changed);
     expect(await densityTimes(changed.windows[0]!.id)).toBeInstanceOf(Date);
     // Unreferenced data is removed.
     const removed = await densities.sweep(async function* (family) {
       if (family === stored.family) yield changed;
     });
     expect(removed).toBeGreaterThan(0);
-    expect(await model.summaries([stored.windows[0]!.id, changed.windows[0]!.id])).toHaveLength(1);
+    expect(await model.findSummaries([stored.windows[0]!.id, changed.windows[0]!.id])).toHaveLength(1);
   });
 
   it('makes densities in the background only when nothing has been written for a while', async () => {
     const stored = await commitWrite(await store.write(shapes(minStoredElements)));
     const { densities } = overlayOf(model);
-    const isThere = async () => (await model.summaries(stored.windows.map(({ id }) => id))).length > 0;
+    const isThere = async () => (await model.findSummaries(stored.windows.map(({ id }) => id))).length > 0;
     // The clock of the store: it says that something was just written, until the test changes it.
     const idle = vi.spyOn(store, 'idleMs', 'get').mockReturnValue(0);
     try {
-      densities.prepare(stored);
+      densities.plan(stored);
       await until('it was asked twice', () => idle.mock.calls.length > 1);
       expect(await isThere()).toBe(false);
       idle.mockReturnValue(60_000);
@@ -164,10 +164,10 @@ describe('the overlay of stored elements', () => {
         { type: 'point', center: [1, 1, 0], fillColor: '#0000ff' },
       ]),
     );
-    const groups = Object.fromEntries(await overlay.groups(few));
+    const groups = Object.fromEntries(await overlay.countGroups(few));
     expect(groups).toEqual({ a: { color: '#00ff00', count: 3 }, null: { color: '#0000ff', count: 1 } });
     const third = { color: '#00ff00', count: minStoredElements };
-    expect(Object.fromEntries(await overlay.groups(stored))).toEqual({ g0: third, g1: third, g2: third });
+    expect(Object.fromEntries(await overlay.countGroups(stored))).toEqual({ g0: third, g1: third, g2: third });
   });
 
   it('ends early when the request does', async () => {

@@ -43,7 +43,7 @@ describe('cells of a density', () => {
     ] as const) {
       cells.add(3 * 65_536 + row * 256 + column, 4);
     }
-    cells.addHalvedTo(parent, (128 << 8) + 128);
+    cells.addToCoarserTile(parent, (128 << 8) + 128);
     expect(cellsIn(parent)).toEqual([
       [3 * 65_536 + 128 * 256 + 128 + 127, 1],
       [3 * 65_536 + 255 * 256 + 128 + 1, 3],

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import {
-  measureCrowd,
+  measureCrowding,
   defaultGain,
-  type DensityCrowd,
+  type LevelCrowding,
 } from '../../../../src/features/annotations/overlay/draw/density/density-gain.js';
 import { DensityCounter } from '../../../../src/features/annotations/overlay/draw/density/density.js';
 import type { AnnotationElement } from '../../../../src/annotation-format/schema/document.js';
@@ -19,10 +19,10 @@ function nuclei(count: number, seed: number): AnnotationElement[] {
   });
 }
 
-function crowds(elements: readonly AnnotationElement[]): DensityCrowd[] {
+function crowds(elements: readonly AnnotationElement[]): LevelCrowding[] {
   const counter = new DensityCounter();
   counter.add(marksOf(elements));
-  return Array.from(counter.pyramid(), (level) => measureCrowd(level, counter.classes));
+  return Array.from(counter.pyramid(), (level) => measureCrowding(level, counter.classes));
 }
 
 describe('the usual gain', () => {

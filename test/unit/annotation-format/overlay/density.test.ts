@@ -52,7 +52,7 @@ describe('densities', () => {
     const elements = shapes(400);
     const counter = counted(elements, 4);
     const { classes } = counter;
-    const tiles = Array.from(counter.level(4).tiles, ([key, cells]) => ({
+    const tiles = Array.from(counter.densityLevel(4).tiles, ([key, cells]) => ({
       level: 4,
       ...tileAddress(key),
       content: encodeDensity(cells),
@@ -98,7 +98,7 @@ describe('densities', () => {
     const pyramid = counted(elements).pyramid();
     let compared = 0;
     for (const level of pyramid) {
-      const expected = cellsOf(counted(elements, level.level).level(level.level));
+      const expected = cellsOf(counted(elements, level.level).densityLevel(level.level));
       const cells = cellsOf(level);
       expect(cells.size).toBeGreaterThan(0);
       // There are so many cells that an assertion for each would take too long.
@@ -162,7 +162,7 @@ describe('densities', () => {
       { level: 4, column: 0, row: 0, width: 256, height: 256 },
       { mode: 'element', groups: undefined, groupColors: new Map() },
     );
-    for (const [key, content] of counter.level(4).tiles) {
+    for (const [key, content] of counter.densityLevel(4).tiles) {
       layer.add({ level: 4, ...tileAddress(key), content: content.byClass(), classes: counter.classes });
     }
     let drawn = 0;
@@ -187,7 +187,7 @@ describe('densities', () => {
       const window = { level: 5, column: 0, row: 0, width: 128, height: 128 };
       const layer = new DensityLayer(window, { mode: 'group', groups, groupColors: new Map() });
       const points = new DensityPoints(window, { mode: 'group', groups, groupColors: new Map() });
-      for (const [key, content] of counter.level(5).tiles) {
+      for (const [key, content] of counter.densityLevel(5).tiles) {
         const tile = { level: 5, ...tileAddress(key), content: content.byClass(), classes: counter.classes };
         layer.add(tile);
         points.add(tile);

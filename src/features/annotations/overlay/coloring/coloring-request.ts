@@ -18,8 +18,8 @@ export interface ColoringRequest {
   heat?: 'number' | 'mean' | undefined;
 }
 
-/** Whether a request changes anything but colors of groups. */
-export function isColoring({ colorBy, filter, heat }: ColoringRequest): boolean {
+/** Whether a request needs a {@link Coloring}. Colors of groups alone need none. */
+export function needsColoring({ colorBy, filter, heat }: ColoringRequest): boolean {
   return colorBy !== undefined || filter !== undefined || heat !== undefined;
 }
 
@@ -44,15 +44,15 @@ export function paletteColors(name = defaultPalette): Int32Array {
 
 /** Colors by category. @throws BadParameterError */
 export function categoryColors(pairs: readonly unknown[] = []): Map<Cell, number> {
-  const problem = 'colors must be a JSON list of pairs of a category and a color, such as [["tumor", "#d62728"]].';
+  const formatMessage = 'colors must be a JSON list of pairs of a category and a color, such as [["tumor", "#d62728"]].';
   if (pairs.length > maxColors) throw new BadParameterError(`colors: there are more than ${maxColors} pairs.`);
   return new Map(
     pairs.map((pair): [Cell, number] => {
-      if (!Array.isArray(pair) || pair.length !== 2) throw new BadParameterError(problem);
+      if (!Array.isArray(pair) || pair.length !== 2) throw new BadParameterError(formatMessage);
       const [value, text] = pair as [unknown, unknown];
       const color = typeof text === 'string' ? tryParseColor(text) : null;
       if (color === null || (value !== null && typeof value !== 'string' && typeof value !== 'boolean')) {
-        throw new BadParameterError(problem);
+        throw new BadParameterError(formatMessage);
       }
       return [value, colorNumber(color)];
     }),

@@ -19,13 +19,13 @@ import { cropSums, ownColor, type SumsKind, type ValuedMarks } from '../draw/den
 import { pointDiameter, type GroupColors, type GroupFilter, type GroupStyle } from '../draw/shape.js';
 import { categoryColors, toGroupColors, paletteColors, type ColoringRequest } from './coloring-request.js';
 import type { Colorings } from './colorings.js';
-import { finestLevel, type Extent, type Overview } from './overviews.js';
+import { finestOverviewLevel, type Extent, type Overview } from './overviews.js';
 
 /** The properties of the image and of the requested style that a coloring needs. */
 export interface ColoringView extends GroupStyle {
   extent: Extent;
   /** Level of densities with the scale of the lowest resolution of the image. */
-  coarsest: number;
+  coarsestLevel: number;
   groups: GroupFilter;
 }
 
@@ -60,17 +60,17 @@ interface WindowColors {
 export class Coloring {
   readonly #filter: TableFilter | null;
   readonly #column: TableColumn | null;
-  readonly #base: number = 0;
-  /** A short name for the column with its type, the base and the filter, which can be long. */
-  readonly #name: string;
+  readonly #subtrahend: number = 0;
+  /** Identifies the column with its type, the subtrahend and the filter. Only a hash, because the filter can be long. */
+  readonly #hash: string;
   readonly #scale: ValueScale | null = null;
-  readonly #colors: Map<Cell, number>;
-  readonly #stored: StoredElements;
+  readonly #colorsByCategory: Map<Cell, number>;
+  readonly #elements: StoredElements;
   readonly #table: OpenTable;
   readonly #view: ColoringView;
   readonly #request: ColoringRequest;
   /** Values of the windows that are needed, by their number. */
-  readonly #values = new Map<number, WindowColors>();
+  readonly #colorsByWindow = new Map<number, WindowColors>();
 
   /** @throws BadParameterError */
   constructor(
@@ -78,7 +78,7 @@ export class Coloring {
     options: { stored: StoredElements; table: OpenTable; request: ColoringRequest; view: ColoringView },
   ) {
     const { stored, table, request, view } = options;
-    [this.#stored, this.#table, this.#request, this.#view] = [stored, table, request, view];
+    [this.#elements, this.#table, this.#request, this.#view] = [stored, table, request, view];
     const { colorBy, heat, filter, low, high } = request;
     const { names } = table;
     this.#filter = parseFilter(filter, names);
@@ -88,19 +88,19 @@ export class Coloring {
     }
     this.#column =
       colorBy === undefined ? null : heat === 'mean' ? names.findNumbers(colorBy) : requireColorable(names.find(colorBy));
-    this.#colors = categoryColors(request.colors);
+    this.#colorsByCategory = categoryColors(request.colors);
     const colors = paletteColors(request.palette);
     if (heat === 'number') {
       if (low !== undefined && high !== undefined && low > high) {
         throw new BadParameterError(`The range of the heat map begins at ${low}, after its end at ${high}.`);
       }
-      this.#scale = { base: 0, low: low ?? 0, high: high ?? NaN, colors };
+      this.#scale = { subtrahend: 0, low: low ?? 0, high: high ?? NaN, colors };
     } else if (this.#column?.type === 'number') {
-      this.#base = limitsOfTable(table, this.#column.source)?.low ?? 0;
-      this.#scale = { base: this.#base, ...requestedRange(table, this.#column, { low, high }), colors };
+      this.#subtrahend = limitsOfTable(table, this.#column.source)?.low ?? 0;
+      this.#scale = { subtrahend: this.#subtrahend, ...requestedRange(table, this.#column, { low, high }), colors };
     }
-    const nameParts = JSON.stringify([this.#column, this.#base, this.#filter]);
-    this.#name = createHash('sha256').update(nameParts).digest('hex');
+    const nameParts = JSON.stringify([this.#column, this.#subtrahend, this.#filter]);
+    this.#hash = createHash('sha256').update(nameParts).digest('hex');
   }
 
   get kind(): SumsKind {
@@ -113,7 +113,7 @@ export class Coloring {
    */
   get groupColors(): GroupColors | null {
     if (this.#column?.name !== 'group' || this.#filter !== null || this.kind !== 'colors') return null;
-    return toGroupColors(this.#colors);
+    return toGroupColors(this.#colorsByCategory);
   }
 
   #tableQuery(signal: AbortSignal, filter = this.#filter): TableQuery {
@@ -123,21 +123,21 @@ export class Coloring {
   /** @throws BadParameterError if the column has too many categories in the whole annotation. */
   async requireFewCategories(signal: AbortSignal): Promise<void> {
     if (this.#column !== null && this.#scale === null)
-      await this.colorings.categories(this.#tableQuery(signal, null), this.#column);
+      await this.colorings.countCategories(this.#tableQuery(signal, null), this.#column);
   }
 
   /** Loads everything that tiles of a level need, which can take seconds for the first of them. */
   async prepare(level: number, windows: Iterable<number>, signal: AbortSignal): Promise<void> {
-    for (const window of windows) this.#values.set(window, await this.#loadWindow(window, signal));
-    if (this.#usesOverview(level)) await this.#overview(signal);
-    if (this.#scale !== null && Number.isNaN(this.#scale.high)) this.#scale.high = await this.#highestNumber(signal);
+    for (const window of windows) this.#colorsByWindow.set(window, await this.#loadWindow(window, signal));
+    if (this.#usesOverview(level)) await this.#loadOverview(signal);
+    if (this.#scale !== null && Number.isNaN(this.#scale.high)) this.#scale.high = await this.#findHighestNumber(signal);
   }
 
   async #loadWindow(window: number, signal: AbortSignal): Promise<WindowColors> {
-    const cached = this.#values.get(window);
+    const cached = this.#colorsByWindow.get(window);
     if (cached !== undefined) return cached;
-    const request = { window, column: this.#column, base: this.#base, name: this.#name };
-    const values = await this.colorings.values(this.#stored, this.#tableQuery(signal), request);
+    const request = { window, column: this.#column, subtrahend: this.#subtrahend, name: this.#hash };
+    const values = await this.colorings.loadValues(this.#elements, this.#tableQuery(signal), request);
     return { values: values.values, colors: this.#colorsOf(values) };
   }
 
@@ -147,7 +147,7 @@ export class Coloring {
   }
 
   #colorOfCategory(value: Cell): number {
-    const cached = this.#colors.get(value);
+    const cached = this.#colorsByCategory.get(value);
     if (cached !== undefined) return cached;
     return colorNumber(groupColor(value === null ? null : String(value)));
   }
@@ -155,7 +155,7 @@ export class Coloring {
   /** The color number of an element: `ownColor` if it keeps its color, `null` if it is not shown. Its window must have been prepared. */
   colorAt(order: number): number | null {
     const window = Math.floor(order / windowPositions);
-    const loaded = this.#values.get(window)!;
+    const loaded = this.#colorsByWindow.get(window)!;
     const value = loaded.values[order - window * windowPositions]!;
     if (value === notMatching) return null;
     return this.#colorOf(value, loaded.colors);
@@ -167,17 +167,17 @@ export class Coloring {
     return Number.isNaN(value) ? this.#colorOfCategory(null) : colors[value]!;
   }
 
-  /** The sums, in these cells, of the shapes that are too small to be drawn at their level. */
+  /** Adds up the shapes that are too small to be drawn at the level of the window. @param options `shrink`: by how many levels the returned cells are coarser. */
   async loadSums(window: CellWindow, signal: AbortSignal, { shrink = 0 } = {}): Promise<DrawnSums> {
     const { kind } = this;
     const { level } = window;
     const cells = coarserCells(window, Math.max(shrink, kind === 'heat' ? heatLevelOffset : 0));
-    const drawn = { kind, scale: this.#scale, isNumber: this.#request.heat === 'number' };
+    const drawOptions = { kind, scale: this.#scale, showsCount: this.#request.heat === 'number' };
     if (this.#usesOverview(level)) {
-      const overview = await this.#overview(signal);
+      const overview = await this.#loadOverview(signal);
       const grid = overview.grids.find((one) => one.level === level) ?? overview.grids.at(-1)!;
-      const gain = defaultGain([{ box: this.#stored.box!, crowds: overview.crowds }], level);
-      return { ...drawn, cells: cropSums(kind, grid, cells), gain };
+      const gain = defaultGain([{ box: this.#elements.box!, crowds: overview.crowds }], level);
+      return { ...drawOptions, cells: cropSums(kind, grid, cells), gain };
     }
     const fineCells = finerCells(cells, level);
     const side = 2 ** level;
@@ -187,39 +187,42 @@ export class Coloring {
       { field: 'highy', operator: '$gte', value: (fineCells.row - 1) * side - pointRadius },
       { field: 'lowy', operator: '$lt', value: (fineCells.row + fineCells.height + 1) * side + pointRadius },
     ];
-    const packs = await this.#withValues(await this.colorings.marks(this.#stored, { conditions, signal }), signal);
+    const packs = await this.#addValues(await this.colorings.loadMarks(this.#elements, { conditions, signal }), signal);
     const { mode, groupColors, groups } = this.#view;
     const input = { packs, kind, mode, groupColors, groups };
     const [sums, gain] = await Promise.all([
       this.colorings.options.drawer.countSums(input, { fine: fineCells, cells }, signal),
-      this.colorings.options.densities.gain(this.#stored, level, { signal }),
+      this.colorings.options.densities.chooseGain(this.#elements, level, { signal }),
     ]);
-    return { ...drawn, cells: sums, gain };
+    return { ...drawOptions, cells: sums, gain };
   }
 
   #usesOverview(level: number): boolean {
-    return this.#stored.count >= minStoredElements && level >= finestLevel(this.#stored, this.#view.extent);
+    return this.#elements.count >= minStoredElements && level >= finestOverviewLevel(this.#elements, this.#view.extent);
   }
 
-  #overview(signal: AbortSignal): Promise<Overview> {
+  #loadOverview(signal: AbortSignal): Promise<Overview> {
     const { mode, groupColors, groups, extent } = this.#view;
     const { kind } = this;
-    const colors = kind === 'colors' ? [...this.#colors] : [];
-    const shown = groups === undefined ? null : [...groups];
-    const { content } = this.#stored;
-    const key = JSON.stringify([content, extent, kind, mode, shown, this.#name, colors]);
-    const marks = async (window: number, until: AbortSignal) => {
-      const storedWindow = this.#stored.windows[window]!;
+    const colors = kind === 'colors' ? [...this.#colorsByCategory] : [];
+    const visibleGroups = groups === undefined ? null : [...groups];
+    const { content } = this.#elements;
+    const key = JSON.stringify([content, extent, kind, mode, visibleGroups, this.#hash, colors]);
+    const loadMarks = async (window: number, until: AbortSignal) => {
+      const storedWindow = this.#elements.windows[window]!;
       const { count, detailsCount, box } = storedWindow;
-      const stored: StoredElements = { ...this.#stored, count, detailsCount, box, windows: [storedWindow] };
-      const packs = await this.colorings.marks(stored, { signal: until });
-      return this.#withValues(packs, until, window);
+      const stored: StoredElements = { ...this.#elements, count, detailsCount, box, windows: [storedWindow] };
+      const packs = await this.colorings.loadMarks(stored, { signal: until });
+      return this.#addValues(packs, until, window);
     };
-    return this.colorings.overviews.get({ key, stored: this.#stored, extent, kind, mode, groupColors, groups, marks }, signal);
+    return this.colorings.overviews.get(
+      { key, stored: this.#elements, extent, kind, mode, groupColors, groups, loadMarks },
+      signal,
+    );
   }
 
   /** Adds values and colors to marks. @param onlyWindow the window of all packs, if their summaries do not name it. */
-  async #withValues(packs: readonly PackMarks[], signal: AbortSignal, onlyWindow?: number): Promise<ValuedMarks[]> {
+  async #addValues(packs: readonly PackMarks[], signal: AbortSignal, onlyWindow?: number): Promise<ValuedMarks[]> {
     const valued: ValuedMarks[] = [];
     const windows = new Map<number, WindowColors>();
     const isColored = this.#column !== null && this.kind === 'colors';
@@ -237,9 +240,9 @@ export class Coloring {
   }
 
   /** The largest number of shapes per million pixels in a heat map of the whole image. */
-  async #highestNumber(signal: AbortSignal): Promise<number> {
-    const { grids } = await this.#overview(signal);
-    const minLevel = this.#view.coarsest + heatLevelOffset;
+  async #findHighestNumber(signal: AbortSignal): Promise<number> {
+    const { grids } = await this.#loadOverview(signal);
+    const minLevel = this.#view.coarsestLevel + heatLevelOffset;
     const { level, sums } = grids.find((one) => one.level >= minLevel) ?? grids.at(-1)!;
     let maxCount = minHeatRange;
     for (let at = 0; at < sums.length; at += 4) maxCount = Math.max(maxCount, sums[at + 1]! + sums[at + 2]!);
@@ -247,7 +250,7 @@ export class Coloring {
   }
 
   /** The meaning of the colors. */
-  async legend(signal: AbortSignal): Promise<ColoringLegend> {
+  async makeLegend(signal: AbortSignal): Promise<ColoringLegend> {
     await this.prepare(-1, [], signal);
     const { names } = this.#table;
     const used = [...(this.#column === null ? [] : [this.#column]), ...filterColumns(this.#filter, names)];
@@ -259,7 +262,7 @@ export class Coloring {
       none: hexOfNumber(noneColor),
     };
     if (this.#column !== null && scale === null) {
-      const counts = await this.colorings.categories(this.#tableQuery(signal), this.#column);
+      const counts = await this.colorings.countCategories(this.#tableQuery(signal), this.#column);
       const categories = Array.from(counts, ([value, count]) => ({
         value,
         color: hexOfNumber(this.#colorOfCategory(value)),

@@ -54,11 +54,11 @@ export class Colorings {
     return coloring;
   }
 
-  /** The values of a window, from memory if possible. @param options `name` identifies the column, the base and the filter */
-  async values(
+  /** The values of a window, from memory if possible. @param options `name` identifies the column, the subtrahend and the filter */
+  async loadValues(
     stored: StoredElements,
     query: TableQuery,
-    { window, column, base: subtrahend, name }: { window: number; column: TableColumn | null; base: number; name: string },
+    { window, column, subtrahend, name }: { window: number; column: TableColumn | null; subtrahend: number; name: string },
   ): Promise<WindowValues> {
     // The number of the window matters to filters of the order.
     const key = `${stored.windows[window]!.id}/${window}/${name}`;
@@ -73,7 +73,7 @@ export class Colorings {
   }
 
   /** Number of elements of each category. @throws BadParameterError if there are too many categories. */
-  async categories(query: TableQuery, column: TableColumn): Promise<Map<Cell, number>> {
+  async countCategories(query: TableQuery, column: TableColumn): Promise<Map<Cell, number>> {
     const key = JSON.stringify([query.table.content, column, query.filter]);
     const cached = this.#categories.get(key);
     if (cached !== undefined) return cached;
@@ -84,7 +84,7 @@ export class Colorings {
   }
 
   /** Boxes and appearances of elements. Reading lets other work run in between. */
-  async marks(stored: StoredElements, options: ScanOptions & { signal: AbortSignal }): Promise<PackMarks[]> {
+  async loadMarks(stored: StoredElements, options: ScanOptions & { signal: AbortSignal }): Promise<PackMarks[]> {
     const packs: PackMarks[] = [];
     for await (const marks of this.options.store.marks(stored, options)) {
       packs.push(marks);

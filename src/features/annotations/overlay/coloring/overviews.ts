@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { WorkQueue } from '../../../../core/concurrency/work-queue.js';
 import { SharedWork } from '../../../../tilesource/process/shared-work.js';
 import type { StoredElements } from '../../elements/element-store.js';
-import type { DensityCrowd } from '../draw/density/density-gain.js';
+import type { LevelCrowding } from '../draw/density/density-gain.js';
 import { densityLevels } from '../draw/density/density.js';
 import { newSums, type CellSums, type SumsKind, type ValuedMarks } from '../draw/density/value-sums.js';
 import { pointDiameter, type GroupFilter, type GroupStyle } from '../draw/shape.js';
@@ -15,11 +15,11 @@ const [minCells, maxCells] = [2 ** 18, 2 ** 22];
 /** Width of the margin around the box of all elements, which the discs of points may cover. */
 const margin = pointDiameter / 2;
 
-/** Sums of all elements at every level from `finest` on. */
+/** Sums of all elements at every level from `finestLevel` on. */
 export interface Overview {
-  finest: number;
+  finestLevel: number;
   grids: readonly CellSums[];
-  crowds: readonly DensityCrowd[];
+  crowds: readonly LevelCrowding[];
 }
 
 /** The size of the image in base-layer pixels. */
@@ -36,11 +36,11 @@ interface OverviewRequest extends GroupStyle {
   kind: SumsKind;
   groups: GroupFilter;
   /** Elements of a window, pack by pack. */
-  marks: (window: number, signal: AbortSignal) => Promise<ValuedMarks[]>;
+  loadMarks: (window: number, signal: AbortSignal) => Promise<ValuedMarks[]>;
 }
 
 /** The finest level of an overview, at which a tile has few enough elements to count them for each tile. */
-export function finestLevel({ count, box }: StoredElements, extent: Extent): number {
+export function finestOverviewLevel({ count, box }: StoredElements, extent: Extent): number {
   const maxCellCount = Math.min(maxCells, Math.max(minCells, count));
   const { left, top, right, bottom } = visibleAreaOf(box, extent);
   let level = 0;
@@ -79,23 +79,23 @@ export class Overviews {
   }
 
   async #make(
-    { key, stored, extent, kind, mode, groupColors, groups, marks }: OverviewRequest,
+    { key, stored, extent, kind, mode, groupColors, groups, loadMarks }: OverviewRequest,
     signal: AbortSignal,
   ): Promise<Overview> {
-    const finest = finestLevel(stored, extent);
+    const finestLevel = finestOverviewLevel(stored, extent);
     const { left, top, right, bottom } = visibleAreaOf(stored.box, extent);
     const grids: CellSums[] = [];
-    for (let level = finest; level < densityLevels; level += 1) {
+    for (let level = finestLevel; level < densityLevels; level += 1) {
       const side = 2 ** level;
       const [column, row] = [Math.floor(left / side), Math.floor(top / side)];
       const size = { width: Math.floor(right / side) - column + 1, height: Math.floor(bottom / side) - row + 1 };
       grids.push(newSums({ level, column, row, ...size }, { isShared: true }));
     }
     for (const window of stored.windows.keys()) {
-      const packs = await marks(window, signal);
+      const packs = await loadMarks(window, signal);
       await this.drawer.addSums({ packs, kind, mode, groupColors, groups }, grids, signal);
     }
-    const overview = { finest, grids, crowds: await this.drawer.completeSums({ kind, grids }, signal) };
+    const overview = { finestLevel, grids, crowds: await this.drawer.completeSums({ kind, grids }, signal) };
     this.#overviews.set(key, overview);
     return overview;
   }

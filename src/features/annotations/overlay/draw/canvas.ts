@@ -15,13 +15,13 @@ export interface View {
 }
 
 /** Vertices closer than this to the last drawn one are skipped, in pixels. */
-const minStep = 0.05;
+const minStepPixels = 0.05;
 
 /** Lines with at least this width in pixels have rounded corners. On thinner lines, the gap at a corner is invisible. */
-const minRoundedWidth = 2;
+const minRoundedWidthPixels = 2;
 
 /** Number of vertices of the disc that rounds a corner. */
-const roundVertices = 12;
+const discVertices = 12;
 
 /**
  * A transparent picture on which shapes are drawn one over the other. Its pixels are stored row by row, with four numbers each: red,
@@ -52,7 +52,7 @@ export class Canvas {
         const x = (point[0] - left) / scale;
         const y = (point[1] - top) / scale;
         // The last vertex is never skipped, because the outline must end at its start.
-        if (i < ring.length - 1 && Math.abs(x - fromX) < minStep && Math.abs(y - fromY) < minStep) continue;
+        if (i < ring.length - 1 && Math.abs(x - fromX) < minStepPixels && Math.abs(y - fromY) < minStepPixels) continue;
         this.#coverage.addEdge(fromX, fromY, x, y);
         fromX = x;
         fromY = y;
@@ -80,7 +80,7 @@ export class Canvas {
       const point = points[i] as Coordinate;
       const x = (point[0] - left) / scale;
       const y = (point[1] - top) / scale;
-      if (i < points.length - 1 && Math.abs(x - fromX) < minStep && Math.abs(y - fromY) < minStep) continue;
+      if (i < points.length - 1 && Math.abs(x - fromX) < minStepPixels && Math.abs(y - fromY) < minStepPixels) continue;
       const isVisible =
         Math.max(fromX, x) + halfWidth > 0 &&
         Math.min(fromX, x) - halfWidth < width &&
@@ -104,10 +104,10 @@ export class Canvas {
       coverage.addEdge(x1 - nx, y1 - ny, x0 - nx, y0 - ny);
       coverage.addEdge(x0 - nx, y0 - ny, x0 + nx, y0 + ny);
     }
-    if (!isRounded || halfWidth * 2 < minRoundedWidth) return;
+    if (!isRounded || halfWidth * 2 < minRoundedWidthPixels) return;
     let [px, py] = [x1 + halfWidth, y1];
-    for (let i = 1; i <= roundVertices; i += 1) {
-      const angle = (-2 * Math.PI * i) / roundVertices;
+    for (let i = 1; i <= discVertices; i += 1) {
+      const angle = (-2 * Math.PI * i) / discVertices;
       const [x, y] = [x1 + halfWidth * Math.cos(angle), y1 + halfWidth * Math.sin(angle)];
       coverage.addEdge(px, py, x, y);
       [px, py] = [x, y];
@@ -126,7 +126,7 @@ export class Canvas {
       }
     }
     const { left, top, scale } = this.view;
-    return this.#coverage.begin(
+    return this.#coverage.beginShape(
       {
         left: (lowX - left) / scale - margin,
         top: (lowY - top) / scale - margin,
@@ -140,7 +140,7 @@ export class Canvas {
   #paintShape(rule: 'even-odd' | 'union', [red, green, blue, alpha]: PaintColor): void {
     const { pixels } = this;
     const rowLength = this.view.width * 4;
-    this.#coverage.finish(rule, (row, left, shares, length) => {
+    this.#coverage.finishShape(rule, (row, left, shares, length) => {
       let at = row * rowLength + left * 4;
       for (let i = 0; i < length; i += 1, at += 4) {
         const opacity = shares[i]! * alpha;
@@ -155,7 +155,7 @@ export class Canvas {
   }
 
   /** Paints a color over one pixel. */
-  blend(column: number, row: number, [red, green, blue, alpha]: PaintColor): void {
+  paintPixel(column: number, row: number, [red, green, blue, alpha]: PaintColor): void {
     const at = (row * this.view.width + column) * 4;
     const { pixels } = this;
     const transparency = 1 - alpha;

@@ -10,29 +10,29 @@ export const defaultLineColor: PaintColor = [0, 0, 0, 1];
 export const defaultLineWidth = 2;
 
 /** Maximum number of parsed colors in memory, after which the map is cleared. Annotations use few colors for many elements. */
-const maxParsed = 10_000;
+const maxParsedColors = 10_000;
 const parsedColors = new Map<string, PaintColor>();
 
-/** Parses a validated color of an annotation. Channels above 255 are clipped; a text that is not a color is transparent. */
-export function paintColor(text: string): PaintColor {
+/** Parses a validated color of an annotation, or takes it from the cache. Channels above 255 are clipped; a text that is not a color is transparent. */
+export function toPaintColor(text: string): PaintColor {
   const cached = parsedColors.get(text);
   if (cached !== undefined) return cached;
-  const color = parse(text);
-  if (parsedColors.size >= maxParsed) parsedColors.clear();
+  const color = parseColor(text);
+  if (parsedColors.size >= maxParsedColors) parsedColors.clear();
   parsedColors.set(text, color);
   return color;
 }
 
-function parse(text: string): PaintColor {
+function parseColor(text: string): PaintColor {
   if (text.startsWith('#')) {
     const digits = text.length < 6 ? Array.from(text.slice(1), (digit) => digit + digit) : (text.slice(1).match(/../g) ?? []);
     const [red = 0, green = 0, blue = 0, alpha = 255] = digits.map((pair) => parseInt(pair, 16));
     return [red, green, blue, alpha / 255];
   }
-  const call = /^rgba?\(\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*(?:,\s*([\d.]+)\s*)?\)$/.exec(text);
-  if (call === null) return transparent;
-  const [red, green, blue] = [Number(call[1]), Number(call[2]), Number(call[3])].map((channel) => Math.min(255, channel));
-  return [red as number, green as number, blue as number, call[4] === undefined ? 1 : Math.min(1, Number(call[4]))];
+  const match = /^rgba?\(\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*(?:,\s*([\d.]+)\s*)?\)$/.exec(text);
+  if (match === null) return transparent;
+  const [red, green, blue] = [Number(match[1]), Number(match[2]), Number(match[3])].map((channel) => Math.min(255, channel));
+  return [red as number, green as number, blue as number, match[4] === undefined ? 1 : Math.min(1, Number(match[4]))];
 }
 
 /** A color without alpha as a number: red * 65,536 + green * 256 + blue. */
@@ -64,17 +64,17 @@ const groupPalette = [
   '#17becf',
   '#bcbd22',
   '#e6194b',
-].map(paintColor);
+].map(toPaintColor);
 
 /** Color of elements without a group. */
-const ungrouped = paintColor('#808080');
+const ungroupedColor = toPaintColor('#808080');
 
 /**
  * The color of a group, if shapes are colored by group. It depends only on the name, so that a group has the same color in every
  * annotation, regardless of other groups. The group `null` is for elements without a group.
  */
 export function groupColor(group: string | null): PaintColor {
-  if (group === null) return ungrouped;
+  if (group === null) return ungroupedColor;
   const digest = createHash('sha256').update(group).digest();
   return groupPalette[digest.readUInt32LE(0) % groupPalette.length] as PaintColor;
 }

@@ -7,8 +7,8 @@ export type RowSink = (row: number, left: number, coverage: Float32Array, length
 /** Coordinates are clipped to this, in pixels: far outside every picture, but small enough for exact arithmetic. */
 const maxCoordinate = 2 ** 26;
 
-/** Smallest share of a pixel that counts as covered. Smaller ones are rounding errors. */
-const negligible = 2 ** -20;
+/** Smallest share of a pixel that counts as covered. Smaller shares are rounding errors. */
+const minShare = 2 ** -20;
 
 function clampCoordinate(value: number): number {
   return value > maxCoordinate ? maxCoordinate : value < -maxCoordinate ? -maxCoordinate : value;
@@ -19,7 +19,7 @@ function clampCoordinate(value: number): number {
  * each row then gives, for each pixel, the winding number times the covered share. Coordinates are in pixels of the raster.
  */
 export class Coverage {
-  #sums = new Float32Array(0);
+  #signedAreas = new Float32Array(0);
   #rowShares = new Float32Array(0);
   #left = 0;
   #top = 0;
@@ -32,7 +32,10 @@ export class Coverage {
    *
    * @returns false if the box is outside the raster; then nothing must be drawn.
    */
-  begin(box: { left: number; top: number; right: number; bottom: number }, raster: { width: number; height: number }): boolean {
+  beginShape(
+    box: { left: number; top: number; right: number; bottom: number },
+    raster: { width: number; height: number },
+  ): boolean {
     const left = Math.max(0, Math.floor(clampCoordinate(box.left)));
     const top = Math.max(0, Math.floor(clampCoordinate(box.top)));
     const width = Math.min(raster.width, Math.ceil(clampCoordinate(box.right))) - left;
@@ -45,8 +48,8 @@ export class Coverage {
     // There are two more columns, because an edge at the right border also adds to the column right of it.
     this.#stride = width + 2;
     const size = this.#stride * height;
-    if (this.#sums.length < size) this.#sums = new Float32Array(size);
-    else this.#sums.fill(0, 0, size);
+    if (this.#signedAreas.length < size) this.#signedAreas = new Float32Array(size);
+    else this.#signedAreas.fill(0, 0, size);
     if (this.#rowShares.length < width) this.#rowShares = new Float32Array(width);
     return true;
   }
@@ -90,7 +93,7 @@ export class Coverage {
   }
 
   #addInside(x0: number, y0: number, _x1: number, y1: number, slope: number, direction: number): void {
-    const sums = this.#sums;
+    const sums = this.#signedAreas;
     const lastRow = Math.min(this.#height, Math.ceil(y1));
     let x = x0;
     for (let row = Math.floor(y0); row < lastRow; row += 1) {
@@ -102,7 +105,7 @@ export class Coverage {
     }
   }
 
-  /** Adds the signed areas of an edge within one row, from column `from` to column `to`. */
+  /** Adds the signed areas of an edge within one row, from x = `from` to x = `to`. @param start index of the row in `sums` */
   #addRow(sums: Float32Array, start: number, from: number, to: number, signedHeight: number): void {
     const low = from < to ? from : to;
     const high = from < to ? to : from;
@@ -135,7 +138,7 @@ export class Coverage {
   }
 
   /** Ends the shape and passes the rows that it covers to the sink. */
-  finish(rule: FillRule, sink: RowSink): void {
+  finishShape(rule: FillRule, sink: RowSink): void {
     const row = this.#rowShares;
     for (let y = 0; y < this.#height; y += 1) {
       const start = y * this.#stride;
@@ -143,13 +146,13 @@ export class Coverage {
       let first = -1;
       let last = -1;
       for (let x = 0; x < this.#width; x += 1) {
-        sum += this.#sums[start + x]!;
+        sum += this.#signedAreas[start + x]!;
         let share = Math.abs(sum);
         if (rule === 'even-odd') {
           share %= 2;
           if (share > 1) share = 2 - share;
         } else if (share > 1) share = 1;
-        if (share < negligible) share = 0;
+        if (share < minShare) share = 0;
         else {
           if (first < 0) first = x;
           last = x;

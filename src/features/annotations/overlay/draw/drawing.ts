@@ -96,13 +96,13 @@ function densityLayerOf({ mode, groups, groupColors }: Drawing, { window }: NonN
 }
 
 /** Pixels of a view as red, green, blue and alpha from 0 to 255, not premultiplied. */
-export function rgbaOf(view: View, pixels: Float32Array): Uint8Array<ArrayBuffer> {
+export function toRgba(view: View, pixels: Float32Array): Uint8Array<ArrayBuffer> {
   return new Canvas(view, pixels).toRgba();
 }
 
-/** Like {@link paint}, as {@link rgbaOf}. */
+/** Like {@link paint}, as {@link toRgba}. */
 export function paintRgba(drawing: PictureDrawing): Uint8Array<ArrayBuffer> {
-  return rgbaOf(drawing.view, paint(drawing));
+  return toRgba(drawing.view, paint(drawing));
 }
 
 /** Makes a vector tile of elements, in their order, and of densities. */

@@ -1,12 +1,12 @@
 import type { PackMarks } from '../../elements/element-store.js';
-import { defaultLineColor, defaultLineWidth, hexColor, paintColor, type PaintColor } from './colors.js';
+import { defaultLineColor, defaultLineWidth, hexColor, toPaintColor, type PaintColor } from './colors.js';
 
 /** Number of elements of a group that appear in a color (`#rrggbb`). The group is `null` for elements without a group. */
-export type GroupColor = [group: string | null, color: string, count: number];
+export type GroupColorCount = [group: string | null, color: string, count: number];
 
 /** Counts elements by group and by the color in which they appear: the line color, or the fill color if there is no line color. */
 export class GroupColorCounter {
-  readonly #counts = new Map<string, GroupColor>();
+  readonly #countsByKey = new Map<string, GroupColorCount>();
 
   add({ appearances, appearanceIndices }: Pick<PackMarks, 'appearances' | 'appearanceIndices'>): void {
     const counts = new Uint32Array(appearances.length);
@@ -15,20 +15,20 @@ export class GroupColorCounter {
       if (counts[i]! > 0) this.addAll([[appearance.group, hexColor(visibleColor(appearance)), counts[i]!]]);
   }
 
-  addAll(counted: Iterable<GroupColor>): void {
+  addAll(counted: Iterable<GroupColorCount>): void {
     for (const [group, color, count] of counted) {
       const key = JSON.stringify([group, color]);
-      this.#counts.set(key, [group, color, (this.#counts.get(key)?.[2] ?? 0) + count]);
+      this.#countsByKey.set(key, [group, color, (this.#countsByKey.get(key)?.[2] ?? 0) + count]);
     }
   }
 
-  get counts(): GroupColor[] {
-    return [...this.#counts.values()];
+  get counts(): GroupColorCount[] {
+    return [...this.#countsByKey.values()];
   }
 }
 
 function visibleColor({ lineColor, lineWidth, fillColor }: PackMarks['appearances'][number]): PaintColor {
-  const line = lineColor === null ? null : paintColor(lineColor);
+  const line = lineColor === null ? null : toPaintColor(lineColor);
   if (line !== null && line[3] > 0 && (lineWidth ?? defaultLineWidth) > 0) return line;
-  return fillColor === null ? (line ?? defaultLineColor) : paintColor(fillColor);
+  return fillColor === null ? (line ?? defaultLineColor) : toPaintColor(fillColor);
 }

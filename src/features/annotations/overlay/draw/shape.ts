@@ -3,7 +3,7 @@ import { boxCorners, ellipseOutline } from '../../../../annotation-format/format
 import type { Coordinate } from '../../../../annotation-format/schema/common.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import type { RectangleGridElement } from '../../../../annotation-format/schema/rectanglegrid.js';
-import { defaultLineColor, defaultLineWidth, groupColor, paintColor, type PaintColor } from './colors.js';
+import { defaultLineColor, defaultLineWidth, groupColor, toPaintColor, type PaintColor } from './colors.js';
 
 /** A line along positions in base-layer pixels. */
 export interface Stroke {
@@ -36,7 +36,7 @@ export function isOutlined(element: AnnotationElement): element is OutlinedEleme
 }
 
 /** Whether an outlined element can be filled. */
-function isFilled(element: OutlinedElement): boolean {
+function canBeFilled(element: OutlinedElement): boolean {
   return element.type === 'polyline' ? element.closed === true : element.type !== 'arrow';
 }
 
@@ -107,13 +107,13 @@ function arrowShape([head, tail]: readonly [Coordinate, Coordinate], lineWidth: 
   const [dx, dy] = [tail[0] - head[0], tail[1] - head[1]];
   const length = Math.hypot(dx, dy);
   if (!(length > 0 && Number.isFinite(length))) return { rings: [], strokes: [shaft] };
-  const barb = Math.min(length, Math.max(arrowHead.min, arrowHead.widths * lineWidth)) / length;
-  const at = (side: 1 | -1): Coordinate => [
-    head[0] + barb * (dx - side * 0.5 * dy),
-    head[1] + barb * (dy + side * 0.5 * dx),
+  const headShare = Math.min(length, Math.max(arrowHead.min, arrowHead.widths * lineWidth)) / length;
+  const barbEnd = (side: 1 | -1): Coordinate => [
+    head[0] + headShare * (dx - side * 0.5 * dy),
+    head[1] + headShare * (dy + side * 0.5 * dx),
     head[2],
   ];
-  return { rings: [], strokes: [shaft, { points: [at(1), head, at(-1)], closed: false }] };
+  return { rings: [], strokes: [shaft, { points: [barbEnd(1), head, barbEnd(-1)], closed: false }] };
 }
 
 /** Whether shapes have their own colors or the colors of their groups. */
@@ -149,8 +149,8 @@ export function colorOfGroup(group: string | null, { mode, groupColors }: GroupS
 /** Colors and line width of an element, with the defaults of existing clients: no fill, a black line of 2 pixels. */
 export function paintOf(element: OutlinedElement, color: ShapeColor): Paint {
   const lineWidth = element.lineWidth ?? defaultLineWidth;
-  let fill = element.fillColor === undefined || !isFilled(element) ? null : paintColor(element.fillColor);
-  let line = element.lineColor === undefined ? defaultLineColor : paintColor(element.lineColor);
+  let fill = element.fillColor === undefined || !canBeFilled(element) ? null : toPaintColor(element.fillColor);
+  let line = element.lineColor === undefined ? defaultLineColor : toPaintColor(element.lineColor);
   if (color !== null) {
     const [red, green, blue] = color;
     if (fill !== null) fill = [red, green, blue, fill[3]];

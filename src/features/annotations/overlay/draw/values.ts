@@ -1,7 +1,7 @@
 import type { GridDataElement } from '../../../../annotation-format/schema/griddata.js';
 import type { HeatmapElement } from '../../../../annotation-format/schema/heatmap.js';
 import type { Canvas } from './canvas.js';
-import { paintColor, type PaintColor } from './colors.js';
+import { toPaintColor, type PaintColor } from './colors.js';
 
 /** Default radius of a value, in pixels of the image or of the screen, depending on `scaleWithZoom`. */
 const defaultRadius = 25;
@@ -28,12 +28,12 @@ function rangeOfValues(values: Iterable<number>): [low: number, high: number] {
   return low <= high ? [low, high] : [0, 0];
 }
 
-/** Maps values to colors: interpolated between two stops, or with `stepped` the color of the lower stop. */
-function colorScale(range: ColorFields, [low, high]: readonly [low: number, high: number]): ColorScale {
-  const colors = range.colorRange?.length ? range.colorRange.map(paintColor) : defaultColors;
+/** Makes a function that maps values to colors: interpolated between two stops, or with `stepped` the color of the lower stop. */
+function makeColorScale(range: ColorFields, [low, high]: readonly [low: number, high: number]): ColorScale {
+  const colors = range.colorRange?.length ? range.colorRange.map(toPaintColor) : defaultColors;
   const stops = stopsOf(range, colors.length, low, high);
-  const first = range.minColor === undefined ? (colors[0] as PaintColor) : paintColor(range.minColor);
-  const last = range.maxColor === undefined ? (colors.at(-1) as PaintColor) : paintColor(range.maxColor);
+  const first = range.minColor === undefined ? (colors[0] as PaintColor) : toPaintColor(range.minColor);
+  const last = range.maxColor === undefined ? (colors.at(-1) as PaintColor) : toPaintColor(range.maxColor);
   return (value) => {
     if (value < stops[0]!) return first;
     if (value > stops[stops.length - 1]!) return last;
@@ -48,8 +48,8 @@ function colorScale(range: ColorFields, [low, high]: readonly [low: number, high
 }
 
 /** The values of the stops, ascending. */
-function stopsOf({ rangeValues, normalizeRange, stepped }: ColorFields, colors: number, low: number, high: number): number[] {
-  const count = stepped === true ? colors + 1 : colors;
+function stopsOf({ rangeValues, normalizeRange, stepped }: ColorFields, colorCount: number, low: number, high: number): number[] {
+  const count = stepped === true ? colorCount + 1 : colorCount;
   const even = Array.from({ length: count }, (_, i) => low + ((high - low) * i) / Math.max(1, count - 1));
   if (rangeValues === undefined || rangeValues.length === 0) return even;
   const stops = normalizeRange === true ? rangeValues.map((share) => low + (high - low) * share) : [...rangeValues];
@@ -59,7 +59,7 @@ function stopsOf({ rangeValues, normalizeRange, stepped }: ColorFields, colors: 
 /** Draws points with values as a sum of Gaussians, whose height determines the color. */
 export function drawHeatmap(canvas: Canvas, element: HeatmapElement): void {
   const [, high] = rangeOfValues(element.points.map((point) => point[3]));
-  const colors = colorScale(element, [0, high]);
+  const colors = makeColorScale(element, [0, high]);
   drawGaussians(
     canvas,
     element,
@@ -74,7 +74,7 @@ export function drawGrid(canvas: Canvas, element: GridDataElement): void {
   const { values, gridWidth, origin = [0, 0, 0], dx = 1, dy = 1 } = element;
   const range = rangeOfValues(values);
   if (element.interpretation === 'heatmap') {
-    drawGaussians(canvas, element, colorScale(element, [0, range[1]]), values.length, (i) => [
+    drawGaussians(canvas, element, makeColorScale(element, [0, range[1]]), values.length, (i) => [
       origin[0] + (i % gridWidth) * dx,
       origin[1] + Math.floor(i / gridWidth) * dy,
       origin[2],
@@ -84,26 +84,26 @@ export function drawGrid(canvas: Canvas, element: GridDataElement): void {
   }
   const rows = Math.ceil(values.length / gridWidth);
   const valueAt =
-    element.interpretation === 'choropleth' ? cellValue(values, gridWidth, rows) : surfaceValue(values, gridWidth, rows);
-  const colors = colorScale(element, range);
+    element.interpretation === 'choropleth' ? cellReader(values, gridWidth, rows) : surfaceReader(values, gridWidth, rows);
+  const colors = makeColorScale(element, range);
   const { left, top, scale, width, height } = canvas.view;
   for (let row = 0; row < height; row += 1) {
     const gridY = (top + (row + 0.5) * scale - origin[1]) / dy;
     for (let column = 0; column < width; column += 1) {
       const value = valueAt((left + (column + 0.5) * scale - origin[0]) / dx, gridY);
-      if (value !== undefined) canvas.blend(column, row, colors(value));
+      if (value !== undefined) canvas.paintPixel(column, row, colors(value));
     }
   }
 }
 
-type GridValue = (x: number, y: number) => number | undefined;
+type ReadGridValue = (x: number, y: number) => number | undefined;
 
-function cellValue(values: readonly number[], width: number, rows: number): GridValue {
+function cellReader(values: readonly number[], width: number, rows: number): ReadGridValue {
   return (x, y) => (x >= 0 && x < width && y >= 0 && y < rows ? values[Math.floor(y) * width + Math.floor(x)] : undefined);
 }
 
 /** Bilinear interpolation between the four values around a position. */
-function surfaceValue(values: readonly number[], width: number, rows: number): GridValue {
+function surfaceReader(values: readonly number[], width: number, rows: number): ReadGridValue {
   return (x, y) => {
     if (!(x >= 0 && x <= width - 1 && y >= 0 && y <= rows - 1)) return undefined;
     const [column, row] = [Math.min(Math.floor(x), Math.max(0, width - 2)), Math.min(Math.floor(y), Math.max(0, rows - 2))];
@@ -146,13 +146,13 @@ function drawGaussians(
     blurLines(spare, sums, { lines: fullWidth, length: fullHeight, step: fullWidth, jump: 1 }, reach);
   }
   // With this factor, the center of a single point has exactly the value of the point.
-  const side = 2 * reach + 1;
-  const peakFactor = ((4 * side ** 3) / (3 * side ** 2 + 1)) ** 2;
+  const windowLength = 2 * reach + 1;
+  const peakFactor = ((4 * windowLength ** 3) / (3 * windowLength ** 2 + 1)) ** 2;
   for (let row = 0; row < height; row += 1) {
     for (let column = 0; column < width; column += 1) {
       const value = sums[(row + margin) * fullWidth + column + margin]! * peakFactor;
       // Smaller sums are rounding errors of the averages.
-      if (Math.abs(value) > 1e-6) canvas.blend(column, row, colors(value));
+      if (Math.abs(value) > 1e-6) canvas.paintPixel(column, row, colors(value));
     }
   }
 }

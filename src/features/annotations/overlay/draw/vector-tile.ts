@@ -59,19 +59,19 @@ export class VectorTile {
       ...(line !== null && { lineColor: hexColor(line), lineOpacity: line[3], lineWidth }),
     };
     if (element.type === 'point') {
-      const [x, y] = this.#toTile(element.center);
+      const [x, y] = this.#toUnits(element.center);
       if (x >= clipBox[0] && x <= clipBox[2] && y >= clipBox[1] && y <= clipBox[3])
         this.#addFeature(pointType, properties, [[new Point(x, y)]]);
       return;
     }
     const shape = shapeOf(element, this.#view.scale);
     if (shape.rings.length > 0) this.#addFeature(polygonType, properties, this.#clipRings(shape.rings));
-    const open = shape.strokes.filter(({ closed }) => !closed);
-    if (open.length > 0) this.#addFeature(lineType, properties, this.#clipLines(open.map(({ points }) => points)));
+    const openStrokes = shape.strokes.filter(({ closed }) => !closed);
+    if (openStrokes.length > 0) this.#addFeature(lineType, properties, this.#clipLines(openStrokes.map(({ points }) => points)));
   }
 
   addDensity({ x, y, coverage, group, color }: DensityPoint): void {
-    const position = this.#toTile([x, y, 0]);
+    const position = this.#toUnits([x, y, 0]);
     const properties: Properties = {
       type: 'density',
       coverage,
@@ -86,16 +86,16 @@ export class VectorTile {
     if (geometry.length > 0) this.#elements.push({ type, properties, geometry });
   }
 
-  #toTile([x, y]: Coordinate): Position {
-    const unit = (this.#view.scale * this.#view.width) / vectorExtent;
-    return [Math.round((x - this.#view.left) / unit), Math.round((y - this.#view.top) / unit)];
+  #toUnits([x, y]: Coordinate): Position {
+    const unitPixels = (this.#view.scale * this.#view.width) / vectorExtent;
+    return [Math.round((x - this.#view.left) / unitPixels), Math.round((y - this.#view.top) / unitPixels)];
   }
 
   #simplify(points: readonly Coordinate[]): Position[] {
     const simplified: Position[] = [];
     let last: Position | undefined;
     for (const [i, point] of points.entries()) {
-      const position = this.#toTile(point);
+      const position = this.#toUnits(point);
       const isNear =
         last !== undefined && Math.abs(position[0] - last[0]) < minStepUnits && Math.abs(position[1] - last[1]) < minStepUnits;
       if (isNear && i < points.length - 1) continue;

@@ -1,7 +1,7 @@
 import type { PackMarks } from '../../../elements/element-store.js';
 import { encodeDensity } from './density-codec.js';
-import { measureCrowd, type DensityCrowd } from './density-gain.js';
-import { GroupColorCounter, type GroupColor } from '../group-colors.js';
+import { measureCrowding, type LevelCrowding } from './density-gain.js';
+import { GroupColorCounter, type GroupColorCount } from '../group-colors.js';
 import { blockSideTiles, DensityCounter, tileKey, tileAddress, type DensityClass, type DensityLevel } from './density.js';
 
 /** A block of 4 × 4 neighboring tiles of a level of a window's densities. */
@@ -20,9 +20,9 @@ export interface CountedWindow {
   levels: { finest: number; coarsest: number } | null;
   classes: DensityClass[];
   /** Number of elements by group and color, including elements that are always drawn. */
-  groups: GroupColor[];
+  groups: GroupColorCount[];
   /** Crowdedness of each level, finest first. */
-  crowds: DensityCrowd[];
+  crowds: LevelCrowding[];
   blocks: CountedBlock[];
 }
 
@@ -36,7 +36,7 @@ export function countWindow(packs: readonly PackMarks[]): CountedWindow {
   }
   const counted: CountedWindow = { levels: null, classes: counter.classes, groups: colors.counts, crowds: [], blocks: [] };
   for (const level of counter.pyramid()) {
-    counted.crowds.push(measureCrowd(level, counter.classes));
+    counted.crowds.push(measureCrowding(level, counter.classes));
     counted.levels = { finest: counted.levels?.finest ?? level.level, coarsest: level.level };
     counted.blocks.push(...blocksOf(level));
   }
@@ -44,14 +44,14 @@ export function countWindow(packs: readonly PackMarks[]): CountedWindow {
 }
 
 function blocksOf({ level, tiles }: DensityLevel): CountedBlock[] {
-  const blocks = new Map<number, { column: number; row: number }>();
+  const addressesByKey = new Map<number, { column: number; row: number }>();
   for (const key of tiles.keys()) {
     const { column, row } = tileAddress(key);
     const address = { column: Math.floor(column / blockSideTiles), row: Math.floor(row / blockSideTiles) };
-    blocks.set(tileKey(address.column, address.row), address);
+    addressesByKey.set(tileKey(address.column, address.row), address);
   }
-  return Array.from(blocks.values(), ({ column, row }) => {
-    const packed = Array.from({ length: blockSideTiles * blockSideTiles }, (_, i) => {
+  return Array.from(addressesByKey.values(), ({ column, row }) => {
+    const encodedTiles = Array.from({ length: blockSideTiles * blockSideTiles }, (_, i) => {
       const address = {
         column: column * blockSideTiles + (i % blockSideTiles),
         row: row * blockSideTiles + Math.floor(i / blockSideTiles),
@@ -59,6 +59,6 @@ function blocksOf({ level, tiles }: DensityLevel): CountedBlock[] {
       const tile = tiles.get(tileKey(address.column, address.row));
       return tile === undefined ? new Uint8Array(0) : encodeDensity(tile);
     });
-    return { level, column, row, tiles: packed };
+    return { level, column, row, tiles: encodedTiles };
   });
 }

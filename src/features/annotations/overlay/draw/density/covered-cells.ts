@@ -1,5 +1,5 @@
 import type { ElementAppearance } from '../../../elements/element-store.js';
-import { defaultLineColor, defaultLineWidth, paintColor, type PaintColor } from '../colors.js';
+import { defaultLineColor, defaultLineWidth, toPaintColor, type PaintColor } from '../colors.js';
 import { Coverage } from '../coverage.js';
 import { pointDiameter } from '../shape.js';
 
@@ -48,8 +48,8 @@ export function countedPaintOf(
   const kind = countedKindOf(appearance);
   if (kind === null) return null;
   const lineWidth = appearance.lineWidth ?? defaultLineWidth;
-  const fill = appearance.fillColor === null || kind === 'line' ? null : paintColor(appearance.fillColor);
-  const line = appearance.lineColor === null ? defaultLineColor : paintColor(appearance.lineColor);
+  const fill = appearance.fillColor === null || kind === 'line' ? null : toPaintColor(appearance.fillColor);
+  const line = appearance.lineColor === null ? defaultLineColor : toPaintColor(appearance.lineColor);
   return {
     kind,
     fill: fill?.[3] === 0 ? null : fill,
@@ -110,10 +110,10 @@ export class CoveredCells {
       // The area is exact for a shape in one cell, and much faster than rasterizing.
       const area = (kind === 'rectangle' ? 4 : Math.PI) * halfX * halfY;
       if (area > 0) add(false, Math.floor(x), Math.floor(y), area);
-    } else if (isFilled && halfX > 0 && halfY > 0 && this.#coverage.begin({ left, top, right, bottom }, this.#raster)) {
+    } else if (isFilled && halfX > 0 && halfY > 0 && this.#coverage.beginShape({ left, top, right, bottom }, this.#raster)) {
       if (kind === 'rectangle') this.#addRectangle(left, top, right, bottom);
       else this.#addEllipse(x, y, halfX * octagonRadius, halfY * octagonRadius);
-      this.#coverage.finish('union', (row, column, shares, length) => {
+      this.#coverage.finishShape('union', (row, column, shares, length) => {
         for (let i = 0; i < length; i += 1) add(false, column + i, row, shares[i]!);
       });
     }

@@ -50,12 +50,12 @@ export class DensityCells {
     const { keys, shares } = this;
     for (let start = 0; start < keys.length;) {
       const classIndex = keys[start]! >>> 16;
-      let stop = start;
-      while (stop < keys.length && keys[stop]! >>> 16 === classIndex) stop += 1;
+      let end = start;
+      while (end < keys.length && keys[end]! >>> 16 === classIndex) end += 1;
       // The lower 16 bits of a key are the position.
-      const positions = Uint16Array.from(keys.subarray(start, stop));
-      classes.push({ classIndex, positions, shares: shares.slice(start, stop) });
-      start = stop;
+      const positions = Uint16Array.from(keys.subarray(start, end));
+      classes.push({ classIndex, positions, shares: shares.slice(start, end) });
+      start = end;
     }
     return classes;
   }
@@ -65,8 +65,8 @@ export class DensityCells {
     for (let i = 0; i < keys.length; i += 1) this.add(keys[i]!, shares[i]!);
   }
 
-  /** Adds these cells to a tile of the next coarser level, whose cells are twice as wide. @param offset position of this tile's first cell in the parent. */
-  addHalvedTo(parent: DensityCells, offset: number): void {
+  /** Adds these cells to a tile of the next coarser level, whose cells are twice as wide. @param offset position in `parent` of the cell that contains this tile's first cell. */
+  addToCoarserTile(parent: DensityCells, offset: number): void {
     const { keys, shares } = this;
     for (let i = 0; i < keys.length; i += 1) {
       const key = keys[i]!;
@@ -109,8 +109,8 @@ interface Entries {
 }
 
 const digitBits = 8;
-const digits = 2 ** digitBits;
-const starts = new Uint32Array(digits);
+const digitValues = 2 ** digitBits;
+const startByDigit = new Uint32Array(digitValues);
 
 /** The first `length` entries sorted by key, with a stable radix sort, which is several times faster here than `sort`. */
 function sortByKey(keys: Uint32Array, shares: Float64Array, length: number): Entries {
@@ -126,19 +126,19 @@ function sortByKey(keys: Uint32Array, shares: Float64Array, length: number): Ent
 /** Sorts entries by one digit of their keys. @returns false if nothing was done, because all have the same digit. */
 function sortByDigit(from: Entries, to: Entries, shift: number): boolean {
   const { keys, shares } = from;
-  starts.fill(0);
-  for (let i = 0; i < keys.length; i += 1) starts[(keys[i]! >>> shift) & (digits - 1)]! += 1;
-  if (starts[(keys[0]! >>> shift) & (digits - 1)] === keys.length) return false;
+  startByDigit.fill(0);
+  for (let i = 0; i < keys.length; i += 1) startByDigit[(keys[i]! >>> shift) & (digitValues - 1)]! += 1;
+  if (startByDigit[(keys[0]! >>> shift) & (digitValues - 1)] === keys.length) return false;
   let start = 0;
-  for (let digit = 0; digit < digits; digit += 1) {
-    const count = starts[digit]!;
-    starts[digit] = start;
+  for (let digit = 0; digit < digitValues; digit += 1) {
+    const count = startByDigit[digit]!;
+    startByDigit[digit] = start;
     start += count;
   }
   for (let i = 0; i < keys.length; i += 1) {
-    const digit = (keys[i]! >>> shift) & (digits - 1);
-    const at = starts[digit]!;
-    starts[digit] = at + 1;
+    const digit = (keys[i]! >>> shift) & (digitValues - 1);
+    const at = startByDigit[digit]!;
+    startByDigit[digit] = at + 1;
     to.keys[at] = keys[i]!;
     to.shares[at] = shares[i]!;
   }

@@ -38,11 +38,11 @@ export function encodeDensity(cells: DensityCells): Buffer {
     for (let i = 0; i < positions.length; i += 1) if ((shareBytes[i] = byteOf(cellShares[i]!)) > 0) count += 1;
     writeNumber(classIndex);
     writeNumber(count);
-    let before = 0;
+    let previousPosition = 0;
     for (let i = 0; i < positions.length; i += 1) {
       if (shareBytes[i] === 0) continue;
-      writeNumber(positions[i]! - before);
-      before = positions[i]!;
+      writeNumber(positions[i]! - previousPosition);
+      previousPosition = positions[i]!;
     }
     for (const byte of shareBytes) if (byte > 0) bytes[end++] = byte;
   }
@@ -52,10 +52,10 @@ export function encodeDensity(cells: DensityCells): Buffer {
 
 /** Decodes a tile. Calls `visit` for each class; the first `count` entries of the arrays are positions (row * 256 + column) and shares. */
 export function decodeDensity(
-  packed: Uint8Array,
+  encoded: Uint8Array,
   visit: (classIndex: number, positions: Uint16Array, cellShares: Float64Array, count: number) => void,
 ): void {
-  const bytes = inflateRawSync(packed);
+  const bytes = inflateRawSync(encoded);
   let at = 0;
   const readNumber = (): number => {
     let value = 0;

@@ -1,8 +1,8 @@
 import type { BoundingBox } from '../../../../../annotation-format/bounding-box.js';
 import type { DensityClass, DensityLevel } from './density.js';
 
-/** Measure of how crowded a level of densities is. */
-export interface DensityCrowd {
+/** How crowded a level of densities is. */
+export interface LevelCrowding {
   level: number;
   /** Sum over all cells of their weight: the covered share times the alpha of its color. */
   sum: number;
@@ -11,9 +11,9 @@ export interface DensityCrowd {
 }
 
 /** The box of a window, and the crowdedness of its levels. */
-export interface CrowdedWindow {
+export interface WindowCrowding {
   box: Pick<BoundingBox, 'lowx' | 'lowy' | 'highx' | 'highy'>;
-  crowds: readonly DensityCrowd[];
+  crowds: readonly LevelCrowding[];
 }
 
 /** Opacity of a pixel with the mean weight of a level. */
@@ -28,7 +28,7 @@ const [minGain, maxGain] = [4, 4096];
 const weightByPosition = new Float64Array(65_536);
 
 /** Measures how crowded a level is. */
-export function measureCrowd({ level, tiles }: DensityLevel, classes: readonly DensityClass[]): DensityCrowd {
+export function measureCrowding({ level, tiles }: DensityLevel, classes: readonly DensityClass[]): LevelCrowding {
   const crowd = { level, sum: 0, squares: 0 };
   const opacities = classes.map(({ color }) => color[3]);
   for (const cells of tiles.values()) {
@@ -50,15 +50,15 @@ export function measureCrowd({ level, tiles }: DensityLevel, classes: readonly D
  * on the elements: from level to level, the covered share of a pixel falls to a quarter if shapes are isolated, but not if they are side
  * by side. It is the same for all tiles of a level. Where windows overlap, their shapes are assumed to be evenly distributed.
  */
-export function defaultGain(windows: readonly CrowdedWindow[], level: number): number {
+export function defaultGain(windows: readonly WindowCrowding[], level: number): number {
   let [weightedShares, totalWeight] = [0, 0];
   for (const { box, crowds } of windows) {
-    const windowCrowd = crowdAt(crowds, level);
+    const windowCrowd = crowdingAt(crowds, level);
     if (windowCrowd === null || windowCrowd.sum === 0) continue;
     let share = windowCrowd.squares / windowCrowd.sum;
     for (const other of windows) {
-      const crowd = other.box === box ? null : crowdAt(other.crowds, level);
-      if (crowd !== null) share += (crowd.sum / areaOf(other.box, level)) * overlapShare(box, other.box);
+      const crowd = other.box === box ? null : crowdingAt(other.crowds, level);
+      if (crowd !== null) share += (crowd.sum / cellCountOf(other.box, level)) * overlapShare(box, other.box);
     }
     weightedShares += share * windowCrowd.sum;
     totalWeight += windowCrowd.sum;
@@ -68,7 +68,7 @@ export function defaultGain(windows: readonly CrowdedWindow[], level: number): n
 }
 
 /** How crowded a level is. For levels above the coarsest one, this is computed from the coarsest. */
-function crowdAt(crowds: readonly DensityCrowd[], level: number): DensityCrowd | null {
+function crowdingAt(crowds: readonly LevelCrowding[], level: number): LevelCrowding | null {
   const exact = crowds.find((crowd) => crowd.level === level);
   if (exact !== undefined) return exact;
   const last = crowds.at(-1);
@@ -77,16 +77,16 @@ function crowdAt(crowds: readonly DensityCrowd[], level: number): DensityCrowd |
 }
 
 /** Number of cells of a level that a box covers, at least 1. */
-function areaOf({ lowx, lowy, highx, highy }: CrowdedWindow['box'], level: number): number {
-  const cell = 2 ** level;
-  return Math.max(1, (highx - lowx) / cell) * Math.max(1, (highy - lowy) / cell);
+function cellCountOf({ lowx, lowy, highx, highy }: WindowCrowding['box'], level: number): number {
+  const cellSide = 2 ** level;
+  return Math.max(1, (highx - lowx) / cellSide) * Math.max(1, (highy - lowy) / cellSide);
 }
 
 /** The share of a box that is inside another one. */
-function overlapShare(box: CrowdedWindow['box'], other: CrowdedWindow['box']): number {
-  const along = (low: number, high: number, otherLow: number, otherHigh: number) =>
+function overlapShare(box: WindowCrowding['box'], other: WindowCrowding['box']): number {
+  const shareAlong = (low: number, high: number, otherLow: number, otherHigh: number) =>
     high > low
       ? Math.max(0, Math.min(high, otherHigh) - Math.max(low, otherLow)) / (high - low)
       : Number(otherLow <= low && low <= otherHigh);
-  return along(box.lowx, box.highx, other.lowx, other.highx) * along(box.lowy, box.highy, other.lowy, other.highy);
+  return shareAlong(box.lowx, box.highx, other.lowx, other.highx) * shareAlong(box.lowy, box.highy, other.lowy, other.highy);
 }

@@ -28,16 +28,16 @@ export interface DensityTile {
 type CellSink = (cells: Uint32Array, shares: Float64Array, count: number) => void;
 
 // These buffers are reused for every tile.
-const cells = new Uint32Array(densityTileSide * densityTileSide);
-const scaledShares = new Float64Array(cells.length);
+const visibleCells = new Uint32Array(densityTileSide * densityTileSide);
+const scaledShares = new Float64Array(visibleCells.length);
 
 /** Maps the cells of a tile to cells of a window and passes them to the sink of their class. A class whose sink is `null` is skipped. */
-function eachCell(tile: DensityTile, window: CellWindow, sinkOf: (entry: DensityClass) => CellSink | null): void {
+function sendCells(tile: DensityTile, window: CellWindow, sinkFor: (densityClass: DensityClass) => CellSink | null): void {
   const { column, row, width, height } = window;
   const shrink = window.level - tile.level;
   const [tileLeft, tileTop] = [tile.column * densityTileSide, tile.row * densityTileSide];
   const areaShare = 4 ** -shrink;
-  const sinks = tile.classes.map(sinkOf);
+  const sinks = tile.classes.map(sinkFor);
   const sendVisible = (sink: CellSink, positions: Uint16Array, shares: Float64Array, count: number) => {
     let visibleCount = 0;
     for (let i = 0; i < count; i += 1) {
@@ -45,11 +45,11 @@ function eachCell(tile: DensityTile, window: CellWindow, sinkOf: (entry: Density
       const x = ((tileLeft + (position & 255)) >> shrink) - column;
       const y = ((tileTop + (position >> 8)) >> shrink) - row;
       if (x < 0 || y < 0 || x >= width || y >= height) continue;
-      cells[visibleCount] = y * width + x;
+      visibleCells[visibleCount] = y * width + x;
       scaledShares[visibleCount] = shares[i]! * areaShare;
       visibleCount += 1;
     }
-    if (visibleCount > 0) sink(cells, scaledShares, visibleCount);
+    if (visibleCount > 0) sink(visibleCells, scaledShares, visibleCount);
   };
   if (tile.content instanceof Uint8Array) {
     decodeDensity(tile.content, (classIndex, positions, shares, count) => {
@@ -96,7 +96,7 @@ export class DensityLayer {
 
   add(tile: DensityTile): void {
     const sums = this.#sums;
-    eachCell(tile, this.#window, (entry) => {
+    sendCells(tile, this.#window, (entry) => {
       if (!isShown(entry, this.#style.groups)) return null;
       const [red, green, blue, alpha] = shownColor(entry, this.#style);
       return (cells, shares, count) => {
@@ -128,7 +128,7 @@ export class DensityLayer {
         const weight = sums[at + 3]!;
         if (weight === 0) continue;
         const opacity = 1 - Math.exp(-gain * weight);
-        canvas.blend(column, row, [sums[at]! / weight, sums[at + 1]! / weight, sums[at + 2]! / weight, opacity]);
+        canvas.paintPixel(column, row, [sums[at]! / weight, sums[at + 1]! / weight, sums[at + 2]! / weight, opacity]);
       }
     }
   }
@@ -149,7 +149,10 @@ export interface DensityPoint {
 export class DensityPoints {
   readonly #window: CellWindow;
   readonly #style: DensityStyle;
-  readonly #sums = new Map<string, { group: string | null | undefined; color: PaintColor; cells: Map<number, number> }>();
+  readonly #coverageByColor = new Map<
+    string,
+    { group: string | null | undefined; color: PaintColor; cells: Map<number, number> }
+  >();
 
   constructor(window: CellWindow, style: DensityStyle) {
     this.#window = window;
@@ -157,12 +160,13 @@ export class DensityPoints {
   }
 
   add(tile: DensityTile): void {
-    eachCell(tile, this.#window, (entry) => {
+    sendCells(tile, this.#window, (entry) => {
       if (!isShown(entry, this.#style.groups)) return null;
       const color = shownColor(entry, this.#style);
       const key = JSON.stringify([entry.group ?? null, color]);
-      let sums = this.#sums.get(key);
-      if (sums === undefined) this.#sums.set(key, (sums = { group: entry.group, color, cells: new Map<number, number>() }));
+      let sums = this.#coverageByColor.get(key);
+      if (sums === undefined)
+        this.#coverageByColor.set(key, (sums = { group: entry.group, color, cells: new Map<number, number>() }));
       const coverages = sums.cells;
       return (cells, shares, count) => {
         for (let i = 0; i < count; i += 1) coverages.set(cells[i]!, (coverages.get(cells[i]!) ?? 0) + shares[i]!);
@@ -174,7 +178,7 @@ export class DensityPoints {
   points(limit: number): DensityPoint[] {
     const { level, column, row, width } = this.#window;
     const side = 2 ** level;
-    const points = [...this.#sums.values()].flatMap(({ group, color, cells }) =>
+    const points = [...this.#coverageByColor.values()].flatMap(({ group, color, cells }) =>
       Array.from(cells, ([cell, coverage]) => ({
         x: (column + (cell % width) + 0.5) * side,
         y: (row + Math.floor(cell / width) + 0.5) * side,

@@ -61,46 +61,46 @@ export function firstDensityLevel(size: number): number {
  */
 export class DensityCounter {
   readonly classes: DensityClass[] = [];
-  readonly #classIndices = new Map<string, number>();
-  readonly #levels: Map<number, DensityCells>[] = [];
-  readonly #shapes = new CoveredCells();
+  readonly #classIndexByKey = new Map<string, number>();
+  readonly #tilesByLevel: Map<number, DensityCells>[] = [];
+  readonly #coveredCells = new CoveredCells();
 
   /**
-   * Counts each element of a pack at the first level at which it is small enough. With `only`, counts the elements that are small enough
-   * for that level, all at that level.
+   * Counts each element of a pack at the first level at which it is small enough. With `onlyLevel`, counts the elements that are small
+   * enough for that level, all at that level.
    */
   add(marks: PackMarks, onlyLevel?: number): void {
-    const paints = marks.appearances.map((appearance) => this.#classPaintOf(appearance));
+    const paints = marks.appearances.map((appearance) => this.#toClassPaint(appearance));
     for (let i = 0; i < marks.appearanceIndices.length; i += 1) {
       const paint = paints[marks.appearanceIndices[i]!];
       if (paint === undefined) continue;
       const { fill, line } = paint;
       const box = countedBoxOf(paint.kind, marks.boxes, i);
-      const first = firstDensityLevel(Math.hypot(box.highX - box.lowX, box.highY - box.lowY));
-      if (first >= densityLevels || (onlyLevel !== undefined && first > onlyLevel)) continue;
-      const tiles = (this.#levels[onlyLevel ?? first] ??= new Map<number, DensityCells>());
+      const firstLevel = firstDensityLevel(Math.hypot(box.highX - box.lowX, box.highY - box.lowY));
+      if (firstLevel >= densityLevels || (onlyLevel !== undefined && firstLevel > onlyLevel)) continue;
+      const tiles = (this.#tilesByLevel[onlyLevel ?? firstLevel] ??= new Map<number, DensityCells>());
       const shape = { kind: paint.kind, isFilled: fill !== null, lineWidth: line === null ? 0 : paint.lineWidth };
-      this.#shapes.addCoveredCells(shape, box, onlyLevel ?? first, (isLine, column, row, share) => {
+      this.#coveredCells.addCoveredCells(shape, box, onlyLevel ?? firstLevel, (isLine, column, row, share) => {
         addToCell(tiles, (isLine ? line : fill) as number, column, row, share);
       });
     }
   }
 
-  #classPaintOf(appearance: ElementAppearance): ClassPaint | undefined {
+  #toClassPaint(appearance: ElementAppearance): ClassPaint | undefined {
     const paint = countedPaintOf(appearance);
     if (paint === null) return undefined;
     const { kind, fill, line, lineWidth } = paint;
     return {
       kind,
-      fill: fill === null ? null : this.#classOf(appearance.group, fill),
-      line: line === null ? null : this.#classOf(appearance.group, line),
+      fill: fill === null ? null : this.#findOrAddClass(appearance.group, fill),
+      line: line === null ? null : this.#findOrAddClass(appearance.group, line),
       lineWidth,
     };
   }
 
-  #classOf(group: string | null, color: PaintColor): number {
+  #findOrAddClass(group: string | null, color: PaintColor): number {
     const key = JSON.stringify([group, color]);
-    const existing = this.#classIndices.get(key);
+    const existing = this.#classIndexByKey.get(key);
     if (existing !== undefined) return existing;
     let index = this.classes.length;
     if (index < maxClasses) this.classes.push({ group, color });
@@ -110,13 +110,13 @@ export class DensityCounter {
       index = maxClasses;
       this.classes[maxClasses] ??= { group: undefined, color };
     }
-    this.#classIndices.set(key, index);
+    this.#classIndexByKey.set(key, index);
     return index;
   }
 
-  /** The densities at one level alone, as {@link add} with `only` counted them. */
-  level(level: number): DensityLevel {
-    return { level, tiles: this.#levels[level] ?? new Map<number, DensityCells>() };
+  /** The densities at one level, as {@link add} with `onlyLevel` counted them. */
+  densityLevel(level: number): DensityLevel {
+    return { level, tiles: this.#tilesByLevel[level] ?? new Map<number, DensityCells>() };
   }
 
   /**
@@ -126,13 +126,13 @@ export class DensityCounter {
   *pyramid(): Generator<DensityLevel> {
     let tiles = new Map<number, DensityCells>();
     for (let level = 0; level < densityLevels; level += 1) {
-      const firstCounted = this.#levels[level];
+      const firstCounted = this.#tilesByLevel[level];
       if (firstCounted !== undefined) mergeTiles(tiles, firstCounted);
-      this.#levels[level] = new Map<number, DensityCells>();
+      this.#tilesByLevel[level] = new Map<number, DensityCells>();
       if (tiles.size > 0) yield { level, tiles };
-      const isLast = this.#levels.slice(level + 1).every((later) => later === undefined || later.size === 0);
+      const isLast = this.#tilesByLevel.slice(level + 1).every((later) => later === undefined || later.size === 0);
       if (isLast && isOneCell(tiles)) return;
-      tiles = halveTiles(tiles);
+      tiles = toCoarserTiles(tiles);
     }
   }
 }
@@ -154,10 +154,10 @@ function cellsAt(tiles: Map<number, DensityCells>, key: number): DensityCells {
   return cells;
 }
 
-function mergeTiles(into: Map<number, DensityCells>, from: Map<number, DensityCells>): void {
-  for (const [at, cells] of from) {
-    const existing = into.get(at);
-    if (existing === undefined) into.set(at, cells);
+function mergeTiles(target: Map<number, DensityCells>, from: Map<number, DensityCells>): void {
+  for (const [key, cells] of from) {
+    const existing = target.get(key);
+    if (existing === undefined) target.set(key, cells);
     else existing.addAll(cells);
   }
 }
@@ -169,12 +169,12 @@ function isOneCell(tiles: Map<number, DensityCells>): boolean {
   return tiles.get(0)?.keys.every((key) => key % 65_536 === 0) ?? false;
 }
 
-/** The densities of the next coarser level. */
-function halveTiles(tiles: Map<number, DensityCells>): Map<number, DensityCells> {
+/** Adds up the cells of tiles to the tiles of the next coarser level. */
+function toCoarserTiles(tiles: Map<number, DensityCells>): Map<number, DensityCells> {
   const result = new Map<number, DensityCells>();
-  for (const [at, cells] of tiles) {
-    const { column, row } = tileAddress(at);
-    cells.addHalvedTo(cellsAt(result, tileKey(column >> 1, row >> 1)), ((row & 1) << 15) + ((column & 1) << 7));
+  for (const [key, cells] of tiles) {
+    const { column, row } = tileAddress(key);
+    cells.addToCoarserTile(cellsAt(result, tileKey(column >> 1, row >> 1)), ((row & 1) << 15) + ((column & 1) << 7));
   }
   return result;
 }

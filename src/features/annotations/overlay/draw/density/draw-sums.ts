@@ -6,7 +6,7 @@ import { weightAt, type CellSums, type SumsKind } from './value-sums.js';
 /** The colors of values. */
 export interface ValueScale {
   /** The number that was subtracted from the values, so that they need few digits. */
-  base: number;
+  subtrahend: number;
   low: number;
   high: number;
   /** Equally spaced colors from `low` to `high`. */
@@ -22,38 +22,37 @@ export interface DrawnSums {
   /** `null` if the sums are colors. */
   scale: ValueScale | null;
   /** Whether a heat map shows the number of shapes per million pixels of the image, instead of their mean value. */
-  isNumber: boolean;
+  showsCount: boolean;
 }
 
-/** Color of shapes without a value. */
 const [noneRed, noneGreen, noneBlue] = groupColor(null);
 
 /** Color of shapes without a value, as a number. */
 export const noneColor = colorNumber(groupColor(null));
 
-/** Color of a value from which the base has been subtracted. */
-export function colorOfValue({ base, low, high, colors }: ValueScale, value: number): number {
+/** Color of a value from which `subtrahend` has been subtracted, as a number. */
+export function colorOfValue({ subtrahend, low, high, colors }: ValueScale, value: number): number {
   if (Number.isNaN(value)) return noneColor;
   // All terms are halved, because the difference of two large numbers could overflow.
-  const share = ((value + base) / 2 - low / 2) / (high / 2 - low / 2);
+  const share = ((value + subtrahend) / 2 - low / 2) / (high / 2 - low / 2);
   return colors[Math.round(Math.min(1, Math.max(0, share)) * (colors.length - 1))]!;
 }
 
-/** The color of a cell, and its weight or number of shapes. */
-function colorOfCell({ kind, cells: { sums, level }, scale, isNumber }: DrawnSums, at: number): PaintColor {
+/** The color of a cell, without its opacity. @param at position of the cell's sums in `sums` */
+function colorOfCell({ kind, cells: { sums, level }, scale, showsCount }: DrawnSums, at: number): PaintColor {
   if (scale === null) {
     const weight = sums[at + 3]!;
     return [sums[at]! / weight, sums[at + 1]! / weight, sums[at + 2]! / weight, 1];
   }
   const [withValue, withoutValue] = [sums[at + 1]!, sums[at + 2]!];
-  if (kind === 'heat' && isNumber) {
-    return [...splitColor(colorOfValue({ ...scale, base: 0 }, ((withValue + withoutValue) / 4 ** level) * 1e6)), 1];
+  if (kind === 'heat' && showsCount) {
+    return [...splitColor(colorOfValue({ ...scale, subtrahend: 0 }, ((withValue + withoutValue) / 4 ** level) * 1e6)), 1];
   }
   if (withValue === 0) return [noneRed, noneGreen, noneBlue, 1];
   const [red, green, blue] = splitColor(colorOfValue(scale, sums[at]! / withValue));
   if (kind === 'heat') return [red, green, blue, 1];
-  const part = withValue / (withValue + withoutValue);
-  const mix = (channel: number, none: number) => channel * part + none * (1 - part);
+  const shareWithValue = withValue / (withValue + withoutValue);
+  const mix = (channel: number, none: number) => channel * shareWithValue + none * (1 - shareWithValue);
   return [mix(red, noneRed), mix(green, noneGreen), mix(blue, noneBlue), 1];
 }
 
@@ -65,9 +64,9 @@ export function drawSums(canvas: Canvas, drawn: DrawnSums): void {
   const [firstColumn, firstRow] = [Math.round(left / scale), Math.round(top / scale)];
   const colors = new Map<number, PaintColor>();
   for (let row = 0; row < height; row += 1) {
-    const down = ((firstRow + row) >> shrink) - cells.row;
+    const cellRow = ((firstRow + row) >> shrink) - cells.row;
     for (let column = 0; column < width; column += 1) {
-      const at = (down * cells.width + ((firstColumn + column) >> shrink) - cells.column) * 4;
+      const at = (cellRow * cells.width + ((firstColumn + column) >> shrink) - cells.column) * 4;
       const weight = weightAt(kind, cells.sums, at);
       if (weight === 0) continue;
       let color = colors.get(at);
@@ -76,7 +75,7 @@ export function drawSums(canvas: Canvas, drawn: DrawnSums): void {
         color = [red, green, blue, kind === 'heat' ? 1 : 1 - Math.exp(-gain * weight)];
         if (shrink > 0) colors.set(at, color);
       }
-      canvas.blend(column, row, color);
+      canvas.paintPixel(column, row, color);
     }
   }
 }

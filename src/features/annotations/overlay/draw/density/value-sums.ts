@@ -4,7 +4,7 @@ import { splitColor, type PaintColor } from '../colors.js';
 import { colorOfGroup, type GroupFilter, type GroupStyle } from '../shape.js';
 import { countedBoxOf, countedPaintOf, CoveredCells } from './covered-cells.js';
 import { firstDensityLevel } from './density.js';
-import type { DensityCrowd } from './density-gain.js';
+import type { LevelCrowding } from './density-gain.js';
 import type { CellWindow } from './density-layer.js';
 
 /**
@@ -43,15 +43,15 @@ export interface SumsInput extends GroupStyle {
  * ascending order of their levels.
  */
 export function addSums({ packs, kind, mode, groupColors, groups }: SumsInput, grids: readonly CellSums[]): void {
-  const shapes = new CoveredCells();
+  const coveredCells = new CoveredCells();
   for (const { boxes, appearanceIndices, appearances, values, colors } of packs) {
     const paints = appearances.map((appearance) => {
       const paint = countedPaintOf(appearance);
       if (paint === null || (groups !== undefined && !groups.has(appearance.group))) return null;
       const groupColor = colorOfGroup(appearance.group, { mode, groupColors });
       if (groupColor === null) return paint;
-      const inGroupColor = (color: PaintColor | null): PaintColor | null => color && [...groupColor, color[3]];
-      return { ...paint, fill: inGroupColor(paint.fill), line: inGroupColor(paint.line) };
+      const withGroupColor = (color: PaintColor | null): PaintColor | null => color && [...groupColor, color[3]];
+      return { ...paint, fill: withGroupColor(paint.fill), line: withGroupColor(paint.line) };
     });
     for (let i = 0; i < values.length; i += 1) {
       const value = values[i]!;
@@ -76,7 +76,7 @@ export function addSums({ packs, kind, mode, groupColors, groups }: SumsInput, g
       const { fill, line } = paint;
       const color = colors?.[i] ?? ownColor;
       const shape = { kind: paint.kind, isFilled: fill !== null, lineWidth: line === null ? 0 : paint.lineWidth };
-      shapes.addCoveredCells(shape, box, level, (isLine, column, row, share) => {
+      coveredCells.addCoveredCells(shape, box, level, (isLine, column, row, share) => {
         const at = sumsOffset(grid, column, row);
         if (at < 0) return;
         const paintColor = (isLine ? line : fill) as PaintColor;
@@ -117,7 +117,7 @@ export interface SumsPyramid {
 }
 
 /** Adds each level to the next coarser one. @returns how crowded each level is. */
-export function completeSums({ kind, grids }: SumsPyramid): DensityCrowd[] {
+export function completeSums({ kind, grids }: SumsPyramid): LevelCrowding[] {
   for (let i = 0; i + 1 < grids.length; i += 1) addToCoarser(grids[i]!, grids[i + 1]!, coarseningFactor(kind, 1));
   return grids.map(({ level, sums }) => {
     const crowd = { level, sum: 0, squares: 0 };
@@ -143,14 +143,14 @@ function coarseningFactor(kind: SumsKind, levels: number): number {
   return kind === 'heat' ? 1 : 4 ** -levels;
 }
 
-function addToCoarser(from: CellSums, into: CellSums, factor: number): void {
-  const shrink = into.level - from.level;
+function addToCoarser(from: CellSums, target: CellSums, factor: number): void {
+  const shrink = target.level - from.level;
   for (let row = 0; row < from.height; row += 1) {
     for (let column = 0; column < from.width; column += 1) {
       const source = (row * from.width + column) * 4;
-      const at = sumsOffset(into, (from.column + column) >> shrink, (from.row + row) >> shrink);
+      const at = sumsOffset(target, (from.column + column) >> shrink, (from.row + row) >> shrink);
       if (at < 0) continue;
-      for (let i = 0; i < 4; i += 1) into.sums[at + i]! += from.sums[source + i]! * factor;
+      for (let i = 0; i < 4; i += 1) target.sums[at + i]! += from.sums[source + i]! * factor;
     }
   }
 }
@@ -166,7 +166,7 @@ export function newSums(window: CellWindow, { isShared = false } = {}): CellSums
 export function cropSums(kind: SumsKind, from: CellSums, window: CellWindow): CellSums {
   const shrink = window.level - from.level;
   const factor = coarseningFactor(kind, shrink);
-  const into = newSums(window);
+  const cropped = newSums(window);
   const first = { column: window.column * 2 ** shrink - from.column, row: window.row * 2 ** shrink - from.row };
   const [left, top] = [Math.max(0, first.column), Math.max(0, first.row)];
   const right = Math.min(from.width, first.column + window.width * 2 ** shrink);
@@ -175,8 +175,8 @@ export function cropSums(kind: SumsKind, from: CellSums, window: CellWindow): Ce
     for (let column = left; column < right; column += 1) {
       const source = (row * from.width + column) * 4;
       const at = (((row - first.row) >> shrink) * window.width + ((column - first.column) >> shrink)) * 4;
-      for (let i = 0; i < 4; i += 1) into.sums[at + i]! += from.sums[source + i]! * factor;
+      for (let i = 0; i < 4; i += 1) cropped.sums[at + i]! += from.sums[source + i]! * factor;
     }
   }
-  return into;
+  return cropped;
 }
