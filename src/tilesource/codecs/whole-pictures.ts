@@ -11,7 +11,7 @@ export interface PictureTask {
   bytes: Uint8Array;
   /** A picture with more pixels is refused. */
   maxPixels: number;
-  /** A picture of any other size is refused, if given, as for tiles. */
+  /** If given, a picture of any other size is refused. Used for tiles. */
   requiredSize?: { width: number; height: number };
 }
 

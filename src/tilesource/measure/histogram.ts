@@ -13,9 +13,9 @@ export interface HistogramBand {
   /** Lowest and highest edge. */
   range: [number, number];
   bins: number;
-  /** Count of each bin, or with `density` its fraction of all. A bin includes its lower edge; only the last one includes its upper edge. */
+  /** Number of samples in each bin, or with `density` the fraction of all samples. A bin includes its lower edge; only the last one includes its upper edge. */
   hist: number[];
-  /** One more than bins. */
+  /** Edges of the bins, one more than there are bins. */
   bin_edges: number[];
   /** Number of samples inside the range. */
   samples: number;

@@ -149,7 +149,7 @@ export function encodeRational(value: number): Buffer {
   return bytes;
 }
 
-/** Makes a tag whose values have the named type. */
+/** Functions that create a tag, by the type of its values. */
 export const tagOf = {
   short: (tag: number, ...values: number[]): Tag => ({ tag, value: { kind: 'short', values } }),
   long: (tag: number, ...values: number[]): Tag => ({ tag, value: { kind: 'long', values } }),

@@ -31,7 +31,7 @@ export interface TilePacking {
   halfColor: boolean;
   /** For LZW, deflate and zstd: whether differences of neighboring samples are compressed instead of the samples. */
   predictor: boolean;
-  /** Effort of deflate (1 to 9) or zstd (1 to 22); `null`: the default. */
+  /** Effort of deflate (1 to 9) or zstd (1 to 22); `null` for the default effort. */
   level: number | null;
 }
 

@@ -6,7 +6,7 @@ import type { ZarrLibraries } from '../sources/zarr/zarr-chunk.js';
 import { zarrThreadFunctions } from '../sources/zarr/zarr-thread-functions.js';
 
 /**
- * The functions that the tile sources of the package run in the decoding threads. The list is separate from that of the sources,
+ * The functions that the tile sources of the package run in the decoding threads. This list is separate from the list of sources,
  * because a thread must not load everything that opens images.
  *
  * @param libraries decoders that the threads load
