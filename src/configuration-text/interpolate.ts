@@ -19,7 +19,7 @@ export function findOption(options: OptionsBySection, section: string, name: str
 /** Matches `%%`, `%(name)s` or a single `%`. */
 const referencePattern = /%(?:%|\(([^)]+)\)s)?/g;
 
-/** The names in the references `%(name)s` of a text whose interpolation succeeds. */
+/** The names in the references `%(name)s` of a text. The text must be one that can be interpolated. */
 export function referencedNames(text: string): string[] {
   return [...text.matchAll(referencePattern)].flatMap((match) => (match[1] === undefined ? [] : [match[1]]));
 }

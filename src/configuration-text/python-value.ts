@@ -101,7 +101,7 @@ export function reprString(text: string): string {
 /** A bytes literal. The argument has one character per byte. */
 export function reprBytes(bytes: string): string {
   const quote = quoteFor(bytes);
-  // eslint-disable-next-line no-control-regex -- bytes below 0x20 are what is escaped
+  // eslint-disable-next-line no-control-regex -- bytes below 0x20 are escaped
   const body = bytes.replace(/[\\'\u0000-\u001f\u007f-\u00ff]/g, (byte) => {
     if (byte === "'") return quote === "'" ? "\\'" : byte;
     return simpleEscapes[byte] ?? `\\x${byte.charCodeAt(0).toString(16).padStart(2, '0')}`;

@@ -85,7 +85,7 @@ const createThumbnails = defineRoute({
   async handle({ query, caller }, { cachedFiles, runner }) {
     const entries = parseSpecList(query.spec);
     if ((await cachedFiles.maxThumbnails()) <= 0) throw new BadParameterError('Thumbnail files are not enabled.');
-    // These numbers are declared as texts and parsed here, so that the errors above are reported first.
+    // `logInterval` and `concurrent` are declared as texts and parsed here, so that the errors above are reported first.
     const logInterval = parseOptionalNumber('logInterval', query.logInterval);
     const concurrent = parseOptionalNumber('concurrent', query.concurrent);
     const job = await runner.create(thumbnailJobName, newThumbnailJob({ entries, logInterval, concurrent }, caller?.id ?? null));

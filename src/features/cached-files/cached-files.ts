@@ -311,7 +311,7 @@ export class CachedFiles {
     return storedDoc;
   }
 
-  /** Removes the file with a key. @returns its former record, or `null`. */
+  /** Removes the file with a key. @returns the removed record; `null` if there was none. */
   async removeOne(item: ItemRecord, name: CachedFileName): Promise<StoredDocument | null> {
     const doc = await this.#find(item, name);
     if (doc !== null) await this.options.files.remove(doc);
@@ -321,7 +321,7 @@ export class CachedFiles {
   /**
    * Removes the oldest pictures of an item beyond `keep`; if `keep` is 0, also the histograms.
    *
-   * @returns the number of these files before, and the number of removed ones.
+   * @returns the number of files before the removal, and the number of removed files.
    */
   async trim(item: ItemRecord, keep: number): Promise<[present: number, removed: number]> {
     const { model } = this.options;

@@ -125,7 +125,7 @@ function parseHistogram(bytes: Uint8Array): HistogramBand[] | null {
   try {
     const value: unknown = JSON.parse(Buffer.from(bytes).toString());
     const isBand = (band: unknown) => typeof band === 'object' && band !== null && 'hist' in band && Array.isArray(band.hist);
-    // This distinguishes our histograms from those of other programs; ours are valid in all other respects.
+    // Only the format is checked, because other programs store histograms in a different one. The values of ours are known to be valid.
     return Array.isArray(value) && value.every(isBand) ? (value as HistogramBand[]) : null;
   } catch {
     return null;

@@ -32,7 +32,7 @@ interface LruEntry<T> {
 export interface SourceCacheOptions<T> {
   /** Maximum number of sources that stay open without a reader. With 0, each is closed when its last reader leaves. */
   maxEntries: number;
-  /** Maximum memory of these sources, in bytes. */
+  /** Maximum memory of the sources that stay open without a reader, in bytes. */
   maxBytes: number;
   /** Memory of an open source, in bytes. */
   sizeOf(value: T): number;
@@ -131,7 +131,7 @@ export class SourceCache<T extends Closable> {
     return entry;
   }
 
-  /** Removes the sources whose keys match. Those in use are closed when their last reader has finished. */
+  /** Removes the sources whose keys match. A source in use is closed when its last reader has finished. */
   evict(matchesKey: (key: string) => boolean): void {
     // The list is copied, because it must not change while it is iterated.
     for (const key of Array.from(this.#entries?.keys() ?? [])) {

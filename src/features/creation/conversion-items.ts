@@ -88,8 +88,9 @@ export class ConversionItems {
   }
 
   /**
-   * Cleans up after jobs that have ended or were removed, and whose process was killed before it could clean up. @returns the numbers of
-   * removed items and files.
+   * Cleans up after jobs that have ended or were removed, if their process was killed before it could clean up.
+   *
+   * @returns the numbers of removed items and files.
    */
   async sweep(signal: AbortSignal): Promise<{ convertedItems: number; convertedFiles: number }> {
     const { jobs } = this.parts;

@@ -5,8 +5,8 @@ import { createIndexes } from '../../core/database/indexes.js';
 import type { StoredDocument } from '../../host.js';
 
 /**
- * Marks on items and files that conversions have stored and that are not in use yet. A mark whose job is over was left by a killed
- * process; a sweep then completes or removes its item or file.
+ * Marks on items and files that conversions have stored and that are not in use yet. If the job of a mark is over, a killed process has
+ * left the mark, and a sweep completes or removes the item or file.
  */
 export class ConversionMarks {
   constructor(private readonly parts: Pick<HostParts, 'items' | 'files' | 'itemOf' | 'fileOf'>) {}

@@ -44,7 +44,7 @@ export class FolderDependants {
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => itemOf(doc));
   }
 
-  /** Removes the note that an item should be merged with others, unless its files are already being moved to one of them. */
+  /** Removes the note that an item should be merged with others. If its files are already being moved to another item, the note stays. */
   async removeMergeNote(item: ItemRecord): Promise<void> {
     await this.parts.items.collection.updateOne(
       { _id: item.doc._id, 'largeImage.mergedInto': null } as object,

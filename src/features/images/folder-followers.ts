@@ -44,7 +44,7 @@ export class FolderFollowers {
     if (waitingItem !== null) await this.parts.images.retry(waitingItem);
   }
 
-  /** Files that arrive together, such as those of a served folder, become images one after the other within some milliseconds. Their changes are handled together. */
+  /** Handles changes together, because files that arrive together become images one after the other, within some milliseconds. */
   readonly #handleChangesTogether = groupCalls(
     async (changes: readonly FileChange[]) => {
       const changesByFolder = new Map<string, FileChange[]>();
@@ -107,7 +107,7 @@ export class FolderFollowers {
   }
 }
 
-/** Paths by which an image in the folder may name a file: an item of several files counts as a folder. */
+/** The paths under which an image in the folder may refer to a file. An item of several files counts as a folder. */
 function pathsOf(item: ItemRecord, file: FileRecord): string[] {
   return [...new Set([file.name, item.name, `${item.name}/${file.name}`])];
 }

@@ -51,7 +51,7 @@ export class ImageMarking {
     return this.claim(item, file, await this.findSourceForItem(item, file));
   }
 
-  /** Makes an item a large image of a file whose source is known. @throws BadParameterError if it has become one since it was read, or was removed */
+  /** Makes an item a large image of a file whose source is known. @throws BadParameterError if the item has become a large image or was removed since it was read. */
   async claim(item: ItemRecord, file: FileRecord, sourceName: string): Promise<ItemRecord> {
     const { records, items } = this.options;
     const claimed = await records.markers.claim(item, { fileId: file.doc._id, sourceName });

@@ -228,7 +228,7 @@ export class JobModel {
     return docs.map(toRecord);
   }
 
-  /** Removes a record. @returns the former record, or `null` if it no longer exists. */
+  /** Removes a record. @returns the removed record; `null` if it no longer existed. */
   async remove(id: string): Promise<JobRecord | null> {
     const doc = await this.#model.findByIdAndDelete(id, { projection: withoutLog }).lean<JobDocument>();
     return doc === null ? null : toRecord(doc);

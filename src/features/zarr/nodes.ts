@@ -33,7 +33,7 @@ const version2Types: Readonly<Record<SampleType, string>> = {
   float64: '<f8',
 };
 
-/** The level of zstd. Higher ones take several times as long and save little. */
+/** The compression level of zstd. Higher levels take several times as long and save little. */
 export const zstdLevel = 1;
 
 const omeVersions = { 2: '0.4', 3: '0.5' } as const;

@@ -103,7 +103,7 @@ async function mayReadFolder(
   return { subject: await items.loadFolder(params.folderId, 0, caller), caller, queuedAs: caller, showsAssociated: false };
 }
 
-/** A caller for queues, so that requests of a link do not wait behind those of the user who made it, or delay them. */
+/** A separate caller for queues, so that requests through a link and requests of the user who made the link do not delay each other. */
 function queueCallerOf({ caller, link }: LinkGrant): Caller {
   return { ...caller, id: `link ${link._id.toHexString()}` };
 }

@@ -24,7 +24,7 @@ interface RecoveryOptions {
   deliver(job: JobRecord): Promise<void>;
 }
 
-/** Maximum number of jobs checked in one sweep. The oldest come first, so later ones are checked when these are done. */
+/** Maximum numbers of jobs that one sweep checks. The oldest jobs come first, so later jobs are checked when older ones are done. */
 const maxActive = 1000;
 const maxWaiting = 100;
 /**

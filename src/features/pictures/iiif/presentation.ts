@@ -190,7 +190,8 @@ function axesOf(frame: Frame): [axis: string, value: number][] {
 }
 
 /**
- * The position of a frame as a text for people, which counts from 1, such as `Z 1, T 3` or `Z 1, Left kidney`; `null` if the channel is the only axis.
+ * The position of a frame as a text for people, such as `Z 1, T 3` or `Z 1, Left kidney`. Indices count from 1. `null` if the channel is
+ * the only axis.
  */
 function positionName(frame: Frame): string | null {
   const { Position: positionLabel } = frame;
