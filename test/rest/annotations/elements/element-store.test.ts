@@ -112,7 +112,7 @@ async function expectSameAnswers(
     ? expected.elements.map((element) => ({ ...element, _bbox: asJson(boundingBox(element)) }))
     : expected.elements;
   expect(elements).toEqual(matching);
-  expect(reading.budget).toMatchObject({ returned: expected.budget.sentCount, details: expected.budget.sentDetails });
+  expect(reading.budget).toMatchObject({ sentCount: expected.budget.sentCount, sentDetails: expected.budget.sentDetails });
   if (query.includesBoxes) expect(asJson(reading.box)).toEqual(asJson(expected.box));
 
   const centroidQuery = { ...query, asCentroids: true, includesBoxes: false };
