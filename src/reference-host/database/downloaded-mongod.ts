@@ -9,11 +9,11 @@ import { isInstalled, notInstalled } from '../../optional-packages.js';
 /** Pinned, so that two machines run the same version; `MONGOMS_VERSION` selects another. */
 const mongodVersion = '8.2.6';
 /** A download is abandoned after this time without progress, unless the caller names another one. */
-const stallMs = { beforeFirstByte: 10_000, later: 60_000 };
+const defaultStallMs = { beforeFirstByte: 10_000, later: 60_000 };
 
 // The download runs in a separate process, because the library prints its progress, cannot be canceled, and is configured by
 // environment variables.
-const script = `
+const downloadScript = `
 const { MongoBinary } = require(process.argv[1]);
 process.stdin.on('end', () => process.exit(1)).on('error', () => process.exit(1)).resume();
 MongoBinary.getPath(JSON.parse(process.argv[2])).then(
@@ -32,17 +32,17 @@ export async function downloadMongod(
   const downloadDir = options.env.MONGOMS_DOWNLOAD_DIR ?? join(cacheDirectory(options.env), 'mongod');
   await mkdir(downloadDir, { recursive: true });
   const binary = { version: options.env.MONGOMS_VERSION ?? mongodVersion, downloadDir };
-  const child = startChild(process.execPath, ['-e', script, library, JSON.stringify(binary)], {
+  const child = startChild(process.execPath, ['-e', downloadScript, library, JSON.stringify(binary)], {
     ...options.env,
     // The library checks certificates only if npm's setting says so.
     npm_config_strict_ssl: options.env.npm_config_strict_ssl ?? 'true',
     MONGOMS_MAX_RETRIES: options.env.MONGOMS_MAX_RETRIES ?? '1',
   });
   let path: string | null = null;
-  let rest = '';
+  let incompleteLine = '';
   child.process.stdout.on('data', (chunk: Buffer) => {
-    const lines = (rest + chunk.toString('utf8')).split('\n');
-    rest = lines.pop() ?? '';
+    const lines = (incompleteLine + chunk.toString('utf8')).split('\n');
+    incompleteLine = lines.pop() ?? '';
     for (const line of lines) {
       if (line.startsWith('PATH ')) path = line.slice(5).trim();
       const percent = /: ([\d.]+)% \(/.exec(line);
@@ -52,8 +52,8 @@ export async function downloadMongod(
   const { signal, downloadStallMs } = options;
   await waitForExit(child, {
     measureProgress: () => folderSize(downloadDir),
-    firstStallMs: downloadStallMs ?? stallMs.beforeFirstByte,
-    stallMs: downloadStallMs ?? stallMs.later,
+    firstStallMs: downloadStallMs ?? defaultStallMs.beforeFirstByte,
+    stallMs: downloadStallMs ?? defaultStallMs.later,
     signal,
   });
   if (path === null) throw new Error(`mongodb-memory-server returned no path: ${child.lastLines()}`);

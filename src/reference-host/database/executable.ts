@@ -7,8 +7,8 @@ export function findExecutable(env: Readonly<Record<string, string | undefined>>
   const folders = (env.PATH ?? env.Path ?? '').split(delimiter).filter((folder) => folder !== '');
   const extensions = delimiter === ';' ? (env.PATHEXT ?? '.EXE;.CMD;.BAT').split(';') : [''];
   for (const folder of folders) {
-    for (const ending of extensions) {
-      const path = join(folder, name + ending);
+    for (const extension of extensions) {
+      const path = join(folder, name + extension);
       try {
         accessSync(path, constants.X_OK);
         if (statSync(path).isFile()) return path;

@@ -29,10 +29,10 @@ const mavenProject = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 `;
 
-type Options = Pick<DatabaseOptions, 'env' | 'report' | 'signal'>;
+type JavaServerOptions = Pick<DatabaseOptions, 'env' | 'report' | 'signal'>;
 
 /** Folder with the Java archives of mongo-java-server. If they are missing, Maven fetches and verifies them. */
-async function fetchArchives(options: Options): Promise<string> {
+async function fetchArchives(options: JavaServerOptions): Promise<string> {
   const cache = cacheDirectory(options.env);
   const folder = join(cache, `mongo-java-server-${serverVersion}`);
   if (existsSync(folder)) return folder;
@@ -90,18 +90,18 @@ async function fetchArchives(options: Options): Promise<string> {
 }
 
 /** Compiles the launcher, unless it is in the cache. @returns the arguments for Java, with the source of the launcher if the cache cannot be written */
-async function prepareLauncher(java: string, archives: string, options: Options): Promise<string[]> {
+async function prepareLauncher(java: string, archiveFolder: string, options: JavaServerOptions): Promise<string[]> {
   const source = fileURLToPath(new URL('./MemoryDatabase.java', import.meta.url));
-  const jars = (await readdir(archives)).filter((name) => name.endsWith('.jar'));
-  const libraries = jars.map((name) => join(archives, name)).join(delimiter);
+  const jars = (await readdir(archiveFolder)).filter((name) => name.endsWith('.jar'));
+  const libraries = jars.map((name) => join(archiveFolder, name)).join(delimiter);
   const digest = createHash('sha256')
     .update(await readFile(source))
     .digest('hex')
     .slice(0, 16);
-  const folder = join(archives, `launcher-${digest}`);
+  const folder = join(archiveFolder, `launcher-${digest}`);
   const compiledArguments = ['-cp', [libraries, folder].join(delimiter), 'MemoryDatabase'];
   if (existsSync(folder)) return compiledArguments;
-  const temporaryFolder = await mkdtemp(join(archives, 'compiling-')).catch(() => null);
+  const temporaryFolder = await mkdtemp(join(archiveFolder, 'compiling-')).catch(() => null);
   if (temporaryFolder === null) return ['-cp', libraries, source];
   try {
     const compiler = ['-m', 'jdk.compiler/com.sun.tools.javac.Main'];
@@ -128,15 +128,15 @@ async function prepareLauncher(java: string, archives: string, options: Options)
  *
  * @throws if there is no Java, the archives cannot be fetched, or the server does not start
  */
-export async function startJavaServer(options: Options): Promise<Database> {
+export async function startJavaServer(options: JavaServerOptions): Promise<Database> {
   const javaHome = options.env.JAVA_HOME;
   const searchPath = {
     PATH: [javaHome ? join(javaHome, 'bin') : '', options.env.PATH ?? options.env.Path ?? ''].join(delimiter),
   };
   const java = findExecutable({ ...options.env, ...searchPath }, 'java');
   if (java === null) throw new Error('java is not on PATH');
-  const archives = await fetchArchives(options);
-  const child = startChild(java, await prepareLauncher(java, archives, options), options.env);
+  const archiveFolder = await fetchArchives(options);
+  const child = startChild(java, await prepareLauncher(java, archiveFolder, options), options.env);
   try {
     const port = await readAnnouncedPort(child, options.signal);
     const address = `127.0.0.1:${port}`;
@@ -173,17 +173,17 @@ async function readAnnouncedPort(child: Child, signal: AbortSignal | undefined):
     const match = /^PORT (\d+)\r?$/m.exec(output);
     if (match) resolve(Number(match[1]));
   };
-  const abort = (): void => reject(signal?.reason);
+  const onAbort = (): void => reject(signal?.reason);
   const timer = setTimeout(() => reject(new Error(`no response within ${startTimeoutMs / 1000} seconds`)), startTimeoutMs);
   child.process.stdout.on('data', onOutput);
-  signal?.addEventListener('abort', abort);
+  signal?.addEventListener('abort', onAbort);
   void child.exited.then((end) => reject(new Error(`java ${end}: ${child.lastLines()}`)));
   try {
     signal?.throwIfAborted();
     return await promise;
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener('abort', abort);
+    signal?.removeEventListener('abort', onAbort);
     child.process.stdout.off('data', onOutput);
   }
 }

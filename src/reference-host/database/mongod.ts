@@ -56,8 +56,8 @@ export async function startMongod(
     const directory = temporaryDirectory ?? options.directory ?? '';
     await mkdir(directory, { recursive: true });
     const port = await freePort();
-    const log = join(directory, 'mongod.log');
-    const args = ['--dbpath', directory, '--port', `${port}`, '--bind_ip', '127.0.0.1', '--logpath', log];
+    const logPath = join(directory, 'mongod.log');
+    const args = ['--dbpath', directory, '--port', `${port}`, '--bind_ip', '127.0.0.1', '--logpath', logPath];
     const child = startGuarded(program, args, options.env, temporaryDirectory);
     const address = `127.0.0.1:${port}`;
     const uri = `mongodb://${address}/?directConnection=true`;
@@ -71,7 +71,7 @@ export async function startMongod(
         durable: temporaryDirectory === null,
         lost: new Promise((resolve) => {
           void child.exited.then((end) => {
-            if (!stopped) resolve(new Error(`mongod ${end}; its log is ${log}`));
+            if (!stopped) resolve(new Error(`mongod ${end}; its log is ${logPath}`));
           });
         }),
         async stop() {
@@ -80,7 +80,7 @@ export async function startMongod(
         },
       };
     }
-    const lines = [child.lastLines(), await readLastLines(log)].filter((text) => text !== '').join('\n');
+    const lines = [child.lastLines(), await readLastLines(logPath)].filter((text) => text !== '').join('\n');
     await child.stop();
     options.signal?.throwIfAborted();
     // If another program has taken the port first, another port is tried.

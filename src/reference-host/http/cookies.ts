@@ -18,8 +18,8 @@ export function replyWithSecret(body: unknown): Reply {
 }
 
 /**
- * A response that sets the cookie with the token, or removes the cookie if `issuedToken` is `null`. A page of another site gets the response without a cookie, because it
- * must not sign its visitors in or out here.
+ * A response that sets the cookie with the token, or removes the cookie if `issuedToken` is `null`. In responses to pages of other sites
+ * the cookie is left unchanged, because such a page must not sign its visitors in or out here.
  */
 export async function replyWithSession(
   context: HostContext,
@@ -28,11 +28,11 @@ export async function replyWithSession(
   issuedToken: { token: string; expires: Date } | null,
 ): Promise<Reply> {
   if (request.fromOtherSite) return replyWithSecret(body);
-  return Reply.json(body, { headers: { ...noStore, 'Set-Cookie': await sessionCookie(context, issuedToken, request) } });
+  return Reply.json(body, { headers: { ...noStore, 'Set-Cookie': await createSessionCookie(context, issuedToken, request) } });
 }
 
 /** A cookie that scripts cannot read, and that browsers send from other sites only when the user follows a link. */
-async function sessionCookie(
+async function createSessionCookie(
   context: HostContext,
   issuedToken: { token: string; expires: Date } | null,
   { origin, prefix, headers }: SessionRequest,

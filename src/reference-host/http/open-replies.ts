@@ -26,11 +26,11 @@ export class OpenReplies {
   /** Accepts no more connections, waits up to `graceMs` for requests to end, and ends those that are still running. */
   async close(graceMs: number): Promise<void> {
     const { server } = this;
-    const cutOff = async () => {
+    const endRemaining = async () => {
       await this.end(this.#open);
       server.closeAllConnections();
     };
-    const timer = setTimeout(() => void cutOff(), graceMs);
+    const timer = setTimeout(() => void endRemaining(), graceMs);
     await new Promise<void>((resolve) => {
       server.close(() => resolve());
       server.closeIdleConnections();

@@ -36,7 +36,7 @@ const maxHeadBytes = 64 * 1024;
  * Maximum number of requests of one connection that wait for their responses. Few clients send a request before the
  * previous one is answered, and they send only a few.
  */
-const maxPipelined = 100;
+const maxPipelinedRequests = 100;
 
 /**
  * A server that waits for slow clients, but not for clients that have stopped. A body may take long (`requestMs`) while its bytes keep coming. Responses that take long
@@ -60,7 +60,7 @@ export function createServerWithTimeouts(listener: RequestListener, timeouts: Pa
     // thousand.
     if (socket.destroyed) return;
     const count = (unansweredCounts.get(socket) ?? 0) + 1;
-    if (count > maxPipelined) {
+    if (count > maxPipelinedRequests) {
       socket.destroy();
       return;
     }

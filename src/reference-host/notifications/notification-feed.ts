@@ -99,10 +99,10 @@ export class NotificationFeed {
           .find(filter, { userId: 1, tokenId: 1, updated: 1 })
           .limit(maxMessages)
           .lean<NotificationDocument[]>();
-        const key = ({ _id, updated }: NotificationDocument) => `${_id.toHexString()} ${updated.getTime()}`;
+        const changeKey = ({ _id, updated }: NotificationDocument) => `${_id.toHexString()} ${updated.getTime()}`;
         if (notifications.length === maxMessages || !(await this.#isEnabled())) this.#wakeAll();
-        else for (const message of notifications) if (!deliveredKeys.has(key(message))) this.wake(message);
-        deliveredKeys = new Set(notifications.map(key));
+        else for (const message of notifications) if (!deliveredKeys.has(changeKey(message))) this.wake(message);
+        deliveredKeys = new Set(notifications.map(changeKey));
         searchedFrom = new Date(started - overlapMs);
       } catch {
         // The streams meet the same error when they read their messages, and report it.

@@ -89,17 +89,17 @@ async function sendNotifications(
   socket.once('close', () => endController.abort());
   const unsubscribe = context.events.on('token.revoked', (revoked) => (revoked.token === token ? endAsInvalid() : undefined));
   const checkTimer = checkRegularly(socket, async () => {
-    if ((await userOf(context, token)) === null) endAsInvalid();
+    if ((await findUserOfToken(context, token)) === null) endAsInvalid();
   });
-  let countedUser: string | undefined;
+  let countedUserId: string | undefined;
   try {
-    const userId = await userOf(context, token);
+    const userId = await findUserOfToken(context, token);
     if (userId === null) return endAsInvalid();
     const key = userId.toHexString();
     const count = socketCountByUser.get(key) ?? 0;
     if (count >= maxSocketsPerUser) return end(closeCodes.tryLater, `At most ${maxSocketsPerUser} web sockets a user`);
     socketCountByUser.set(key, count + 1);
-    countedUser = key;
+    countedUserId = key;
     const messages = followNotifications(
       context,
       { userId },
@@ -113,16 +113,16 @@ async function sendNotifications(
   } finally {
     clearInterval(checkTimer);
     unsubscribe();
-    if (countedUser !== undefined) {
-      const remainingCount = (socketCountByUser.get(countedUser) ?? 1) - 1;
-      if (remainingCount > 0) socketCountByUser.set(countedUser, remainingCount);
-      else socketCountByUser.delete(countedUser);
+    if (countedUserId !== undefined) {
+      const remainingCount = (socketCountByUser.get(countedUserId) ?? 1) - 1;
+      if (remainingCount > 0) socketCountByUser.set(countedUserId, remainingCount);
+      else socketCountByUser.delete(countedUserId);
     }
   }
 }
 
 /** The user who signed in with a token; `null` for other tokens. */
-async function userOf(context: HostContext, token: string | null): Promise<Types.ObjectId | null> {
+async function findUserOfToken(context: HostContext, token: string | null): Promise<Types.ObjectId | null> {
   const caller = token === null || token === '' ? null : await verifyToken(context, token);
   return caller?.id != null && caller.scopes.includes(userScope) ? new Types.ObjectId(caller.id) : null;
 }

@@ -94,8 +94,8 @@ export async function removeExpiredTrash(context: HostContext, signal: AbortSign
   const days = await context.setting('core.trash_days');
   if (days === 0) return 0;
   const expired: TrashedDocument[] = [];
-  const before = new Date(Date.now() - days * dayMs);
-  for await (const each of findTrashedDocuments(context, { 'trashed.entry': { $lte: before } })) expired.push(each);
+  const oldestKept = new Date(Date.now() - days * dayMs);
+  for await (const each of findTrashedDocuments(context, { 'trashed.entry': { $lte: oldestKept } })) expired.push(each);
   for (const batch of batches(expired)) {
     signal.throwIfAborted();
     await context.journal.undertake({ kind: 'trash-removal', named: [...batch] }, () => finishRemoval(context, batch));

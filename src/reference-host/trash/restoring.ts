@@ -41,8 +41,8 @@ export async function restore(
 ): Promise<RestoredDocument> {
   const { type, doc } = resource;
   const id = doc._id;
-  let restoredPlace: RestoredLocation | null = null;
-  const place = await context.journal.undertakeWithPartialResult(
+  let chosenLocation: RestoredLocation | null = null;
+  const location = await context.journal.undertakeWithPartialResult(
     { kind: 'restoring', type, id },
     async () => {
       if (doc.trashed?.size === undefined) {
@@ -50,15 +50,15 @@ export async function restore(
       }
       const parent = target ?? (await findFormerParent(context, resource)) ?? (await ensureRestoredFolder(context, userId));
       await claimForRestoring(context, resource, { parentType: parent.type, parentId: parent.doc._id, name: '' });
-      const rememberPlace = (chosen: RestoredLocation) => void (restoredPlace = chosen);
-      const restored = await finishRestoring(context, { type, id }, rememberPlace);
+      const rememberLocation = (chosen: RestoredLocation) => void (chosenLocation = chosen);
+      const restored = await finishRestoring(context, { type, id }, rememberLocation);
       if (restored === null) throw new UnknownIdError(type, id.toHexString());
       return restored;
     },
-    () => restoredPlace,
+    () => chosenLocation,
   );
   const formerId = resource.type === 'item' ? resource.doc.folderId : resource.doc.parentId;
-  return { type, id, ...place, isRenamed: place.name !== doc.name, isMoved: !place.parentId.equals(formerId) };
+  return { type, id, ...location, isRenamed: location.name !== doc.name, isMoved: !location.parentId.equals(formerId) };
 }
 
 async function findFormerParent(context: HostContext, resource: FolderOrItem): Promise<FolderParent | null> {
@@ -99,31 +99,31 @@ async function claimForRestoring(context: HostContext, { type, doc }: FolderOrIt
 }
 
 /**
- * Restores a document after {@link claimForRestoring} has stored its new place. Can be repeated.
+ * Restores a document after {@link claimForRestoring} has stored its new location. Can be repeated.
  *
- * @param onPlaceChosen called with the folder and name as soon as they are certain, before the document is moved.
+ * @param onLocationChosen called with the folder and name as soon as they are certain, before the document is moved.
  * @returns `null` if nobody has claimed the document for restoring.
  */
 export async function finishRestoring(
   context: HostContext,
   { type, id }: TrashedDocument,
-  onPlaceChosen?: (place: RestoredLocation) => void,
+  onLocationChosen?: (location: RestoredLocation) => void,
 ): Promise<RestoredLocation | null> {
   const document = await findFolderOrItem(context, { type, id });
   if (document === null) return null;
   const { trashed } = document.doc;
-  let place: RestoredLocation;
+  let location: RestoredLocation;
   if (trashed !== undefined) {
     if (trashed.restoring === undefined) return null;
-    place = await chooseLocation(context, document, trashed.restoring);
-    onPlaceChosen?.(place);
-    await (document.type === 'item' ? placeItem(context, document.doc, place) : placeFolder(context, document.doc, place));
+    location = await chooseLocation(context, document, trashed.restoring);
+    onLocationChosen?.(location);
+    await (document.type === 'item' ? placeItem(context, document.doc, location) : placeFolder(context, document.doc, location));
   } else if (document.type === 'item') {
     const { folderId, name } = document.doc;
-    place = { parentType: 'folder', parentId: folderId, name };
+    location = { parentType: 'folder', parentId: folderId, name };
   } else {
     const { parentCollection, parentId, name } = document.doc;
-    place = { parentType: parentCollection, parentId, name };
+    location = { parentType: parentCollection, parentId, name };
   }
   step('restore:placed');
   await context.events.emit('access.changed', {});
@@ -134,7 +134,7 @@ export async function finishRestoring(
       await announceItems(context, 'item.shown', { folderId: { $in: [...batch] }, trashed: null });
     }
   }
-  return place;
+  return location;
 }
 
 /** Claims a free name in the claimed folder, or in another one if that folder no longer exists, and stores the result. */
@@ -149,12 +149,12 @@ async function chooseLocation(
   const { type: parentType, doc: parentDocument } =
     parent ?? (by ? await ensureRestoredFolder(context, by) : { type: claimed.parentType, doc: { _id: claimed.parentId } });
   const request = { parentId: parentDocument._id, ownerType: type, ownerId: doc._id };
-  const place = { parentType, parentId: parentDocument._id, name: await claimFreeName(context, request, doc.name) };
-  const change = { $set: { 'trashed.restoring': place } };
+  const location = { parentType, parentId: parentDocument._id, name: await claimFreeName(context, request, doc.name) };
+  const change = { $set: { 'trashed.restoring': location } };
   const filter = { _id: doc._id, 'trashed.root': doc._id };
   await treeModel(context, type).updateOne(filter, change, withTrashed);
   step('restore:named');
-  return place;
+  return location;
 }
 
 /** The fields of a document that depend on its name. */
@@ -185,20 +185,25 @@ async function placeItem(context: HostContext, item: ItemDocument, { parentId, n
   await addRootSize(context, placed, item.size);
 }
 
-async function placeFolder(context: HostContext, folder: FolderDocument, place: RestoredLocation): Promise<void> {
+async function placeFolder(context: HostContext, folder: FolderDocument, location: RestoredLocation): Promise<void> {
   const { models } = context;
   const contents = { 'trashed.root': folder._id, _id: { $ne: folder._id } };
   const removeMark = { $unset: { trashed: 1 } };
   await models.folder.updateMany(contents, removeMark as object, withTrashed);
   await models.item.updateMany(contents, removeMark as object, withTrashed);
   step('restore:contents');
-  const parent = await findParent(context, place.parentType, place.parentId);
+  const parent = await findParent(context, location.parentType, location.parentId);
   const root = parent === null ? null : rootOf(parent);
   const placed = await models.folder
     .findOneAndUpdate(
       { _id: folder._id, 'trashed.root': folder._id },
       {
-        $set: { ...createNameFields(folder, place.name), parentId: place.parentId, parentCollection: place.parentType, ...root },
+        $set: {
+          ...createNameFields(folder, location.name),
+          parentId: location.parentId,
+          parentCollection: location.parentType,
+          ...root,
+        },
         ...removeMark,
       } as object,
       { returnDocument: 'after', ...withTrashed },

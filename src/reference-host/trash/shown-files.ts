@@ -14,8 +14,8 @@ function ownerOf({ itemId, attachedToType, attachedToId }: FileDocument) {
   return itemId === null ? { type: attachedToType, id: attachedToId } : { type: 'item', id: itemId };
 }
 
-/** The files among these that do not belong to anything in the trash. */
-async function removeTrashed(context: HostContext, files: readonly FileDocument[]): Promise<FileDocument[]> {
+/** Leaves out the files that belong to something in the trash. */
+async function filterOutTrashed(context: HostContext, files: readonly FileDocument[]): Promise<FileDocument[]> {
   const trashed = new Set<string>();
   for (const type of ['folder', 'item'] as const) {
     const ids = files.flatMap((file) => (ownerOf(file).type === type ? (ownerOf(file).id ?? []) : []));
@@ -37,16 +37,16 @@ export async function listShownFiles(
   const shown: FileDocument[] = [];
   let earlierCount = 0;
   for await (const batch of inParts(eachInSlices<FileDocument>(matches), batchSize)) {
-    const files = await removeTrashed(context, batch);
+    const files = await filterOutTrashed(context, batch);
     const pageFiles = files.slice(Math.max(0, page.offset - earlierCount));
     earlierCount += files.length;
     shown.push(...(page.limit === 0 ? pageFiles : pageFiles.slice(0, page.limit - shown.length)));
     if (page.limit > 0 && shown.length >= page.limit) break;
   }
-  return { shown, total: await countShown(context, filter) };
+  return { shown, total: await countShownFiles(context, filter) };
 }
 
-async function countShown(context: HostContext, filter: QueryFilter<FileDocument>): Promise<number> {
+async function countShownFiles(context: HostContext, filter: QueryFilter<FileDocument>): Promise<number> {
   const { file } = context.models;
   let count = await file.countDocuments(filter);
   for (const type of ['folder', 'item'] as const) {

@@ -34,8 +34,8 @@ function mayManage({ type, doc }: FolderOrItem, folder: FolderDocument | undefin
 export async function* listTrash(context: HostContext, principal: Principal): AsyncGenerator<FolderOrItem> {
   const entries: { trashedAtMs: number; type: 'folder' | 'item'; id: Types.ObjectId }[] = [];
   for (const type of ['folder', 'item'] as const) {
-    const marked = { 'trashed.entry': { $ne: null }, ...(type === 'item' && { 'trashed.removing': null }) };
-    const query = treeModel(context, type).find(marked, { 'trashed.entry': 1 }, withTrashed).lean();
+    const trashedFilter = { 'trashed.entry': { $ne: null }, ...(type === 'item' && { 'trashed.removing': null }) };
+    const query = treeModel(context, type).find(trashedFilter, { 'trashed.entry': 1 }, withTrashed).lean();
     for await (const { _id, trashed } of eachInSlices<Pick<FolderDocument, '_id' | 'trashed'>>(query)) {
       entries.push({ trashedAtMs: trashed!.entry!.getTime(), type, id: _id });
     }
@@ -43,15 +43,15 @@ export async function* listTrash(context: HostContext, principal: Principal): As
   entries.sort((one, other) => other.trashedAtMs - one.trashedAtMs);
   for (const batch of batches(entries, checkedBatchSize)) {
     const keys = batch.map(({ type, id }): [FolderOrItem['type'], string] => [type, id.toHexString()]);
-    for (const document of await loadDocuments(context, keys)) {
+    for (const document of await loadTrashedDocuments(context, keys)) {
       if (document !== null && mayManage(document.resource, document.folder, principal)) yield document.resource;
     }
   }
 }
 
 /** Documents in the trash, items with their folders; `null` for documents that are not in the trash. */
-async function loadDocuments(context: HostContext, named: readonly [string, string][]) {
-  const idsOf = (requestedType: string) => named.flatMap(([type, id]) => (type === requestedType ? [id] : []));
+async function loadTrashedDocuments(context: HostContext, references: readonly [string, string][]) {
+  const idsOf = (requestedType: string) => references.flatMap(([type, id]) => (type === requestedType ? [id] : []));
   const readByType = async <D extends FolderDocument | ItemDocument>(type: FolderOrItem['type']) => {
     const documents = new Map<string, D>();
     const model = treeModel(context, type);
@@ -67,7 +67,7 @@ async function loadDocuments(context: HostContext, named: readonly [string, stri
     context,
     [...items.values()].map(({ folderId }) => folderId),
   );
-  return named.map(([type, id]) => {
+  return references.map(([type, id]) => {
     const doc = type === 'folder' ? folders.get(id) : items.get(id);
     if (doc === undefined) return null;
     const folder = 'folderId' in doc ? parents.get(doc.folderId.toHexString()) : undefined;
@@ -78,12 +78,12 @@ async function loadDocuments(context: HostContext, named: readonly [string, stri
 /** Loads documents in the trash. @throws UnknownIdError, AccessDeniedError for the first document that is not in the trash, or that the caller may not restore. */
 export async function loadTrashed(
   context: HostContext,
-  named: readonly [string, string][],
+  references: readonly [string, string][],
   principal: Principal,
 ): Promise<FolderOrItem[]> {
-  const documents = await loadDocuments(context, named);
+  const documents = await loadTrashedDocuments(context, references);
   return documents.map((each, index) => {
-    const [type, id] = named[index]!;
+    const [type, id] = references[index]!;
     if (each === null) throw new UnknownIdError(type as 'item', id);
     const { resource, folder } = each;
     if (mayManage(resource, folder, principal)) return resource;

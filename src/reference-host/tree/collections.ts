@@ -32,9 +32,9 @@ export async function requireCollectionCreator(context: HostContext, principal: 
   if (principal.admin) return;
   const { open, users, groups } = await context.setting('core.collection_create_policy');
   const id = principal.id?.toHexString();
-  const isNamed =
+  const isInPolicy =
     id !== undefined && (users.includes(id) || principal.groups.some((group) => groups.includes(group.toHexString())));
-  if (!(open && id !== undefined) && !isNamed) {
+  if (!(open && id !== undefined) && !isInPolicy) {
     throw new AccessDeniedError('You are not authorized to create collections.');
   }
 }
@@ -49,21 +49,21 @@ export async function createCollection(
     creatorId,
   }: { name: string; description: string | null; isPublic: boolean; creatorId: Types.ObjectId | null },
 ): Promise<CollectionDocument> {
-  const trimmed = checkName('Collection', name);
+  const checkedName = checkName('Collection', name);
   const emptyList: AccessList = { users: [], groups: [] };
   const now = new Date();
   const collection: CollectionDocument = {
     _id: new Types.ObjectId(),
-    name: trimmed,
-    ...sortableNames(trimmed),
+    name: checkedName,
+    ...sortableNames(checkedName),
     description,
     creatorId,
     created: now,
     updated: now,
     size: 0,
     meta: {},
-    words: searchWords(trimmed, description),
-    ...searchFields({ name: trimmed, description }),
+    words: searchWords(checkedName, description),
+    ...searchFields({ name: checkedName, description }),
     access: creatorId === null ? emptyList : withUserLevel(emptyList, creatorId, 2),
     public: isPublic,
   };
@@ -126,17 +126,13 @@ export async function setCollectionAccess(
   change: AccessChange,
   administrator: Principal | null,
 ): Promise<CollectionDocument> {
-  return setAccessRecursively(
-    context,
-    { type: 'collection', id: collection._id, change, administrator: administrator },
-    async () => {
-      const updated = await context.models.collection
-        .findOneAndUpdate({ _id: collection._id }, { $set: accessUpdate(change) }, { returnDocument: 'after' })
-        .lean<CollectionDocument>();
-      if (updated === null) throw new UnknownIdError('collection', collection._id.toHexString());
-      return updated;
-    },
-  );
+  return setAccessRecursively(context, { type: 'collection', id: collection._id, change, administrator }, async () => {
+    const updated = await context.models.collection
+      .findOneAndUpdate({ _id: collection._id }, { $set: accessUpdate(change) }, { returnDocument: 'after' })
+      .lean<CollectionDocument>();
+    if (updated === null) throw new UnknownIdError('collection', collection._id.toHexString());
+    return updated;
+  });
 }
 
 /** Removes a collection with everything in it. */

@@ -141,7 +141,7 @@ export function metadataRoutes<D>(
       },
       body: 'json-object',
       bodyName: 'metadata',
-      authorize: authorize,
+      authorize,
       async handle({ query, granted: { document, principal }, body }, context) {
         return view(await setMetadata(context, document, createMetadataUpdate(body, query.allowNull)), principal);
       },
@@ -152,7 +152,7 @@ export function metadataRoutes<D>(
       summary: `Remove keys from the metadata of one ${type}.`,
       body: 'json-array',
       bodyName: 'fields',
-      authorize: authorize,
+      authorize,
       async handle({ granted: { document, principal }, body }, context) {
         return view(await setMetadata(context, document, createMetadataRemoval(body)), principal);
       },
@@ -170,7 +170,7 @@ export const downloadRoute = {
   errors: ['unknown-id', 'access-denied', 'not-found'],
 } as const;
 
-/** Makes a function that loads the document in the path, and the caller, if the caller can read the document. */
+/** Creates a function that loads the document in the path and the caller. @throws AccessDeniedError if the caller cannot read the document */
 export function readAuthorizer<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
   return async ({ params, caller }: { params: { id: string }; caller: Caller | null }, context: HostContext) => {
     const principal = await principalOf(context, caller);
@@ -178,7 +178,7 @@ export function readAuthorizer<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
   };
 }
 
-/** Makes a function that loads the document in the path, and the caller, if the caller can write to the document. */
+/** Creates a function that loads the document in the path and the caller. @throws AccessDeniedError if the caller cannot write to the document */
 function writeAuthorizer<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
   return async ({ params, caller }: { params: { id: string }; caller: Caller | null }, context: HostContext) => {
     const principal = await principalOf(context, caller);

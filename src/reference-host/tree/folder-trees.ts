@@ -68,17 +68,21 @@ export function removeContentsUntil(context: HostContext, folderId: Types.Object
 }
 
 /** Selects the contents that are removed with a folder. If the folder is in the trash, these were moved there with it; otherwise, they are not in the trash. */
-function selectContents({ trashed }: FolderDocument): Contents {
+function selectContents({ trashed }: FolderDocument): ContentsSelection {
   return trashed === undefined ? { filter: {}, options: {} } : { filter: { 'trashed.root': trashed.root }, options: withTrashed };
 }
 
 /** Selects contents of a folder. */
-interface Contents {
+interface ContentsSelection {
   filter: { created?: { $lte: Date }; 'trashed.root'?: Types.ObjectId };
   options: Partial<typeof withTrashed>;
 }
 
-async function removeContents(context: HostContext, folderId: Types.ObjectId, { filter, options }: Contents): Promise<void> {
+async function removeContents(
+  context: HostContext,
+  folderId: Types.ObjectId,
+  { filter, options }: ContentsSelection,
+): Promise<void> {
   const { models } = context;
   await discardUploadsOf(context, [folderId]);
   const items = models.item.find({ folderId, ...filter }, withoutLargeFields, { ...withoutReadLimit, ...options }).lean();
@@ -205,8 +209,8 @@ export interface FolderCopyOptions {
 }
 
 /**
- * Copies a folder with everything in it. A number is appended to a name that is taken. If copying takes longer than clients wait, it continues after this
- * returns.
+ * Copies a folder with everything in it. A number is appended to a name that is taken. If copying takes longer than clients wait, it
+ * continues after this returns.
  */
 export async function copyFolder(
   context: HostContext,
@@ -225,7 +229,7 @@ export async function copyFolder(
 }
 
 /** Largest number of items and folders of a copy. An interrupted copy is undone. */
-const maxCopied = 5000;
+const maxCopiedDocuments = 5000;
 /** Number of items that are copied at the same time. */
 const maxConcurrentCopies = 4;
 
@@ -248,9 +252,9 @@ async function copyFolderAs(
       count += 1;
     }
   }
-  if (count > maxCopied) {
+  if (count > maxCopiedDocuments) {
     throw new InvalidError(
-      `A folder with at most ${maxCopied} items and folders in it can be copied at once; this one has ${count}. Copy its folders separately.`,
+      `A folder with at most ${maxCopiedDocuments} items and folders in it can be copied at once; this one has ${count}. Copy its folders separately.`,
     );
   }
   const copy = await createFolder(context, target, {

@@ -114,21 +114,21 @@ async function replaceContents(context: HostContext, upload: UploadDocument): Pr
     created: new Date(),
     creatorId: upload.userId,
   };
-  const before = await models.file
+  const formerFile = await models.file
     .findOneAndUpdate({ _id: fileId }, { $set: changes, $unset: { linkUrl: '' } }, { returnDocument: 'before' })
     .lean<FileDocument>();
-  if (before === null) throw new UnknownIdError('file', fileId.toHexString());
+  if (formerFile === null) throw new UnknownIdError('file', fileId.toHexString());
   step('upload:replaced');
-  const isRepeated = before.storage.kind === 'stored' && before.storage.key === key;
-  const item = before.itemId === null ? null : await models.item.findById(before.itemId).lean<ItemDocument>();
+  const isRepeated = formerFile.storage.kind === 'stored' && formerFile.storage.key === key;
+  const item = formerFile.itemId === null ? null : await models.item.findById(formerFile.itemId).lean<ItemDocument>();
   if (!isRepeated) {
-    await releaseBytes(context, [{ fileId, storage: before.storage }]);
-    if (item !== null) await addItemSize(context, item, upload.size - (before.size ?? 0));
+    await releaseBytes(context, [{ fileId, storage: formerFile.storage }]);
+    if (item !== null) await addItemSize(context, item, upload.size - (formerFile.size ?? 0));
     step('upload:counted');
   } else if (item !== null) await correctSizesAround(context, item);
   // Caches detect from this date that the bytes have changed.
   if (item !== null) await touchItem(context, item._id);
-  const { linkUrl: _linkUrl, ...otherFields } = before;
+  const { linkUrl: _linkUrl, ...otherFields } = formerFile;
   const file: FileDocument = { ...otherFields, ...changes };
   await events.emit('file.saved', { file: { ...file }, created: false });
   return file;

@@ -29,8 +29,8 @@ export async function discardUpload(context: HostContext, upload: UploadDocument
 async function undoCompletion(context: HostContext, { _id, fileId, itemId }: UploadDocument): Promise<void> {
   const { models } = context;
   const key = _id.toHexString();
-  const isHidden = itemId !== undefined && (await models.item.exists({ _id: itemId }).setOptions(withTrashed)) === null;
-  if (isHidden) await models.file.deleteOne({ _id, itemId });
+  const isItemMissing = itemId !== undefined && (await models.item.exists({ _id: itemId }).setOptions(withTrashed)) === null;
+  if (isItemMissing) await models.file.deleteOne({ _id, itemId });
   if ((await models.file.exists({ _id: fileId ?? _id, 'storage.key': key })) !== null) return;
   await releaseBytes(context, [{ fileId: fileId ?? _id, storage: { kind: 'stored', key } }]);
 }
@@ -49,9 +49,9 @@ export async function discardUploadsOf(context: HostContext, parentIds: readonly
  */
 export async function discardStaleUploads(context: HostContext, untouchedSince: Date): Promise<number> {
   const { models, life } = context;
-  const stale = { $or: [{ updated: { $lt: untouchedSince } }, { startedBy: { $ne: null } }] };
+  const staleFilter = { $or: [{ updated: { $lt: untouchedSince } }, { startedBy: { $ne: null } }] };
   let count = 0;
-  for (const upload of await models.upload.find(stale).lean<UploadDocument[]>()) {
+  for (const upload of await models.upload.find(staleFilter).lean<UploadDocument[]>()) {
     const { startedBy, updated } = upload;
     if (updated >= untouchedSince && startedBy != null && (await life.isAlive(startedBy))) continue;
     await discardUpload(context, upload);
