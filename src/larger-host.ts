@@ -43,7 +43,7 @@ export { explained } from './features/items/item-queries.model.js';
 export { settingsList } from './features/settings/settings.routes.js';
 
 // Steps of writes, for hosts whose tests stop a process at each step
-export { announceStep as step } from './core/steps.js';
+export { announceStep } from './core/steps.js';
 
 // Errors
 export {

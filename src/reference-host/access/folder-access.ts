@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Types } from 'mongoose';
-import { batches, readInSlices, UnknownIdError, step } from '../../larger-host.js';
+import { batches, readInSlices, UnknownIdError, announceStep } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { AccessControlled, AccessList } from './access-list.model.js';
 import type { FolderDocument } from '../tree/folder.model.js';
@@ -52,7 +52,7 @@ export async function setAccessRecursively<D>(
   const { administrator } = recursiveChange;
   const setOneAndBelow = async () => {
     const updated = await setOne();
-    step('access:set');
+    announceStep('access:set');
     if (administrator !== null) await setAccessBelow(context, { ...recursiveChange, administrator });
     return updated;
   };
@@ -92,7 +92,7 @@ export async function setAccessBelow(
       );
       for (const batch of batches(changedFolders.map(({ _id }) => _id))) {
         await models.folder.updateMany({ _id: { $in: [...batch] } }, { $set: accessUpdate(change) });
-        step('access:spread');
+        announceStep('access:spread');
         changedIds.push(...batch);
       }
     }

@@ -1,5 +1,5 @@
 import type { Types } from 'mongoose';
-import { InvalidError, step } from '../../larger-host.js';
+import { InvalidError, announceStep } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { BlobDocument, BlobReference } from './blob.model.js';
 import type { FileStorage } from './file.model.js';
@@ -59,12 +59,12 @@ export async function releaseBytes({ models, store }: HostContext, references: r
     { _id },
     { $pull: { references: { fileId: { $in: storedReferences.map(({ fileId }) => fileId) } } } },
   );
-  step('bytes:released');
+  announceStep('bytes:released');
   // From now on no other file record can start to use the bytes.
   const unusedFilter = { _id, 'references.0': { $exists: false } };
   const unusedKeys = (await models.blob.find(unusedFilter, { _id: 1 }).lean()).map((blob) => blob._id);
   await models.blob.deleteMany({ _id: { $in: unusedKeys }, 'references.0': { $exists: false } });
-  step('bytes:forgotten');
+  announceStep('bytes:forgotten');
   for (let start = 0; start < unusedKeys.length; start += maxConcurrentRemovals) {
     await Promise.all(unusedKeys.slice(start, start + maxConcurrentRemovals).map((key) => store.remove(key)));
   }

@@ -1,6 +1,14 @@
 import { stat } from 'node:fs/promises';
 import { Types } from 'mongoose';
-import { eachInSlices, idsPerQuery, InvalidError, inParts, UnknownIdError, step, withoutReadLimit } from '../../larger-host.js';
+import {
+  eachInSlices,
+  idsPerQuery,
+  InvalidError,
+  inParts,
+  UnknownIdError,
+  announceStep,
+  withoutReadLimit,
+} from '../../larger-host.js';
 import type { Readable } from 'node:stream';
 import { readBytes } from './byte-store.js';
 import type { HostContext } from '../context.js';
@@ -87,7 +95,7 @@ export async function insertFiles(
   const created = files.map(createRecord);
   // The records are stored without casting, because values from clients have been checked.
   await models.file.insertMany(created, { lean: true });
-  step('file:recorded');
+  announceStep('file:recorded');
   const itemIds = [...new Map(files.map(({ itemId }) => [itemId.toHexString(), itemId])).values()];
   const itemDocuments = await models.item
     .find({ _id: { $in: itemIds } }, { folderId: 1, baseParentType: 1, baseParentId: 1 })
@@ -103,7 +111,7 @@ export async function insertFiles(
       continue;
     }
     if (record.attached !== true) await addItemSize(context, item, file.size ?? 0);
-    step('file:counted');
+    announceStep('file:counted');
     await context.events.emit('file.saved', { file: { ...file }, created: true });
     results.push({ status: 'fulfilled', value: file });
   }
@@ -114,7 +122,7 @@ export async function insertFiles(
 export async function insertHiddenFiles({ models }: HostContext, files: readonly NewFileOfItem[]): Promise<FileDocument[]> {
   const created = files.map(createRecord);
   await models.file.insertMany(created, { lean: true });
-  step('file:recorded');
+  announceStep('file:recorded');
   return created;
 }
 
@@ -148,7 +156,7 @@ export async function removeFilesInBatches(
 ): Promise<void> {
   for await (const batch of inParts(files, idsPerQuery)) {
     await context.models.file.deleteMany({ _id: { $in: batch.map(({ _id }) => _id) } });
-    step('file-removal:hidden');
+    announceStep('file-removal:hidden');
     await removeBytesAndAttachments(context, batch);
   }
 }
@@ -158,7 +166,7 @@ export async function removeFileLeftovers(context: HostContext, file: FileDocume
   const item =
     file.itemId === null ? null : await context.models.item.findById(file.itemId, null, withTrashed).lean<ItemDocument>();
   if (item !== null && !isRepeated) await addItemSize(context, item, -(file.size ?? 0));
-  step('file-removal:counted');
+  announceStep('file-removal:counted');
   await removeBytesAndAttachments(context, [file]);
   if (item !== null && isRepeated) await correctSizesAround(context, item);
 }
@@ -207,7 +215,7 @@ export async function copyFile(
   const { mimeType, linkUrl, creatorId: _creator, ...fields } = others;
   const fileId = new Types.ObjectId();
   await shareBytes(context, { fileId, storage });
-  step('file-copy:shared');
+  announceStep('file-copy:shared');
   try {
     return await insertFile(context, item, {
       _id: fileId,
@@ -268,7 +276,7 @@ export async function moveFile(
   await context.journal.undertake({ kind: 'file-move', items }, async () => {
     const { modifiedCount } = await models.file.updateOne({ _id, itemId }, { $set: { itemId: targetItemId } });
     if (modifiedCount === 0) return;
-    step('file:moved');
+    announceStep('file:moved');
     for (const item of items) await addItemSize(context, item, item._id.equals(targetItemId) ? size : -size);
   });
 }

@@ -4,7 +4,7 @@ import { realpath, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { promisify } from 'node:util';
 import { Types } from 'mongoose';
-import { InvalidError, step } from '../../larger-host.js';
+import { InvalidError, announceStep } from '../../larger-host.js';
 import type { ListedObject } from '../../s3/index.js';
 import type { HostContext } from '../context.js';
 import type { FolderDocument } from '../tree/folder.model.js';
@@ -139,13 +139,13 @@ async function registerAll(
   return context.journal.undertake({ kind: 'registering', ids }, async () => {
     const records = newItems.map(({ record }, index) => ({ itemId: ids[index]!, record }));
     const files = await insertHiddenFiles(context, records);
-    step('in-place:file');
+    announceStep('in-place:file');
     const items = await createItems(
       context,
       folder,
       newItems.map(({ name, creatorId, record: { size } }, index) => ({ _id: ids[index]!, name, creatorId, size })),
     );
-    step('in-place:item');
+    announceStep('in-place:item');
     const added = files.map((file, index) => ({ file: { ...file }, item: { ...items[index]! } }));
     await context.events.emit('files.added', { added });
     return items.map((item, index) => ({ item, file: files[index]! }));

@@ -1,6 +1,6 @@
 import { Types } from 'mongoose';
 import type { NewFileContent, StoredDocument } from '../../index.js';
-import { InvalidError, isId, step } from '../../larger-host.js';
+import { InvalidError, isId, announceStep } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
 import { registerWithinCapacity } from '../uploads/capacity.js';
@@ -44,9 +44,9 @@ async function storePlanned(
     for (const { source } of planned) source.content.destroy();
     return planned.map(() => ({ status: 'rejected', reason }));
   }
-  step('storing:registered');
+  announceStep('storing:registered');
   const written = await settleInBatches(planned, (each) => writeBytes(context, each, signal));
-  step('storing:moved');
+  announceStep('storing:moved');
   const recorded = await insertRecords(
     context,
     planned.filter((_, index) => written[index]!.status === 'fulfilled'),

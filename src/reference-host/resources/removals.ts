@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { batches, step } from '../../larger-host.js';
+import { batches, announceStep } from '../../larger-host.js';
 import { removeUser } from '../accounts/users/users.js';
 import type { HostContext } from '../context.js';
 import { removeCollection } from '../tree/collections.js';
@@ -19,7 +19,7 @@ const maxConcurrentRemovals = 8;
 export function removeResources(context: HostContext, resources: readonly Resource[]): Promise<void> {
   const named = resources.map(({ type, doc }) => ({ type, id: doc._id }));
   return context.journal.undertakeWithoutUndo({ kind: 'removals', named }, async () => {
-    step('removals:noted');
+    announceStep('removals:noted');
     await removeEach(context, resources);
   });
 }

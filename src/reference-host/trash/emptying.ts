@@ -1,5 +1,5 @@
 import type { Types } from 'mongoose';
-import { batches, eachInSlices, idsPerQuery, inParts, step, withoutReadLimit } from '../../larger-host.js';
+import { batches, eachInSlices, idsPerQuery, inParts, announceStep, withoutReadLimit } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import { removeFolder } from '../tree/folder-trees.js';
 import type { FolderDocument } from '../tree/folder.model.js';
@@ -32,12 +32,12 @@ export async function finishRemoval(
   for (const ids of batches(idsOf('folder'))) {
     for (const folder of await claimForRemoval<FolderDocument>(context, 'folder', ids, resumesRemovals)) {
       await removeWithProgress(context, folder);
-      step('trash-removal:removed');
+      announceStep('trash-removal:removed');
     }
   }
   for (const ids of batches(idsOf('item'))) {
     await removeItems(context, await claimForRemoval<ItemDocument>(context, 'item', ids, resumesRemovals));
-    step('trash-removal:removed');
+    announceStep('trash-removal:removed');
   }
 }
 
@@ -71,7 +71,7 @@ async function removeWithProgress(context: HostContext, folder: FolderDocument):
     items -= batch.length;
     for (const item of batch) size -= item.size;
     await models.folder.updateOne({ _id }, { $set: { 'trashed.items': items, 'trashed.size': size } }, withTrashed);
-    step('trash-removal:items');
+    announceStep('trash-removal:items');
   }
   await removeFolder(context, folder);
 }

@@ -1,6 +1,6 @@
 import type { Types } from 'mongoose';
 import { LargeImageError } from '../../index.js';
-import { batches, searchWords, step, UnknownIdError } from '../../larger-host.js';
+import { batches, searchWords, announceStep, UnknownIdError } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { UserDocument } from '../accounts/users/user.model.js';
 import type { CollectionDocument } from '../tree/collection.model.js';
@@ -95,7 +95,7 @@ async function claimForRestoring(context: HostContext, { type, doc }: FolderOrIt
   const change = { $set: { 'trashed.restoring': restoring } };
   const { matchedCount } = await treeModel(context, type).updateOne(filter, change, withTrashed);
   if (matchedCount === 0) throw new UnknownIdError(type, doc._id.toHexString());
-  step('restore:claimed');
+  announceStep('restore:claimed');
 }
 
 /**
@@ -125,7 +125,7 @@ export async function finishRestoring(
     const { parentCollection, parentId, name } = document.doc;
     location = { parentType: parentCollection, parentId, name };
   }
-  step('restore:placed');
+  announceStep('restore:placed');
   await context.events.emit('access.changed', {});
   // A process may have died before it announced this, so everything in the folder is announced again.
   if (type === 'item') await announceItems(context, 'item.shown', { _id: id });
@@ -153,7 +153,7 @@ async function chooseLocation(
   const change = { $set: { 'trashed.restoring': location } };
   const filter = { _id: doc._id, 'trashed.root': doc._id };
   await treeModel(context, type).updateOne(filter, change, withTrashed);
-  step('restore:named');
+  announceStep('restore:named');
   return location;
 }
 
@@ -191,7 +191,7 @@ async function placeFolder(context: HostContext, folder: FolderDocument, locatio
   const removeMark = { $unset: { trashed: 1 } };
   await models.folder.updateMany(contents, removeMark as object, withTrashed);
   await models.item.updateMany(contents, removeMark as object, withTrashed);
-  step('restore:contents');
+  announceStep('restore:contents');
   const parent = await findParent(context, location.parentType, location.parentId);
   const root = parent === null ? null : rootOf(parent);
   const placed = await models.folder

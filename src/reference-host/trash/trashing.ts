@@ -1,5 +1,5 @@
 import type { AggregateOptions, Types } from 'mongoose';
-import { batches, eachInSlices, inParts, step, withoutReadLimit } from '../../larger-host.js';
+import { batches, eachInSlices, inParts, announceStep, withoutReadLimit } from '../../larger-host.js';
 import { system } from '../access/access.js';
 import type { HostContext } from '../context.js';
 import { escapeName, createPath } from '../resources/resources.js';
@@ -50,7 +50,7 @@ async function hideFolder(context: HostContext, folder: FolderDocument, { at, by
   if (path === null) return;
   // If another request has moved the folder to the trash first, this finds nothing.
   await context.models.folder.updateOne({ _id }, { $set: { trashed: { root: _id, entry: at, by, path } } });
-  step('trash:hidden');
+  announceStep('trash:hidden');
 }
 
 async function hideItems(context: HostContext, items: readonly ItemDocument[], { at, by }: TrashingFields): Promise<void> {
@@ -68,7 +68,7 @@ async function hideItems(context: HostContext, items: readonly ItemDocument[], {
       updates.push({ updateOne: { filter: { _id, trashed: null }, update: { $set: { trashed } } } });
     }
     if (updates.length > 0) await models.item.collection.bulkWrite(updates as never, { ordered: false });
-    step('trash:hidden');
+    announceStep('trash:hidden');
   }
 }
 
@@ -92,7 +92,7 @@ export async function finishTrashing(
     const { folders, items, size } = await countTrashed(context, id);
     const counted = { 'trashed.folders': folders, 'trashed.items': items, 'trashed.size': size };
     await models.folder.updateOne(uncounted, { $set: counted }, withTrashed);
-    step('trash:counted');
+    announceStep('trash:counted');
   }
   for (const batch of batches(idsOf('item'))) {
     const uncounted = { _id: { $in: [...batch] }, 'trashed.entry': at, 'trashed.size': null };
@@ -106,7 +106,7 @@ export async function finishTrashing(
       return { updateOne: { filter: { _id, 'trashed.entry': at }, update: { $set: counted } } };
     });
     await models.item.collection.bulkWrite(counts as never, { ordered: false });
-    step('trash:counted');
+    announceStep('trash:counted');
   }
 }
 
@@ -123,7 +123,7 @@ async function hideContents({ models }: HostContext, root: Types.ObjectId): Prom
       // Folders are hidden first, so that a request that creates an item in one of them finds that the folder no longer exists.
       await models.folder.updateMany({ parentId: parents }, { $set });
       await models.item.updateMany({ folderId: parents }, { $set });
-      step('trash:below');
+      announceStep('trash:below');
     }
     parentIds = childIds;
   }
@@ -158,6 +158,6 @@ export async function announceItems(
   const query = models.item.find(filter, { meta: 0, words: 0 }, { ...withTrashed, ...withoutReadLimit }).lean();
   for await (const items of inParts(eachInSlices<ItemDocument>(query), announcementSize)) {
     await events.deliver(name, { items: items.map((item) => ({ ...item })) });
-    step('trash:announced');
+    announceStep('trash:announced');
   }
 }

@@ -8,7 +8,7 @@ import {
   inParts,
   InvalidError,
   readInSlices,
-  step,
+  announceStep,
   withoutReadLimit,
 } from '../../larger-host.js';
 import { accessFilter, type Principal } from '../access/access.js';
@@ -88,7 +88,7 @@ async function removeContents(
   const items = models.item.find({ folderId, ...filter }, withoutLargeFields, { ...withoutReadLimit, ...options }).lean();
   for await (const batch of inParts(eachInSlices<ItemDocument>(items), idsPerQuery)) {
     await removeItems(context, batch);
-    step('folder-removal:items');
+    announceStep('folder-removal:items');
   }
   const folders = models.folder.find({ parentId: folderId, ...filter }, null, options).lean();
   for (const child of await readInSlices<FolderDocument>(folders)) await removeFolder(context, child);
@@ -147,7 +147,7 @@ export async function moveFolder(context: HostContext, folder: FolderDocument, t
 async function moveToParent(context: HostContext, folder: FolderDocument, target: FolderParent): Promise<FolderDocument> {
   const root = rootOf(target);
   const moved = await writeFolder(context, folder, { parentId: target.doc._id, parentCollection: target.type, ...root });
-  step('move:placed');
+  announceStep('move:placed');
   try {
     // Checked again, because two simultaneous moves may each have moved its folder below the other's.
     await requireNoCircle(context, folder, target);
@@ -160,7 +160,7 @@ async function moveToParent(context: HostContext, folder: FolderDocument, target
     const bytes = await setRootBelow(context, moved, root);
     await addRootSize(context, folder, -bytes);
     await addRootSize(context, root, bytes);
-    step('move:counted');
+    announceStep('move:counted');
   }
   await context.events.emit('access.changed', {});
   return moved;
@@ -172,7 +172,7 @@ export async function setRootBelow({ models }: HostContext, folder: FolderDocume
   for (const batch of batches(folders.map(({ _id }) => _id))) {
     await models.folder.updateMany({ _id: { $in: [...batch] } }, { $set: root });
     await models.item.updateMany({ folderId: { $in: [...batch] } }, { $set: root });
-    step('move:rooted');
+    announceStep('move:rooted');
   }
   return folders.reduce((bytes, { size }) => bytes + size, 0);
 }
@@ -287,7 +287,7 @@ async function copyFolderAs(
         creatorId,
         copyAnnotations,
       });
-      step('folder-copy:item');
+      announceStep('folder-copy:item');
     };
     await Promise.all((itemIdsByFolder.get(key) ?? []).map((id) => limitCopies(() => copyItemById(id))));
   }

@@ -1,5 +1,5 @@
 import { Types, type QueryFilter } from 'mongoose';
-import { InvalidError, UnknownIdError, step, searchWords } from '../../larger-host.js';
+import { InvalidError, UnknownIdError, announceStep, searchWords } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { AccessList, GrantedLevel } from '../access/access-list.model.js';
 import type { CollectionDocument } from './collection.model.js';
@@ -101,7 +101,7 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
   const nameOwner = { parentId: parent.doc._id, ownerType: 'folder' as const, ownerId: _id };
   const name = folder.allowRename ? await claimFreeName(context, nameOwner, requestedName) : requestedName;
   if (!folder.allowRename) await claimFolderName(context, nameOwner, name);
-  step('folder:named');
+  announceStep('folder:named');
   const now = new Date();
   const { access, isPublic, publicFlags } = inheritAccess(parent, folder.creatorId);
   const description = folder.description?.trim() ?? '';
@@ -127,7 +127,7 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
   try {
     // The driver is used directly, because Mongoose would interpret `$` keys in metadata as operators.
     await models.folder.collection.insertOne(created);
-    step('folder:recorded');
+    announceStep('folder:recorded');
     if (!(await parentExists(context, parent))) {
       await models.folder.deleteOne({ _id }, withTrashed);
       throw new InvalidError(`No such ${parent.type}: ${parent.doc._id.toHexString()}`, 'id');
@@ -210,7 +210,7 @@ export async function writeFolder(
     throw new InvalidError('Someone else renamed or moved the folder in the meantime.', 'name');
   }
   if (updated.unindexed) await indexTerms(context.models.folder, updated);
-  step('folder-change:recorded');
+  announceStep('folder-change:recorded');
   if (isNameChanged) await releaseName(context, { parentId: folder.parentId, ownerId: folder._id }, folder.name);
   await context.events.emit('folder.saved', { folder: { ...updated } });
   return updated;

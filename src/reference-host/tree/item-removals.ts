@@ -1,5 +1,5 @@
 import type { Types } from 'mongoose';
-import { batches, eachInSlices, step, withoutReadLimit } from '../../larger-host.js';
+import { batches, eachInSlices, announceStep, withoutReadLimit } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from '../files/file.model.js';
 import { removeFilesInBatches } from '../files/files.js';
@@ -28,7 +28,7 @@ export async function removeItems(context: HostContext, items: readonly ItemDocu
     await context.journal.undertake({ kind: 'item-removals', items: batch.map(selectRecordedFields) }, async () => {
       const ids = batch.map(({ _id }) => _id);
       const { deletedCount } = await context.models.item.deleteMany({ _id: { $in: ids } }, withTrashed);
-      step('item-removals:hidden');
+      announceStep('item-removals:hidden');
       // If other requests have removed some of these items first, sizes are counted again. If they have removed all, they also remove the
       // leftovers.
       if (deletedCount > 0) await removeItemLeftovers(context, batch, deletedCount < batch.length);
@@ -60,7 +60,7 @@ export async function removeItemLeftovers(
   for (const filter of [{ itemId: { $in: ids } }, { attachedToType: 'item', attachedToId: { $in: ids } }]) {
     await removeFilesInBatches(context, eachInSlices<FileDocument>(models.file.find(filter, null, withoutReadLimit).lean()));
   }
-  step('item-removal:emptied');
+  announceStep('item-removal:emptied');
   for (const [item, size] of sumSizesBy(items, ({ folderId }) => folderId)) {
     if (isRepeated) await correctSizes(models.folder as never, folderSizes(context), [item.folderId]);
     else await addFolderSize(context, item.folderId, -size);

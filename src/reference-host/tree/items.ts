@@ -1,5 +1,5 @@
 import { Types } from 'mongoose';
-import { InvalidError, UnknownIdError, step, searchWords } from '../../larger-host.js';
+import { InvalidError, UnknownIdError, announceStep, searchWords } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { GrantedLevel } from '../access/access-list.model.js';
 import type { FileDocument } from '../files/file.model.js';
@@ -103,7 +103,7 @@ async function insertItems(
   const items: ItemDocument[] = [];
   try {
     const names = await claimFreeNames(context, nameRequests);
-    step('item:named');
+    announceStep('item:named');
     const now = new Date();
     for (const [index, initial] of initialItems.entries()) {
       const name = names[index]!;
@@ -122,7 +122,7 @@ async function insertItems(
     }
     // The driver is used directly: copies have fields of the plugin, and Mongoose would interpret `$` keys in metadata as operators.
     await models.item.collection.insertMany(items);
-    step('item:recorded');
+    announceStep('item:recorded');
     if ((await models.folder.exists({ _id: folder._id })) === null) {
       await models.item.deleteMany({ _id: { $in: items.map(({ _id }) => _id) } }, withTrashed);
       throw new InvalidError(`No such folder: ${folder._id.toHexString()}`, 'id');
@@ -138,7 +138,7 @@ async function insertItems(
   if (size > 0) {
     await addFolderSize(context, folder._id, size);
     await addRootSize(context, items[0]!, size);
-    step('item:counted');
+    announceStep('item:counted');
   }
   await Promise.all(items.map((item) => context.events.emit('item.saved', { item: { ...item } })));
   return items;
@@ -192,7 +192,7 @@ async function changeItem(context: HostContext, item: ItemDocument, changes: Ite
       { returnDocument: 'after' },
     )
     .lean<ItemDocument>();
-  step('item-move:placed');
+  announceStep('item-move:placed');
   if (updated !== null) await indexTerms(models.item, updated);
   else {
     if (isMoved || name !== item.name) await releaseName(context, nameOwner, name);
@@ -203,7 +203,7 @@ async function changeItem(context: HostContext, item: ItemDocument, changes: Ite
   if (isMoved || name !== item.name) {
     await releaseName(context, { parentId: item.folderId, ownerId: item._id }, item.name);
   }
-  step('item-move:named');
+  announceStep('item-move:named');
   if (isMoved) {
     await addFolderSize(context, item.folderId, -updated.size);
     await addFolderSize(context, folderId, updated.size);
@@ -307,6 +307,6 @@ export async function copyItemAs(
     userId: creatorId?.toHexString() ?? null,
     copyAnnotations: copyAnnotations !== false,
   });
-  step('item-copy:announced');
+  announceStep('item-copy:announced');
   return (await context.models.item.findById(_id).lean<ItemDocument>()) ?? complete;
 }

@@ -1,6 +1,6 @@
 import { Types } from 'mongoose';
 import type { HostLogger } from '../../index.js';
-import { inTime, step } from '../../larger-host.js';
+import { inTime, announceStep } from '../../larger-host.js';
 import type { Models } from '../models.js';
 import type { Undertaking, UndertakingDocument } from './undertaking.model.js';
 import type { ProcessLife } from './process-life.js';
@@ -128,7 +128,7 @@ export class Journal {
     const { _id, kind } = undertaking;
     try {
       await recover(undertaking);
-      step(`${kind}:recovered`);
+      announceStep(`${kind}:recovered`);
       await models.undertaking.deleteOne({ _id });
       return true;
     } catch (err) {

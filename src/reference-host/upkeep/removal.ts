@@ -1,5 +1,5 @@
 import type { Model, Types } from 'mongoose';
-import { step } from '../../larger-host.js';
+import { announceStep } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import { withTrashed } from '../trash/trash-mark.js';
 import type { RemovableType } from './undertaking.model.js';
@@ -29,9 +29,9 @@ export async function removeWithBelongings<D extends { _id: Types.ObjectId }>(
   await context.journal.undertakeWithoutUndo({ kind: 'removal', type, doc: selectRecordedFields(doc) }, async () => {
     const removed = await modelOf(context, type).findOneAndDelete({ _id: doc._id }, withTrashed).lean<D>();
     if (removed === null) return;
-    step(`${type}-removal:hidden`);
+    announceStep(`${type}-removal:hidden`);
     await clear(removed);
-    step(`${type}-removal:cleared`);
+    announceStep(`${type}-removal:cleared`);
   });
 }
 

@@ -1,5 +1,5 @@
 import { LargeImageError, type Caller } from '../../index.js';
-import { InvalidError, UnknownIdError, step } from '../../larger-host.js';
+import { InvalidError, UnknownIdError, announceStep } from '../../larger-host.js';
 import { MissingBytesError } from '../files/byte-store.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from '../files/file.model.js';
@@ -23,11 +23,11 @@ export async function finishUpload(context: HostContext, upload: UploadDocument,
   const key = upload._id.toHexString();
   const fileReference = { fileId: upload.fileId ?? upload._id, storage: { kind: 'stored' as const, key } };
   await registerBytes(context, [{ key, size, userId, fileId: fileReference.fileId }]);
-  step('upload:registered');
+  announceStep('upload:registered');
   let file: FileDocument;
   try {
     await store.commit(key, { key, size });
-    step('upload:moved');
+    announceStep('upload:moved');
     file = await createOrReplaceFile(context, upload);
   } catch (error) {
     // Other errors may be temporary, and the upload can be completed later.
@@ -39,11 +39,11 @@ export async function finishUpload(context: HostContext, upload: UploadDocument,
   }
   // A listener that reads the reference may remove the file. This mark shows that the upload was complete anyway.
   if (reference !== undefined) await models.upload.updateOne({ _id: upload._id }, { $set: { published: true } });
-  step('upload:published');
+  announceStep('upload:published');
   await events.emit('upload.finished', { id: key, file: { ...file }, caller, ...(reference !== undefined && { reference }) });
-  step('upload:announced');
+  announceStep('upload:announced');
   await models.upload.deleteOne({ _id: upload._id });
-  step('upload:forgotten');
+  announceStep('upload:forgotten');
   return file;
 }
 
@@ -118,13 +118,13 @@ async function replaceContents(context: HostContext, upload: UploadDocument): Pr
     .findOneAndUpdate({ _id: fileId }, { $set: changes, $unset: { linkUrl: '' } }, { returnDocument: 'before' })
     .lean<FileDocument>();
   if (formerFile === null) throw new UnknownIdError('file', fileId.toHexString());
-  step('upload:replaced');
+  announceStep('upload:replaced');
   const isRepeated = formerFile.storage.kind === 'stored' && formerFile.storage.key === key;
   const item = formerFile.itemId === null ? null : await models.item.findById(formerFile.itemId).lean<ItemDocument>();
   if (!isRepeated) {
     await releaseBytes(context, [{ fileId, storage: formerFile.storage }]);
     if (item !== null) await addItemSize(context, item, upload.size - (formerFile.size ?? 0));
-    step('upload:counted');
+    announceStep('upload:counted');
   } else if (item !== null) await correctSizesAround(context, item);
   // Caches detect from this date that the bytes have changed.
   if (item !== null) await touchItem(context, item._id);

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Types } from 'mongoose';
 import { LargeImageError, type Caller } from '../../index.js';
-import { BadParameterError, InvalidError, UnknownIdError, step } from '../../larger-host.js';
+import { BadParameterError, InvalidError, UnknownIdError, announceStep } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from '../files/file.model.js';
 import type { UploadDocument } from './upload.model.js';
@@ -165,7 +165,7 @@ async function writeChunk(
     signal,
     checkPermission: confirmClaim,
   });
-  step('upload:written');
+  announceStep('upload:written');
   if (written.isTooLong) throw tooManyBytesError();
   const isBroken = written.failure !== undefined;
   if (!isBroken && isTooShort(written.received - offset)) {
@@ -174,7 +174,7 @@ async function writeChunk(
   }
   confirmClaim();
   await recordReceived(context, upload._id, written.received);
-  step('upload:received');
+  announceStep('upload:received');
   if (!isBroken) return written.received;
   throw new BadParameterError(`The chunk ended after ${written.received - offset} bytes.`, { cause: written.failure });
 }

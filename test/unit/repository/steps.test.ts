@@ -20,7 +20,7 @@ async function named(): Promise<string[]> {
   for (const path of await readdir(join(root, 'src'), { recursive: true })) {
     if (!path.endsWith('.ts')) continue;
     const text = await readFile(join(root, 'src', path), 'utf8');
-    for (const [, name] of text.matchAll(/(?<![.\w])(?:step|announceStep)\(['`]([^'`:]+:[^'`]+)['`]\)/g))
+    for (const [, name] of text.matchAll(/(?<![.\w])announceStep\(['`]([^'`:]+:[^'`]+)['`]\)/g))
       names.add(name!.replaceAll(/\$\{[^}]*\}/g, '*'));
   }
   const patterns = [...names].filter((name) => name.includes('*'));

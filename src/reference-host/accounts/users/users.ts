@@ -1,5 +1,5 @@
 import { Types } from 'mongoose';
-import { InvalidError, UnknownIdError, step, searchWords } from '../../../larger-host.js';
+import { InvalidError, UnknownIdError, announceStep, searchWords } from '../../../larger-host.js';
 import type { HostContext } from '../../context.js';
 import type { GrantedLevel } from '../../access/access-list.model.js';
 import type { UserDocument, UserStatus } from './user.model.js';
@@ -74,7 +74,7 @@ export async function createUser(context: HostContext, user: NewUser, lane: Hash
     } catch (error) {
       throw isDuplicateKey(error) ? await createDuplicateError(context, login) : error;
     }
-    step('registration:recorded');
+    announceStep('registration:recorded');
     return (await finishRegistration(context, _id))!;
   });
 }
@@ -83,13 +83,13 @@ export async function createUser(context: HostContext, user: NewUser, lane: Hash
 export async function finishRegistration(context: HostContext, userId: Types.ObjectId): Promise<UserDocument | null> {
   if ((await context.models.user.exists({ _id: userId })) === null) return null;
   await claimFirstUser(context, userId);
-  step('registration:first');
+  announceStep('registration:first');
   const created = (await context.models.user.findById(userId).lean<UserDocument>())!;
   if ((await context.setting('core.user_default_folders')) === 'public_private') {
     for (const name of ['Public', 'Private']) {
       const folder = { name, public: name === 'Public', creatorId: userId, reuseExisting: true };
       await createFolder(context, { type: 'user', doc: created }, folder);
-      step('registration:folder');
+      announceStep('registration:folder');
     }
   }
   return created;
