@@ -25,9 +25,9 @@ import {
 import { uidBase, uidOf } from '../format/uids.js';
 import type { AnnotationInstance } from '../images/locator.js';
 import type { ImageRecord } from '../images/image-record.js';
-import { code, dateTime, slideClass, studyAttributes, unknownText } from '../images/slide-dataset.js';
+import { codeItem, formatDateTime, slideClassUid, studyAttributes, unknownText } from '../images/slide-dataset.js';
 import { seriesOf } from '../images/structure.js';
-import { annotationClass, annotationSeries, oneLine } from './annotation-plan.js';
+import { annotationClassUid, annotationSeriesAttributes, toOneLine } from './annotation-plan.js';
 import { labOf } from './lab.js';
 import { Spool, type SpooledAnnotation, type SpooledColumn, type SpooledGroup } from './spool.js';
 
@@ -35,7 +35,7 @@ import { Spool, type SpooledAnnotation, type SpooledColumn, type SpooledGroup } 
 const maxFloatCoordinate = 2 ** 18;
 /** Maximum number of annotations whose temporary files are kept. */
 const maxSpools = 16;
-/** Maximum total size of the kept files. */
+/** Maximum total size of these files. */
 const maxSpoolBytes = 8 * 2 ** 30;
 /** How long temporary files are kept after their last use. */
 const spoolLifetimeMs = 10 * 60_000;
@@ -66,7 +66,7 @@ export class AnnotationInstances {
     updateAgeOnGet: true,
     dispose: (spool) => void spool.remove(),
   });
-  readonly #making = new SharedWork<SpooledFiles>();
+  readonly #spoolCreations = new SharedWork<SpooledFiles>();
 
   constructor(private readonly parts: { annotations: AnnotationServices; temporaryDirectory: string }) {}
 
@@ -76,18 +76,18 @@ export class AnnotationInstances {
     await Promise.all(removals);
   }
 
-  async metadata(instance: AnnotationInstance, root: string, request: CallerContext): Promise<DicomJson> {
+  async metadata(instance: AnnotationInstance, instanceAddress: string, request: CallerContext): Promise<DicomJson> {
     const spool = await this.#loadSpool(instance.annotation, request);
     const groups = spool.groups.map((group, index) =>
-      toJson(groupAttributes(instance.annotation, group, index, spool.isDouble), `${root}/bulkdata`),
+      toJson(groupAttributes(instance.annotation, group, index, spool.isDouble), `${instanceAddress}/bulkdata`),
     );
-    const attributes = toJson(instanceAttributes(instance, spool), root);
+    const attributes = toJson(instanceAttributes(instance, spool), instanceAddress);
     const sequence = { vr: 'SQ', Value: groups };
     return Object.fromEntries(Object.entries({ ...attributes, [groupsTag]: sequence }).toSorted(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  /** Bulk data by the name in its address in the metadata, such as `values-0-2`. @throws NotFoundError */
-  async value({ annotation }: AnnotationInstance, name: string, request: CallerContext): Promise<StreamedFile> {
+  /** A bulk value by its name, the last part of its address in the metadata, such as `values-0-2`. @throws NotFoundError */
+  async bulkValue({ annotation }: AnnotationInstance, name: string, request: CallerContext): Promise<StreamedFile> {
     const spool = await this.#loadSpool(annotation, request);
     const [kind, groupIndex = '', measurementIndex] = name.split('-');
     const group = spool.groups[Number(groupIndex)];
@@ -106,7 +106,7 @@ export class AnnotationInstances {
   async file(instance: AnnotationInstance, request: CallerContext): Promise<StreamedFile> {
     const { annotation, uid } = instance;
     const spool = await this.#loadSpool(annotation, request);
-    const meta = fileMeta({ classUid: annotationClass, instanceUid: uid, syntax: transferSyntaxes.explicitLittle });
+    const meta = fileMeta({ classUid: annotationClassUid, instanceUid: uid, syntax: transferSyntaxes.explicitLittle });
     const attributes = instanceAttributes(instance, spool);
     // Attributes are in the order of tags, so some come before the groups and some after them.
     const [before, after] = splitAtTag(attributes, groupsTag);
@@ -132,8 +132,8 @@ export class AnnotationInstances {
       head: Buffer.alloc(0),
       pieceCount: pieces.length,
       startOf: (piece) => starts[piece]!,
-      piece: async (number) => {
-        const { segment, offset, length } = pieces[number]!;
+      makePiece: async (index) => {
+        const { segment, offset, length } = pieces[index]!;
         if (Buffer.isBuffer(segment)) return segment.subarray(offset, offset + length);
         // If the client is slow, the temporary files may have been removed. Then they are made again.
         const { groups } = await this.#loadSpool(annotation, request);
@@ -155,7 +155,7 @@ export class AnnotationInstances {
     const key = `${annotation.id} ${annotation.elements.content}`;
     const spool = this.#spools.get(key);
     if (spool !== undefined) return spool;
-    return this.#making.join(
+    return this.#spoolCreations.join(
       key,
       async (signal) => {
         const created = await this.#createSpool(annotation, signal, callerName(request.caller));
@@ -175,7 +175,8 @@ export class AnnotationInstances {
     const spool = new Spool(directory.path, maxCoordinate > maxFloatCoordinate);
     const iterator = annotations.store.scan(elements, { signal })[Symbol.asyncIterator]();
     try {
-      const spoolSome = async (): Promise<boolean> => {
+      /** @returns whether no elements are left. */
+      const spoolNextElements = async (): Promise<boolean> => {
         for (let count = 0; count < elementsAtOnce; count++) {
           const next = await iterator.next();
           if (next.done === true) return true;
@@ -184,7 +185,7 @@ export class AnnotationInstances {
         }
         return false;
       };
-      while (!(await annotations.readQueue.run(spoolSome, { signal, caller, isNeverRefused: true })));
+      while (!(await annotations.readQueue.run(spoolNextElements, { signal, caller, isNeverRefused: true })));
       return { ...(await spool.complete()), remove };
     } catch (error) {
       await remove();
@@ -207,8 +208,8 @@ function columnsOf(groups: readonly SpooledGroup[]): SpooledColumn[] {
   ]);
 }
 
-/** The image of an annotation: the finest level of its first series. */
-function referencedImage(record: ImageRecord): { series: string; instance: string } {
+/** UIDs of the instance that annotations refer to: the finest level of the first series, or the DICOM file with the most pixels. */
+function referencedUids(record: ImageRecord): { series: string; instance: string } {
   const { facts, dicom, base } = record;
   if (facts !== null) {
     const [series] = seriesOf(base, facts);
@@ -226,17 +227,20 @@ function splitAtTag(attributes: Attributes, tag: string): [Attributes, Attribute
   return [Object.fromEntries(entries.filter(isBefore)), Object.fromEntries(entries.filter((entry) => !isBefore(entry)))];
 }
 
-/** The numbers of elements and holes that are left out, as text. */
-function leftOutText(leftOut: Readonly<Record<string, number>>): string {
-  const parts = Object.entries(leftOut).map(([what, count]) => `${count} ${what}`);
+/** Says how many elements, holes and measurements are left out; empty if there are none. */
+function describeOmissions(omittedCountByKind: Readonly<Record<string, number>>): string {
+  const parts = Object.entries(omittedCountByKind).map(([kind, count]) => `${count} ${kind}`);
   return parts.length === 0 ? '' : `Left out: ${parts.join(', ')}`;
 }
 
 /** All attributes except the groups. */
-function instanceAttributes({ record, annotation, uid, index }: AnnotationInstance, { leftOut }: SpooledAnnotation): Attributes {
-  const imageUids = referencedImage(record);
-  const updated = dateTime(annotation.updated.getTime());
-  const reference = { ReferencedSOPClassUID: slideClass, ReferencedSOPInstanceUID: imageUids.instance };
+function instanceAttributes(
+  { record, annotation, uid, annotationIndex }: AnnotationInstance,
+  { omittedCountByKind }: SpooledAnnotation,
+): Attributes {
+  const imageUids = referencedUids(record);
+  const updated = formatDateTime(annotation.updated.getTime());
+  const reference = { ReferencedSOPClassUID: slideClassUid, ReferencedSOPInstanceUID: imageUids.instance };
   const [file] = record.dicom?.files ?? [];
   const fileValue = (tag: string) => valueText(file, tag);
   const study = studyAttributes(record);
@@ -256,17 +260,17 @@ function instanceAttributes({ record, annotation, uid, index }: AnnotationInstan
         };
   return {
     SpecificCharacterSet: 'ISO_IR 192',
-    SOPClassUID: annotationClass,
+    SOPClassUID: annotationClassUid,
     SOPInstanceUID: uid,
     ...study,
     ...fileAttributes,
-    ...annotationSeries(record, annotation, index),
+    ...annotationSeriesAttributes(record, annotation, annotationIndex),
     Laterality: '',
     InstanceNumber: 1,
     ContentDate: updated.date,
     ContentTime: updated.time,
     ContentLabel: 'ANNOTATION',
-    ContentDescription: leftOutText(leftOut).slice(0, 64),
+    ContentDescription: describeOmissions(omittedCountByKind).slice(0, 64),
     ContentCreatorName: '',
     ReferencedSeriesSequence: [{ SeriesInstanceUID: imageUids.series, ReferencedInstanceSequence: [reference] }],
     ReferencedImageSequence: [reference],
@@ -276,29 +280,29 @@ function instanceAttributes({ record, annotation, uid, index }: AnnotationInstan
 }
 
 /** A name as a code of {@link privateScheme}. */
-function privateCode(text: string): Attributes {
-  const value = createHash('sha256').update(text).digest('hex').slice(0, 16).toUpperCase();
-  return code(value, privateScheme, oneLine(text).slice(0, 64).trim() || unknownText);
+function privateCode(name: string): Attributes {
+  const value = createHash('sha256').update(name).digest('hex').slice(0, 16).toUpperCase();
+  return codeItem(value, privateScheme, toOneLine(name).slice(0, 64).trim() || unknownText);
 }
 
-/** The bytes of bulk values in metadata, which contain only the address of each value. */
+/** Stands in for the bytes of bulk values in metadata, which only contains their addresses. */
 const noBytes = new Uint8Array();
 
 /** Attributes of a group that come before its points in the order of tags. */
-function attributesBeforePoints({ color }: SpooledGroup, index: number): Attributes {
+function attributesBeforePoints({ color }: SpooledGroup, groupIndex: number): Attributes {
   const lab = color === null ? null : labOf(color);
-  return { AnnotationGroupNumber: index + 1, ...(lab !== null && { RecommendedDisplayCIELabValue: lab }) };
+  return { AnnotationGroupNumber: groupIndex + 1, ...(lab !== null && { RecommendedDisplayCIELabValue: lab }) };
 }
 
 /** Attributes of a group that come after its measurements in the order of tags. */
-function attributesAfterMeasurements({ id }: AnnotationRecord, { group, type, count }: SpooledGroup): Attributes {
-  const name = group ?? type.toLowerCase();
+function attributesAfterMeasurements({ id }: AnnotationRecord, { name, type, count }: SpooledGroup): Attributes {
+  const label = name ?? type.toLowerCase();
   return {
-    AnnotationGroupUID: uidOf(uidBase('annotation group', id, group ?? '', type), 'annotation', 0, 0),
-    AnnotationGroupLabel: oneLine(name).slice(0, 64).trim() || unknownText,
+    AnnotationGroupUID: uidOf(uidBase('annotation group', id, name ?? '', type), 'annotation', 0, 0),
+    AnnotationGroupLabel: toOneLine(label).slice(0, 64).trim() || unknownText,
     AnnotationGroupGenerationType: 'MANUAL',
-    AnnotationPropertyCategoryCodeSequence: [code('91723000', 'SCT', 'Anatomical Structure')],
-    AnnotationPropertyTypeCodeSequence: [privateCode(name)],
+    AnnotationPropertyCategoryCodeSequence: [codeItem('91723000', 'SCT', 'Anatomical Structure')],
+    AnnotationPropertyTypeCodeSequence: [privateCode(label)],
     NumberOfAnnotations: count,
     AnnotationAppliesToAllOpticalPaths: 'YES',
     GraphicType: type,
@@ -306,21 +310,23 @@ function attributesAfterMeasurements({ id }: AnnotationRecord, { group, type, co
 }
 
 function measurementAttributes(name: string): Attributes {
-  return { MeasurementUnitsCodeSequence: [code('1', 'UCUM', 'no units')], ConceptNameCodeSequence: [privateCode(name)] };
+  return { MeasurementUnitsCodeSequence: [codeItem('1', 'UCUM', 'no units')], ConceptNameCodeSequence: [privateCode(name)] };
 }
 
-function groupAttributes(annotation: AnnotationRecord, group: SpooledGroup, index: number, isDouble: boolean): Attributes {
+function groupAttributes(annotation: AnnotationRecord, group: SpooledGroup, groupIndex: number, isDouble: boolean): Attributes {
   return {
-    ...attributesBeforePoints(group, index),
-    [isDouble ? 'DoublePointCoordinatesData' : 'PointCoordinatesData']: new BulkValue(`points-${index}`, noBytes),
-    ...(group.indices !== null && { LongPrimitivePointIndexList: new BulkValue(`indices-${index}`, noBytes) }),
+    ...attributesBeforePoints(group, groupIndex),
+    [isDouble ? 'DoublePointCoordinatesData' : 'PointCoordinatesData']: new BulkValue(`points-${groupIndex}`, noBytes),
+    ...(group.indices !== null && { LongPrimitivePointIndexList: new BulkValue(`indices-${groupIndex}`, noBytes) }),
     ...(group.measurements.length > 0 && {
-      MeasurementsSequence: group.measurements.map(({ name, elements }, number) => ({
+      MeasurementsSequence: group.measurements.map(({ name, elements }, measurementIndex) => ({
         ...measurementAttributes(name),
         MeasurementValuesSequence: [
           {
-            FloatingPointValues: new BulkValue(`values-${index}-${number}`, noBytes),
-            ...(elements !== null && { AnnotationIndexList: new BulkValue(`elements-${index}-${number}`, noBytes) }),
+            FloatingPointValues: new BulkValue(`values-${groupIndex}-${measurementIndex}`, noBytes),
+            ...(elements !== null && {
+              AnnotationIndexList: new BulkValue(`elements-${groupIndex}-${measurementIndex}`, noBytes),
+            }),
           },
         ],
       })),
@@ -329,10 +335,10 @@ function groupAttributes(annotation: AnnotationRecord, group: SpooledGroup, inde
   };
 }
 
-/** A group as an item of the sequence, including its numbers. */
-function groupSegments(annotation: AnnotationRecord, group: SpooledGroup, index: number, isDouble: boolean): Segment[] {
+/** A group as an item of the sequence of groups, including its coordinates and measurements. */
+function groupSegments(annotation: AnnotationRecord, group: SpooledGroup, groupIndex: number, isDouble: boolean): Segment[] {
   const { points, indices, measurements } = group;
-  const segments: Segment[] = [itemHeader(-1), toBytes(attributesBeforePoints(group, index))];
+  const segments: Segment[] = [itemHeader(-1), toBytes(attributesBeforePoints(group, groupIndex))];
   segments.push(elementHeader(isDouble ? '00660022' : '00660016', isDouble ? 'OD' : 'OF', points.bytes), points);
   if (indices !== null) segments.push(elementHeader('00660040', 'OL', indices.bytes), indices);
   if (measurements.length > 0) segments.push(elementHeader('00660121', 'SQ', -1));

@@ -6,7 +6,7 @@ import type { ImageRecord } from '../images/image-record.js';
 import { equipmentAttributes } from '../images/slide-dataset.js';
 import type { SeriesRow } from '../search/rows.js';
 
-export const annotationClass = '1.2.840.10008.5.1.4.1.1.91.1';
+export const annotationClassUid = '1.2.840.10008.5.1.4.1.1.91.1';
 /** Number of the first series of annotations. The series of the image have lower numbers. */
 const firstSeriesNumber = 10_000;
 
@@ -19,13 +19,13 @@ export function annotationUids({ id, version }: Pick<AnnotationRecord, 'id' | 'v
   };
 }
 
-/** Attributes of the series of an annotation. @param index its number among the annotations of the image. */
-export function annotationSeries(record: ImageRecord, annotation: AnnotationRecord, index: number) {
+/** Attributes of the series of an annotation. @param annotationIndex its position among the annotations of the image, from 0. */
+export function annotationSeriesAttributes(record: ImageRecord, annotation: AnnotationRecord, annotationIndex: number) {
   return {
     Modality: 'ANN',
     SeriesInstanceUID: annotationUids(annotation).series,
-    SeriesNumber: firstSeriesNumber + index,
-    SeriesDescription: oneLine(annotation.head.name ?? '')
+    SeriesNumber: firstSeriesNumber + annotationIndex,
+    SeriesDescription: toOneLine(annotation.head.name ?? '')
       .slice(0, 64)
       .trim(),
     ...equipmentAttributes(record),
@@ -33,16 +33,16 @@ export function annotationSeries(record: ImageRecord, annotation: AnnotationReco
 }
 
 /** Replaces backslashes and control characters, which DICOM does not allow in text of one line, with spaces. */
-export function oneLine(text: string): string {
+export function toOneLine(text: string): string {
   return text.replaceAll(/[\\\p{Cc}]/gu, ' ');
 }
 
-/** The row of an annotation in searches. */
-export function annotationRow(record: ImageRecord, annotation: AnnotationRecord, index: number): SeriesRow {
+/** The series of an annotation in search results. */
+export function annotationRow(record: ImageRecord, annotation: AnnotationRecord, annotationIndex: number): SeriesRow {
   const { series, instance } = annotationUids(annotation);
   const attributes: DicomJson = toJson(
     {
-      SOPClassUID: annotationClass,
+      SOPClassUID: annotationClassUid,
       SOPInstanceUID: instance,
       InstanceNumber: 1,
       AvailableTransferSyntaxUID: [transferSyntaxes.explicitLittle],
@@ -52,7 +52,7 @@ export function annotationRow(record: ImageRecord, annotation: AnnotationRecord,
   return {
     uid: series,
     modality: 'ANN',
-    attributes: () => toJson(annotationSeries(record, annotation, index), ''),
+    attributes: () => toJson(annotationSeriesAttributes(record, annotation, annotationIndex), ''),
     instanceCount: 1,
     instances: () => [{ uid: instance, attributes: () => attributes, allAttributes: () => attributes }],
   };

@@ -1,13 +1,11 @@
-/** Red, green and blue of a color of elements (`#rgb`, `#rrggbb`, `rgb(r, g, b)`, with or without alpha); `null` for others. */
+/** Red, green and blue of a color of elements (`#rgb`, `#rrggbb`, `rgb(r, g, b)`, with or without alpha), from 0 to 255; `null` for others. */
 function channelsOf(color: string): [number, number, number] | null {
   const hex = /^#([\da-f]{3,8})$/i.exec(color)?.[1];
   if (hex !== undefined) {
-    const digits = hex.length >= 6 ? 2 : 1;
-    return [0, 1, 2].map((i) => Number.parseInt(hex.slice(i * digits, (i + 1) * digits).padStart(2, hex[i]), 16)) as [
-      number,
-      number,
-      number,
-    ];
+    const digitsPerChannel = hex.length >= 6 ? 2 : 1;
+    return [0, 1, 2].map((i) =>
+      Number.parseInt(hex.slice(i * digitsPerChannel, (i + 1) * digitsPerChannel).padStart(2, hex[i]), 16),
+    ) as [number, number, number];
   }
   const parts = /^rgba?\(\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)/i.exec(color);
   return parts === null ? null : [Number(parts[1]), Number(parts[2]), Number(parts[3])];

@@ -4,7 +4,7 @@ import type { AnnotationElement } from '../../../annotation-format/schema/docume
 export type GraphicType = 'POINT' | 'POLYLINE' | 'POLYGON' | 'RECTANGLE' | 'ELLIPSE';
 
 /** The kind of an element; `null` if DICOM has no shape for it. */
-export function graphicType(element: AnnotationElement): GraphicType | null {
+export function graphicTypeOf(element: AnnotationElement): GraphicType | null {
   switch (element.type) {
     case 'point':
       return 'POINT';
@@ -81,7 +81,7 @@ export function writeShape(element: AnnotationElement, to: Float32Array | Float6
   return at;
 }
 
-/** Number of coordinates of a shape. */
+/** Number of coordinates of a shape: two for each of its points. */
 export function coordinateCount(element: AnnotationElement): number {
   if (element.type === 'polyline' || element.type === 'arrow') return element.points.length * 2;
   return element.type === 'point' ? 2 : 8;

@@ -2,7 +2,7 @@ import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import { LargeImageError } from '../../../errors.js';
-import { graphicType, coordinateCount, writeShape, type GraphicType } from './shapes.js';
+import { graphicTypeOf, coordinateCount, writeShape, type GraphicType } from './shapes.js';
 
 /** Maximum number of groups of an annotation, and of measurements of a group. */
 const maxGroups = 256;
@@ -17,7 +17,8 @@ class SpooledColumnWriter {
   #buffer: ArrayBuffer;
   #view: Float32Array | Float64Array | Uint32Array;
   #bufferedCount = 0;
-  #isWritten = false;
+  #isFileCreated = false;
+  /** Count of all numbers so far, including those in the file. */
   count = 0;
 
   constructor(
@@ -38,28 +39,28 @@ class SpooledColumnWriter {
    * @returns the view, and the index at which the numbers start; a promise if the buffer must grow or be written to the file first.
    */
   reserve(
-    added: number,
+    addedCount: number,
   ):
     | { view: Float32Array | Float64Array | Uint32Array; at: number }
     | Promise<{ view: Float32Array | Float64Array | Uint32Array; at: number }> {
-    if (this.#bufferedCount + added <= this.#view.length) return this.#advance(added);
-    return this.#grow(added);
+    if (this.#bufferedCount + addedCount <= this.#view.length) return this.#advance(addedCount);
+    return this.#grow(addedCount);
   }
 
-  #advance(added: number) {
+  #advance(addedCount: number) {
     const at = this.#bufferedCount;
-    this.#bufferedCount += added;
-    this.count += added;
+    this.#bufferedCount += addedCount;
+    this.count += addedCount;
     return { view: this.#view, at };
   }
 
-  async #grow(added: number) {
+  async #grow(addedCount: number) {
     const bytesPerNumber = this.type.BYTES_PER_ELEMENT;
-    const neededBytes = (this.#bufferedCount + added) * bytesPerNumber;
+    const neededBytes = (this.#bufferedCount + addedCount) * bytesPerNumber;
     if (neededBytes > maxBufferBytes) await this.flush();
     const newBytes = Math.max(
       Math.min(maxBufferBytes, this.#buffer.byteLength * 2),
-      (this.#bufferedCount + added) * bytesPerNumber,
+      (this.#bufferedCount + addedCount) * bytesPerNumber,
     );
     if (newBytes > this.#buffer.byteLength) {
       const buffered = this.#view.subarray(0, this.#bufferedCount);
@@ -67,16 +68,16 @@ class SpooledColumnWriter {
       this.#view = new this.type(this.#buffer);
       this.#view.set(buffered as never);
     }
-    return this.#advance(added);
+    return this.#advance(addedCount);
   }
 
   async flush(): Promise<void> {
-    if (this.#bufferedCount === 0 && this.#isWritten) return;
+    if (this.#bufferedCount === 0 && this.#isFileCreated) return;
     // A column keeps no file open, because there may be many of them.
     await appendFile(this.path, new Uint8Array(this.#buffer, 0, this.#bufferedCount * this.type.BYTES_PER_ELEMENT), {
       mode: 0o600,
     });
-    this.#isWritten = true;
+    this.#isFileCreated = true;
     this.#bufferedCount = 0;
   }
 
@@ -95,19 +96,22 @@ interface SpooledMeasurement {
   elements: SpooledColumn | null;
 }
 
-/** Numbers in a file. */
+/** A file of numbers. */
 export interface SpooledColumn {
   path: string;
+  /** Length of the file. */
   bytes: number;
+  /** How many numbers the file contains. */
   count: number;
 }
 
 /** The shapes of one kind in one group. */
 export interface SpooledGroup {
-  group: string | null;
+  name: string | null;
   type: GraphicType;
+  /** Number of shapes. */
   count: number;
-  /** Color of its first shape, in the form of elements. */
+  /** Color of the first shape, as in elements. */
   color: string | null;
   points: SpooledColumn;
   /** For each shape the position of its first coordinate, from 1; `null` if all shapes have equally many points. */
@@ -118,9 +122,11 @@ export interface SpooledGroup {
 /** The shapes of an annotation in files, ready to send. */
 export interface SpooledAnnotation {
   groups: SpooledGroup[];
+  /** Whether coordinates are 64-bit floats, not 32-bit. */
   isDouble: boolean;
-  /** Number of elements and holes that are left out, by kind. */
-  leftOut: Record<string, number>;
+  /** Numbers of elements, holes and measurements that are left out, by kind. */
+  omittedCountByKind: Record<string, number>;
+  /** Total length of the files. */
   bytes: number;
 }
 
@@ -133,7 +139,7 @@ interface GroupWriter extends Omit<SpooledGroup, 'points' | 'indices' | 'measure
 /** Sorts the elements of an annotation into groups by name and kind of shape, and writes their numbers to files. */
 export class Spool {
   readonly #groups = new Map<string, GroupWriter>();
-  readonly #leftOut: Record<string, number> = {};
+  readonly #omittedCountByKind: Record<string, number> = {};
   #columnCount = 0;
 
   constructor(
@@ -143,10 +149,10 @@ export class Spool {
 
   /** @throws LargeImageError `too-large` if there are too many groups. */
   async add(element: AnnotationElement): Promise<void> {
-    const type = graphicType(element);
-    if (type === null) return this.#countLeftOut(element.type);
+    const type = graphicTypeOf(element);
+    if (type === null) return this.#countOmitted(element.type);
     if (element.type === 'polyline' && element.holes !== undefined && element.holes.length > 0)
-      this.#countLeftOut('hole', element.holes.length);
+      this.#countOmitted('hole', element.holes.length);
     const group = this.#groupOf(element, type);
     if (group.indices !== null) {
       const slot = group.indices.reserve(1);
@@ -161,11 +167,11 @@ export class Spool {
     if (user !== undefined) await this.#addMeasurements(group, user);
   }
 
-  #countLeftOut(what: string, count = 1): void {
-    this.#leftOut[what] = (this.#leftOut[what] ?? 0) + count;
+  #countOmitted(kind: string, count = 1): void {
+    this.#omittedCountByKind[kind] = (this.#omittedCountByKind[kind] ?? 0) + count;
   }
 
-  #column(type: ConstructorParameters<typeof SpooledColumnWriter>[1]): SpooledColumnWriter {
+  #addColumn(type: ConstructorParameters<typeof SpooledColumnWriter>[1]): SpooledColumnWriter {
     return new SpooledColumnWriter(join(this.directory, `${this.#columnCount++}`), type);
   }
 
@@ -183,12 +189,12 @@ export class Spool {
     const color = ('lineColor' in element ? element.lineColor : undefined) ?? null;
     const hasIndices = type === 'POLYGON' || type === 'POLYLINE';
     const newGroup: GroupWriter = {
-      group: name,
+      name,
       type,
       count: 0,
       color,
-      points: this.#column(this.isDouble ? Float64Array : Float32Array),
-      indices: hasIndices ? this.#column(Uint32Array) : null,
+      points: this.#addColumn(this.isDouble ? Float64Array : Float32Array),
+      indices: hasIndices ? this.#addColumn(Uint32Array) : null,
       measurements: new Map(),
     };
     this.#groups.set(key, newGroup);
@@ -202,18 +208,18 @@ export class Spool {
       let columns = group.measurements.get(name);
       if (columns === undefined) {
         if (group.measurements.size >= maxMeasurements || this.#columnCount + 2 > maxColumns) {
-          this.#countLeftOut('measurement');
+          this.#countOmitted('measurement');
           continue;
         }
-        columns = { values: this.#column(Float32Array), elements: this.#column(Uint32Array) };
+        columns = { values: this.#addColumn(Float32Array), elements: this.#addColumn(Uint32Array) };
         group.measurements.set(name, columns);
       }
-      const valueSlot = columns.values.reserve(1);
-      const forValue = valueSlot instanceof Promise ? await valueSlot : valueSlot;
-      forValue.view[forValue.at] = value;
-      const numberSlot = columns.elements.reserve(1);
-      const forNumber = numberSlot instanceof Promise ? await numberSlot : numberSlot;
-      forNumber.view[forNumber.at] = group.count;
+      const valueReservation = columns.values.reserve(1);
+      const valueSlot = valueReservation instanceof Promise ? await valueReservation : valueReservation;
+      valueSlot.view[valueSlot.at] = value;
+      const elementReservation = columns.elements.reserve(1);
+      const elementSlot = elementReservation instanceof Promise ? await elementReservation : elementReservation;
+      elementSlot.view[elementSlot.at] = group.count;
     }
   }
 
@@ -227,18 +233,19 @@ export class Spool {
       return { path: column.path, bytes: column.bytes, count: column.count };
     };
     for (const { points, indices, measurements, ...group } of this.#groups.values()) {
-      const spooled: SpooledMeasurement[] = [];
+      const spooledMeasurements: SpooledMeasurement[] = [];
       for (const [name, { values, elements }] of measurements) {
-        const numbers = await closeColumn(elements);
-        spooled.push({ name, values: await closeColumn(values), elements: numbers.count === group.count ? null : numbers });
+        const elementNumbers = await closeColumn(elements);
+        const hasAllShapes = elementNumbers.count === group.count;
+        spooledMeasurements.push({ name, values: await closeColumn(values), elements: hasAllShapes ? null : elementNumbers });
       }
       groups.push({
         ...group,
         points: await closeColumn(points),
         indices: indices && (await closeColumn(indices)),
-        measurements: spooled,
+        measurements: spooledMeasurements,
       });
     }
-    return { groups, isDouble: this.isDouble, leftOut: this.#leftOut, bytes };
+    return { groups, isDouble: this.isDouble, omittedCountByKind: this.#omittedCountByKind, bytes };
   }
 }
