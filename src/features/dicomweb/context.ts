@@ -40,7 +40,7 @@ export const studyPath = { study: uidParameter('study') };
 export const seriesPath = { ...studyPath, series: uidParameter('series') };
 export const instancePath = { ...seriesPath, instance: uidParameter('instance') };
 
-/** Fields that all routes for reading have in common. The standard allows repeated parameters. */
+/** Fields that all routes for reading have in common. Parameters are `repeatable` because the standard allows it. */
 export const commonRouteFields = {
   method: 'get',
   access: 'public',
@@ -77,7 +77,7 @@ export function addressOf(root: string, { study, series, instance }: Address): s
 }
 
 /**
- * Loads the instances of the address in the path that the caller can read. Routes authorize a request with it, and their handlers
+ * Loads those instances at the address in the path that the caller can read. Routes authorize a request with it, and their handlers
  * get the instances.
  */
 export async function loadInstances(
@@ -87,7 +87,7 @@ export async function loadInstances(
   return context.locator.instances(request.params, await askerOf(request, context));
 }
 
-/** Adds a copy of each route for links. Its path contains the token, because many clients lose headers and queries. */
+/** Adds a copy of each reading route, for use with a link. The path of the copy contains the token, because many clients lose headers and queries. */
 export function withLinkRoutes(routes: readonly RouteDefinition<DicomContext>[]): RouteDefinition<DicomContext>[] {
   const token = required(text({ description: 'Token of a link.' }));
   const linkRoutes = routes

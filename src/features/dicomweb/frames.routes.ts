@@ -3,10 +3,10 @@ import { BadParameterError, NotFoundError } from '../../errors.js';
 import { answerConditional, cacheHeaders, entityTag } from '../../http/conditional.js';
 import { required, text } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
-import { chooseForm } from './answers/frame-forms.js';
+import { chooseFrameForm } from './answers/frame-forms.js';
 import { uidsOf } from './answers/instances.js';
-import { frameName } from './images/image-record.js';
-import { multipartBody, multipartType, singlePart, type Part } from './answers/multipart.js';
+import { frameCacheName } from './images/image-record.js';
+import { multipartBody, multipartType, singlePartBody, type Part } from './answers/multipart.js';
 import { acceptedTypes } from './answers/replies.js';
 import {
   addressOf,
@@ -22,7 +22,7 @@ import {
 const maxFrames = 5000;
 
 /** Parses the list of frame numbers, from 1, in a path. @throws BadParameterError, NotFoundError */
-export function parseFrames(list: string, frameCount: number): number[] {
+export function parseFrameNumbers(list: string, frameCount: number): number[] {
   const parts = list.split(',', maxFrames + 1);
   if (parts.length > maxFrames) throw new BadParameterError(`A response has at most ${maxFrames} frames.`);
   const numbers = parts.map((part) => (/^\d{1,10}$/.test(part.trim()) ? Number(part) : 0));
@@ -43,8 +43,8 @@ const frames = defineRoute({
   path: '/dicomweb/studies/:study/series/:series/instances/:instance/frames/:frames',
   summary: 'Get frames of an instance (WADO-RS).',
   description:
-    'As stored in the file if it has JPEG or JPEG 2000 tiles, or encoded as the client accepts: `transfer-syntax=*` selects the best ' +
-    'of these. Several frames, and frames requested as `multipart/related`, are sent as parts; a plain type requests a single frame.',
+    'Frames are sent as stored if the file has JPEG or JPEG 2000 tiles, otherwise encoded in a form that the client accepts; ' +
+    '`transfer-syntax=*` leaves the choice to the server. Several frames, and frames requested as `multipart/related`, are sent as parts; a plain type requests a single frame.',
   params: framesPath,
   returns: { types: ['multipart/related', 'image/jpeg', 'image/jp2', 'image/x-dicom-rle', 'application/octet-stream'] },
   errors: retrieveErrors,
@@ -52,33 +52,33 @@ const frames = defineRoute({
   async handle(request, { instances }) {
     const [instance] = request.granted;
     const forms = await instances.forms(instance!, request);
-    const numbers = parseFrames(request.params.frames, forms.frameCount);
-    const form = chooseForm(acceptedTypes(request), forms.frameSyntaxes, numbers.length === 1);
+    const numbers = parseFrameNumbers(request.params.frames, forms.frameCount);
+    const form = chooseFrameForm(acceptedTypes(request), forms.frameSyntaxes, numbers.length === 1);
     const uids = uidsOf(instance!);
-    const name = frameName(instance!.record, [uids.instance, numbers.join(), ...Object.values(form)].join('/'));
-    const tag = entityTag(name);
+    const cacheName = frameCacheName(instance!.record, [uids.instance, numbers.join(), ...Object.values(form)].join('/'));
+    const tag = entityTag(cacheName);
     const headers = cacheHeaders(tag);
     const unchanged = answerConditional(request.headers, tag, headers);
     if (unchanged !== null) return unchanged;
     const type = `${form.type}; transfer-syntax=${form.syntax}`;
-    const makeFrame = (number: number) => instances.frame(instance!, number - 1, form.syntax, request);
-    if (!form.isMultipart) return Reply.content(await makeFrame(numbers[0]!), type, { headers });
+    const loadFrame = (number: number) => instances.frame(instance!, number - 1, form.syntax, request);
+    if (!form.isMultipart) return Reply.content(await loadFrame(numbers[0]!), type, { headers });
     const address = addressOf(serviceRoot(request), uids);
     const makePart = async (number: number): Promise<Part & { body: Uint8Array }> => ({
       type,
       location: `${address}/frames/${number}`,
-      body: await makeFrame(number),
+      body: await loadFrame(number),
     });
     const first = await makePart(numbers[0]!);
     // Equal requests have equal entity tags, so they must get equal bytes, including the boundary.
-    const boundary = createHash('sha256').update(first.body).update(name).digest('hex').slice(0, 32);
-    const contentType = multipartType(form.rootType, boundary);
-    if (numbers.length === 1) return Reply.content(singlePart(first, boundary), contentType, { headers });
-    const parts = async function* (): AsyncGenerator<Part> {
+    const boundary = createHash('sha256').update(first.body).update(cacheName).digest('hex').slice(0, 32);
+    const contentType = multipartType(form.typeParameter, boundary);
+    if (numbers.length === 1) return Reply.content(singlePartBody(first, boundary), contentType, { headers });
+    const yieldParts = async function* (): AsyncGenerator<Part> {
       yield first;
       for (const number of numbers.slice(1)) yield makePart(number);
     };
-    return Reply.stream(multipartBody(parts(), boundary), contentType, { headers });
+    return Reply.stream(multipartBody(yieldParts(), boundary), contentType, { headers });
   },
 });
 

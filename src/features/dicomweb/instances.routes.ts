@@ -23,7 +23,7 @@ import type { Instance } from './images/locator.js';
 const dicomType = 'application/dicom';
 
 /** The transfer syntax in which a file is sent for an entry of `Accept`; `null` if the file is not available in the requested one. */
-async function syntaxFor(
+async function chooseSyntax(
   instance: Instance,
   { syntax }: AcceptedType,
   instances: Instances,
@@ -52,7 +52,7 @@ const instanceFile = defineRoute({
     const [instance] = request.granted;
     for (const accepted of acceptedTypes(request)) {
       if (!matchesType(accepted.type, dicomType)) continue;
-      const syntax = await syntaxFor(instance!, accepted, instances, request);
+      const syntax = await chooseSyntax(instance!, accepted, instances, request);
       if (syntax === null) continue;
       const file = await instances.file(instance!, syntax, request);
       const headers = { 'Cache-Control': 'private, no-cache' };
@@ -89,7 +89,7 @@ const instancesRoute = (path: string, params: typeof studyPath | typeof seriesPa
       );
       if (accepted === undefined) return throwNotAcceptable('Several instances', [`multipart/related; type="${dicomType}"`]);
       const { granted } = request;
-      const syntaxes = await Promise.all(granted.map((instance) => syntaxFor(instance, accepted, instances, request)));
+      const syntaxes = await Promise.all(granted.map((instance) => chooseSyntax(instance, accepted, instances, request)));
       const missingIndex = syntaxes.indexOf(null);
       if (missingIndex >= 0) {
         const { fileSyntaxes } = await instances.forms(granted[missingIndex]!, request);
@@ -99,7 +99,7 @@ const instancesRoute = (path: string, params: typeof studyPath | typeof seriesPa
         );
       }
       const root = serviceRoot(request);
-      const parts = async function* (): AsyncGenerator<Part> {
+      const yieldParts = async function* (): AsyncGenerator<Part> {
         for (const [index, instance] of granted.entries()) {
           const syntax = syntaxes[index]!;
           const file = await instances.file(instance, syntax, request);
@@ -107,7 +107,7 @@ const instancesRoute = (path: string, params: typeof studyPath | typeof seriesPa
         }
       };
       const boundary = newBoundary();
-      return Reply.stream(multipartBody(parts(), boundary), multipartType(dicomType, boundary));
+      return Reply.stream(multipartBody(yieldParts(), boundary), multipartType(dicomType, boundary));
     },
   });
 

@@ -109,10 +109,11 @@ const bulkData = defineRoute({
     const { name } = request.params;
     if (!/^[\w.-]{1,200}$/.test(name))
       throw new BadParameterError(`The instance has no value named ${JSON.stringify(name.slice(0, 100))}.`);
-    if (instance!.kind === 'annotation') return streamedValueReply(request, await annotations.value(instance!, name, request));
+    if (instance!.kind === 'annotation')
+      return streamedValueReply(request, await annotations.bulkValue(instance!, name, request));
     const value =
       instance!.kind === 'file'
-        ? await files.value(instance!, name, request)
+        ? await files.bulkValue(instance!, name, request)
         : name === 'icc'
           ? await slides.colorProfile(instance!, request.signal)
           : null;

@@ -18,7 +18,7 @@ import {
   type DicomContext,
 } from './context.js';
 import { matchesType, throwNotAcceptable } from './format/accept.js';
-import { parseFrames } from './frames.routes.js';
+import { parseFrameNumbers } from './frames.routes.js';
 import type { Instance } from './images/locator.js';
 import type { CallerContext } from './answers/slides.js';
 
@@ -49,14 +49,15 @@ interface Viewport {
 function parseViewport(value: string | undefined, side: number): Viewport {
   if (value === undefined) return { width: side, height: side, region: null };
   const numbers = value.split(',').map((each) => (/^\s*\d{1,9}(?:\.\d{1,6})?\s*$/.test(each) ? Number(each) : Number.NaN));
-  const [width = 0, height = 0, left = 0, top = 0, partWidth = 0, partHeight = 0] = numbers;
+  const [width = 0, height = 0, left = 0, top = 0, regionWidth = 0, regionHeight = 0] = numbers;
   const isWhole = numbers.length === 2;
   if ((!isWhole && numbers.length !== 6) || numbers.some((each) => Number.isNaN(each)))
     throw new BadParameterError('viewport must be two or six numbers, separated by commas.');
   if (!(width >= 1 && height >= 1 && Math.max(width, height) <= maxSide))
     throw new BadParameterError(`The sides of viewport must be from 1 to ${maxSide} pixels.`);
-  if (!isWhole && !(partWidth > 0 && partHeight > 0)) throw new BadParameterError('The region in viewport must not be empty.');
-  return { width, height, region: isWhole ? null : { left, top, width: partWidth, height: partHeight } };
+  if (!isWhole && !(regionWidth > 0 && regionHeight > 0))
+    throw new BadParameterError('The region in viewport must not be empty.');
+  return { width, height, region: isWhole ? null : { left, top, width: regionWidth, height: regionHeight } };
 }
 
 function choosePictureType(request: Parameters<typeof acceptedTypes>[0]): PictureType {
@@ -118,11 +119,11 @@ async function drawPicture(
   const { facts } = record;
   const level = plan.content.kind === 'level' ? plan.content.level : 0;
   const scale = levelScale(facts, level);
-  const framePlace = locateFrame({ facts, plan }, frameIndex ?? 0);
+  const frameLocation = locateFrame({ facts, plan }, frameIndex ?? 0);
   const frameBox =
     frameIndex === undefined
       ? { left: 0, top: 0, width: plan.matrixColumns, height: plan.matrixRows }
-      : tileBox(plan, framePlace.tile);
+      : tileBox(plan, frameLocation.tile);
   const box = region ?? { left: 0, top: 0, width: frameBox.width, height: frameBox.height };
   if (box.left + box.width > frameBox.width || box.top + box.height > frameBox.height) {
     throw new BadParameterError(`The region in viewport is outside the ${frameBox.width} by ${frameBox.height} pixels.`);
@@ -134,7 +135,7 @@ async function drawPicture(
     right: Math.min(facts.sizeX, left + box.width * scale),
     bottom: Math.min(facts.sizeY, top + box.height * scale),
   };
-  return image.region({ ...options, ...bounds, frame: framePlace.frame });
+  return image.region({ ...options, ...bounds, frame: frameLocation.frame });
 }
 
 /** The box of a tile, in pixels of the whole instance. */
@@ -142,8 +143,8 @@ function tileBox(
   { columns, rows, matrixColumns, matrixRows }: { columns: number; rows: number; matrixColumns: number; matrixRows: number },
   tile: number,
 ) {
-  const across = Math.ceil(matrixColumns / columns);
-  const [left, top] = [(tile % across) * columns, Math.floor(tile / across) * rows];
+  const tilesPerRow = Math.ceil(matrixColumns / columns);
+  const [left, top] = [(tile % tilesPerRow) * columns, Math.floor(tile / tilesPerRow) * rows];
   return { left, top, width: Math.min(columns, matrixColumns - left), height: Math.min(rows, matrixRows - top) };
 }
 
@@ -182,7 +183,7 @@ const renderedFrame = defineRoute({
   async handle(request, services) {
     const [instance] = request.granted;
     const { frameCount } = await services.instances.forms(instance!, request);
-    const numbers = parseFrames(request.params.frames, frameCount);
+    const numbers = parseFrameNumbers(request.params.frames, frameCount);
     if (numbers.length > 1) return throwNotAcceptable('Several frames', ['one frame']);
     return renderInstance(instance!, request, services, maxSide, numbers[0]! - 1);
   },

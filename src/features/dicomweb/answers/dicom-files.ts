@@ -37,23 +37,23 @@ export class DicomFiles {
     }));
   }
 
-  metadata(instance: FileInstance, root: string, context: CallerContext): Promise<DicomJson> {
+  metadata(instance: FileInstance, instanceAddress: string, context: CallerContext): Promise<DicomJson> {
     return this.#use(instance, context, async (file) => ({
-      ...(await file.json(`${root}/bulkdata`, context.signal)),
+      ...(await file.json(`${instanceAddress}/bulkdata`, context.signal)),
       '00083002': { vr: 'UI', Value: [file.transferSyntax] },
     }));
   }
 
   /** A long value by its name in the metadata; `null` if there is none. */
-  value(instance: FileInstance, name: string, context: CallerContext): Promise<Uint8Array | null> {
+  bulkValue(instance: FileInstance, name: string, context: CallerContext): Promise<Uint8Array | null> {
     return this.#use(instance, context, (file) => file.value(name.split('.'), context.signal));
   }
 
   /** A frame, from 0, as stored or decoded. */
-  frame(instance: FileInstance, number: number, syntax: string, context: CallerContext): Promise<Uint8Array> {
+  frame(instance: FileInstance, frameIndex: number, syntax: string, context: CallerContext): Promise<Uint8Array> {
     return this.#use(instance, context, async (file) => {
-      if (syntax === file.transferSyntax) return file.frame(number, context.signal);
-      const { data } = await file.decoded(number, context.signal);
+      if (syntax === file.transferSyntax) return file.frame(frameIndex, context.signal);
+      const { data } = await file.decoded(frameIndex, context.signal);
       return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     });
   }
@@ -61,12 +61,12 @@ export class DicomFiles {
   /** The file, unchanged. */
   async file(instance: FileInstance, context: CallerContext): Promise<StreamedFile> {
     const size = await this.#use(instance, context, (file) => file.size);
-    const count = Math.ceil(size / pieceBytes);
+    const pieceCount = Math.ceil(size / pieceBytes);
     return {
       head: Buffer.alloc(0),
-      pieceCount: count,
+      pieceCount,
       startOf: (piece) => Math.min(size, piece * pieceBytes),
-      piece: (piece) =>
+      makePiece: (piece) =>
         this.#use(instance, context, (file) =>
           file.bytes(piece * pieceBytes, Math.min(pieceBytes, size - piece * pieceBytes), context.signal),
         ),

@@ -2,7 +2,7 @@ import { matchesType, throwNotAcceptable, type AcceptedType } from '../format/ac
 import { transferSyntaxes } from '../format/dataset.js';
 
 /** Media types of frames by their transfer syntaxes (PS3.18 8.7.3). */
-const mediaTypes: Readonly<Record<string, string>> = {
+const mediaTypeBySyntax: Readonly<Record<string, string>> = {
   [transferSyntaxes.implicitLittle]: 'application/octet-stream',
   [transferSyntaxes.explicitLittle]: 'application/octet-stream',
   [transferSyntaxes.explicitBig]: 'application/octet-stream',
@@ -23,8 +23,8 @@ const mediaTypes: Readonly<Record<string, string>> = {
 };
 
 /** The media type of frames in a transfer syntax. */
-function frameType(syntax: string): string {
-  return mediaTypes[syntax] ?? 'application/octet-stream';
+function frameMediaType(syntax: string): string {
+  return mediaTypeBySyntax[syntax] ?? 'application/octet-stream';
 }
 
 /** The form in which frames are sent. */
@@ -32,36 +32,40 @@ export interface FrameForm {
   syntax: string;
   /** Media type of each frame. */
   type: string;
-  /** Media type of the frames as the header of a multipart response names it. */
-  rootType: string;
+  /** Value of the parameter `type` in the header of a multipart response. */
+  typeParameter: string;
   isMultipart: boolean;
 }
 
 /**
- * The form of frames that a client prefers.
+ * The available form of frames that a client prefers.
  *
  * @param syntaxes the available transfer syntaxes; the first that the client accepts is used.
+ * @param isSingle whether a single frame is requested.
  * @throws LargeImageError `not-acceptable`
  */
-export function chooseForm(accepted: readonly AcceptedType[], syntaxes: readonly string[], isSingle: boolean): FrameForm {
+export function chooseFrameForm(accepted: readonly AcceptedType[], syntaxes: readonly string[], isSingle: boolean): FrameForm {
   for (const { type, isMultipart, syntax: acceptedSyntax } of accepted) {
     const acceptsAnything = type === '*/*';
-    // The standard sends frames as parts; a single media type requests the frame alone.
+    // By the standard, frames are sent as parts. A media type that is not multipart requests a single frame without parts.
     const asParts = isMultipart || acceptsAnything || type === 'multipart/*';
     if (!asParts && !isSingle) continue;
     const syntax = syntaxes.find((each) => isAccepted(each, type, acceptedSyntax));
     if (syntax === undefined) continue;
-    const mediaType = frameType(syntax);
-    return { syntax, type: mediaType, rootType: type.includes('*') ? mediaType : type, isMultipart: asParts };
+    const mediaType = frameMediaType(syntax);
+    return { syntax, type: mediaType, typeParameter: type.includes('*') ? mediaType : type, isMultipart: asParts };
   }
-  const offered = syntaxes.map((syntax) => `multipart/related; type="${frameType(syntax)}"; transfer-syntax=${syntax}`);
+  const offered = syntaxes.map((syntax) => `multipart/related; type="${frameMediaType(syntax)}"; transfer-syntax=${syntax}`);
   return throwNotAcceptable(isSingle ? 'The frame' : 'Several frames', offered);
 }
 
-function isAccepted(syntax: string, type: string, acceptedSyntax: string | null): boolean {
+function isAccepted(syntax: string, acceptedType: string, acceptedSyntax: string | null): boolean {
   if (acceptedSyntax !== null && acceptedSyntax !== '*')
-    return syntax === acceptedSyntax && (matchesType(type, frameType(syntax)) || type === 'application/octet-stream');
+    return (
+      syntax === acceptedSyntax &&
+      (matchesType(acceptedType, frameMediaType(syntax)) || acceptedType === 'application/octet-stream')
+    );
   // The client accepts bytes of any syntax, and recognizes them by their content.
-  if (type === 'application/octet-stream' && acceptedSyntax === '*') return true;
-  return matchesType(type, frameType(syntax)) || type === 'multipart/*';
+  if (acceptedType === 'application/octet-stream' && acceptedSyntax === '*') return true;
+  return matchesType(acceptedType, frameMediaType(syntax)) || acceptedType === 'multipart/*';
 }

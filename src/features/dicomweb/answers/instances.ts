@@ -28,10 +28,12 @@ export interface InstanceForms {
 export class Instances {
   constructor(readonly parts: { slides: Slides; files: DicomFiles; annotations: AnnotationInstances }) {}
 
-  metadata(instance: Instance, root: string, context: CallerContext): Promise<DicomJson> {
+  metadata(instance: Instance, instanceAddress: string, context: CallerContext): Promise<DicomJson> {
     const { slides, files, annotations } = this.parts;
-    if (instance.kind === 'slide') return slides.metadata(instance, root, context);
-    return instance.kind === 'file' ? files.metadata(instance, root, context) : annotations.metadata(instance, root, context);
+    if (instance.kind === 'slide') return slides.metadata(instance, instanceAddress, context);
+    return instance.kind === 'file'
+      ? files.metadata(instance, instanceAddress, context)
+      : annotations.metadata(instance, instanceAddress, context);
   }
 
   async forms(instance: Instance, context: CallerContext): Promise<InstanceForms> {
@@ -45,15 +47,15 @@ export class Instances {
     return {
       fileSyntaxes: plan.syntaxes,
       frameSyntaxes: frameSyntaxes(record.facts, plan),
-      frameCount: plan.tiles * plan.paths.length,
+      frameCount: plan.tilesPerPath * plan.paths.length,
     };
   }
 
   /** A frame, counted from 0. @throws LargeImageError `not-found` for an instance without frames. */
-  frame(instance: Instance, number: number, syntax: string, context: CallerContext): Promise<Uint8Array> {
+  frame(instance: Instance, frameIndex: number, syntax: string, context: CallerContext): Promise<Uint8Array> {
     const { slides, files } = this.parts;
-    if (instance.kind === 'slide') return slides.frame(instance, number, syntax, context);
-    if (instance.kind === 'file') return files.frame(instance, number, syntax, context);
+    if (instance.kind === 'slide') return slides.frame(instance, frameIndex, syntax, context);
+    if (instance.kind === 'file') return files.frame(instance, frameIndex, syntax, context);
     throw new LargeImageError('not-found', 'Annotations have no frames.');
   }
 

@@ -30,7 +30,7 @@ export async function* multipartBody(parts: AsyncIterable<Part> | Iterable<Part>
 }
 
 /** The body of a multipart response with a single part. */
-export function singlePart(part: Part & { body: Uint8Array }, boundary: string): Buffer {
+export function singlePartBody(part: Part & { body: Uint8Array }, boundary: string): Buffer {
   return Buffer.concat([Buffer.from(partHeader(part, boundary, true)), part.body, Buffer.from(lastBoundary(boundary))]);
 }
 

@@ -16,7 +16,7 @@ export interface FileParts {
   bitsAllocated: number;
   /** Length of an encoded frame in bytes; `null` if lengths are not known in advance. */
   frameLengthOf: ((frame: number) => number) | null;
-  makeFrame: (number: number) => Promise<Uint8Array>;
+  makeFrame: (frame: number) => Promise<Uint8Array>;
   signal: AbortSignal;
 }
 
@@ -45,11 +45,11 @@ export function itemHeader(length: number, tag: 'item' | 'end of item' | 'end of
 export async function createDicomFile(parts: FileParts): Promise<StreamedFile> {
   const attributeBytes = Buffer.concat([fileMeta(parts), toBytes(parts.attributes)]);
   return parts.syntax === transferSyntaxes.explicitLittle
-    ? nativeFile(attributeBytes, parts)
-    : encapsulatedFile(attributeBytes, parts);
+    ? createNativeFile(attributeBytes, parts)
+    : createEncapsulatedFile(attributeBytes, parts);
 }
 
-function nativeFile(attributeBytes: Buffer, { frameCount, frameBytes, bitsAllocated, makeFrame }: FileParts): StreamedFile {
+function createNativeFile(attributeBytes: Buffer, { frameCount, frameBytes, bitsAllocated, makeFrame }: FileParts): StreamedFile {
   const length = frameCount * frameBytes;
   if (length > maxNativeBytes) {
     throw new LargeImageError(
@@ -57,54 +57,61 @@ function nativeFile(attributeBytes: Buffer, { frameCount, frameBytes, bitsAlloca
       `The samples are ${length} bytes; a native file can contain at most ${maxNativeBytes}.`,
     );
   }
-  const padding = length % 2;
+  const paddingBytes = length % 2;
   return {
-    head: Buffer.concat([attributeBytes, elementHeader('7FE00010', bitsAllocated === 8 ? 'OB' : 'OW', length + padding)]),
+    head: Buffer.concat([attributeBytes, elementHeader('7FE00010', bitsAllocated === 8 ? 'OB' : 'OW', length + paddingBytes)]),
     pieceCount: frameCount,
-    startOf: (number) => number * frameBytes,
-    piece: makeFrame,
-    tail: Buffer.alloc(padding),
+    startOf: (frame) => frame * frameBytes,
+    makePiece: makeFrame,
+    tail: Buffer.alloc(paddingBytes),
   };
 }
 
-async function encapsulatedFile(attributeBytes: Buffer, parts: FileParts): Promise<StreamedFile> {
+async function createEncapsulatedFile(attributeBytes: Buffer, parts: FileParts): Promise<StreamedFile> {
   const { frameCount, frameLengthOf, signal } = parts;
-  const piece = async (number: number) => fragmentOf(await parts.makeFrame(number));
-  const pixels = elementHeader('7FE00010', 'OB', -1);
+  const makePiece = async (frame: number) => fragmentOf(await parts.makeFrame(frame));
+  const pixelDataHeader = elementHeader('7FE00010', 'OB', -1);
   const tail = itemHeader(0, 'end of sequence');
   if (frameLengthOf === null)
-    return { head: Buffer.concat([attributeBytes, pixels, itemHeader(0)]), pieceCount: frameCount, startOf: null, piece, tail };
-  const starts = new Float64Array(frameCount + 1);
-  for (let number = 0; number < frameCount; number++) {
-    const length = frameLengthOf(number);
-    starts[number + 1] = starts[number]! + 8 + length + (length % 2);
-    if (number % 65_536 === 0 && isSliceOver()) await nextSlice(signal);
+    return {
+      head: Buffer.concat([attributeBytes, pixelDataHeader, itemHeader(0)]),
+      pieceCount: frameCount,
+      startOf: null,
+      makePiece,
+      tail,
+    };
+  // Offsets of the fragments after the head, in bytes, and their total length.
+  const frameStarts = new Float64Array(frameCount + 1);
+  for (let frame = 0; frame < frameCount; frame++) {
+    const length = frameLengthOf(frame);
+    frameStarts[frame + 1] = frameStarts[frame]! + 8 + length + (length % 2);
+    if (frame % 65_536 === 0 && isSliceOver()) await nextSlice(signal);
   }
   const tables =
-    starts[frameCount]! > 0xff_ff_ff_ff ? await extendedOffsetTables(starts, frameLengthOf, signal) : Buffer.alloc(0);
-  const offsets = tables.length > 0 ? Buffer.alloc(0) : Buffer.from(Uint32Array.from(starts.subarray(0, frameCount)).buffer);
+    frameStarts[frameCount]! > 0xff_ff_ff_ff ? await extendedOffsetTables(frameStarts, frameLengthOf, signal) : Buffer.alloc(0);
+  const offsets = tables.length > 0 ? Buffer.alloc(0) : Buffer.from(Uint32Array.from(frameStarts.subarray(0, frameCount)).buffer);
   return {
-    head: Buffer.concat([attributeBytes, tables, pixels, itemHeader(offsets.length), offsets]),
+    head: Buffer.concat([attributeBytes, tables, pixelDataHeader, itemHeader(offsets.length), offsets]),
     pieceCount: frameCount,
-    startOf: (number) => starts[number]!,
-    piece,
+    startOf: (frame) => frameStarts[frame]!,
+    makePiece,
     tail,
   };
 }
 
 /** Tables of the offsets and lengths of frames in 64 bits (PS3.3 C.7.6.3.1.8). */
 async function extendedOffsetTables(
-  starts: Float64Array,
+  frameStarts: Float64Array,
   lengthOf: (frame: number) => number,
   signal: AbortSignal,
 ): Promise<Buffer> {
-  const frames = starts.length - 1;
-  const [offsets, lengths] = [Buffer.alloc(frames * 8), Buffer.alloc(frames * 8)];
-  for (let number = 0; number < frames; number++) {
-    offsets.writeBigUInt64LE(BigInt(starts[number]!), number * 8);
-    const length = lengthOf(number);
-    lengths.writeBigUInt64LE(BigInt(length + (length % 2)), number * 8);
-    if (number % 8192 === 0 && isSliceOver()) await nextSlice(signal);
+  const frameCount = frameStarts.length - 1;
+  const [offsets, lengths] = [Buffer.alloc(frameCount * 8), Buffer.alloc(frameCount * 8)];
+  for (let frame = 0; frame < frameCount; frame++) {
+    offsets.writeBigUInt64LE(BigInt(frameStarts[frame]!), frame * 8);
+    const length = lengthOf(frame);
+    lengths.writeBigUInt64LE(BigInt(length + (length % 2)), frame * 8);
+    if (frame % 8192 === 0 && isSliceOver()) await nextSlice(signal);
   }
   return Buffer.concat([
     elementHeader('7FE00001', 'OV', offsets.length),

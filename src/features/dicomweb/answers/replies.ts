@@ -2,7 +2,7 @@ import { rangeHeaders, requestedRange } from '../../../http/ranges.js';
 import { Reply, type ReplyHeaders } from '../../../http/reply.js';
 import type { RouteRequest } from '../../../http/route.js';
 import { matchesType, throwNotAcceptable, parseAccept, type AcceptedType } from '../format/accept.js';
-import { lastBoundary, multipartType, newBoundary, partHeader, singlePart } from './multipart.js';
+import { lastBoundary, multipartType, newBoundary, partHeader, singlePartBody } from './multipart.js';
 import { streamBytes, sizeOf, type StreamedFile } from './streamed-file.js';
 
 /** The parts of a request that determine the form of the response. */
@@ -19,7 +19,7 @@ export function valueReply(request: AcceptRequest, bytes: Uint8Array, type = 'ap
   if (form === undefined) return throwNotAcceptable('This value', [type, `multipart/related; type="${type}"`]);
   if (!form.isMultipart) return Reply.content(bytes, type);
   const boundary = newBoundary();
-  return Reply.content(singlePart({ type, body: bytes }, boundary), multipartType(type, boundary));
+  return Reply.content(singlePartBody({ type, body: bytes }, boundary), multipartType(type, boundary));
 }
 
 /** A streamed file, or the requested range of it. @throws UnsatisfiableRangeError */

@@ -10,7 +10,7 @@ import type { ImageFacts } from '../images/image-facts.js';
 import { bitsOf, isColor, opticalPaths, type InstancePlan } from '../images/structure.js';
 import { encodeRle } from './rle.js';
 
-/** Number of pixels that are moved between checks of the time. */
+/** Number of pixels that are copied between two checks of the time. */
 const pixelsAtOnce = 65_536;
 /** Quality of frames that are encoded here. */
 const jpegQuality = 90;
@@ -50,14 +50,14 @@ export interface FrameInputs {
   signal?: AbortSignal | undefined;
 }
 
-/** Locates a frame of an instance in its image. @returns the frame of the source, the tile in it, and the optical path. */
+/** Locates a frame of an instance, counted from 0, in its image. @returns the frame of the source, the tile in it, and the optical path. */
 export function locateFrame(
   { facts, plan }: Pick<FrameInputs, 'facts' | 'plan'>,
-  number: number,
+  frameIndex: number,
 ): { frame: number; tile: number; path: number } {
-  const path = plan.paths[Math.floor(number / plan.tiles)]!;
+  const path = plan.paths[Math.floor(frameIndex / plan.tilesPerPath)]!;
   const { channel } = opticalPaths(facts)[path]!;
-  return { frame: facts.positions[plan.position]!.frames[channel]!, tile: number % plan.tiles, path };
+  return { frame: facts.positions[plan.position]!.frames[channel]!, tile: frameIndex % plan.tilesPerPath, path };
 }
 
 /**
@@ -65,14 +65,14 @@ export function locateFrame(
  *
  * @throws TileSourceError if the stored bytes are corrupt.
  */
-export async function makeFrame(inputs: FrameInputs, number: number, syntax: string): Promise<Uint8Array> {
+export async function makeFrame(inputs: FrameInputs, frameIndex: number, syntax: string): Promise<Uint8Array> {
   const { image, plan, signal } = inputs;
   if (plan.stored !== null && syntax === plan.syntaxes[0] && plan.content.kind === 'level') {
-    const { frame, tile } = locateFrame(inputs, number);
+    const { frame, tile } = locateFrame(inputs, frameIndex);
     const level = await storedLevelOf(image.source, plan.content.level, frame);
     if (level !== null) return level.read(tile, signal);
   }
-  const raster = await frameRaster(inputs, number);
+  const raster = await makeFrameRaster(inputs, frameIndex);
   if (syntax === transferSyntaxes.jpeg) return encodeJpeg(raster, signal);
   const native = bytesOfSamples(raster);
   return syntax === transferSyntaxes.rle
@@ -94,7 +94,7 @@ function bytesOfSamples({ data }: Raster): Uint8Array {
 }
 
 /** The unsigned samples of a frame, padded to its full size. */
-async function frameRaster(inputs: FrameInputs, number: number): Promise<Raster> {
+async function makeFrameRaster(inputs: FrameInputs, frameIndex: number): Promise<Raster> {
   const { image, facts, plan, signal } = inputs;
   if (plan.content.kind === 'associated') {
     const associated = await image.source.readAssociatedImage?.(plan.content.name, signal && { signal });
@@ -102,7 +102,7 @@ async function frameRaster(inputs: FrameInputs, number: number): Promise<Raster>
       associated?.raster ?? createRaster({ width: plan.columns, height: plan.rows, bands: plan.samples, dtype: 'uint8' });
     return selectBands(raster, { columns: plan.columns, rows: plan.rows, samples: plan.samples, band: 0, range: null, bits: 8 });
   }
-  const { frame, tile, path } = locateFrame(inputs, number);
+  const { frame, tile, path } = locateFrame(inputs, frameIndex);
   const { level } = plan.content;
   const range = inputs.ranges === null ? null : (inputs.ranges[path] ?? inputs.ranges[0]!);
   const raster =
@@ -122,7 +122,7 @@ async function frameRaster(inputs: FrameInputs, number: number): Promise<Raster>
 
 function tileRequest(facts: ImageFacts, plan: InstancePlan, level: number, frame: number, tile: number) {
   const size = levelSize(facts, level);
-  const { columns } = plan.tiles === 1 ? { columns: 1 } : tileGrid(facts, level);
+  const { columns } = plan.tilesPerPath === 1 ? { columns: 1 } : tileGrid(facts, level);
   const [left, top] = [(tile % columns) * plan.columns, Math.floor(tile / columns) * plan.rows];
   return {
     level,
@@ -161,8 +161,8 @@ interface BandSelection {
  */
 async function selectBands(raster: Raster, { columns, rows, samples, band, range, bits }: BandSelection): Promise<Raster> {
   const { width, height, bands, data } = raster;
-  const isComplete = width === columns && height === rows && bands === samples && range === null;
-  if (isComplete && (raster.dtype === 'uint8' || raster.dtype === 'uint16')) return raster;
+  const isFrameAlready = width === columns && height === rows && bands === samples && range === null;
+  if (isFrameAlready && (raster.dtype === 'uint8' || raster.dtype === 'uint16')) return raster;
   const out = createRaster({ width: columns, height: rows, bands: samples, dtype: bits === 8 ? 'uint8' : 'uint16' });
   const target = out.data;
   if (samples === 3 && (width < columns || height < rows)) target.fill(255);
@@ -173,7 +173,7 @@ async function selectBands(raster: Raster, { columns, rows, samples, band, range
       let at = y * columns * samples;
       for (let x = 0, from = y * width * bands + band; x < Math.min(width, columns); x++, from += bands) {
         for (let sample = 0; sample < samples; sample++) {
-          // A gray label of an instance with colors would have only one band.
+          // A raster with fewer bands than the frame, such as a gray label, has the same value in all samples.
           const value = data[bands < samples ? from : from + sample]!;
           target[at++] = isUnscaled ? value : scaleSample(value, low, factor);
         }

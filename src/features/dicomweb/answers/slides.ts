@@ -9,9 +9,9 @@ import type { Images } from '../../images/images.js';
 import { toJson, transferSyntaxes } from '../format/dataset.js';
 import type { SlideInstance } from '../images/locator.js';
 import type { ImageRecordModel } from '../images/image-record.model.js';
-import { frameName } from '../images/image-record.js';
-import { slideAttributes, slideClass, type SlideDetails } from '../images/slide-dataset.js';
-import { bitsOf, fixedRange, frameBytes, frameSyntaxes, maxNativeBytes, opticalPaths } from '../images/structure.js';
+import { frameCacheName } from '../images/image-record.js';
+import { slideAttributes, slideClassUid, type SlideDetails } from '../images/slide-dataset.js';
+import { bitsOf, declaredRange, frameBytes, frameSyntaxes, maxNativeBytes, opticalPaths } from '../images/structure.js';
 import { createDicomFile } from './part10.js';
 import { makeFrame, locateFrame, storedLevelOf, type SampleRange } from './slide-frames.js';
 import type { StreamedFile } from './streamed-file.js';
@@ -30,11 +30,11 @@ export class Slides {
   constructor(private readonly parts: { images: Images; model: ImageRecordModel; queue: WorkQueue }) {}
 
   /** All attributes except the samples, for frames in the default transfer syntax. */
-  async metadata(instance: SlideInstance, root: string, context: CallerContext): Promise<DicomJson> {
+  async metadata(instance: SlideInstance, instanceAddress: string, context: CallerContext): Promise<DicomJson> {
     const [syntax] = frameSyntaxes(instance.record.facts, instance.plan);
     const details = await this.#details(instance, syntax!, context);
-    const all = slideAttributes(instance.record, instance.series, instance.plan, details);
-    return toJson({ ...all, AvailableTransferSyntaxUID: [...instance.plan.syntaxes] }, root);
+    const attributes = slideAttributes(instance.record, instance.series, instance.plan, details);
+    return toJson({ ...attributes, AvailableTransferSyntaxUID: [...instance.plan.syntaxes] }, instanceAddress);
   }
 
   /** The color profile; `null` for an instance without colors. */
@@ -48,10 +48,10 @@ export class Slides {
   }
 
   /** A frame, counted from 0, in one of the transfer syntaxes of the instance; from the tile cache if possible. */
-  async frame(instance: SlideInstance, number: number, syntax: string, context: CallerContext): Promise<Uint8Array> {
+  async frame(instance: SlideInstance, frameIndex: number, syntax: string, context: CallerContext): Promise<Uint8Array> {
     const { images, queue } = this.parts;
     const { item, plan, record } = instance;
-    const key = frameName(record, `${plan.uid}/${number}/${syntax}`);
+    const key = frameCacheName(record, `${plan.uid}/${frameIndex}/${syntax}`);
     const ranges = await this.#sampleRanges(instance, context.signal);
     const cachedFrame = await images.makeCached(
       key,
@@ -59,7 +59,7 @@ export class Slides {
         images.useStored(
           item,
           async (image) => ({
-            bytes: await makeFrame({ image, facts: record.facts, plan, ranges, signal }, number, syntax),
+            bytes: await makeFrame({ image, facts: record.facts, plan, ranges, signal }, frameIndex, syntax),
             type: 'application/octet-stream',
           }),
           signal,
@@ -75,33 +75,33 @@ export class Slides {
     const { item, plan, record } = instance;
     const { facts } = record;
     const details = await this.#details(instance, syntax, context);
-    const frames = plan.tiles * plan.paths.length;
+    const frameCount = plan.tilesPerPath * plan.paths.length;
     const bitsAllocated = plan.content.kind === 'associated' ? 8 : bitsOf(facts);
     const bytesPerFrame = plan.content.kind === 'associated' ? plan.columns * plan.rows * plan.samples : frameBytes(facts, plan);
-    if (syntax === transferSyntaxes.explicitLittle && frames * bytesPerFrame > maxNativeBytes) {
+    if (syntax === transferSyntaxes.explicitLittle && frameCount * bytesPerFrame > maxNativeBytes) {
       throw new LargeImageError(
         'not-acceptable',
-        `The samples are ${frames * bytesPerFrame} bytes; a native file can contain at most ${maxNativeBytes}.`,
+        `The samples are ${frameCount * bytesPerFrame} bytes; a native file can contain at most ${maxNativeBytes}.`,
       );
     }
     const queueOptions = { signal: context.signal, caller: callerName(context.caller), isNeverRefused: true };
     const ranges = await this.#sampleRanges(instance, context.signal);
     return createDicomFile({
-      classUid: slideClass,
+      classUid: slideClassUid,
       instanceUid: plan.uid,
       syntax,
       attributes: slideAttributes(record, instance.series, plan, details),
-      frameCount: frames,
+      frameCount,
       frameBytes: bytesPerFrame,
       bitsAllocated,
       frameLengthOf:
         syntax === plan.syntaxes[0] && plan.stored !== null ? await this.#frameLengths(instance, context.signal) : null,
-      makeFrame: (number) =>
+      makeFrame: (frameIndex) =>
         queue.run(
           () =>
             images.useOpened(
               item,
-              ({ borrowed }) => makeFrame({ image: borrowed, facts, plan, ranges, signal: context.signal }, number, syntax),
+              ({ borrowed }) => makeFrame({ image: borrowed, facts, plan, ranges, signal: context.signal }, frameIndex, syntax),
               context.signal,
             ),
           queueOptions,
@@ -110,22 +110,22 @@ export class Slides {
     });
   }
 
-  /** @returns a function for the length in bytes of a stored frame, counted from 0. */
+  /** @returns a function that returns the length in bytes of a stored frame, counted from 0. */
   async #frameLengths({ item, plan, record }: SlideInstance, signal: AbortSignal): Promise<(frame: number) => number> {
     const { facts } = record;
     if (plan.content.kind !== 'level') throw new TypeError('Only levels are stored in tiles.');
     const { level } = plan.content;
-    const levels = await this.parts.images.useOpened(
+    const levelByPath = await this.parts.images.useOpened(
       item,
       ({ borrowed }) =>
         Promise.all(
-          plan.paths.map((_, index) =>
-            storedLevelOf(borrowed.source, level, locateFrame({ facts, plan }, index * plan.tiles).frame),
+          plan.paths.map((_, pathIndex) =>
+            storedLevelOf(borrowed.source, level, locateFrame({ facts, plan }, pathIndex * plan.tilesPerPath).frame),
           ),
         ),
       signal,
     );
-    return (number) => levels[Math.floor(number / plan.tiles)]!.lengthOf(number % plan.tiles);
+    return (frame) => levelByPath[Math.floor(frame / plan.tilesPerPath)]!.lengthOf(frame % plan.tilesPerPath);
   }
 
   async #details(instance: SlideInstance, syntax: string, { signal }: CallerContext): Promise<SlideDetails> {
@@ -138,7 +138,7 @@ export class Slides {
     signal: AbortSignal,
   ): Promise<readonly SampleRange[] | null> {
     if (plan.content.kind === 'associated') return null;
-    const range = fixedRange(record.facts);
+    const range = declaredRange(record.facts);
     if (range === null) return null;
     const paths = opticalPaths(record.facts);
     if (range !== 'measured') return paths.map(() => range);

@@ -8,7 +8,7 @@ export interface StreamedFile {
    * unknown in advance.
    */
   startOf: ((piece: number) => number) | null;
-  piece(number: number): Promise<Uint8Array>;
+  makePiece(piece: number): Promise<Uint8Array>;
   tail: Buffer;
 }
 
@@ -21,17 +21,17 @@ export function sizeOf({ head, startOf, pieceCount, tail }: StreamedFile): numbe
 export async function* streamBytes(file: StreamedFile, start = 0, end = Infinity): AsyncGenerator<Uint8Array> {
   const { head, pieceCount, startOf, tail } = file;
   if (start < head.length) yield head.subarray(start, Math.min(end, head.length));
-  const firstPiece = startOf === null || start <= head.length ? 0 : lastPieceBefore(startOf, pieceCount, start - head.length);
+  const firstPiece = startOf === null || start <= head.length ? 0 : findPieceAt(startOf, pieceCount, start - head.length);
   let at = head.length + (startOf?.(firstPiece) ?? 0);
-  let next: Promise<Uint8Array> | null = firstPiece < pieceCount && at < end ? file.piece(firstPiece) : null;
+  let next: Promise<Uint8Array> | null = firstPiece < pieceCount && at < end ? file.makePiece(firstPiece) : null;
   try {
     for (let number = firstPiece; next !== null; number++) {
       const bytes: Uint8Array = await next;
       next = null;
       const pieceEnd = at + bytes.length;
       if (number + 1 < pieceCount && pieceEnd < end) {
-        next = file.piece(number + 1);
-        // It may fail while the bytes of this piece are still being sent.
+        next = file.makePiece(number + 1);
+        // The next piece may fail while the bytes of this one are still being sent.
         next.catch(() => undefined);
       }
       if (pieceEnd > start) yield bytes.subarray(Math.max(0, start - at), Math.min(bytes.length, end - at));
@@ -43,8 +43,8 @@ export async function* streamBytes(file: StreamedFile, start = 0, end = Infinity
   if (at < end && tail.length > 0) yield tail.subarray(Math.max(0, start - at), Math.min(tail.length, end - at));
 }
 
-/** The last piece that starts at or before a position. */
-function lastPieceBefore(startOf: (piece: number) => number, count: number, position: number): number {
+/** The last piece that starts at or before a position, in bytes after the head. */
+function findPieceAt(startOf: (piece: number) => number, count: number, position: number): number {
   let [low, high] = [0, count];
   while (low < high) {
     const middle = (low + high) >> 1;

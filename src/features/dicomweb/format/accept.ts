@@ -8,6 +8,7 @@ export interface AcceptedType {
   isMultipart: boolean;
   /** The parameter `transfer-syntax`; `null` if there is none. */
   syntax: string | null;
+  /** Weight of the type, above 0 and at most 1. */
   quality: number;
 }
 
@@ -38,7 +39,7 @@ function unquote(text: string): string {
  * The types in the header `Accept`, or in the query parameter of that name, which takes precedence (PS3.18 8.3.3.1); preferred ones
  * first. No header means everything.
  *
- * @throws LargeImageError `bad-parameter` if it is too long.
+ * @throws LargeImageError `bad-parameter` if the text is too long.
  */
 export function parseAccept(header: string | undefined, parameter?: string): AcceptedType[] {
   const text = parameter ?? header ?? '*/*';
@@ -46,10 +47,10 @@ export function parseAccept(header: string | undefined, parameter?: string): Acc
   if (text.length > maxLength || entries.length > maxTypes) {
     throw new LargeImageError('bad-parameter', `Accept may have at most ${maxLength} characters and ${maxTypes} types.`);
   }
-  return entries.flatMap(parseType).toSorted((a, b) => b.quality - a.quality);
+  return entries.flatMap(parseEntry).toSorted((a, b) => b.quality - a.quality);
 }
 
-function parseType(entry: string): AcceptedType[] {
+function parseEntry(entry: string): AcceptedType[] {
   const [name = '', ...rest] = splitOutsideQuotes(entry, ';');
   const type = name.toLowerCase();
   if (!/^[\w.+*-]+\/[\w.+*-]+$/.test(type)) return [];

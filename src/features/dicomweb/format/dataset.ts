@@ -138,22 +138,22 @@ export function toBytes(attributes: Attributes): Buffer {
   return Buffer.from(stream.getBuffer(0, stream.size));
 }
 
-const implementation = {
+const implementationAttributes = {
   ImplementationClassUID: '2.25.302460127548230842617308245121765304193',
   ImplementationVersionName: 'EXPRESS_LI_1',
 };
 
 /** The start of a file: preamble and meta information (PS3.10 7.1). */
 export function fileMeta({ classUid, instanceUid, syntax }: { classUid: string; instanceUid: string; syntax: string }): Buffer {
-  const group = toBytes({
+  const metaGroup = toBytes({
     FileMetaInformationVersion: Uint8Array.of(0, 1),
     MediaStorageSOPClassUID: classUid,
     MediaStorageSOPInstanceUID: instanceUid,
     TransferSyntaxUID: syntax,
-    ...implementation,
+    ...implementationAttributes,
   });
-  const length = toBytes({ FileMetaInformationGroupLength: group.length });
-  return Buffer.concat([Buffer.alloc(128), Buffer.from('DICM', 'latin1'), length, group]);
+  const groupLength = toBytes({ FileMetaInformationGroupLength: metaGroup.length });
+  return Buffer.concat([Buffer.alloc(128), Buffer.from('DICM', 'latin1'), groupLength, metaGroup]);
 }
 
 /** A value of a data set as text; empty if there is none. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** The number of each kind of thing in its UIDs. Numbers are never reused for another kind. */
+/** The number that stands for each kind of thing in UIDs. Numbers are never reused for another kind. */
 const kindNumbers = {
   study: 1,
   series: 2,
@@ -29,7 +29,7 @@ const prefix = '2.25.';
 export function uidOf(base: string, kind: UidKind, major = 0, minor = 0): string {
   const ordinal = (BigInt(kindNumbers[kind]) << 28n) | (BigInt(major) << 12n) | BigInt(minor);
   const bits = (BigInt(`0x${base}`) << 32n) | ordinal;
-  return `${prefix}${withVersion(bits)}`;
+  return `${prefix}${addVersionBits(bits)}`;
 }
 
 /** Maximum of each of the two numbers of {@link uidOf}. */
@@ -37,7 +37,7 @@ export const maxMajor = 2 ** 16 - 1;
 export const maxMinor = 2 ** 12 - 1;
 
 /** Puts 120 bits around the six bits that mark a UUID as version 8. */
-function withVersion(bits: bigint): bigint {
+function addVersionBits(bits: bigint): bigint {
   const [low, middle, high] = [bits & ((1n << 62n) - 1n), (bits >> 62n) & 0xfffn, bits >> 74n];
   return (high << 80n) | (8n << 76n) | (middle << 64n) | (2n << 62n) | low;
 }
@@ -51,13 +51,14 @@ export function baseOf(uid: string): string | null {
   return (bits >> 32n).toString(16).padStart(baseDigits, '0').slice(-baseDigits);
 }
 
-/** A base for the UIDs of things that these texts identify together. */
+/** A base for UIDs, made from texts that together identify something. */
 export function uidBase(...parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, baseDigits);
 }
 
 /**
- * Whether a text is a UID (PS3.5 9.1). In UIDs from other programs, components may begin with zeros, although that is not allowed.
+ * Whether a text is a UID (PS3.5 9.1). Components may begin with zeros, as in UIDs of some programs, although the standard does not
+ * allow it.
  */
 export function isUid(text: string): boolean {
   return text.length <= 64 && /^\d+(?:\.\d+)*$/.test(text);
