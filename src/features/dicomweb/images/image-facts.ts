@@ -39,18 +39,18 @@ export interface ImageFacts {
   attributes: Record<string, string>;
 }
 
-/** The stored data of a DICOM image: the attributes of each file that searches return. */
+/** The stored data of a DICOM image: for each file, the attributes that searches return. */
 export interface DicomFacts {
   files: DicomJson[];
 }
 
-/** An image that cannot be offered as DICOM, and the reason. */
-export interface NotOffered {
+/** Why an image cannot be offered as DICOM. */
+export interface RefusalReason {
   reason: string;
 }
 
-/** Attributes of files that searches return. */
-const searchedTags = new Set(
+/** Tags of the attributes of DICOM files that are stored for searches. */
+const storedTags = new Set(
   (
     '00080005 00080008 00080016 00080018 00080020 00080021 00080023 0008002A 00080030 00080031 00080033 00080050 00080060 00080070 00080090 ' +
     '00081010 00081030 0008103E 00081090 00100010 00100020 00100030 00100040 0020000D 0020000E 00200010 00200011 00200013 00200052 ' +
@@ -70,7 +70,7 @@ export async function readFacts(
   images: Images,
   item: ItemRecord,
   signal?: AbortSignal,
-): Promise<ImageFacts | DicomFacts | NotOffered> {
+): Promise<ImageFacts | DicomFacts | RefusalReason> {
   return images.useOpened(
     item,
     async ({ borrowed, image }) => {
@@ -99,30 +99,30 @@ export async function readFacts(
         lossy: (await borrowed.source.lossyCodec?.(signal)) ?? null,
         associated: await readAssociatedImages(borrowed, signal),
         hasProfile: borrowed.source.iccProfile?.(0) != null,
-        attributes: attributesOf(internal),
+        attributes: attributesFromProperties(internal),
       };
     },
     signal,
   );
 }
 
-async function readDicomFacts({ source }: BorrowedImage, signal?: AbortSignal): Promise<DicomFacts | NotOffered> {
+async function readDicomFacts({ source }: BorrowedImage, signal?: AbortSignal): Promise<DicomFacts | RefusalReason> {
   const files = source.dicomFiles ?? [];
   if (files.length > maxDicomFiles) return { reason: `It has more than ${maxDicomFiles} files.` };
   const datasets: DicomJson[] = [];
   for (const file of files) {
     const all = await file.json('', signal);
-    const searched = Object.fromEntries(Object.entries(all).filter(([tag]) => searchedTags.has(tag)));
-    const [study, series, instance] = ['0020000D', '0020000E', '00080018'].map((tag) => searched[tag]?.Value?.[0]);
+    const stored = Object.fromEntries(Object.entries(all).filter(([tag]) => storedTags.has(tag)));
+    const [study, series, instance] = ['0020000D', '0020000E', '00080018'].map((tag) => stored[tag]?.Value?.[0]);
     if (!study || !series || !instance) return { reason: 'Its files lack the identifiers of study, series or instance.' };
-    searched['00083002'] = { vr: 'UI', Value: [file.transferSyntax] };
-    datasets.push(searched);
+    stored['00083002'] = { vr: 'UI', Value: [file.transferSyntax] };
+    datasets.push(stored);
     if (isSliceOver()) await nextSlice(signal);
   }
   return { files: datasets };
 }
 
-/** Channels, and positions along the other axes; `null` if there are too many, or channels of a position are missing. */
+/** Channels, and positions along the other axes; `null` if there are too many planes, or if a position lacks a channel. */
 function planesOf({ frames = [], channels = [] }: ImageMetadata): Pick<ImageFacts, 'channels' | 'positions'> | null {
   if (frames.length <= 1)
     return { channels: [{ name: channels[0] ?? '', color: frames[0]?.color ?? null }], positions: [{ label: '', frames: [0] }] };
@@ -231,7 +231,7 @@ const manufacturerByVendor: Readonly<Record<string, string>> = {
   zeiss: 'Zeiss',
 };
 
-function attributesOf(internal: Readonly<Record<string, unknown>>): Record<string, string> {
+function attributesFromProperties(internal: Readonly<Record<string, unknown>>): Record<string, string> {
   const { openslide = {}, tiff = {} } = internal as { openslide?: Record<string, unknown>; tiff?: Record<string, unknown> };
   const textOf = (value: unknown): string => (typeof value === 'string' ? value.trim().slice(0, 64) : '');
   const attributes: Record<string, string> = {};

@@ -28,7 +28,7 @@ const maxOpening = 2;
 /** Number of images that are compared with their records at a time. */
 const pageSize = 500;
 /** Number of changed images that a search waits for; if there are more, it answers with the existing records. */
-const maxAwaited = 20;
+const maxAwaitedImages = 20;
 /**
  * Changed images are opened when nothing has changed for this long, or when a search needs them. They are not opened at once,
  * because opening a remote file fetches parts of it, which would slow down the registration of a folder.
@@ -49,10 +49,13 @@ export interface IndexParts {
 
 /** The parsed settings that map metadata to attributes. */
 interface MetadataSettings {
+  /** The mapping as it is set. */
   text: string;
   /** A hash of the settings. */
   name: string;
+  /** Keys of the metadata by attributes. */
   keys: MetadataMapping;
+  /** The key that names the case of an image; empty if none is set. Images of a case are one study. */
   studyKey: string;
 }
 
@@ -96,13 +99,13 @@ export class ImageIndex {
     );
   }
 
-  /** Waits until items that this process changed have new records. Does not wait if there are more than {@link maxAwaited}. */
+  /** Waits until items that this process changed have new records. Does not wait if there are more than {@link maxAwaitedImages}. */
   async waitUntilSettled(): Promise<void> {
     this.#startOpening();
-    while (this.#opening !== null && this.#changedIds.size <= maxAwaited) await this.#opening;
+    while (this.#opening !== null && this.#changedIds.size <= maxAwaitedImages) await this.#opening;
   }
 
-  /** Compares all images with their records in the background. */
+  /** Starts comparing all images with their records in the background, to renew the outdated records. */
   compareAll(): void {
     this.#comparing ??= this.#compareRecords()
       .catch((err: unknown) => {
@@ -128,17 +131,17 @@ export class ImageIndex {
       await model.remove([item.id]);
       return null;
     }
-    const mapping = await this.#metadataSettings(settings);
+    const metadataSettings = await this.#metadataSettings(settings);
     const state = await this.stateOf(item);
-    const stored = loadedRecord === undefined ? await model.get(item.id) : loadedRecord;
-    const origin = { state, mapping: mapping.name, changed: item.changed };
-    if (stored !== null && stateName(stored) === stateName(origin)) return stored;
+    const existing = loadedRecord === undefined ? await model.get(item.id) : loadedRecord;
+    const origin = { state, mapping: metadataSettings.name, changed: item.changed };
+    if (existing !== null && stateName(existing) === stateName(origin)) return existing;
     const file = await records.findFile(fileId);
     if (file === null) return null;
-    const fileData = stored?.state === state ? stored : await this.#readFile(item, file);
-    if (fileData === null) return null;
-    const values = mappedValues(records.metadataOf(item), mapping.keys);
-    const caseName = mapping.studyKey === '' ? null : plainText(valueAt(records.metadataOf(item), mapping.studyKey));
+    const fileData = existing?.state === state ? existing : await this.#readFile(item, file);
+    const values = mappedValues(records.metadataOf(item), metadataSettings.keys);
+    const { studyKey } = metadataSettings;
+    const caseName = studyKey === '' ? null : plainText(valueAt(records.metadataOf(item), studyKey));
     const created = records.itemView(item).created;
     const record: ImageRecord = {
       ...origin,
@@ -149,7 +152,7 @@ export class ImageIndex {
       base: fileData.base,
       uids: fileData.uids,
       ranges: fileData.ranges,
-      study: studyOf(fileData, caseName),
+      study: studyUidOf(fileData, caseName),
       name: item.name,
       created: created instanceof Date ? created.getTime() : item.changed,
       values,
@@ -162,7 +165,7 @@ export class ImageIndex {
     return record;
   }
 
-  /** Whether a record matches the current item, judged by the cached item, file and settings. */
+  /** Whether a record matches the item, its file and the settings. May be answered from caches. */
   async isCurrent(item: ItemRecord, { state, mapping }: ImageRecord): Promise<boolean> {
     const { images, settings } = this.parts;
     if (item.largeImage?.fileId === undefined || mapping !== (await this.#metadataSettings(settings)).name) return false;
@@ -197,11 +200,11 @@ export class ImageIndex {
     return this.#lastMetadataSettings;
   }
 
-  /** The data from the file. @returns `null` if it cannot be determined now. */
+  /** Reads the data of a record that comes from the file. */
   async #readFile(
     item: ItemRecord,
     file: FileRecord,
-  ): Promise<Pick<ImageRecord, 'reason' | 'facts' | 'dicom' | 'base' | 'uids' | 'ranges'> | null> {
+  ): Promise<Pick<ImageRecord, 'reason' | 'facts' | 'dicom' | 'base' | 'uids' | 'ranges'>> {
     const { images } = this.parts;
     const empty = { reason: null, facts: null, dicom: null, base: '', uids: [], ranges: null };
     try {
@@ -212,7 +215,7 @@ export class ImageIndex {
         const uids = facts.files.flatMap((attributes) => ['0020000E', '00080018'].map((tag) => valueText(attributes, tag)));
         return { ...empty, dicom: facts, base, uids: [...new Set(uids)] };
       }
-      return { ...empty, facts: facts, base };
+      return { ...empty, facts, base };
     } catch (error) {
       if (!(error instanceof LargeImageError) || error.code !== 'tile-source') throw error;
       return { ...empty, base: uidBase(item.id, file.id), reason: error.message };
@@ -319,7 +322,7 @@ export class ImageIndex {
 
 const unknownSpacingReason = 'The size of its pixels is unknown. Set the metadata key PixelSpacing, in millimeters.';
 
-/** Millimeters per pixel, of rows and of columns; `null` if neither file nor metadata declare it. */
+/** Millimeters per pixel, vertically and horizontally; `null` if neither the file nor the metadata declares them. */
 export function spacingOf({ facts, values }: Pick<ImageRecord, 'facts' | 'values'>): { mmY: number; mmX: number } | null {
   if (values.PixelSpacing !== undefined) {
     const [mmY, mmX] = values.PixelSpacing.split('\\').map(Number) as [number, number];
@@ -330,13 +333,13 @@ export function spacingOf({ facts, values }: Pick<ImageRecord, 'facts' | 'values
   return x === null || y === null || !(x > 0 && y > 0) ? null : { mmX: x, mmY: y };
 }
 
-function studyOf({ dicom, base }: Pick<ImageRecord, 'dicom' | 'base'>, caseName: string | null): string {
+function studyUidOf({ dicom, base }: Pick<ImageRecord, 'dicom' | 'base'>, caseName: string | null): string {
   if (dicom !== null) return valueText(dicom.files[0], '0020000D');
   return caseName === null || caseName === '' ? uidOf(base, 'study') : uidOf(uidBase('case', caseName), 'study');
 }
 
 /** The form in which searches compare names of persons. */
-export function foldedName(name: string): string {
+export function foldName(name: string): string {
   return name.normalize('NFKC').toLowerCase();
 }
 
@@ -345,7 +348,7 @@ function keysOf(record: ImageRecord): ImageRecord['keys'] {
   for (const key of indexedKeys) {
     const value = record.dicom === null ? record.values[key] : valueText(record.dicom.files[0], indexedTags[key]);
     if (value !== undefined && value !== '')
-      keys[key] = key === 'PatientName' || key === 'ReferringPhysicianName' ? foldedName(value) : value;
+      keys[key] = key === 'PatientName' || key === 'ReferringPhysicianName' ? foldName(value) : value;
   }
   return keys;
 }

@@ -92,7 +92,7 @@ export class ImageRecordModel {
   }
 
   /**
-   * Records of the images whose study, or a series or instance of theirs, has this UID.
+   * Records of the images that are in the study with this UID, or have a series or instance with it.
    *
    * @param base the base in the UID; `null` if the UID was not made by this server.
    */

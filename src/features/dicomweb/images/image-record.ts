@@ -28,11 +28,11 @@ export const indexedTags: Readonly<Record<IndexedKey, string>> = {
 };
 
 /**
- * The cache name of frames, like the names of other pictures: it changes with the image, and begins with the id of the file.
+ * Names frames in caches. Like the names of other pictures, the name changes with the image, and begins with the id of its file.
  *
  * @param frames names the frames and their form within the image.
  */
-export function frameName({ state }: Pick<ImageRecord, 'state'>, frames: string): string {
+export function frameCacheName({ state }: Pick<ImageRecord, 'state'>, frames: string): string {
   return `${state}/dicom/${rendering.version}?${frames}`;
 }
 
@@ -42,14 +42,15 @@ export interface ImageRecord {
   id: string;
   /** Names the image file, and the version of the code, from which the record was made. */
   state: string;
-  /** Version of the item. */
+  /** When the item was last changed, in milliseconds. */
   changed: number;
+  /** Names the settings by which `values` and `study` were read from the metadata. */
   mapping: string;
   /** The reason why the image is not offered; `null` if it is. */
   reason: string | null;
   /** UID of the study. */
   study: string;
-  /** Base of the UIDs that are made here; empty for DICOM. */
+  /** Base of the UIDs that this server makes for the image. */
   base: string;
   name: string;
   /** When the item was created, in milliseconds. */

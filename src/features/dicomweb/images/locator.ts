@@ -50,8 +50,8 @@ export interface AnnotationInstance {
   annotation: AnnotationRecord;
   seriesUid: string;
   uid: string;
-  /** Number among the annotations of the image. */
-  index: number;
+  /** Position among the annotations of the image that the caller can read, from 0. */
+  annotationIndex: number;
 }
 
 /** An instance of any kind. */
@@ -64,7 +64,7 @@ export interface Address {
   instance?: string | undefined;
 }
 
-const goneText = 'There is no such study, series or instance. If its image was replaced, its UIDs have changed.';
+const notFoundMessage = 'There is no such study, series or instance. If its image was replaced, its UIDs have changed.';
 
 /** Finds the instances for UIDs, if the caller can read them. */
 export class ImageLocator {
@@ -90,14 +90,14 @@ export class ImageLocator {
       try {
         const image = await this.#loadReadable(record, asker);
         if (image !== null && image.record.study === address.study)
-          instances.push(...(await this.#instancesOfImage(image, address, asker)));
+          instances.push(...(await this.#findInstances(image, address, asker)));
       } catch (error) {
         if (!(error instanceof AccessDeniedError)) throw error;
         denial ??= error;
       }
     }
     if (instances.length > 0) return instances;
-    throw (denial as Error | null) ?? new NotFoundError(goneText);
+    throw (denial as Error | null) ?? new NotFoundError(notFoundMessage);
   }
 
   /** The instance at a complete address. @throws like {@link ImageLocator.instances} */
@@ -107,7 +107,7 @@ export class ImageLocator {
 
   /** All instances of an image that the caller can read. */
   instancesOfRecord(item: ItemRecord, record: ImageRecord, asker: Asker): Promise<Instance[]> {
-    return this.#instancesOfImage({ item, record }, { study: record.study }, asker);
+    return this.#findInstances({ item, record }, { study: record.study }, asker);
   }
 
   /** Records that may have the requested instances, found by the most specific UID. */
@@ -124,18 +124,21 @@ export class ImageLocator {
     }));
     const { records } = cached instanceof Promise ? await cached : cached;
     if (records.length > 0) return records;
-    // It may be an image that has just been added.
+    // The UID may belong to an image that has just been added.
     await this.parts.index.waitUntilSettled();
     return this.parts.model.findByUid(uid, baseOf(uid), maxImages);
   }
 
   /** @returns `null` if the image is not shown or no longer available. @throws AccessDeniedError */
-  async #loadReadable(loaded: ImageRecord, { caller, shows }: Asker): Promise<{ item: ItemRecord; record: ImageRecord } | null> {
+  async #loadReadable(
+    cachedRecord: ImageRecord,
+    { caller, shows }: Asker,
+  ): Promise<{ item: ItemRecord; record: ImageRecord } | null> {
     const { images, index } = this.parts;
     try {
-      const item = await images.load(loaded.id, caller);
+      const item = await images.load(cachedRecord.id, caller);
       if (!shows(item)) return null;
-      const record = (await index.isCurrent(item, loaded)) ? loaded : await index.currentRecord(item, loaded);
+      const record = (await index.isCurrent(item, cachedRecord)) ? cachedRecord : await index.currentRecord(item, cachedRecord);
       return record === null || record.reason !== null ? null : { item, record };
     } catch (error) {
       if (error instanceof LargeImageError && ['unknown-id', 'no-large-image'].includes(error.code)) return null;
@@ -143,7 +146,7 @@ export class ImageLocator {
     }
   }
 
-  async #instancesOfImage(
+  async #findInstances(
     { item, record }: { item: ItemRecord; record: ImageRecord },
     address: Address,
     asker: Asker,
@@ -168,7 +171,7 @@ export class ImageLocator {
       }
     }
     if (instances.length > 0 && series !== undefined) return instances;
-    return [...instances, ...(await this.#annotations({ item, record }, isRequested, asker))];
+    return [...instances, ...(await this.#findAnnotationInstances({ item, record }, isRequested, asker))];
   }
 
   #seriesOf(record: ImageRecord, facts: ImageFacts): SeriesPlan[] {
@@ -179,18 +182,26 @@ export class ImageLocator {
     return series;
   }
 
-  async #annotations(
+  async #findAnnotationInstances(
     { item, record }: { item: ItemRecord; record: ImageRecord },
     isRequested: (series: string, instance: string) => boolean,
     { caller }: Asker,
   ): Promise<AnnotationInstance[]> {
     const instances: AnnotationInstance[] = [];
-    let index = 0;
+    let annotationIndex = 0;
     for await (const annotation of this.parts.annotations.lists.listOfItem(item.id, caller)) {
       const uids = annotationUids(annotation);
       if (isRequested(uids.series, uids.instance))
-        instances.push({ kind: 'annotation', item, record, annotation, seriesUid: uids.series, uid: uids.instance, index });
-      index += 1;
+        instances.push({
+          kind: 'annotation',
+          item,
+          record,
+          annotation,
+          seriesUid: uids.series,
+          uid: uids.instance,
+          annotationIndex,
+        });
+      annotationIndex += 1;
     }
     return instances;
   }

@@ -6,8 +6,8 @@ import type { ImageRecord } from './image-record.js';
 import type { ImageFacts } from './image-facts.js';
 import { bitsOf, isColor, opticalPaths, type InstancePlan, type OpticalPath, type SeriesPlan } from './structure.js';
 
-export const slideClass = '1.2.840.10008.5.1.4.1.1.77.1.6';
-/** Replaces values that the standard requires and neither file nor metadata contain. */
+export const slideClassUid = '1.2.840.10008.5.1.4.1.1.77.1.6';
+/** Stands in for values that the standard requires and neither file nor metadata contain. */
 export const unknownText = 'Unknown';
 /** Assumed thickness of the specimen in millimeters, which no file contains. */
 const thicknessMm = 0.001;
@@ -15,13 +15,13 @@ const thicknessMm = 0.001;
 const glassWidthMm = 25;
 
 /** A code as an item of a sequence. */
-export function code(value: string, scheme: string, meaning: string): Attributes {
+export function codeItem(value: string, scheme: string, meaning: string): Attributes {
   return { CodeValue: value, CodingSchemeDesignator: scheme, CodeMeaning: meaning };
 }
 
 /** A time in the form of DICOM, in UTC. */
-export function dateTime(milliseconds: number): { date: string; time: string; dateAndTime: string } {
-  const text = new Date(milliseconds).toISOString();
+export function formatDateTime(ms: number): { date: string; time: string; dateAndTime: string } {
+  const text = new Date(ms).toISOString();
   const [date, time] = [text.slice(0, 10).replaceAll('-', ''), text.slice(11, 19).replaceAll(':', '')];
   return { date, time, dateAndTime: `${date}${time}` };
 }
@@ -45,12 +45,12 @@ export function studyAttributes({ study, values }: ImageRecord): Attributes {
 
 /** Attributes of the equipment. */
 export function equipmentAttributes({ values, facts }: ImageRecord): Attributes {
-  const fromFile = facts?.attributes ?? {};
+  const fileAttributes = facts?.attributes ?? {};
   return {
     InstitutionName: values.InstitutionName,
-    Manufacturer: values.Manufacturer ?? fromFile.Manufacturer ?? unknownText,
-    ManufacturerModelName: values.ManufacturerModelName ?? fromFile.ManufacturerModelName ?? unknownText,
-    DeviceSerialNumber: values.DeviceSerialNumber ?? fromFile.DeviceSerialNumber ?? unknownText,
+    Manufacturer: values.Manufacturer ?? fileAttributes.Manufacturer ?? unknownText,
+    ManufacturerModelName: values.ManufacturerModelName ?? fileAttributes.ManufacturerModelName ?? unknownText,
+    DeviceSerialNumber: values.DeviceSerialNumber ?? fileAttributes.DeviceSerialNumber ?? unknownText,
     SoftwareVersions: values.SoftwareVersions ?? unknownText,
   };
 }
@@ -60,7 +60,7 @@ function specimenAttributes({ values, base }: ImageRecord): Attributes {
   return {
     ContainerIdentifier: values.ContainerIdentifier ?? unknownText,
     IssuerOfTheContainerIdentifierSequence: [],
-    ContainerTypeCodeSequence: [code('433466003', 'SCT', 'Microscope slide')],
+    ContainerTypeCodeSequence: [codeItem('433466003', 'SCT', 'Microscope slide')],
     SpecimenDescriptionSequence: [
       {
         SpecimenIdentifier: values.SpecimenIdentifier ?? values.ContainerIdentifier ?? unknownText,
@@ -84,7 +84,7 @@ export function seriesDescription({ values, name }: ImageRecord, label: string):
     .trim();
 }
 
-/** Details of an instance that its record may lack. */
+/** Properties of an instance that its record lacks, or does not have yet. */
 export interface SlideDetails {
   /** The color profile. */
   profile: Uint8Array | null;
@@ -103,12 +103,12 @@ export function slideAttributes(
 ): Attributes {
   const { base, facts, values } = record;
   const { content } = plan;
-  const created = dateTime(record.created);
+  const created = formatDateTime(record.created);
   const isVolume = content.kind === 'level' && !content.isThumbnail;
   return {
     SpecificCharacterSet: 'ISO_IR 192',
     ImageType: imageType(facts, plan),
-    SOPClassUID: slideClass,
+    SOPClassUID: slideClassUid,
     SOPInstanceUID: plan.uid,
     ...studyAttributes(record),
     ContentDate: created.date,
@@ -157,13 +157,14 @@ function photometricInterpretation({ samples, stored, syntaxes }: InstancePlan, 
 export function pixelAttributes(facts: ImageFacts, plan: InstancePlan, syntax: string): Attributes {
   const bits = plan.content.kind === 'associated' ? 8 : bitsOf(facts);
   const { samples, content, paths, lossy, stored } = plan;
-  const compressions = lossy === null ? [] : [{ method: lossyMethods[lossy.codec], ratio: lossy.ratio ?? unknownRatio }];
-  if (syntax === transferSyntaxes.jpeg && stored === null) compressions.push({ method: lossyMethods.jpeg, ratio: unknownRatio });
+  const compressions = lossy === null ? [] : [{ method: lossyMethodByCodec[lossy.codec], ratio: lossy.ratio ?? assumedRatio }];
+  if (syntax === transferSyntaxes.jpeg && stored === null)
+    compressions.push({ method: lossyMethodByCodec.jpeg, ratio: assumedRatio });
   return {
     SamplesPerPixel: samples,
     PhotometricInterpretation: photometricInterpretation(plan, syntax),
     ...(samples === 3 && { PlanarConfiguration: 0 }),
-    NumberOfFrames: plan.tiles * paths.length,
+    NumberOfFrames: plan.tilesPerPath * paths.length,
     Rows: plan.rows,
     Columns: plan.columns,
     BitsAllocated: bits,
@@ -173,7 +174,7 @@ export function pixelAttributes(facts: ImageFacts, plan: InstancePlan, syntax: s
     BurnedInAnnotation: content.kind === 'associated' && content.flavor !== 'THUMBNAIL' ? 'YES' : 'NO',
     ...(samples === 1 && { PresentationLUTShape: 'IDENTITY', RescaleIntercept: 0, RescaleSlope: 1 }),
     LossyImageCompression: compressions.length > 0 ? '01' : '00',
-    // Each of several successive compressions is a value.
+    // Successive compressions are several values.
     ...(compressions.length > 0 && {
       LossyImageCompressionRatio: compressions.map(({ ratio }) => decimalText(ratio)),
       LossyImageCompressionMethod: compressions.map(({ method }) => method),
@@ -185,11 +186,11 @@ export function pixelAttributes(facts: ImageFacts, plan: InstancePlan, syntax: s
   };
 }
 
-/** Used where the compression ratio is unknown, for example for frames that are encoded here. */
-const unknownRatio = 10;
+/** Stands in for an unknown compression ratio, such as that of frames that are encoded here. */
+const assumedRatio = 10;
 
 /** Terms of DICOM for lossy codecs (PS3.3 C.7.6.1.1.5.1), and similar terms for codecs that DICOM does not name. */
-const lossyMethods: Readonly<Record<LossyCodec, string>> = {
+const lossyMethodByCodec: Readonly<Record<LossyCodec, string>> = {
   jpeg: 'ISO_10918_1',
   jpeg2000: 'ISO_15444_1',
   jpegxl: 'ISO_18181_1',
@@ -251,14 +252,15 @@ function valueMappings({ paths }: InstancePlan, ranges: readonly { low: number; 
       RealWorldValueSlope: (high - low) / 65_535,
       LUTExplanation: 'Sample of the file',
       LUTLabel: paths.length === 1 ? 'SAMPLE' : `SAMPLE ${path + 1}`,
-      MeasurementUnitsCodeSequence: [code('1', 'UCUM', 'no units')],
+      MeasurementUnitsCodeSequence: [codeItem('1', 'UCUM', 'no units')],
     };
   });
 }
 
 function opticalPathItems(facts: ImageFacts, plan: InstancePlan, profile: Uint8Array | null): Attributes[] {
   const allPaths = opticalPaths(facts);
-  const isBright = isColor(facts) || (allPaths.length === 1 && allPaths[0]?.color === null && allPaths[0].description === '');
+  const isBrightfield =
+    isColor(facts) || (allPaths.length === 1 && allPaths[0]?.color === null && allPaths[0].description === '');
   const magnification = facts.magnification;
   return plan.paths.map((number) => ({
     OpticalPathIdentifier: `${number + 1}`,
@@ -266,20 +268,22 @@ function opticalPathItems(facts: ImageFacts, plan: InstancePlan, profile: Uint8A
       OpticalPathDescription: allPaths[number]!.description.replaceAll(/[\\\p{Cc}]/gu, ' ').slice(0, 64),
     }),
     IlluminationTypeCodeSequence: [
-      isBright ? code('111744', 'DCM', 'Brightfield illumination') : code('111743', 'DCM', 'Epifluorescence illumination'),
+      isBrightfield
+        ? codeItem('111744', 'DCM', 'Brightfield illumination')
+        : codeItem('111743', 'DCM', 'Epifluorescence illumination'),
     ],
-    IlluminationColorCodeSequence: [illuminationColor(allPaths[number]!, isBright)],
+    IlluminationColorCodeSequence: [illuminationColor(allPaths[number]!, isBrightfield)],
     ...(magnification !== null && { ObjectiveLensPower: decimalText(magnification) }),
     ...(plan.samples === 3 && profile !== null && { ICCProfile: new BulkValue('bulkdata/icc', profile), ColorSpace: undefined }),
   }));
 }
 
-function illuminationColor({ color }: OpticalPath, isBright: boolean): Attributes {
-  if (isBright || color === null) return code('414298005', 'SCT', 'Full Spectrum');
+function illuminationColor({ color }: OpticalPath, isBrightfield: boolean): Attributes {
+  if (isBrightfield || color === null) return codeItem('414298005', 'SCT', 'Full Spectrum');
   const [red, green, blue] = [1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16)) as [number, number, number];
   const brightest = Math.max(red, green, blue);
-  if (brightest === blue && blue > red && blue > green) return code('405738005', 'SCT', 'Blue');
-  if (brightest === green && green > red) return code('371246006', 'SCT', 'Green');
-  if (brightest === red && red > green) return code('371240000', 'SCT', 'Red');
-  return code('414298005', 'SCT', 'Full Spectrum');
+  if (brightest === blue && blue > red && blue > green) return codeItem('405738005', 'SCT', 'Blue');
+  if (brightest === green && green > red) return codeItem('371246006', 'SCT', 'Green');
+  if (brightest === red && red > green) return codeItem('371240000', 'SCT', 'Red');
+  return codeItem('414298005', 'SCT', 'Full Spectrum');
 }

@@ -14,8 +14,9 @@ type InstanceContent =
 export interface InstancePlan {
   uid: string;
   seriesUid: string;
+  /** Number in its series, from 1. */
   number: number;
-  /** Number of the position, which is also the number of the series. */
+  /** Number of its position, from 0. The number of its series is one higher. */
   position: number;
   /** Number in its UID, besides the position. */
   ordinal: number;
@@ -26,7 +27,7 @@ export interface InstancePlan {
   matrixColumns: number;
   matrixRows: number;
   /** Number of frames of one optical path. */
-  tiles: number;
+  tilesPerPath: number;
   /** The optical paths of the frames, by their numbers in the image. */
   paths: readonly number[];
   samples: 1 | 3;
@@ -52,19 +53,19 @@ export interface SeriesPlan {
 /** Maximum number of bytes of native samples that the length of an element can express. */
 export const maxNativeBytes = 2 ** 32 - 2;
 
-const flavors: Readonly<Record<string, 'LABEL' | 'OVERVIEW' | 'THUMBNAIL'>> = {
+const flavorByName: Readonly<Record<string, 'LABEL' | 'OVERVIEW' | 'THUMBNAIL'>> = {
   label: 'LABEL',
   macro: 'OVERVIEW',
   overview: 'OVERVIEW',
 };
 
-const storedSyntaxes = {
+const syntaxByEncoding = {
   jpeg: transferSyntaxes.jpeg,
   jpeg2000: transferSyntaxes.jpeg2000,
   'jpeg2000-lossless': transferSyntaxes.jpeg2000Lossless,
 } as const satisfies Record<StoredLevel['encoding'], string>;
 
-/** Whether an image has colors. Others have an optical path for each band except alpha. */
+/** Whether an image has colors. Images without colors have an optical path for each band except alpha. */
 export function isColor({ dtype, bandCount }: Pick<ImageFacts, 'dtype' | 'bandCount'>): boolean {
   return dtype === 'uint8' && (bandCount === 3 || bandCount === 4);
 }
@@ -101,7 +102,7 @@ export function bitsOf({ dtype }: Pick<ImageFacts, 'dtype'>): 8 | 16 {
 }
 
 /** The sample values that become 0 and 65535; `measured` if they have to be measured; `null` if samples are not scaled. */
-export function fixedRange({
+export function declaredRange({
   dtype,
   sampleBits,
 }: Pick<ImageFacts, 'dtype' | 'sampleBits'>): { low: number; high: number } | 'measured' | null {
@@ -111,19 +112,19 @@ export function fixedRange({
   return 'measured';
 }
 
-/** The series of an image, and the instances of each. Associated images belong to the first. */
+/** The series of an image, and the instances of each. Associated images belong to the first series. */
 export function seriesOf(base: string, facts: ImageFacts): SeriesPlan[] {
-  // Searches need the plans of few images, but the number of instances of many.
-  let levels: PlanWithoutPosition[] | null = null;
-  const associated = associatedInstances(facts);
-  const contentsOfAll = levelContents(facts);
-  const contentsOfFirst = [...contentsOfAll, ...associated.map(({ content }) => content)];
+  // Plans are made when needed: searches need them for few images, but the number of instances for many.
+  let levelPlans: PlanWithoutPosition[] | null = null;
+  const associatedPlans = planAssociated(facts);
+  const sharedContents = levelContents(facts);
+  const contentsOfFirst = [...sharedContents, ...associatedPlans.map(({ content }) => content)];
   return facts.positions.map(({ label }, position) => {
     const uid = uidOf(base, 'series', position);
     let plans: readonly InstancePlan[] | null = null;
     const makePlans = () => {
-      levels ??= contentsOfAll.map((shown) => levelInstance(facts, shown));
-      return [...levels, ...(position === 0 ? associated : [])].map((plan, index) => ({
+      levelPlans ??= sharedContents.map((content) => planLevel(facts, content));
+      return [...levelPlans, ...(position === 0 ? associatedPlans : [])].map((plan, index) => ({
         ...plan,
         uid: uidOf(base, 'instance', position, plan.ordinal),
         seriesUid: uid,
@@ -135,7 +136,7 @@ export function seriesOf(base: string, facts: ImageFacts): SeriesPlan[] {
       uid,
       number: position + 1,
       label,
-      contents: position === 0 ? contentsOfFirst : contentsOfAll,
+      contents: position === 0 ? contentsOfFirst : sharedContents,
       get instances() {
         return (plans ??= makePlans());
       },
@@ -146,9 +147,9 @@ export function seriesOf(base: string, facts: ImageFacts): SeriesPlan[] {
 /** An instance without the fields that its position adds. */
 type PlanWithoutPosition = Omit<InstancePlan, 'uid' | 'seriesUid' | 'number' | 'position'>;
 
-/** Ordinals of instances: levels start at 0, associated images at `firstAssociated`, and the thumbnail has `thumbnailNumber`. */
-const firstAssociated = 2048;
-const thumbnailNumber = 4095;
+/** Ordinals of instances: levels start at 0, associated images at `firstAssociatedOrdinal`, and the thumbnail has `thumbnailOrdinal`. */
+const firstAssociatedOrdinal = 2048;
+const thumbnailOrdinal = 4095;
 
 type LevelContent = Extract<InstanceContent, { kind: 'level' }>;
 
@@ -165,9 +166,9 @@ function levelContents(facts: ImageFacts): LevelContent[] {
   return [...contents, { kind: 'level', level: coarsestInstance - 1, isThumbnail: true }];
 }
 
-function levelInstance(facts: ImageFacts, content: LevelContent): PlanWithoutPosition {
+function planLevel(facts: ImageFacts, content: LevelContent): PlanWithoutPosition {
   const { level } = content;
-  if (content.isThumbnail) return thumbnail(facts, content);
+  if (content.isThumbnail) return planThumbnail(facts, content);
   const paths = opticalPaths(facts).map((_, path) => path);
   const { width, height } = levelSize(facts, level);
   const { columns, rows } = tileGrid(facts, level);
@@ -177,7 +178,7 @@ function levelInstance(facts: ImageFacts, content: LevelContent): PlanWithoutPos
     rows: facts.tileHeight,
     matrixColumns: width,
     matrixRows: height,
-    tiles: columns * rows,
+    tilesPerPath: columns * rows,
     paths,
     samples: isColor(facts) ? 3 : 1,
   } as const;
@@ -192,16 +193,16 @@ function levelInstance(facts: ImageFacts, content: LevelContent): PlanWithoutPos
 }
 
 /** The thumbnail: a level that is one frame. */
-function thumbnail(facts: ImageFacts, content: LevelContent): PlanWithoutPosition {
+function planThumbnail(facts: ImageFacts, content: LevelContent): PlanWithoutPosition {
   const { width, height } = levelSize(facts, content.level);
   return {
-    ordinal: thumbnailNumber,
+    ordinal: thumbnailOrdinal,
     content,
     columns: width,
     rows: height,
     matrixColumns: width,
     matrixRows: height,
-    tiles: 1,
+    tilesPerPath: 1,
     paths: [0],
     samples: isColor(facts) ? 3 : 1,
     stored: null,
@@ -210,19 +211,19 @@ function thumbnail(facts: ImageFacts, content: LevelContent): PlanWithoutPositio
   };
 }
 
-function associatedInstances(facts: ImageFacts): PlanWithoutPosition[] {
+function planAssociated(facts: ImageFacts): PlanWithoutPosition[] {
   return facts.associated.flatMap(({ name, width, height, bands, lossy }, index): PlanWithoutPosition[] => {
-    const flavor = flavors[name.toLowerCase()];
+    const flavor = flavorByName[name.toLowerCase()];
     if (flavor === undefined) return [];
     return [
       {
-        ordinal: firstAssociated + index,
+        ordinal: firstAssociatedOrdinal + index,
         content: { kind: 'associated', name, flavor },
         columns: width,
         rows: height,
         matrixColumns: width,
         matrixRows: height,
-        tiles: 1,
+        tilesPerPath: 1,
         paths: [0],
         samples: bands >= 3 ? 3 : 1,
         stored: null,
@@ -266,7 +267,7 @@ export function frameSyntaxes(facts: ImageFacts, { stored, content, syntaxes }: 
 
 function syntaxesOf(facts: ImageFacts, stored: InstancePlan['stored'], nativeBytes: number): string[] {
   const { explicitLittle, jpeg, rle } = transferSyntaxes;
-  if (stored !== null) return [storedSyntaxes[stored.encoding], explicitLittle];
+  if (stored !== null) return [syntaxByEncoding[stored.encoding], explicitLittle];
   const encoded = bitsOf(facts) === 8 ? jpeg : rle;
   return nativeBytes <= maxNativeBytes ? [explicitLittle, encoded] : [encoded, explicitLittle];
 }

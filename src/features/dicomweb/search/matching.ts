@@ -1,6 +1,6 @@
 import { textOfValue } from '../format/dataset.js';
 import type { DicomJson, DicomJsonElement } from '../../../tilesource/tile-source.js';
-import { foldedName } from '../images/image-index.js';
+import { foldName } from '../images/image-index.js';
 import type { AttributeCondition } from './query.js';
 
 const dateRepresentations: ReadonlySet<string> = new Set(['DA', 'TM', 'DT']);
@@ -27,16 +27,20 @@ function elementsAt(dataset: DicomJson, [tag, ...rest]: readonly string[]): Dico
 
 function fitsValue(text: string, pattern: string, vr: string, fuzzy: boolean): boolean {
   if (dateRepresentations.has(vr)) return isInRange(text, pattern);
-  if (vr === 'PN') return fitsName(foldedName(text), foldedName(pattern), fuzzy);
+  if (vr === 'PN') return fitsName(foldName(text), foldName(pattern), fuzzy);
   if (!/[*?]/.test(pattern))
     return (
       text === pattern ||
-      (text !== '' && Number(text) === Number(pattern) && /^[\d.+-]+$/.test(pattern) && vr !== 'UI' && isNumber(vr))
+      (text !== '' &&
+        Number(text) === Number(pattern) &&
+        /^[\d.+-]+$/.test(pattern) &&
+        vr !== 'UI' &&
+        isNumericRepresentation(vr))
     );
   return fitsPattern(text, pattern);
 }
 
-function isNumber(vr: string): boolean {
+function isNumericRepresentation(vr: string): boolean {
   return ['DS', 'IS', 'US', 'SS', 'UL', 'SL', 'FL', 'FD'].includes(vr);
 }
 
@@ -62,7 +66,7 @@ function isInRange(text: string, pattern: string): boolean {
   return clean !== '' && (from === '' || clean >= from) && (to === '' || clean.slice(0, to.length) <= to);
 }
 
-/** Whether a text matches a pattern of `*` and `?`. The time is at most the product of both lengths. */
+/** Whether a text matches a pattern of `*` and `?`. The time grows at most with the product of both lengths. */
 function fitsPattern(text: string, pattern: string): boolean {
   let [patternAt, starAt, resumeAt, i] = [0, -1, 0, 0];
   while (i < text.length) {

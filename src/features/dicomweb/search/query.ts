@@ -14,7 +14,7 @@ export interface AttributeCondition {
 /** A search request. */
 export interface SearchQuery {
   conditions: readonly AttributeCondition[];
-  /** Tags of further attributes; `all` for all of them. */
+  /** Tags of the attributes that results have in addition to the usual ones; `all` for all attributes. */
   include: ReadonlySet<string> | 'all';
   limit: number;
   offset: number;
@@ -28,8 +28,8 @@ const maxConditions = 100;
 const maxValues = 1000;
 const maxValueLength = 1024;
 
-/** Query parameters that are not attributes. */
-const otherNames = new Set(['token', 'access_token', 'accept', 'charset']);
+/** Query parameters that are no part of a search, and are read elsewhere. */
+const ignoredNames = new Set(['token', 'access_token', 'accept', 'charset']);
 
 /** Representations whose value can be a list of values. */
 const listRepresentations: ReadonlySet<string> = new Set(['UI']);
@@ -52,12 +52,12 @@ export function parseSearch(url: string): SearchQuery {
   };
   const conditions: AttributeCondition[] = [];
   for (const [name, values] of parameters) {
-    const lower = name.toLowerCase();
-    if (otherNames.has(lower)) continue;
-    if (lower === 'limit') query.limit = Math.min(maxResults, parseCount(name, values));
-    else if (lower === 'offset') query.offset = parseCount(name, values);
-    else if (lower === 'fuzzymatching') query.fuzzy = parseBoolean(name, values);
-    else if (lower === 'includefield') query.include = parseIncludedFields(values);
+    const lowerName = name.toLowerCase();
+    if (ignoredNames.has(lowerName)) continue;
+    if (lowerName === 'limit') query.limit = Math.min(maxResults, parseCount(name, values));
+    else if (lowerName === 'offset') query.offset = parseCount(name, values);
+    else if (lowerName === 'fuzzymatching') query.fuzzy = parseBoolean(name, values);
+    else if (lowerName === 'includefield') query.include = parseIncludedFields(values);
     else conditions.push(parseCondition(name, values));
   }
   if (conditions.length > maxConditions) throw tooManyConditions();
@@ -110,9 +110,11 @@ function unknownAttribute(name: string): BadParameterError {
   return new BadParameterError(`"${shown}" is neither a DICOM attribute nor a search parameter.`);
 }
 
-function parseCondition(name: string, sent: readonly string[]): AttributeCondition {
+function parseCondition(name: string, sentValues: readonly string[]): AttributeCondition {
   const { path, vr } = parseAttributePath(name);
-  const values = listRepresentations.has(vr) ? sent.flatMap((value) => value.split(/[,\\]/)).map((value) => value.trim()) : sent;
+  const values = listRepresentations.has(vr)
+    ? sentValues.flatMap((value) => value.split(/[,\\]/)).map((value) => value.trim())
+    : sentValues;
   if (values.length > maxValues) throw tooManyConditions();
   const tooLong = values.find((value) => value.length > maxValueLength);
   if (tooLong !== undefined) throw new BadParameterError(`A value of ${name} is longer than ${maxValueLength} characters.`);

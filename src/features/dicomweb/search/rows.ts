@@ -8,7 +8,7 @@ import {
   pixelAttributes,
   seriesDescription,
   slideAttributes,
-  slideClass,
+  slideClassUid,
   studyAttributes,
 } from '../images/slide-dataset.js';
 import { isAssociatedFile } from '../images/locator.js';
@@ -33,7 +33,7 @@ interface InstanceRow {
   allAttributes: () => DicomJson;
 }
 
-/** Attributes of studies that records have. */
+/** Tags of the attributes of a study that records contain. */
 export const studyTags: readonly string[] = [
   '00080005',
   '00080020',
@@ -62,9 +62,10 @@ export function studyJson(record: ImageRecord): DicomJson {
 }
 
 /** The series of an image, without its annotations. @param withAssociated whether to include label and overview. */
-export function imageSeries(record: ImageRecord, withAssociated: boolean): SeriesRow[] {
+export function seriesRowsOfImage(record: ImageRecord, withAssociated: boolean): SeriesRow[] {
   const { facts, dicom } = record;
-  if (dicom !== null) return seriesOfFiles(withAssociated ? dicom.files : dicom.files.filter((file) => !isAssociatedFile(file)));
+  if (dicom !== null)
+    return seriesRowsOfFiles(withAssociated ? dicom.files : dicom.files.filter((file) => !isAssociatedFile(file)));
   if (facts === null) return [];
   const withFacts = { ...record, facts };
   return seriesOf(record.base, facts).map((series) => {
@@ -90,7 +91,7 @@ function slideRow(record: ImageRecord & { facts: ImageFacts }, series: SeriesPla
     attributes: () =>
       toJson(
         {
-          SOPClassUID: slideClass,
+          SOPClassUID: slideClassUid,
           SOPInstanceUID: plan.uid,
           InstanceNumber: plan.number,
           ImageType: imageType(record.facts, plan),
@@ -105,7 +106,7 @@ function slideRow(record: ImageRecord & { facts: ImageFacts }, series: SeriesPla
   };
 }
 
-function seriesOfFiles(files: readonly DicomJson[]): SeriesRow[] {
+function seriesRowsOfFiles(files: readonly DicomJson[]): SeriesRow[] {
   const series = new Map<string, DicomJson[]>();
   for (const file of files) {
     const uid = valueText(file, '0020000E');
@@ -121,13 +122,14 @@ function seriesOfFiles(files: readonly DicomJson[]): SeriesRow[] {
     instances: () =>
       seriesFiles.map((file) => ({
         uid: valueText(file, '00080018'),
-        attributes: () => withoutUpperAttributes(file),
+        attributes: () => pickInstanceAttributes(file),
         allAttributes: () => file,
       })),
   }));
 }
 
-function withoutUpperAttributes(file: DicomJson): DicomJson {
+/** The attributes that belong neither to the study nor to the series of a file. */
+function pickInstanceAttributes(file: DicomJson): DicomJson {
   const upperTags = new Set([...studyTags, ...seriesTags]);
   return Object.fromEntries(Object.entries(file).filter(([tag]) => !upperTags.has(tag)));
 }

@@ -7,7 +7,7 @@ import { matchesType, throwNotAcceptable, parseAccept } from '../format/accept.j
 import { isUid } from '../format/uids.js';
 import { maxResults, parseSearch } from './query.js';
 import { askerOf, type Asker } from '../visibility.js';
-import { maxScanned, type SearchLevel } from './search.js';
+import { maxScannedImages, type SearchLevel } from './search.js';
 
 export const dicomJson = 'application/dicom+json';
 
@@ -15,7 +15,7 @@ const returns = { schema: { type: 'array', items: { type: 'object', additionalPr
 const errors = ['bad-parameter', 'not-acceptable', 'too-large', 'busy'] as const;
 const description =
   'Parameters are attributes by keyword or tag, with exact values, ranges of dates and times, and the wild cards * and ?; `includefield`, `limit`, `offset` and ' +
-  `\`fuzzymatching\`. A response has at most ${maxResults} results; the header \`Warning\` reports further ones. A search that would go through more than ${maxScanned} images is refused.`;
+  `\`fuzzymatching\`. A response has at most ${maxResults} results; the header \`Warning\` reports further ones. A search that would go through more than ${maxScannedImages} images is refused.`;
 
 /** Requires that the client accepts JSON, the form of all search results and metadata. */
 export function requireJson(headers: { accept?: string | undefined }, sent: Readonly<Record<string, string>>): void {

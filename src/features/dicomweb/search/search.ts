@@ -10,19 +10,19 @@ import type { AnnotationServices } from '../../annotations/annotation-services.j
 import type { Images } from '../../images/images.js';
 import { annotationRow } from '../annotations/annotation-plan.js';
 import { baseOf, uidOf } from '../format/uids.js';
-import { foldedName, type ImageIndex } from '../images/image-index.js';
+import { foldName, type ImageIndex } from '../images/image-index.js';
 import { indexedKeys, indexedTags, type ImageRecord, type IndexedKey } from '../images/image-record.js';
 import type { ImageRecordModel, KeyCondition, PagePosition } from '../images/image-record.model.js';
 import type { Asker } from '../visibility.js';
 import { meetsAll } from './matching.js';
 import type { AttributeCondition, SearchQuery } from './query.js';
-import { imageSeries, studyJson, studyTags, type SeriesRow } from './rows.js';
+import { seriesRowsOfImage, studyJson, studyTags, type SeriesRow } from './rows.js';
 
 /** The kind of results. */
 export type SearchLevel = 'studies' | 'series' | 'instances';
 
 /** Maximum number of images that one search considers. */
-export const maxScanned = 100_000;
+export const maxScannedImages = 100_000;
 /** How many images are read at a time. */
 const pageSize = 500;
 
@@ -48,7 +48,9 @@ export interface SearchResult {
 export interface SearchRequest {
   level: SearchLevel;
   query: SearchQuery;
+  /** UID of the study. */
   study?: string;
+  /** UID of the series. */
   series?: string;
   /** The address of the service, which begins the addresses of results. */
   root: string;
@@ -81,36 +83,37 @@ export class ImageSearch {
     if (query.limit === 0) return resultPage.result;
     let studyImages: FoundImage[] = [];
     const hasOnlyStudyConditions = level === 'studies' && conditions.every(isStudyCondition);
-    const finishStudy = async (): Promise<boolean> => {
+    /** @returns false if the page is complete and another result follows. */
+    const addResultsOfStudy = async (): Promise<boolean> => {
       if (studyImages.length === 0) return true;
       if (hasOnlyStudyConditions && resultPage.isSkipping) {
         if (meetsAll(studyJson(studyImages[0]!.record), conditions, query.fuzzy)) resultPage.skip();
         studyImages = [];
         return true;
       }
-      if (level === 'studies') studyImages.push(...(await this.#othersOf(studyImages, request)));
+      if (level === 'studies') studyImages.push(...(await this.#otherImagesOfStudy(studyImages, request)));
       const images = studyImages;
       studyImages = [];
-      for await (const row of rowsOf(images, request, conditions)) if (!resultPage.add(row)) return false;
+      for await (const row of makeRows(images, request, conditions)) if (!resultPage.add(row)) return false;
       return true;
     };
-    for await (const image of this.#candidates(request, conditions)) {
-      if (studyImages[0] !== undefined && studyImages[0].record.study !== image.record.study && !(await finishStudy()))
+    for await (const image of this.#iterateCandidates(request, conditions)) {
+      if (studyImages[0] !== undefined && studyImages[0].record.study !== image.record.study && !(await addResultsOfStudy()))
         return resultPage.result;
       studyImages.push(image);
-      if (level !== 'studies' && !(await finishStudy())) return resultPage.result;
+      if (level !== 'studies' && !(await addResultsOfStudy())) return resultPage.result;
       if (isSliceOver()) await nextSlice(request.signal);
     }
-    await finishStudy();
+    await addResultsOfStudy();
     return resultPage.result;
   }
 
   /** The other readable images of the study of `studyImages`, which the indexed conditions may have left out. */
-  async #othersOf(studyImages: readonly FoundImage[], request: SearchRequest): Promise<FoundImage[]> {
+  async #otherImagesOfStudy(studyImages: readonly FoundImage[], request: SearchRequest): Promise<FoundImage[]> {
     const { study, base } = studyImages[0]!.record;
     if (study === uidOf(base, 'study')) return [];
     const ids = new Set(studyImages.map(({ record }) => record.id));
-    const records = (await this.parts.model.findByUid(study, null, maxScanned)).filter(({ id }) => !ids.has(id));
+    const records = (await this.parts.model.findByUid(study, null, maxScannedImages)).filter(({ id }) => !ids.has(id));
     const filter = await this.parts.access.filter(request.asker.caller, 'item', 0);
     const others: FoundImage[] = [];
     for await (const image of this.#filterReadable(records, request, filter)) others.push(image);
@@ -118,7 +121,7 @@ export class ImageSearch {
   }
 
   /** Yields readable images that may match. Images of one study follow one another. */
-  async *#candidates(request: SearchRequest, conditions: readonly AttributeCondition[]): AsyncGenerator<FoundImage> {
+  async *#iterateCandidates(request: SearchRequest, conditions: readonly AttributeCondition[]): AsyncGenerator<FoundImage> {
     const { asker, signal } = request;
     const filter = await this.parts.access.filter(asker.caller, 'item', 0);
     if (asker.listItemIds !== null) {
@@ -155,10 +158,10 @@ export class ImageSearch {
       if (page.length < size) return;
       after = page.at(-1)!.position;
       scanned += page.length;
-      if (scanned >= maxScanned) {
+      if (scanned >= maxScannedImages) {
         throw new LargeImageError(
           'too-large',
-          `The search would examine more than ${maxScanned} images. Add a condition that uses an index, such as PatientID.`,
+          `The search would examine more than ${maxScannedImages} images. Add a condition that uses an index, such as PatientID.`,
         );
       }
     }
@@ -171,7 +174,8 @@ export class ImageSearch {
       if (uidCondition === undefined || uidCondition.values.some((value) => value.endsWith('*'))) continue;
       const recordById = new Map<string, ImageRecord>();
       for (const uid of new Set(uidCondition.values)) {
-        for (const record of await this.parts.model.findByUid(uid, baseOf(uid), maxScanned)) recordById.set(record.id, record);
+        for (const record of await this.parts.model.findByUid(uid, baseOf(uid), maxScannedImages))
+          recordById.set(record.id, record);
       }
       // Series and instances of annotations cannot be found by their UIDs alone.
       if (recordById.size === 0 && tag !== '0020000D') continue;
@@ -189,10 +193,10 @@ export class ImageSearch {
     const { asker } = request;
     const { caller } = asker;
     if (records.length === 0) return;
-    const { records: host, index } = this.parts;
+    const { records: hostRecords, index } = this.parts;
     const ids = records.map(({ id }) => id);
     const [readableItems, annotationCounts] = await Promise.all([
-      host.findItems(ids, filter),
+      hostRecords.findItems(ids, filter),
       this.parts.annotations.lists.countReadableByItem(ids, caller),
     ]);
     const itemById = new Map(readableItems.map((item) => [item.id, item]));
@@ -205,16 +209,16 @@ export class ImageSearch {
         : await index.currentRecord(item, imageRecord).catch(ignoreUnreadable);
       if (record === null || record.reason !== null) continue;
       const withAssociated = await asker.showsAssociated(item);
-      const annotationSeries = (annotationCounts.get(item.id) ?? 0) > 0 ? await this.#annotationSeries(record, caller) : [];
+      const annotationRows = (annotationCounts.get(item.id) ?? 0) > 0 ? await this.#annotationSeriesRows(record, caller) : [];
       const series = () => [
-        ...imageSeries(record, withAssociated).filter(({ instanceCount }) => instanceCount > 0),
-        ...annotationSeries,
+        ...seriesRowsOfImage(record, withAssociated).filter(({ instanceCount }) => instanceCount > 0),
+        ...annotationRows,
       ];
       yield { record, series };
     }
   }
 
-  async #annotationSeries(record: ImageRecord, caller: Caller | null): Promise<SeriesRow[]> {
+  async #annotationSeriesRows(record: ImageRecord, caller: Caller | null): Promise<SeriesRow[]> {
     const rows: SeriesRow[] = [];
     for await (const annotation of this.parts.annotations.lists.listOfItem(record.id, caller)) {
       rows.push(annotationRow(record, annotation, rows.length));
@@ -270,22 +274,23 @@ function createKeyCondition(
   { vr, values }: AttributeCondition,
   kind: 'equals' | 'prefix' | 'range',
 ): KeyCondition | null {
-  const folded = vr === 'PN' ? values.map(foldedName) : values;
-  const [first = ''] = folded;
+  const foldedValues = vr === 'PN' ? values.map(foldName) : values;
+  const [first = ''] = foldedValues;
   if (vr === 'DA') {
     const [from = '', to] = first.split('-');
     if (values.length > 1) return null;
     if (to === undefined) return kind === 'equals' ? { key, equals: [from] } : null;
     return kind === 'range' ? { key, ...(from !== '' && { from }), ...(to !== '' && { to: `${to}\u{10ffff}` }) } : null;
   }
-  if (kind === 'equals') return folded.every((value) => !/[*?]/.test(value)) && vr !== 'PN' ? { key, equals: folded } : null;
+  if (kind === 'equals')
+    return foldedValues.every((value) => !/[*?]/.test(value)) && vr !== 'PN' ? { key, equals: foldedValues } : null;
   if (kind !== 'prefix' || values.length > 1) return null;
   const prefix = first.slice(0, first.search(/[*?]|$/));
   return prefix === '' ? null : { key, prefix };
 }
 
 /** Makes the result rows of one study, one at a time, because an image can have thousands of series. */
-async function* rowsOf(
+async function* makeRows(
   images: readonly FoundImage[],
   { level, query, root, signal }: SearchRequest,
   conditions: readonly AttributeCondition[],
@@ -304,9 +309,9 @@ async function* rowsOf(
     '00201208': { vr: 'IS', Value: [allSeries.reduce((sum, { instanceCount }) => sum + instanceCount, 0)] },
   };
   const isMatch = (row: DicomJson) => meetsAll(row, conditions, query.fuzzy);
-  /** Whether a row meets all conditions; conditions on attributes that it lacks must be met together with one of its instances. */
+  /** Whether a row meets all conditions. If it lacks an attribute, it must meet them together with one of its instances. */
   const fitsWithInstance = async (row: DicomJson, series: readonly SeriesRow[]): Promise<boolean> => {
-    if (conditions.every((match) => hasAttributeOf(row, match))) return isMatch(row);
+    if (conditions.every((condition) => hasAttributeOf(row, condition))) return isMatch(row);
     for (const each of series) {
       const upperAttributes = { ...each.attributes(), ...row };
       for (const instance of each.instances()) {
@@ -342,7 +347,9 @@ async function* rowsOf(
         '00081190': { vr: 'UR', Value: [`${url}/series/${series.uid}/instances/${instance.uid}`] },
       };
       const needsAll =
-        query.include === 'all' || query.include.size > 0 || !conditions.every((match) => hasAttributeOf(instanceRow, match));
+        query.include === 'all' ||
+        query.include.size > 0 ||
+        !conditions.every((condition) => hasAttributeOf(instanceRow, condition));
       const fullRow = needsAll ? { ...instance.allAttributes(), ...instanceRow } : instanceRow;
       if (isMatch(fullRow)) yield resultRow(instanceRow, fullRow, query);
       if (isSliceOver()) await nextSlice(signal);
@@ -357,12 +364,12 @@ function hasAttributeOf(dataset: DicomJson, { path, values }: AttributeCondition
   return values.length === 0 || dataset[path[0]!] !== undefined;
 }
 
-function resultRow(base: DicomJson, all: DicomJson, { include }: SearchQuery): DicomJson {
-  const more =
+function resultRow(row: DicomJson, fullRow: DicomJson, { include }: SearchQuery): DicomJson {
+  const included =
     include === 'all'
-      ? all
-      : Object.fromEntries([...include].flatMap((tag) => (all[tag] === undefined ? [] : [[tag, all[tag]]])));
-  return Object.fromEntries(Object.entries({ ...more, ...base }).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+      ? fullRow
+      : Object.fromEntries([...include].flatMap((tag) => (fullRow[tag] === undefined ? [] : [[tag, fullRow[tag]]])));
+  return Object.fromEntries(Object.entries({ ...included, ...row }).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** Collects the rows of a page. */
