@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { AccessDeniedError } from '../../errors.js';
 import type { Caller, HostAuth } from '../../host.js';
 import { FreshCache } from '../concurrency/fresh-cache.js';
-import { tokenVerifier } from './token-verifier.js';
+import { createTokenVerifier } from './token-verifier.js';
 
 /**
  * How long verdicts are cached, on callers and on their permissions for items, in milliseconds. Changes that the host announces
- * take effect immediately. Others, such as changes made by another process, take effect after this time. Together with the time between
- * two checks of an open request it is less than the five seconds within which requests must end if they are no longer permitted.
+ * take effect immediately. Other changes, such as those made by another process, take effect after this time. Requests that are no
+ * longer permitted must end within five seconds, so this time plus the time between two checks of an open request is less than that.
  */
 export const verdictLifetimeMs = 3000;
 
@@ -23,7 +23,7 @@ export class Callers {
   readonly #verify: (token: string) => Promise<Caller | null>;
 
   constructor(private readonly auth: HostAuth) {
-    this.#verify = tokenVerifier(auth);
+    this.#verify = createTokenVerifier(auth);
   }
 
   /** The caller of a token; `null` if the token is not valid. A caller is never returned after the token has expired. */

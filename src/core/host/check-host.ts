@@ -63,9 +63,8 @@ function checkModel<K extends keyof HostFields>(
   if (idType !== 'ObjectId') {
     refuse(name, `has _ids of type ${idType ?? 'unknown'}`, 'Ids must be ObjectIds: routes and references rely on their form.');
   }
-  const names: Partial<Record<keyof HostFields[K], string>> = fields?.[kind] ?? {};
-  const named = Object.entries<string | undefined>(names);
-  for (const [field, path] of named) {
+  const pathByField: Partial<Record<keyof HostFields[K], string>> = fields?.[kind] ?? {};
+  for (const [field, path] of Object.entries<string | undefined>(pathByField)) {
     if (typeof path !== 'string' || path === '') refuse(`fields.${kind}.${field}`, 'is not a name', 'Give the name of a field.');
     if (!hasPath(schema, path)) {
       refuse(`fields.${kind}.${field}`, `is "${path}", which the schema of ${name} lacks`, 'Add it, or name another field.');
@@ -73,7 +72,7 @@ function checkModel<K extends keyof HostFields>(
   }
   for (const field of requiredFields[kind]) {
     const path = String(field);
-    if (names[field] === undefined && !hasPath(schema, path)) {
+    if (pathByField[field] === undefined && !hasPath(schema, path)) {
       refuse(name, `has no field "${path}"`, `Add it, or say in fields.${kind}.${path} what it is called.`);
     }
   }

@@ -17,7 +17,7 @@ const maxNamesakes = 10;
 export class FolderContents {
   constructor(private readonly parts: HostParts) {}
 
-  /** The folder with this name directly in another one, the oldest if there are several; `null` if there is none. */
+  /** The oldest folder with this name directly in `parent`; `null` if there is none. */
   async findChildFolder(parent: FolderRecord, name: string): Promise<FolderRecord | null> {
     const { folders, fields, folderOf } = this.parts;
     const doc = await folders
@@ -28,9 +28,9 @@ export class FolderContents {
   }
 
   /**
-   * Finds a file of the item with the same name in a folder: the file with that name, or the only file of the item.
+   * Finds the file for a name in a folder: in an item with this name, the file with this name, or otherwise the only file.
    *
-   * @param itemName the name of the item if it differs; then the file must have the name `name`.
+   * @param itemName the name of the item if it differs from the name of the file. Then only a file named `name` is found.
    * @returns `null` if there is no such file.
    */
   async findFileByName(folder: FolderRecord, name: string, itemName = name): Promise<ItemFile | null> {
@@ -71,7 +71,7 @@ export class FolderContents {
 
   /**
    * The folders below a folder by their relative paths, and the folder itself under the empty path; `null` if there are more than
-   * the limit.
+   * `limit`.
    */
   async foldersBelow(folder: FolderRecord, limit: number): Promise<Map<string, FolderRecord> | null> {
     const { folders, fields, folderOf } = this.parts;

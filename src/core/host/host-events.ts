@@ -25,11 +25,11 @@ export function onItemsRemoved(
   events: HostEvents,
   listener: (items: readonly StoredDocument[]) => void | Promise<void>,
 ): () => void {
-  const offOne = events.on('item.removed', ({ item }) => listener([item]));
-  const offSeveral = events.on('items.removed', ({ items }) => listener(items));
+  const stopSingle = events.on('item.removed', ({ item }) => listener([item]));
+  const stopSeveral = events.on('items.removed', ({ items }) => listener(items));
   return () => {
-    offOne();
-    offSeveral();
+    stopSingle();
+    stopSeveral();
   };
 }
 
@@ -37,7 +37,7 @@ type AnyModel = Model<Record<string, unknown>>;
 type AnyQuery = Query<unknown, Record<string, unknown>>;
 
 interface ModelListener {
-  onSaved(doc: StoredDocument, created: boolean): Promise<void>;
+  onSaved(doc: StoredDocument, isNew: boolean): Promise<void>;
   onRemoved(doc: StoredDocument): Promise<void>;
 }
 
@@ -53,33 +53,33 @@ const maxAnnounced = 10_000;
  * the hooks do not notice, such as roles in a separate table or revoked tokens.
  */
 export class ModelEvents extends HostEventEmitter {
-  readonly #removeHooks: (() => void)[] = [];
+  readonly #listenerRemovals: (() => void)[] = [];
 
   constructor(models: Host['models']) {
     super();
-    this.#hook(models.item, {
+    this.#listen(models.item, {
       onSaved: (item) => this.emit('item.saved', { item }),
       onRemoved: (item) => this.emit('item.removed', { item }),
     });
-    this.#hook(models.file, {
+    this.#listen(models.file, {
       onSaved: (file, created) => this.emit('file.saved', { file, created }),
       onRemoved: (file) => this.emit('file.removed', { file }),
     });
-    this.#hook(models.folder, {
+    this.#listen(models.folder, {
       onSaved: (folder) => this.emit('folder.saved', { folder }),
       onRemoved: (folder) => this.emit('folder.removed', { folder }),
     });
   }
 
   close(): void {
-    for (const end of this.#removeHooks.splice(0)) end();
+    for (const removeListener of this.#listenerRemovals.splice(0)) removeListener();
   }
 
-  #hook(hostModel: HostModel, hooks: ModelListener): void {
+  #listen(hostModel: HostModel, listener: ModelListener): void {
     const model = hostModel as unknown as AnyModel;
     const listeners = listenersOf(model);
-    listeners.add(hooks);
-    this.#removeHooks.push(() => listeners.delete(hooks));
+    listeners.add(listener);
+    this.#listenerRemovals.push(() => listeners.delete(listener));
   }
 }
 
@@ -98,13 +98,14 @@ function listenersOf(model: AnyModel): Set<ModelListener> {
 function addHooks(model: AnyModel, listeners: ReadonlySet<ModelListener>): void {
   const { schema } = model;
   const newDocuments = new WeakSet<object>();
+  /** The ids of the documents that a query changes, or the documents that it removes. */
   const affectedByQuery = new WeakMap<object, unknown[]>();
   const isActive = () => listeners.size > 0;
   const announceSaved = async (doc: StoredDocument, isNew: boolean) => {
-    for (const hooks of listeners) await hooks.onSaved(doc, isNew);
+    for (const listener of listeners) await listener.onSaved(doc, isNew);
   };
   const announceRemoved = async (doc: StoredDocument) => {
-    for (const hooks of listeners) await hooks.onRemoved(doc);
+    for (const listener of listeners) await listener.onRemoved(doc);
   };
 
   schema.pre('save', function (this: object & { isNew: boolean }) {
@@ -114,7 +115,7 @@ function addHooks(model: AnyModel, listeners: ReadonlySet<ModelListener>): void 
     if (isActive()) await announceSaved(doc.toObject() as StoredDocument, newDocuments.delete(this));
   });
   schema.pre([...changingMethods], async function (this: AnyQuery) {
-    if (isActive()) affectedByQuery.set(this, await idsMatching(model, this));
+    if (isActive()) affectedByQuery.set(this, await findMatchingIds(model, this));
   });
   schema.post([...changingMethods], async function (this: AnyQuery) {
     const ids = affectedByQuery.get(this);
@@ -135,7 +136,7 @@ function addHooks(model: AnyModel, listeners: ReadonlySet<ModelListener>): void 
   refreshQueryHooks(model);
 }
 
-async function idsMatching(model: AnyModel, query: AnyQuery): Promise<unknown[]> {
+async function findMatchingIds(model: AnyModel, query: AnyQuery): Promise<unknown[]> {
   const docs = await model.find(query.getFilter(), { _id: 1 }).limit(maxAnnounced).lean();
   return docs.map((doc) => doc._id);
 }

@@ -71,9 +71,9 @@ export class HostRecords {
   readonly #fields: HostFields;
   readonly #items: AnyModel;
   readonly #files: AnyModel;
-  readonly #itemById = groupCalls((ids: readonly string[]) => findByIds(this.#items, ids));
-  readonly #fileById = groupCalls((ids: readonly string[]) => findByIds(this.#files, ids));
-  readonly #filesByItem = groupCalls((items: readonly ItemRecord[]) => this.#filesOfItems(items));
+  readonly #findItemDocument = groupCalls((ids: readonly string[]) => findByIds(this.#items, ids));
+  readonly #findFileDocument = groupCalls((ids: readonly string[]) => findByIds(this.#files, ids));
+  readonly #findFilesOfItem = groupCalls((items: readonly ItemRecord[]) => this.#findFilesOfItems(items));
   readonly #folders: AnyModel;
   readonly #extension: SchemaExtension;
 
@@ -109,7 +109,7 @@ export class HostRecords {
     this.#extension.restore();
   }
 
-  /** Indexes behind the queries of this class. */
+  /** Creates indexes for queries on the plugin's fields of items. */
   async createIndexes(): Promise<void> {
     await createIndexes(this.#items.collection, [
       { key: { 'largeImage.fileId': 1 } },
@@ -187,12 +187,12 @@ export class HostRecords {
   }
 
   async findItem(id: string): Promise<ItemRecord | null> {
-    const doc = await this.#itemById(id);
+    const doc = await this.#findItemDocument(id);
     return doc === null ? null : this.itemOf(doc);
   }
 
   async findFile(id: string): Promise<FileRecord | null> {
-    const doc = await this.#fileById(id);
+    const doc = await this.#findFileDocument(id);
     return doc === null ? null : this.fileOf(doc);
   }
 
@@ -227,7 +227,7 @@ export class HostRecords {
   }
 
   /** The ids among `ids` whose items exist and meet a condition on the model. */
-  async existingItems(ids: readonly string[], filter: Readonly<Record<string, unknown>> = {}): Promise<string[]> {
+  async existingItemIds(ids: readonly string[], filter: Readonly<Record<string, unknown>> = {}): Promise<string[]> {
     const docs = await this.#items.find({ $and: [{ _id: { $in: [...ids] } }, filter] }, { _id: 1 }).lean<StoredDocument[]>();
     return docs.map((doc) => idText(doc._id));
   }
@@ -282,19 +282,19 @@ export class HostRecords {
     return docs.map((doc) => this.itemOf(doc));
   }
 
-  /** The ordinary files of an item, oldest first. */
+  /** The files of an item, without those that are only attached to it, oldest first. */
   async filesOfItem(item: ItemRecord): Promise<FileRecord[]> {
-    return this.#filesByItem(item);
+    return this.#findFilesOfItem(item);
   }
 
-  async #filesOfItems(items: readonly ItemRecord[]): Promise<FileRecord[][]> {
+  async #findFilesOfItems(items: readonly ItemRecord[]): Promise<FileRecord[][]> {
     const [only] = items;
-    const itemIds = only !== undefined && items.length === 1 ? only.doc._id : { $in: items.map(({ doc }) => doc._id) };
-    const query = this.#files.find({ [this.#fields.file.itemId]: itemIds }).sort({ _id: 1 });
+    const idCondition = only !== undefined && items.length === 1 ? only.doc._id : { $in: items.map(({ doc }) => doc._id) };
+    const query = this.#files.find({ [this.#fields.file.itemId]: idCondition }).sort({ _id: 1 });
     const files = (await readInSlices<StoredDocument>(query.lean())).map((doc) => this.fileOf(doc));
-    const byItem = new Map(items.map(({ id }) => [id, [] as FileRecord[]]));
-    for (const file of files) byItem.get(file.itemId ?? '')?.push(file);
-    return items.map(({ id }) => byItem.get(id)!);
+    const filesByItem = new Map(items.map(({ id }) => [id, [] as FileRecord[]]));
+    for (const file of files) filesByItem.get(file.itemId ?? '')?.push(file);
+    return items.map(({ id }) => filesByItem.get(id)!);
   }
 
   /** The items of a folder by ascending id, optionally only those after an id. Each is read when it is reached. */

@@ -50,7 +50,7 @@ interface Claim {
   marker: Record<string, unknown>;
 }
 
-function claimWrite({ item, marker }: Claim) {
+function createClaimWrite({ item, marker }: Claim) {
   return {
     filter: { _id: item.doc._id, largeImage: null, [hiddenField]: null },
     update: { $set: { largeImage: marker }, $unset: { [refusedField]: 1 } },
@@ -89,7 +89,7 @@ export class LargeImageMarkers {
     return this.#items.countDocuments({ 'largeImage.fileId': { $ne: null } });
   }
 
-  /** Items whose large image is ready, by ascending id, after the item `after`; a page of at most `limit`. */
+  /** A page of at most `limit` items whose large image is ready, by ascending id, that follow the item `after`. */
   async page({ after, limit }: { after: ItemRecord | null; limit: number }): Promise<ItemRecord[]> {
     const query = this.#items
       .find({ 'largeImage.fileId': { $ne: null }, ...(after !== null && { _id: { $gt: after.doc._id } }) })
@@ -107,7 +107,7 @@ export class LargeImageMarkers {
     return this.#claimTogether({ item, marker });
   }
 
-  /** Files that arrive together, such as those of a served folder, become images together. */
+  /** Writes several claims with one command, because files often arrive together, such as those of a served folder. */
   readonly #claimTogether = groupCalls(
     async (claims: readonly Claim[]) => {
       const [only] = claims;
@@ -118,23 +118,23 @@ export class LargeImageMarkers {
   );
 
   #claimOne(claim: Claim): Promise<StoredDocument | null> {
-    const { filter, update } = claimWrite(claim);
+    const { filter, update } = createClaimWrite(claim);
     return this.#items.findOneAndUpdate(filter, update, { returnDocument: 'after', ...durable }).lean<StoredDocument>();
   }
 
   async #claimSeveral(claims: readonly Claim[]): Promise<(StoredDocument | null)[]> {
     const firstByItem = new Map<string, Claim>();
     for (const claim of claims) if (!firstByItem.has(claim.item.id)) firstByItem.set(claim.item.id, claim);
-    const writes = [...firstByItem.values()].map((claim) => ({ updateOne: claimWrite(claim) }));
+    const writes = [...firstByItem.values()].map((claim) => ({ updateOne: createClaimWrite(claim) }));
     // This bypasses Mongoose, which would check each value. Repeating the write is harmless, because it changes nothing.
     const { modifiedCount } = await repeatUntilAccepted(() =>
       this.#items.collection.bulkWrite(writes as never, { ordered: false, ...durable }),
     );
     if (modifiedCount === claims.length) return claims.map(({ item, marker }) => withMarker(item.doc, marker));
     const query = this.#items.find({ _id: { $in: [...firstByItem.values()].map(({ item }) => item.doc._id) } });
-    const docs = new Map((await readInSlices<StoredDocument>(query.lean())).map((doc) => [idText(doc._id), doc]));
+    const docById = new Map((await readInSlices<StoredDocument>(query.lean())).map((doc) => [idText(doc._id), doc]));
     return claims.map((claim) => {
-      const doc = docs.get(claim.item.id);
+      const doc = docById.get(claim.item.id);
       const isOurs =
         firstByItem.get(claim.item.id) === claim && isDeepStrictEqual(markerOf(doc?.largeImage), markerOf(claim.marker));
       return isOurs && doc !== undefined ? doc : null;

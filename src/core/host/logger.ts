@@ -6,7 +6,7 @@ import { requestId } from '../request-id.js';
  * is lost. If the host has no logger, nothing is logged. Lines that are logged for a request contain its id (`requestId`).
  */
 export function nonThrowingLogger(logger: HostLogger | undefined): HostLogger {
-  const nonThrowing = (level: keyof HostLogger) => (fields: object, event: string) => {
+  const createLog = (level: keyof HostLogger) => (fields: object, event: string) => {
     try {
       const id = requestId();
       // Some loggers return a promise, which the type allows.
@@ -16,5 +16,5 @@ export function nonThrowingLogger(logger: HostLogger | undefined): HostLogger {
       // There is no other place to report the error.
     }
   };
-  return { debug: nonThrowing('debug'), info: nonThrowing('info'), warn: nonThrowing('warn'), error: nonThrowing('error') };
+  return { debug: createLog('debug'), info: createLog('info'), warn: createLog('warn'), error: createLog('error') };
 }

@@ -10,7 +10,7 @@ export const refusedField = 'largeImageRefused';
 export const conversionField = 'largeImageConversionId';
 /** Field of an item that was made for the configuration of a folder, as long as the item has no file yet. */
 export const unfinishedField = 'largeImageUnfinished';
-/** Field of a file that replaces another file of its item. It contains the id of that file until that is removed. */
+/** Field of a file that replaces another file of its item. It contains the id of the other file until that one is removed. */
 export const replacesField = 'largeImageReplaces';
 /** Field of an item whose image waits for files that belong to it. */
 export const waitingField = 'largeImageWaiting';

@@ -4,7 +4,7 @@ import type { Caller, HostAuth } from '../../host.js';
 type Authenticate = (request: object, response: object, next: (error?: unknown) => void) => void;
 
 /** Returns the host's function for finding the owner of a token: `verify`, or one that calls its Passport strategies. */
-export function tokenVerifier(auth: HostAuth): (token: string) => Promise<Caller | null> {
+export function createTokenVerifier(auth: HostAuth): (token: string) => Promise<Caller | null> {
   if (auth.strategies === undefined) return (token) => auth.verify(token);
   // A separate Passport, so that the host's own one and the names of its strategies stay unchanged.
   const passport = new Passport();

@@ -155,7 +155,7 @@ export class Comments {
     let comments = await model.removeEmptyThreads(new Date(Date.now() - emptyThreadDelayMs));
     for await (const itemIds of model.itemIds()) {
       for (const part of batches(itemIds)) {
-        const remaining = new Set([...(await records.existingItems(part)), ...(await hidden.filterHidden(part))]);
+        const remaining = new Set([...(await records.existingItemIds(part)), ...(await hidden.filterHidden(part))]);
         comments += await model.removeOfItems(part.filter((id) => !remaining.has(id)));
       }
     }

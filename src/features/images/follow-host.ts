@@ -215,7 +215,7 @@ export class HostFollower {
       for (const item of served) await marking.remove(item);
       for (const { id } of batch) images.closeFile(id);
       const lostFileIds = new Set(served.map(({ largeImage }) => largeImage?.fileId));
-      const existing = new Set(await records.existingItems(batch.map(({ itemId }) => itemId!)));
+      const existing = new Set(await records.existingItemIds(batch.map(({ itemId }) => itemId!)));
       for (const file of batch)
         if (existing.has(file.itemId!)) await this.#updateAfterFileRemoval(file, lostFileIds.has(file.id));
     }

@@ -130,7 +130,7 @@ export class Items {
   async readableItems(ids: readonly string[], caller: Caller | null): Promise<Set<string>> {
     const filter = await this.access.filter(caller, 'item', 0);
     const readable = new Set<string>();
-    for (const batch of batches(ids)) for (const id of await this.records.existingItems(batch, filter)) readable.add(id);
+    for (const batch of batches(ids)) for (const id of await this.records.existingItemIds(batch, filter)) readable.add(id);
     return readable;
   }
 

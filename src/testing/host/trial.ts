@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import type { AccessLevel, Host, NewFile, StoredDocument } from '../../host.js';
 import { HostRecords } from '../../core/host/host-records.js';
 import { idText } from '../../core/database/id-text.js';
-import { tokenVerifier } from '../../core/host/token-verifier.js';
+import { createTokenVerifier } from '../../core/host/token-verifier.js';
 import type { HostUnderTest, TestUser } from './host-under-test.js';
 
 /** Checks of a host, by the sentence that describes each. */
@@ -22,7 +22,7 @@ export function newContent(): Buffer {
 export class HostTrial {
   readonly host: Host;
   readonly records: HostRecords;
-  readonly verify: ReturnType<typeof tokenVerifier>;
+  readonly verify: ReturnType<typeof createTokenVerifier>;
 
   private constructor(
     readonly underTest: HostUnderTest,
@@ -31,7 +31,7 @@ export class HostTrial {
   ) {
     this.host = underTest.host;
     this.records = new HostRecords(underTest.host);
-    this.verify = tokenVerifier(underTest.host.auth);
+    this.verify = createTokenVerifier(underTest.host.auth);
   }
 
   static async open(makeHost: () => Promise<HostUnderTest>): Promise<HostTrial> {

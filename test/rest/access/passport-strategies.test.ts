@@ -4,7 +4,7 @@ import { Strategy as BearerStrategy } from 'passport-http-bearer';
 import { ExtractJwt, Strategy as JwtStrategy } from 'passport-jwt';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { HostEventEmitter, type HostAuth } from '../../../src/index.js';
-import { tokenVerifier } from '../../../src/core/host/token-verifier.js';
+import { createTokenVerifier } from '../../../src/core/host/token-verifier.js';
 import { startSpecimens, type InstalledSpecimens } from '../../support/hosts/installed-specimens.js';
 import { until } from '../../support/run/until.js';
 
@@ -122,9 +122,9 @@ describe('strategies with unsupported actions', () => {
         act(this);
       }
     }
-    expect(await tokenVerifier({ strategies: [new Other()], caller: () => ({ id: 'x', admin: true, scopes: [] }) })('t')).toBe(
-      null,
-    );
+    expect(
+      await createTokenVerifier({ strategies: [new Other()], caller: () => ({ id: 'x', admin: true, scopes: [] }) })('t'),
+    ).toBe(null);
   });
 });
 
@@ -136,7 +136,7 @@ interface Acting {
 
 it('an error in `caller` fails the request, even when the strategy answers later', async () => {
   const later = new BearerStrategy((token, done) => void setImmediate(() => done(null, { token })));
-  const verify = tokenVerifier({
+  const verify = createTokenVerifier({
     strategies: [later],
     caller() {
       throw new Error('has no account');

@@ -178,7 +178,7 @@ export class AnnotationCleanup {
     const { model, records } = this.options;
     let page = await model.listStamps(null, idsPerQuery);
     while (page.length > 0) {
-      const items = new Set(await records.existingItems([...new Set(page.map(({ itemId }) => itemId))]));
+      const items = new Set(await records.existingItemIds([...new Set(page.map(({ itemId }) => itemId))]));
       for (const stamp of page) yield { stamp, itemIsGone: !stamp.hidden && !items.has(stamp.itemId) };
       page = await model.listStamps(page.at(-1)!.id, idsPerQuery);
     }

@@ -312,7 +312,7 @@ export class ImageIndex {
     for (let after: string | null = null; ;) {
       const ids: string[] = await model.idsAfter(after, pageSize);
       signal.throwIfAborted();
-      const remaining = new Set([...(await core.records.existingItems(ids)), ...(await core.hidden.filterHidden(ids))]);
+      const remaining = new Set([...(await core.records.existingItemIds(ids)), ...(await core.hidden.filterHidden(ids))]);
       await model.remove(ids.filter((id) => !remaining.has(id)));
       if (ids.length < pageSize) return;
       after = ids.at(-1)!;
