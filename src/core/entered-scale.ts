@@ -4,7 +4,7 @@ export interface EnteredScale {
   mmY: number;
 }
 
-/** The size of a pixel as a part of a name that changes with it; empty if there is none. */
+/** The suffix that makes the name of an image change with its pixel size; empty if no size was entered. */
 export function scaleName(scale: EnteredScale | null | undefined): string {
   return scale ? `:${scale.mmX}x${scale.mmY}` : '';
 }

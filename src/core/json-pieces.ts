@@ -10,7 +10,7 @@ const pieceLength = 64 * 1024;
 
 /** Whether a value contains few values and only short texts. @param size the maximum number of values. */
 export function isSmall(value: unknown, size = smallSize): boolean {
-  return sizeLeft(value, size) >= 0;
+  return subtractSize(value, size) >= 0;
 }
 
 /** A value that contains more than this many values is long: some 256 KiB of text. */
@@ -21,18 +21,18 @@ export function isLong(value: unknown): boolean {
   return !isSmall(value, longSize);
 }
 
-/** Returns `left` minus the number of values in a value; less than 0 as soon as there are too many. */
-function sizeLeft(value: unknown, left: number): number {
-  if (typeof value === 'string') return left - 1 - value.length / charactersPerValue;
-  let remaining = left - 1;
+/** Subtracts the number of values in a value from `available`; the result is below 0 as soon as there are too many. */
+function subtractSize(value: unknown, available: number): number {
+  if (typeof value === 'string') return available - 1 - value.length / charactersPerValue;
+  let remaining = available - 1;
   if (typeof value !== 'object' || value === null) return remaining;
   if (Array.isArray(value)) {
-    for (let i = 0; i < value.length && remaining >= 0; i += 1) remaining = sizeLeft(value[i], remaining);
+    for (let i = 0; i < value.length && remaining >= 0; i += 1) remaining = subtractSize(value[i], remaining);
     return remaining;
   }
   if (!isPlainObject(value)) return remaining;
   for (const name in value) {
-    remaining = sizeLeft((value as Record<string, unknown>)[name], remaining - name.length / charactersPerValue);
+    remaining = subtractSize((value as Record<string, unknown>)[name], remaining - name.length / charactersPerValue);
     if (remaining < 0) break;
   }
   return remaining;

@@ -61,7 +61,7 @@ export function nestedTooDeepError(): BadParameterError {
 }
 
 function invalidJsonError(content: string, cause: unknown): BadParameterError {
-  // Outside strings, these words are what some JSON writers emit for numbers that JSON cannot express.
+  // Some JSON writers emit NaN or Infinity, outside strings, for numbers that JSON cannot express.
   const outsideStrings = content.slice(0, probedCharacters).replace(/"[^"\\]*(?:\\.[^"\\]*)*"?/gs, '""');
   const constant = /(?<![\w.])(NaN|-?Infinity)(?![\w.])/.exec(outsideStrings);
   if (constant) return new BadParameterError(`Error: "${constant[1]}" is not valid JSON.`, { cause });

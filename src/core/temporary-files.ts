@@ -59,6 +59,7 @@ export async function sweepTemporaryFiles(directory: string): Promise<number> {
   return removed;
 }
 
+/** Handlers for `then`: whether the promise was fulfilled. */
 const toSuccess = [() => true, () => false] as const;
 
 /** Whether a file, or the contents of a directory, has not been changed for a long time. */

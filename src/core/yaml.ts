@@ -13,19 +13,19 @@ export function isMapping(value: unknown): value is YamlMapping {
  * Defines a type of plain scalars.
  *
  * @param texts matches the texts of this type; `valueOf` returns their values.
- * @param write how to write values of this type: `is` recognizes them. Without it, none are written.
+ * @param write how values of this type are written: `isValue` recognizes them, `textOf` returns their texts. If absent, none are written.
  */
 function scalarType<T>(
   tag: string,
   texts: RegExp,
   valueOf: (text: string) => T,
-  write?: { is: (value: unknown) => boolean; text: (value: T) => string },
+  write?: { isValue: (value: unknown) => boolean; textOf: (value: T) => string },
 ): Type {
   return new Type(`tag:yaml.org,2002:${tag}`, {
     kind: 'scalar',
     resolve: (text: unknown) => typeof text === 'string' && texts.test(text),
     construct: valueOf,
-    ...(write && { predicate: write.is, represent: (value) => write.text(value as T) }),
+    ...(write && { predicate: write.isValue, represent: (value) => write.textOf(value as T) }),
   });
 }
 
@@ -52,7 +52,7 @@ function floatText(value: number): string {
 }
 
 /** Dates stay as written. Times are in UTC, like all times of the server. */
-function timeText(text: string): string {
+function normalizeTime(text: string): string {
   if (/^\d{4}-\d\d-\d\d$/.test(text)) return text;
   const [, date, time, zone = ''] = /^([-\d]+)(?:[Tt]|[ \t]+)([:.\d]+)[ \t]*([-+Z].*)?$/.exec(text) ?? [];
   const [, sign = '+', hours = '0', minutes = '0'] = /^([-+])(\d\d?)(?::?(\d\d))?$/.exec(zone) ?? [];
@@ -66,30 +66,30 @@ function timeText(text: string): string {
 /** YAML 1.1, which existing texts use: `yes` is true, but `y` alone is text; `017` is fifteen; `1e3` has no point and is text. */
 const schema = FAILSAFE_SCHEMA.extend({
   implicit: [
-    scalarType('null', /^(~|null|Null|NULL|)$/, () => null, { is: (value) => value === null, text: () => 'null' }),
+    scalarType('null', /^(~|null|Null|NULL|)$/, () => null, { isValue: (value) => value === null, textOf: () => 'null' }),
     scalarType(
       'bool',
       /^([Yy]es|YES|[Nn]o|NO|[Tt]rue|TRUE|[Ff]alse|FALSE|[Oo]n|ON|[Oo]ff|OFF)$/,
       (text) => /^(y|t|on)/i.test(text),
       {
-        is: (value) => typeof value === 'boolean',
-        text: String,
+        isValue: (value) => typeof value === 'boolean',
+        textOf: String,
       },
     ),
     scalarType('int', /^[-+]?(0b[01_]+|0x[\da-fA-F_]+|0[0-7_]*|[1-9][\d_]*(:[0-5]?\d)*)$/, integerOf, {
-      is: (value) => Number.isSafeInteger(value),
-      text: String,
+      isValue: (value) => Number.isSafeInteger(value),
+      textOf: String,
     }),
     scalarType(
       'float',
       /^([-+]?\d[\d_]*\.[\d_]*([eE][-+]\d+)?|[-+]?\.\d[\d_]*([eE][-+]\d+)?|[-+]?\d[\d_]*(:[0-5]?\d)+\.[\d_]*|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$/,
       floatOf,
-      { is: (value) => typeof value === 'number' && !Number.isSafeInteger(value), text: floatText },
+      { isValue: (value) => typeof value === 'number' && !Number.isSafeInteger(value), textOf: floatText },
     ),
     scalarType(
       'timestamp',
       /^\d{4}-(\d\d-\d\d|\d\d?-\d\d?([Tt]|[ \t]+)\d\d?:\d\d:\d\d(\.\d*)?([ \t]*(Z|[-+]\d\d?(:?\d\d)?))?)$/,
-      timeText,
+      normalizeTime,
     ),
     scalarType('merge', /^<<$/, (text) => text),
   ],
@@ -117,7 +117,7 @@ function expandedSize(value: unknown, sizes = new Map<object, number>(), depth =
   return size;
 }
 
-/** Parses a text that is one YAML document. @throws BadParameterError that names the text `name` and the error. */
+/** Parses a text that is one YAML document. @param name names the text in the message of the error. @throws BadParameterError */
 export function parseYaml(text: string, name: string): unknown {
   try {
     const value = load(text, { schema }) ?? null;

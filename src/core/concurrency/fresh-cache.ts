@@ -41,9 +41,9 @@ export class FreshCache<Value extends object> {
   /** The cached value. If there is none, fetches and caches it. Simultaneous callers share one call of `fetchValue`. */
   get(name: string, fetchValue: FetchValue<Value>): Value | Promise<Value> {
     const cached = this.#values.get(name);
-    const age = cached === undefined ? Infinity : performance.now() - cached.requestedAtMs;
-    if (cached === undefined || age >= this.#lifetimeMs) return this.#fetch(name, fetchValue, cached?.value);
-    if (age >= this.#renewAfterMs && !cached.isRenewing) {
+    const ageMs = cached === undefined ? Infinity : performance.now() - cached.requestedAtMs;
+    if (cached === undefined || ageMs >= this.#lifetimeMs) return this.#fetch(name, fetchValue, cached?.value);
+    if (ageMs >= this.#renewAfterMs && !cached.isRenewing) {
       cached.isRenewing = true;
       // If this fails, the first caller after the lifetime fetches again, and gets the error.
       this.#fetch(name, fetchValue, cached.value).catch(() => undefined);
@@ -54,13 +54,13 @@ export class FreshCache<Value extends object> {
   #fetch(name: string, fetchValue: FetchValue<Value>, previous: Value | undefined): Promise<Value> {
     const pending = this.#pending.get(name);
     if (pending !== undefined) return pending;
-    const requestedAt = performance.now();
+    const requestedAtMs = performance.now();
     const request: Promise<Value> = fetchValue(previous).then(
       (value) => {
         // A value that was deleted while it was being fetched is not cached.
         if (this.#pending.get(name) === request) {
           this.#pending.delete(name);
-          this.#values.set(name, { value, requestedAtMs: requestedAt, isRenewing: false });
+          this.#values.set(name, { value, requestedAtMs, isRenewing: false });
         }
         return value;
       },
@@ -73,7 +73,7 @@ export class FreshCache<Value extends object> {
     return request;
   }
 
-  /** Deletes a value. A pending one will not be cached. */
+  /** Deletes a value. If it is being fetched, it will not be cached. */
   delete(name: string): void {
     this.#values.delete(name);
     this.#pending.delete(name);

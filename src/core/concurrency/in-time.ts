@@ -2,10 +2,10 @@
 export const answerLimitMs = 20_000;
 
 /**
- * Returns the result of work that ends in time. Otherwise returns `answer()` when the time is up, while the work continues.
+ * Returns the result of work that ends within `ms`. Otherwise returns `answer()` after that time, while the work continues.
  *
  * @param options `failed` is called with the error if the work fails after `answer()` was returned.
- * @throws the error of work that fails in time.
+ * @throws the error of work that fails within `ms`.
  */
 export function inTime<T>(
   work: Promise<T>,

@@ -10,19 +10,19 @@ export async function mapConcurrently<T, R>(
   work: (item: T) => Promise<R>,
 ): Promise<R[]> {
   const results: R[] = Array.from({ length: items.length });
-  let next = 0;
-  const workOn = async (): Promise<void> => {
-    while (next < items.length) {
-      const index = next++;
+  let nextIndex = 0;
+  const workThroughItems = async (): Promise<void> => {
+    while (nextIndex < items.length) {
+      const index = nextIndex++;
       try {
         results[index] = await work(items[index]!);
       } catch (error) {
-        next = items.length;
+        nextIndex = items.length;
         throw error;
       }
       if (isSliceOver()) await nextSlice();
     }
   };
-  await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, workOn));
+  await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, workThroughItems));
   return results;
 }

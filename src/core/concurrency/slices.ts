@@ -5,7 +5,7 @@ const sliceMs = 8;
 
 /**
  * In each turn of the event loop, new requests start first; then waiting work has its slice. New requests may start for as long as
- * everything else has run since the last ones started, within these limits in milliseconds.
+ * everything else has run since requests last started, within these limits in milliseconds.
  */
 const [minRequestsMs, maxRequestsMs] = [16, 40];
 
@@ -33,12 +33,12 @@ function beginTurn(): void {
   isScheduled = false;
   const now = performance.now();
   requestsUntilMs = now + Math.min(maxRequestsMs, Math.max(minRequestsMs, now - lastRequestsEndMs));
-  beginNext();
+  startNextRequest();
 }
 
 /**
- * Calls the first function of a set. Calls `next` when the work of that function has ended or waits for something, in a tick, which
- * comes after all settled promises.
+ * Removes the first function of a set and calls it. Calls `next` in a later tick, which comes after all settled promises: then the
+ * work of the function has ended or waits for something.
  *
  * @returns whether the set had a function.
  */
@@ -51,9 +51,10 @@ function callFirst(functions: Set<() => void>, next: () => void): boolean {
   return true;
 }
 
-function beginNext(): void {
+/** Starts waiting requests until their time in this turn is over, then starts the slice and resumes waiting work. */
+function startNextRequest(): void {
   const now = performance.now();
-  if (now < requestsUntilMs && callFirst(waitingRequests, beginNext)) return;
+  if (now < requestsUntilMs && callFirst(waitingRequests, startNextRequest)) return;
   lastRequestsEndMs = now;
   endSlice();
   // This starts the slice.
@@ -63,10 +64,10 @@ function beginNext(): void {
 
 /** Resumes pieces of waiting work until the slice is over. Most have little left to do, so one slice is enough for many. */
 function resumeNext(): void {
-  if (!callFirst(waitingWork, afterResumed) && waitingRequests.size > 0) scheduleTurn();
+  if (!callFirst(waitingWork, resumeNextOrScheduleTurn) && waitingRequests.size > 0) scheduleTurn();
 }
 
-function afterResumed(): void {
+function resumeNextOrScheduleTurn(): void {
   if (isSliceOver()) scheduleTurn();
   else resumeNext();
 }
@@ -86,8 +87,8 @@ export function startRequestInTurn(start: () => void): void {
 }
 
 /**
- * Whether work on the event loop should call {@link nextSlice} now. All work in one iteration of the loop shares one slice, so that
- * many requests together occupy the loop no longer than a single one does.
+ * Whether work on the event loop should call {@link nextSlice} now. Starts a slice if none has started. All work in one iteration of
+ * the loop shares one slice, so that many requests together occupy the loop no longer than a single one does.
  */
 export function isSliceOver(): boolean {
   const now = performance.now();

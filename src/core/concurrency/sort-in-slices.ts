@@ -26,7 +26,7 @@ export async function sortInSlices<Numbers extends Float64Array | Uint32Array>(
   }
   const compareNumbers = compare ?? ((a, b) => a - b);
   let from = numbers;
-  // A slice of a typed array is one of the same type.
+  // `slice` of a typed array returns an array of the same type.
   let to = (length > runLength ? numbers.slice() : numbers) as Numbers;
   for (let width = runLength; width < length; width *= 2) {
     for (let start = 0; start < length; start += 2 * width) {

@@ -67,7 +67,7 @@ export class ThreadPool<Functions extends ThreadFunctions> {
   ): Promise<Awaited<ReturnType<Functions[Name]>>> {
     const { timeoutMs, memoryMiB, maxWaiting = 16 } = this.options;
     signal?.throwIfAborted();
-    const pool = this.#startedPool();
+    const pool = this.#ensurePool();
     if (pool.queueSize >= maxWaiting) {
       throw new BusyError(`Too many ${this.options.name} are waiting (${maxWaiting}). Try again later.`, 5);
     }
@@ -81,8 +81,10 @@ export class ThreadPool<Functions extends ThreadFunctions> {
       const { name: errorName, code } = cause as { name?: unknown; code?: unknown };
       if (errorName !== 'AbortError' && errorName !== 'TimeoutError' && code !== 'ERR_WORKER_OUT_OF_MEMORY') throw cause;
       const memory = memoryMiB === undefined ? '' : ` and ${memoryMiB} MiB`;
-      const exceeded = code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'time';
-      throw new ThreadLimitError(`${inputName} cannot be processed within ${timeoutMs / 1000} s${memory}.`, exceeded, { cause });
+      const exceededLimit = code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'time';
+      throw new ThreadLimitError(`${inputName} cannot be processed within ${timeoutMs / 1000} s${memory}.`, exceededLimit, {
+        cause,
+      });
     }
   }
 
@@ -92,7 +94,7 @@ export class ThreadPool<Functions extends ThreadFunctions> {
     this.#pool = null;
   }
 
-  #startedPool(): Piscina<ThreadCall> {
+  #ensurePool(): Piscina<ThreadCall> {
     if (this.#pool === null) {
       const { program, maxThreads = 1, memoryMiB } = this.options;
       const resourceLimits = memoryMiB === undefined ? {} : { maxOldGenerationSizeMb: memoryMiB, maxYoungGenerationSizeMb };

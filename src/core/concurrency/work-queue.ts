@@ -40,7 +40,7 @@ const maxRetrySeconds = 60;
  */
 export class WorkQueue {
   readonly options: Readonly<WorkQueueOptions>;
-  /** Waiting tasks by caller, in the order of turns: the first caller is next. */
+  /** Waiting tasks by caller, in the order of their turns: the first caller is next. */
   readonly #lineByCaller = new Map<string, Set<WaitingTask>>();
   #freeSlots: number;
   #waiting = 0;
@@ -77,12 +77,12 @@ export class WorkQueue {
       if (!isNeverRefused && this.#waiting >= (this.options.waiting ?? Infinity)) this.#makeCapacity(caller);
       await this.#wait(caller, signal);
     }
-    const start = performance.now();
+    const startMs = performance.now();
     try {
       return await work();
     } finally {
-      const ms = performance.now() - start;
-      this.#averageMs += (this.#averageMs === 0 ? 1 : smoothing) * (ms - this.#averageMs);
+      const durationMs = performance.now() - startMs;
+      this.#averageMs += (this.#averageMs === 0 ? 1 : smoothing) * (durationMs - this.#averageMs);
       this.#startNext();
     }
   }
@@ -91,22 +91,22 @@ export class WorkQueue {
     return new Promise((resolve, reject) => {
       const line = this.#lineByCaller.get(caller) ?? new Set();
       this.#lineByCaller.set(caller, line);
-      const leave = (reason: Error) => {
+      const removeAndReject = (reason: Error) => {
         signal?.removeEventListener('abort', abort);
-        line.delete(entry);
+        line.delete(task);
         if (line.size === 0 && this.#lineByCaller.get(caller) === line) this.#lineByCaller.delete(caller);
         this.#waiting -= 1;
         reject(reason);
       };
-      const abort = () => leave(signal!.reason as Error);
-      const entry: WaitingTask = {
+      const abort = () => removeAndReject(signal!.reason as Error);
+      const task: WaitingTask = {
         begin: () => {
           signal?.removeEventListener('abort', abort);
           resolve();
         },
-        refuse: leave,
+        refuse: removeAndReject,
       };
-      line.add(entry);
+      line.add(task);
       this.#waiting += 1;
       signal?.addEventListener('abort', abort, { once: true });
     });
@@ -115,12 +115,12 @@ export class WorkQueue {
   /** Starts the first task of the next caller, and moves that caller to the end of the order. */
   #startNext(): void {
     for (const [caller, line] of this.#lineByCaller) {
-      const [entry] = line as Iterable<WaitingTask>;
-      line.delete(entry!);
+      const [task] = line as Iterable<WaitingTask>;
+      line.delete(task!);
       this.#lineByCaller.delete(caller);
       if (line.size > 0) this.#lineByCaller.set(caller, line);
       this.#waiting -= 1;
-      entry!.begin();
+      task!.begin();
       return;
     }
     this.#freeSlots += 1;
@@ -141,10 +141,10 @@ export class WorkQueue {
 
   #busyError(): BusyError {
     const { name, running } = this.options;
-    const seconds = (this.#averageMs * this.#waiting) / (1000 * Math.max(1, running));
+    const retryAfterSeconds = (this.#averageMs * this.#waiting) / (1000 * Math.max(1, running));
     return new BusyError(
       `Too many ${name} are waiting (${this.#waiting}). Try again later.`,
-      Math.min(maxRetrySeconds, Math.max(1, seconds)),
+      Math.min(maxRetrySeconds, Math.max(1, retryAfterSeconds)),
     );
   }
 }

@@ -29,14 +29,14 @@ const postgresUnreachable =
   /\bunexpected EOF$|\bthe database system is (?:starting up|shutting down|in recovery mode|not yet accepting)|\bterminating connection due to\b|\bfailed to connect to `/;
 
 /**
- * Message of Node if the driver writes to a connection before it notices that it was closed. The driver passes this error on
+ * Message of Node if the driver writes to a closed connection before it notices the closing. The driver passes this error on
  * unchanged.
  */
 const closedConnectionMessage = 'This socket has been ended by the other party';
 
 /**
- * Codes of connections that end while the driver waits until it can write more: it passes the error of the socket on unchanged. Other
- * libraries wrap such errors, so an error that is the cause of another one is not attributed to the database.
+ * Codes of errors of the database connection that the driver passes on unchanged, because the connection ended while the driver
+ * waited to write more. Other libraries wrap errors with these codes, so the cause of another error is not attributed to the database.
  */
 const lostConnectionCodes: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
 

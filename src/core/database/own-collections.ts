@@ -67,7 +67,7 @@ export class OwnCollections {
     return `${this.#prefix}${name}`;
   }
 
-  /** A collection without a model. */
+  /** A collection, for access without a Mongoose model. */
   collection<T extends object>(name: CollectionName) {
     const collection = this.connection.collection<T>(this.#fullName(name));
     restrictToOwn(collection);
@@ -94,12 +94,14 @@ export class OwnCollections {
     const collections = await this.connection.db!.listCollections({}, { nameOnly: true }).toArray();
     const existingNames = new Set(collections.map(({ name }) => name));
     // All checks are awaited, even after one has failed, because the caller then closes the connection, which must be idle.
-    const results = await Promise.allSettled(collectionNames.map((name) => this.#check(this.#fullName(name), existingNames)));
+    const results = await Promise.allSettled(
+      collectionNames.map((name) => this.#checkCollection(this.#fullName(name), existingNames)),
+    );
     const rejected = results.find((result) => result.status === 'rejected');
     if (rejected !== undefined) throw rejected.reason;
   }
 
-  async #check(name: string, existingNames: ReadonlySet<string>): Promise<void> {
+  async #checkCollection(name: string, existingNames: ReadonlySet<string>): Promise<void> {
     const advice = 'Nothing was changed. Move it away, or install with another collectionPrefix.';
     const model = Object.values(this.connection.models).find(({ collection }) => collection.name === name);
     if (model !== undefined) {
@@ -111,17 +113,17 @@ export class OwnCollections {
       // This bypasses Mongoose, which would keep the collection object for later callers.
       const cursor = this.connection.db!.collection(name).find({}, { projection: { plugin: 1, format: 1 } });
       const docs = await cursor.sort({ _id: direction }).limit(checkedPerEnd).toArray();
-      const newer = docs.find(({ format }) => Number(format ?? 0) > storedFormat);
-      if (newer !== undefined) {
-        const reason = `The collection ${name} contains documents of format ${String(newer.format)}, which a later release has written`;
+      const newerDocument = docs.find(({ format }) => Number(format ?? 0) > storedFormat);
+      if (newerDocument !== undefined) {
+        const reason = `The collection ${name} contains documents of format ${String(newerDocument.format)}, which a later release has written`;
         throw new LargeImageError(
           'conflict',
           `${reason}; this release supports formats up to ${storedFormat}. Nothing was changed.`,
         );
       }
-      const foreign = docs.find(({ plugin }) => plugin !== ownMark.plugin);
-      if (foreign === undefined) continue;
-      const reason = `The collection ${name} contains documents that do not belong to this plugin, such as ${String(foreign._id)}.`;
+      const foreignDocument = docs.find(({ plugin }) => plugin !== ownMark.plugin);
+      if (foreignDocument === undefined) continue;
+      const reason = `The collection ${name} contains documents that do not belong to this plugin, such as ${String(foreignDocument._id)}.`;
       throw new LargeImageError('conflict', `${reason} ${advice}`);
     }
   }
@@ -130,8 +132,7 @@ export class OwnCollections {
   close(): void {
     for (const modelName of this.#models) this.connection.deleteModel(modelName);
     this.#models.clear();
-    // Mongoose gives everyone who names a collection the same object. The next user must not get the one that adds the plugin's
-    // field.
+    // Mongoose returns one object per collection to everyone. The next user must not get this one, which adds the plugin's fields.
     for (const name of collectionNames) delete this.connection.collections[this.#fullName(name)];
   }
 }
@@ -207,10 +208,10 @@ function restrictToOwn(collection: object): void {
   for (const [name, position] of Object.entries(optionsPositionByMethod)) {
     changeArguments(name, (...args) => args.toSpliced(position, 1, { ...(args[position] as object | undefined), ...durable }));
   }
-  const asStored = (document: unknown) => ({ ...withOwnMark(document), format: storedFormat });
-  changeArguments('insertOne', (document, ...rest) => [asStored(document), ...rest]);
-  changeArguments('insertMany', (documents, ...rest) => [(documents as unknown[]).map(asStored), ...rest]);
-  changeArguments('replaceOne', (filter, document, ...rest) => [withOwnMark(filter), asStored(document), ...rest]);
+  const toStored = (document: unknown) => ({ ...withOwnMark(document), format: storedFormat });
+  changeArguments('insertOne', (document, ...rest) => [toStored(document), ...rest]);
+  changeArguments('insertMany', (documents, ...rest) => [(documents as unknown[]).map(toStored), ...rest]);
+  changeArguments('replaceOne', (filter, document, ...rest) => [withOwnMark(filter), toStored(document), ...rest]);
   for (const name of ['updateOne', 'updateMany', 'findOneAndUpdate'] as const) {
     changeArguments(name, (filter, update, ...rest) => [filter, withFormat(update as Update), ...rest]);
   }
@@ -218,7 +219,7 @@ function restrictToOwn(collection: object): void {
   changeArguments('aggregate', (pipeline, ...rest) => [[{ $match: ownMark }, ...(pipeline as unknown[])], ...rest]);
   changeArguments('bulkWrite', (operations, ...rest) => [
     (operations as { replaceOne: Replacement }[]).map(({ replaceOne }) => ({
-      replaceOne: { ...replaceOne, filter: withOwnMark(replaceOne.filter), replacement: asStored(replaceOne.replacement) },
+      replaceOne: { ...replaceOne, filter: withOwnMark(replaceOne.filter), replacement: toStored(replaceOne.replacement) },
     })),
     ...rest,
   ]);

@@ -3,9 +3,9 @@ import { isDuplicateKey } from './refused-writes.js';
 
 interface ScheduleDocument {
   _id: string;
-  /** When it is due next. */
+  /** When the work is due next. */
   next: Date;
-  /** The process that took it last. */
+  /** The process that claimed the work last. */
   owner: string;
 }
 

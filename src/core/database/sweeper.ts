@@ -52,9 +52,9 @@ export class Sweeper {
   readonly #closing = new AbortController();
   readonly #timer: NodeJS.Timeout;
   #recordedAtMs = -Infinity;
-  /** A sweep that must be repeated because the database was unreachable: whether it was a full one. */
-  #pendingSweep: boolean | null = null;
-  #running: Promise<void> | null = null;
+  /** Whether the sweep that must be repeated, because the database was unreachable, was a full one; `null` if there is none. */
+  #isPendingSweepFull: boolean | null = null;
+  #runningWork: Promise<void> | null = null;
 
   constructor(private readonly options: SweeperOptions) {
     this.#run(() => this.#start());
@@ -67,8 +67,8 @@ export class Sweeper {
   }
 
   async #start(): Promise<void> {
-    this.#pendingSweep = this.options.fullAtStart;
-    await this.#forgetEnded();
+    this.#isPendingSweepFull = this.options.fullAtStart;
+    await this.#forgetEndedProcesses();
     await this.#recordAlive();
     await this.#sweep('start', this.options.fullAtStart);
   }
@@ -76,14 +76,14 @@ export class Sweeper {
   /** Starts work unless other work is running. */
   #run(work: () => Promise<void>): void {
     if (this.#closing.signal.aborted) return;
-    this.#running ??= this.#attempt(work).then(() => {
-      this.#running = null;
+    this.#runningWork ??= this.#attempt(work).then(() => {
+      this.#runningWork = null;
     });
   }
 
   async #check(): Promise<void> {
-    if (await this.#forgetEnded()) await this.#sweep('process', false);
-    if (this.#pendingSweep !== null) await this.#sweep('again', this.#pendingSweep);
+    if (await this.#forgetEndedProcesses()) await this.#sweep('process', false);
+    if (this.#isPendingSweepFull !== null) await this.#sweep('again', this.#isPendingSweepFull);
     if (performance.now() - this.#recordedAtMs >= aliveIntervalMs && (await this.#recordAlive()))
       await this.#sweep('daily', true);
   }
@@ -96,7 +96,7 @@ export class Sweeper {
   }
 
   /** Removes the records of processes that have ended without removing them. @returns whether this process was the first to remove one. */
-  async #forgetEnded(): Promise<boolean> {
+  async #forgetEndedProcesses(): Promise<boolean> {
     const silentSince = new Date(Date.now() - maxSilenceMs);
     let hasRemoved = false;
     for (const { _id, at } of await this.#processes.find({}).toArray()) {
@@ -110,8 +110,8 @@ export class Sweeper {
     const { sweeps, logger } = this.options;
     const { signal } = this.#closing;
     const removed: Record<string, number> = {};
-    const isFull = full || this.#pendingSweep === true;
-    this.#pendingSweep = null;
+    const isFull = full || this.#isPendingSweepFull === true;
+    this.#isPendingSweepFull = null;
     for (const sweep of sweeps) {
       signal.throwIfAborted();
       // If this sweep fails, the others are still done.
@@ -120,7 +120,7 @@ export class Sweeper {
           removed[kind] = (removed[kind] ?? 0) + count;
         }
       });
-      if (!isDone) this.#pendingSweep = isFull;
+      if (!isDone) this.#isPendingSweepFull = isFull;
     }
     signal.throwIfAborted();
     logger.info({ why, full: isFull, removed }, 'Sweep:Done');
@@ -143,7 +143,7 @@ export class Sweeper {
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#closing.abort();
-    await this.#running;
+    await this.#runningWork;
     await this.#processes.deleteOne({ _id: this.#id });
   }
 }

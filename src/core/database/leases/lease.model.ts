@@ -15,6 +15,7 @@ interface LeaseDocument {
   owner: string;
   /** Incremented while the owner is alive. */
   beat: number;
+  /** When it was taken or last renewed. */
   at: Date;
 }
 
@@ -77,13 +78,13 @@ export class LeaseModel {
 
   /** Records that the owner is alive. @returns false if the lease belongs to someone else or no longer exists. */
   async renew(id: string, owner: string): Promise<boolean> {
-    const renewed = await this.#model.updateOne({ _id: id, owner }, { $inc: { beat: 1 }, $set: { at: new Date() } });
-    return renewed.matchedCount > 0;
+    const update = await this.#model.updateOne({ _id: id, owner }, { $inc: { beat: 1 }, $set: { at: new Date() } });
+    return update.matchedCount > 0;
   }
 
   /** Takes a lease over from an owner that has ended. @returns false if the lease has changed since it was read. */
-  async takeOver(id: string, found: { owner: string; beat: number }, owner: string): Promise<boolean> {
-    const { owner: previousOwner, beat } = found;
+  async takeOver(id: string, current: { owner: string; beat: number }, owner: string): Promise<boolean> {
+    const { owner: previousOwner, beat } = current;
     const update = await this.#model.updateOne(
       { _id: id, owner: previousOwner, beat },
       { $set: { owner, beat: 0, at: new Date() } },
@@ -97,6 +98,8 @@ export class LeaseModel {
   }
 
   /**
+   * Removes leases. @returns for each lease, whether its owner still had it.
+   *
    * If a lease is revoked between the two queries, this is not noticed. That does no harm, because whoever revokes a lease removes
    * everything that was made under it.
    */

@@ -6,7 +6,7 @@ import { NamedQueues } from '../../concurrency/work-queue.js';
 import type { LeaseModel } from './lease.model.js';
 import { hasEnded, processName } from './process-name.js';
 import { Renewal } from './renewal.js';
-import { SilentOwner } from './silent-owner.js';
+import { SilenceDetector } from './silence-detector.js';
 
 interface LeasesOptions {
   model: LeaseModel;
@@ -77,13 +77,13 @@ export class Leases {
   async acquire(name: string, { subject, signal, isDone }: LeaseOptions): Promise<Lease | null> {
     const id = createHash('sha256').update(name).digest('hex');
     const owner = `${processName()}:${randomUUID()}`;
-    const silence = new SilentOwner(this.#leaseMs);
+    const silenceDetector = new SilenceDetector(this.#leaseMs);
     while (!(await this.#model.insert(id, subject, owner))) {
       await pause(pollMs, undefined, signal === undefined ? {} : { signal });
       if ((await isDone?.()) === true) return null;
       const current = await this.#model.find(id);
       if (current === null) continue;
-      const isSilent = silence.isSilent(`${current.owner} ${current.beat}`);
+      const isSilent = silenceDetector.isSilent(`${current.owner} ${current.beat}`);
       if (!isSilent && !this.#releasingOwners.has(current.owner) && !hasEnded(current.owner)) continue;
       if (!(await this.#model.takeOver(id, current, owner))) continue;
       this.#releasingOwners.delete(current.owner);

@@ -21,8 +21,8 @@ export function processName(): string {
  * another machine or container; these are judged by how long they have been silent.
  */
 export function hasEnded(text: string): boolean {
-  const [, space, number, time] = namePattern.exec(text) ?? [];
-  if (space === undefined || space !== namePattern.exec(processName())![1]) return false;
+  const [, numberSpace, number, time] = namePattern.exec(text) ?? [];
+  if (numberSpace === undefined || numberSpace !== namePattern.exec(processName())![1]) return false;
   const pid = Number(number);
   if (!isRunning(pid)) return true;
   // If its start time cannot be read, it counts as the same process.
@@ -54,7 +54,7 @@ function isRunning(pid: number): boolean {
 
 /**
  * When a process started, in ticks of the system's clock, and whether it is a zombie, which only waits for its parent to notice its
- * end.
+ * end; `null` if unknown.
  */
 function processStart(pid: number): { time: number; isDead: boolean } | null {
   if (process.platform !== 'linux') return null;

@@ -2,7 +2,7 @@
  * Detects that the owner of a lease has been silent for the duration of the lease. The time counts from when this process saw the
  * last sign of life, by its own clock alone, because clocks of other machines may be wrong.
  */
-export class SilentOwner {
+export class SilenceDetector {
   #lastSign: string | null = null;
   #signSeenAtMs = 0;
 

@@ -3,7 +3,7 @@ import { mayRestart, type JobRecord } from '../job-record.js';
 import { activeStatuses, jobStatus } from '../job-status.js';
 import type { JobStore } from '../jobs.js';
 import { hasEnded, processName } from '../../../core/database/leases/process-name.js';
-import { SilentOwner } from '../../../core/database/leases/silent-owner.js';
+import { SilenceDetector } from '../../../core/database/leases/silence-detector.js';
 import { announceStep } from '../../../core/steps.js';
 
 /** State of the queue entry that delivers a job to a runner; `taken` includes the time. */
@@ -45,7 +45,7 @@ function waitsForRestart({ status, run }: JobRecord): boolean {
  * ended, or when the record has not changed between sweeps for a whole lease.
  */
 export class JobRecovery {
-  #silentOwnerByName = new Map<string, SilentOwner>();
+  #silenceDetectorByName = new Map<string, SilenceDetector>();
   #sweptAt: number | null = null;
   /** A clock in milliseconds that only counts time in which signs of life would have been noticed. */
   #watchedMs = 0;
@@ -68,14 +68,14 @@ export class JobRecovery {
     this.#watchedMs += passedMs > 3 * sweepMs ? sweepMs : passedMs;
     this.#sweptAt = now;
 
-    const previousSilentOwnerByName = this.#silentOwnerByName;
-    this.#silentOwnerByName = new Map();
+    const previousSilenceDetectorByName = this.#silenceDetectorByName;
+    this.#silenceDetectorByName = new Map();
     for (const job of active) {
       if (job.status === jobStatus.canceling && job.run?.owner === null) await this.#takeFromOwner(job);
       else if (this.options.isRunningHere(job.id) || waitsForRestart(job)) continue;
       else if (
         hasEnded(job.run?.owner ?? '') ||
-        this.#isSilent(job, { key: `${job.run?.owner} ${job.run?.beat}`, leaseMs }, previousSilentOwnerByName)
+        this.#isSilent(job, { key: `${job.run?.owner} ${job.run?.beat}`, leaseMs }, previousSilenceDetectorByName)
       ) {
         await this.#takeFromOwner(job);
       }
@@ -86,7 +86,7 @@ export class JobRecovery {
       const key = `${job.status} ${job.run?.ticket} ${state}`;
       if (
         hasEnded(job.run?.starter ?? '') ||
-        this.#isSilent(job, { key, leaseMs: leaseMs / entryDivisor }, previousSilentOwnerByName)
+        this.#isSilent(job, { key, leaseMs: leaseMs / entryDivisor }, previousSilenceDetectorByName)
       ) {
         await this.#redeliver(job);
       }
@@ -97,12 +97,12 @@ export class JobRecovery {
   #isSilent(
     job: JobRecord,
     { key, leaseMs }: { key: string; leaseMs: number },
-    previousSilentOwnerByName: ReadonlyMap<string, SilentOwner>,
+    previousSilenceDetectorByName: ReadonlyMap<string, SilenceDetector>,
   ): boolean {
     const name = `${job.id} ${leaseMs}`;
-    const silentOwner = previousSilentOwnerByName.get(name) ?? new SilentOwner(leaseMs, () => this.#watchedMs);
-    this.#silentOwnerByName.set(name, silentOwner);
-    return silentOwner.isSilent(key);
+    const silenceDetector = previousSilenceDetectorByName.get(name) ?? new SilenceDetector(leaseMs, () => this.#watchedMs);
+    this.#silenceDetectorByName.set(name, silenceDetector);
+    return silenceDetector.isSilent(key);
   }
 
   /** Takes a job from a dead owner: the job returns to the queue or ends. */
