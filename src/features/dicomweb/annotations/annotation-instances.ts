@@ -119,19 +119,19 @@ export class AnnotationInstances {
 
   #streamSegments(annotation: AnnotationRecord, segments: readonly Segment[], request: CallerContext): StreamedFile {
     const pieces: { segment: Segment; offset: number; length: number }[] = [];
-    const starts = [0];
+    const pieceStarts = [0];
     for (const segment of segments) {
       const length = Buffer.isBuffer(segment) ? segment.length : segment.bytes;
       for (let offset = 0; offset < length; offset += pieceBytes) {
         const size = Math.min(pieceBytes, length - offset);
         pieces.push({ segment, offset, length: size });
-        starts.push(starts.at(-1)! + size);
+        pieceStarts.push(pieceStarts.at(-1)! + size);
       }
     }
     return {
       head: Buffer.alloc(0),
       pieceCount: pieces.length,
-      startOf: (piece) => starts[piece]!,
+      startOf: (piece) => pieceStarts[piece]!,
       makePiece: async (index) => {
         const { segment, offset, length } = pieces[index]!;
         if (Buffer.isBuffer(segment)) return segment.subarray(offset, offset + length);

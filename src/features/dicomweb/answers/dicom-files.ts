@@ -15,30 +15,34 @@ const pieceBytes = 2 ** 18;
 export class DicomFiles {
   constructor(private readonly parts: { images: Images; queue: WorkQueue }) {}
 
-  #use<R>({ item, uid }: FileInstance, { caller, signal }: CallerContext, use: (file: DicomFile) => Promise<R> | R): Promise<R> {
-    const work = () =>
+  #useFile<R>(
+    { item, uid }: FileInstance,
+    { caller, signal }: CallerContext,
+    work: (file: DicomFile) => Promise<R> | R,
+  ): Promise<R> {
+    const findFileAndWork = () =>
       this.parts.images.useOpened(
         item,
         ({ borrowed }) => {
           const file = borrowed.source.dicomFiles?.find(({ instanceUid }) => instanceUid === uid);
           if (file === undefined) throw new NotFoundError('The file of this instance no longer exists.');
-          return use(file);
+          return work(file);
         },
         signal,
       );
-    return this.parts.queue.run(work, { signal, caller: callerName(caller), isNeverRefused: true });
+    return this.parts.queue.run(findFileAndWork, { signal, caller: callerName(caller), isNeverRefused: true });
   }
 
   /** Transfer syntaxes of the frames, the stored one first, and the number of frames. */
   forms(instance: FileInstance, context: CallerContext): Promise<{ syntaxes: string[]; frameCount: number }> {
-    return this.#use(instance, context, ({ transferSyntax, frames, isEncapsulated }) => ({
+    return this.#useFile(instance, context, ({ transferSyntax, frames, isEncapsulated }) => ({
       syntaxes: isEncapsulated ? [transferSyntax, transferSyntaxes.explicitLittle] : [transferSyntax],
       frameCount: frames,
     }));
   }
 
   metadata(instance: FileInstance, instanceAddress: string, context: CallerContext): Promise<DicomJson> {
-    return this.#use(instance, context, async (file) => ({
+    return this.#useFile(instance, context, async (file) => ({
       ...(await file.json(`${instanceAddress}/bulkdata`, context.signal)),
       '00083002': { vr: 'UI', Value: [file.transferSyntax] },
     }));
@@ -46,12 +50,12 @@ export class DicomFiles {
 
   /** A long value by its name in the metadata; `null` if there is none. */
   bulkValue(instance: FileInstance, name: string, context: CallerContext): Promise<Uint8Array | null> {
-    return this.#use(instance, context, (file) => file.value(name.split('.'), context.signal));
+    return this.#useFile(instance, context, (file) => file.value(name.split('.'), context.signal));
   }
 
   /** A frame, from 0, as stored or decoded. */
   frame(instance: FileInstance, frameIndex: number, syntax: string, context: CallerContext): Promise<Uint8Array> {
-    return this.#use(instance, context, async (file) => {
+    return this.#useFile(instance, context, async (file) => {
       if (syntax === file.transferSyntax) return file.frame(frameIndex, context.signal);
       const { data } = await file.decoded(frameIndex, context.signal);
       return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
@@ -60,14 +64,14 @@ export class DicomFiles {
 
   /** The file, unchanged. */
   async file(instance: FileInstance, context: CallerContext): Promise<StreamedFile> {
-    const size = await this.#use(instance, context, (file) => file.size);
+    const size = await this.#useFile(instance, context, (file) => file.size);
     const pieceCount = Math.ceil(size / pieceBytes);
     return {
       head: Buffer.alloc(0),
       pieceCount,
       startOf: (piece) => Math.min(size, piece * pieceBytes),
       makePiece: (piece) =>
-        this.#use(instance, context, (file) =>
+        this.#useFile(instance, context, (file) =>
           file.bytes(piece * pieceBytes, Math.min(pieceBytes, size - piece * pieceBytes), context.signal),
         ),
       tail: Buffer.alloc(0),

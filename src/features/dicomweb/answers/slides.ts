@@ -22,7 +22,7 @@ export interface CallerContext {
   readonly signal: AbortSignal;
 }
 
-/** Number of positions at which samples are measured to determine their range. */
+/** Maximum number of positions at which samples are measured to determine their range. */
 const measuredPositions = 8;
 
 /** Answers for instances that are made from images. */

@@ -58,7 +58,7 @@ const storedTags = new Set(
   ).split(' '),
 );
 
-/** Number of tiles of a level whose lengths are read to estimate the compression ratio. */
+/** Maximum number of tiles of a level whose lengths are read to estimate the compression ratio. */
 const measuredTiles = 1024;
 
 /**

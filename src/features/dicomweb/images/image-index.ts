@@ -229,9 +229,9 @@ export class ImageIndex {
     try {
       const step = Math.max(blockBytes, Math.floor((reader.size - blockBytes) / (fingerprintBlocks - 1)));
       for (
-        let offset = 0, last = -1;
-        offset > last && offset < reader.size;
-        last = offset, offset = Math.min(offset + step, Math.max(offset, reader.size - blockBytes))
+        let offset = 0, previousOffset = -1;
+        offset > previousOffset && offset < reader.size;
+        previousOffset = offset, offset = Math.min(offset + step, Math.max(offset, reader.size - blockBytes))
       ) {
         hash.update(await reader.read(offset, blockBytes));
       }

@@ -113,12 +113,12 @@ export class ImageLocator {
   /** Records that may have the requested instances, found by the most specific UID. */
   async #findRecords({ study, series, instance }: Address): Promise<ImageRecord[]> {
     const mostSpecificUid = instance ?? series ?? study;
-    const records = await this.#recordsOf(mostSpecificUid);
+    const records = await this.#findRecordsByUid(mostSpecificUid);
     // Records do not contain the UIDs of annotations, so an annotation is found by its study.
-    return records.length > 0 || mostSpecificUid === study ? records : this.#recordsOf(study);
+    return records.length > 0 || mostSpecificUid === study ? records : this.#findRecordsByUid(study);
   }
 
-  async #recordsOf(uid: string): Promise<ImageRecord[]> {
+  async #findRecordsByUid(uid: string): Promise<ImageRecord[]> {
     const cached = this.#recordsByUid.get(uid, async () => ({
       records: await this.parts.model.findByUid(uid, baseOf(uid), maxImages),
     }));
@@ -161,7 +161,7 @@ export class ImageLocator {
         instances.push({ kind: 'file', item, record, seriesUid, uid });
     }
     if (facts !== null) {
-      for (const seriesPlan of this.#seriesOf(record, facts)) {
+      for (const seriesPlan of this.#cachedSeriesOf(record, facts)) {
         if (series !== undefined && seriesPlan.uid !== series) continue;
         for (const plan of seriesPlan.instances) {
           if (isRequested(seriesPlan.uid, plan.uid) && (plan.content.kind === 'level' || (await asker.showsAssociated(item))))
@@ -174,7 +174,7 @@ export class ImageLocator {
     return [...instances, ...(await this.#findAnnotationInstances({ item, record }, isRequested, asker))];
   }
 
-  #seriesOf(record: ImageRecord, facts: ImageFacts): SeriesPlan[] {
+  #cachedSeriesOf(record: ImageRecord, facts: ImageFacts): SeriesPlan[] {
     // Equal states mean equal facts and UIDs.
     const key = `${record.id} ${record.state}`;
     const series = this.#seriesByState.get(key) ?? seriesOf(record.base, facts);

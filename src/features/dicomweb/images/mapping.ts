@@ -2,7 +2,7 @@ import { attributeOf, decimalText } from '../format/dataset.js';
 import { mappedAttributes, type MappedAttribute, type MetadataMapping } from '../../settings/dicom-attributes.js';
 
 /** Maximum length of values by their representation, in characters. */
-const maxLengths: Readonly<Record<string, number>> = { LO: 64, SH: 16, PN: 64, CS: 16, LT: 10_240, UT: 10_240 };
+const maxLengthByRepresentation: Readonly<Record<string, number>> = { LO: 64, SH: 16, PN: 64, CS: 16, LT: 10_240, UT: 10_240 };
 
 /**
  * Attributes from metadata. Invalid values are left out.
@@ -52,7 +52,7 @@ function formatValue(keyword: MappedAttribute, value: unknown): string | null {
   if (vr === 'CS') return /^[A-Z\d _]{1,16}$/.test(text.toUpperCase()) ? text.toUpperCase() : null;
   // A backslash separates values, and other control characters have no meaning in most representations.
   const clean = text.replaceAll(/[\\\p{Cc}]/gu, ' ');
-  return clean.slice(0, maxLengths[vr] ?? 64);
+  return clean.slice(0, maxLengthByRepresentation[vr] ?? 64);
 }
 
 /** Millimeters per pixel as text, from one number, or from two: between rows, and between columns. */

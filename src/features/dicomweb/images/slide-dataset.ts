@@ -262,17 +262,17 @@ function opticalPathItems(facts: ImageFacts, plan: InstancePlan, profile: Uint8A
   const isBrightfield =
     isColor(facts) || (allPaths.length === 1 && allPaths[0]?.color === null && allPaths[0].description === '');
   const magnification = facts.magnification;
-  return plan.paths.map((number) => ({
-    OpticalPathIdentifier: `${number + 1}`,
-    ...(allPaths[number]!.description !== '' && {
-      OpticalPathDescription: allPaths[number]!.description.replaceAll(/[\\\p{Cc}]/gu, ' ').slice(0, 64),
+  return plan.paths.map((pathIndex) => ({
+    OpticalPathIdentifier: `${pathIndex + 1}`,
+    ...(allPaths[pathIndex]!.description !== '' && {
+      OpticalPathDescription: allPaths[pathIndex]!.description.replaceAll(/[\\\p{Cc}]/gu, ' ').slice(0, 64),
     }),
     IlluminationTypeCodeSequence: [
       isBrightfield
         ? codeItem('111744', 'DCM', 'Brightfield illumination')
         : codeItem('111743', 'DCM', 'Epifluorescence illumination'),
     ],
-    IlluminationColorCodeSequence: [illuminationColor(allPaths[number]!, isBrightfield)],
+    IlluminationColorCodeSequence: [illuminationColor(allPaths[pathIndex]!, isBrightfield)],
     ...(magnification !== null && { ObjectiveLensPower: decimalText(magnification) }),
     ...(plan.samples === 3 && profile !== null && { ICCProfile: new BulkValue('bulkdata/icc', profile), ColorSpace: undefined }),
   }));

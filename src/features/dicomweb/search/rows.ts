@@ -67,11 +67,11 @@ export function seriesRowsOfImage(record: ImageRecord, withAssociated: boolean):
   if (dicom !== null)
     return seriesRowsOfFiles(withAssociated ? dicom.files : dicom.files.filter((file) => !isAssociatedFile(file)));
   if (facts === null) return [];
-  const withFacts = { ...record, facts };
+  const recordWithFacts = { ...record, facts };
   return seriesOf(record.base, facts).map((series) => {
     const isVisible = ({ kind }: InstancePlan['content']) => withAssociated || kind === 'level';
     const instances = () =>
-      series.instances.filter(({ content }) => isVisible(content)).map((plan) => slideRow(withFacts, series, plan));
+      series.instances.filter(({ content }) => isVisible(content)).map((plan) => slideRow(recordWithFacts, series, plan));
     const attributes = (): Attributes => ({
       Modality: 'SM',
       SeriesInstanceUID: series.uid,
