@@ -18,10 +18,11 @@ export function requestId(): string | undefined {
  * each log line that is written while the request is handled.
  */
 export function runWithRequestId<R>(request: IncomingMessage, response: ServerResponse, handle: () => R): R {
-  const header = response.getHeader(headerNames[0]);
-  if (header !== undefined && header === currentId.getStore()) return handle();
-  const sent = request.headers['x-request-id'];
-  const id = typeof header === 'string' ? header : typeof sent === 'string' && safeId.test(sent) ? sent : randomUUID();
+  const responseId = response.getHeader(headerNames[0]);
+  if (responseId !== undefined && responseId === currentId.getStore()) return handle();
+  const sentId = request.headers['x-request-id'];
+  const id =
+    typeof responseId === 'string' ? responseId : typeof sentId === 'string' && safeId.test(sentId) ? sentId : randomUUID();
   for (const name of headerNames) response.setHeader(name, id);
   return currentId.run(id, handle);
 }

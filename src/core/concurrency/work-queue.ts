@@ -132,11 +132,12 @@ export class WorkQueue {
    * @throws BusyError if the caller has the longest line.
    */
   #makeCapacity(caller: string): void {
-    let longest = this.#lineByCaller.get(caller);
-    const ownLength = (longest?.size ?? 0) + 1;
-    for (const line of this.#lineByCaller.values()) if (line.size > Math.max(ownLength, longest?.size ?? 0)) longest = line;
-    if (longest === undefined || longest.size <= ownLength) throw this.#busyError();
-    [...longest].at(-1)!.refuse(this.#busyError());
+    let longestLine = this.#lineByCaller.get(caller);
+    const ownLength = (longestLine?.size ?? 0) + 1;
+    for (const line of this.#lineByCaller.values())
+      if (line.size > Math.max(ownLength, longestLine?.size ?? 0)) longestLine = line;
+    if (longestLine === undefined || longestLine.size <= ownLength) throw this.#busyError();
+    [...longestLine].at(-1)!.refuse(this.#busyError());
   }
 
   #busyError(): BusyError {

@@ -57,8 +57,8 @@ export class Sweeper {
   #runningWork: Promise<void> | null = null;
 
   constructor(private readonly options: SweeperOptions) {
-    this.#run(() => this.#start());
-    this.#timer = setInterval(() => this.#run(() => this.#check()), checkIntervalMs);
+    this.#runUnlessBusy(() => this.#start());
+    this.#timer = setInterval(() => this.#runUnlessBusy(() => this.#check()), checkIntervalMs);
     this.#timer.unref();
   }
 
@@ -74,7 +74,7 @@ export class Sweeper {
   }
 
   /** Starts work unless other work is running. */
-  #run(work: () => Promise<void>): void {
+  #runUnlessBusy(work: () => Promise<void>): void {
     if (this.#closing.signal.aborted) return;
     this.#runningWork ??= this.#attempt(work).then(() => {
       this.#runningWork = null;

@@ -46,15 +46,15 @@ async function* iterateById(
   filter: Record<string, unknown>,
   { after = null, projection = {} }: { after?: string | null; projection?: Record<string, 1> } = {},
 ): AsyncGenerator<StoredDocument> {
-  for (let last: unknown = after; ;) {
+  for (let lastId: unknown = after; ;) {
     const query = model
-      .find({ $and: [filter, ...(last === null ? [] : [{ _id: { $gt: last } }])] }, projection)
+      .find({ $and: [filter, ...(lastId === null ? [] : [{ _id: { $gt: lastId } }])] }, projection)
       .sort({ _id: 1 })
       .limit(idsPerQuery);
     const page = await readInSlices<StoredDocument>(query.lean());
     yield* page;
     if (page.length < idsPerQuery) return;
-    last = page.at(-1)!._id;
+    lastId = page.at(-1)!._id;
   }
 }
 
@@ -235,27 +235,27 @@ export class HostRecords {
   /** Ids of the items in a folder, optionally also in the folders below it, in lists of at most {@link idsPerQuery}. */
   async *itemIdsIn(folderId: string, { recurse }: { recurse: boolean }): AsyncGenerator<string[]> {
     const { folderId: folderField } = this.#fields.item;
-    const seen = new Set([folderId]);
-    let level = [folderId];
+    const seenFolderIds = new Set([folderId]);
+    let levelIds = [folderId];
     let ids: string[] = [];
-    while (level.length > 0) {
-      const below: string[] = [];
-      for (const part of batches(level)) {
-        const items = this.#items.find({ [folderField]: { $in: [...part] } }, { _id: 1 }).lean();
-        for await (const item of eachInSlices<StoredDocument>(items)) {
+    while (levelIds.length > 0) {
+      const idsBelow: string[] = [];
+      for (const folderIds of batches(levelIds)) {
+        const itemQuery = this.#items.find({ [folderField]: { $in: [...folderIds] } }, { _id: 1 }).lean();
+        for await (const item of eachInSlices<StoredDocument>(itemQuery)) {
           if (ids.push(idText(item._id)) < idsPerQuery) continue;
           yield ids;
           ids = [];
         }
-        if (recurse) for (const id of await this.#foldersIn(part)) if (!seen.has(id)) below.push(id);
+        if (recurse) for (const id of await this.#childFolderIds(folderIds)) if (!seenFolderIds.has(id)) idsBelow.push(id);
       }
-      for (const id of below) seen.add(id);
-      level = below;
+      for (const id of idsBelow) seenFolderIds.add(id);
+      levelIds = idsBelow;
     }
     if (ids.length > 0) yield ids;
   }
 
-  async #foldersIn(parents: readonly string[]): Promise<string[]> {
+  async #childFolderIds(parents: readonly string[]): Promise<string[]> {
     const query = { [this.#fields.folder.parentId]: { $in: [...parents] } };
     const docs = await this.#folders.find(query, { _id: 1 }).lean<StoredDocument[]>();
     return docs.map((doc) => idText(doc._id));

@@ -32,8 +32,7 @@ export function createTokenVerifier(auth: HostAuth): (token: string) => Promise<
 }
 
 /**
- * A request with a token in one fixed place, wherever the client has sent it, so that the verdict on a token does not depend on that
- * place.
+ * A request with a token in the `Authorization` header, wherever the client has sent it, so that the verdict does not depend on that.
  */
 function requestWith(token: string): object {
   return { method: 'GET', url: '/', headers: { authorization: `Bearer ${token}` }, query: {}, body: {}, cookies: {} };
