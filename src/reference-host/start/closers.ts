@@ -3,7 +3,7 @@ export class Closers {
   private readonly steps: { name: string; close: () => Promise<void> | void }[] = [];
   private closing: Promise<void> | null = null;
 
-  /** `onFailure` is called with each step that fails. The other steps are run anyway. */
+  /** `onFailure` is called with the name and the error of each step that fails. The other steps are run anyway. */
   constructor(private readonly onFailure: (name: string, error: unknown) => void) {}
 
   /** Adds a step. It is run immediately if `close` was called before. */

@@ -7,10 +7,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { readTextFrom, listenAt } from '../upkeep/sockets.js';
 
 /** A process that takes longer than this to remove a dead socket, in milliseconds, counts as killed. */
-const clearTimeoutMs = 10_000;
+const removalTimeoutMs = 10_000;
 const retryMs = 50;
-/** Enough attempts to wait until a process that was killed while it removed a socket counts as killed. */
-const maxAttempts = (2 * clearTimeoutMs) / retryMs;
+/** Enough attempts to outlast a process that was killed while it removed a dead socket. */
+const maxAttempts = (2 * removalTimeoutMs) / retryMs;
 
 /** Another server uses the folder. */
 export class DataDirectoryInUseError extends Error {
@@ -51,18 +51,18 @@ export async function lockDataDirectory(directory: string): Promise<() => Promis
  * socket stays dead until this process has removed it.
  */
 async function removeDeadSocket(path: string): Promise<void> {
-  const clearLockPath = `${path}.clear`;
-  const file = await open(clearLockPath, 'wx').catch((error: NodeJS.ErrnoException) => {
+  const removalLockPath = `${path}.clear`;
+  const file = await open(removalLockPath, 'wx').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'EEXIST') return null;
     throw error;
   });
   if (file === null) {
-    const createdAtMs = await stat(clearLockPath).then(
+    const createdAtMs = await stat(removalLockPath).then(
       ({ mtimeMs }) => mtimeMs,
       () => null,
     );
     // The process that created this file was killed too.
-    if (createdAtMs !== null && Date.now() - createdAtMs > clearTimeoutMs) await rm(clearLockPath, { force: true });
+    if (createdAtMs !== null && Date.now() - createdAtMs > removalTimeoutMs) await rm(removalLockPath, { force: true });
     else await wait(retryMs);
     return;
   }
@@ -72,15 +72,15 @@ async function removeDeadSocket(path: string): Promise<void> {
     await rm(path, { force: true });
   } finally {
     await file.close();
-    await rm(clearLockPath, { force: true });
+    await rm(removalLockPath, { force: true });
   }
 }
 
 async function socketPath(directory: string): Promise<string> {
-  const real = await realpath(directory);
-  const digest = createHash('sha256').update(real).digest('hex').slice(0, 24);
+  const realDirectory = await realpath(directory);
+  const digest = createHash('sha256').update(realDirectory).digest('hex').slice(0, 24);
   if (process.platform === 'win32') return `\\\\.\\pipe\\large-image-${digest}`;
-  const path = join(real, '.lock');
+  const path = join(realDirectory, '.lock');
   // The system limits the path of a socket to 104 to 108 bytes.
   return Buffer.byteLength(path) <= 90 ? path : join(tmpdir(), `large-image-${digest}.lock`);
 }

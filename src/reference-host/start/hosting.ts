@@ -40,16 +40,16 @@ export interface HostingContext {
 }
 
 /** The administrator, and the lines of the banner about signing in. */
-interface Administrator {
+interface AdministratorInfo {
   user: UserDocument | null;
-  login: string[];
+  loginLines: string[];
 }
 
 /** A host that serves requests at the port. */
 interface OpenedHost {
   running: RunningHost;
   /** The lines of the banner about signing in; `null` in a process that prints none. */
-  login: string[] | null;
+  loginLines: string[] | null;
   /** Adds the contents; `null` if the host gets none, or another process adds them. */
   addContents: (() => Promise<void>) | null;
 }
@@ -58,13 +58,13 @@ interface OpenedHost {
 export async function openHost(hosting: HostingContext): Promise<OpenedHost> {
   const { options, watched, display } = hosting;
   const logger = openLog(options.logLevel, watched === null ? null : { pid: process.pid });
-  const register = await createMetricsRegistry(watched);
+  const registry = await createMetricsRegistry(watched);
   const tileSources = await findTileSources(process.cwd(), { logger });
-  const started: { admin: Administrator | null; running: RunningHost | null } = { admin: null, running: null };
-  const rescans = options.paths.length + options.buckets.length > 0 ? createRescans(hosting, () => started.running) : null;
+  const firstStart: { admin: AdministratorInfo | null; running: RunningHost | null } = { admin: null, running: null };
+  const rescans = options.paths.length + options.buckets.length > 0 ? createRescans(hosting, () => firstStart.running) : null;
   const running = await RunningHost.start({
-    async makeHost(restartThis) {
-      hosting.onRestartable(restartThis);
+    async makeHost(restartHost) {
+      hosting.onRestartable(restartHost);
       const host = await createReferenceHost({
         mongoUri: hosting.mongoUri,
         databaseWaitMs: options.databaseWaitMs,
@@ -74,9 +74,13 @@ export async function openHost(hosting: HostingContext): Promise<OpenedHost> {
         ...(options.trustProxy !== null && { trustProxy: options.trustProxy }),
         logger,
         install: { tileSources, processes: options.processCount },
-        restart: watched === null ? restartThis : () => watched.restartAll(),
-        ...(register && {
-          metrics: { register, token: options.metricsToken, ...(watched !== null && { text: () => watched.metrics() }) },
+        restart: watched === null ? restartHost : () => watched.restartAll(),
+        ...(registry && {
+          metrics: {
+            register: registry,
+            token: options.metricsToken,
+            ...(watched !== null && { text: () => watched.collectMetrics() }),
+          },
         }),
       });
       const { otherFolder } = host.context;
@@ -87,30 +91,31 @@ export async function openHost(hosting: HostingContext): Promise<OpenedHost> {
     // The first user to register becomes the administrator, so nobody can register before this.
     prepareFirst: async (host) => {
       if (watched !== null && !watched.addsContents) return;
-      started.admin = await runExclusively(host, 'administrator', () =>
+      firstStart.admin = await runExclusively(host, 'administrator', () =>
         options.bare ? describeMissingAdministrator(host) : ensureAdministrator(host, options),
       );
     },
     server: hosting.server,
-    report: (text) => display.writeLine(text),
+    writeLine: (text) => display.writeLine(text),
     onRestartFailed: hosting.onRestartFailed,
   });
-  started.running = running;
-  const { admin } = started;
-  if (admin === null) return { running, login: null, addContents: null };
-  const login = [...(await signInLines(running, admin.user, hosting)), ...admin.login];
+  firstStart.running = running;
+  const { admin } = firstStart;
+  if (admin === null) return { running, loginLines: null, addContents: null };
+  const loginLines = [...(await issueSignInLines(running, admin.user, hosting)), ...admin.loginLines];
   return {
     running,
-    login,
+    loginLines,
     addContents: options.bare ? null : () => addAllContents(running, admin.user?._id ?? null, hosting, rescans),
   };
 }
 
 /** Why the data folder is probably a mistake, and the remedies. */
 function otherFolderText({ root, machine }: DataFolder, folder: string): string {
-  const place = root === null ? 'another data folder' : `the data folder ${root} (last used on ${machine ?? 'another machine'})`;
+  const otherFolderName =
+    root === null ? 'another data folder' : `the data folder ${root} (last used on ${machine ?? 'another machine'})`;
   return (
-    `WRONG DATA FOLDER: this database belongs to ${place}, not to ${folder}. Uploaded files and cached pictures are not found here, and nothing is ` +
+    `WRONG DATA FOLDER: this database belongs to ${otherFolderName}, not to ${folder}. Uploaded files and cached pictures are not found here, and nothing is ` +
     'swept. Set DATA_DIR to that folder. If it is permanently lost, see "Backup and restore" in docs/operations.md.'
   );
 }
@@ -132,7 +137,7 @@ function createRescans(hosting: HostingContext, runningHost: () => RunningHost |
     }
     missingBefore = missing;
   };
-  const hashes = hosting.options.comparesContents
+  const contentHashes = hosting.options.comparesContents
     ? new ContentHashes({
         useContext: (work) => use(({ context }) => work(context)),
         onChanged: (changed) => display.writeLine(`Served files: ${changed} changed in the middle.`),
@@ -142,7 +147,7 @@ function createRescans(hosting: HostingContext, runningHost: () => RunningHost |
       })
     : null;
   return new Rescans({
-    ...createScan(use, hosting, hashes),
+    ...createScan(use, hosting, contentHashes),
     paths: hosting.options.paths,
     onScan: showCounts,
     onFailure: showFailure,
@@ -151,7 +156,7 @@ function createRescans(hosting: HostingContext, runningHost: () => RunningHost |
 }
 
 /** The line of the banner with an address that opens the page signed in; no line if others could open that address too. */
-async function signInLines(
+async function issueSignInLines(
   running: RunningHost,
   user: UserDocument | null,
   { options, server }: HostingContext,
@@ -199,10 +204,10 @@ export async function openWorker(options: StartOptions, mongoUri: string): Promi
 async function createMetricsRegistry(watched: WatchedProcess | null): Promise<Registry | null> {
   if (!isInstalled('prom-client')) return null;
   const { collectDefaultMetrics, Registry } = await import('prom-client');
-  const register = new Registry();
-  collectDefaultMetrics({ register });
-  watched?.reportNumbersFrom(() => register.getMetricsAsJSON());
-  return register;
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  watched?.reportNumbersFrom(() => registry.getMetricsAsJSON());
+  return registry;
 }
 
 /** Does work that only one of several servers on a database may do at a time. The others wait. */
@@ -231,7 +236,7 @@ async function addSlideAndNuclei(
       isPublic: options.isPublic,
       register: (file) => host.registerFileInPlace(file),
     });
-    const started = Date.now();
+    const startedMs = Date.now();
     const count = await addNuclei(host.context, {
       url: server.url,
       itemId,
@@ -240,7 +245,7 @@ async function addSlideAndNuclei(
     });
     display.endProgress();
     if (count === 0) return;
-    const seconds = ((Date.now() - started) / 1000).toFixed(1);
+    const seconds = ((Date.now() - startedMs) / 1000).toFixed(1);
     display.writeLine(`The slide has the annotation ${nucleiName}: ${count} nuclei, stored in ${seconds} s.`);
   });
 }
@@ -248,11 +253,11 @@ async function addSlideAndNuclei(
 /** The registration of fewer new files than this is not shown as progress. */
 const minShownFiles = 100;
 
-/** Options of {@link Rescans}: how to check the files and buckets that are served in place, in one process at a time. */
+/** Options of {@link Rescans}: how to scan the files and buckets that are served in place, in one process at a time. */
 function createScan(
   use: <T>(work: (host: ReferenceHost) => Promise<T>) => Promise<T>,
   { options, display, signal }: HostingContext,
-  hashes: ContentHashes | null,
+  contentHashes: ContentHashes | null,
 ): { scan(): Promise<ScanCounts>; listFolders(): ReadonlySet<string> } {
   const showLeftOut = (path: string, reason: string) => display.writeLine(`Left out ${path}: ${reason}`);
   const { paths, buckets, isPublic } = options;
@@ -268,7 +273,7 @@ function createScan(
     if (paths.length > 0) {
       served ??= new ServedFiles({ ...commonOptions, paths, onProgress: showProgress });
       Object.assign(counts, await served.scan(context, signal));
-      hashes?.compare(served.uncomparedIds);
+      contentHashes?.compare(served.uncomparedIds);
     }
     if (buckets.length > 0) {
       const objects = await addOwnBuckets(context, {
@@ -297,35 +302,35 @@ function createScan(
 /** Makes the user's files items, and follows their changes. */
 async function registerFiles(rescans: Rescans, { options, display }: HostingContext): Promise<void> {
   const { files, missing } = await rescans.rescan();
-  const what = options.paths.length > 0 ? 'of your own files' : 'files in buckets';
+  const description = options.paths.length > 0 ? 'of your own files' : 'files in buckets';
   const collection = options.paths.length > 0 ? 'Local files' : 'Files in buckets';
   display.writeLine(
-    `${files} ${what} are served in place: collection ${collection}.${missing > 0 ? ` ${missing} are missing.` : ''}`,
+    `${files} ${description} are served in place: collection ${collection}.${missing > 0 ? ` ${missing} are missing.` : ''}`,
   );
   rescans.startWatching();
 }
 
 /** The lines of the banner for a server that creates no administrator. */
-async function describeMissingAdministrator({ context }: ReferenceHost): Promise<Administrator> {
+async function describeMissingAdministrator({ context }: ReferenceHost): Promise<AdministratorInfo> {
   const isEmpty = (await context.models.user.exists({})) === null;
   const reason = isEmpty
     ? 'nobody yet: the first user to register is the administrator'
     : 'unchanged: there are users in this database';
-  return { user: null, login: [`Login     ${reason}`] };
+  return { user: null, loginLines: [`Login     ${reason}`] };
 }
 
 /** Creates the administrator if there is no user yet. The lines of the banner say how to sign in. */
-async function ensureAdministrator(host: ReferenceHost, options: StartOptions): Promise<Administrator> {
+async function ensureAdministrator(host: ReferenceHost, options: StartOptions): Promise<AdministratorInfo> {
   const generatedPassword = options.adminPassword === null ? await readOrCreatePassword(options.dataDirectory) : null;
   const password = options.adminPassword ?? generatedPassword?.password ?? '';
   const { user, isPasswordCorrect } = await ensureAdmin(host.context, password);
   if (isPasswordCorrect) {
     const source = generatedPassword === null ? 'from ADMIN_PASSWORD' : `stored in ${generatedPassword.path}`;
-    return { user, login: [`Login     ${adminLogin}`, `Password  ${password}   (${source})`] };
+    return { user, loginLines: [`Login     ${adminLogin}`, `Password  ${password}   (${source})`] };
   }
   const reason =
     user === null
       ? `there are users in this database, but none named ${adminLogin}`
       : `the password of ${adminLogin} in this database is not the one in ${generatedPassword === null ? 'ADMIN_PASSWORD' : generatedPassword.path}`;
-  return { user, login: [`Login     unchanged: ${reason}`] };
+  return { user, loginLines: [`Login     unchanged: ${reason}`] };
 }

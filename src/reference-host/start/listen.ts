@@ -95,9 +95,9 @@ async function drain(runningReplies: () => ServerResponse[], graceMs: number): P
 /** The error for users, if the server cannot listen because of their options; otherwise the error itself. */
 function toUsageError(error: NodeJS.ErrnoException, host: string, port: number): Error {
   if (error.code === 'EADDRINUSE') {
-    const other = port < 65_535 ? port + 1 : 8080;
+    const otherPort = port < 65_535 ? port + 1 : 8080;
     return new UsageError(
-      `Port ${port} on ${host} is in use by another program. Stop that, or choose another port with PORT: ${other}, or 0 for any free one.`,
+      `Port ${port} on ${host} is in use by another program. Stop that, or choose another port with PORT: ${otherPort}, or 0 for any free one.`,
     );
   }
   if (error.code === 'EACCES')
@@ -111,9 +111,9 @@ function toUsageError(error: NodeJS.ErrnoException, host: string, port: number):
 }
 
 function urlOf(server: Server): string {
-  // A listening TCP server has an address of this kind.
+  // The address of a listening TCP server is always an object.
   const { address, family, port } = server.address() as AddressInfo;
   const isIpv6 = family === 'IPv6';
-  const name = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '[::1]' : isIpv6 ? `[${address}]` : address;
-  return `http://${name}:${port}`;
+  const hostname = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '[::1]' : isIpv6 ? `[${address}]` : address;
+  return `http://${hostname}:${port}`;
 }

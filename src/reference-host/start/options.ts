@@ -5,10 +5,10 @@ import { resolve } from 'node:path';
 import { cac } from 'cac';
 import { parseServerRoot } from '../http/public-address.js';
 
-/** Objects of a bucket to serve. */
+/** A bucket, and which of its objects are served. */
 export interface BucketPrefix {
   bucket: string;
-  /** Prefix of their keys; empty for all. */
+  /** Only objects whose keys start with this; empty for all. */
   prefix: string;
 }
 
@@ -110,8 +110,8 @@ export function readOptions(
   program.option('--public', 'show the files to everybody; otherwise only to users who sign in and have access');
   program.option('--processes <number>', 'number of serving processes; auto: one for each processor');
   program.option('--worker', 'only run jobs, for a server that uses the same MONGODB_URI and DATA_DIR');
-  const optionWords = wordsBeforeEnd(words);
-  // cac would print its own help text, so it is not called.
+  const optionWords = wordsBeforeDashes(words);
+  // cac would print its own help text, so requests for help are answered before it parses the words.
   const help = requestedHelp(words, version, command);
   if (help !== null) return { help };
   let parsed: ReturnType<typeof program.parse>;
@@ -121,7 +121,7 @@ export function readOptions(
     throw new UsageError(error instanceof Error ? error.message : String(error), { cause: error });
   }
   const {
-    '--': wordsAfterEnd = [],
+    '--': wordsAfterDashes = [],
     bare,
     public: isPublic,
     worker,
@@ -145,11 +145,11 @@ export function readOptions(
     throw new UsageError('--worker needs MONGODB_URI: the database of the server whose jobs it runs.');
   }
 
-  const positional = [...parsed.args, ...wordsAfterEnd];
+  const positional = [...parsed.args, ...wordsAfterDashes];
   const buckets = positional.flatMap((word) => parseBucketPrefix(word) ?? []);
   const paths = positional.filter((word) => parseBucketPrefix(word) === null).map((path) => resolve(path));
-  const missing = paths.find((path) => !existsSync(path));
-  if (missing !== undefined) throw new UsageError(`There is no file or folder ${missing}`);
+  const missingPath = paths.find((path) => !existsSync(path));
+  if (missingPath !== undefined) throw new UsageError(`There is no file or folder ${missingPath}`);
   const hasFiles = paths.length + buckets.length > 0;
   if (bare && hasFiles) {
     throw new UsageError('--bare starts an empty server: omit the files, or omit --bare to serve them.');
@@ -178,7 +178,7 @@ export function readOptions(
     bare: bare === true,
     isPublic: isPublic === true,
     comparesContents: readSwitch('CHECKSUMS', env.CHECKSUMS),
-    processCount: readProcesses(processes as string | number | undefined),
+    processCount: readProcessCount(processes as string | number | undefined),
     worker: worker === true,
     logLevel: readLogLevel(env.LOG_LEVEL),
     paths,
@@ -193,7 +193,7 @@ function readSwitch(name: string, text: string | undefined): boolean {
   throw new UsageError(`${name} is ${JSON.stringify(text)}; it must be on or off.`);
 }
 
-/** Reads `s3://bucket/prefix`; `null` for texts without `s3:`. @throws UsageError if the name of the bucket is invalid */
+/** Reads `s3://bucket/prefix`; `null` for words that do not start with `s3:`. @throws UsageError if the name of the bucket is invalid */
 function parseBucketPrefix(word: string): BucketPrefix | null {
   if (!/^s3:/i.test(word)) return null;
   const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]*)\/?(.*)$/is.exec(word) ?? [];
@@ -220,7 +220,7 @@ function readDatabaseWaitSeconds(text: string | undefined): number {
 
 const maxProcesses = 256;
 
-function readProcesses(value: string | number | undefined): number {
+function readProcessCount(value: string | number | undefined): number {
   if (value === undefined) return 1;
   if (value === 'auto') return availableParallelism();
   const count = Number(value);
@@ -234,14 +234,14 @@ function readTrustProxy(text: string | undefined): number | string | null {
   if (text === undefined || text.trim() === '') return null;
   if (/^\d{1,2}$/.test(text.trim())) return Number(text);
   const entries = text.split(',').map((entry) => entry.trim());
-  const isNetwork = (entry: string) => {
+  const isAddressOrNetwork = (entry: string) => {
     const [address = '', bits, ...more] = entry.split('/');
-    const maxPrefix = isIP(address) === 4 ? 32 : 128;
+    const maxPrefixBits = isIP(address) === 4 ? 32 : 128;
     return (
-      isIP(address) > 0 && more.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= maxPrefix))
+      isIP(address) > 0 && more.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= maxPrefixBits))
     );
   };
-  if (entries.every((entry) => ['loopback', 'linklocal', 'uniquelocal'].includes(entry) || isNetwork(entry)))
+  if (entries.every((entry) => ['loopback', 'linklocal', 'uniquelocal'].includes(entry) || isAddressOrNetwork(entry)))
     return entries.join(',');
   throw new UsageError(
     `TRUST_PROXY is ${JSON.stringify(text)}; it must be the number of proxies before the server, or their addresses and networks (10.0.0.0/8, ` +
@@ -270,11 +270,11 @@ function readLogLevel(text: string | undefined): string {
 
 /** The help text, if the command line requests it; otherwise `null`. */
 export function requestedHelp(words: readonly string[], version: string, command: string): string | null {
-  return wordsBeforeEnd(words).some((word) => word === '--help' || word === '-h') ? helpText(version, command) : null;
+  return wordsBeforeDashes(words).some((word) => word === '--help' || word === '-h') ? helpText(version, command) : null;
 }
 
 /** The arguments before `--`, among which options are recognized. */
-function wordsBeforeEnd(words: readonly string[]): readonly string[] {
+function wordsBeforeDashes(words: readonly string[]): readonly string[] {
   const end = words.indexOf('--');
   return end < 0 ? words : words.slice(0, end);
 }
@@ -290,14 +290,14 @@ function helpText(version: string, command: string): string {
     [`${command} --worker`, 'only runs jobs, for a server with the same MONGODB_URI and DATA_DIR'],
     [`${command} --help`, 'this text'],
   ];
-  const width = Math.max(...commands.map(([words = '']) => words.length));
+  const width = Math.max(...commands.map(([commandText = '']) => commandText.length));
   const rows = environmentVariables.map(
     ([name, value, meaning]) => `  ${name.padEnd(22)} ${meaning}${value === '' ? '' : ` Default: ${value}.`}`,
   );
   return [
     `express-large-image ${version}: the reference host`,
     '',
-    ...commands.map(([words = '', meaning = '']) => `${words.padEnd(width)}   ${meaning}`),
+    ...commands.map(([commandText = '', meaning = '']) => `${commandText.padEnd(width)}   ${meaning}`),
     '',
     'Environment:',
     ...rows,

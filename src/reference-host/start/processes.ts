@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 export interface ServingProcessInfo {
   url: string;
   /** The lines of the banner about signing in. */
-  login: string[] | null;
+  loginLines: string[] | null;
 }
 
 /** Messages from a serving process to the one that watches it. */
@@ -29,8 +29,8 @@ const contentsVariable = 'EXPRESS_LARGE_IMAGE_FILLS';
 /**
  * Delay in milliseconds before another process replaces one that has ended. It is doubled each time the process ends before it serves.
  */
-const shortestDelayMs = 500;
-const longestDelayMs = 30_000;
+const minReplacementDelayMs = 500;
+const maxReplacementDelayMs = 30_000;
 /** How long to wait for the numbers of a process, in milliseconds. After that, they are left out. */
 const numbersTimeoutMs = 3000;
 
@@ -39,22 +39,23 @@ export interface ServingProcessesOptions {
   count: number;
   /** Added to the environment of each process. */
   env: Readonly<Record<string, string>>;
-  report(text: string): void;
+  /** Tells the operator about a process that has ended. */
+  writeLine(text: string): void;
   /** Adds up the metrics of the processes, and returns the text for Prometheus. */
-  metrics(numbers: object[]): Promise<string>;
+  aggregateMetrics(numbers: object[]): Promise<string>;
 }
 
 /**
- * Serving processes on one port, which this process watches: one that ends unexpectedly is replaced, and one that requests a
+ * Serving processes on one port, which this process watches: a process that ends unexpectedly is replaced, and one that requests a
  * restart restarts all. They run the program of this process with the same arguments, and end with it.
  */
 export class ServingProcesses {
-  readonly #delays = new AbortController();
+  readonly #stopController = new AbortController();
   /** Whether processes that end are replaced: from the time when the first one serves until {@link stop}. */
   #isServing = false;
   /** The processes that serve. Only these are asked for their numbers, because the others cannot answer yet. */
-  readonly #serving = new Set<Worker>();
-  readonly #pending = new Map<number, (numbers: object | null) => void>();
+  readonly #servingWorkers = new Set<Worker>();
+  readonly #resolveById = new Map<number, (numbers: object | null) => void>();
   #lastId = 0;
 
   constructor(private readonly options: ServingProcessesOptions) {}
@@ -73,13 +74,13 @@ export class ServingProcesses {
    */
   async startOthers(): Promise<boolean> {
     const others = await Promise.all(Array.from({ length: this.options.count - 1 }, () => this.#fork({})));
-    return others.every((serving) => serving !== null);
+    return others.every((servingInfo) => servingInfo !== null);
   }
 
-  /** Stops all of them, and waits until they have ended. */
+  /** Stops all processes, and waits until they have ended. */
   async stop(): Promise<void> {
     this.#isServing = false;
-    this.#delays.abort();
+    this.#stopController.abort();
     const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
     await Promise.all(
       workers.map(async (worker) => {
@@ -91,24 +92,24 @@ export class ServingProcesses {
   }
 
   /** Starts a process, and a replacement whenever it has ended. @returns `null` if it has ended before it served */
-  async #fork(extraEnv: Readonly<Record<string, string>>, delayMs = shortestDelayMs): Promise<ServingProcessInfo | null> {
+  async #fork(extraEnv: Readonly<Record<string, string>>, delayMs = minReplacementDelayMs): Promise<ServingProcessInfo | null> {
     const worker = cluster.fork({ ...this.options.env, ...extraEnv });
-    let serving: ServingProcessInfo | null = null;
+    let servingInfo: ServingProcessInfo | null = null;
     const servingOrExit = new Promise<ServingProcessInfo | null>((resolve) => {
       worker.on('message', (message: Report) => {
         if (message.kind !== 'serving') return;
-        serving = message;
-        this.#serving.add(worker);
-        resolve(serving);
+        servingInfo = message;
+        this.#servingWorkers.add(worker);
+        resolve(servingInfo);
       });
       worker.once('exit', () => resolve(null));
     });
     worker.once('exit', (code, signal) => {
-      this.#serving.delete(worker);
+      this.#servingWorkers.delete(worker);
       if (!this.#isServing) return;
-      this.options.report(`Process ${worker.process.pid} has ended (${signal ?? code}); another takes its place.`);
-      const nextDelayMs = serving === null ? Math.min(delayMs * 2, longestDelayMs) : shortestDelayMs;
-      void wait(delayMs, undefined, { signal: this.#delays.signal }).then(
+      this.options.writeLine(`Process ${worker.process.pid} has ended (${signal ?? code}); another takes its place.`);
+      const nextDelayMs = servingInfo === null ? Math.min(delayMs * 2, maxReplacementDelayMs) : minReplacementDelayMs;
+      void wait(delayMs, undefined, { signal: this.#stopController.signal }).then(
         () => this.#fork(extraEnv, nextDelayMs),
         () => undefined,
       );
@@ -122,24 +123,24 @@ export class ServingProcesses {
     } else if (message.kind === 'metrics') {
       const { id } = message;
       try {
-        const numbers = await Promise.all([...this.#serving].map((worker) => this.#numbersOf(worker)));
-        send(sender, { kind: 'metrics', id, text: await this.options.metrics(numbers.filter((each) => each !== null)) });
+        const numbers = await Promise.all([...this.#servingWorkers].map((worker) => this.#requestNumbers(worker)));
+        send(sender, { kind: 'metrics', id, text: await this.options.aggregateMetrics(numbers.filter((each) => each !== null)) });
       } catch (error) {
         send(sender, { kind: 'metrics', id, error: error instanceof Error ? error.message : String(error) });
       }
     } else if (message.kind === 'numbers') {
-      this.#pending.get(message.id)?.(message.numbers);
-      this.#pending.delete(message.id);
+      this.#resolveById.get(message.id)?.(message.numbers);
+      this.#resolveById.delete(message.id);
     }
   }
 
   /** The metrics of a process as JSON; `null` if it does not answer. */
-  async #numbersOf(worker: Worker): Promise<object | null> {
+  async #requestNumbers(worker: Worker): Promise<object | null> {
     const id = ++this.#lastId;
-    const answered = new Promise<object | null>((resolve) => this.#pending.set(id, resolve));
+    const answered = new Promise<object | null>((resolve) => this.#resolveById.set(id, resolve));
     send(worker, { kind: 'numbers', id });
     const numbers = await Promise.race([answered, wait(numbersTimeoutMs, null, { ref: false })]);
-    this.#pending.delete(id);
+    this.#resolveById.delete(id);
     return numbers;
   }
 }
@@ -153,7 +154,7 @@ function send(worker: Worker, command: Command): void {
 export class WatchedProcess {
   readonly #pending = new Map<number, { resolve: (text: string) => void; reject: (error: Error) => void }>();
   #lastId = 0;
-  #numbers: () => Promise<object | null> = async () => null;
+  #readNumbers: () => Promise<object | null> = async () => null;
 
   /** The connection to the watching process; `null` in a process that is not watched. */
   static connect(handlers: { stop(): void; restart(): void }): WatchedProcess | null {
@@ -169,12 +170,12 @@ export class WatchedProcess {
   }
 
   /** Sets the function that reads the numbers of this process. */
-  reportNumbersFrom(numbers: () => Promise<object>): void {
-    this.#numbers = numbers;
+  reportNumbersFrom(readNumbers: () => Promise<object>): void {
+    this.#readNumbers = readNumbers;
   }
 
   async #sendNumbers(id: number): Promise<void> {
-    const numbers = await this.#numbers().catch(() => null);
+    const numbers = await this.#readNumbers().catch(() => null);
     this.#send({ kind: 'numbers', id, numbers });
   }
 
@@ -192,8 +193,8 @@ export class WatchedProcess {
     this.#send({ kind: 'restart' });
   }
 
-  /** The metrics of all processes. */
-  metrics(): Promise<string> {
+  /** The metrics of all processes, as a text for Prometheus. */
+  collectMetrics(): Promise<string> {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject });

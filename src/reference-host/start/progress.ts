@@ -20,33 +20,33 @@ export function createProgressDisplay(stream: NodeJS.WriteStream): ProgressDispl
 function createBarDisplay(stream: NodeJS.WriteStream): ProgressDisplay {
   let bar: SingleBar | null = null;
   let title = '';
-  const end = (): void => {
+  const endProgress = (): void => {
     bar?.stop();
     bar = null;
     title = '';
   };
-  const line = (text: string): void => {
-    end();
+  const writeLine = (text: string): void => {
+    endProgress();
     stream.write(`${text}\n`);
   };
   return {
-    endProgress: end,
-    writeLine: line,
+    endProgress,
+    writeLine,
     report({ text, fraction }) {
       if (fraction === undefined) {
-        if (text !== title) line(text);
+        if (text !== title) writeLine(text);
         title = text;
         return;
       }
-      const name = beforeNumbers(text);
-      if (bar === null || name !== title) {
-        end();
-        title = name;
+      const newTitle = textBeforeNumbers(text);
+      if (bar === null || newTitle !== title) {
+        endProgress();
+        title = newTitle;
         bar = new SingleBar({ stream, format: '{title} {bar} {percentage}%', hideCursor: null, clearOnComplete: false });
-        bar.start(100, 0, { title: name });
+        bar.start(100, 0, { title: newTitle });
       }
       bar.update(Math.floor(fraction * 100));
-      if (fraction >= 1) end();
+      if (fraction >= 1) endProgress();
     },
   };
 }
@@ -61,7 +61,7 @@ function createLineDisplay(stream: NodeJS.WriteStream): ProgressDisplay {
     },
     report({ text, fraction }) {
       const now = Date.now();
-      const title = beforeNumbers(text);
+      const title = textBeforeNumbers(text);
       if (title === lastTitle && now - lastShownAt < lineIntervalMs && fraction !== 1) return;
       lastTitle = title;
       lastShownAt = now;
@@ -74,7 +74,7 @@ function createLineDisplay(stream: NodeJS.WriteStream): ProgressDisplay {
 const units: ReadonlySet<string> = new Set(['%', 'mb', 's', 'files']);
 
 /** The start of the text, before the figures that change with each report. */
-function beforeNumbers(text: string): string {
+function textBeforeNumbers(text: string): string {
   for (const { index, 1: unit = '' } of text.matchAll(/[\d.]+ ?([a-z]+|%|)/gi)) {
     if (units.has(unit.toLowerCase())) return text.slice(0, index).trimEnd().replace(/:$/, '');
   }

@@ -9,8 +9,8 @@ export interface RunningHostOptions {
   /** Prepares the first host before any request is served. */
   prepareFirst?(host: ReferenceHost): Promise<void>;
   server: Pick<ListeningServer, 'serve' | 'pause'>;
-  /** Called when a restart begins or has ended. */
-  report(text: string): void;
+  /** Tells the operator that a restart begins or has ended. */
+  writeLine(text: string): void;
   /** Called when a restart failed; then nothing is served. */
   onRestartFailed(error: unknown): void;
 }
@@ -60,11 +60,11 @@ export class RunningHost {
     void this.#runInOrder(async () => {
       this.#isRestartPending = false;
       if (this.#isClosed) return;
-      this.options.report('Restarting.');
+      this.options.writeLine('Restarting.');
       await this.options.server.pause();
       await this.#closeHost();
       await this.#open();
-      this.options.report('Restarted.');
+      this.options.writeLine('Restarted.');
     }).catch((error: unknown) => this.options.onRestartFailed(error));
   }
 

@@ -52,22 +52,22 @@ async function startServer(words: readonly string[], command: string): Promise<v
     options,
     mongoUri: database.uri,
     server,
-    watched: watched,
+    watched,
     display,
     signal,
-    onRestartable: (restartThis) => (restart = restartThis),
+    onRestartable: (restartHost) => (restart = restartHost),
     onRestartFailed: (error) => void stop(1, `The server could not be restarted: ${describeError(error)}`),
   };
-  const { running, login, addContents: fill } = await openHost(hosting);
+  const { running, loginLines, addContents } = await openHost(hosting);
   await closers.add('host', () => running.close());
   await closers.add('web server', () => server.close());
   await closers.add('event streams', () => running.endStreams());
   signal.throwIfAborted();
 
   display.endProgress();
-  if (watched !== null) watched.reportServing({ url: server.url, login });
-  else process.stdout.write(`${banner(server.url, database, options, login)}\n`);
-  await fill?.();
+  if (watched !== null) watched.reportServing({ url: server.url, loginLines });
+  else process.stdout.write(`${banner(server.url, database, options, loginLines)}\n`);
+  await addContents?.();
 }
 
 /** Starts several serving processes and watches them. */
@@ -77,20 +77,20 @@ async function watchProcesses(options: StartOptions): Promise<void> {
   if (options.port !== 0) await (await listen(options.host, options.port)).close();
   display.writeLine(`express-large-image ${version} is starting in ${options.processCount} processes`);
   const database = await openDatabase(options);
-  const client = isInstalled('prom-client') ? await import('prom-client') : null;
+  const promClient = isInstalled('prom-client') ? await import('prom-client') : null;
   const processes = new ServingProcesses({
     count: options.processCount,
     env: { MONGODB_URI: database.uri },
-    report: (text) => display.writeLine(text),
+    writeLine: (text) => display.writeLine(text),
     // The numbers are collected here, because prom-client itself waits for processes that are starting, and then fails.
-    metrics: async (numbers) => (await client?.AggregatorRegistry.aggregate(numbers).metrics()) ?? '',
+    aggregateMetrics: async (numbers) => (await promClient?.AggregatorRegistry.aggregate(numbers).metrics()) ?? '',
   });
   await closers.add('processes', () => processes.stop());
   stopping.signal.throwIfAborted();
-  const serving = await processes.start();
-  if (serving === null) return stop(1, 'The server has stopped: its first process has ended.');
+  const servingInfo = await processes.start();
+  if (servingInfo === null) return stop(1, 'The server has stopped: its first process has ended.');
   display.endProgress();
-  process.stdout.write(`${banner(serving.url, database, options, serving.login)}\n`);
+  process.stdout.write(`${banner(servingInfo.url, database, options, servingInfo.loginLines)}\n`);
   if (await processes.startOthers()) display.writeLine(`All ${options.processCount} processes are ready.`);
 }
 
@@ -127,7 +127,7 @@ async function runWorker(options: StartOptions): Promise<void> {
 const publicText = 'to everybody who can reach this address, downloads included';
 const privateText = 'only to users who sign in and have access; --public shows the files to everybody';
 
-function banner(url: string, database: Database, options: StartOptions, login: string[] | null): string {
+function banner(url: string, database: Database, options: StartOptions, loginLines: string[] | null): string {
   const persistenceText =
     database.durable === null
       ? ''
@@ -137,7 +137,7 @@ function banner(url: string, database: Database, options: StartOptions, login: s
   return [
     '',
     `Address   ${url}/`,
-    ...(login ?? []),
+    ...(loginLines ?? []),
     ...(options.bare ? [] : [`Visible   ${options.isPublic ? publicText : privateText}`]),
     `Database  ${database.engine} at ${database.address}${persistenceText}`,
     `Data      ${options.dataDirectory}`,
@@ -160,8 +160,8 @@ async function stop(code: number, reason: string): Promise<void> {
   if (stopping.signal.aborted) return;
   display.writeLine(reason);
   stopping.abort(new Error(reason));
-  const closed = closers.close().then(() => true);
-  const isClosedInTime = await Promise.race([closed, wait(closeDeadlineMs, false)]);
+  const closing = closers.close().then(() => true);
+  const isClosedInTime = await Promise.race([closing, wait(closeDeadlineMs, false)]);
   if (!isClosedInTime) display.writeLine('Not everything ended in time.');
   process.exit(isClosedInTime ? code : 1);
 }

@@ -10,9 +10,11 @@ export interface HostStateDocument {
   subject: Types.ObjectId;
   /** Only for `format`. */
   format?: number;
-  /** This and the following are only for `store`: the id in the data folder that the database was first used with, and where it was last used. */
+  /** Only for `store`: the id in the data folder with which the database was first used. */
   folder?: string;
+  /** Only for `store`: where the data folder was last used. */
   root?: string;
+  /** Only for `store`: the machine on which the data folder was last used. */
   machine?: string;
 }
 

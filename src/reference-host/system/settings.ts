@@ -102,10 +102,10 @@ function numberType({ type = 'integer', minimum = 0, maximum = Number.MAX_SAFE_I
     schema: { type, minimum, maximum, ...(unit !== undefined && { 'x-unit': unit }) },
     parse(value) {
       const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-      const isInside = typeof number === 'number' && number >= minimum && number <= maximum;
-      if (isInside && (type === 'number' || Number.isInteger(number))) return number;
-      const words = type === 'integer' ? 'an integer' : 'a number';
-      throw new InvalidError(`The value must be ${words} from ${minimum} to ${maximum}.`, 'value');
+      const isInRange = typeof number === 'number' && number >= minimum && number <= maximum;
+      if (isInRange && (type === 'number' || Number.isInteger(number))) return number;
+      const typeText = type === 'integer' ? 'an integer' : 'a number';
+      throw new InvalidError(`The value must be ${typeText} from ${minimum} to ${maximum}.`, 'value');
     },
   };
 }

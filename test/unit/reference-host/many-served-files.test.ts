@@ -53,7 +53,7 @@ describe('many served files', () => {
     const modified = new Date();
     const ownFile = (ino: number): OwnFile => {
       const stats = { dev: 1, ino, size: 1, mtime: modified } as Stats;
-      return { path: `/${ino}`, folders: [], name: String(ino), isZarr: false, stats };
+      return { path: `/${ino}`, folderNames: [], name: String(ino), isZarr: false, stats };
     };
     const knownFile = (ino: number): KnownFile => {
       const storage = { kind: 'in-place' as const, path: `/${ino}`, modified, inode: `1:${ino}` };

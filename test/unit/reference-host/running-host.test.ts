@@ -19,7 +19,7 @@ describe('RunningHost', () => {
         steps.push('prepared');
       },
       server: { serve: async () => void steps.push('served'), pause: recorder('paused') },
-      report: () => undefined,
+      writeLine: () => undefined,
       onRestartFailed: (error) => {
         throw error;
       },

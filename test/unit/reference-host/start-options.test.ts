@@ -138,11 +138,11 @@ describe("the caller's own files", () => {
       await writeFile(join(work, name), '');
     }
     expect(await list([join(work, 'one.svs'), join(work, 'slides')])).toEqual([
-      { path: join(work, 'one.svs'), folders: ['Files'], name: 'one.svs', isZarr: false },
-      { path: join(work, 'slides', '.zattrs'), folders: ['slides'], name: '.zattrs', isZarr: false },
-      { path: join(work, 'slides', 'a.tif'), folders: ['slides'], name: 'a.tif', isZarr: false },
-      { path: join(work, 'slides', 'b.tif'), folders: ['slides'], name: 'b.tif', isZarr: false },
-      { path: join(work, 'slides', 'deep', 'c.tif'), folders: ['slides', 'deep'], name: 'c.tif', isZarr: false },
+      { path: join(work, 'one.svs'), folderNames: ['Files'], name: 'one.svs', isZarr: false },
+      { path: join(work, 'slides', '.zattrs'), folderNames: ['slides'], name: '.zattrs', isZarr: false },
+      { path: join(work, 'slides', 'a.tif'), folderNames: ['slides'], name: 'a.tif', isZarr: false },
+      { path: join(work, 'slides', 'b.tif'), folderNames: ['slides'], name: 'b.tif', isZarr: false },
+      { path: join(work, 'slides', 'deep', 'c.tif'), folderNames: ['slides', 'deep'], name: 'c.tif', isZarr: false },
     ]);
   });
 
@@ -152,7 +152,9 @@ describe("the caller's own files", () => {
     await writeFile(join(slides, 'a.tif'), '');
     await symlink(slides, join(slides, 'round'));
     await symlink(join(work, 'nothing'), join(slides, 'broken'));
-    expect(await list([slides])).toEqual([{ path: join(slides, 'a.tif'), folders: ['slides'], name: 'a.tif', isZarr: false }]);
+    expect(await list([slides])).toEqual([
+      { path: join(slides, 'a.tif'), folderNames: ['slides'], name: 'a.tif', isZarr: false },
+    ]);
     expect(leftOut).toEqual([[join(slides, 'broken'), expect.stringContaining('ENOENT')]]);
   });
 
@@ -185,10 +187,10 @@ describe("the caller's own files", () => {
       treeDigest: expect.any(String) as string,
     };
     expect(await list([work])).toEqual([
-      { ...zarr, folders: [folder] },
-      { path: join(work, 'plain.zarr', 'b.tif'), folders: [folder, 'plain.zarr'], name: 'b.tif', isZarr: false },
+      { ...zarr, folderNames: [folder] },
+      { path: join(work, 'plain.zarr', 'b.tif'), folderNames: [folder, 'plain.zarr'], name: 'b.tif', isZarr: false },
     ]);
-    expect(await list([join(work, 'a.zarr')])).toEqual([{ ...zarr, folders: ['Files'] }]);
+    expect(await list([join(work, 'a.zarr')])).toEqual([{ ...zarr, folderNames: ['Files'] }]);
     expect(await list([join(work, 'gone'), join(work, 'a.zarr')])).toHaveLength(1);
     expect(leftOut).toEqual([[join(work, 'gone'), expect.stringContaining('ENOENT')]]);
   });

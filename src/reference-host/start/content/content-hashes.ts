@@ -11,7 +11,7 @@ import { announceReplaced } from '../../files/replaced-files.js';
 const pieceBytes = 4 * 2 ** 20;
 /** Pause after reading a piece, as a multiple of the reading time, because others use the disk and the processors too. */
 const idleFactor = 3;
-const filesAtOnce = 100;
+const recordsPerQuery = 100;
 
 /** Dependencies of {@link ContentHashes}. */
 export interface ContentHashesOptions {
@@ -54,7 +54,7 @@ export class ContentHashes {
       while (this.#waitingIds.length > 0) {
         const ids = this.#waitingIds;
         this.#waitingIds = [];
-        for (const batch of batches(ids, filesAtOnce)) {
+        for (const batch of batches(ids, recordsPerQuery)) {
           const query = { _id: { $in: [...batch] }, 'storage.kind': 'in-place' as const };
           const files = await use(({ models }) => models.file.find(query).lean<FileInPlace[]>());
           for (const file of files) {
@@ -76,23 +76,23 @@ async function hashOf({ size, storage: { path, modified } }: FileInPlace, signal
   try {
     const handle = await open(path, 'r');
     try {
-      const isSame = async () => {
+      const matchesRecord = async () => {
         const stats = await handle.stat();
         return stats.size === size && stats.mtime.getTime() === modified?.getTime();
       };
-      if (!(await isSame())) return null;
+      if (!(await matchesRecord())) return null;
       const hash = createHash('sha256');
       const buffer = Buffer.allocUnsafeSlow(Math.max(1, Math.min(pieceBytes, size ?? 0)));
       for (let position = 0; ;) {
-        const started = performance.now();
-        const count = await readFully(handle, buffer, position);
-        if (count === 0) break;
-        position += count;
+        const startedMs = performance.now();
+        const byteCount = await readFully(handle, buffer, position);
+        if (byteCount === 0) break;
+        position += byteCount;
         // This hash is computed in a thread, so the event loop is not occupied.
-        hash.update(new Uint8Array(await webcrypto.subtle.digest('SHA-256', buffer.subarray(0, count))));
-        await pause(idleFactor * (performance.now() - started), undefined, { ref: false, signal });
+        hash.update(new Uint8Array(await webcrypto.subtle.digest('SHA-256', buffer.subarray(0, byteCount))));
+        await pause(idleFactor * (performance.now() - startedMs), undefined, { ref: false, signal });
       }
-      return (await isSame()) ? hash.digest('base64url') : null;
+      return (await matchesRecord()) ? hash.digest('base64url') : null;
     } finally {
       await handle.close();
     }

@@ -12,7 +12,7 @@ import { createFolder, type FolderParent } from '../../tree/folders.js';
 import { createUser } from '../../accounts/users/users.js';
 import { withTrashed } from '../../trash/trash-mark.js';
 
-/** Login of the user that is created. */
+/** Login of the administrator that the start creates. */
 export const adminLogin = 'admin';
 
 /** Makes an item from a file on this machine, without copying it. */
@@ -26,15 +26,15 @@ export type RegisterInPlace = (file: {
 /**
  * Creates the user `admin`, who is the first and so the administrator, if there is no user yet.
  *
- * @returns the user `admin`, or `null` if there are only other users; and whether this is the user's password
+ * @returns the user `admin`, or `null` if there are only other users; and whether `password` is the user's password
  */
 export async function ensureAdmin(
   context: HostContext,
   password: string,
 ): Promise<{ user: UserDocument | null; isPasswordCorrect: boolean }> {
   if ((await context.models.user.exists({})) === null) {
-    const names = { login: adminLogin, email: 'admin@localhost.localdomain', firstName: 'Site', lastName: 'Administrator' };
-    return { user: await createUser(context, { ...names, password }), isPasswordCorrect: true };
+    const profile = { login: adminLogin, email: 'admin@localhost.localdomain', firstName: 'Site', lastName: 'Administrator' };
+    return { user: await createUser(context, { ...profile, password }), isPasswordCorrect: true };
   }
   const user = await context.models.user.findOne({ login: adminLogin }).lean<UserDocument>();
   if (user === null) return { user, isPasswordCorrect: false };
@@ -48,24 +48,24 @@ export async function addSyntheticSlide(
 ): Promise<Types.ObjectId> {
   const collection = await ensureCollection(context, { ...slide, name: 'Examples', description: 'Supplied with the server.' });
   const folder = await ensureFolder(context, collection, ['Slides'], slide.creatorId);
-  return addFile(context, { ...slide, folder, itemName: 'Synthetic tissue slide' });
+  return ensureItemOfFile(context, { ...slide, folder, itemName: 'Synthetic tissue slide' });
 }
 
-async function addFile(
+async function ensureItemOfFile(
   context: HostContext,
   file: { path: string; folder: FolderDocument; itemName: string; creatorId: Types.ObjectId | null; register: RegisterInPlace },
 ): Promise<Types.ObjectId> {
   const { models } = context;
   const { folder, itemName, creatorId } = file;
   const path = await realpath(file.path);
-  const existing = await models.file.find({ 'storage.kind': 'in-place', 'storage.path': path }).lean<FileDocument[]>();
-  const itemIds = existing.flatMap(({ itemId }) => (itemId === null ? [] : [itemId]));
+  const existingFiles = await models.file.find({ 'storage.kind': 'in-place', 'storage.path': path }).lean<FileDocument[]>();
+  const itemIds = existingFiles.flatMap(({ itemId }) => (itemId === null ? [] : [itemId]));
   const existingItem =
     itemIds.length === 0
       ? null
       : await models.item.exists({ _id: { $in: itemIds }, folderId: folder._id }).setOptions(withTrashed);
   if (existingItem !== null) {
-    for (const each of existing) await refreshFileInPlace(context, each);
+    for (const existingFile of existingFiles) await refreshFileInPlace(context, existingFile);
     return existingItem._id;
   }
   // An item of this name whose file no longer exists, because the data folder has moved, is the same item.

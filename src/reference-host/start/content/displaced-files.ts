@@ -12,15 +12,15 @@ export interface DisplacedFile {
   isMoved?: boolean;
 }
 
-/** Decides for each former file whether it was moved. If its new path has items already, they must be moved too. */
-export async function markMoved(displaced: DisplacedFile[], fresh: readonly OwnFile[]): Promise<DisplacedFile[]> {
+/** Sets `isMoved` of all displaced files. A former file counts as moved only if the items that its new path already has can move too. @returns the same array */
+export async function markMoved(displaced: DisplacedFile[], newFiles: readonly OwnFile[]): Promise<DisplacedFile[]> {
   if (displaced.length === 0) return displaced;
   const keyOf = ({ stats }: OwnFile) => `${formatInode(stats)} ${stats.size} ${stats.mtime.getTime()}`;
   const formerKeyOf = ({ size, storage }: KnownFile) => `${storage.inode} ${size} ${storage.modified?.getTime()}`;
   /** Keys of the files that can take over the items of a former file. */
   const takerKeys = new Set<string>();
   const displacedByFormerKey = new Map<string, DisplacedFile>();
-  for await (const own of inTurns(fresh)) takerKeys.add(keyOf(own));
+  for await (const own of inTurns(newFiles)) takerKeys.add(keyOf(own));
   for await (const each of inTurns(displaced)) {
     each.isMoved = true;
     takerKeys.add(keyOf(each.own));

@@ -17,14 +17,14 @@ export interface FileIdentity {
  * Known files that no longer exist. They are found by keys instead of comparing all files with each other, because a folder of 100,000 files may be renamed.
  */
 export class GoneFiles {
-  readonly #byKey = new Map<string, Set<KnownFile>>();
+  readonly #filesByKey = new Map<string, Set<KnownFile>>();
   readonly #files = new Set<KnownFile>();
 
   add(file: KnownFile): void {
     this.#files.add(file);
     for (const key of keysOf(file)) {
-      const filesWithKey = this.#byKey.get(key);
-      if (filesWithKey === undefined) this.#byKey.set(key, new Set([file]));
+      const filesWithKey = this.#filesByKey.get(key);
+      if (filesWithKey === undefined) this.#filesByKey.set(key, new Set([file]));
       else filesWithKey.add(file);
     }
   }
@@ -42,7 +42,7 @@ export class GoneFiles {
   /** Removes and returns the gone file that has the same properties as a file at a new path; `null` if there is none. */
   async takeMoved({ inode, size, modified, digest }: FileIdentity): Promise<KnownFile | null> {
     const sizeAndTime = sizeAndTimeKey(size, modified);
-    if (!this.#byKey.has(sizeAndTime)) return null;
+    if (!this.#filesByKey.has(sizeAndTime)) return null;
     const file = this.#firstWith(`${inode} ${sizeAndTime}`) ?? this.#firstWith(`${await digest()} ${sizeAndTime}`);
     if (file === undefined) return null;
     this.#remove(file);
@@ -51,22 +51,22 @@ export class GoneFiles {
 
   /** Removes and returns the files at a path. Copies of an item have separate records of the same file. */
   takeAt(path: string): KnownFile[] {
-    const files = [...(this.#byKey.get(path) ?? [])];
+    const files = [...(this.#filesByKey.get(path) ?? [])];
     for (const file of files) this.#remove(file);
     return files;
   }
 
   #firstWith(key: string): KnownFile | undefined {
-    const [first] = this.#byKey.get(key) ?? [];
+    const [first] = this.#filesByKey.get(key) ?? [];
     return first;
   }
 
   #remove(file: KnownFile): void {
     this.#files.delete(file);
     for (const key of keysOf(file)) {
-      const filesWithKey = this.#byKey.get(key);
+      const filesWithKey = this.#filesByKey.get(key);
       filesWithKey?.delete(file);
-      if (filesWithKey?.size === 0) this.#byKey.delete(key);
+      if (filesWithKey?.size === 0) this.#filesByKey.delete(key);
     }
   }
 }

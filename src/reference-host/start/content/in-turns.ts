@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 const valuesPerTurn = 100;
 
-/** The values, with a turn of the event loop after every hundredth, because there may be 100,000 files. */
+/** The values, with a turn of the event loop after every 100 values, because there may be 100,000 files. */
 export async function* inTurns<T>(values: Iterable<T>): AsyncGenerator<T> {
   let count = 0;
   for (const value of values) {

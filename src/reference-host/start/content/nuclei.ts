@@ -24,15 +24,15 @@ const tokenDays = 1;
 export interface NucleiOptions {
   /** Address of the server, which is already serving. */
   url: string;
-  /** The slide. */
+  /** The item of the slide. */
   itemId: Types.ObjectId;
   report: (progress: Progress) => void;
   signal: AbortSignal;
 }
 
 /**
- * Adds the nuclei of the synthetic slide as an annotation, once, through the ordinary route. A deleted annotation is not created
- * again; an interrupted one is.
+ * Adds the nuclei of the synthetic slide as an annotation, once, through the ordinary route. An annotation that was deleted is not created
+ * again; one that was interrupted is.
  *
  * @returns the number of nuclei; 0 if they were added before, or if there is no administrator to own them
  * @throws if the server refuses
@@ -91,7 +91,7 @@ function* annotationJson(
   };
   let text = `${JSON.stringify(head).slice(0, -1)},"elements":[`;
   for (const { kind, outline, y } of nucleiOf(syntheticSlide.seed, slideSize)) {
-    const points = outline.map(([pointX, pointY]) => [round(pointX), round(pointY), 0]);
+    const points = outline.map(([pointX, pointY]) => [roundToTenths(pointX), roundToTenths(pointY), 0]);
     const element = { type: 'polyline', closed: true, points, group: kind, ...stylesByKind[kind], lineWidth: 2 };
     text += `${counter.count === 0 ? '' : ','}${JSON.stringify(element)}`;
     counter.count += 1;
@@ -103,6 +103,6 @@ function* annotationJson(
   yield `${text}]}`;
 }
 
-function round(value: number): number {
+function roundToTenths(value: number): number {
   return Math.round(value * 10) / 10;
 }

@@ -47,9 +47,9 @@ async function* listObjects(
 }
 
 /**
- * The reason why an object is not served; `null` if it is served. The reason is empty for the empty objects that programs create for folders.
+ * The reason why an object is not served; `null` if it is served. The reason is '' for the empty objects that programs create for folders: they are left out silently.
  */
-function reasonAgainst({ key, size, archived }: ListedObject): string | null {
+function reasonToLeaveOut({ key, size, archived }: ListedObject): string | null {
   if (key.endsWith('/')) return '';
   const names = key.split('/');
   if (names.some((name) => name === '' || name === '.' || name === '..'))
@@ -82,53 +82,54 @@ export async function addOwnBuckets(
     name: 'Files in buckets',
     description: 'Files in buckets, served in place.',
   });
-  let count = 0;
+  let registeredCount = 0;
   let missing = 0;
   for (const bucketPrefix of options.prefixes) {
     const bucket = await context.buckets.openBucket(bucketPrefix.bucket);
     const listedKeys = new Set<string>();
     const zarrsByFolder = new Map<string, ListedZarr>();
     let batchFolderNames: readonly string[] = [];
-    let objects: ObjectInPlace[] = [];
-    const register = async () => {
-      const batch = objects;
-      objects = [];
+    let pendingObjects: ObjectInPlace[] = [];
+    const registerPending = async () => {
+      const batch = pendingObjects;
+      pendingObjects = [];
       if (batch.length === 0) return;
       const folder = await ensureFolder(context, collection, [bucketPrefix.bucket, ...batchFolderNames], creatorId);
       await registerObjects(context, folder, { bucket: bucketPrefix.bucket, creatorId, objects: batch });
-      count += batch.length;
+      registeredCount += batch.length;
     };
     const addObject = async (place: ItemPlace, object: ListedObject, digest?: string) => {
       options.onObject();
       // The listing is sorted, so the objects of a folder follow one another.
-      if (objects.length >= maxGroupFiles || place.folderNames.join('/') !== batchFolderNames.join('/')) await register();
+      if (pendingObjects.length >= maxGroupFiles || place.folderNames.join('/') !== batchFolderNames.join('/'))
+        await registerPending();
       ({ folderNames: batchFolderNames } = place);
-      objects.push({ object, itemName: place.name, tree: digest });
+      pendingObjects.push({ object, itemName: place.name, tree: digest });
       listedKeys.add(object.key);
     };
     for await (const object of listObjects(bucket, bucketPrefix, signal)) {
       signal.throwIfAborted();
       const path = `s3://${bucketPrefix.bucket}/${object.key}`;
-      const reason = reasonAgainst(object) ?? reasonAgainstName(object.key);
+      const reason = reasonToLeaveOut(object) ?? reasonToRefuseNames(object.key);
       if (reason !== null) {
         if (reason !== '') options.onLeftOut(path, reason);
         continue;
       }
-      const place = placeOf(object.key);
+      const place = itemPlaceOf(object.key);
       if (place.zarrFolder === undefined) await addObject(place, object);
       else addToZarr(zarrsByFolder, place.zarrFolder, object);
     }
     for (const [path, { description, digest }] of zarrsByFolder) {
       if (description !== null) await addObject(splitPath(path), description, digest.toString());
     }
-    await register();
+    await registerPending();
     missing += await markMissing(context, bucketPrefix, listedKeys);
   }
-  return { files: count, missing };
+  return { files: registeredCount, missing };
 }
 
 /** The reason why folders and items cannot have the names in a key; `null` if they can. */
-function reasonAgainstName(key: string): string | null {
+function reasonToRefuseNames(key: string): string | null {
   try {
     for (const name of key.split('/')) checkName('Item', name);
     return null;
@@ -156,7 +157,7 @@ function splitPath(path: string): ItemPlace {
 }
 
 /** The place of an object's item. For an object of a Zarr, `zarrFolder` is the path of the Zarr's folder. */
-function placeOf(key: string): ItemPlace & { zarrFolder?: string } {
+function itemPlaceOf(key: string): ItemPlace & { zarrFolder?: string } {
   const place = splitPath(key);
   const zarrIndex = place.folderNames.findIndex(isZarrName);
   return zarrIndex < 0 ? place : { ...place, zarrFolder: place.folderNames.slice(0, zarrIndex + 1).join('/') };
@@ -178,10 +179,10 @@ async function markMissing(
 ): Promise<number> {
   const query = { 'storage.kind': 'bucket' as const, 'storage.bucket': bucket, itemId: { $ne: null } };
   const files = eachInSlices<FileInBucket>(context.models.file.find(query, { itemId: 1, 'storage.path': 1 }).lean());
-  const missing: Types.ObjectId[] = [];
+  const missingItemIds: Types.ObjectId[] = [];
   for await (const { itemId, storage } of files) {
-    if (itemId !== null && storage.path.startsWith(prefix) && !listedKeys.has(storage.path)) missing.push(itemId);
+    if (itemId !== null && storage.path.startsWith(prefix) && !listedKeys.has(storage.path)) missingItemIds.push(itemId);
   }
-  await setMissing(context, missing, new Date());
-  return missing.length;
+  await setMissing(context, missingItemIds, new Date());
+  return missingItemIds.length;
 }

@@ -8,7 +8,7 @@ import { computeTreeDigest } from '../../files/tree-digest.js';
 export interface OwnFile {
   /** Its path, without symbolic links. */
   path: string;
-  folders: string[];
+  folderNames: string[];
   /** Name of its item. */
   name: string;
   /** Whether the other files in its folder, and in folders below, belong to it, because the path is the description of a Zarr. */
@@ -50,8 +50,8 @@ export function isZarrName(name: string): boolean {
 interface FileSearch extends OwnFilesOptions {
   /** The paths on the command line, without symbolic links. */
   roots: ReadonlySet<string>;
-  /** Folders that have been visited. */
-  seen: Set<string>;
+  /** Folders that have been visited, by their paths without symbolic links. */
+  visitedFolders: Set<string>;
 }
 
 /**
@@ -61,13 +61,13 @@ interface FileSearch extends OwnFilesOptions {
  */
 export async function* listOwnFiles(paths: readonly string[], options: OwnFilesOptions = {}): AsyncGenerator<OwnFile> {
   const roots = await Promise.all(paths.map((path) => realpath(path).catch(() => path)));
-  const search: FileSearch = { ...options, roots: new Set(roots), seen: new Set() };
+  const search: FileSearch = { ...options, roots: new Set(roots), visitedFolders: new Set() };
   for (const path of paths) {
     search.signal?.throwIfAborted();
     try {
-      const [real, stats] = [await realpath(path), await stat(path)];
-      if (stats.isDirectory()) yield* listFolderOrZarr(real, [], search);
-      else if (stats.isFile()) yield { path: real, folders: ['Files'], name: basename(path), isZarr: false, stats };
+      const [resolvedPath, stats] = [await realpath(path), await stat(path)];
+      if (stats.isDirectory()) yield* listFolderOrZarr(resolvedPath, [], search);
+      else if (stats.isFile()) yield { path: resolvedPath, folderNames: ['Files'], name: basename(path), isZarr: false, stats };
     } catch (error) {
       search.signal?.throwIfAborted();
       reportLeftOut(path, error, search);
@@ -76,26 +76,26 @@ export async function* listOwnFiles(paths: readonly string[], options: OwnFilesO
 }
 
 /** All files below a folder whose path has no links; of a Zarr folder, only its description. */
-async function* listFolderOrZarr(realPath: string, foldersAbove: string[], search: FileSearch): AsyncGenerator<OwnFile> {
+async function* listFolderOrZarr(realPath: string, folderNamesAbove: string[], search: FileSearch): AsyncGenerator<OwnFile> {
   if (isZarrName(realPath)) {
     const description = await findZarrDescription(realPath);
     if (description !== null) {
-      if (!search.seen.has(realPath)) {
+      if (!search.visitedFolders.has(realPath)) {
         // A Zarr that is named on the command line goes with the single files.
         const treeDigest = await computeTreeDigest(realPath, search.signal);
         yield {
           ...description,
-          folders: foldersAbove.length === 0 ? ['Files'] : foldersAbove,
+          folderNames: folderNamesAbove.length === 0 ? ['Files'] : folderNamesAbove,
           name: basename(realPath),
           isZarr: true,
           treeDigest,
         };
       }
-      search.seen.add(realPath);
+      search.visitedFolders.add(realPath);
       return;
     }
   }
-  yield* listFolder(realPath, [...foldersAbove, basename(realPath) || 'root'], search);
+  yield* listFolder(realPath, [...folderNamesAbove, basename(realPath) || 'root'], search);
 }
 
 /** The first of {@link zarrDescriptions} in a folder. */
@@ -108,11 +108,11 @@ async function findZarrDescription(folder: string): Promise<{ path: string; stat
   return null;
 }
 
-/** All files below a folder that is no Zarr. `folders` is where its items go in the collection. */
-async function* listFolder(realPath: string, folders: string[], search: FileSearch): AsyncGenerator<OwnFile> {
+/** All files below a folder that is no Zarr. `folderNames` says where their items go in the collection. */
+async function* listFolder(realPath: string, folderNames: string[], search: FileSearch): AsyncGenerator<OwnFile> {
   search.signal?.throwIfAborted();
-  if (search.seen.has(realPath)) return;
-  search.seen.add(realPath);
+  if (search.visitedFolders.has(realPath)) return;
+  search.visitedFolders.add(realPath);
   search.onFolder?.(realPath);
   try {
     for await (const entries of inParts(await opendir(realPath, { bufferSize: namesAtOnce }), namesAtOnce)) {
@@ -120,7 +120,7 @@ async function* listFolder(realPath: string, folders: string[], search: FileSear
       for (const batch of batches(names.sort(), statsAtOnce)) {
         const paths = batch.map((name) => join(realPath, name));
         const states = await Promise.allSettled(paths.map((path) => lstat(path)));
-        for (const [index, path] of paths.entries()) yield* listPath(path, states[index]!, folders, search);
+        for (const [index, path] of paths.entries()) yield* listPath(path, states[index]!, folderNames, search);
       }
     }
   } catch (error) {
@@ -130,11 +130,11 @@ async function* listFolder(realPath: string, folders: string[], search: FileSear
   }
 }
 
-/** The file at a path, or the files in the folder at that path. @param state the state of the path, or why it cannot be read */
+/** The file at a path, or the files in the folder at that path. @param state the result of `lstat` for the path */
 async function* listPath(
   path: string,
   state: PromiseSettledResult<Stats>,
-  folders: string[],
+  folderNames: string[],
   search: FileSearch,
 ): AsyncGenerator<OwnFile> {
   const name = basename(path);
@@ -151,9 +151,9 @@ async function* listPath(
       return;
     }
     const stats = target === path ? linkStats : await stat(target);
-    if (stats.isFile()) yield { path: target, folders, name, isZarr: false, stats };
-    else if (stats.isDirectory() && isZarrName(name)) yield* listFolderOrZarr(target, folders, search);
-    else if (stats.isDirectory()) yield* listFolder(target, [...folders, name], search);
+    if (stats.isFile()) yield { path: target, folderNames, name, isZarr: false, stats };
+    else if (stats.isDirectory() && isZarrName(name)) yield* listFolderOrZarr(target, folderNames, search);
+    else if (stats.isDirectory()) yield* listFolder(target, [...folderNames, name], search);
   } catch (error) {
     search.signal?.throwIfAborted();
     reportLeftOut(path, error, search);
@@ -168,12 +168,12 @@ function isWithin(path: string, roots: ReadonlySet<string>): boolean {
   }
 }
 
-/** Whether a name has bytes that are not UTF-8. Node.js replaces them by U+FFFD, and no file can be found by such a name. */
+/** Whether a path has bytes that are not UTF-8. Node.js replaces them by U+FFFD, and no file can be found under the resulting path. */
 function hasLostBytes(path: string): boolean {
   return path.includes('\ufffd');
 }
 
-function reportLeftOut(path: string, error: unknown, { onLeftOut: leftOut }: OwnFilesOptions): void {
+function reportLeftOut(path: string, error: unknown, { onLeftOut }: OwnFilesOptions): void {
   const reason = error instanceof Error ? error.message : String(error);
-  leftOut?.(path, hasLostBytes(path) ? 'its name is not UTF-8' : reason);
+  onLeftOut?.(path, hasLostBytes(path) ? 'its name is not UTF-8' : reason);
 }

@@ -17,7 +17,7 @@ const watchedPerTurn = 100;
 /** Checks the served files when the system reports changes, every minute, and on request. */
 export class Rescans {
   readonly #runInOrder = pLimit(1);
-  readonly #watchers = new Map<string, FSWatcher>();
+  readonly #watchersByFolder = new Map<string, FSWatcher>();
   readonly #parentWatchers: FSWatcher[] = [];
   #waitingScan: Promise<ScanCounts> | null = null;
   #settleTimer: NodeJS.Timeout | null = null;
@@ -47,14 +47,14 @@ export class Rescans {
     return this.#waitingScan;
   }
 
-  /** Starts to watch, after the first scan, until the signal aborts. */
+  /** Starts to watch for changes, until the signal aborts. Called after the first scan. */
   startWatching(): void {
     const { signal } = this.options;
     if (signal.aborted) return;
     signal.addEventListener('abort', () => this.#stopWatching(), { once: true });
     this.#watchParents();
     void this.#watchFolders();
-    this.#schedule(scanIntervalMs);
+    this.#scheduleScan(scanIntervalMs);
   }
 
   /** Watches the folders that contain the served paths, for changes of these paths only. */
@@ -81,10 +81,10 @@ export class Rescans {
     }
     await this.#watchFolders();
     if (this.options.signal.aborted) return;
-    this.#schedule(Math.max(scanIntervalMs, (Date.now() - started) * idleFactor));
+    this.#scheduleScan(Math.max(scanIntervalMs, (Date.now() - started) * idleFactor));
   }
 
-  #schedule(delayMs: number): void {
+  #scheduleScan(delayMs: number): void {
     if (this.#nextScanTimer !== null) clearTimeout(this.#nextScanTimer);
     this.#nextScanTimer = setTimeout(() => void this.#scanAndWatch(), delayMs).unref();
   }
@@ -94,21 +94,21 @@ export class Rescans {
     const folders = this.options.listFolders();
     let count = 0;
     const isTurnOver = () => ++count % watchedPerTurn === 0;
-    for (const [folder, watcher] of this.#watchers) {
+    for (const [folder, watcher] of this.#watchersByFolder) {
       if (folders.has(folder)) continue;
       watcher.close();
-      this.#watchers.delete(folder);
+      this.#watchersByFolder.delete(folder);
       if (isTurnOver()) await nextTurn();
       if (this.options.signal.aborted) return;
     }
     for (const folder of folders) {
-      if (this.#watchers.size >= maxWatched) return;
-      if (this.#watchers.has(folder)) continue;
+      if (this.#watchersByFolder.size >= maxWatched) return;
+      if (this.#watchersByFolder.has(folder)) continue;
       try {
         const watcher = watch(folder, { persistent: false }, () => this.#scanWhenSettled());
         // A folder that was removed, or one that the system no longer watches, is checked every minute.
         watcher.on('error', () => this.#unwatch(folder));
-        this.#watchers.set(folder, watcher);
+        this.#watchersByFolder.set(folder, watcher);
       } catch {
         // The system watches no more folders, or this one was removed.
         return;
@@ -119,8 +119,8 @@ export class Rescans {
   }
 
   #unwatch(folder: string): void {
-    this.#watchers.get(folder)?.close();
-    this.#watchers.delete(folder);
+    this.#watchersByFolder.get(folder)?.close();
+    this.#watchersByFolder.delete(folder);
     this.#scanWhenSettled();
   }
 
@@ -138,7 +138,7 @@ export class Rescans {
 
   #stopWatching(): void {
     for (const timer of [this.#settleTimer, this.#nextScanTimer]) if (timer !== null) clearTimeout(timer);
-    for (const watcher of [...this.#watchers.values(), ...this.#parentWatchers]) watcher.close();
-    this.#watchers.clear();
+    for (const watcher of [...this.#watchersByFolder.values(), ...this.#parentWatchers]) watcher.close();
+    this.#watchersByFolder.clear();
   }
 }

@@ -42,9 +42,9 @@ export interface ServedFilesOptions {
   onLeftOut(path: string, reason: string): void;
 }
 
-/** Files of a folder that are made items together. */
+/** Maximum number of files of a folder that are made items together. */
 export const maxGroupFiles = 100;
-/** Number of groups of files at the same time: the files of one are opened while the other waits for the database. */
+/** Number of groups of files that are added at the same time: the files of one group are opened while the other waits for the database. */
 const groupsAtOnce = 2;
 
 /** Local files as items of the collection `Local files`, which follow changes on disk. */
@@ -111,26 +111,26 @@ export class ServedFiles {
     this.folders = folders;
     this.#uncomparedIds = uncomparedIds;
     await setMissing(context, presentItemIds, null);
-    const missing = await findGoneFiles(filesByPath, seenPaths, signal);
+    const goneFiles = await findGoneFiles(filesByPath, seenPaths, signal);
     for await (const { formerFiles: files, isMoved } of inTurns(displaced)) {
-      if (isMoved) for (const file of files) missing.add(file);
+      if (isMoved) for (const file of files) goneFiles.add(file);
     }
-    await this.#register(context, collection, { fresh: newFiles, missing, counts }, signal);
-    counts.missing = missing.size;
-    await setMissing(context, missing.itemIds(), new Date());
+    await this.#register(context, collection, { newFiles, goneFiles, counts }, signal);
+    counts.missing = goneFiles.size;
+    await setMissing(context, goneFiles.itemIds(), new Date());
     return counts;
   }
 
-  /** Finds the items of files that were moved or replaced, and makes items of all others. */
+  /** Finds the items of files that were moved or replaced, and makes items of all other new files. */
   async #register(
     context: HostContext,
     collection: CollectionDocument,
-    { fresh, missing, counts }: { fresh: readonly OwnFile[]; missing: GoneFiles; counts: ScanCounts },
+    { newFiles, goneFiles, counts }: { newFiles: readonly OwnFile[]; goneFiles: GoneFiles; counts: ScanCounts },
     signal: AbortSignal,
   ): Promise<void> {
     const { creatorId } = this.options;
     const folders = new Map<string, Promise<FolderDocument>>();
-    // Folders are created one after the other, because of two simultaneous calls that create the same parent, one would fail.
+    // Folders are created one after the other: if two calls created the same parent at the same time, one would fail.
     const queue = pLimit(1);
     const folderOf = (names: readonly string[]) => {
       const key = names.join('/');
@@ -139,34 +139,34 @@ export class ServedFiles {
       return folder;
     };
     let doneCount = 0;
-    const report = (files: number) => this.options.onProgress((doneCount += files), fresh.length);
+    const reportDone = (files: number) => this.options.onProgress((doneCount += files), newFiles.length);
     const remaining: OwnFile[] = [];
     const renamed: RenamedItem[] = [];
-    for await (const own of inTurns(fresh)) {
+    for await (const own of inTurns(newFiles)) {
       signal.throwIfAborted();
-      const moved = await this.#attempt([own], async () => missing.takeMoved(identityOf(own)), signal);
-      if (moved === undefined) report(1);
+      const moved = await this.#attempt([own], async () => goneFiles.takeMoved(identityOf(own)), signal);
+      if (moved === undefined) reportDone(1);
       else if (moved === null) remaining.push(own);
       else {
-        const copies = missing.takeAt(moved.storage.path);
+        const copies = goneFiles.takeAt(moved.storage.path);
         if (moved.storage.path === own.path) await this.#updateReplaced(context, own, [moved, ...copies], counts);
         else {
-          renamed.push(...(await moveItem(context, { moved, copies }, own, await folderOf(own.folders))));
+          renamed.push(...(await moveItem(context, { moved, copies }, own, await folderOf(own.folderNames))));
           counts.moved += 1;
         }
-        report(1);
+        reportDone(1);
       }
     }
     await retryNames(context, renamed);
     const byFolder = new Map<string, OwnFile[]>();
     for await (const own of inTurns(remaining)) {
-      const replaced = missing.takeAt(own.path);
+      const replaced = goneFiles.takeAt(own.path);
       if (replaced.length > 0) {
         await this.#updateReplaced(context, own, replaced, counts);
-        report(1);
+        reportDone(1);
         continue;
       }
-      const key = own.folders.join('/');
+      const key = own.folderNames.join('/');
       const inFolder = byFolder.get(key);
       if (inFolder === undefined) byFolder.set(key, [own]);
       else inFolder.push(own);
@@ -177,7 +177,7 @@ export class ServedFiles {
         signal.throwIfAborted();
         const added = await this.#attempt(files, () => this.#addItems(context, files, folderOf), signal);
         counts.added += added ?? 0;
-        report(files.length);
+        reportDone(files.length);
       }
     };
     await Promise.all(Array.from({ length: groupsAtOnce }, addGroups));
@@ -205,7 +205,7 @@ export class ServedFiles {
     folderOf: (names: readonly string[]) => Promise<FolderDocument>,
   ) {
     const { creatorId } = this.options;
-    const folder = await folderOf(files[0]!.folders);
+    const folder = await folderOf(files[0]!.folderNames);
     const registered = await registerFilesInPlace(
       context,
       folder,
@@ -221,9 +221,9 @@ export class ServedFiles {
     for (const [index, each] of registered.entries()) {
       if (each.status === 'rejected') this.#leaveOutFor(each.reason, [files[index]!]);
     }
-    const newFiles = registered.flatMap((each) => (each.status === 'fulfilled' ? [each.value.file] : []));
-    this.#compareLater(newFiles.filter(({ size = 0 }) => hasMiddle(size)));
-    return newFiles.length;
+    const addedFiles = registered.flatMap((each) => (each.status === 'fulfilled' ? [each.value.file] : []));
+    this.#compareLater(addedFiles.filter(({ size = 0 }) => hasMiddle(size)));
+    return addedFiles.length;
   }
 
   /** Does work on files. If it fails because of these files, they are left out, and the result is `undefined`. */
@@ -282,21 +282,21 @@ function matchesRecord({ size, storage }: KnownFile, { stats, treeDigest }: OwnF
 
 /** Known files that no longer exist. Files that just cannot be read, or are no longer served, do not count. */
 async function findGoneFiles(
-  known: ReadonlyMap<string, readonly KnownFile[]>,
-  seen: ReadonlySet<string>,
+  filesByPath: ReadonlyMap<string, readonly KnownFile[]>,
+  seenPaths: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<GoneFiles> {
-  const missing = new GoneFiles();
-  for await (const [path, files] of inTurns(known)) {
-    if (seen.has(path)) continue;
+  const goneFiles = new GoneFiles();
+  for await (const [path, files] of inTurns(filesByPath)) {
+    if (seenPaths.has(path)) continue;
     signal.throwIfAborted();
     const isGone = await stat(path).then(
       () => false,
       ({ code }: NodeJS.ErrnoException) => code === 'ENOENT' || code === 'ENOTDIR',
     );
-    if (isGone) for (const file of files) missing.add(file);
+    if (isGone) for (const file of files) goneFiles.add(file);
   }
-  return missing;
+  return goneFiles;
 }
 
 function identityOf({ path, stats }: OwnFile) {
@@ -329,7 +329,7 @@ async function moveItem(
   folder: FolderDocument,
 ): Promise<RenamedItem[]> {
   const { models, events } = context;
-  const formerName = moved.storage.isTree === true ? dirname(moved.storage.path) : moved.storage.path;
+  const formerPath = moved.storage.isTree === true ? dirname(moved.storage.path) : moved.storage.path;
   const newLocation = { 'storage.path': own.path, 'storage.inode': formatInode(own.stats) };
   // Copies of the item have separate file records with the same bytes.
   await models.file.updateMany({ _id: { $in: copies.map(({ _id }) => _id) } }, { $set: newLocation });
@@ -347,7 +347,7 @@ async function moveItem(
     .lean();
   const item = moved.itemId === null ? null : await models.item.findById(moved.itemId).lean<ItemDocument>();
   if (file === null || item === null) return [];
-  const isNamedAsFile = formerName.endsWith(`/${item.name}`);
+  const isNamedAsFile = formerPath.endsWith(`/${item.name}`);
   const updated = await updateItem(context, item, { folder, ...(isNamedAsFile && { name: own.name }) });
   const itemIds = [item._id, ...copies.flatMap(({ itemId }) => itemId ?? [])];
   await models.item.updateMany({ _id: { $in: itemIds } }, { $unset: { fileMissing: 1 } });
@@ -361,11 +361,11 @@ export async function setMissing({ models }: HostContext, ids: readonly Types.Ob
   const marked = new Set<string>();
   const query = models.item.find({ fileMissing: { $exists: true } }, { _id: 1 }).lean();
   for await (const { _id } of eachInSlices<Pick<ItemDocument, '_id'>>(query)) marked.add(_id.toHexString());
-  const wronglyMarked: Types.ObjectId[] = [];
+  const idsToChange: Types.ObjectId[] = [];
   for await (const id of inTurns(ids)) {
-    if (marked.has(id.toHexString()) === (since === null)) wronglyMarked.push(id);
+    if (marked.has(id.toHexString()) === (since === null)) idsToChange.push(id);
   }
-  for (const batch of batches(wronglyMarked)) {
+  for (const batch of batches(idsToChange)) {
     const _id = { $in: [...batch] };
     if (since === null) await models.item.updateMany({ _id }, { $unset: { fileMissing: 1 } });
     else await models.item.updateMany({ _id, fileMissing: null }, { $set: { fileMissing: since } });
