@@ -411,7 +411,7 @@ export class StageAnnotation {
   }
 
   #showTiles() {
-    this.#tiles ??= this.options.stage.addTiles();
+    this.#tiles ??= this.options.stage.addTileLayer();
     this.#tiles.show(this.#tileUrl(), this.display.opacity);
     void this.#loadAllOverlays();
   }

@@ -2,7 +2,7 @@ import { boxAround, overlaps, type Box, type Point } from '../annotations/model.
 import type { Stage } from './contract.js';
 
 /** The part of the stage that cells need. */
-export type CellStage = Pick<Stage, 'canvas' | 'size' | 'placement' | 'paintOn' | 'repaint' | 'onRest'>;
+export type CellStage = Pick<Stage, 'canvas' | 'size' | 'placement' | 'addPainter' | 'repaint' | 'onRest'>;
 
 /** Cells are drawn up to this distance from the stage, as a share of its size. */
 const drawReach = 0.25;
@@ -27,7 +27,7 @@ export interface Cell {
   box: Box;
 }
 
-/** The division of a layer on the image into cells, for one zoom. */
+/** How a layer on the image is divided into cells at one zoom. */
 export interface CellLayout {
   /** from pixels of the layout to pixels of the image. Pixels of the layout are as large as pixels of the stage were when the layout was made. */
   toImage: DOMMatrix;
@@ -60,7 +60,7 @@ export function snapToPixel(value: number) {
 /** The cells of a layout. */
 class CellGrid {
   readonly cells: Map<string, TrackedCell> = new Map();
-  /** The area to draw while the view moves; `null` for everything */
+  /** The area of the layout in which cells are drawn; `null` for all cells. */
   areaToDraw: Box | null = null;
   #lastVisible: Box | null = null;
 
@@ -78,11 +78,11 @@ class CellGrid {
    */
   paint(context: CanvasRenderingContext2D, ratio: number, placement: DOMMatrix, visible: Box) {
     const toStage = this.toStage(placement);
-    const isTurned = Math.abs(toStage.b) > 1e-6;
-    if (isTurned) context.setTransform(new DOMMatrix().scale(ratio).multiply(toStage));
+    const isRotated = Math.abs(toStage.b) > 1e-6;
+    if (isRotated) context.setTransform(new DOMMatrix().scale(ratio).multiply(toStage));
     const [x, y] = [snapToPixel(toStage.e), snapToPixel(toStage.f)];
-    const scale = isTurned || Math.abs(toStage.a - 1) < 1e-6 ? 1 : toStage.a;
-    const onCanvas = (value: number, offset: number) => (isTurned ? value : Math.round((value * scale + offset) * ratio));
+    const scale = isRotated || Math.abs(toStage.a - 1) < 1e-6 ? 1 : toStage.a;
+    const onCanvas = (value: number, offset: number) => (isRotated ? value : Math.round((value * scale + offset) * ratio));
     for (const { box, picture } of this.cells.values()) {
       if (!picture || !overlaps(box, visible)) continue;
       const [left, top] = [onCanvas(box.left, x), onCanvas(box.top, y)];
@@ -98,12 +98,12 @@ class CellGrid {
     return { left, top, right, bottom };
   }
 
-  /** Follows the visible part. While it moves, only visible cells and cells ahead of it are drawn; at rest, all cells near it. */
-  followView(visible: Box, near: Box) {
-    const before = this.#lastVisible ?? visible;
+  /** Limits drawing, while the view moves, to visible cells and those ahead of the movement. */
+  limitAreaToDraw(visible: Box, near: Box) {
+    const lastVisible = this.#lastVisible ?? visible;
     this.#lastVisible = visible;
     const [left, top, right, bottom] = (['left', 'top', 'right', 'bottom'] as const).map((side) => {
-      const move = visible[side] - before[side];
+      const move = visible[side] - lastVisible[side];
       return Math.abs(move) < minMove ? 0 : move;
     }) as [number, number, number, number];
     if (!left && !top && !right && !bottom) return;
@@ -115,7 +115,7 @@ class CellGrid {
     };
   }
 
-  /** Moves all cells to their positions in the current layout. */
+  /** Updates the boxes of all cells after the layout was refitted. */
   repositionCells() {
     for (const cell of this.cells.values()) cell.box = this.boxOf(cell.column, cell.row);
   }
@@ -126,8 +126,8 @@ class CellGrid {
     this.cells.delete(key);
   }
 
-  /** Requests the cells that overlap `near`, and cancels pending ones outside `far`. */
-  requestCells(near: Box, far: Box) {
+  /** Adds the missing cells that overlap `near`, and drops cells outside `far` that are not drawn yet. */
+  addCells(near: Box, far: Box) {
     for (const [key, cell] of this.cells) if (cell.state !== 'drawn' && !overlaps(cell.box, far)) this.dropCell(key, cell);
     const { origin, width, height, range } = this.layout;
     const columnAt = (x: number) => Math.floor((x - origin.x) / width);
@@ -136,15 +136,15 @@ class CellGrid {
       for (let x = Math.max(range.left, columnAt(near.left)); x <= Math.min(range.right, columnAt(near.right)); x += 1) {
         const key = `${x} ${y}`;
         if (this.cells.has(key)) continue;
-        const end = new AbortController();
-        this.cells.set(key, { column: x, row: y, box: this.boxOf(x, y), picture: null, state: 'pending', controller: end });
+        const controller = new AbortController();
+        this.cells.set(key, { column: x, row: y, box: this.boxOf(x, y), picture: null, state: 'pending', controller });
       }
-    if (this.cells.size > maxKeptPixels / (width * height * devicePixelRatio ** 2)) this.dropOutside(near);
+    if (this.cells.size > maxKeptPixels / (width * height * devicePixelRatio ** 2)) this.dropCellsOutside(near);
   }
 
-  /** Drops the cells outside a box. */
-  dropOutside(near: Box) {
-    for (const [key, cell] of this.cells) if (!overlaps(cell.box, near)) this.dropCell(key, cell);
+  /** Drops the cells outside an area of the layout. */
+  dropCellsOutside(area: Box) {
+    for (const [key, cell] of this.cells) if (!overlaps(cell.box, area)) this.dropCell(key, cell);
   }
 
   close() {
@@ -171,49 +171,49 @@ interface CellLayerOptions {
  * replace the old ones at once. If cells were elements above the image, the browser would blend them with it in every frame.
  */
 export class CellLayer {
-  #shown: CellGrid | null = null;
+  #shownGrid: CellGrid | null = null;
   /** The next grid, which stays invisible until all of its cells on the stage are drawn. */
-  #next: CellGrid | null = null;
-  #isScheduled = false;
+  #nextGrid: CellGrid | null = null;
+  #isRedrawScheduled = false;
   #drawingCount = 0;
   readonly #stopPainting: () => void;
 
   constructor(private readonly options: CellLayerOptions) {
     const { stage, depth } = options;
-    this.#stopPainting = stage.paintOn((context, ratio) => this.#paint(context, ratio), depth);
+    this.#stopPainting = stage.addPainter((context, ratio) => this.#paint(context, ratio), depth);
     stage.onRest(() => this.#redrawAtRest());
   }
 
   #paint(context: CanvasRenderingContext2D, ratio: number) {
     this.#followView();
-    if (!this.#shown) return;
+    if (!this.#shownGrid) return;
     const placement = this.options.stage.placement();
     context.globalAlpha = this.options.opacity?.() ?? 1;
-    this.#shown.paint(context, ratio, placement, this.#stageBox(this.#shown.toStage(placement), 0));
+    this.#shownGrid.paint(context, ratio, placement, this.#stageBox(this.#shownGrid.toStage(placement), 0));
   }
 
   /** Redraws all cells. */
   redraw() {
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
+    if (this.#isRedrawScheduled) return;
+    this.#isRedrawScheduled = true;
     requestAnimationFrame(() => {
-      if (this.#isScheduled && this.options.stage.canvas.isConnected) this.#startGrid();
-      this.#isScheduled = false;
+      if (this.#isRedrawScheduled && this.options.stage.canvas.isConnected) this.#startGrid();
+      this.#isRedrawScheduled = false;
     });
   }
 
   /** Redraws the cells that match a test. Each keeps its old picture until then. */
   redrawCells(test: (cell: Cell) => boolean) {
-    for (const cell of (this.#next ?? this.#shown)?.cells.values() ?? [])
+    for (const cell of (this.#nextGrid ?? this.#shownGrid)?.cells.values() ?? [])
       if (cell.state === 'drawn' && test(cell)) cell.state = 'pending';
     this.#drawNext();
   }
 
   hide() {
-    this.#isScheduled = false;
-    this.#shown?.close();
-    this.#next?.close();
-    this.#shown = this.#next = null;
+    this.#isRedrawScheduled = false;
+    this.#shownGrid?.close();
+    this.#nextGrid?.close();
+    this.#shownGrid = this.#nextGrid = null;
     this.options.stage.repaint();
   }
 
@@ -223,21 +223,21 @@ export class CellLayer {
   }
 
   #startGrid() {
-    this.#next?.close();
-    this.#next = new CellGrid(this.options.createLayout(this.options.stage.placement()));
+    this.#nextGrid?.close();
+    this.#nextGrid = new CellGrid(this.options.createLayout(this.options.stage.placement()));
     this.#followView();
   }
 
   #followView() {
-    const newest = this.#next ?? this.#shown;
-    if (!newest) return;
+    const newestGrid = this.#nextGrid ?? this.#shownGrid;
+    if (!newestGrid) return;
     const placement = this.options.stage.placement();
-    const toStage = newest.toStage(placement);
+    const toStage = newestGrid.toStage(placement);
     const scaling = Math.hypot(toStage.a, toStage.b);
     if (scaling > maxScaling || scaling < 1 / maxScaling) return this.#startGrid();
     const near = this.#stageBox(toStage, drawReach);
-    newest.requestCells(near, this.#stageBox(toStage, pendingReach));
-    newest.followView(this.#stageBox(toStage, 0), near);
+    newestGrid.addCells(near, this.#stageBox(toStage, pendingReach));
+    newestGrid.limitAreaToDraw(this.#stageBox(toStage, 0), near);
     this.#drawNext();
     this.#showNextGrid();
   }
@@ -254,17 +254,17 @@ export class CellLayer {
 
   /** Redraws the cells when the view has come to rest at another zoom, so that nothing is blurred. */
   #redrawAtRest() {
-    const newest = this.#next ?? this.#shown;
-    if (!newest) return;
-    newest.areaToDraw = null;
+    const newestGrid = this.#nextGrid ?? this.#shownGrid;
+    if (!newestGrid) return;
+    newestGrid.areaToDraw = null;
     this.#drawNext();
     const placement = this.options.stage.placement();
-    const { a, b, e, f } = newest.toStage(placement);
+    const { a, b, e, f } = newestGrid.toStage(placement);
     const isSharp = Math.hypot(a - 1, b) < 1e-6 && Math.hypot(e - snapToPixel(e), f - snapToPixel(f)) < 0.02;
     if (isSharp) return;
-    if (!newest.layout.refit?.(placement)) return this.#startGrid();
-    newest.repositionCells();
-    newest.dropOutside(this.#stageBox(newest.toStage(placement), drawReach));
+    if (!newestGrid.layout.refit?.(placement)) return this.#startGrid();
+    newestGrid.repositionCells();
+    newestGrid.dropCellsOutside(this.#stageBox(newestGrid.toStage(placement), drawReach));
     // Tiles are scaled to their size on the screen, which has changed.
     this.redrawCells(() => true);
     this.options.stage.repaint();
@@ -272,7 +272,7 @@ export class CellLayer {
 
   #drawNext() {
     while (this.#drawingCount < this.options.concurrency) {
-      const grid = this.#next ?? this.#shown;
+      const grid = this.#nextGrid ?? this.#shownGrid;
       const cell = grid && this.#nextCell(grid);
       if (!grid || !cell) return;
       this.#drawingCount += 1;
@@ -305,20 +305,20 @@ export class CellLayer {
       cell.state = 'drawn';
       cell.picture?.close();
       cell.picture = picture;
-      if (grid === this.#shown) this.options.stage.repaint();
+      if (grid === this.#shownGrid) this.options.stage.repaint();
       this.#showNextGrid();
     }
     this.#drawNext();
   }
 
   #showNextGrid() {
-    if (!this.#next) return;
-    const visible = this.#stageBox(this.#next.toStage(this.options.stage.placement()), 0);
-    if (this.#shown)
-      for (const { box, state } of this.#next.cells.values()) if (state !== 'drawn' && overlaps(box, visible)) return;
-    this.#shown?.close();
-    this.#shown = this.#next;
-    this.#next = null;
+    if (!this.#nextGrid) return;
+    const visible = this.#stageBox(this.#nextGrid.toStage(this.options.stage.placement()), 0);
+    if (this.#shownGrid)
+      for (const { box, state } of this.#nextGrid.cells.values()) if (state !== 'drawn' && overlaps(box, visible)) return;
+    this.#shownGrid?.close();
+    this.#shownGrid = this.#nextGrid;
+    this.#nextGrid = null;
     this.options.stage.repaint();
     this.options.onShown?.();
   }

@@ -3,7 +3,7 @@ import type { Projection } from '../image/projection.js';
 import type { LightSettings } from '../image/brightness.js';
 import type { TileLayer } from './tile-layer.js';
 
-/** How a frame is shown: its style, and the projection of planes of z. */
+/** How a frame is shown: its style and, if z planes are projected, how. An empty style means the default of the server. */
 export interface FrameAppearance {
   style: string;
   projection: Projection | null;
@@ -13,8 +13,8 @@ export interface FrameAppearance {
 export interface Stage {
   /** takes the keyboard focus */
   canvas: HTMLElement;
-  /** @param look `likely`: frames that the user may select next, which are loaded in advance */
-  showFrame: (frame: number, look: FrameAppearance & { likely?: number[] }) => Promise<void>;
+  /** @param appearance its `likely` are frames that the user may select next, which are loaded in advance */
+  showFrame: (frame: number, appearance: FrameAppearance & { likely?: number[] }) => Promise<void>;
   /** Resolves when all visible tiles of the shown frame have arrived. */
   whenDrawn: () => Promise<void>;
   setLight: (light: LightSettings) => void;
@@ -29,19 +29,19 @@ export interface Stage {
   /** bounding box of the view in pixels of the image */
   view: () => { left: number; top: number; right: number; bottom: number };
   /**
-   * Adds a function that is called whenever the image is drawn. Shapes are above pictures.
+   * Adds a function that paints on the image whenever the image is drawn. Shapes are painted above pictures.
    *
    * @returns a function that removes it
    */
-  paintOn: (paint: Paint, depth: 'picture' | 'shapes') => () => void;
+  addPainter: (paint: Painter, depth: 'picture' | 'shapes') => () => void;
   /** redraws the image and everything on it */
   repaint: () => void;
-  /** adds a layer of tiles over the image, which is empty at first */
-  addTiles: () => TileLayer;
+  /** adds a layer of tiles over the image; the layer is empty at first */
+  addTileLayer: () => TileLayer;
   onPointer: (listener: PointerListener) => void;
   /** the view; `null` while the whole image is visible, as after {@link goHome} */
   position: () => ViewPosition | null;
-  goTo: (place: ViewPosition) => void;
+  goTo: (position: ViewPosition) => void;
   zoomBy: (factor: number) => void;
   /** the view at the current moment of an animation, unrounded */
   animatedPosition: () => ViewPosition;
@@ -73,8 +73,8 @@ export interface PointerListener {
   doubleClick: (at: Point) => boolean;
 }
 
-/** Paints on the image. Coordinates are pixels of the canvas. @param ratio pixels of the canvas per CSS pixel */
-export type Paint = (context: CanvasRenderingContext2D, ratio: number) => void;
+/** A function that paints on the image. Coordinates are pixels of the canvas. @param ratio pixels of the canvas per CSS pixel */
+export type Painter = (context: CanvasRenderingContext2D, ratio: number) => void;
 
 /** The visible part of an image: its center and its width in full-resolution pixels. */
 export type ViewPosition = { x: number; y: number; width: number };

@@ -10,30 +10,30 @@ const maxKeptFrames = 6;
  * the view is never empty between two frames.
  */
 export class FrameStack {
-  /** most recently shown last */
-  #images: Map<string, Promise<TiledImage>> = new Map();
+  /** Keys are those of frames; the most recently shown frame is last. */
+  #imagesByKey: Map<string, Promise<TiledImage>> = new Map();
   /**
-   * The images that were added to the viewer, lowest first. They are below everything else in it.
+   * The images in the viewer, lowest first. Everything else in the viewer is above them.
    */
   #stackedImages: TiledImage[] = [];
   #shownKey: string | null = null;
   #queue = new TileQueue(requestPicture);
 
-  /** @param createSource makes the tile source for the key of a frame. The queue fetches its tiles. */
+  /** @param createSource makes the tile source of a frame, whose tiles the queue fetches */
   constructor(
     private readonly viewer: Viewer,
-    private readonly createSource: (frame: string, queue: TileQueue) => object,
+    private readonly createSource: (frameKey: string, queue: TileQueue) => object,
     private readonly signal: AbortSignal,
   ) {
-    signal.addEventListener('abort', () => this.#queue.setVisible(), { once: true });
+    signal.addEventListener('abort', () => this.#queue.setVisibleSources(), { once: true });
   }
 
   /**
    * Shows a frame. Resolves with its image when the image is in the stack; its tiles may arrive later.
    *
-   * @param likely frames that the user may select next
+   * @param likelyKeys keys of the frames that the user may select next
    */
-  async show(frameKey: string, likely: string[] = []): Promise<TiledImage> {
+  async show(frameKey: string, likelyKeys: string[] = []): Promise<TiledImage> {
     this.#shownKey = frameKey;
     const image = await this.#getImage(frameKey);
     // The viewer may have been closed.
@@ -41,7 +41,7 @@ export class FrameStack {
     // The user has selected another frame in the meantime.
     if (this.#shownKey !== frameKey) return image;
     for (const added of this.#stackedImages) added.setPreload(false);
-    this.#queue.setVisible(image.source);
+    this.#queue.setVisibleSources(image.source);
     this.#stackedImages = [...this.#stackedImages.filter((added) => added !== image), image];
     const { world } = this.viewer;
     const top = this.#stackedImages.length - 1;
@@ -50,24 +50,24 @@ export class FrameStack {
     this.viewer.forceRedraw();
     // A hidden image remembers its tiles as they were when it was last visible. One update brings it up to date.
     this.viewer.addOnceHandler('update-viewport', () => {
-      image.whenFullyLoaded(() => void this.#hideOtherFrames(frameKey, image, likely));
+      image.whenFullyLoaded(() => void this.#hideOtherFrames(frameKey, image, likelyKeys));
     });
     return image;
   }
 
   #getImage(frameKey: string): Promise<TiledImage> {
-    const frameImage = this.#images.get(frameKey);
-    this.#images.delete(frameKey);
+    const frameImage = this.#imagesByKey.get(frameKey);
+    this.#imagesByKey.delete(frameKey);
     const image = frameImage ?? this.#addImage(frameKey);
-    this.#images.set(frameKey, image);
-    image.catch(() => this.#images.delete(frameKey));
+    this.#imagesByKey.set(frameKey, image);
+    image.catch(() => this.#imagesByKey.delete(frameKey));
     return image;
   }
 
-  #addImage(frame: string): Promise<TiledImage> {
+  #addImage(frameKey: string): Promise<TiledImage> {
     return new Promise((resolve, reject) => {
       this.viewer.addTiledImage({
-        tileSource: this.createSource(frame, this.#queue),
+        tileSource: this.createSource(frameKey, this.#queue),
         opacity: 0,
         index: 0,
         success: (event) => {
@@ -81,30 +81,30 @@ export class FrameStack {
   }
 
   /** Called when all tiles of the visible frame have arrived. Hides the other frames, drops old ones, and fetches the frames that are likely to be next. */
-  async #hideOtherFrames(frameKey: string, image: TiledImage, likely: string[]) {
+  async #hideOtherFrames(frameKey: string, image: TiledImage, likelyKeys: string[]) {
     if (this.#shownKey !== frameKey) return;
     for (const other of this.#stackedImages) if (other !== image) other.setOpacity(0);
-    for (const [oldKey, oldImage] of this.#images) {
-      if (this.#images.size <= maxKeptFrames || oldKey === frameKey) break;
-      this.#images.delete(oldKey);
+    for (const [oldKey, oldImage] of this.#imagesByKey) {
+      if (this.#imagesByKey.size <= maxKeptFrames || oldKey === frameKey) break;
+      this.#imagesByKey.delete(oldKey);
       const loadedOldImage = await oldImage;
       this.#stackedImages = this.#stackedImages.filter((added) => added !== loadedOldImage);
       this.viewer.world.removeItem(loadedOldImage);
     }
-    if (savesData()) return;
-    for (const nextKey of likely) {
+    if (isSavingData()) return;
+    for (const nextKey of likelyKeys) {
       if (this.#shownKey !== frameKey) return;
       // A frame that is fetched ahead must not displace the visible one.
       const nextImage = await this.#getImage(nextKey);
       await this.#getImage(frameKey);
       if (this.#shownKey !== frameKey) return;
-      this.#queue.setVisible(image.source, nextImage.source);
+      this.#queue.setVisibleSources(image.source, nextImage.source);
       nextImage.setPreload(true);
     }
   }
 }
 
-/** Whether the user's browser is set to save data. */
-function savesData() {
+/** Whether the user has set the browser to save data. */
+function isSavingData() {
   return (navigator as { connection?: { saveData?: boolean } }).connection?.saveData === true;
 }

@@ -9,11 +9,11 @@ export type StageGeometry = Pick<
   'zoom' | 'size' | 'placement' | 'toImage' | 'view' | 'animatedPosition' | 'position' | 'animatedRotation' | 'rotation'
 >;
 
-/** @param image returns the shown frame */
+/** @param getImage returns the shown frame */
 export function createGeometry(
   OpenSeadragon: OpenSeadragonLibrary,
   viewer: Viewer,
-  image: () => TiledImage,
+  getImage: () => TiledImage,
   { sizeX, sizeY }: Pick<ImageMetadata, 'sizeX' | 'sizeY'>,
 ): StageGeometry {
   const { viewport } = viewer;
@@ -30,13 +30,13 @@ export function createGeometry(
       const { width, height } = size();
       return { ...toImage(width / 2, height / 2), width: width / zoom() };
     },
-    position: () => positionOf(viewer, image()),
+    position: () => positionOf(viewer, getImage()),
     animatedRotation: () => viewport.getRotation(true),
     rotation: () => ((viewport.getRotation() % 360) + 360) % 360,
   };
 
   function zoom() {
-    return image().viewportToImageZoom(viewport.getZoom(true));
+    return getImage().viewportToImageZoom(viewport.getZoom(true));
   }
 
   function size() {
@@ -45,7 +45,7 @@ export function createGeometry(
   }
 
   function toImage(x: number, y: number) {
-    const point = image().viewerElementToImageCoordinates(new OpenSeadragon.Point(x, y));
+    const point = getImage().viewerElementToImageCoordinates(new OpenSeadragon.Point(x, y));
     return { x: point.x, y: point.y };
   }
 
@@ -54,7 +54,7 @@ export function createGeometry(
       [0, 0],
       [sizeX, 0],
       [0, sizeY],
-    ].map(([x, y]) => image().imageToViewerElementCoordinates(new OpenSeadragon.Point(x, y)));
+    ].map(([x, y]) => getImage().imageToViewerElementCoordinates(new OpenSeadragon.Point(x, y)));
     const { x, y } = origin as Point;
     const a = ((right as Point).x - x) / sizeX;
     const b = ((right as Point).y - y) / sizeX;
@@ -66,12 +66,12 @@ export function createGeometry(
 function positionOf(viewer: Viewer, image: TiledImage): ViewPosition | null {
   const bounds = viewer.viewport.getBoundsNoRotate();
   const home = viewer.viewport.getHomeBoundsNoRotate();
-  const isSame = (side: 'x' | 'y' | 'width') => Math.abs(bounds[side] - home[side]) < home.width / 1000;
-  if (isSame('x') && isSame('y') && isSame('width')) return null;
+  const isAtHome = (member: 'x' | 'y' | 'width') => Math.abs(bounds[member] - home[member]) < home.width / 1000;
+  if (isAtHome('x') && isAtHome('y') && isAtHome('width')) return null;
   const rectangle = image.viewportToImageRectangle(bounds);
-  // Coordinates have as many digits as can be distinguished on the screen.
-  const digits = Math.min(3, Math.max(0, Math.ceil(4 - Math.log10(rectangle.width))));
-  const round = (value: number) => Number(value.toFixed(digits));
+  // More decimals would make no visible difference.
+  const decimals = Math.min(3, Math.max(0, Math.ceil(4 - Math.log10(rectangle.width))));
+  const round = (value: number) => Number(value.toFixed(decimals));
   return {
     x: round(rectangle.x + rectangle.width / 2),
     y: round(rectangle.y + rectangle.height / 2),

@@ -9,19 +9,19 @@ import type { ImageMetadata } from '../image/metadata.js';
 import { imageTexts } from '../texts.js';
 import { annotationTexts } from '../annotation-texts.js';
 import type { CellStage } from './cells.js';
-import type { FrameAppearance, Paint, PointerListener, Stage, ViewPosition } from './contract.js';
+import type { FrameAppearance, Painter, PointerListener, Stage, ViewPosition } from './contract.js';
 
-/** Above this zoom, single pixels are displayed as squares. */
+/** From this zoom on, in screen pixels per image pixel, single pixels are displayed as squares. */
 export const sharpZoom = 3;
 
 /** Screen pixels per image pixel at the highest zoom. */
 const maxZoom = 24;
 
-/** The maximum delay of a timer, in milliseconds. */
+/** A time limit that is never reached: the maximum delay of a timer, in milliseconds. */
 const neverMs = 2 ** 31 - 1;
 
 /** Keys by which OpenSeadragon flips the image. They are disabled, because the page has no control for it. */
-const unusedKeys = new Set(['f', 'F']);
+const disabledKeys = new Set(['f', 'F']);
 
 interface StageOptions {
   element: HTMLElement;
@@ -40,7 +40,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   signal.throwIfAborted();
   const navigatorElement = h('div.navigator.raised', { 'aria-hidden': 'true' });
   const drawing = h('div.drawing');
-  /** Canvas for everything on the image while its brightness or contrast is changed, so that the colors of shapes stay unchanged. */
+  /** Shapes are painted on this canvas while a filter changes the brightness or contrast of the image, so that their colors stay unchanged. */
   const overlay = h('canvas.veil', { 'aria-hidden': 'true', hidden: true });
   fill(element, drawing, overlay, navigatorElement);
   const viewer = createViewer(OpenSeadragon, { element: drawing, navigatorElement });
@@ -51,7 +51,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   signal.throwIfAborted();
   const canvas = prepareCanvas(viewer, imageTexts.keysOf(item.name));
   const geometry = createGeometry(OpenSeadragon, viewer, () => image, metadata);
-  const moves = createMoves(viewer, () => image, geometry);
+  const viewControls = createViewControls(viewer, () => image, geometry);
   showPixelsSharply(viewer, geometry);
   panByMiddleButton(canvas, (x, y) =>
     viewer.viewport.panBy(viewer.viewport.deltaPointsFromPixels(new OpenSeadragon.Point(-x, -y)), true),
@@ -59,18 +59,18 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   const cellStage: CellStage = {
     ...geometry,
     canvas,
-    paintOn: createPaintLayers(viewer, overlay),
+    addPainter: createPaintLayers(viewer, overlay),
     repaint: () => void (signal.aborted || viewer.forceRedraw()),
     onRest: (listener) => viewer.addHandler('animation-finish', listener),
   };
   return {
     ...geometry,
-    ...moves,
+    ...viewControls,
     ...cellStage,
-    async showFrame(index, { likely = [], ...next }) {
+    async showFrame(newFrame, { likely = [], ...newLook }) {
       image = await stack.show(
-        frameKey(index, next),
-        likely.map((other) => frameKey(other, next)),
+        frameKey(newFrame, newLook),
+        likely.map((other) => frameKey(other, newLook)),
       );
     },
     whenDrawn: () => new Promise((done) => image.whenFullyLoaded(() => done())),
@@ -79,7 +79,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
       viewer.forceRedraw();
       viewer.drawer.canvas.style.filter = `brightness(${brightness}%) contrast(${contrast}%)`;
     },
-    addTiles: () => createTileLayer(cellStage, metadata, (reason) => onProblem(`${annotationTexts.partsMissing} ${reason}`)),
+    addTileLayer: () => createTileLayer(cellStage, metadata, (reason) => onProblem(`${annotationTexts.partsMissing} ${reason}`)),
     onPointer: (listener) => listenToPointer(viewer, listener),
     onMove(listener) {
       for (const name of ['animation', 'resize', 'open'] as const) viewer.addHandler(name, listener);
@@ -119,7 +119,7 @@ function createViewer(
   viewer.navigator.imageLoader.timeout = neverMs;
   viewer.addHandler('canvas-key', (event) => {
     const { key } = event.originalEvent as KeyboardEvent;
-    if (unusedKeys.has(key)) event.preventDefaultAction = true;
+    if (disabledKeys.has(key)) event.preventDefaultAction = true;
   });
   return viewer;
 }
@@ -131,7 +131,7 @@ function closeViewer(viewer: Viewer) {
   world.setItemIndex = () => undefined;
 }
 
-/** The canvas of a viewer, which takes the focus, with a name. */
+/** Gives the canvas of a viewer, which takes the focus, a role and a name. */
 function prepareCanvas(viewer: Viewer, name: string) {
   const canvas = viewer.canvas as HTMLElement;
   canvas.setAttribute('role', 'application');
@@ -141,7 +141,7 @@ function prepareCanvas(viewer: Viewer, name: string) {
 }
 
 /** The part of a stage that moves the view. An image that is completely visible stays so when the size of the stage changes. */
-function createMoves(viewer: Viewer, image: () => TiledImage, { position, size }: StageGeometry) {
+function createViewControls(viewer: Viewer, getImage: () => TiledImage, { position, size }: StageGeometry) {
   const { viewport } = viewer;
   let isHome = true;
   let isResized = false;
@@ -158,8 +158,8 @@ function createMoves(viewer: Viewer, image: () => TiledImage, { position, size }
   return {
     goTo({ x, y, width }: ViewPosition) {
       isHome = false;
-      viewport.zoomTo(image().imageToViewportZoom(size().width / width), undefined, true);
-      viewport.panTo(image().imageToViewportCoordinates(x, y), true);
+      viewport.zoomTo(getImage().imageToViewportZoom(size().width / width), undefined, true);
+      viewport.panTo(getImage().imageToViewportCoordinates(x, y), true);
     },
     zoomBy(factor: number) {
       viewport.zoomBy(factor);
@@ -177,9 +177,9 @@ function showPixelsSharply(viewer: Viewer, { zoom }: StageGeometry) {
   });
 }
 
-/** Paints layers on the image: on the canvas of the viewer, or, while a filter changes that, on the canvas above it. */
-function createPaintLayers(viewer: Viewer, overlay: HTMLCanvasElement): CellStage['paintOn'] {
-  const layers = { picture: new Set<Paint>(), shapes: new Set<Paint>() };
+/** Returns a stage's `addPainter`. Painters paint on the canvas of the viewer or, while a filter changes that canvas, on the overlay. */
+function createPaintLayers(viewer: Viewer, overlay: HTMLCanvasElement): CellStage['addPainter'] {
+  const layers = { picture: new Set<Painter>(), shapes: new Set<Painter>() };
   viewer.addHandler('update-viewport', () => {
     const { context } = viewer.drawer as unknown as { context: CanvasRenderingContext2D };
     const target = overlay.hidden ? context : clearCanvas(overlay, context.canvas);
@@ -194,7 +194,7 @@ function createPaintLayers(viewer: Viewer, overlay: HTMLCanvasElement): CellStag
   };
 }
 
-/** An empty canvas of the same size as another one, ready for painting. */
+/** Clears a canvas and gives it the size of another one. @returns its context */
 function clearCanvas(canvas: HTMLCanvasElement, { width, height }: HTMLCanvasElement) {
   const context = canvas.getContext('2d') as CanvasRenderingContext2D;
   if (canvas.width === width && canvas.height === height) context.clearRect(0, 0, width, height);
@@ -204,25 +204,25 @@ function clearCanvas(canvas: HTMLCanvasElement, { width, height }: HTMLCanvasEle
 
 /** Moves the view with the middle button, independent of the tool. @param pan moves it by a distance in CSS pixels */
 function panByMiddleButton(canvas: HTMLElement, pan: (x: number, y: number) => void) {
-  let lastMove: { pointer: number; x: number; y: number } | null = null;
+  let lastPosition: { pointerId: number; x: number; y: number } | null = null;
   const isMiddle = ({ button }: MouseEvent) => button === 1;
   canvas.addEventListener('pointerdown', (event) => {
     if (!isMiddle(event)) return;
-    lastMove = { pointer: event.pointerId, x: event.clientX, y: event.clientY };
+    lastPosition = { pointerId: event.pointerId, x: event.clientX, y: event.clientY };
     canvas.setPointerCapture(event.pointerId);
   });
   // Otherwise, browsers scroll the page.
   canvas.addEventListener('mousedown', (event) => isMiddle(event) && event.preventDefault());
   canvas.addEventListener('pointermove', ({ pointerId, clientX: x, clientY: y }) => {
-    if (pointerId !== lastMove?.pointer) return;
-    pan(x - lastMove.x, y - lastMove.y);
-    lastMove = { pointer: pointerId, x, y };
+    if (pointerId !== lastPosition?.pointerId) return;
+    pan(x - lastPosition.x, y - lastPosition.y);
+    lastPosition = { pointerId, x, y };
   });
-  const end = ({ pointerId }: PointerEvent) => {
-    if (pointerId === lastMove?.pointer) lastMove = null;
+  const endPan = ({ pointerId }: PointerEvent) => {
+    if (pointerId === lastPosition?.pointerId) lastPosition = null;
   };
-  canvas.addEventListener('pointerup', end);
-  canvas.addEventListener('pointercancel', end);
+  canvas.addEventListener('pointerup', endPan);
+  canvas.addEventListener('pointercancel', endPan);
 }
 
 function frameKey(frame: number, { style, projection }: FrameAppearance) {

@@ -15,12 +15,12 @@ const maxBitmaps = 200;
  */
 const maxEnlargement = 1.5;
 
-/** Address of a tile; level 0 is the coarsest. */
+/** Returns the address of a tile. Level 0 is the coarsest. */
 export type TileUrl = (level: number, x: number, y: number) => string;
 
 export interface TileLayer {
   /** Shows these tiles. They replace the previous ones when they have arrived. @param opacity from 0 to 1 */
-  show: (url: TileUrl, opacity: number) => void;
+  show: (tileUrl: TileUrl, opacity: number) => void;
   hide: () => void;
   remove: () => void;
 }
@@ -32,19 +32,19 @@ export function createTileLayer(
   onProblem: (reason: string) => void,
 ): TileLayer {
   let opacity = 1;
-  let shownUrl: TileUrl | null = null;
+  let shownTileUrl: TileUrl | null = null;
   /** The most recently visible tiles by address, so that returning to them needs no request. */
   const bitmaps: Map<string, ImageBitmap> = new Map();
   const layer = new CellLayer({ stage, depth: 'picture', createLayout, concurrency: maxRequests, opacity: () => opacity });
   return {
-    show(url, newOpacity) {
+    show(tileUrl, newOpacity) {
       if (opacity !== newOpacity) stage.repaint();
       opacity = newOpacity;
-      if (shownUrl !== url) layer.redraw();
-      shownUrl = url;
+      if (shownTileUrl !== tileUrl) layer.redraw();
+      shownTileUrl = tileUrl;
     },
     hide() {
-      shownUrl = null;
+      shownTileUrl = null;
       layer.hide();
     },
     remove: () => layer.remove(),
@@ -57,33 +57,42 @@ export function createTileLayer(
   }
 
   function createLayout(placement: DOMMatrix): CellLayout {
-    const url = shownUrl;
+    const tileUrl = shownTileUrl;
     const level = levelAt(placement);
-    const side = 2 ** (levels - 1 - level);
-    const range = { left: 0, top: 0, right: lastIndex(sizeX, tileWidth * side), bottom: lastIndex(sizeY, tileHeight * side) };
-    const tiles: CellLayout = {
-      ...placeTiles(placement, side),
+    const levelScale = 2 ** (levels - 1 - level);
+    const range = {
+      left: 0,
+      top: 0,
+      right: lastIndex(sizeX, tileWidth * levelScale),
+      bottom: lastIndex(sizeY, tileHeight * levelScale),
+    };
+    const layout: CellLayout = {
+      ...placeTiles(placement, levelScale),
       range,
-      draw: ({ column, row, box }: Cell, signal: AbortSignal) => draw(url!(level, column, row), box, signal),
-      refit(other) {
-        if (levelAt(other) === level) Object.assign(tiles, placeTiles(other, side));
-        return levelAt(other) === level;
+      draw: ({ column, row, box }: Cell, signal: AbortSignal) => drawTile(tileUrl!(level, column, row), box, signal),
+      refit(newPlacement) {
+        if (levelAt(newPlacement) === level) Object.assign(layout, placeTiles(newPlacement, levelScale));
+        return levelAt(newPlacement) === level;
       },
     };
-    return tiles;
+    return layout;
   }
 
-  /** The positions of tiles. They are not rotated, because the browser rotates them with the view. */
-  function placeTiles(placement: DOMMatrix, side: number) {
+  /**
+   * The positions of tiles. They are not rotated, because the browser rotates them with the view.
+   *
+   * @param levelScale pixels of the image per pixel of the level
+   */
+  function placeTiles(placement: DOMMatrix, levelScale: number) {
     const { a, b, e, f } = placement;
     const scale = Math.hypot(a, b);
     const origin = { x: e - snapToPixel(e), y: f - snapToPixel(f) };
     const toImage = new DOMMatrix().scale(1 / scale).translate(-origin.x, -origin.y);
-    return { toImage, origin, width: tileWidth * side * scale, height: tileHeight * side * scale };
+    return { toImage, origin, width: tileWidth * levelScale * scale, height: tileHeight * levelScale * scale };
   }
 
-  /** A tile, scaled to its size on the screen, so that it need not be scaled in each frame. A tile that is much enlarged on the screen keeps its own size. */
-  async function draw(url: string, { left, top, right, bottom }: Box, signal: AbortSignal) {
+  /** Loads a tile and scales it to its size on the screen, so that it need not be scaled in each frame. A tile that is much enlarged on the screen keeps its own size. */
+  async function drawTile(url: string, { left, top, right, bottom }: Box, signal: AbortSignal) {
     try {
       const picture = bitmaps.get(url) ?? (await requestPicture(url, signal));
       bitmaps.delete(url);

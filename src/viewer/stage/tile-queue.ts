@@ -19,16 +19,16 @@ const timeoutMs = 120_000;
 export class TileQueue {
   #waiting: Set<TileJob> = new Set();
   #running: Map<TileJob, AbortController> = new Map();
-  #visible: Set<object> = new Set();
+  #visibleSources: Set<object> = new Set();
 
-  /** @param load fetches a tile by its address */
-  constructor(private readonly load: (url: string, signal: AbortSignal) => Promise<unknown>) {}
+  /** @param fetchTile fetches a tile by its address */
+  constructor(private readonly fetchTile: (url: string, signal: AbortSignal) => Promise<unknown>) {}
 
-  /** Sets the visible frames. @param sources the tile sources of these frames */
-  setVisible(...sources: object[]) {
-    this.#visible = new Set(sources);
+  /** Sets the frames whose tiles are fetched. @param sources their tile sources */
+  setVisibleSources(...sources: object[]) {
+    this.#visibleSources = new Set(sources);
     for (const job of this.#running.keys()) {
-      if (this.#visible.has(job.source)) continue;
+      if (this.#visibleSources.has(job.source)) continue;
       this.drop(job);
       this.#waiting.add(job);
     }
@@ -40,6 +40,7 @@ export class TileQueue {
     this.#startNext();
   }
 
+  /** Removes a request from the queue, or cancels it if it is running. */
   drop(job: TileJob) {
     this.#waiting.delete(job);
     this.#running.get(job)?.abort();
@@ -49,7 +50,7 @@ export class TileQueue {
   #startNext() {
     for (const job of this.#waiting) {
       if (this.#running.size >= maxRequests) return;
-      if (this.#visible.has(job.source)) void this.#fetch(job);
+      if (this.#visibleSources.has(job.source)) void this.#fetch(job);
     }
   }
 
@@ -58,7 +59,7 @@ export class TileQueue {
     this.#waiting.delete(job);
     this.#running.set(job, controller);
     try {
-      const picture = await this.load(job.src, AbortSignal.any([controller.signal, AbortSignal.timeout(timeoutMs)]));
+      const picture = await this.fetchTile(job.src, AbortSignal.any([controller.signal, AbortSignal.timeout(timeoutMs)]));
       if (!controller.signal.aborted) job.finish(picture, null, 'imageBitmap');
     } catch (error) {
       if (!controller.signal.aborted) job.fail((error as Error).message, null);

@@ -10,7 +10,7 @@ import type { TileJob, TileQueue } from './tile-queue.js';
  * The tile source of a frame for OpenSeadragon. Its levels are the server's levels, where 0 is the coarsest. Tiles at the right and bottom are
  * cropped to the image.
  *
- * @param look its `style` says how channels are mixed; `''` means the default of the server
+ * @param appearance its `style` says how channels are mixed; `''` means the default of the server
  * @param queue the queue that fetches its tiles
  */
 export function createTileSource(

@@ -39,7 +39,7 @@ function layerOf(isReady: (cell: Cell) => boolean) {
     canvas: { isConnected: true },
     size: () => ({ width: 400, height: 200 }),
     placement: () => at,
-    paintOn: (painter: typeof paint) => ((paint = painter), () => {}),
+    addPainter: (painter: typeof paint) => ((paint = painter), () => {}),
     repaint: () => paint({ drawImage() {}, resetTransform() {} }, 1),
     onRest: (listener: () => void) => (settle = listener),
   };

@@ -17,7 +17,7 @@ it('cancels tiles of hidden styles, and requests them again when shown', async (
   });
   const [former, next] = [{}, {}];
   const old = Array.from({ length: 8 }, (_, index) => jobOf(former, `former ${index}`));
-  queue.setVisible(former);
+  queue.setVisibleSources(former);
   for (const job of old) queue.add(job);
   expect([...requests.keys()]).toEqual(old.slice(0, 6).map(({ src }) => src));
   requests.get('former 0')!.answer();
@@ -25,7 +25,7 @@ it('cancels tiles of hidden styles, and requests them again when shown', async (
   expect(old[0]!.finish).toHaveBeenCalledOnce();
   expect(requests.has('former 6')).toBe(true);
 
-  queue.setVisible(next);
+  queue.setVisibleSources(next);
   expect([1, 2, 3, 4, 5, 6].map((index) => requests.get(`former ${index}`)!.signal.aborted)).not.toContain(false);
   const visible = jobOf(next, 'next');
   queue.add(visible);
@@ -38,7 +38,7 @@ it('cancels tiles of hidden styles, and requests them again when shown', async (
   for (const job of old) expect(job.fail).not.toHaveBeenCalled();
 
   requests.clear();
-  queue.setVisible(former);
+  queue.setVisibleSources(former);
   expect([...requests.keys()]).toHaveLength(6);
   for (const { answer } of requests.values()) answer();
   await settled();
@@ -51,7 +51,7 @@ it('an unavailable tile is reported as failed, and an aborted one is not', async
   let answer = Promise.reject<void>(new Error('gone'));
   const queue = new TileQueue(() => answer);
   const source = {};
-  queue.setVisible(source);
+  queue.setVisibleSources(source);
   const failing = jobOf(source, 'failing');
   queue.add(failing);
   await settled();
