@@ -40,7 +40,7 @@ export function acceptDrops(options: {
   const hint = h('div.drop-hint.strong', { hidden: true }, h('div.column', icon('upload'), h('p', uploadTexts.drop(name))));
   document.body.append(hint);
   signal.addEventListener('abort', () => hint.remove(), { once: true });
-  // Every element under the pointer reports enter and leave events. Files are over the page while there were more enter events.
+  // Every element under the pointer reports enter and leave events. Files are over the page as long as there were more enter than leave events.
   let depth = 0;
   on('dragenter', () => {
     depth += 1;
@@ -72,10 +72,10 @@ export function acceptDrops(options: {
 
 /** The dropped files, including those in folders. */
 async function collectUploads(transfer: DataTransfer | null): Promise<Upload[]> {
-  // The browser empties the list of items when this event is over.
-  const dropped = [...(transfer?.items ?? [])].map((item) => ({ entry: item.webkitGetAsEntry(), file: item.getAsFile() }));
+  // The browser empties the list of items when the drop event is over.
+  const droppedItems = [...(transfer?.items ?? [])].map((item) => ({ entry: item.webkitGetAsEntry(), file: item.getAsFile() }));
   const uploads: Upload[] = [];
-  for (const { entry, file } of dropped) {
+  for (const { entry, file } of droppedItems) {
     if (entry?.isDirectory) uploads.push(...(await collectFiles(entry, [])));
     else if (file) uploads.push({ file, path: [] });
   }

@@ -20,7 +20,9 @@ export function uploadRow(file: File, folderName: string) {
   let controller: AbortController | null = null;
   const row = {
     element,
+    /** starts the upload; set by the caller */
     start: () => {},
+    /** Shows that the upload waits for its turn. @returns a signal that the user aborts by canceling */
     begin() {
       controller = new AbortController();
       element.dataset.state = 'running';
@@ -30,10 +32,11 @@ export function uploadRow(file: File, folderName: string) {
       status.textContent = uploadTexts.waiting;
       return controller.signal;
     },
-    showProgress({ sent, waiting }: Progress) {
+    showProgress({ sent, waitingReason }: Progress) {
       bar.value = sent;
       const [sentText, totalText] = [formatBytes(sent), formatBytes(file.size)];
-      status.textContent = waiting ?? (sent >= file.size ? uploadTexts.finishing : uploadTexts.ofBytes(sentText, totalText));
+      status.textContent =
+        waitingReason ?? (sent >= file.size ? uploadTexts.finishing : uploadTexts.ofBytes(sentText, totalText));
     },
     showEnd(state: 'done' | 'unreadable' | 'failed' | 'canceled', text: string) {
       element.dataset.state = state;

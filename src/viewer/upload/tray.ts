@@ -4,17 +4,17 @@ import { imageState } from '../browse/model.js';
 import { announce, button, fill, h, messageOf } from '../dom.js';
 import { uploadTexts } from '../texts.js';
 import { unfinishedRow, uploadRow } from './row.js';
-import { isSameFile, takeUploads, type UnfinishedUpload } from './unfinished.js';
+import { isSameFile, takeOverUploads, type UnfinishedUpload } from './unfinished.js';
 import { discardUpload, uploadFile, type UploadOptions } from './upload.js';
 import type { Upload } from './drop.js';
 
 /** Number of files that are sent at the same time. More would only share the same connection. */
 const concurrentUploads = 2;
 
-/** Delays after which an item that is neither an image nor refused is checked again, and after which uploads of closed tabs are searched again. */
+/** Delays before the page asks again whether an item has become an image or was refused, and whether closed tabs have left unfinished uploads. */
 const checkDelaysMs = [500, 2000, 8000];
 
-/** Functions that check refused items again when all files have arrived, because their missing parts may be among them. */
+/** Functions that check refused items again. They are called when all files have arrived, because these may include parts that the items lacked. */
 const refusedChecks: (() => void)[] = [];
 
 const waitingTasks: (() => Promise<void>)[] = [];
@@ -54,23 +54,23 @@ function reportArrival(folderId: string, kind: 'folder' | 'item') {
 export function uploadTo({ folder, uploads }: { folder: { _id: string; name: string }; uploads: Upload[] }) {
   const folderIds: Map<string, Promise<string>> = new Map();
   for (const { file, path } of uploads)
-    addUpload({ findFolderId: () => folderAt(path), place: [folder.name, ...path].join(' / '), file, serverUpload: {} });
+    addUpload({ findFolderId: () => folderIdAt(path), place: [folder.name, ...path].join(' / '), file, serverUpload: {} });
 
   /** The id of the folder at a path below the target. The folder is created if it does not exist. */
-  function folderAt(path: string[]): Promise<string> {
+  function folderIdAt(path: string[]): Promise<string> {
     const name = path.at(-1);
     if (name === undefined) return Promise.resolve(folder._id);
     const key = JSON.stringify(path);
     const folderId = folderIds.get(key);
     if (folderId) return folderId;
-    const newFolderId = makeFolder(path.slice(0, -1), name);
+    const newFolderId = createFolder(path.slice(0, -1), name);
     folderIds.set(key, newFolderId);
     newFolderId.catch(() => folderIds.delete(key));
     return newFolderId;
   }
 
-  async function makeFolder(parentPath: string[], name: string) {
-    const query = { parentType: 'folder', parentId: await folderAt(parentPath), name, reuseExisting: true };
+  async function createFolder(parentPath: string[], name: string) {
+    const query = { parentType: 'folder', parentId: await folderIdAt(parentPath), name, reuseExisting: true };
     const { _id } = await request('POST', 'folder', { query });
     reportArrival(query.parentId, 'folder');
     return _id;
@@ -94,7 +94,7 @@ export async function offerUnfinished() {
 const offeredIds: Set<string> = new Set();
 
 async function offerOnce() {
-  for (const upload of await takeUploads()) {
+  for (const upload of await takeOverUploads()) {
     const { uploadId, folderId, place } = upload;
     if (offeredIds.has(uploadId)) continue;
     offeredIds.add(uploadId);
@@ -161,7 +161,7 @@ function updateHeading() {
 async function runUpload(options: {
   /** returns the id of the target folder, and creates the folder if necessary */
   findFolderId: () => Promise<string>;
-  /** names of the target folders */
+  /** path of the target folder, for display */
   place: string;
   file: File;
   /** the upload on the server, kept for another attempt */
@@ -198,7 +198,7 @@ async function truncationOf(itemId: string) {
   return typeof truncated === 'string' ? truncated : null;
 }
 
-/** Shows what the server makes of the file, possibly some time later. The upload is complete even if these requests fail. */
+/** Shows whether the server could open the file as an image, possibly some time later. The upload is complete even if these requests fail. */
 async function showOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
   let item = await request('GET', `item/${itemId}`).catch(() => undefined);
   for (const delay of checkDelaysMs) {

@@ -6,7 +6,7 @@ import { lockPage, pageKey, pageStore, pageName, pageOf, userKeyPrefix, withPage
 export interface UnfinishedUpload {
   uploadId: string;
   folderId: string;
-  /** names of the target folders */
+  /** path of the target folder, for display */
   place: string;
   name: string;
   size: number;
@@ -20,7 +20,7 @@ export function isSameFile({ name, size, lastModified }: UnfinishedUpload, file:
   return file.name === name && file.size === size && file.lastModified === lastModified;
 }
 
-/** Stores that an upload has begun. If the browser stores nothing, the upload continues nevertheless. */
+/** Records in the browser that an upload has begun. If the record cannot be stored, the upload continues nevertheless. */
 export async function recordUpload(upload: UnfinishedUpload) {
   const prefix = userKeyPrefix();
   if (prefix === null) return;
@@ -39,7 +39,7 @@ export async function forgetUpload(uploadId: string) {
 }
 
 /** Takes over the user's unfinished uploads, except those of open pages. @returns the uploads, with the numbers of bytes that the server has */
-export async function takeUploads(): Promise<(UnfinishedUpload & { sent: number })[]> {
+export async function takeOverUploads(): Promise<(UnfinishedUpload & { sent: number })[]> {
   const prefix = userKeyPrefix();
   if (prefix === null) return [];
   const stored = await tryStorage(() =>
@@ -47,7 +47,7 @@ export async function takeUploads(): Promise<(UnfinishedUpload & { sent: number 
       const takenUploads: UnfinishedUpload[] = [];
       for (const [key, upload] of await entries<string, UnfinishedUpload>(openDatabase())) {
         if (!key.startsWith(prefix) || pageOf(key) === pageName || isOpen(pageOf(key))) continue;
-        // If the storage is full, the upload keeps its record under the closed page.
+        // If the record cannot be stored, the upload keeps its old record under the closed page.
         const isStored = await tryStorage(
           async () => (await set(pageKey(prefix, upload.uploadId), upload, openDatabase()), true),
         );

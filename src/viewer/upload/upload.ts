@@ -5,21 +5,21 @@ import { forgetUpload, recordUpload } from './unfinished.js';
 
 /** Number of bytes in one request. The server refuses small chunks; with large ones, more is lost if a connection breaks. */
 const chunkBytes = 32 * 1024 * 1024;
-/** Delays before a lost connection is retried. After bytes have arrived, the delays start from the beginning. */
+/** Delays before each attempt after a lost connection. After bytes have arrived, the next delay is the first one again. */
 const retryDelaysMs = [1000, 2000, 4000, 8000, 15_000, 30_000];
-/** Status codes of temporary errors. 401: the session has ended, and the user may sign in again. 409: the server is still writing the lost request. */
+/** Status codes of temporary errors. 0: there was no response. 401: the session has ended, and the user may sign in again. 409: the server is still writing the lost request. */
 const temporaryStatuses = new Set([0, 401, 409, 502, 503, 504]);
 
 export interface Progress {
   /** number of bytes on the server or being sent */
   sent: number;
-  /** reason why nothing is being sent */
-  waiting?: string;
+  /** why nothing is being sent, as text for the user */
+  waitingReason?: string;
 }
 
 export interface UploadOptions {
   folderId: string;
-  /** names of the target folders */
+  /** path of the target folder, for display */
   place: string;
   file: File;
   /** the upload on the server; this object keeps it after a temporary error, so that the next attempt continues it */
@@ -69,8 +69,8 @@ export async function discardUpload(uploadId: string) {
 }
 
 /** The id of the item of a complete file; `null` if the file is not complete. */
-function itemIdOf(received: UploadAnswer) {
-  return 'exts' in received ? received.itemId : null;
+function itemIdOf(answer: UploadAnswer) {
+  return 'exts' in answer ? answer.itemId : null;
 }
 
 /** Repeats the first request while the server cannot be reached. */
@@ -86,11 +86,11 @@ async function startUpload(options: UploadOptions): Promise<UploadAnswer> {
   }
 }
 
-/** @param isOffsetKnown whether the server has received no bytes yet; otherwise, it is asked first how many it has */
+/** @param isOffsetKnown whether the server is known to have no bytes yet; otherwise, it is asked first how many it has */
 async function sendChunks(uploadId: string, isOffsetKnown: boolean, options: UploadOptions): Promise<string | null> {
   const { file, onProgress, signal } = options;
   let start = 0;
-  let isLastSent = false;
+  let isLastChunkSent = false;
   let failures = 0;
   let itemId: string | null = null;
   while (start < file.size) {
@@ -98,12 +98,12 @@ async function sendChunks(uploadId: string, isOffsetKnown: boolean, options: Upl
     const end = Math.min(sent + chunkBytes, file.size);
     try {
       if (!isOffsetKnown) {
-        start = await receivedBytes(uploadId, isLastSent, options);
+        start = await receivedBytes(uploadId, isLastChunkSent, options);
         isOffsetKnown = true;
         if (start > sent) failures = 0;
         continue;
       }
-      isLastSent = end === file.size;
+      isLastChunkSent = end === file.size;
       const chunk = { uploadId, offset: sent, bytes: file.slice(sent, end), signal };
       const answer = await sendChunk({ ...chunk, onSent: (bytes) => onProgress({ sent: sent + bytes }) });
       itemId = itemIdOf(answer);
@@ -122,13 +122,13 @@ async function sendChunks(uploadId: string, isOffsetKnown: boolean, options: Upl
  * Number of bytes that the server has received. If the server no longer knows the upload (400) after the last chunk was sent, the upload
  * is complete and only the response was lost.
  */
-async function receivedBytes(uploadId: string, isLastSent: boolean, { file: { size }, signal }: UploadOptions) {
+async function receivedBytes(uploadId: string, isLastChunkSent: boolean, { file: { size }, signal }: UploadOptions) {
   try {
     const { offset } = await request('GET', 'file/offset', { query: { uploadId }, signal });
     if (offset === size) await request('POST', 'file/completion', { query: { uploadId }, signal });
     return offset;
   } catch (error) {
-    if (isLastSent && error instanceof ApiError && error.status === 400) return size;
+    if (isLastChunkSent && error instanceof ApiError && error.status === 400) return size;
     throw error;
   }
 }
@@ -149,11 +149,11 @@ async function waitBeforeRetry(
 ) {
   const delay = retryDelaysMs[failures];
   if (signal.aborted || !isTemporary(error) || delay === undefined) throw error;
-  onProgress({ sent, waiting: error.status === 401 ? error.message : uploadTexts.connectionLost });
-  const delayEnd = new AbortController();
-  addEventListener('online', () => delayEnd.abort(), { signal: delayEnd.signal });
-  await pause(delay, AbortSignal.any([signal, delayEnd.signal]));
-  delayEnd.abort();
+  onProgress({ sent, waitingReason: error.status === 401 ? error.message : uploadTexts.connectionLost });
+  const delayController = new AbortController();
+  addEventListener('online', () => delayController.abort(), { signal: delayController.signal });
+  await pause(delay, AbortSignal.any([signal, delayController.signal]));
+  delayController.abort();
   signal.throwIfAborted();
 }
 

@@ -28,31 +28,33 @@ export const registerFields = (): Field[] => [
 /** The forms for signing in and for registering. */
 export async function accountView(route: Route, { main, signal }: ViewContext): Promise<View> {
   const back = route.query.get('back');
-  const isNew = route.name === 'register';
+  const isRegistering = route.name === 'register';
   // Somebody has signed in on another tab.
-  if (!isNew && currentUser() !== null) location.replace(`#${back ?? ''}`);
-  const title = isNew ? accountTexts.createAnAccount : accountTexts.signIn;
+  if (!isRegistering && currentUser() !== null) location.replace(`#${back ?? ''}`);
+  const title = isRegistering ? accountTexts.createAnAccount : accountTexts.signIn;
   const isClosed = (await publicSettings())['core.registration_policy'] === 'closed';
   signal.throwIfAborted();
   const send = async (values: Record<string, string>) => {
-    if (!isNew) await signIn(values.login ?? '', values.password ?? '');
+    if (!isRegistering) await signIn(values.login ?? '', values.password ?? '');
     else if ((await register(values as Parameters<typeof register>[0])) === null)
       return fill(main, accountPage(title, h('p.notice.surface', accountTexts.createdPending)));
     goTo(`#${back ?? ''}`);
   };
-  const element = isNew
+  const formElement = isRegistering
     ? form({ fields: registerFields(), action: accountTexts.createAccount, send })
     : form({ fields: signInFields(), action: accountTexts.signIn, send });
-  const [question, other, name] = isNew
+  const [question, otherLabel, otherRoute] = isRegistering
     ? [accountTexts.alreadyRegistered, accountTexts.signIn, 'sign-in']
     : [accountTexts.newHere, accountTexts.createAnAccount, 'register'];
-  const otherForm = h('p.aside.quiet-text', question, ' ', h('a', { href: routeHash(name, '', { back }) }, other));
+  const otherFormLink = h('p.aside.quiet-text', question, ' ', h('a', { href: routeHash(otherRoute, '', { back }) }, otherLabel));
   const closedNotice = h('p.notice.surface', accountTexts.registrationClosed);
   fill(
     main,
-    isNew && isClosed ? accountPage(title, closedNotice, otherForm) : accountPage(title, element, !isClosed && otherForm),
+    isRegistering && isClosed
+      ? accountPage(title, closedNotice, otherFormLink)
+      : accountPage(title, formElement, !isClosed && otherFormLink),
   );
-  element.querySelector('input')?.focus();
+  formElement.querySelector('input')?.focus();
   return { title };
 }
 
@@ -60,8 +62,8 @@ function accountPage(title: string, ...content: Child[]) {
   return h('div.page.page-narrow.column', h('div.panel.surface.raised', h('h1', title), ...content), languageChoice());
 }
 
-/** Changes one's own password; this page stays signed in. */
-export function passwordDialog() {
+/** Opens a dialog in which users change their own password. This page stays signed in. */
+export function showPasswordDialog() {
   showFormDialog({
     title: accountTexts.changePassword,
     action: accountTexts.changePassword,

@@ -17,7 +17,7 @@ import { accountTexts, browseTexts, commonTexts } from '../texts.js';
 import { acceptDrops, uploadButtons, type Upload } from '../upload/drop.js';
 import { onArrival, uploadTo } from '../upload/tray.js';
 import { invitationNotices } from './invitations.js';
-import { passwordDialog } from './account.js';
+import { showPasswordDialog } from './account.js';
 
 /** The page of a collection, a user or a folder: its folders, and for a folder also its items. */
 export async function containerView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
@@ -48,9 +48,9 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   if (isFolder) await items.open();
   const mayUpload = isFolder && mayWrite;
   // If the list cannot be updated, the current one stays visible.
-  const tellFailure = (error: unknown) => signal.aborted || showMessage(messageOf(error));
+  const showFailure = (error: unknown) => signal.aborted || showMessage(messageOf(error));
   const upload = (uploads: Upload[]) => uploadTo({ folder: { _id: container._id, name }, uploads });
-  onArrival(route.id, signal, (kind) => void (kind === 'folder' ? refresh() : items.show().catch(tellFailure)));
+  onArrival(route.id, signal, (kind) => void (kind === 'folder' ? refresh() : items.show().catch(showFailure)));
   const isOwnPage = currentUser()?._id === route.id;
   const notices = await invitationNotices(
     'groupInvites' in container && isOwnPage ? (container.groupInvites ?? []) : [],
@@ -63,7 +63,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
       'div.page-heading.row.wrap',
       h('h1', name, container.public === false && h('span.tag', commonTexts.private)),
       isOwnPage && h('a.button', { href: routeHash('trash') }, icon('trash'), browseTexts.trash),
-      isOwnPage && button(accountTexts.changePassword, passwordDialog, { picture: 'settings' }),
+      isOwnPage && button(accountTexts.changePassword, showPasswordDialog, { picture: 'settings' }),
       type !== 'user' && place && ownerActions({ type, doc: place, level: place._accessLevel }, refresh),
       mayWrite && button(browseTexts.newFolder, () => createFolder(type, route.id), { picture: 'plus' }),
       mayUpload && uploadButtons(upload),

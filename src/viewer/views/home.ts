@@ -20,19 +20,19 @@ export async function homeView(route: Route, { main, signal, refresh }: ViewCont
   const { entries, total } = results;
   signal.throwIfAborted();
   const user = currentUser();
-  const element = h('div.page.column');
-  const chosen = selection({ page: element, refresh, signal });
+  const pageElement = h('div.page.column');
+  const chosen = selection({ page: pageElement, refresh, signal });
   const row = (doc: Place) =>
     placeRow('collection', doc, { note: doc.description, box: chosen.box({ type: 'collection', doc, level: doc._accessLevel }) });
-  const create = button(browseTexts.newCollection, createCollection, { picture: 'plus', kind: 'primary' });
-  const shared = user && h('a.button', { href: routeHash('shared') }, icon('people'), sharingTexts.withMe);
-  const heading = h('div.page-heading.row.wrap', h('h1', browseTexts.collections), shared, user?.admin && create);
+  const createButton = button(browseTexts.newCollection, createCollection, { picture: 'plus', kind: 'primary' });
+  const sharedLink = user && h('a.button', { href: routeHash('shared') }, icon('people'), sharingTexts.withMe);
+  const heading = h('div.page-heading.row.wrap', h('h1', browseTexts.collections), sharedLink, user?.admin && createButton);
   const content =
     total === 0 && page.page === 1
       ? emptyNotice(user)
       : h('ul.places', { 'aria-label': browseTexts.collections }, ...entries.map(row));
-  append(element, [heading, content, page.links(total), chosen.bar, languageChoice()]);
-  fill(main, element);
+  append(pageElement, [heading, content, page.links(total), chosen.bar, languageChoice()]);
+  fill(main, pageElement);
   chosen.show();
   return {
     title: '',

@@ -22,9 +22,9 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
   signal.throwIfAborted();
   void askUnread();
   const notice = createNotice();
-  const box = checkbox(texts.onlyUnread, { checked: onlyUnread });
-  box.input.addEventListener('change', () => goTo(routeHash('inbox', '', { unread: box.input.checked ? 1 : null })));
-  const createMarker = (comment: InboxComment) => async () => {
+  const unreadBox = checkbox(texts.onlyUnread, { checked: onlyUnread });
+  unreadBox.input.addEventListener('change', () => goTo(routeHash('inbox', '', { unread: unreadBox.input.checked ? 1 : null })));
+  const createReadToggle = (comment: InboxComment) => async () => {
     await setRead({ ids: [comment._id] }, comment.unread);
     await refresh();
   };
@@ -39,12 +39,12 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
       h('p.break', words, link),
       byline(comment),
       commentText(comment),
-      actions(notice.button(label, createMarker(comment))),
+      actions(notice.button(label, createReadToggle(comment))),
     );
     row.classList.toggle('current', unread);
     return row;
   });
-  const markAll = async () => {
+  const markAllRead = async () => {
     await setRead({});
     await refresh();
   };
@@ -58,7 +58,7 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
       h(
         'div.page-heading.row.wrap.between',
         h('h1', texts.inbox),
-        actions(box.element, notice.button(texts.markAllRead, markAll)),
+        actions(unreadBox.element, notice.button(texts.markAllRead, markAllRead)),
       ),
       notice.element,
       results.total === 0 ? empty : h('ul.column.comment-list', { 'aria-label': texts.inbox }, ...rows),

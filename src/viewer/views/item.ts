@@ -36,7 +36,7 @@ interface ItemPage {
   mayWrite: boolean;
 }
 
-/** The page of an item: a zoomable image with its metadata, or the files of other items. */
+/** The page of an item: a zoomable image with its metadata or, if the item is not an image, its files. */
 export async function itemView(route: Route, context: ViewContext): Promise<View> {
   const { signal, refresh } = context;
   const item: Item = await request('GET', `item/${route.id}`, { signal });
@@ -104,9 +104,9 @@ async function showImage(
   const metadata = await request('GET', `item/${item._id}/tiles`, { signal });
   signal.throwIfAborted();
   let viewQuery: Partial<ViewQuery> = {};
-  let compared: ReturnType<typeof offerComparison> | null = null;
+  let comparison: ReturnType<typeof offerComparison> | null = null;
   const list = readListAddress(route.query);
-  const writeAddress = () => replaceRoute(routeHash('item', item._id, { ...list, ...viewQuery, ...compared?.query() }));
+  const writeAddress = () => replaceRoute(routeHash('item', item._id, { ...list, ...viewQuery, ...comparison?.query() }));
   const reopen = () => void refresh();
   const image = await openImage({
     element: stage,
@@ -128,17 +128,17 @@ async function showImage(
   fill(panel, ...imagePanels(image, metadata, undefined, pixelSizeForm), h('div.associated-place'), technical);
   const itemFollower = followItem(page, technical, signal);
   void fillAssociated(panel, item, signal);
-  compared = offerComparison({ first: { image, item, metadata }, stages, panel, onChange: writeAddress, signal });
-  const shared = () => ({ ...viewQuery, channels: image.channelsQuery(), hide: null, comment: null });
+  comparison = offerComparison({ first: { image, item, metadata }, stages, panel, onChange: writeAddress, signal });
+  const sharedQuery = () => ({ ...viewQuery, channels: image.channelsQuery(), hide: null, comment: null });
   if (currentUser() !== null)
-    buttons.prepend(responsiveButton('people', commonTexts.share, () => shareImage({ item, folder, view: shared })));
+    buttons.prepend(responsiveButton('people', commonTexts.share, () => shareImage({ item, folder, view: sharedQuery })));
   buttons.prepend(responsiveButton('image', openInTexts.open, () => showOpenInDialog(item, metadata)));
-  buttons.prepend(compared.button);
+  buttons.prepend(comparison.button);
   // Parameters for annotations and comments do not apply to other images.
-  const neighborView = () => ({ ...viewQuery, hide: null, coloring: null, comment: null });
-  buttons.before(neighborLinks({ id: item._id, list, view: neighborView, signal }));
-  compared.update(route.query);
-  setUpPrinting({ main, title: () => item.name, image, compared: compared.second, signal });
+  const neighborQuery = () => ({ ...viewQuery, hide: null, coloring: null, comment: null });
+  buttons.before(neighborLinks({ id: item._id, list, view: neighborQuery, signal }));
+  comparison.update(route.query);
+  setUpPrinting({ main, title: () => item.name, image, compared: comparison.second, signal });
   return {
     get title() {
       return item.name;
@@ -146,7 +146,7 @@ async function showImage(
     hasChanged: itemFollower.hasChanged,
     update(next) {
       image.update(next.query);
-      compared?.update(next.query);
+      comparison?.update(next.query);
     },
   };
 }
@@ -159,10 +159,10 @@ function followItem({ item, path, title, heading, mayWrite }: ItemPage, technica
   return { hasChanged };
 
   function show() {
-    const formerSections = shownSections;
+    const previousSections = shownSections;
     shownSections = itemSections(item, { mayWrite, onSaved: hasChanged });
     technical.before(...shownSections);
-    for (const part of formerSections) part.remove();
+    for (const previous of previousSections) previous.remove();
   }
 
   /** Shows a new name and new metadata. @returns whether there are other changes, for which the view must be rebuilt */
@@ -198,7 +198,7 @@ function fileNotices({ fileMissing, fileChanged }: Item) {
   ];
 }
 
-/** Facts and metadata of an item. */
+/** The sections about an item: notices, facts, state and metadata. */
 function itemSections(item: Item, editing: { mayWrite: boolean; onSaved: () => Promise<unknown> } | null = null) {
   const { meta = {} } = item;
   const facts = section(browseTexts.item, true, itemFacts(item));
@@ -208,7 +208,7 @@ function itemSections(item: Item, editing: { mayWrite: boolean; onSaved: () => P
   return [...fileNotices(item), facts, ...stateSection, ...metadata];
 }
 
-/** The reason why a file is not shown as an image, and an action. */
+/** The reason why a file is not shown as an image, and a button to try again. */
 function refusalNotice(item: Item, mayWrite: boolean, refresh: () => Promise<void>) {
   if (!item.largeImageRefused) return null;
   const notice = createNotice();

@@ -27,11 +27,11 @@ export async function linkedView(route: Route, { main, signal, refresh }: ViewCo
     const image = await openImage({ element: stage, item, metadata, query: route.query, onAddress, onRetry, signal });
     signal.throwIfAborted();
     const shownPanels = panelNames.filter((name) => name !== 'annotations' || linkView.annotations);
-    const hasFacts = Object.keys(item.meta).length > 0;
+    const hasMetadata = Object.keys(item.meta).length > 0;
     fill(
       panel,
       ...imagePanels(image, metadata, shownPanels),
-      hasFacts && section(browseTexts.metadata, true, valueTree(item.meta)),
+      hasMetadata && section(browseTexts.metadata, true, valueTree(item.meta)),
     );
     setUpPrinting({ main, title: () => item.name, image, signal });
     if (linkView.associated) void showAssociated(panel);

@@ -46,9 +46,9 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
   await show();
   return {
     title: input.value === '' ? commonTexts.search : browseTexts.searchFor(input.value),
-    /** Shows other results in place, so that the user can continue typing. */
+    /** Updates the results in place, so that the user can continue typing. */
     async hasChanged() {
-      if (shownResults !== '') await show({ isFollowing: true });
+      if (shownResults !== '') await show({ isUpdate: true });
       return false;
     },
   };
@@ -66,7 +66,7 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
     fill(results, h('p.quiet-text', isShort ? browseTexts.searchHint : browseTexts.searching));
   }
 
-  async function show({ isFollowing: isUpdate = false } = {}) {
+  async function show({ isUpdate = false } = {}) {
     const words = input.value.trim();
     const isNewest = startSearch();
     if (signal.aborted) return;
@@ -75,11 +75,11 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
     if (words.length < minLetters) return;
     try {
       const matches = await findDocuments(words, signal);
-      const next = JSON.stringify([words, matches]);
-      if (next === shownResults) return;
-      const paths = await pathsOf(matches, signal);
+      const newResults = JSON.stringify([words, matches]);
+      if (newResults === shownResults) return;
+      const paths = await requestPaths(matches, signal);
       if (!isNewest()) return;
-      shownResults = next;
+      shownResults = newResults;
       fill(results, ...sections(words, matches, paths));
     } catch (error) {
       if (!signal.aborted && isNewest() && !isUpdate) fill(results, errorNotice(error));
@@ -98,8 +98,8 @@ async function findDocuments(words: string, signal: AbortSignal): Promise<Matche
   return { collection, folder, item };
 }
 
-/** Paths of documents by id, if the user can see them. */
-async function pathsOf({ folder, item }: Matches, signal: AbortSignal) {
+/** The path of each folder and item in the results, by its id. Only those that the user can see have one. */
+async function requestPaths({ folder, item }: Matches, signal: AbortSignal) {
   if (folder.total + item.total === 0) return {};
   const ids = ({ entries }: ListedDocuments<{ _id: string }>) => entries.map(({ _id }) => _id);
   const json = { folder: ids(folder), item: ids(item) };

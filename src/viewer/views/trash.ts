@@ -38,10 +38,10 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
     const { _id, _modelType: type, name, path, trashed, expires, items = 0, folders = 0, size = 0, trashedBy } = entry;
     const { isComplete, isRemoving } = entry;
     const trashable: Trashable = { type, doc: { _id, name } };
-    const bytes = size === 0 ? '' : formatBytes(size);
-    const what = type === 'folder' ? browseTexts.extent(folders + 1, items, bytes) : bytes;
-    const when = browseTexts.trashedOn(formatDate(trashed), trashedBy);
-    const until = isRemoving
+    const sizeText = size === 0 ? '' : formatBytes(size);
+    const extentText = type === 'folder' ? browseTexts.extent(folders + 1, items, sizeText) : sizeText;
+    const trashedText = browseTexts.trashedOn(formatDate(trashed), trashedBy);
+    const statusText = isRemoving
       ? browseTexts.beingDeleted
       : !isComplete
         ? browseTexts.beingTrashed
@@ -53,8 +53,8 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
       h(
         'span.column.grow',
         h('span.place-name.break.strong', { title: name }, nameText(name)),
-        h('span.place-note.quiet-text.small', [place, what].filter(Boolean).join(' · ')),
-        h('span.place-note.quiet-text.small', [when, until].filter(Boolean).join(' ')),
+        h('span.place-note.quiet-text.small', [place, extentText].filter(Boolean).join(' · ')),
+        h('span.place-note.quiet-text.small', [trashedText, statusText].filter(Boolean).join(' ')),
       ),
       isComplete &&
         !isRemoving &&
