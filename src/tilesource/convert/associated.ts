@@ -18,7 +18,7 @@ export async function writeAssociatedImages(
   const associatedPacking: TilePacking = {
     compression: isLossy(packing) ? 'jpeg' : 'deflate',
     quality: associatedQuality,
-    halfColor: false,
+    halvesColor: false,
     predictor: true,
     level: null,
   };

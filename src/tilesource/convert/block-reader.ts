@@ -49,11 +49,11 @@ export class BlockReader {
       const top = Math.max(0, box.top - y * tileHeight);
       const part = { left, top, width: Math.min(tile.width - left, box.width), height: Math.min(tile.height - top, box.height) };
       if (part.width <= 0 || part.height <= 0) return;
-      const at = { left: x * tileWidth + left - box.left, top: y * tileHeight + top - box.top };
-      if (this.mapping.convert === null) return blit(block, tile, at, part);
-      const cut = createRaster({ ...tile, width: part.width, height: part.height });
-      blit(cut, tile, { left: 0, top: 0 }, part);
-      blit(block, convertSamples(cut, this.mapping), at);
+      const blockPosition = { left: x * tileWidth + left - box.left, top: y * tileHeight + top - box.top };
+      if (this.mapping.convert === null) return blit(block, tile, blockPosition, part);
+      const cutTile = createRaster({ ...tile, width: part.width, height: part.height });
+      blit(cutTile, tile, { left: 0, top: 0 }, part);
+      blit(block, convertSamples(cutTile, this.mapping), blockPosition);
     });
     return block;
   }

@@ -5,15 +5,17 @@ import { wireMetadata } from '../metadata.js';
 /** Facts about a conversion, for the description in the converted file. */
 export interface ConversionFacts {
   metadata: ImageMetadata;
+  /** The own metadata of the original file. */
   internal: Record<string, unknown>;
   levelCount: number;
   frameCount: number;
   associatedNames: readonly string[];
+  /** The options of the conversion. */
   arguments: Record<string, unknown>;
   version: string;
 }
 
-/** Largest length of the original file's own metadata as JSON; longer metadata is left out. */
+/** Maximum number of characters of the original file's own metadata as JSON. Longer metadata is left out. */
 const maxInternalLength = 2 ** 20;
 
 /** Description of the first directory: JSON in the form of existing converters, from which tile sources read frames and scale. */
@@ -44,7 +46,10 @@ export function describeFrame(metadata: ImageMetadata, frame: number): string {
 
 /** JSON in ASCII, because text in a TIFF is ASCII. Other characters become `\u` escapes. */
 function asciiJson(value: unknown): string {
-  return JSON.stringify(value).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return JSON.stringify(value).replace(
+    /[\u007f-\uffff]/g,
+    (codeUnit) => `\\u${codeUnit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 const imageDescription = 270;
@@ -76,11 +81,11 @@ export async function replaceDescription(path: string, text: string, options: { 
     const countSize = isBig ? 8 : 2;
     const entrySize = isBig ? 20 : 12;
     const countBytes = await read(countSize, directoryStart);
-    const count = isBig ? Number(countBytes.readBigUInt64LE(0)) : countBytes.readUInt16LE(0);
-    const body = await read(count * entrySize + offsetSize, directoryStart + countSize);
+    const entryCount = isBig ? Number(countBytes.readBigUInt64LE(0)) : countBytes.readUInt16LE(0);
+    const body = await read(entryCount * entrySize + offsetSize, directoryStart + countSize);
     const droppedTags = [imageDescription, ...(options.keepsResolution ? [] : resolutionTags)];
     const entries: Buffer[] = [];
-    for (let index = 0; index < count; index += 1) {
+    for (let index = 0; index < entryCount; index += 1) {
       const entry = body.subarray(index * entrySize, (index + 1) * entrySize);
       if (!droppedTags.includes(entry.readUInt16LE(0))) entries.push(entry);
     }
@@ -98,7 +103,7 @@ export async function replaceDescription(path: string, text: string, options: { 
     if (isBig) directory.writeBigUInt64LE(BigInt(entries.length), 0);
     else directory.writeUInt16LE(entries.length, 0);
     entries.forEach((entry, index) => entry.copy(directory, countSize + index * entrySize));
-    body.copy(directory, directory.length - offsetSize, count * entrySize);
+    body.copy(directory, directory.length - offsetSize, entryCount * entrySize);
     const directoryAt = textAt + textBytes.length + (textBytes.length % 2);
     await file.write(textBytes, 0, textBytes.length, textAt);
     await file.write(directory, 0, directory.length, directoryAt);

@@ -21,29 +21,29 @@ import {
   isNearest,
   packingFor,
   writeTiff,
-  type ConversionReport,
+  type ConversionCallbacks,
   type WriteTiffOptions,
 } from './write-tiff.js';
 
 /** Longest side in pixels of an image that is decoded as a whole. */
 export const maxUntiledSide = 4096;
 /** Side in pixels of the tiles of the uncompressed intermediate file. */
-const baseTileSide = 512;
+const intermediateTileSide = 512;
 /** Share of the work that writing the intermediate file takes, if there is one. */
-const baseShare = 0.3;
+const intermediateShare = 0.3;
 
-/** Whether libvips writes a compression. */
+/** Whether libvips can write a compression. */
 function isVipsCompression(compression: TileCompression): compression is VipsPass['compression'] {
   return compression !== 'zstd';
 }
 
-/** The metadata of an image that libvips does not report. */
-type KnownMetadata = Pick<ImageMetadata, 'magnification' | 'mmX' | 'mmY' | 'channels'>;
+/** Metadata that libvips does not report. */
+type ScaleAndChannels = Pick<ImageMetadata, 'magnification' | 'mmX' | 'mmY' | 'channels'>;
 
-const unknownScale: KnownMetadata = { magnification: null, mmX: null, mmY: null };
+const unknownScale: ScaleAndChannels = { magnification: null, mmX: null, mmY: null };
 
-/** Scale of a file other than a TIFF, from its pixels per inch. Low densities are those of screens and printers and are ignored. */
-function scaleOf({ density = 0 }: Metadata): KnownMetadata {
+/** Scale of a file other than a TIFF, from its pixels per inch. Low densities are ignored, because they are those of screens and printers. */
+function scaleOf({ density = 0 }: Metadata): ScaleAndChannels {
   if (density < minResolution) return unknownScale;
   return { ...unknownScale, mmX: 25.4 / density, mmY: 25.4 / density };
 }
@@ -57,19 +57,23 @@ function scaleOf({ density = 0 }: Metadata): KnownMetadata {
  */
 export async function convertByVips(
   task: ConversionTask,
-  report: ConversionReport,
+  callbacks: ConversionCallbacks,
   file: VipsFile,
-  tiffMetadata: KnownMetadata | null,
+  tiffMetadata: ScaleAndChannels | null,
 ): Promise<void> {
   const { options, input } = task;
   const vipsMetadata = await readHeader(file, vipsSettings, { maxDecodedPixels: Infinity }).catch((error: unknown) => {
     if (error instanceof TileSourceError) throw error;
     throw new TileSourceError(`The image cannot be read: ${vipsReason(error)}.`, { cause: error });
   });
-  const knownMetadata = { ...(tiffMetadata ?? scaleOf(vipsMetadata)), ...task.scale };
+  const scaleAndChannels = { ...(tiffMetadata ?? scaleOf(vipsMetadata)), ...task.scale };
   const frames = chosenFrames(options.onlyFrame, await countFrames(file, vipsSettings, vipsMetadata));
-  const lossy = ['jpeg', 'webp', 'avif'].includes(file.format) || (file.format === 'tiff' && (await isLossyTiff(input.path)));
-  const packing = packingFor(options, { lossyTiff: file.format === 'tiff' && lossy, dtype: sampleFormOf(vipsMetadata).dtype });
+  const isOriginalLossy =
+    ['jpeg', 'webp', 'avif'].includes(file.format) || (file.format === 'tiff' && (await isLossyTiff(input.path)));
+  const packing = packingFor(options, {
+    lossyTiff: file.format === 'tiff' && isOriginalLossy,
+    dtype: sampleFormOf(vipsMetadata).dtype,
+  });
   const pass: VipsPass = {
     input: input.path,
     format: file.format,
@@ -81,32 +85,35 @@ export async function convertByVips(
     compression: 'none',
     quality: packing.quality,
     predictor: packing.predictor,
-    pixelsPerMm: knownMetadata.mmX === null ? null : 1 / knownMetadata.mmX,
+    pixelsPerMm: scaleAndChannels.mmX === null ? null : 1 / scaleAndChannels.mmX,
   };
   const { compression } = packing;
-  const isPlain = isVipsCompression(compression) && !isNearest(options, lossy || isLossy(packing)) && packing.level === null;
+  const vipsSupportsOptions =
+    isVipsCompression(compression) && !isNearest(options, isOriginalLossy || isLossy(packing)) && packing.level === null;
   const isLosslessWebp = compression === 'webp' && packing.quality === 0;
   const isUpright = (vipsMetadata.orientation ?? 1) === 1;
-  if (frames.length === 1 && isPlain && !isLosslessWebp && isUpright) {
-    return convertInOnePass({ ...pass, compression }, { task, report, vipsMetadata, knownMetadata });
+  if (frames.length === 1 && vipsSupportsOptions && !isLosslessWebp && isUpright) {
+    return convertInOnePass({ ...pass, compression }, { task, callbacks, vipsMetadata, scaleAndChannels });
   }
-  const writing: WriteTiffOptions = { task, report, lossy, vipsMetadata };
+  const writing: WriteTiffOptions = { task, callbacks, isOriginalLossy, vipsMetadata };
   if (Math.max(vipsMetadata.width, vipsMetadata.height) <= maxUntiledSide) {
     const source = await sharpSource.open(fileInput(input.path, input), { maxSmallImageSize: maxUntiledSide });
     const internal = await source.internalMetadata?.();
     const icc = source.iccProfile?.(0) ?? null;
-    return writeTiff({ ...withMetadata(source, knownMetadata, icc), internalMetadata: async () => internal ?? {} }, writing);
+    return writeTiff({ ...withMetadata(source, scaleAndChannels, icc), internalMetadata: async () => internal ?? {} }, writing);
   }
   const icc = sampleFormOf(vipsMetadata).mustConvert ? null : (vipsMetadata.icc ?? null);
   // The intermediate file of a frame replaces that of the previous frame.
   const output = join(task.directory, 'base.tiff');
-  const base = { kind: 'base', output, tileSide: baseTileSide, compression: 'none', predictor: false } as const;
+  const intermediate = { kind: 'base', output, tileSide: intermediateTileSide, compression: 'none', predictor: false } as const;
   const openers = frames.map((page, index) => async () => {
     await unlink(output).catch(() => {});
-    await report.vipsPass({ ...pass, ...base, page }, (done) => report.progress((index + done * baseShare) / frames.length));
-    return withMetadata(await tiffSource.open(fileInput(output)), knownMetadata, icc);
+    await callbacks.runVipsPass({ ...pass, ...intermediate, page }, (done) =>
+      callbacks.progress((index + done * intermediateShare) / frames.length),
+    );
+    return withMetadata(await tiffSource.open(fileInput(output)), scaleAndChannels, icc);
   });
-  await writeTiff(openers, { ...writing, openingShare: baseShare });
+  await writeTiff(openers, { ...writing, openingShare: intermediateShare });
 }
 
 /** Lets libvips write the result, and describes the conversion in it. */
@@ -114,14 +121,14 @@ async function convertInOnePass(
   pass: VipsPass,
   {
     task,
-    report,
+    callbacks,
     vipsMetadata,
-    knownMetadata,
-  }: { task: ConversionTask; report: ConversionReport; vipsMetadata: Metadata; knownMetadata: KnownMetadata },
+    scaleAndChannels,
+  }: { task: ConversionTask; callbacks: ConversionCallbacks; vipsMetadata: Metadata; scaleAndChannels: ScaleAndChannels },
 ): Promise<void> {
-  await report.vipsPass(pass, report.progress);
+  await callbacks.runVipsPass(pass, callbacks.progress);
   const source = await tiffSource.open(fileInput(task.output));
-  const metadata = { ...source.metadata, ...knownMetadata };
+  const metadata = { ...source.metadata, ...scaleAndChannels };
   const levels = source.populatedLevels.length;
   await source.close();
   const text = describeConversion(
@@ -132,11 +139,11 @@ async function convertInOnePass(
 }
 
 /** A source of the intermediate file with the metadata of the original: libvips invents a resolution, and drops the profile. */
-function withMetadata(source: TileSource, knownMetadata: KnownMetadata, icc: Uint8Array | null): TileSource {
+function withMetadata(source: TileSource, scaleAndChannels: ScaleAndChannels, icc: Uint8Array | null): TileSource {
   return {
-    metadata: { ...source.metadata, ...knownMetadata },
+    metadata: { ...source.metadata, ...scaleAndChannels },
     populatedLevels: source.populatedLevels,
-    readTile: (...call) => source.readTile(...call),
+    readTile: (...args) => source.readTile(...args),
     iccProfile: () => icc,
     close: () => source.close(),
   };

@@ -12,18 +12,18 @@ import { withScale } from '../with-scale.js';
 import { isLossyTiff } from './lossy-tiff.js';
 import type { ConversionTask } from './options.js';
 import { isPlainStrips } from './plain-strips.js';
-import { writeTiff, type ConversionReport } from './write-tiff.js';
+import { writeTiff, type ConversionCallbacks } from './write-tiff.js';
 
 /**
  * Converts an image file to a tiled pyramid TIFF.
  *
  * @throws TileSourceError if the file cannot be read; BadValueError if it does not have the frame that `onlyFrame` names.
  */
-export async function convert(task: ConversionTask, report: ConversionReport): Promise<void> {
+export async function convert(task: ConversionTask, callbacks: ConversionCallbacks): Promise<void> {
   sharp.cache(false);
   sharp.concurrency(1);
-  if (task.image !== undefined && report.remote !== undefined) {
-    return writeTiff(report.remote(task.image), { task, report, lossy: task.image.lossy });
+  if (task.image !== undefined && callbacks.openRemote !== undefined) {
+    return writeTiff(callbacks.openRemote(task.image), { task, callbacks, isOriginalLossy: task.image.isLossy });
   }
   const input = fileInput(task.input.path, { name: task.input.name, mimeType: task.input.mimeType });
   const limits = { maxSmallImageSize: maxUntiledSide, maxDecodedPixels: Infinity, temporaryDirectory: task.directory };
@@ -35,16 +35,16 @@ export async function convert(task: ConversionTask, report: ConversionReport): P
     },
   );
   if (tiffOrError instanceof TileSourceError) {
-    return convertByVips(task, report, await recognizeFile(task.input.path, tiffOrError), null);
+    return convertByVips(task, callbacks, await recognizeFile(task.input.path, tiffOrError), null);
   }
-  const lossy = await isLossyTiff(task.input.path);
+  const isOriginalLossy = await isLossyTiff(task.input.path);
   if (await isPlainStrips(task.input.path, tiffOrError, maxUntiledSide)) {
     await tiffOrError.close();
     const { magnification, mmX, mmY, channels } = tiffOrError.metadata;
-    const knownMetadata = { magnification, mmX, mmY, ...(channels && { channels }) };
-    return convertByVips(task, report, { input: task.input.path, format: 'tiff' }, knownMetadata);
+    const scaleAndChannels = { magnification, mmX, mmY, ...(channels && { channels }) };
+    return convertByVips(task, callbacks, { input: task.input.path, format: 'tiff' }, scaleAndChannels);
   }
-  await writeTiff(tiffOrError, { task, report, lossy });
+  await writeTiff(tiffOrError, { task, callbacks, isOriginalLossy });
 }
 
 /** Recognizes the format of a file that the TIFF source refused with this error, and checks that libvips is allowed to read it. */

@@ -2,7 +2,7 @@ import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import type { TileSource } from '../tile-source.js';
 import type { Size } from '../geometry.js';
 import type { TiffContainer } from '../pyramid/container.js';
-import { jpegFormOf, packJpegTile, sameForm, type JpegForm } from './jpeg-form.js';
+import { jpegFormOf, packJpegTile, isSameForm, type JpegForm } from './jpeg-form.js';
 import { createLevel, type Level } from '../pyramid/levels.js';
 import { createRaster } from '../raster.js';
 import { blit } from '../render/pixels.js';
@@ -36,8 +36,8 @@ const maxProbes = 64;
 const minConcurrency = 8;
 
 /**
- * Side in pixels of the tiles that a conversion with these options can copy. `null` if the options require all tiles to be
- * re-encoded.
+ * Side in pixels of the tiles that a conversion with these options can copy. `null` if no tiles can be
+ * copied, because of the options or of the source.
  */
 export function copiedTileSide(source: TileSource, options: ConversionOptions): number | null {
   const { tileWidth, tileHeight, dtype, bandCount } = source.metadata;
@@ -50,41 +50,41 @@ export function copiedTileSide(source: TileSource, options: ConversionOptions): 
  * Copies the JPEG tiles of a level. Tiles of a different form are decoded and encoded in the form of the other tiles, because one
  * directory describes them all. Returns `null` if no tile that was tried can be copied.
  */
-export async function copyLevel(copying: CopyTask): Promise<CopiedLevel | null> {
-  const form = await findForm(copying);
+export async function copyLevel(task: CopyTask): Promise<CopiedLevel | null> {
+  const form = await findForm(task);
   if (form === null) return null;
-  const { size, container, threads, source, frame } = copying;
+  const { size, container, threads, source, frame } = task;
   const { tileWidth: side, bandCount: bands } = source.metadata;
   const level = createLevel(size, side);
   const columns = Array.from({ length: level.columns }, (_, x) => x);
   for (let y = 0; y * side < size.height; y += 1) {
     await mapConcurrently(columns, Math.max(minConcurrency, threads), async (x) => {
-      let bytes = await readStoredJpeg(copying, x, y);
+      let bytes = await readStoredJpeg(task, x, y);
       const tileForm = bytes && jpegFormOf(bytes, { width: side, height: side });
-      if (bytes === null || tileForm === null || !sameForm(tileForm, form)) {
+      if (bytes === null || tileForm === null || !isSameForm(tileForm, form)) {
         const tile = createRaster({ width: side, height: side, bands, dtype: 'uint8' });
-        blit(tile, await source.readTile({ level: copying.sourceLevel, x, y, frame }), { left: 0, top: 0 });
+        blit(tile, await source.readTile({ level: task.sourceLevel, x, y, frame }), { left: 0, top: 0 });
         bytes = await packJpegTile(tile, form, defaultQuality);
       }
       const index = y * level.columns + x;
       level.lengths[index] = bytes.length;
       level.offsets[index] = await container.append(bytes);
     });
-    copying.progress(Math.min(side, size.height - y * side) * size.width);
+    task.progress(Math.min(side, size.height - y * side) * size.width);
   }
   return { level, form };
 }
 
 /** The form of the first tile found that can be copied; up to {@link maxProbes} tiles, evenly spread over the level, are tried. */
-async function findForm(copying: CopyTask): Promise<JpegForm | null> {
-  const { size, source } = copying;
+async function findForm(task: CopyTask): Promise<JpegForm | null> {
+  const { size, source } = task;
   const { tileWidth: side, bandCount } = source.metadata;
   const columns = Math.ceil(size.width / side);
-  const tiles = columns * Math.ceil(size.height / side);
-  const step = Math.max(1, tiles / maxProbes);
-  for (let at = 0; at < tiles; at += step) {
+  const tileCount = columns * Math.ceil(size.height / side);
+  const step = Math.max(1, tileCount / maxProbes);
+  for (let at = 0; at < tileCount; at += step) {
     const index = Math.floor(at);
-    const bytes = await readStoredJpeg(copying, index % columns, Math.floor(index / columns));
+    const bytes = await readStoredJpeg(task, index % columns, Math.floor(index / columns));
     const form = bytes && jpegFormOf(bytes, { width: side, height: side });
     if (form && (form.color === 'gray' ? 1 : 3) === bandCount) return form;
   }

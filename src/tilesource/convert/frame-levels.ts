@@ -52,9 +52,9 @@ export async function writeLevels(work: FrameTask): Promise<WrittenLevels> {
   if (!hasCopies || copySide === null)
     return { directories: await makeLevels(work, tileSide, (done) => work.progress(done)), tileSide, copiedCount: 0 };
   const directories: DirectoryPlan[] = [];
-  const missing = sizes.map((_, index) => copies[index] === null);
+  const isUncopied = sizes.map((_, index) => copies[index] === null);
   const pixelsAt = (index: number) => (sizes[index]?.width ?? 0) * (sizes[index]?.height ?? 0);
-  const pixelsToRead = missing.map((isMissing, index) => (isMissing && !missing[index - 1] ? pixelsAt(index - 1) : 0));
+  const pixelsToRead = isUncopied.map((mustMake, index) => (mustMake && !isUncopied[index - 1] ? pixelsAt(index - 1) : 0));
   const total = pixelsToRead.reduce((sum, pixels) => sum + pixels, 0);
   let donePixels = 0;
   for (let index = 0; index < sizes.length;) {
@@ -65,12 +65,13 @@ export async function writeLevels(work: FrameTask): Promise<WrittenLevels> {
       index += 1;
       continue;
     }
-    const next = missing.indexOf(false, index);
+    const next = isUncopied.indexOf(false, index);
     const count = (next < 0 ? sizes.length : next) - index;
     const pixels = pixelsToRead[index]!;
     const from = { level: source.metadata.levels - index, size: sizes[index - 1]!, reductions: count };
     const doneBefore = donePixels;
-    const progress = (part: number) => work.progress(copyShare + ((1 - copyShare) * (doneBefore + part * pixels)) / total);
+    const progress = (partDone: number) =>
+      work.progress(copyShare + ((1 - copyShare) * (doneBefore + partDone * pixels)) / total);
     directories.push(...(await makeLevels(work, tileSide, progress, from)));
     donePixels += pixels;
     index += count;
@@ -88,14 +89,14 @@ async function copyLevels(work: FrameTask, side: number): Promise<{ sizes: Size[
   const sizes: Size[] = [{ width: sizeX, height: sizeY }];
   for (let size = sizes[0]!; size.width > side || size.height > side; sizes.push(size)) size = halfSize(size);
   const copies: (CopiedLevel | null)[] = [];
-  let [done, share] = [0, 1];
+  let [donePixels, share] = [0, 1];
   const isStored = (index: number) => source.populatedLevels.includes(sourceLevels - 1 - index);
   // With `nearest`, reduced levels must contain unmixed pixels. How the source reduced its own is unknown, so they are not copied.
   const mayCopy = sizes.map((_, index) => index === 0 || (options.reduction !== 'nearest' && isStored(index)));
   if (mayCopy.includes(false)) share = copyShare;
   const total = sizes.reduce((sum, { width, height }, index) => sum + (mayCopy[index] ? width * height : 0), 0);
   for (const [index, size] of sizes.entries()) {
-    const progress = (pixels: number) => work.progress((share * (done += pixels)) / total);
+    const progress = (pixels: number) => work.progress((share * (donePixels += pixels)) / total);
     const level = sourceLevels - 1 - index;
     const copy = mayCopy[index]
       ? await copyLevel({ source, container, frame, sourceLevel: level, size, threads, progress })
@@ -127,7 +128,7 @@ async function makeLevels(
     nearest,
     // After a conversion of the samples, none has the value that marks missing data.
     nodata: mapping.convert === null && dtype === metadata.dtype ? (metadata.nodata ?? null) : null,
-    onlyReductions: from?.reductions,
+    reducedLevelCount: from?.reductions,
     encode: (tile) => packTile(tile, packing),
     progress: (pixels) => progress(pixels / (width * height)),
   }).write();

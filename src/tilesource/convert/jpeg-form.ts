@@ -37,7 +37,7 @@ export function jpegFormOf(bytes: Uint8Array, size: { width: number; height: num
   return { color: isRgb ? 'rgb' : 'yCbCr', sampling };
 }
 
-export function sameForm(a: JpegForm, b: JpegForm): boolean {
+export function isSameForm(a: JpegForm, b: JpegForm): boolean {
   return a.color === b.color && a.sampling[0] === b.sampling[0] && a.sampling[1] === b.sampling[1];
 }
 
@@ -60,7 +60,7 @@ export function jpegFormTags({ color, sampling }: JpegForm): Tag[] {
  * @param tile has one band if the form is gray, otherwise three. Its sides are multiples of 16.
  */
 export async function packJpegTile(tile: Raster, { color, sampling }: JpegForm, quality: number): Promise<Uint8Array> {
-  const packing = { compression: 'jpeg', quality, halfColor: false, predictor: false, level: null } as const;
+  const packing = { compression: 'jpeg', quality, halvesColor: false, predictor: false, level: null } as const;
   if (color === 'gray') return packTile(tile, packing);
   const planes = color === 'rgb' ? planesOf(tile) : yCbCrPlanes(tile, sampling);
   const [across, down] = color === 'rgb' ? [1, 1] : sampling;
@@ -95,23 +95,23 @@ function planesOf(tile: Raster): Raster[] {
 /** The planes Y, Cb and Cr as JFIF defines them. Cb and Cr are means over the pixels that share a sample. */
 function yCbCrPlanes({ data, width, height, dtype }: Raster, [across, down]: readonly [number, number]): Raster[] {
   const luminance = createRaster({ width, height, bands: 1, dtype });
-  const [blue, red] = [0, 0].map(() => createRaster({ width: width / across, height: height / down, bands: 1, dtype }));
-  const sums = [new Float64Array(blue!.data.length), new Float64Array(blue!.data.length)] as const;
+  const [cb, cr] = [0, 0].map(() => createRaster({ width: width / across, height: height / down, bands: 1, dtype }));
+  const sums = [new Float64Array(cb!.data.length), new Float64Array(cb!.data.length)] as const;
   for (let y = 0, at = 0; y < height; y += 1) {
     for (let x = 0; x < width; x += 1, at += 1) {
       const [r = 0, g = 0, b = 0] = [data[at * 3], data[at * 3 + 1], data[at * 3 + 2]];
       luminance.data[at] = Math.round(0.299 * r + 0.587 * g + 0.114 * b);
-      const sharedAt = Math.floor(y / down) * blue!.width + Math.floor(x / across);
+      const sharedAt = Math.floor(y / down) * cb!.width + Math.floor(x / across);
       sums[0][sharedAt]! += 128 - 0.168_736 * r - 0.331_264 * g + 0.5 * b;
       sums[1][sharedAt]! += 128 + 0.5 * r - 0.418_688 * g - 0.081_312 * b;
     }
   }
   const pixelsPerSample = across * down;
   for (const [plane, sum] of [
-    [blue!, sums[0]],
-    [red!, sums[1]],
+    [cb!, sums[0]],
+    [cr!, sums[1]],
   ] as const) {
     for (let at = 0; at < sum.length; at += 1) plane.data[at] = Math.min(255, Math.round(sum[at]! / pixelsPerSample));
   }
-  return [luminance, blue!, red!];
+  return [luminance, cb!, cr!];
 }

@@ -50,7 +50,7 @@ export const defaultTileSize = 256;
 export const defaultQuality = 90;
 
 const tileSizeLimits = { min: 16, max: 4096, step: 16 };
-const maxLevels = { deflate: 9, zstd: 22 } as const;
+const maxEffortLevels = { deflate: 9, zstd: 22 } as const;
 
 /** Whether tiles may have sides of this many pixels. */
 export function isTileSize(side: number): boolean {
@@ -82,7 +82,7 @@ export function checkConversion(request: ConversionRequest): ConversionOptions {
     );
   }
   if (level !== undefined && (compression === 'deflate' || compression === 'zstd')) {
-    const maxLevel = maxLevels[compression];
+    const maxLevel = maxEffortLevels[compression];
     if (level < 1 || level > maxLevel)
       throw new BadValueError(`Invalid level ${level}: for ${compression} it must be from 1 to ${maxLevel}`);
   }

@@ -8,7 +8,10 @@ export interface SampleMapping {
   convert: ((sample: number) => number) | null;
 }
 
-/** Samples that use only some bits of their type are spread over 8 or 16 bits, so that the copy looks the same. */
+/**
+ * The mapping for samples that use only some bits of their type, up to `white`. They are spread over 8 or 16 bits, so that the
+ * converted image looks the same.
+ */
 function whiteMapping(dtype: SampleType, white: number): SampleMapping {
   const black = minValue(dtype) === 0 ? 0 : -white - 1;
   const mappedDtype = sampleBytes(dtype) === 1 ? 'uint8' : 'uint16';

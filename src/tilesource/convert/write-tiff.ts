@@ -14,22 +14,22 @@ import type { ConversionOptions, ConversionTask } from './options.js';
 import { findSampleMapping } from './samples.js';
 
 /** Callbacks of a conversion. */
-export interface ConversionReport {
+export interface ConversionCallbacks {
   /** Called with the share of the work that is done, from 0 to 1. */
   progress: (done: number) => void;
   log: (text: string) => void;
   /** Runs a pass of libvips in another process. */
-  vipsPass: (pass: VipsPass, progress: (done: number) => void) => Promise<void>;
-  /** Makes a tile source that reads an image which is open in another process. */
-  remote?: (image: RemoteImage) => TileSource;
+  runVipsPass: (pass: VipsPass, progress: (done: number) => void) => Promise<void>;
+  /** Creates a tile source for an image that another process has open. */
+  openRemote?: (image: RemoteImage) => TileSource;
 }
 
 /** Options of {@link writeTiff}, besides the pixels. */
 export interface WriteTiffOptions {
   task: ConversionTask;
-  report: ConversionReport;
+  callbacks: ConversionCallbacks;
   /** Whether the original is stored with a lossy compression. */
-  lossy: boolean;
+  isOriginalLossy: boolean;
   /** Share of the work on a frame, from 0 to 1, that opening its source takes; by default none. */
   openingShare?: number;
   /** The metadata of the original according to libvips, if libvips reads it. */
@@ -47,19 +47,22 @@ export async function writeTiff(
   input: TileSource | readonly (() => Promise<TileSource>)[],
   writing: WriteTiffOptions,
 ): Promise<void> {
-  const { task, report, lossy, openingShare = 0 } = writing;
+  const { task, callbacks, isOriginalLossy, openingShare = 0 } = writing;
   const { options } = task;
-  const [shared, openers] = 'metadata' in input ? [input, []] : [null, input];
-  const frames = shared ? chosenFrames(options.onlyFrame, shared.metadata.frames?.length ?? 1) : openers.map(() => 0);
+  const [sharedSource, openers] = 'metadata' in input ? [input, []] : [null, input];
+  const frames = sharedSource ? chosenFrames(options.onlyFrame, sharedSource.metadata.frames?.length ?? 1) : openers.map(() => 0);
   const file = await open(task.output, 'wx+', 0o600);
   const container = new TiffContainer(file);
   const plans: DirectoryPlan[] = [];
   try {
     for (const [index, frame] of frames.entries()) {
-      const source = shared ?? (await openers[index]!());
+      const source = sharedSource ?? (await openers[index]!());
       const { metadata } = source;
-      const packing = packingFor(options, { lossyTiff: lossy && writing.vipsMetadata === undefined, dtype: metadata.dtype });
-      const mapping = await findSampleMapping(source, shared ? frames : [0]);
+      const packing = packingFor(options, {
+        lossyTiff: isOriginalLossy && writing.vipsMetadata === undefined,
+        dtype: metadata.dtype,
+      });
+      const mapping = await findSampleMapping(source, sharedSource ? frames : [0]);
       const { directories, tileSide, copiedCount } = await writeLevels({
         source,
         frame,
@@ -67,20 +70,21 @@ export async function writeTiff(
         options,
         packing,
         mapping,
-        nearest: isNearest(options, lossy || isLossy(packing)),
+        nearest: isNearest(options, isOriginalLossy || isLossy(packing)),
         threads: task.threads,
-        progress: (done) => report.progress((index + openingShare + (1 - openingShare) * done) / frames.length),
+        progress: (done) => callbacks.progress((index + openingShare + (1 - openingShare) * done) / frames.length),
       });
-      if (copiedCount > 0) report.log(`Copied the tiles of ${copiedCount} of ${directories.length} levels of frame ${frame}\n`);
+      if (copiedCount > 0)
+        callbacks.log(`Copied the tiles of ${copiedCount} of ${directories.length} levels of frame ${frame}\n`);
       const icc = source.iccProfile?.(frame) ?? null;
       const isMultiFrame = frames.length > 1;
-      const associated = isMultiFrame || index > 0 ? [] : (source.associatedImages ?? []);
+      const associatedNames = isMultiFrame || index > 0 ? [] : (source.associatedImages ?? []);
       const facts = conversionFacts(task, { ...packing, tileSide }, writing.vipsMetadata, {
         metadata,
         levelCount: directories.length,
         frameCount: frames.length,
         internal: (await source.internalMetadata?.()) ?? {},
-        associatedNames: associated,
+        associatedNames,
       });
       const description = index === 0 ? describeConversion(facts, isMultiFrame ? frame : null) : describeFrame(metadata, frame);
       const keepsSamples = mapping.convert === null && mapping.dtype === metadata.dtype && !isLossy(packing);
@@ -92,13 +96,13 @@ export async function writeTiff(
       });
       if (isMultiFrame) plans.push({ ...taggedDirectories[0]!, sub: taggedDirectories.slice(1) });
       else plans.push(...taggedDirectories, ...(await writeAssociatedImages(container, source, packing)));
-      if (shared === null) await source.close();
+      if (sharedSource === null) await source.close();
     }
     await container.finish(plans, { big: 'when needed' });
     await file.datasync();
   } finally {
     await file.close();
-    await shared?.close();
+    await sharedSource?.close();
   }
 }
 
@@ -132,7 +136,7 @@ function resolutionTagsOf({ mmX, mmY }: ImageMetadata, level: number): Tag[] {
   return [tagOf.rational(282, 10 / (mmX * scale)), tagOf.rational(283, 10 / (mmY * scale)), tagOf.short(296, 3)];
 }
 
-/** Collects the facts for the description of the file. `vipsMetadata` is given if libvips reads the original. */
+/** Collects the facts for the description of the file. `vipsMetadata` is set if libvips reads the original. */
 export function conversionFacts(
   task: ConversionTask,
   { compression, tileSide: tileSize }: { compression: TileCompression; tileSide: number },
@@ -140,11 +144,11 @@ export function conversionFacts(
   result: Partial<ConversionFacts> & Pick<ConversionFacts, 'metadata' | 'levelCount' | 'frameCount'>,
 ): ConversionFacts {
   const { options, version } = task;
-  const source = vipsMetadata && {
+  const internal = vipsMetadata && {
     sharp: { format: vipsMetadata.format, space: vipsMetadata.space, channels: vipsMetadata.channels, depth: vipsMetadata.depth },
   };
   return {
-    internal: source ?? {},
+    internal: internal ?? {},
     associatedNames: [],
     arguments: { ...options, compression, tileSize },
     version,
@@ -153,9 +157,9 @@ export function conversionFacts(
 }
 
 /** The frames to convert: all, or the one requested. @throws BadValueError if the image does not have it. */
-export function chosenFrames(only: number | null, frames: number): number[] {
-  if (only === null) return Array.from({ length: frames }, (_, frame) => frame);
-  if (only >= frames) throw new BadValueError(`Frame ${only} does not exist; the image has ${frames}`);
+export function chosenFrames(only: number | null, frameCount: number): number[] {
+  if (only === null) return Array.from({ length: frameCount }, (_, frame) => frame);
+  if (only >= frameCount) throw new BadValueError(`Frame ${only} does not exist; the image has ${frameCount}`);
   return [only];
 }
 
@@ -168,7 +172,7 @@ export function packingFor(
   return {
     compression: options.compression ?? defaultCompression,
     quality: options.quality,
-    halfColor: options.quality < 90,
+    halvesColor: options.quality < 90,
     predictor: options.predictor,
     level: options.level,
   };

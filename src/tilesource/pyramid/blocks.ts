@@ -23,7 +23,7 @@ export interface PyramidOptions {
   /** The sample that stands for a missing value. It is left out of the mean. */
   nodata?: number | null;
   /** If given, only this many reduced levels are written, without the image itself. Otherwise all levels are written. */
-  onlyReductions?: number | undefined;
+  reducedLevelCount?: number | undefined;
   /** Encodes a tile. Tiles at the right and bottom are padded to full size. */
   encode(tile: Raster): Promise<Uint8Array> | Uint8Array;
   /** Called with the number of pixels of the full size that have been read. */
@@ -50,7 +50,7 @@ export class PyramidWriter {
     let size: Size = image;
     for (;;) {
       this.#levels.push(createLevel(size, tileSide));
-      if (this.#levels.length === (options.onlyReductions ?? Infinity) + 1) break;
+      if (this.#levels.length === (options.reducedLevelCount ?? Infinity) + 1) break;
       if (size.width <= tileSide && size.height <= tileSide) break;
       size = halfSize(size);
     }
@@ -61,8 +61,8 @@ export class PyramidWriter {
     await this.#build(this.#levels.length - 1, 0, 0);
     await this.#queue.settle();
     this.#queue.throwIfFailed();
-    const { onlyReductions, tileSide } = this.#options;
-    return onlyReductions === undefined
+    const { reducedLevelCount, tileSide } = this.#options;
+    return reducedLevelCount === undefined
       ? levelDirectories(this.#levels, tileSide)
       : levelDirectories(this.#levels.slice(1), tileSide, 1);
   }
@@ -96,7 +96,7 @@ export class PyramidWriter {
         }
       }
     }
-    if (level > 0 || this.#options.onlyReductions === undefined) await this.#writeTiles(size, box, block);
+    if (level > 0 || this.#options.reducedLevelCount === undefined) await this.#writeTiles(size, box, block);
     return block;
   }
 

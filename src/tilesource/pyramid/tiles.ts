@@ -28,7 +28,7 @@ export interface TilePacking {
   /** Quality of JPEG and WebP, 1 to 100. 0 means lossless WebP. */
   quality: number;
   /** For JPEG: whether chroma is stored at half the resolution (4:2:0). */
-  halfColor: boolean;
+  halvesColor: boolean;
   /** For LZW, deflate and zstd: whether differences of neighboring samples are compressed instead of the samples. */
   predictor: boolean;
   /** Effort of deflate (1 to 9) or zstd (1 to 22); `null` for the default effort. */
@@ -67,7 +67,7 @@ export function packingTags({ bands, dtype }: Pick<Raster, 'bands' | 'dtype'>, p
   // The last of two or four bands is an alpha that is not premultiplied (2). The meaning of further bands is unspecified (0).
   const extraSamples = bands === 2 || bands === 4 ? [2] : Array.from({ length: bands - colors }, () => 0);
   if (extraSamples.length > 0) tags.push(tagOf.short(338, ...extraSamples));
-  if (isColorJpeg) tags.push(packing.halfColor ? tagOf.short(530, 2, 2) : tagOf.short(530, 1, 1));
+  if (isColorJpeg) tags.push(packing.halvesColor ? tagOf.short(530, 2, 2) : tagOf.short(530, 1, 1));
   return tags;
 }
 
@@ -84,7 +84,7 @@ function usesPredictor({ compression, predictor }: TilePacking, dtype: SampleTyp
  * @param tile for `jpeg` and `webp` a raster of bytes with at most four bands.
  */
 export async function packTile(tile: Raster, packing: TilePacking): Promise<Uint8Array> {
-  const { compression, quality, halfColor, level } = packing;
+  const { compression, quality, halvesColor, level } = packing;
   if (compression === 'jpeg' || compression === 'webp') {
     if (!isPicture(tile)) throw new RangeError(`${compression} holds 1 to 4 bands of bytes, not ${tile.bands} of ${tile.dtype}`);
     if (compression === 'webp') {
@@ -94,7 +94,7 @@ export async function packTile(tile: Raster, packing: TilePacking): Promise<Uint
     let image = openPicture(tile);
     if (hasAlpha(tile)) image = image.flatten({ background: '#fff' });
     if (tile.bands <= 2) image = image.toColourspace('b-w');
-    return image.jpeg({ quality: Math.max(1, quality), chromaSubsampling: halfColor ? '4:2:0' : '4:4:4' }).toBuffer();
+    return image.jpeg({ quality: Math.max(1, quality), chromaSubsampling: halvesColor ? '4:2:0' : '4:4:4' }).toBuffer();
   }
   const samples = usesPredictor(packing, tile.dtype) ? differences(tile) : tile.data;
   const bytes = new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength);

@@ -116,7 +116,7 @@ function packingOf({ style, fill, tiffCompression }: RegionRequest): TilePacking
       `Invalid tiffCompression '${compression}': ${rawEncoding} keeps samples, with none, lzw, deflate, packbits or zstd.`,
     );
   }
-  return { compression, quality: 0, halfColor: false, predictor: true, level: null };
+  return { compression, quality: 0, halvesColor: false, predictor: true, level: null };
 }
 
 /** The frames of a request: those in its list, or the channels of its frame. @throws BadValueError, TileSourceError */

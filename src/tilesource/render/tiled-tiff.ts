@@ -68,7 +68,7 @@ async function writePyramid(
   { encoding, signal }: { encoding: EncodingOptions; signal?: AbortSignal },
 ): Promise<number> {
   const { compression, quality, subsampling } = encoding;
-  const packing: TilePacking = { compression, quality, halfColor: subsampling !== 0, predictor: true, level: null };
+  const packing: TilePacking = { compression, quality, halvesColor: subsampling !== 0, predictor: true, level: null };
   const levels = await new PyramidWriter(container, picture, {
     tileSide,
     blockSide,

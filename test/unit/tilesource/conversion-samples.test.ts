@@ -38,7 +38,7 @@ async function converted(
     {
       progress: () => {},
       log: () => {},
-      vipsPass: async (pass) => {
+      runVipsPass: async (pass) => {
         passes.push(pass.kind);
         await runVipsPass(pass);
       },

@@ -51,7 +51,7 @@ async function converted(path: string, request: ConversionRequest = {}) {
     {
       progress: (part) => void passes.push(part),
       log: (text) => void log.push(text),
-      vipsPass: () => Promise.reject(new Error('libvips is not needed')),
+      runVipsPass: () => Promise.reject(new Error('libvips is not needed')),
     },
   );
   return { output, source: await open(output), report: log.join(''), passes: passes };

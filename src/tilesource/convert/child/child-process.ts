@@ -12,7 +12,7 @@ export type ChildTask =
   | { kind: 'vips'; pass: VipsPass }
   | { kind: 'svg'; drawing: { input: string; output: string; maxDecodedPixels: number } };
 
-/** The failure of a task, as one process sends it to the other. `error` is the class of the error: BadValueError, TileSourceError or another. */
+/** The failure of a task, as one process sends it to the other. `error` stands for the class of the error: BadValueError (`value`), TileSourceError (`source`) or another. */
 export interface ChildFailure {
   kind: 'failed';
   message: string;
@@ -48,8 +48,8 @@ export const maxResidentBytes = 1000 * 2 ** 20;
 
 /** Signals that a terminal or systemd sends to all processes of a group at once, so this process gets them too. */
 const stopSignals: ReadonlySet<NodeJS.Signals> = new Set<NodeJS.Signals>(['SIGINT', 'SIGTERM', 'SIGHUP']);
-/** If such a signal ended the child, the work counts as failed only if it is not aborted within this time. */
-const stopMs = 15_000;
+/** How long to wait for the work to be aborted after such a signal ended the child. Then the work counts as failed. */
+const abortWaitMs = 15_000;
 
 /** Number of characters of error output that are kept, from its end. */
 const keptErrorLength = 4096;
@@ -148,7 +148,7 @@ export async function runInChild(
         if (endSignal === null || !stopSignals.has(endSignal)) return reject(failure);
         // The signal went to all processes, and the child had not yet ignored it (see `child-signals.ts`). The parent stops as well and
         // aborts the work, which therefore did not fail.
-        setTimeout(() => reject(failure), stopMs).unref();
+        setTimeout(() => reject(failure), abortWaitMs).unref();
         signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
       });
     });

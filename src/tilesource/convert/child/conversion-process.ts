@@ -18,8 +18,8 @@ import { runDrawing } from '../../sources/sharp/drawing.js';
 import { runVipsPass, type VipsPass } from './vips-pass.js';
 import { vipsReason } from '../../process/vips-reason.js';
 
-const memoryCheckMs = 100;
-const progressMs = 100;
+const memoryCheckIntervalMs = 100;
+const progressIntervalMs = 100;
 
 function send(message: ChildMessage): Promise<void> {
   return new Promise((resolve) => {
@@ -71,15 +71,15 @@ async function runTask(task: ChildTask): Promise<void> {
   let highestDone = 0;
   const progress = (done: number): void => {
     highestDone = Math.max(highestDone, done);
-    if (Date.now() - sentAt < progressMs) return;
+    if (Date.now() - sentAt < progressIntervalMs) return;
     sentAt = Date.now();
     void send({ kind: 'progress', done: highestDone });
   };
   await convert(task.task, {
     progress,
     log: (text) => void send({ kind: 'log', text }),
-    vipsPass: askForPass,
-    remote: (image) => remoteSource(image, createAsker()),
+    runVipsPass: askForPass,
+    openRemote: (image) => remoteSource(image, createAsker()),
   });
 }
 
@@ -112,7 +112,7 @@ process.once('message', (task: ChildTask) => {
           ? `Drawing this file needs more than ${mebibytes} MiB of memory.`
           : `The conversion of this file needs more than ${mebibytes} MiB of memory.`,
     });
-  }, memoryCheckMs).unref();
+  }, memoryCheckIntervalMs).unref();
   runTask(task).then(
     () => sendAndExit({ kind: 'done' }),
     (error: unknown) => sendAndExit(failureMessage(error)),

@@ -12,7 +12,7 @@ export interface RemoteImage {
   profiles: readonly (Uint8Array | null)[];
   hasStoredTiles: boolean;
   /** Whether the image is known to be stored with a lossy compression. */
-  lossy: boolean;
+  isLossy: boolean;
 }
 
 /** A request of the converting process to the process that has the image open. */
@@ -30,14 +30,14 @@ export interface OpenedSource {
   source: Omit<TileSource, 'close'>;
 }
 
-/** Describes an image for another process. A tile in the middle is tried to find out whether it is stored as JPEG. */
+/** Describes an image for another process. Reads a tile in the middle to find out whether tiles are stored as JPEG. */
 export async function describeRemote({ source }: OpenedSource): Promise<RemoteImage> {
   const { geo: _geo, ...metadata } = source.metadata;
   const internal = JSON.parse(JSON.stringify((await source.internalMetadata?.()) ?? {})) as Record<string, unknown>;
   const frames = Array.from({ length: metadata.frames?.length ?? 1 }, (_, frame) => frame);
   const { levels, sizeX, sizeY, tileWidth, tileHeight } = metadata;
   const [x, y] = [Math.floor(sizeX / 2 / tileWidth), Math.floor(sizeY / 2 / tileHeight)];
-  const stored = await source.readStoredTile?.({ level: levels - 1, x, y, frame: 0 }, { partial: true });
+  const middleTile = await source.readStoredTile?.({ level: levels - 1, x, y, frame: 0 }, { partial: true });
   return {
     metadata,
     populatedLevels: [...source.populatedLevels],
@@ -45,7 +45,7 @@ export async function describeRemote({ source }: OpenedSource): Promise<RemoteIm
     internal,
     profiles: frames.map((frame) => source.iccProfile?.(frame) ?? null),
     hasStoredTiles: source.readStoredTile !== undefined,
-    lossy: stored?.encoding === 'JPEG' || source.isLossy === true,
+    isLossy: middleTile?.encoding === 'JPEG' || source.isLossy === true,
   };
 }
 

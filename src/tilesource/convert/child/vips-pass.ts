@@ -8,7 +8,7 @@ export interface VipsPass {
   output: string;
   page: number;
   threads: number;
-  /** `pyramid`: the finished file. `base`: only full resolution, as the pixels are stored, not turned upright. */
+  /** `pyramid`: writes the finished file. `base`: writes only full resolution, with pixels as they are stored, not turned upright. */
   kind: 'pyramid' | 'base';
   tileSide: number;
   compression: 'none' | 'jpeg' | 'deflate' | 'lzw' | 'packbits' | 'webp';
@@ -35,22 +35,22 @@ export async function runVipsPass(pass: VipsPass): Promise<void> {
   sharp.cache(false);
   sharp.concurrency(pass.threads);
   const file: VipsFile = { input: pass.input, format: pass.format };
-  const facts = await readHeader(file, vipsSettings, { maxDecodedPixels: Infinity });
-  const form = sampleFormOf(facts);
+  const header = await readHeader(file, vipsSettings, { maxDecodedPixels: Infinity });
+  const form = sampleFormOf(header);
   const { kind, tileSide, page } = pass;
   let image = openUpright(file, vipsSettings, storedForm(form, pass.compression), page, { autoOrient: kind === 'pyramid' });
-  if (kind === 'pyramid' && pass.compression === 'jpeg' && facts.hasAlpha) image = image.flatten({ background: '#fff' });
+  if (kind === 'pyramid' && pass.compression === 'jpeg' && header.hasAlpha) image = image.flatten({ background: '#fff' });
   // Keeps the orientation for the reader of the base file. sharp's method that keeps only the orientation would convert samples to sRGB.
   if (kind === 'base') image = image.keepMetadata();
-  else if (!form.mustConvert && facts.icc) image = image.keepIccProfile();
-  const bytes = facts.width * facts.height * facts.channels * (form.dtype === 'uint16' ? 2 : 1);
+  else if (!form.mustConvert && header.icc) image = image.keepIccProfile();
+  const uncompressedBytes = header.width * header.height * header.channels * (form.dtype === 'uint16' ? 2 : 1);
   await image
     .tiff({
       tile: true,
       tileWidth: tileSide,
       tileHeight: tileSide,
       pyramid: kind === 'pyramid',
-      bigtiff: bytes > maxClassicBytes,
+      bigtiff: uncompressedBytes > maxClassicBytes,
       compression: pass.compression,
       quality: Math.max(1, pass.quality),
       predictor: pass.predictor ? 'horizontal' : 'none',

@@ -26,7 +26,7 @@ const maxPyramidBytes = 2 ** 33;
 /** Makes one pyramid at a time, because memory and processors are shared. */
 const makingQueue = new WorkQueue({ name: 'frames', running: 1 });
 
-const packing: TilePacking = { compression: 'deflate', level: 1, predictor: true, quality: 0, halfColor: false };
+const packing: TilePacking = { compression: 'deflate', level: 1, predictor: true, quality: 0, halvesColor: false };
 
 /** Access to a TIFF file with large images in strips. */
 export interface StripFile {
