@@ -54,8 +54,8 @@ function gridPoints({ scale, left, top }: Window, coveredArea: Edges): Point[] {
 function pixelDensity({ member: { placement } }: MemberFrame, window: Window, coveredArea: Edges): { min: number; max: number } {
   const { scale, left, top } = window;
   const scalesOf = ({ a, b, c, d }: Affine): number[] => [Math.hypot(a, c) * scale, Math.hypot(b, d) * scale];
-  if (placement.affine !== null) {
-    const [x, y] = scalesOf(placement.affine);
+  if (placement.affineToSource !== null) {
+    const [x, y] = scalesOf(placement.affineToSource);
     return { min: Math.min(x!, y!), max: Math.max(x!, y!) };
   }
   const sourcePointAt = (column: number, row: number): Point => placement.toSource([left + column * scale, top + row * scale]);
@@ -73,7 +73,7 @@ function pixelDensity({ member: { placement } }: MemberFrame, window: Window, co
 /** The part of the tile that the source may cover, in pixels of the tile. For a warp this is an estimate, which gets a margin. */
 function coveredAreaOf({ member: { placement } }: MemberFrame, window: Window, { width, height }: Raster): Edges {
   const { scale, left, top } = window;
-  const slack = placement.affine === null ? margin : 0;
+  const slack = placement.affineToSource === null ? margin : 0;
   return {
     left: Math.max(0, Math.floor((placement.box.left - left) / scale) - slack),
     top: Math.max(0, Math.floor((placement.box.top - top) / scale) - slack),
@@ -137,7 +137,7 @@ export async function readDrawing(
   return {
     part: { raster, left: box.left, top: box.top, scale },
     toSource: placement.toSource,
-    affine: placement.affine,
+    affine: placement.affineToSource,
     crop: placement.crop,
     ...window,
     coveredArea,

@@ -17,7 +17,7 @@ export interface Placement {
   /** Maps a point of the image to the source. */
   toSource: Mapping;
   /** `toSource` as an affine mapping; `null` for a warp of more than three points. */
-  affine: Affine | null;
+  affineToSource: Affine | null;
   /** The part of the source that is shown. */
   crop: Edges;
   /** The rectangle of the image that the source covers. */
@@ -85,11 +85,12 @@ function pairLandmarks({ src, dst }: NonNullable<Position['warp']>): { from: Poi
   }
   const names = Object.keys(src).filter((name) => Object.hasOwn(dst, name));
   const [from, to] = [Object.entries(src), Object.entries(dst)];
-  if (names.length === 0 || (Array.isArray(src) && from.length !== to.length)) {
+  if (Array.isArray(src) && from.length !== to.length) {
     throw new TileSourceError(
       `The warp of a source is invalid: src has ${from.length} points and dst ${to.length}; both need the same number.`,
     );
   }
+  if (names.length === 0) throw new TileSourceError('The warp of a source is invalid: src and dst have no points in common.');
   const pick = (entries: [string, Point][]): Point[] => {
     const pointsByName = new Map(entries);
     return names.map((name) => pointsByName.get(name)!);
@@ -108,26 +109,32 @@ function perimeter({ left, top, right, bottom }: Edges): Point[] {
 }
 
 /**
- * The placement of a source. A warp of one point moves the matrix; a warp of two points replaces it; a warp of three points is applied
- * after it; and a warp of more points is a spline between `src` and the `dst` that the matrix has mapped.
+ * The placement of a source. A warp of one point shifts the matrix. A warp of two points replaces the matrix. A warp of three points is
+ * an affine map that is applied after the matrix. A warp of more points is a spline that maps each point of `src` to its point of `dst`,
+ * after the matrix was applied to `dst`.
  *
  * @throws TileSourceError for an impossible position.
  */
 export function placementOf(position: Position = {}, size: { width: number; height: number }): Placement {
   const crop = cropOf(position, size);
-  let affine = affineOf(position);
+  let affineToImage = affineOf(position);
   if (position.warp !== undefined) {
     const { from, to } = pairLandmarks(position.warp);
-    if (from.length === 1) affine = { ...affine, x: affine.x + to[0]![0] - from[0]![0], y: affine.y + to[0]![1] - from[0]![1] };
-    else if (from.length === 2) affine = fitSimilarity(from, to);
-    else if (from.length === 3) affine = compose(fitAffine(from, to), affine);
+    if (from.length === 1)
+      affineToImage = {
+        ...affineToImage,
+        x: affineToImage.x + to[0]![0] - from[0]![0],
+        y: affineToImage.y + to[0]![1] - from[0]![1],
+      };
+    else if (from.length === 2) affineToImage = fitSimilarity(from, to);
+    else if (from.length === 3) affineToImage = compose(fitAffine(from, to), affineToImage);
     else {
-      const target = to.map((each) => applyAffine(affine, each));
+      const target = to.map((each) => applyAffine(affineToImage, each));
       const box = boxOf(perimeter(crop).map(fitThinPlate(from, target)));
-      return { toSource: fitThinPlate(target, from), affine: null, crop, box };
+      return { toSource: fitThinPlate(target, from), affineToSource: null, crop, box };
     }
   }
-  const inverse = invert(affine);
+  const affineToSource = invert(affineToImage);
   const corners: Point[] = [
     [crop.left, crop.top],
     [crop.right, crop.top],
@@ -135,17 +142,17 @@ export function placementOf(position: Position = {}, size: { width: number; heig
     [crop.right, crop.bottom],
   ];
   return {
-    toSource: (at) => applyAffine(inverse, at),
-    affine: inverse,
+    toSource: (at) => applyAffine(affineToSource, at),
+    affineToSource,
     crop,
-    box: boxOf(corners.map((corner) => applyAffine(affine, corner))),
+    box: boxOf(corners.map((corner) => applyAffine(affineToImage, corner))),
   };
 }
 
 /** The translation from the image to the source if the placement is only a translation by whole pixels; otherwise `null`. */
-export function shiftOf({ affine }: Placement): { x: number; y: number } | null {
-  if (affine === null) return null;
-  const { a, b, c, d, x, y } = affine;
+export function shiftOf({ affineToSource }: Placement): { x: number; y: number } | null {
+  if (affineToSource === null) return null;
+  const { a, b, c, d, x, y } = affineToSource;
   const isStraight = a === 1 && b === 0 && c === 0 && d === 1;
   return isStraight && Number.isInteger(x) && Number.isInteger(y) ? { x, y } : null;
 }
