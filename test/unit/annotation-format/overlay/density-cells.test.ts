@@ -12,7 +12,7 @@ function expected(...lists: (readonly (readonly [number, number])[])[]): [number
 }
 
 function cellsIn(cells: DensityCells): [number, number][] {
-  return Array.from(cells.keys, (key, i) => [key, cells.shares[i]!]);
+  return Array.from(cells.keys, (key, i) => [key, cells.coverages[i]!]);
 }
 
 describe('cells of a density', () => {
@@ -54,7 +54,8 @@ describe('cells of a density', () => {
     const cells = new DensityCells();
     for (const key of [5, 65_536 * 4000 + 65_535, 65_536 * 4000, 7]) cells.add(key, key % 10);
     const classes: unknown[] = [];
-    for (const { classIndex, positions, shares } of cells.byClass()) classes.push([classIndex, [...positions], [...shares]]);
+    for (const { classIndex, positions, coverages } of cells.byClass())
+      classes.push([classIndex, [...positions], [...coverages]]);
     expect(classes).toEqual([
       [0, [5, 7], [5, 7]],
       [4000, [0, 65_535], [0, 5]],

@@ -37,13 +37,13 @@ function counted(elements: readonly AnnotationElement[], only?: number): Density
 /** Sum of the covered areas by class, in base-layer pixels. */
 function areas({ level, tiles }: DensityLevel): number {
   let sum = 0;
-  for (const cells of tiles.values()) for (const share of cells.shares) sum += share;
+  for (const cells of tiles.values()) for (const share of cells.coverages) sum += share;
   return sum * 4 ** level;
 }
 
 function cellsOf({ tiles }: DensityLevel): Map<string, number> {
   return new Map(
-    [...tiles].flatMap(([at, cells]) => Array.from(cells.keys, (key, i) => [`${at}:${key}`, cells.shares[i]!] as const)),
+    [...tiles].flatMap(([at, cells]) => Array.from(cells.keys, (key, i) => [`${at}:${key}`, cells.coverages[i]!] as const)),
   );
 }
 
@@ -139,7 +139,7 @@ describe('densities', () => {
         const sums = [0, 0];
         let worst = 0;
         for (const [i, key] of cells.keys.entries()) {
-          const share = cells.shares[i]!;
+          const share = cells.coverages[i]!;
           if (share < 2e-5) continue;
           worst = Math.max(worst, Math.abs((unpacked.get(key) ?? 0) / share - 1));
           sums[0]! += share;

@@ -84,8 +84,8 @@ interface CountedShape {
   lineWidth: number;
 }
 
-/** Receives a share of a cell that the fill or the line of a shape covers. */
-type CellSink = (isLine: boolean, column: number, row: number, share: number) => void;
+/** Receives the fraction of a cell that the fill or the line of a shape covers. */
+type CellSink = (isLine: boolean, column: number, row: number, coverage: number) => void;
 
 /**
  * Finds the cells that shapes cover. An element counts as the ellipse in its box, a rectangle as its box, and an open line as the two
@@ -102,8 +102,8 @@ export class CoveredCells {
     const [right, bottom] = [box.highX / cellSide, box.highY / cellSide];
     const [x, y] = [(left + right) / 2, (top + bottom) / 2];
     const [halfX, halfY] = [(right - left) / 2, (bottom - top) / 2];
-    const add = (isLine: boolean, column: number, row: number, share: number) => {
-      if (column >= 0 && row >= 0 && column < maxCellsPerAxis && row < maxCellsPerAxis) sink(isLine, column, row, share);
+    const add = (isLine: boolean, column: number, row: number, coverage: number) => {
+      if (column >= 0 && row >= 0 && column < maxCellsPerAxis && row < maxCellsPerAxis) sink(isLine, column, row, coverage);
     };
     const isInOneCell = Math.floor(left) === Math.floor(right) && Math.floor(top) === Math.floor(bottom);
     if (isFilled && isInOneCell) {
@@ -113,8 +113,8 @@ export class CoveredCells {
     } else if (isFilled && halfX > 0 && halfY > 0 && this.#coverage.beginShape({ left, top, right, bottom }, this.#raster)) {
       if (kind === 'rectangle') this.#addRectangle(left, top, right, bottom);
       else this.#addEllipse(x, y, halfX * octagonRadius, halfY * octagonRadius);
-      this.#coverage.finishShape('union', (row, column, shares, length) => {
-        for (let i = 0; i < length; i += 1) add(false, column + i, row, shares[i]!);
+      this.#coverage.finishShape('union', (row, column, coverages, length) => {
+        for (let i = 0; i < length; i += 1) add(false, column + i, row, coverages[i]!);
       });
     }
     if (lineWidth > 0) addLine(kind, { x, y, halfX, halfY, width: lineWidth / cellSide }, add);
@@ -144,15 +144,15 @@ function addLine(
 ): void {
   const length =
     kind === 'line' ? 2 * Math.hypot(halfX, halfY) : kind === 'rectangle' ? 4 * (halfX + halfY) : perimeter(halfX, halfY);
-  const share = (length * width) / 8;
-  if (!(share > 0)) return;
+  const coverage = (length * width) / 8;
+  if (!(coverage > 0)) return;
   for (let i = 0; i < 8; i += 1) {
     // The direction of an open line is unknown, so it is counted along both diagonals.
     const [dx, dy] =
       kind === 'line'
         ? ([((i >> 1) - 1.5) / 2, (((i >> 1) - 1.5) / 2) * ((i & 1) === 0 ? 1 : -1)] as const)
         : octagonDirections[i]!;
-    add(true, Math.floor(x + halfX * dx), Math.floor(y + halfY * dy), share);
+    add(true, Math.floor(x + halfX * dx), Math.floor(y + halfY * dy), coverage);
   }
 }
 

@@ -2,27 +2,27 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { DensityCells } from './density-cells.js';
 
 /**
- * A share is stored as one byte on a logarithmic scale from 2 ** -16 (smaller shares are dropped) to 2 ** 5. With 12 steps for each
- * doubling, the error of a share is at most 3%, and much less for sums of many shares.
+ * A coverage is stored as one byte on a logarithmic scale from 2 ** -16 (smaller coverages are dropped) to 2 ** 5. With 12 steps for each
+ * doubling, the error of a coverage is at most 3%, and much less for sums of many coverages.
  */
 const stepsPerDoubling = 12;
 const lowestPower = -16;
-const shareByByte = Float64Array.from({ length: 256 }, (_, byte) =>
+const coverageByByte = Float64Array.from({ length: 256 }, (_, byte) =>
   byte === 0 ? 0 : 2 ** ((byte - 1) / stepsPerDoubling + lowestPower),
 );
 
-function byteOf(share: number): number {
-  return Math.max(0, Math.min(255, Math.round((Math.log2(share) - lowestPower) * stepsPerDoubling) + 1));
+function byteOf(coverage: number): number {
+  return Math.max(0, Math.min(255, Math.round((Math.log2(coverage) - lowestPower) * stepsPerDoubling) + 1));
 }
 
 /** Smallest buffer that zlib accepts, in bytes. */
 const minChunkBytes = 64;
 
-/** Maximum number of bytes of a cell. A cell that is alone in its class takes three each for class, count and position, and one for its share. */
+/** Maximum number of bytes of a cell. A cell that is alone in its class takes three each for class, count and position, and one for its coverage. */
 const maxBytesPerCell = 10;
 
 /**
- * Encodes the cells of a tile: for each class its number, the number of cells, the differences of their positions, and their shares.
+ * Encodes the cells of a tile: for each class its number, the number of cells, the differences of their positions, and their coverages.
  * Numbers are encoded in as few bytes as they need, and the result is compressed.
  */
 export function encodeDensity(cells: DensityCells): Buffer {
@@ -32,28 +32,28 @@ export function encodeDensity(cells: DensityCells): Buffer {
     for (; value > 127; value >>>= 7) bytes[end++] = (value & 127) | 128;
     bytes[end++] = value;
   };
-  for (const { classIndex, positions, shares: cellShares } of cells.byClass()) {
-    const shareBytes = new Uint8Array(positions.length);
+  for (const { classIndex, positions, coverages } of cells.byClass()) {
+    const coverageBytes = new Uint8Array(positions.length);
     let count = 0;
-    for (let i = 0; i < positions.length; i += 1) if ((shareBytes[i] = byteOf(cellShares[i]!)) > 0) count += 1;
+    for (let i = 0; i < positions.length; i += 1) if ((coverageBytes[i] = byteOf(coverages[i]!)) > 0) count += 1;
     writeNumber(classIndex);
     writeNumber(count);
     let previousPosition = 0;
     for (let i = 0; i < positions.length; i += 1) {
-      if (shareBytes[i] === 0) continue;
+      if (coverageBytes[i] === 0) continue;
       writeNumber(positions[i]! - previousPosition);
       previousPosition = positions[i]!;
     }
-    for (const byte of shareBytes) if (byte > 0) bytes[end++] = byte;
+    for (const byte of coverageBytes) if (byte > 0) bytes[end++] = byte;
   }
   // Allocating the default buffer of 16 KiB takes longer than compressing.
   return deflateRawSync(bytes.subarray(0, end), { level: 1, chunkSize: Math.max(minChunkBytes, end) });
 }
 
-/** Decodes a tile. Calls `visit` for each class; the first `count` entries of the arrays are positions (row * 256 + column) and shares. */
+/** Decodes a tile. Calls `visit` for each class; the first `count` entries of the arrays are positions (row * 256 + column) and coverages. */
 export function decodeDensity(
   encoded: Uint8Array,
-  visit: (classIndex: number, positions: Uint16Array, cellShares: Float64Array, count: number) => void,
+  visit: (classIndex: number, positions: Uint16Array, cellCoverages: Float64Array, count: number) => void,
 ): void {
   const bytes = inflateRawSync(encoded);
   let at = 0;
@@ -66,13 +66,13 @@ export function decodeDensity(
     }
   };
   let positions = new Uint16Array(0);
-  let classShares = new Float64Array(0);
+  let classCoverages = new Float64Array(0);
   while (at < bytes.length) {
     const classIndex = readNumber();
     const count = readNumber();
     if (positions.length < count) {
       positions = new Uint16Array(count);
-      classShares = new Float64Array(count);
+      classCoverages = new Float64Array(count);
     }
     let position = 0;
     for (let i = 0; i < count; i += 1) {
@@ -81,7 +81,7 @@ export function decodeDensity(
       if (byte < 128) at += 1;
       positions[i] = position += byte < 128 ? byte : readNumber();
     }
-    for (let i = 0; i < count; i += 1) classShares[i] = shareByByte[bytes[at++] ?? 0]!;
-    visit(classIndex, positions, classShares, count);
+    for (let i = 0; i < count; i += 1) classCoverages[i] = coverageByByte[bytes[at++] ?? 0]!;
+    visit(classIndex, positions, classCoverages, count);
   }
 }

@@ -32,9 +32,9 @@ export function measureCrowding({ level, tiles }: DensityLevel, classes: readonl
   const crowd = { level, sum: 0, squares: 0 };
   const opacities = classes.map(({ color }) => color[3]);
   for (const cells of tiles.values()) {
-    const { keys, shares } = cells;
+    const { keys, coverages } = cells;
     for (let i = 0; i < keys.length; i += 1)
-      weightByPosition[keys[i]! & 65_535]! += shares[i]! * (opacities[keys[i]! >>> 16] ?? 0);
+      weightByPosition[keys[i]! & 65_535]! += coverages[i]! * (opacities[keys[i]! >>> 16] ?? 0);
     for (const key of keys) {
       const weight = weightByPosition[key & 65_535]!;
       weightByPosition[key & 65_535] = 0;

@@ -24,12 +24,12 @@ export interface DensityTile {
   classes: readonly DensityClass[];
 }
 
-/** Receives cells of one class: the first `count` entries are cells of the window (`row * width + column`) and shares. */
-type CellSink = (cells: Uint32Array, shares: Float64Array, count: number) => void;
+/** Receives cells of one class: the first `count` entries are cells of the window (`row * width + column`) and coverages. */
+type CellSink = (cells: Uint32Array, coverages: Float64Array, count: number) => void;
 
 // These buffers are reused for every tile.
 const visibleCells = new Uint32Array(densityTileSide * densityTileSide);
-const scaledShares = new Float64Array(visibleCells.length);
+const scaledCoverages = new Float64Array(visibleCells.length);
 
 /** Maps the cells of a tile to cells of a window and passes them to the sink of their class. A class whose sink is `null` is skipped. */
 function sendCells(tile: DensityTile, window: CellWindow, sinkFor: (densityClass: DensityClass) => CellSink | null): void {
@@ -38,7 +38,7 @@ function sendCells(tile: DensityTile, window: CellWindow, sinkFor: (densityClass
   const [tileLeft, tileTop] = [tile.column * densityTileSide, tile.row * densityTileSide];
   const areaShare = 4 ** -shrink;
   const sinks = tile.classes.map(sinkFor);
-  const sendVisible = (sink: CellSink, positions: Uint16Array, shares: Float64Array, count: number) => {
+  const sendVisible = (sink: CellSink, positions: Uint16Array, coverages: Float64Array, count: number) => {
     let visibleCount = 0;
     for (let i = 0; i < count; i += 1) {
       const position = positions[i]!;
@@ -46,21 +46,21 @@ function sendCells(tile: DensityTile, window: CellWindow, sinkFor: (densityClass
       const y = ((tileTop + (position >> 8)) >> shrink) - row;
       if (x < 0 || y < 0 || x >= width || y >= height) continue;
       visibleCells[visibleCount] = y * width + x;
-      scaledShares[visibleCount] = shares[i]! * areaShare;
+      scaledCoverages[visibleCount] = coverages[i]! * areaShare;
       visibleCount += 1;
     }
-    if (visibleCount > 0) sink(visibleCells, scaledShares, visibleCount);
+    if (visibleCount > 0) sink(visibleCells, scaledCoverages, visibleCount);
   };
   if (tile.content instanceof Uint8Array) {
-    decodeDensity(tile.content, (classIndex, positions, shares, count) => {
+    decodeDensity(tile.content, (classIndex, positions, coverages, count) => {
       const sink = sinks[classIndex];
-      if (sink) sendVisible(sink, positions, shares, count);
+      if (sink) sendVisible(sink, positions, coverages, count);
     });
     return;
   }
-  for (const { classIndex, positions, shares } of tile.content) {
+  for (const { classIndex, positions, coverages } of tile.content) {
     const sink = sinks[classIndex];
-    if (sink) sendVisible(sink, positions, shares, positions.length);
+    if (sink) sendVisible(sink, positions, coverages, positions.length);
   }
 }
 
@@ -79,7 +79,7 @@ interface DensityStyle extends GroupStyle {
 }
 
 /**
- * Adds up densities of tiles and draws them. The weight of a cell is the sum of its shares times their alpha. A pixel has the opacity
+ * Adds up densities of tiles and draws them. The weight of a cell is the sum of its coverages times their alpha. A pixel has the opacity
  * 1 - exp(-gain × weight) and the mean of the colors, weighted by their parts of the weight.
  */
 export class DensityLayer {
@@ -99,10 +99,10 @@ export class DensityLayer {
     sendCells(tile, this.#window, (entry) => {
       if (!isShown(entry, this.#style.groups)) return null;
       const [red, green, blue, alpha] = shownColor(entry, this.#style);
-      return (cells, shares, count) => {
+      return (cells, coverages, count) => {
         for (let i = 0; i < count; i += 1) {
           const at = cells[i]! * 4;
-          const weight = shares[i]! * alpha;
+          const weight = coverages[i]! * alpha;
           sums[at]! += red * weight;
           sums[at + 1]! += green * weight;
           sums[at + 2]! += blue * weight;
@@ -167,9 +167,9 @@ export class DensityPoints {
       let sums = this.#coverageByColor.get(key);
       if (sums === undefined)
         this.#coverageByColor.set(key, (sums = { group: entry.group, color, cells: new Map<number, number>() }));
-      const coverages = sums.cells;
-      return (cells, shares, count) => {
-        for (let i = 0; i < count; i += 1) coverages.set(cells[i]!, (coverages.get(cells[i]!) ?? 0) + shares[i]!);
+      const coverageByCell = sums.cells;
+      return (cells, coverages, count) => {
+        for (let i = 0; i < count; i += 1) coverageByCell.set(cells[i]!, (coverageByCell.get(cells[i]!) ?? 0) + coverages[i]!);
       };
     });
   }

@@ -80,8 +80,8 @@ export class DensityCounter {
       if (firstLevel >= densityLevels || (onlyLevel !== undefined && firstLevel > onlyLevel)) continue;
       const tiles = (this.#tilesByLevel[onlyLevel ?? firstLevel] ??= new Map<number, DensityCells>());
       const shape = { kind: paint.kind, isFilled: fill !== null, lineWidth: line === null ? 0 : paint.lineWidth };
-      this.#coveredCells.addCoveredCells(shape, box, onlyLevel ?? firstLevel, (isLine, column, row, share) => {
-        addToCell(tiles, (isLine ? line : fill) as number, column, row, share);
+      this.#coveredCells.addCoveredCells(shape, box, onlyLevel ?? firstLevel, (isLine, column, row, coverage) => {
+        addToCell(tiles, (isLine ? line : fill) as number, column, row, coverage);
       });
     }
   }
@@ -144,8 +144,8 @@ interface ClassPaint {
   lineWidth: number;
 }
 
-function addToCell(tiles: Map<number, DensityCells>, classIndex: number, column: number, row: number, share: number): void {
-  cellsAt(tiles, tileKey(column >> 8, row >> 8)).add(classIndex * 65_536 + ((row & 255) << 8) + (column & 255), share);
+function addToCell(tiles: Map<number, DensityCells>, classIndex: number, column: number, row: number, coverage: number): void {
+  cellsAt(tiles, tileKey(column >> 8, row >> 8)).add(classIndex * 65_536 + ((row & 255) << 8) + (column & 255), coverage);
 }
 
 function cellsAt(tiles: Map<number, DensityCells>, key: number): DensityCells {

@@ -76,11 +76,11 @@ export function addSums({ packs, kind, mode, groupColors, groups }: SumsInput, g
       const { fill, line } = paint;
       const color = colors?.[i] ?? ownColor;
       const shape = { kind: paint.kind, isFilled: fill !== null, lineWidth: line === null ? 0 : paint.lineWidth };
-      coveredCells.addCoveredCells(shape, box, level, (isLine, column, row, share) => {
+      coveredCells.addCoveredCells(shape, box, level, (isLine, column, row, coverage) => {
         const at = sumsOffset(grid, column, row);
         if (at < 0) return;
         const paintColor = (isLine ? line : fill) as PaintColor;
-        const weight = share * paintColor[3];
+        const weight = coverage * paintColor[3];
         if (kind === 'colors') {
           const [red, green, blue] = color === ownColor ? paintColor : splitColor(color);
           sums[at]! += red * weight;
