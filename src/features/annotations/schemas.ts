@@ -14,7 +14,11 @@ import {
   type Schema,
 } from '../../http/schemas.js';
 
-/** Schema of an element, made of the schemas that check it. */
+/**
+ * Schema of an element, made of the schemas that check it.
+ *
+ * @param brand the host's brand, which some field names contain
+ */
 export function elementSchema(brand: string): Schema {
   const shapes = [...elementSchemas(brand)].map(([type, shape]) =>
     component(`${type.slice(0, 1).toUpperCase()}${type.slice(1)}Element`, shape),
@@ -66,7 +70,7 @@ export const featureCollectionSchema = component(
   }),
 );
 
-const storedProperties = {
+const optionalProperties = {
   creatorId: orNull(idText),
   created: dateText,
   updated: dateText,
@@ -104,7 +108,7 @@ export function annotationSchema(brand: string): Schema {
       elements: {
         type: 'array',
         items: { anyOf: [elementSchema(brand), anyObject] },
-        description: 'With `bbox` each has its box in `_bbox`.',
+        description: 'If the request sets `bbox`, each element has its bounding box in `_bbox`.',
       },
     },
   });
@@ -119,7 +123,7 @@ export function annotationSchema(brand: string): Schema {
         _elementCount: anyInteger,
         _detailsCount: anyInteger,
       },
-      storedProperties,
+      optionalProperties,
     ),
   );
 }

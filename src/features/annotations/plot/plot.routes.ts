@@ -157,7 +157,7 @@ const errors = ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'] as co
 const list = defineRoute({
   method: 'post',
   path: '/annotation/item/:id/plot/list',
-  summary: 'List the data of an item, and of the annotations that you can read, that can be plotted.',
+  summary: 'List the plottable columns of an item and of its annotations that you can read.',
   access: 'public',
   scope: scopes.read,
   cookie: true,

@@ -17,10 +17,10 @@ export interface BlockInput {
 /** A value in a table. */
 export type Cell = string | number | boolean | null;
 
-/** Texts of a column: for each row 0, or 1 + index in `texts`. */
-export interface TextColumn {
+/** Values of a column that are not numbers: a code for each row, which is 0 (no value) or 1 + index in `distinctValues`. */
+export interface CodedColumn {
   codes: ArrayLike<number>;
-  texts: NonNumber[];
+  distinctValues: NonNumber[];
 }
 
 /** A block, and a filter that selects some of its rows (`null`: all): the input of most functions in threads. */
@@ -34,7 +34,7 @@ export class Block {
   readonly rows: number;
   readonly #storedBytes = new Map<string, Buffer>();
   readonly #numbers = new Map<string, Float64Array>();
-  readonly #texts = new Map<string, TextColumn>();
+  readonly #codedColumns = new Map<string, CodedColumn>();
 
   constructor(private readonly input: BlockInput) {
     this.rows = input.rows;
@@ -54,41 +54,43 @@ export class Block {
   }
 
   /** Values of a stored column that are not numbers. */
-  #storedTexts(source: string): TextColumn {
+  #storedNonNumbers(source: string): CodedColumn {
     const stored = this.#storedBytes.get(`text ${source}`);
-    return stored === undefined ? { codes: new Uint8Array(this.rows), texts: [] } : decodeTexts(stored, this.rows);
+    if (stored === undefined) return { codes: new Uint8Array(this.rows), distinctValues: [] };
+    const { codes, texts } = decodeTexts(stored, this.rows);
+    return { codes, distinctValues: texts };
   }
 
   /** Values of a column of texts, truth values or ids. If a column also has numbers, all its values are texts. */
-  texts(column: TableColumn): TextColumn {
-    let textColumn = this.#texts.get(column.name);
-    if (textColumn === undefined) {
-      textColumn =
+  codedColumn(column: TableColumn): CodedColumn {
+    let codedColumn = this.#codedColumns.get(column.name);
+    if (codedColumn === undefined) {
+      codedColumn =
         column.type === 'id'
           ? this.#ids()
           : column.type === 'boolean'
-            ? this.#storedTexts(column.source)
+            ? this.#storedNonNumbers(column.source)
             : this.#convertToTexts(column);
-      this.#texts.set(column.name, textColumn);
+      this.#codedColumns.set(column.name, codedColumn);
     }
-    return textColumn;
+    return codedColumn;
   }
 
   #idWords(): IdColumns {
     return { high: this.numbers('id0'), middle: this.numbers('id1'), low: this.numbers('id2') };
   }
 
-  #ids(): TextColumn {
+  #ids(): CodedColumn {
     const ids = this.#idWords();
     return {
       codes: Uint32Array.from({ length: this.rows }, (_, row) => row + 1),
-      texts: Array.from({ length: this.rows }, (_, row) => idAt(ids, row)),
+      distinctValues: Array.from({ length: this.rows }, (_, row) => idAt(ids, row)),
     };
   }
 
-  #convertToTexts({ source, isMixed }: TableColumn): TextColumn {
-    const stored = this.#storedTexts(source);
-    if (!isMixed && stored.texts.every((text) => typeof text === 'string')) return stored;
+  #convertToTexts({ source, isMixed }: TableColumn): CodedColumn {
+    const stored = this.#storedNonNumbers(source);
+    if (!isMixed && stored.distinctValues.every((value) => typeof value === 'string')) return stored;
     const texts: string[] = [];
     const codesByText = new Map<string, number>();
     const findOrAddText = (text: string) => {
@@ -100,7 +102,7 @@ export class Block {
       }
       return existing;
     };
-    const newCodes = [0, ...stored.texts.map((text) => findOrAddText(String(text)))];
+    const newCodes = [0, ...stored.distinctValues.map((value) => findOrAddText(String(value)))];
     const codes = Uint32Array.from({ length: this.rows }, (_, row) => newCodes[stored.codes[row] as number] as number);
     if (isMixed) {
       const numbers = this.numbers(source);
@@ -108,7 +110,7 @@ export class Block {
         if (codes[row] === 0 && !Number.isNaN(numbers[row])) codes[row] = findOrAddText(String(numbers[row]));
       }
     }
-    return { codes, texts };
+    return { codes, distinctValues: texts };
   }
 
   /** The values of a column at some rows. */
@@ -127,10 +129,10 @@ export class Block {
       for (let i = 0; i < rows.length; i += 1) cells[i] = idAt(ids, rows[i] as number);
       return cells;
     }
-    const { codes, texts } = this.texts(column);
+    const { codes, distinctValues } = this.codedColumn(column);
     for (let i = 0; i < rows.length; i += 1) {
       const code = codes[rows[i] as number] as number;
-      cells[i] = code === 0 ? null : (texts[code - 1] as NonNumber);
+      cells[i] = code === 0 ? null : (distinctValues[code - 1] as NonNumber);
     }
     return cells;
   }
@@ -176,9 +178,9 @@ export class Block {
         return mask;
       }
       case 'values': {
-        const { codes, texts } = this.texts(filter.column);
+        const { codes, distinctValues } = this.codedColumn(filter.column);
         const accepted = new Set(filter.in);
-        const isAccepted = Uint8Array.from([0, ...texts.map((text) => (accepted.has(text) ? 1 : 0))]);
+        const isAccepted = Uint8Array.from([0, ...distinctValues.map((value) => (accepted.has(value) ? 1 : 0))]);
         for (let row = 0; row < rows; row += 1) mask[row] = isAccepted[codes[row] as number]!;
         return mask;
       }
@@ -210,7 +212,7 @@ export class Block {
       for (let row = 0; row < this.rows; row += 1) if (Number.isNaN(values[row]) === isNull) mask[row] = 1;
       return;
     }
-    const { codes } = this.texts(column);
+    const { codes } = this.codedColumn(column);
     for (let row = 0; row < this.rows; row += 1) if ((codes[row] === 0) === isNull) mask[row] = 1;
   }
 }

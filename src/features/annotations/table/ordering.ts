@@ -50,10 +50,10 @@ export function select({
 
 function sortKeysOf(block: Block, by: TableColumn, rows: Uint32Array): Pick<OrderedRows, 'keys' | 'texts'> {
   if (by.type === 'number') return { keys: valuesAt(block.numbers(by.source), rows), texts: null };
-  const { codes, texts } = block.texts(by);
+  const { codes, distinctValues } = block.codedColumn(by);
   const keys = valuesAt(codes, rows);
   for (let i = 0; i < keys.length; i += 1) keys[i] = keys[i] === 0 ? NaN : (keys[i] as number) - 1;
-  return { keys, texts: texts.map(String) };
+  return { keys, texts: distinctValues.map(String) };
 }
 
 function valuesAt(values: ArrayLike<number>, rows: Uint32Array): Float64Array {

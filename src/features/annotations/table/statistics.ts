@@ -97,17 +97,17 @@ export function byCount([a, countA]: [Cell, number], [b, countB]: [Cell, number]
 }
 
 function countTexts(block: Block, column: TableColumn, rows: Uint32Array): [Cell, number][] {
-  const { codes, texts } = block.texts(column);
-  const counts = new Uint32Array(texts.length + 1);
+  const { codes, distinctValues } = block.codedColumn(column);
+  const counts = new Uint32Array(distinctValues.length + 1);
   for (const row of rows) counts[codes[row] as number]! += 1;
-  return texts.flatMap((text, i): [Cell, number][] => (counts[i + 1] === 0 ? [] : [[text, counts[i + 1]!]]));
+  return distinctValues.flatMap((value, i): [Cell, number][] => (counts[i + 1] === 0 ? [] : [[value, counts[i + 1]!]]));
 }
 
 /** The category of each row, as an index into `values`. */
 function categoriesOf(block: Block, by: TableColumn | null): { values: Cell[]; indexOf: (row: number) => number } {
   if (by === null) return { values: [null], indexOf: () => 0 };
-  const { codes, texts } = block.texts(by);
-  return { values: [null, ...texts], indexOf: (row) => codes[row] as number };
+  const { codes, distinctValues } = block.codedColumn(by);
+  return { values: [null, ...distinctValues], indexOf: (row) => codes[row] as number };
 }
 
 /** An axis of a histogram. */

@@ -6,7 +6,7 @@ import type { TableColumn } from './columns.js';
 /** Value of an element that does not match a filter. Elements without a value have `NaN`. */
 export const notMatching = -Infinity;
 
-/** Largest value, so that it is still a number when it is stored in 32 bits. */
+/** Values are clamped to this, so that they stay finite as 32-bit floats. */
 const maxNumber = 3e38;
 
 /** The values of the elements of a window by their position in it. */
@@ -47,19 +47,20 @@ function valueReader(
     const numbers = block.numbers(column.source);
     return (row) => Math.max(-maxNumber, Math.min(maxNumber, numbers[row]! - subtrahend));
   }
-  const { codes, texts: columnTexts } = block.texts(column);
-  texts.push(...columnTexts);
+  const { codes, distinctValues } = block.codedColumn(column);
+  texts.push(...distinctValues);
   return (row) => (codes[row] === 0 ? NaN : codes[row]! - 1);
 }
 
 /** Adds the values of another block of the same window. */
 export function addValues(target: WindowValues, { values: added, texts }: WindowValues): void {
-  const codes = texts.map((text) => {
+  const targetIndices = texts.map((text) => {
     const existing = target.texts.indexOf(text);
     return existing < 0 ? target.texts.push(text) - 1 : existing;
   });
   for (let position = 0; position < added.length; position += 1) {
     const value = added[position]!;
-    if (value !== notMatching) target.values[position] = codes[value] ?? value;
+    // The values of a column of numbers, and `NaN`, are no indices of texts.
+    if (value !== notMatching) target.values[position] = targetIndices[value] ?? value;
   }
 }

@@ -29,8 +29,8 @@ export class AnnotationMetadataSearch {
       throw new BadParameterError("The metadata search is only able to search in ['item'].");
     }
     const matches = parseMetadataQuery(request.query);
-    if (matches === 'unfinished') return { item: [] };
-    if (matches === 'empty') return [];
+    if (matches === 'incomplete-key') return { item: [] };
+    if (matches === 'no-phrases') return [];
     const { limit, offset } = request;
     const docs: StoredDocument[] = [];
     let matchCount = 0;
