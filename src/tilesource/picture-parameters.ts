@@ -6,8 +6,8 @@ interface ValueTypes {
   boolean: boolean;
   /** JSON text, or the parsed object. */
   style: string | object;
-  /** One of the numbers of methods, or whether to interpolate at all. */
-  method: number | boolean;
+  /** For `resample`: the number of a method, or whether to interpolate at all. */
+  booleanOrInteger: number | boolean;
   integers: readonly number[];
 }
 
@@ -23,11 +23,11 @@ export interface PictureParameter {
    * Object in a cached file's description that contains the parameter, and its name there. By default it is a member of the
    * description itself.
    */
-  readonly entry?: readonly [group: string, name: string];
+  readonly entryPath?: readonly [group: string, name: string];
   /** Whether the key of a cached file writes the number as a float: 1 as `1.0`. */
   readonly isFloat?: true;
   /** Name of the parameter in requests of the renderer, if it differs from that in requests of clients. */
-  readonly request?: string;
+  readonly requestName?: string;
 }
 
 /**
@@ -64,26 +64,26 @@ export const pictureParameters = {
   left: {
     kind: 'number',
     isFloat: true,
-    entry: ['region', 'left'],
+    entryPath: ['region', 'left'],
     description: 'Negative values count from the far edge.',
   },
-  top: { kind: 'number', isFloat: true, entry: ['region', 'top'] },
-  right: { kind: 'number', isFloat: true, entry: ['region', 'right'], description: 'Exclusive.' },
-  bottom: { kind: 'number', isFloat: true, entry: ['region', 'bottom'], description: 'Exclusive.' },
-  regionWidth: { kind: 'number', isFloat: true, entry: ['region', 'width'] },
-  regionHeight: { kind: 'number', isFloat: true, entry: ['region', 'height'] },
+  top: { kind: 'number', isFloat: true, entryPath: ['region', 'top'] },
+  right: { kind: 'number', isFloat: true, entryPath: ['region', 'right'], description: 'Exclusive.' },
+  bottom: { kind: 'number', isFloat: true, entryPath: ['region', 'bottom'], description: 'Exclusive.' },
+  regionWidth: { kind: 'number', isFloat: true, entryPath: ['region', 'width'] },
+  regionHeight: { kind: 'number', isFloat: true, entryPath: ['region', 'height'] },
   units: {
     kind: 'text',
-    entry: ['region', 'units'],
+    entryPath: ['region', 'units'],
     description: 'Units of the above: base_pixels (default), mag_pixels, mm, um, fraction …; projection, EPSG:4326 and others.',
   },
   unitsWH: {
     kind: 'text',
-    entry: ['region', 'unitsWH'],
+    entryPath: ['region', 'unitsWH'],
     description: 'Units of regionWidth and regionHeight, if they differ.',
   },
-  width: { kind: 'integer', entry: ['output', 'maxWidth'], description: 'Largest width of the result in pixels.' },
-  height: { kind: 'integer', entry: ['output', 'maxHeight'], description: 'Largest height of the result in pixels.' },
+  width: { kind: 'integer', entryPath: ['output', 'maxWidth'], description: 'Largest width of the result in pixels.' },
+  height: { kind: 'integer', entryPath: ['output', 'maxHeight'], description: 'Largest height of the result in pixels.' },
   fill: {
     kind: 'text',
     description: 'With width and height: a color, or corner:color, that pads the result to exactly this size.',
@@ -91,29 +91,29 @@ export const pictureParameters = {
   magnification: {
     kind: 'number',
     isFloat: true,
-    entry: ['scale', 'magnification'],
+    entryPath: ['scale', 'magnification'],
     description: 'Scale of the result, if neither width nor height is given.',
   },
   mm_x: {
     kind: 'number',
     isFloat: true,
-    entry: ['scale', 'mm_x'],
-    request: 'mmX',
+    entryPath: ['scale', 'mm_x'],
+    requestName: 'mmX',
     description: 'Millimeters per pixel of the result.',
   },
   mm_y: {
     kind: 'number',
     isFloat: true,
-    entry: ['scale', 'mm_y'],
-    request: 'mmY',
+    entryPath: ['scale', 'mm_y'],
+    requestName: 'mmY',
     description: 'Millimeters per pixel of the result.',
   },
   exact: {
     kind: 'boolean',
-    entry: ['scale', 'exact'],
+    entryPath: ['scale', 'exact'],
     description: 'Answer only if the scale is exactly the scale of a level; otherwise the result is empty.',
   },
-  resample: { kind: 'method', description: '0 nearest, 1 Lanczos, 2 bilinear, 3 bicubic.' },
+  resample: { kind: 'booleanOrInteger', description: '0 nearest, 1 Lanczos, 2 bilinear, 3 bicubic.' },
   composite: {
     kind: 'boolean',
     default: false,
@@ -145,7 +145,7 @@ type Declared<Name extends PictureParameterName> = (typeof pictureParameters)[Na
 export type PictureValue<Name extends PictureParameterName> = ValueTypes[Declared<Name>['kind']];
 
 type RequestName<Name extends PictureParameterName> =
-  Declared<Name> extends { request: infer Other extends string } ? Other : Name;
+  Declared<Name> extends { requestName: infer Other extends string } ? Other : Name;
 
 /** The members of requests of the renderer for these parameters. */
 export type RequestOf<Name extends PictureParameterName> = { [N in Name as RequestName<N>]?: PictureValue<N> };

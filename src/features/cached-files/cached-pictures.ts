@@ -66,7 +66,7 @@ export async function obtainPicture(
   const name = options.name ?? pictureName(entry);
   const imageKey = entry.imageKey ?? '';
   if (options.storeMissing === true || imageKey === '' || imageKey === imageKeys.tileFrames) {
-    return requireStored(await cachedFiles.obtain(item, name, make, options), options);
+    return checkStored(await cachedFiles.obtain(item, name, make, options), options);
   }
   const stored = await cachedFiles.read(item, name);
   if (stored !== null) return { content: stored, created: false };
@@ -74,11 +74,11 @@ export async function obtainPicture(
   // names.
   const names = await images.use(item, (image) => image.associatedImages(), signal);
   if (typeof imageKey !== 'string' || !names.includes(imageKey)) return { content: missingPicture(), created: true };
-  return requireStored(await cachedFiles.obtain(item, name, make, { ...options, isAbsent: true }), options);
+  return checkStored(await cachedFiles.obtain(item, name, make, { ...options, isAbsent: true }), options);
 }
 
-/** @throws `storeError`, if there is one and the caller has set `mustStore`. */
-function requireStored(obtained: ObtainedFile, { mustStore = false }: Pick<ObtainPictureOptions, 'mustStore'>): ObtainedFile {
+/** Returns the file. @throws `storeError`, if there is one and the caller has set `mustStore`. */
+function checkStored(obtained: ObtainedFile, { mustStore = false }: Pick<ObtainPictureOptions, 'mustStore'>): ObtainedFile {
   if (mustStore && obtained.storeError !== undefined) throw obtained.storeError;
   return obtained;
 }
@@ -113,7 +113,7 @@ export async function obtainHistogram(
     }),
     { ...(signal && { signal }), ...(enqueue && { enqueue }) },
   );
-  const histogram = parseHistogram(requireStored(obtained, options).content.bytes);
+  const histogram = parseHistogram(checkStored(obtained, options).content.bytes);
   if (histogram !== null) return histogram;
   // Another program has stored a histogram under this name in a different format.
   await cachedFiles.removeOne(item, name);
@@ -156,10 +156,10 @@ export function entryFromParameters(parameters: Readonly<Record<string, unknown>
   const entry: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(parameters)) {
     if (value === undefined) continue;
-    const { entry: path, isFloat }: Partial<PictureParameter> = declaredParameters.get(name) ?? {};
+    const { entryPath, isFloat }: Partial<PictureParameter> = declaredParameters.get(name) ?? {};
     const entryValue = isFloat && typeof value === 'number' ? new FloatValue(value) : value;
-    if (path === undefined) entry[name] = entryValue;
-    else entry[path[0]] = { ...(entry[path[0]] as object | undefined), [path[1]]: entryValue };
+    if (entryPath === undefined) entry[name] = entryValue;
+    else entry[entryPath[0]] = { ...(entry[entryPath[0]] as object | undefined), [entryPath[1]]: entryValue };
   }
   return entry;
 }
@@ -176,7 +176,7 @@ function isOfKind(value: unknown, kind: PictureParameter['kind']): boolean {
       return typeof value === 'boolean';
     case 'style':
       return typeof value === 'string' || (typeof value === 'object' && !Array.isArray(value));
-    case 'method':
+    case 'booleanOrInteger':
       return typeof value === 'number' || typeof value === 'boolean';
     case 'integers':
       return Array.isArray(value) && value.every((entry) => typeof entry === 'number');
@@ -191,15 +191,15 @@ function isOfKind(value: unknown, kind: PictureParameter['kind']): boolean {
 function pictureRequest(entry: CachedEntry): TileFramesRequest {
   const flat: Record<string, unknown> = {};
   const plain = toPlainValue(entry) as CachedEntry;
-  for (const [name, { kind, entry: path, request = name }] of declaredParameters) {
+  for (const [name, { kind, entryPath, requestName = name }] of declaredParameters) {
     // An entry can also have any parameter as a direct member.
-    const group = path === undefined ? undefined : plain[path[0]];
+    const group = entryPath === undefined ? undefined : plain[entryPath[0]];
     const nestedValue =
-      path !== undefined && typeof group === 'object' && group !== null ? (group as CachedEntry)[path[1]] : undefined;
+      entryPath !== undefined && typeof group === 'object' && group !== null ? (group as CachedEntry)[entryPath[1]] : undefined;
     const value = nestedValue ?? plain[name];
     if (value == null || (name === 'fill' && value === '')) continue;
     if (!isOfKind(value, kind)) throw new BadValueError(`Invalid ${name} ${JSON.stringify(value)}`);
-    flat[request] = value;
+    flat[requestName] = value;
   }
   // Each member has been checked against its declaration.
   return flat as TileFramesRequest;

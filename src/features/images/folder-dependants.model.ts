@@ -65,7 +65,7 @@ export class FolderDependants {
   }
 
   /** Items of a folder that are served by one of these sources. */
-  async findItemsServedBy(folder: FolderRecord, sourceNames: readonly string[]): Promise<ItemRecord[]> {
+  async findItemsServedBySources(folder: FolderRecord, sourceNames: readonly string[]): Promise<ItemRecord[]> {
     const { items, fields, itemOf } = this.parts;
     const query = items
       .find({ [fields.item.folderId]: folder.doc._id, 'largeImage.sourceName': { $in: [...sourceNames] } })

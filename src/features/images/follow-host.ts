@@ -12,7 +12,7 @@ import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
 import type { SeriesMerge } from './series-merge.js';
 import type { FolderDependants } from './folder-dependants.model.js';
-import { FolderFollowers } from './folder-followers.js';
+import { FolderImageUpdater } from './folder-image-updater.js';
 import type { ImageChanges } from './image-changes.js';
 import type { ImageMarking } from './image-marking.js';
 import type { Images } from './images.js';
@@ -36,14 +36,14 @@ const maxMainFiles = 4;
 
 /** Keeps large images in step with the host's items and files. */
 export class HostFollower {
-  readonly #folderFollowers: FolderFollowers;
+  readonly #folderImageUpdater: FolderImageUpdater;
 
   constructor(private readonly parts: HostFollowerParts) {
     const images = {
       changeRevision: (item: ItemRecord) => this.#changeRevision(item),
       retry: (item: ItemRecord) => this.#retry(item),
     };
-    this.#folderFollowers = new FolderFollowers({ ...parts, images });
+    this.#folderImageUpdater = new FolderImageUpdater({ ...parts, images });
   }
 
   /** Follows the host's events about its items and files. @param onClose registers the steps that stop this. */
@@ -70,7 +70,7 @@ export class HostFollower {
     if (item.largeImage === null) await this.#autoSet(item, file);
     else if (item.largeImage.fileId !== file.id) await this.#updateAfterCompanionChange(item);
     else if (!created) await this.#redetectSource(item, file);
-    await this.#folderFollowers.handleChange(item, file);
+    await this.#folderImageUpdater.handleChange(item, file);
   }
 
   /** Items that were created together become large images together, so that each step is one command to the database. */
@@ -90,7 +90,7 @@ export class HostFollower {
         if (sourceName === undefined) return;
         await this.#catchRefusal(item, file, async () => seriesMerge.mergeItem(await marking.claim(item, file, sourceName)));
       },
-      ({ file, item }) => this.#folderFollowers.handleChange(item, file),
+      ({ file, item }) => this.#folderImageUpdater.handleChange(item, file),
     ];
     const failures: unknown[] = [];
     for (const step of steps) {
@@ -230,7 +230,7 @@ export class HostFollower {
       await this.parts.records.markers.storeRefusal(item, null);
       if (wasServed) await this.#serveFromAnotherFile(item);
     }
-    await this.#folderFollowers.handleChange(item, file);
+    await this.#folderImageUpdater.handleChange(item, file);
   }
 
   /** Serves an item from another of its main files after the served one was removed. */
@@ -245,18 +245,18 @@ export class HostFollower {
     const removedItems = docs.map((doc) => ({ id: idText(doc._id), doc }));
     for (const { id } of removedItems) items.forget(id);
     await changes.announce(removedItems);
-    await Promise.all(docs.map((doc) => this.#folderFollowers.handleChange(records.itemOf(doc), null)));
+    await Promise.all(docs.map((doc) => this.#folderImageUpdater.handleChange(records.itemOf(doc), null)));
   }
 
   /** Images made of files of hidden items change. Nothing stored for the items is removed. */
   async #handleItemsHidden(docs: readonly StoredDocument[]): Promise<void> {
-    await Promise.all(docs.map((doc) => this.#folderFollowers.handleChange(this.parts.records.itemOf(doc), null)));
+    await Promise.all(docs.map((doc) => this.#folderImageUpdater.handleChange(this.parts.records.itemOf(doc), null)));
   }
 
   async #handleItemsShown(docs: readonly StoredDocument[]): Promise<void> {
     const { records } = this.parts;
     const announceFilesOf = async (item: ItemRecord) => {
-      for (const file of await records.filesOfItem(item)) await this.#folderFollowers.handleChange(item, file);
+      for (const file of await records.filesOfItem(item)) await this.#folderImageUpdater.handleChange(item, file);
     };
     await Promise.all(docs.map((doc) => announceFilesOf(records.itemOf(doc))));
   }

@@ -35,14 +35,14 @@ export interface ImageState {
   scale: EnteredScale | null;
 }
 
-/** Maximum number of images whose named items are remembered. */
+/** Maximum number of images whose referenced items are remembered. */
 const maxImages = 10_000;
 
 /** Names the states of images, so that caches and entity tags can tell whether a picture is still valid. */
 export class ImageStates {
   readonly #stamps: FileStamps;
   /** The items that an image refers to by id, under {@link ImageState.ownName}. */
-  readonly #namedItems = new LRUCache<string, ReadonlySet<string>>(limitEntries(maxImages));
+  readonly #referencedItems = new LRUCache<string, ReadonlySet<string>>(limitEntries(maxImages));
 
   constructor(private readonly options: ImageStatesOptions) {
     const { records, files } = options;
@@ -62,8 +62,11 @@ export class ImageStates {
     const stampOrPromise = this.#stamps.stampOf(fileId);
     const stamp = typeof stampOrPromise === 'string' ? stampOrPromise : await stampOrPromise;
     const ownName = `${namePartOfItem(item, icc)}${stamp}`;
-    const namedItems = this.#namedItems.get(ownName);
-    const name = namedItems === undefined || namedItems.size === 0 ? ownName : `${ownName}:${await this.#digestOf(namedItems)}`;
+    const referencedItems = this.#referencedItems.get(ownName);
+    const name =
+      referencedItems === undefined || referencedItems.size === 0
+        ? ownName
+        : `${ownName}:${await this.#digestOf(referencedItems)}`;
     return { name, ownName, fileId, sourceName, icc, scale: item.scale };
   }
 
@@ -80,8 +83,8 @@ export class ImageStates {
   }
 
   /** Remembers the items that an image refers to by id. From now on its state changes when the state of one of them does. */
-  setNamedItems({ ownName }: ImageState, ids: ReadonlySet<string>): void {
-    this.#namedItems.set(ownName, ids);
+  setReferencedItems({ ownName }: ImageState, ids: ReadonlySet<string>): void {
+    this.#referencedItems.set(ownName, ids);
   }
 
   /** Drops the path and stamp of a file from the cache. */

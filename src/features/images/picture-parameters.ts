@@ -47,7 +47,7 @@ const parameterMakers = {
   integer,
   number,
   boolean,
-  method: ({ description = '' }) => booleanOrInteger(description),
+  booleanOrInteger: ({ description = '' }) => booleanOrInteger(description),
   integers: ({ description = '' }) => integerList(description),
 } as const satisfies Record<PictureParameter['kind'], (options: { description?: string }) => Parameter<unknown>>;
 
@@ -110,7 +110,7 @@ export function toPictureRequest<Values extends object>(values: Values): Request
   const request: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(values)) {
     const declared = declaredParameters.get(name);
-    if (declared !== undefined && value !== undefined) request[declared.request ?? name] = value;
+    if (declared !== undefined && value !== undefined) request[declared.requestName ?? name] = value;
   }
   // The values were parsed by the parameters with these names.
   return request as RequestOf<keyof Values & PictureParameterName>;

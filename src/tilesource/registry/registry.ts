@@ -75,7 +75,7 @@ export class TileSourceRegistry {
   }
 
   /** Sources whose images can be combined from other files of a folder, by name. */
-  readingFolders(): ReadonlyMap<string, TileSourceDefinition> {
+  sourcesThatReadFolders(): ReadonlyMap<string, TileSourceDefinition> {
     return new Map([...this.#definitions].filter(([, { readsFolder }]) => readsFolder !== undefined));
   }
 

@@ -8,8 +8,8 @@ import type { FolderDependants } from './folder-dependants.model.js';
 /** Number of folders that are searched for images made from a file: its folder and the folders above. */
 const maxFolders = 10;
 
-/** Options of {@link FolderFollowers}. */
-interface FolderFollowerParts {
+/** Options of {@link FolderImageUpdater}. */
+interface FolderImageUpdaterParts {
   records: HostRecords;
   dependants: FolderDependants;
   registry: TileSourceRegistry;
@@ -30,11 +30,11 @@ interface FileChange {
 }
 
 /** Keeps images that are made of several files of a folder in step with these files. */
-export class FolderFollowers {
-  constructor(private readonly parts: FolderFollowerParts) {}
+export class FolderImageUpdater {
+  constructor(private readonly parts: FolderImageUpdaterParts) {}
 
   /**
-   * Updates the images of its folder, and of the folders above, after a file was added, changed or removed.
+   * After a file was added, changed or removed, updates the images of the file's folder and of the folders above it.
    *
    * @param file `null` if the item was removed with all its files.
    */
@@ -61,7 +61,7 @@ export class FolderFollowers {
   /** Updates the images, in a folder and in the folders above it, that are made of changed files of this folder. */
   async #updateImagesAround(folderId: string, changes: readonly FileChange[]): Promise<void> {
     const { records, images, logger } = this.parts;
-    const sources = this.parts.registry.readingFolders();
+    const sources = this.parts.registry.sourcesThatReadFolders();
     const changedFiles = changes.map(({ item, file }) => ({
       item,
       file,
@@ -82,7 +82,7 @@ export class FolderFollowers {
         // `*` stands for any file that matches a pattern. Such a file may be among those that have arrived.
         if (waiting.missingFiles?.missing.every((each) => each === '*') === true) await images.retry(waiting);
       }
-      for (const servedItem of await this.parts.dependants.findItemsServedBy(folder, [...sources.keys()])) {
+      for (const servedItem of await this.parts.dependants.findItemsServedBySources(folder, [...sources.keys()])) {
         const changedPart = changedFiles.find(
           ({ item, paths }) => servedItem.id !== item.id && paths.some((path) => this.#mayHold(servedItem, pathPrefix + path)),
         );
@@ -94,7 +94,7 @@ export class FolderFollowers {
     }
   }
 
-  /** The current record of the item, if the item waits for this file of its own; otherwise `null`. */
+  /** The current record of the item if it is waiting for this file, which is one of its own files; otherwise `null`. */
   async #reloadIfWaiting(item: ItemRecord, file: FileRecord): Promise<ItemRecord | null> {
     const current =
       item.missingFiles === null || item.missingFiles.fileId === file.id ? null : await this.parts.records.findItem(item.id);
