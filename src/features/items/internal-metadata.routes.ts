@@ -90,7 +90,7 @@ function checkStorable(value: unknown, depth = 0): void {
   for (const [name, member] of Object.entries(value)) {
     if (name.startsWith('$') || name.includes('.') || name.includes('\0') || name === '__proto__') {
       throw new BadParameterError(
-        `The name ${JSON.stringify(name)} must not begin with "$" and not contain "." or a null character.`,
+        `The name ${JSON.stringify(name)} is not allowed: names must not be "__proto__", begin with "$", or contain "." or a null character.`,
       );
     }
     checkStorable(member, depth + 1);

@@ -6,10 +6,10 @@ const maxPhrases = 50;
 const maxCharacters = 16 * 1024;
 
 /**
- * A function that tells whether metadata match. Or why there is nothing to search for: `unfinished` if the first word is still being
- * typed, `empty` if there is no phrase.
+ * A function that tells whether metadata match. Or why there is nothing to search for: `incomplete-key` if the text
+ * is empty or only the beginning of `key:`, `no-phrases` if it has fields but no phrase.
  */
-export type MetadataQuery = ((metadata: unknown) => boolean) | 'unfinished' | 'empty';
+export type MetadataQuery = ((metadata: unknown) => boolean) | 'incomplete-key' | 'no-phrases';
 
 /**
  * Parses a metadata search: words and quoted phrases, all of which must be found, in the fields that `key:<name>` selects or in
@@ -20,12 +20,12 @@ export type MetadataQuery = ((metadata: unknown) => boolean) | 'unfinished' | 'e
 export function parseMetadataQuery(text: string): MetadataQuery {
   if (text.length > maxCharacters) throw new BadParameterError(`A search may have at most ${maxCharacters} characters.`);
   const query = text.trim();
-  if (keyPrefix.startsWith(query)) return 'unfinished';
+  if (keyPrefix.startsWith(query)) return 'incomplete-key';
   const words = splitQuery(query);
   const fieldNames = words.filter((word) => word.startsWith(keyPrefix)).map((word) => word.slice(keyPrefix.length));
   const fields = [...new Set(fieldNames)];
   const phrases = [...new Set(words.filter((word) => !word.startsWith(keyPrefix)))].map(matcherOf);
-  if (phrases.length === 0) return 'empty';
+  if (phrases.length === 0) return 'no-phrases';
   if (phrases.length > maxPhrases) throw new BadParameterError(`A search may have at most ${maxPhrases} phrases.`);
   if (fields.length > maxPhrases) throw new BadParameterError(`A search may name at most ${maxPhrases} fields.`);
   return (metadata) => {

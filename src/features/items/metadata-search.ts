@@ -39,13 +39,13 @@ export class MetadataSearch {
       if (type === 'item' || type === 'folder') return type;
       throw new BadParameterError("The metadata search is only able to search in {'folder', 'item'}.");
     });
-    const query = parseMetadataQuery(request.query);
-    if (query === 'unfinished') return Object.fromEntries(types.map((type) => [type, []]));
-    if (query === 'empty') return [];
+    const matches = parseMetadataQuery(request.query);
+    if (matches === 'incomplete-key') return Object.fromEntries(types.map((type) => [type, []]));
+    if (matches === 'no-phrases') return [];
     const result: Partial<Record<'item' | 'folder', StoredDocument[]>> = {};
     return this.queue.run(
       async () => {
-        for (const type of types) result[type] = await this.#searchType(type, { ...request, matches: query }, caller);
+        for (const type of types) result[type] = await this.#searchType(type, { ...request, matches }, caller);
         return result;
       },
       { caller: callerName(caller) },

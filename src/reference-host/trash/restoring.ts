@@ -30,7 +30,7 @@ export interface RestoredDocument extends TrashedDocument, RestoredLocation {
 /**
  * Restores an item, or a folder with everything that was put into the trash with it. It is restored to `target`, or if `target` is `null`,
  * to its former folder. If the former folder no longer exists, it is restored to a folder of the user. If its name is taken, it gets another one. If
- * showing everything again takes longer than clients wait, the work continues after this returns.
+ * making all of its contents visible again takes longer than clients wait, the work continues after this returns.
  *
  * @throws UnknownIdError if it is not in the trash; LargeImageError `conflict` if it is still being put there.
  */
@@ -42,7 +42,7 @@ export async function restore(
   const { type, doc } = resource;
   const id = doc._id;
   let chosenLocation: RestoredLocation | null = null;
-  const location = await context.journal.undertakeWithPartialResult(
+  const location = await context.journal.undertakeOrReturnPartialResult(
     { kind: 'restoring', type, id },
     async () => {
       if (doc.trashed?.size === undefined) {
@@ -127,7 +127,7 @@ export async function finishRestoring(
   }
   announceStep('restore:placed');
   await context.events.emit('access.changed', {});
-  // A process may have died before it announced this, so everything in the folder is announced again.
+  // A process may have died before it announced the items, so all of them are announced again.
   if (type === 'item') await announceItems(context, 'item.shown', { _id: id });
   else {
     for (const batch of batches([id, ...(await listFoldersBelow(context, { _id: id })).map(({ _id }) => _id)])) {

@@ -221,7 +221,7 @@ export async function copyFolder(
   const _id = new Types.ObjectId();
   let copiedFolder: FolderDocument | null = null;
   const onCopy = (copy: FolderDocument) => void (copiedFolder = copy);
-  return context.journal.undertakeWithPartialResult(
+  return context.journal.undertakeOrReturnPartialResult(
     { kind: 'making', type: 'folder', id: _id },
     () => copyFolderAs(context, source, target, { ...options, _id, onCopy }),
     () => copiedFolder,

@@ -262,7 +262,7 @@ export function copyItem(
   let copiedItem: ItemDocument | null = null;
   const onCopy = (copy: ItemDocument) => void (copiedItem = copy);
   const copy = () => copyItemAs(context, source, { ...options, _id, folder, onCopy: onCopy });
-  return context.journal.undertakeWithPartialResult({ kind: 'making', type: 'item', id: _id }, copy, () => copiedItem);
+  return context.journal.undertakeOrReturnPartialResult({ kind: 'making', type: 'item', id: _id }, copy, () => copiedItem);
 }
 
 /** Does the work of {@link copyItem}, without undoing an interrupted copy. The caller must do that. */

@@ -12,7 +12,7 @@ export interface JournalOptions {
   logger: HostLogger;
   /** Finishes or undoes an interrupted undertaking. Can be called again for the same one. */
   recover: (undertaking: Undertaking) => Promise<void>;
-  /** How long {@link Journal.undertakeWithoutUndo} and {@link Journal.undertakeWithPartialResult} wait, in milliseconds. By default as long as clients wait. */
+  /** How long {@link Journal.undertakeWithoutUndo} and {@link Journal.undertakeOrReturnPartialResult} wait, in milliseconds. By default as long as clients wait. */
   answerMs?: number;
 }
 
@@ -53,7 +53,7 @@ export class Journal {
    *
    * @param getPartialResult `null` until there is a partial result.
    */
-  async undertakeWithPartialResult<T>(
+  async undertakeOrReturnPartialResult<T>(
     undertaking: Undertaking,
     work: () => Promise<T>,
     getPartialResult: () => T | null,

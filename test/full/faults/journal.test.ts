@@ -68,7 +68,7 @@ it('returns an unfinished copy before clients time out, and undoes it when it fa
       if (end === 'failed') throw new Error('The disk is away.');
       return 'complete';
     };
-    expect(await journal.undertakeWithPartialResult(copying, work, () => partial.copy)).toBe('begun');
+    expect(await journal.undertakeOrReturnPartialResult(copying, work, () => partial.copy)).toBe('begun');
     expect(await models.undertaking.countDocuments()).toBe(1);
     signals.emit('may end');
     await until('it has ended', async () => (await models.undertaking.countDocuments()) === 0);
