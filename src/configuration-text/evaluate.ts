@@ -21,7 +21,7 @@ export interface EvaluatedConfig {
 
 const invalidValue = 'Config values must be valid Python.';
 const tooLarge = 'Config values are too large to be checked.';
-const generalProblem: ConfigProblem = { line: 0, message: 'General error' };
+const interpolationProblem: ConfigProblem = { line: 0, message: 'General error' };
 
 /** Parses a text and the values of its options, without and with interpolation. */
 export function evaluateConfig(text: string): EvaluatedConfig {
@@ -61,7 +61,7 @@ function evaluateEntries(entries: readonly ConfigEntry[], textLength: number): O
     if (literal instanceof InvalidLiteralError)
       return makeResult({ line: option.lines[literal.line]?.lineIndex ?? 0, message: invalidValue });
   }
-  return makeResult(hasFailedInterpolation ? generalProblem : null);
+  return makeResult(hasFailedInterpolation ? interpolationProblem : null);
 }
 
 /** The interpolated value of an option in every section that reads it; `null` if one of them is not a literal. */

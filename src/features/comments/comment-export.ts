@@ -66,7 +66,7 @@ async function* eachComment(model: CommentModel, itemId: string) {
   }
 }
 
-/** A comment without the members that only the page of a caller needs. */
+/** A comment without the members that only the viewer needs, such as whether the caller has read it. */
 function exportedMembers({ own: _own, unread: _unread, version: _version, ...comment }: ShownComment) {
   return toWire(comment) as Record<string, unknown>;
 }
@@ -100,7 +100,7 @@ function csvRow({ _id, threadId, state, author, created, edited, resolved, place
   return `${csvColumns.map((column) => csvCell(cells[column] ?? null)).join(',')}\r\n`;
 }
 
-/** Puts a quotation mark before a text that a spreadsheet program would run as a formula. Any user who may annotate could write one. */
+/** Prefixes an apostrophe to a text that a spreadsheet program would run as a formula. Any user who may annotate could write one. */
 function escapeFormula(text: string | null | undefined): string | null {
   return text == null ? null : /^[=+\-@\t]/.test(text) ? `'${text}` : text;
 }

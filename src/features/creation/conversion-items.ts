@@ -11,7 +11,7 @@ import type { JobStore } from '../jobs/jobs.js';
 
 interface ConversionItemParts {
   records: HostRecords;
-  marks: ConversionMarks;
+  conversionMarks: ConversionMarks;
   files: HostFiles;
   host: Pick<Host, 'createItem' | 'removeItem'>;
   jobs: JobStore;
@@ -33,18 +33,18 @@ export class ConversionItems {
       host.createItem === undefined
         ? await records.insertItem({ name, folder, fields })
         : records.itemOf(await host.createItem({ name, folderId: folder.id, creatorId, fields }));
-    if (created.doc[conversionField] !== jobId) await this.parts.marks.markItem(created, jobId);
+    if (created.doc[conversionField] !== jobId) await this.parts.conversionMarks.markItem(created, jobId);
     announceStep('conversion:item-made');
     return created;
   }
 
   /** Removes the marks from everything that a job has stored. From then on it no longer counts as unfinished. */
   async completeResults(jobId: string): Promise<void> {
-    const { marks } = this.parts;
+    const { conversionMarks } = this.parts;
     // Files come first, because the file of a copy is found by the mark of its item.
-    for (const file of await marks.findFiles(jobId)) await marks.markFile(file, null);
+    for (const file of await conversionMarks.findFiles(jobId)) await conversionMarks.markFile(file, null);
     announceStep('conversion:file-completed');
-    for (const item of await marks.findItems(jobId)) await marks.markItem(item, null);
+    for (const item of await conversionMarks.findItems(jobId)) await conversionMarks.markItem(item, null);
   }
 
   /** Removes an item that {@link ConversionItems.create} has made. */
@@ -65,7 +65,7 @@ export class ConversionItems {
     const copyFileById = new Map<string, FileRecord>();
     let removedItems = 0;
     let removedFiles = 0;
-    for (const item of await this.parts.marks.findItems(jobId)) {
+    for (const item of await this.parts.conversionMarks.findItems(jobId)) {
       // A file has a record only when it is complete.
       const [file] = await records.filesOfItem(item);
       if (file !== undefined) {
@@ -75,10 +75,10 @@ export class ConversionItems {
       await this.remove(item);
       removedItems += 1;
     }
-    for (const file of await this.parts.marks.findFiles(jobId)) {
+    for (const file of await this.parts.conversionMarks.findFiles(jobId)) {
       if (copyFileById.has(file.id)) continue;
       if ((await records.markers.itemsServedFrom([file])).length > 0) {
-        await this.parts.marks.markFile(file, null);
+        await this.parts.conversionMarks.markFile(file, null);
         continue;
       }
       await files.remove(file.doc);
@@ -95,7 +95,7 @@ export class ConversionItems {
   async sweep(signal: AbortSignal): Promise<{ convertedItems: number; convertedFiles: number }> {
     const { jobs } = this.parts;
     const removed = { convertedItems: 0, convertedFiles: 0 };
-    for (const jobId of await this.parts.marks.findJobIds()) {
+    for (const jobId of await this.parts.conversionMarks.findJobIds()) {
       signal.throwIfAborted();
       const job = await jobs.find(jobId);
       if (job !== null && !hasStopped(job)) continue;

@@ -5,8 +5,8 @@ import { createIndexes } from '../../core/database/indexes.js';
 import type { StoredDocument } from '../../host.js';
 
 /**
- * Marks on items and files that conversions have stored and that are not in use yet. If the job of a mark is over, a killed process has
- * left the mark, and a sweep completes or removes the item or file.
+ * Marks items and files that a conversion has stored but that are not in use yet. A mark whose job is over was left by a killed process;
+ * a sweep completes or removes the item or file.
  */
 export class ConversionMarks {
   constructor(private readonly parts: Pick<HostParts, 'items' | 'files' | 'itemOf' | 'fileOf'>) {}
@@ -36,7 +36,7 @@ export class ConversionMarks {
     return [...new Set(ids.filter((id): id is string => typeof id === 'string'))];
   }
 
-  /** Marks an item with a job; `null` removes the mark. It bypasses Mongoose, because the item has not changed for others. */
+  /** Marks an item with a job; `null` removes the mark. Bypasses Mongoose, so that the mark does not count as a change of the item. */
   async markItem({ doc }: ItemRecord, jobId: string | null): Promise<void> {
     await this.parts.items.collection.updateOne({ _id: doc._id } as object, markUpdate(jobId), durable);
   }

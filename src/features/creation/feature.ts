@@ -23,18 +23,18 @@ interface CreationNeeds extends Pick<ImageOffers, 'images' | 'marking'> {
   runner: JobStarter;
 }
 
-/** Makes items large images, one by one or a whole folder at once, by conversion if no source reads the file. */
+/** Turns items into large images, one by one or a whole folder at once. Converts a file that no source reads. */
 export const creationFeature: Feature<CreationNeeds, null> = {
   async open({ core, items, images, marking, jobs, runner }, onClose) {
     const { host, records, callers, logger, temporaryDirectory } = core;
     const { files, access, notify } = host;
-    const marks = new ConversionMarks(records.parts);
-    await marks.createIndexes();
-    const conversionItems = new ConversionItems({ records, marks, files, host, jobs });
+    const conversionMarks = new ConversionMarks(records.parts);
+    await conversionMarks.createIndexes();
+    const conversionItems = new ConversionItems({ records, conversionMarks, files, host, jobs });
     const creation = new LargeImageCreation({
       registry: images.registry,
       records,
-      marks,
+      conversionMarks,
       items,
       callers,
       marking,

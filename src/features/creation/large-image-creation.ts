@@ -43,7 +43,7 @@ interface LoadedWork {
 interface CreationParts {
   registry: TileSourceRegistry;
   records: HostRecords;
-  marks: ConversionMarks;
+  conversionMarks: ConversionMarks;
   items: Items;
   callers: Pick<Callers, 'loadRequester'>;
   marking: ImageMarking;
@@ -355,7 +355,7 @@ export class LargeImageCreation {
   async #findAndMarkFile(fileId: string | undefined, jobId: string): Promise<FileRecord | null> {
     const file = fileId === undefined ? null : await this.parts.records.findFile(fileId);
     if (file === null) return null;
-    await this.parts.marks.markFile(file, jobId);
+    await this.parts.conversionMarks.markFile(file, jobId);
     announceStep('creation:product-marked');
     return file;
   }

@@ -53,12 +53,13 @@ export interface JobRecord {
   status: number;
   created: Date;
   updated: Date;
+  /** When the job is due. */
   when: Date;
   /** Seconds between runs; 0: it runs once. */
   interval: number;
-  /** The owner; `null` if there is none. */
+  /** The user who owns the job; `null` if there is none. */
   userId: string | null;
-  /** Whether everyone can see that the job exists. Only users with access by `access` and `itemId` see more. */
+  /** Whether everyone can see that the job exists. Only users whom `access` lists, or who can read the item, see more. */
   public: boolean;
   access: JobAccess;
   /** The item that the job is about, or `null`. Users who can read the item can see the job. */
