@@ -3,8 +3,8 @@ import type { Stage } from '../../stage/contract.js';
 import type { Tools } from './tools.js';
 
 /**
- * Makes the image usable with the keyboard: the arrow keys move it below a cross in the middle of the stage, and Space clicks
- * there.
+ * Makes the image usable with the keyboard: the arrow keys move the image under a cross in the middle of the stage, and Space
+ * clicks at the cross.
  *
  * @param element the element that the stage fills
  */

@@ -11,21 +11,21 @@ export async function followList(
   options: {
     /** the current list of this page */
     currentList: () => AnnotationRecord[];
-    onNew: (records: AnnotationRecord[]) => void;
+    onListChanged: (records: AnnotationRecord[]) => void;
     /** called if the item was removed or the user has lost access */
     onRefused: () => void;
     signal: AbortSignal;
   },
 ) {
-  const { currentList, onNew, onRefused, signal } = options;
+  const { currentList, onListChanged, onRefused, signal } = options;
   let isRequesting = false;
-  let isStale = false;
+  let needsRequest = false;
   /** whether the server has reported that the list is outdated */
   let isReportedStale = false;
   /** the last state that the open stream reported */
   let lastState: ListState | null = null;
   let wasDifferent = false;
-  // The server only reports states that differ from its last report. If another user undoes a change of this page before the next report, no report follows. Therefore the list is also compared with the last report from time to time.
+  // The server only reports states that differ from its last report. If another user undoes a change made on this page before the next report, the state is as last reported, and nothing is sent. Therefore the list is also compared with the last report from time to time.
   const timer = setInterval(() => {
     const isDifferent = lastState !== null && !isUpToDate(lastState, currentList());
     if (isDifferent && wasDifferent) void updateStaleList();
@@ -55,16 +55,16 @@ export async function followList(
 
   /** Requests the list until it is up to date, and retries after a while if that fails. A change that is reported during a request leads to another request. */
   async function updateList() {
-    isStale = true;
+    needsRequest = true;
     if (isRequesting) return;
     isRequesting = true;
-    while (isStale && !signal.aborted && !document.hidden) {
-      isStale = false;
+    while (needsRequest && !signal.aborted && !document.hidden) {
+      needsRequest = false;
       try {
         await requestList();
       } catch (error) {
         if (isGoneOrForbidden(error)) onRefused();
-        else isStale = true;
+        else needsRequest = true;
         await pause(retryMs, signal);
       }
     }
@@ -77,7 +77,7 @@ export async function followList(
     isReportedStale = false;
     const next = await listAnnotations(itemId, signal);
     // If a change was saved here during the request, it is newer than this list.
-    isStale ||= before !== currentList();
-    if (!isStale) onNew(next);
+    needsRequest ||= before !== currentList();
+    if (!needsRequest) onListChanged(next);
   }
 }

@@ -170,7 +170,7 @@ export class AnnotationPanel {
     }
     await followList(item._id, {
       currentList: () => this.#records,
-      onNew: (records) => this.#applyNewList(records),
+      onListChanged: (records) => this.#applyNewList(records),
       onRefused: this.options.onRefused,
       signal,
     });
