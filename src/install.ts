@@ -71,7 +71,7 @@ async function openAll(
   const caching = await features.open(cachesFeature, { core, options, fileSettings, settings, items });
   const { jobs, runner } = await features.open(jobsFeature, { core });
   const { observe } = await features.open(metricsFeature, { core, options, caching, jobs });
-  const { images, marking, changes } = await features.open(imagesFeature, {
+  const { images, imageMarking, changes } = await features.open(imagesFeature, {
     core,
     options,
     fileSettings,
@@ -82,7 +82,7 @@ async function openAll(
   const { links } = await features.open(linksFeature, { core, settings, items, images });
   const cachedFiles = await features.open(cachedFilesFeature, { core, settings, items, images, changes, runner });
   await features.open(picturesFeature, { core, items, images, cachedFiles, runner });
-  await features.open(creationFeature, { core, items, images, marking, jobs, runner });
+  await features.open(creationFeature, { core, items, images, imageMarking, jobs, runner });
   const { folderConfiguration } = await features.open(folderConfigurationFeature, { core, settings, items });
   const annotationServices = await features.open(annotationsFeature, {
     core,
@@ -106,7 +106,7 @@ async function openAll(
   await features.open(dicomWebFeature, { core, settings, images, annotations: annotationServices.annotations, links });
   await features.open(zarrFeature, { core, images, items, links, overlay, annotations: annotationServices.annotations });
   await features.open(plotFeature, { core, items, ...annotationServices });
-  await features.open(annotationUploadFeature, { core, fileSettings, items, marking, runner, ...annotationServices });
+  await features.open(annotationUploadFeature, { core, fileSettings, items, imageMarking, runner, ...annotationServices });
 
   for (const job of features.jobs) runner.define(job);
   // Jobs end before anything that they use is closed.

@@ -24,11 +24,11 @@ export interface Core {
   /** The connection on which the host's models are compiled. */
   connection: Connection;
   /** The plugin's own collections. */
-  own: OwnCollections;
+  ownCollections: OwnCollections;
   /** Leases of work that only one process does at a time. */
   leases: Leases;
   records: HostRecords;
-  hidden: HiddenItems;
+  hiddenItems: HiddenItems;
   events: HostEvents;
   callers: Callers;
   /** Queues for work that occupies threads, the event loop or the database. */
@@ -55,20 +55,20 @@ export async function openCore(
   const { isServing, collectionPrefix, queues } = options;
   checkHost(host, isServing);
   onClose(claimModels(host.models));
-  const own = new OwnCollections(host.models.item.db, collectionPrefix);
-  await own.check();
-  onClose(() => own.close());
-  const leaseModel = new LeaseModel(own);
+  const ownCollections = new OwnCollections(host.models.item.db, collectionPrefix);
+  await ownCollections.check();
+  onClose(() => ownCollections.close());
+  const leaseModel = new LeaseModel(ownCollections);
   await leaseModel.createIndexes();
   const logger = nonThrowingLogger(host.logger);
   const records = new HostRecords(host);
   onClose(() => records.restoreSchemas());
   await records.createIndexes();
   const events = hostEvents(host, onClose);
-  const hidden = new HiddenItems(own, records.parts.items);
-  onClose(events.on('item.hidden', ({ items }) => hidden.hide(items)));
-  onClose(events.on('item.shown', ({ items }) => hidden.show(items)));
-  onClose(onItemsRemoved(events, (items) => hidden.forget(items)));
+  const hiddenItems = new HiddenItems(ownCollections, records.parts.items);
+  onClose(events.on('item.hidden', ({ items }) => hiddenItems.hide(items)));
+  onClose(events.on('item.shown', ({ items }) => hiddenItems.show(items)));
+  onClose(onItemsRemoved(events, (items) => hiddenItems.forget(items)));
   const callers = new Callers(host.auth);
   onClose(events.on('access.changed', () => callers.forget()));
   onClose(events.on('token.revoked', ({ token }) => callers.forget(token)));
@@ -77,10 +77,10 @@ export async function openCore(
     logger,
     brand: host.brand ?? 'service',
     connection: records.connection,
-    own,
+    ownCollections,
     leases: new Leases({ model: leaseModel, logger }),
     records,
-    hidden,
+    hiddenItems,
     events,
     callers,
     queues: createQueues(queues),
@@ -95,14 +95,20 @@ export async function openCore(
  * @param onClose registers the step that stops this.
  */
 export function startSweeper(
-  { own, leases, logger, host }: Core,
+  { ownCollections, leases, logger, host }: Core,
   { sweeps, fullAtStart }: { sweeps: readonly Sweep[]; fullAtStart: boolean },
   onClose: OnClose,
 ): void {
   const ownSweep: Sweep = async () => ({ leases: await leases.removeEnded() });
   const fileSweep: Sweep = async ({ full, signal }) => (full ? ((await host.files.sweep?.({ signal })) ?? {}) : {});
-  const schedule = new ScheduleModel(own);
-  const sweeper = new Sweeper({ collections: own, sweeps: [ownSweep, ...sweeps, fileSweep], schedule, logger, fullAtStart });
+  const schedule = new ScheduleModel(ownCollections);
+  const sweeper = new Sweeper({
+    collections: ownCollections,
+    sweeps: [ownSweep, ...sweeps, fileSweep],
+    schedule,
+    logger,
+    fullAtStart,
+  });
   onClose(() => sweeper.close());
 }
 

@@ -43,15 +43,15 @@ const defaultCleanupMs = 60 * 60_000;
 /** Annotations of items: documents, millions of elements, versions, access. */
 export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
   async open({ core, options, fileSettings, settings, items, images, jobs }, onClose) {
-    const { host, own, records, events, logger, brand, queues, temporaryDirectory } = core;
+    const { host, ownCollections, records, events, logger, brand, queues, temporaryDirectory } = core;
     const overlayImages = new OverlayImages({ records, images, access: host.access });
     const store = new PackedElementStore({
-      records: new MongoElementRecords(own),
+      records: new MongoElementRecords(ownCollections),
       brand,
       overlaySizes: (itemId) => overlayImages.findSize(itemId),
     });
     onClose(() => store.close());
-    const model = new AnnotationModel(own);
+    const model = new AnnotationModel(ownCollections);
     onClose(() => model.close());
     await Promise.all([store.prepare(), model.createIndexes()]);
     const followers = new ElementFollowers();
@@ -66,7 +66,7 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
       overlayImages,
       brand,
       queues,
-      own,
+      own: ownCollections,
       temporaryDirectory,
       maxTableBytes: fileSettings.max_annotation_input_file_length,
     });
@@ -79,7 +79,7 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
     });
     const housekeeping = new AnnotationHousekeeping({
       cleanup: annotations.cleanup,
-      schedule: new ScheduleModel(own),
+      schedule: new ScheduleModel(ownCollections),
       settings,
       logger,
       everyMs: options.annotationCleanupMs ?? defaultCleanupMs,

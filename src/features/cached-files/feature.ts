@@ -26,8 +26,8 @@ interface CachedFileNeeds extends Pick<ImageOffers, 'images' | 'changes'> {
  * earlier by jobs.
  */
 export const cachedFilesFeature: Feature<CachedFileNeeds, CachedFiles> = {
-  async open({ core: { host, leases, records, hidden, logger }, settings, items, images, changes, runner }) {
-    const model = new CachedFileModel(records, hidden);
+  async open({ core: { host, leases, records, hiddenItems, logger }, settings, items, images, changes, runner }) {
+    const model = new CachedFileModel(records, hiddenItems);
     const cachedFiles = new CachedFiles({ model, leases, records, files: host.files, settings, logger });
     // The listener is added before the first `await`, because images already react to events of the host.
     changes.on((items) => cachedFiles.removeAll(items));
@@ -37,7 +37,7 @@ export const cachedFilesFeature: Feature<CachedFileNeeds, CachedFiles> = {
       offers: cachedFiles,
       routes: bindRoutes([...cachedFileRoutes, ...allCachedFileRoutes], { records, items, cachedFiles, runner }),
       jobs: [cacheFilesJob(services, 'tileFrames'), cacheFilesJob(services, 'histogram'), thumbnailJob(services)],
-      sweep: cachedFilesSweep({ model, records, hidden, files: host.files }),
+      sweep: cachedFilesSweep({ model, records, hidden: hiddenItems, files: host.files }),
     };
   },
 };

@@ -11,7 +11,7 @@ export interface CreationContext {
   records: HostRecords;
   items: Items;
   images: Images;
-  marking: ImageMarking;
+  imageMarking: ImageMarking;
   creation: LargeImageCreation;
   folderImages: FolderImages;
 }

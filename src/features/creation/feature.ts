@@ -16,7 +16,7 @@ import { largeImageRoutes } from './large-image.routes.js';
 import { pixelSizeRoutes } from './pixel-size.routes.js';
 
 /** Dependencies of the feature. */
-interface CreationNeeds extends Pick<ImageOffers, 'images' | 'marking'> {
+interface CreationNeeds extends Pick<ImageOffers, 'images' | 'imageMarking'> {
   core: Core;
   items: Items;
   jobs: JobStore;
@@ -25,7 +25,7 @@ interface CreationNeeds extends Pick<ImageOffers, 'images' | 'marking'> {
 
 /** Turns items into large images, one by one or a whole folder at once. Converts a file that no source reads. */
 export const creationFeature: Feature<CreationNeeds, null> = {
-  async open({ core, items, images, marking, jobs, runner }, onClose) {
+  async open({ core, items, images, imageMarking, jobs, runner }, onClose) {
     const { host, records, callers, logger, temporaryDirectory } = core;
     const { files, access, notify } = host;
     const conversionMarks = new ConversionMarks(records.parts);
@@ -37,7 +37,7 @@ export const creationFeature: Feature<CreationNeeds, null> = {
       conversionMarks,
       items,
       callers,
-      marking,
+      imageMarking,
       files,
       conversionItems,
       jobs,
@@ -45,7 +45,7 @@ export const creationFeature: Feature<CreationNeeds, null> = {
       notify,
       logger,
     });
-    const folderImages = new FolderImages({ records, items, images, marking, jobs, runner, creation, access, logger });
+    const folderImages = new FolderImages({ records, items, images, imageMarking, jobs, runner, creation, access, logger });
     onClose(jobs.onUpdate((event) => creation.handleJobChange(event)));
     return {
       offers: null,
@@ -53,7 +53,7 @@ export const creationFeature: Feature<CreationNeeds, null> = {
         records,
         items,
         images,
-        marking,
+        imageMarking,
         creation,
         folderImages,
       }),

@@ -37,7 +37,7 @@ interface FolderImageParts {
   records: HostRecords;
   items: Items;
   images: Images;
-  marking: ImageMarking;
+  imageMarking: ImageMarking;
   jobs: JobStore;
   runner: JobStarter;
   creation: LargeImageCreation;
@@ -171,9 +171,9 @@ export class FolderImages {
 
   /** @throws LargeImageError if the file cannot become an image, now or by a job. */
   async #createOrRecreate(item: ItemRecord, file: FileRecord, { creationOptions }: ItemOptions): Promise<unknown> {
-    const { creation, marking } = this.parts;
+    const { creation, imageMarking } = this.parts;
     // A job that would certainly fail is not started, because nobody reads the logs of many jobs.
-    if (creationOptions.createJob === 'always') await marking.requireImage(file);
+    if (creationOptions.createJob === 'always') await imageMarking.requireImage(file);
     return item.largeImage === null
       ? creation.create(item, file, creationOptions)
       : creation.recreate(item, file, creationOptions);

@@ -46,7 +46,7 @@ interface CreationParts {
   conversionMarks: ConversionMarks;
   items: Items;
   callers: Pick<Callers, 'loadRequester'>;
-  marking: ImageMarking;
+  imageMarking: ImageMarking;
   files: HostFiles;
   conversionItems: ConversionItems;
   jobs: JobStore;
@@ -73,11 +73,11 @@ export class LargeImageCreation {
     assertCreatable(current, file);
     if (options.createJob !== 'always') {
       try {
-        await this.parts.marking.create(current, file);
+        await this.parts.imageMarking.create(current, file);
         return null;
       } catch (error) {
         if (!(error instanceof TileSourceError) || options.createJob === 'never') throw error;
-        if (!(await this.parts.marking.needsConversion(file))) throw error;
+        if (!(await this.parts.imageMarking.needsConversion(file))) throw error;
       }
     }
     return this.#startJob(current, file, options, null);
@@ -89,21 +89,21 @@ export class LargeImageCreation {
    * @throws TileSourceError if no source reads the file and no job may be used.
    */
   async recreate(item: ItemRecord, file: FileRecord, options: CreationOptions): Promise<JobRecord | null> {
-    const { records, marking, items } = this.parts;
+    const { records, imageMarking, items } = this.parts;
     if (options.createJob !== 'always') {
       try {
-        const sourceName = await marking.findSource(file);
+        const sourceName = await imageMarking.findSource(file);
         const convertedFile = await this.#markConvertedFile(item);
         const replaced = await records.markers.replace(item, { fileId: file.doc._id, sourceName });
         items.forget(item.id);
         if (replaced === null) throw new BadParameterError('Someone else has changed the item.');
         announceStep('creation:replaced');
-        await marking.announceReplacement(item);
+        await imageMarking.announceReplacement(item);
         await this.#removeFile(convertedFile);
         return null;
       } catch (error) {
         if (!(error instanceof TileSourceError) || options.createJob === 'never') throw error;
-        if (!(await this.parts.marking.needsConversion(file))) throw error;
+        if (!(await this.parts.imageMarking.needsConversion(file))) throw error;
       }
     }
     return this.#startJob(item, file, options, item.largeImage?.fileId === undefined ? null : { ...plainMarker(item) });
@@ -133,7 +133,7 @@ export class LargeImageCreation {
     const { largeImage } = item;
     if (largeImage === null) return false;
     const convertedFile = await this.#markConvertedFile(item);
-    const removed = await this.parts.marking.remove(item);
+    const removed = await this.parts.imageMarking.remove(item);
     if (!removed) return false;
     // The job is canceled only now. If it has just ended, it finds that no item waits for it.
     if (largeImage.expected === true && largeImage.jobId !== undefined) await this.cancel(largeImage.jobId);
@@ -280,7 +280,7 @@ export class LargeImageCreation {
     options: CreationOptions,
     previous: Record<string, string> | null,
   ): Promise<JobRecord> {
-    const { records, items, marking, jobs, runner } = this.parts;
+    const { records, items, imageMarking, jobs, runner } = this.parts;
     const job = await this.#newJob(item, file, options, previous, null);
     announceStep('creation:job-stored');
     const marker = { expected: true, notify: options.notify, originalId: file.doc._id, jobId: job.id };
@@ -292,7 +292,7 @@ export class LargeImageCreation {
       throw new BadParameterError('Item is scheduled to generate a largeImage.');
     }
     announceStep('creation:marked');
-    if (item.largeImage !== null) await marking.announceReplacement(item);
+    if (item.largeImage !== null) await imageMarking.announceReplacement(item);
     return (await runner.start(job)) ?? job;
   }
 
@@ -331,7 +331,7 @@ export class LargeImageCreation {
     if (largeImage?.expected !== true || largeImage.fileId !== undefined) return item;
     const job = largeImage.jobId === undefined ? null : await this.parts.jobs.find(largeImage.jobId);
     if (job !== null && isPending(job.status)) return item;
-    await this.parts.marking.remove(item);
+    await this.parts.imageMarking.remove(item);
     return (await this.parts.records.findItem(item.id)) ?? item;
   }
 

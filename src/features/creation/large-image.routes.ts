@@ -75,12 +75,14 @@ const create = defineRoute({
   query: createParameters,
   returns: { schema: orNull(jobSchema) },
   errors: ['bad-parameter', 'bad-value', 'invalid', 'unknown-id', 'access-denied', 'login-required', 'tile-source'],
-  async handle({ params, query, sent, caller }, { items, marking, creation }) {
+  async handle({ params, query, sent, caller }, { items, imageMarking, creation }) {
     const item = await items.loadFresh(params.itemId, 1, caller);
     const conversionOptions = readConversionOptions(query);
     // The item may already be a large image, because a source reads the upload unchanged. With `force`, that image is converted.
     const mustRecreate = query.force && item.largeImage?.fileId !== undefined;
-    const file = await (mustRecreate ? marking.chooseFileToConvert(item, query.fileId) : marking.chooseFile(item, query.fileId));
+    const file = await (mustRecreate
+      ? imageMarking.chooseFileToConvert(item, query.fileId)
+      : imageMarking.chooseFile(item, query.fileId));
     const creationOptions: CreationOptions = {
       createJob: query.force ? 'always' : 'when needed',
       localJob: query.localJob ?? false,
@@ -107,11 +109,11 @@ const convert = defineRoute({
   query: { ...conversionParameters, ...copyParameters },
   returns: { schema: jobSchema },
   errors: ['bad-parameter', 'bad-value', 'invalid', 'unknown-id', 'access-denied', 'login-required'],
-  async handle({ params, query, sent, caller }, { items, marking, creation }) {
+  async handle({ params, query, sent, caller }, { items, imageMarking, creation }) {
     const item = await items.loadFresh(params.itemId, 0, caller);
     const conversionOptions = readConversionOptions(query);
     const folder = await items.loadFolder(query.folderId ?? item.folderId, 1, caller);
-    const file = await marking.chooseFileToConvert(item, query.fileId);
+    const file = await imageMarking.chooseFileToConvert(item, query.fileId);
     const name = query.name?.trim();
     const job = await creation.convert(
       item,

@@ -26,7 +26,7 @@ const put = defineRoute({
     mm_y: number({ ...sizeRangeMm, description: 'Height of a pixel in millimeters; default mm_x.' }),
   },
   returns: { schema: largeImageSchema },
-  async handle({ params, query, caller }, { items, images, marking }) {
+  async handle({ params, query, caller }, { items, images, imageMarking }) {
     const item = await items.loadFresh(params.itemId, 1, caller);
     const metadata = await images.use(item, (image) => image.metadata());
     if (metadata.geospatial)
@@ -35,7 +35,7 @@ const put = defineRoute({
       );
     if (metadata.mm_x !== null && !metadata.pixelSizeEntered)
       throw new BadValueError('The file states the pixel size. Only a missing pixel size can be entered.');
-    const scaledItem = await marking.setScale(item, { mmX: query.mm_x, mmY: query.mm_y ?? query.mm_x });
+    const scaledItem = await imageMarking.setScale(item, { mmX: query.mm_x, mmY: query.mm_y ?? query.mm_x });
     return images.use(scaledItem, (image) => image.metadata());
   },
 });
@@ -46,9 +46,9 @@ const remove = defineRoute({
   summary: 'Remove the entered pixel size.',
   description: 'Answers with the metadata of the image.',
   returns: { schema: largeImageSchema },
-  async handle({ params, caller }, { items, images, marking }) {
+  async handle({ params, caller }, { items, images, imageMarking }) {
     const item = await items.loadFresh(params.itemId, 1, caller);
-    const unscaledItem = await marking.setScale(item, null);
+    const unscaledItem = await imageMarking.setScale(item, null);
     return images.use(unscaledItem, (image) => image.metadata());
   },
 });

@@ -33,8 +33,8 @@ interface DicomNeeds {
 export const dicomWebFeature: Feature<DicomNeeds, null> = {
   async open({ core, settings, images, annotations, links }, onClose) {
     links.addKind('dicomweb');
-    const { own, records, host, queues, temporaryDirectory } = core;
-    const model = new ImageRecordModel(own);
+    const { ownCollections, records, host, queues, temporaryDirectory } = core;
+    const model = new ImageRecordModel(ownCollections);
     await model.createIndexes();
     const index = new ImageIndex({ core, images, settings, model });
     index.followChanges(onClose);

@@ -30,7 +30,7 @@ interface ImageNeeds extends CacheOffers {
 /** The services that the feature offers to others. */
 export interface ImageOffers {
   images: Images;
-  marking: ImageMarking;
+  imageMarking: ImageMarking;
   changes: ImageChanges;
 }
 
@@ -51,16 +51,24 @@ export const imagesFeature: Feature<ImageNeeds, ImageOffers> = {
     const shared = { records, items, changes, files, blocks, logger, temporaryDirectory };
     const forgetFile = (fileId: string) => caches.forgetFile(fileId);
     const images = new Images({ ...shared, registry, sources, tiles, forgetFile, settings });
-    const marking = new ImageMarking({ ...shared, registry, dependants, images, callers });
-    const seriesMerge = new SeriesMerge({ host, registry, records, dependants, items, images, marking, settings, logger });
-    new HostFollower({ seriesMerge, images, marking, records, dependants, items, changes, registry, settings, logger }).follow(
-      events,
-      onClose,
-    );
+    const imageMarking = new ImageMarking({ ...shared, registry, dependants, images, callers });
+    const seriesMerge = new SeriesMerge({ host, registry, records, dependants, items, images, imageMarking, settings, logger });
+    new HostFollower({
+      seriesMerge,
+      images,
+      imageMarking,
+      records,
+      dependants,
+      items,
+      changes,
+      registry,
+      settings,
+      logger,
+    }).follow(events, onClose);
     const sweep = async () => ({
       temporaryFiles: await sweepTemporaryFiles(temporaryDirectory),
       ...(await seriesMerge.sweep()),
     });
-    return { offers: { images, marking, changes }, routes: bindRoutes(sourceRoutes, { images }), sweep };
+    return { offers: { images, imageMarking, changes }, routes: bindRoutes(sourceRoutes, { images }), sweep };
   },
 };

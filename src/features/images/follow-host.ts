@@ -20,7 +20,7 @@ import type { Images } from './images.js';
 /** Options of {@link HostFollower}. */
 interface HostFollowerParts {
   images: Pick<Images, 'closeFile'>;
-  marking: ImageMarking;
+  imageMarking: ImageMarking;
   records: HostRecords;
   dependants: FolderDependants;
   items: Items;
@@ -75,20 +75,20 @@ export class HostFollower {
 
   /** Items that were created together become large images together, so that each step is one command to the database. */
   async #handleFilesAdded(added: HostEventPayloads['files.added']['added']): Promise<void> {
-    const { records, marking, seriesMerge } = this.parts;
+    const { records, imageMarking, seriesMerge } = this.parts;
     const pairs = added.map(({ file, item }) => ({ file: records.fileOf(file), item: records.itemOf(item) }));
     const sourceNameByFileId = new Map<string, string>();
     const steps: ((pair: (typeof pairs)[number]) => Promise<unknown>)[] = [
       async ({ file, item }) => {
         if (!(await this.#mayBecomeImage(file))) return;
         await this.#catchRefusal(item, file, async () =>
-          sourceNameByFileId.set(file.id, await marking.findSourceForItem(item, file)),
+          sourceNameByFileId.set(file.id, await imageMarking.findSourceForItem(item, file)),
         );
       },
       async ({ file, item }) => {
         const sourceName = sourceNameByFileId.get(file.id);
         if (sourceName === undefined) return;
-        await this.#catchRefusal(item, file, async () => seriesMerge.mergeItem(await marking.claim(item, file, sourceName)));
+        await this.#catchRefusal(item, file, async () => seriesMerge.mergeItem(await imageMarking.claim(item, file, sourceName)));
       },
       ({ file, item }) => this.#folderImageUpdater.handleChange(item, file),
     ];
@@ -102,12 +102,12 @@ export class HostFollower {
 
   /** Makes an item a large image of the first file that a source reads. Main files, whose formats read the other files of the item, are tried first. */
   async #autoSet(item: ItemRecord, file: FileRecord): Promise<void> {
-    const { marking, seriesMerge } = this.parts;
+    const { imageMarking, seriesMerge } = this.parts;
     const others = await this.#mainFilesOf(item, file);
     for (const candidate of others.length > 0 && !this.#isMainFile(file) ? [...others, file] : [file, ...others]) {
       if (!(await this.#mayBecomeImage(candidate))) continue;
       const refusal = await this.#catchRefusal(item, candidate, async () =>
-        seriesMerge.mergeItem(await marking.create(item, candidate)),
+        seriesMerge.mergeItem(await imageMarking.create(item, candidate)),
       );
       // If parts are missing, the other files of the item are parts of this one.
       if (refusal === null || refusal instanceof MissingPartsError) return;
@@ -145,11 +145,11 @@ export class HostFollower {
 
   /** Detects the source of a file again after its bytes were replaced. They may be of a different format, or not an image. */
   async #redetectSource(item: ItemRecord, file: FileRecord): Promise<void> {
-    await this.parts.marking.remove(item);
+    await this.parts.imageMarking.remove(item);
     const current = await this.parts.records.findItem(item.id);
     if (current === null || current.largeImage !== null) return;
     try {
-      await this.parts.marking.create(current, file);
+      await this.parts.imageMarking.create(current, file);
     } catch (error) {
       if (!(error instanceof LargeImageError)) throw error;
       this.parts.logger.warn({ fileId: file.id, itemId: item.id, reason: error.message }, 'LargeImage:Lost');
@@ -170,14 +170,14 @@ export class HostFollower {
     for (const mainFile of await this.#mainFilesOf(item)) {
       if (mainFile.id === fileId || !(await this.#mayBecomeImage(mainFile))) continue;
       try {
-        const newSource = await this.parts.marking.findSourceForItem(item, mainFile);
+        const newSource = await this.parts.imageMarking.findSourceForItem(item, mainFile);
         await this.#replaceMarker(item, { ...stored, fileId: mainFile.doc._id, sourceName: newSource });
         return;
       } catch (error) {
         if (!(error instanceof LargeImageError)) throw error;
         if (error instanceof MissingPartsError) {
           // The image is a part of the waiting slide, or only accompanies it. The names of the missing parts are already stored.
-          await this.parts.marking.remove(item);
+          await this.parts.imageMarking.remove(item);
           return this.parts.records.markers.storeRefusal(item, error.reason);
         }
         this.parts.logger.info({ fileId: mainFile.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
@@ -202,17 +202,17 @@ export class HostFollower {
   async #replaceMarker(item: ItemRecord, marker: Record<string, unknown>): Promise<void> {
     await this.parts.records.markers.replace(item, marker);
     this.parts.items.forget(item.id);
-    await this.parts.marking.announceReplacement(item);
+    await this.parts.imageMarking.announceReplacement(item);
   }
 
   /** When files are removed, so are the large images that are served from them. */
   async #handleFilesRemoved(docs: readonly StoredDocument[]): Promise<void> {
-    const { records, marking, images } = this.parts;
+    const { records, imageMarking, images } = this.parts;
     // No item is served from an attached file, and there may be many of them.
     const files = docs.map((doc) => records.fileOf(doc)).filter(({ itemId }) => itemId !== null);
     for (const batch of batches(files)) {
       const served = await records.markers.itemsServedFrom(batch);
-      for (const item of served) await marking.remove(item);
+      for (const item of served) await imageMarking.remove(item);
       for (const { id } of batch) images.closeFile(id);
       const lostFileIds = new Set(served.map(({ largeImage }) => largeImage?.fileId));
       const existing = new Set(await records.existingItemIds(batch.map(({ itemId }) => itemId!)));

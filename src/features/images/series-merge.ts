@@ -21,7 +21,7 @@ export interface SeriesMergeParts {
   dependants: FolderDependants;
   items: Items;
   images: Images;
-  marking: ImageMarking;
+  imageMarking: ImageMarking;
   settings: Settings;
   logger: HostLogger;
 }
@@ -100,13 +100,13 @@ export class SeriesMerge {
 
   /** Gives the image of an item a new state, because the item has got more files. */
   async #changeRevision(itemId: string): Promise<void> {
-    const { records, items, marking } = this.parts;
+    const { records, items, imageMarking } = this.parts;
     const item = await records.findItem(itemId);
     if (item === null) return;
     const storedMarker = item.doc.largeImage as Record<string, unknown>;
     await records.markers.replace(item, { ...storedMarker, revision: randomUUID() });
     items.forget(itemId);
-    await marking.announceReplacement(item);
+    await imageMarking.announceReplacement(item);
   }
 
   /** Completes the merges that killed processes have started. @returns how many items were merged. */

@@ -9,8 +9,8 @@ import { JobRunner } from './running/runner.js';
 
 /** Job records with status, progress, log and live events, and their runner on the host's Agenda. */
 export const jobsFeature: Feature<{ core: Core }, { jobs: JobStore; runner: JobRunner }> = {
-  async open({ core: { host, own, records, logger } }, onClose) {
-    const model = new JobModel(own);
+  async open({ core: { host, ownCollections, records, logger } }, onClose) {
+    const model = new JobModel(ownCollections);
     await model.createIndexes();
     const readableItems = async (ids: readonly string[], caller: Caller | null) =>
       new Set(await records.existingItemIds(ids, await host.access.filter(caller, 'item', 0)));

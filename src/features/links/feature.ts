@@ -18,8 +18,8 @@ import { Links } from './links.js';
  * of the request.
  */
 export const linksFeature: Feature<{ core: Core; settings: Settings; items: Items; images: Images }, { links: Links }> = {
-  async open({ core: { host, own, events, logger, records }, settings, items, images }, onClose) {
-    const model = new LinkModel(own);
+  async open({ core: { host, ownCollections, events, logger, records }, settings, items, images }, onClose) {
+    const model = new LinkModel(ownCollections);
     await model.createIndexes();
     const links = new Links({ model, auth: host.auth, items, images, settings, logger });
     const idsOf = (docs: readonly StoredDocument[]) => docs.map(({ _id }) => idText(_id));

@@ -9,8 +9,8 @@ import { settingRoutes } from './settings.routes.js';
 
 /** Settings of plugin and host, stored in the database and served by `system/setting`. */
 export const settingsFeature: Feature<{ core: Core; fileSettings: FileSettings }, Settings> = {
-  async open({ core: { host, own, records }, fileSettings }) {
-    const model = new SettingModel(own);
+  async open({ core: { host, ownCollections, records }, fileSettings }) {
+    const model = new SettingModel(ownCollections);
     await model.createIndexes();
     const folderExists = async (id: string) => (await records.findFolder(id)) !== null;
     const settings = new Settings(model, [...settingDefinitions({ folderExists }, fileSettings), ...(host.settings ?? [])]);

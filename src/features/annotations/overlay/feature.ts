@@ -26,10 +26,10 @@ interface OverlayNeeds extends AnnotationOffers, TableOffers {
 /** Draws annotations of any size as PNG or vector tiles. */
 export const overlayFeature: Feature<OverlayNeeds, { overlay: AnnotationOverlay }> = {
   async open({ core, images, tiles, isServing, annotations, model, followers, blocks, tables }, onClose) {
-    const { records, host, logger, queues, own } = core;
+    const { records, host, logger, queues, ownCollections } = core;
     const drawer = new Drawer();
     onClose(() => drawer.close());
-    const densityModel = new AnnotationDensityModel(own);
+    const densityModel = new AnnotationDensityModel(ownCollections);
     await densityModel.createIndexes();
     const densities = new AnnotationDensities({ store: annotations.store, model: densityModel, drawer, logger });
     onClose(() => densities.close());

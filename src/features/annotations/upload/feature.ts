@@ -14,16 +14,16 @@ interface UploadNeeds {
   core: Core;
   fileSettings: FileSettings;
   items: Items;
-  marking: ImageMarking;
+  imageMarking: ImageMarking;
   annotations: AnnotationServices;
   runner: JobStarter;
 }
 
 /** Reads uploaded files as annotations of the item they were sent for. */
 export const annotationUploadFeature: Feature<UploadNeeds, null> = {
-  async open({ core, fileSettings, items, marking, annotations, runner }, onClose) {
-    const { host, own, leases, records, callers, events, logger } = core;
-    const model = new AnnotationUploadModel(own);
+  async open({ core, fileSettings, items, imageMarking, annotations, runner }, onClose) {
+    const { host, ownCollections, leases, records, callers, events, logger } = core;
+    const model = new AnnotationUploadModel(ownCollections);
     await model.createIndexes();
     const uploads = new AnnotationUploads({
       model,
@@ -32,7 +32,7 @@ export const annotationUploadFeature: Feature<UploadNeeds, null> = {
       records,
       items,
       callers,
-      marking,
+      imageMarking,
       files: host.files,
       runner,
       maxBytes: fileSettings.max_annotation_input_file_length,

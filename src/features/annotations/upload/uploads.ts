@@ -34,7 +34,7 @@ export interface AnnotationUploadsOptions {
   records: HostRecords;
   items: Items;
   callers: Pick<Callers, 'loadRequester'>;
-  marking: ImageMarking;
+  imageMarking: ImageMarking;
   files: HostFiles;
   runner: JobStarter;
   /** Longest file that is read, in bytes. */
@@ -253,10 +253,10 @@ export class AnnotationUploads {
 
   /** Makes an item a large image if possible. The box of an overlay is the box of its image, so an overlay without an image has no box. */
   async #tryMakeLargeImage({ id }: ItemRecord, caller: Caller): Promise<void> {
-    const { marking, items, logger } = this.options;
+    const { imageMarking, items, logger } = this.options;
     try {
       const item = await items.loadFresh(id, 1, caller);
-      await marking.create(item, await marking.chooseFile(item, undefined));
+      await imageMarking.create(item, await imageMarking.chooseFile(item, undefined));
     } catch (error) {
       if (!(error instanceof LargeImageError)) throw error;
       logger.info({ itemId: id, reason: error.message }, 'Annotation:Upload:NoLargeImage');

@@ -279,7 +279,7 @@ export class ImageIndex {
     const item = await this.parts.core.records.findItem(id);
     if (item !== null) await this.currentRecord(item);
     // The record of a hidden item is valid again when the item is shown.
-    else if (!(await this.parts.core.hidden.isHidden(id))) await this.parts.model.remove([id]);
+    else if (!(await this.parts.core.hiddenItems.isHidden(id))) await this.parts.model.remove([id]);
   }
 
   async #compareRecords(): Promise<void> {
@@ -312,7 +312,7 @@ export class ImageIndex {
     for (let after: string | null = null; ;) {
       const ids: string[] = await model.idsAfter(after, pageSize);
       signal.throwIfAborted();
-      const remaining = new Set([...(await core.records.existingItemIds(ids)), ...(await core.hidden.filterHidden(ids))]);
+      const remaining = new Set([...(await core.records.existingItemIds(ids)), ...(await core.hiddenItems.filterHidden(ids))]);
       await model.remove(ids.filter((id) => !remaining.has(id)));
       if (ids.length < pageSize) return;
       after = ids.at(-1)!;
