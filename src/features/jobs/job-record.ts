@@ -23,7 +23,7 @@ export interface JobRunFields {
   attempts: number;
   /** The process that works on it; `null` if there is none. */
   owner: string | null;
-  /** The owner increments it regularly while it is alive. */
+  /** That process increments it regularly while it is alive. */
   beat: number;
   /** Id of the queue entry that delivers it to a runner. */
   ticket: string | null;

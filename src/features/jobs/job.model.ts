@@ -113,7 +113,7 @@ export class JobModel {
     return doc === null ? null : toRecord(doc);
   }
 
-  /** Only status and owner, for frequent calls. */
+  /** Only the status and the process that works on the job, for frequent calls. */
   async findState(id: string): Promise<{ status: number; owner: string | null } | null> {
     const doc = await this.#model.findById(id, { status: 1, run: 1 }).lean<Pick<JobDocument, 'status' | 'run'>>();
     return doc === null ? null : { status: doc.status, owner: doc.run?.owner ?? null };
@@ -212,7 +212,7 @@ export class JobModel {
     }
   }
 
-  /** Records that the owner is alive. @returns false if the job no longer exists or has another owner. */
+  /** Records that the process `owner` is alive. @returns false if the job no longer exists or another process works on it. */
   async recordBeat(id: string, owner: string): Promise<boolean> {
     const result = await this.#model.updateOne({ _id: id, 'run.owner': owner }, { $inc: { 'run.beat': 1 } });
     return result.matchedCount > 0;

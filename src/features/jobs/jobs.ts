@@ -227,7 +227,7 @@ export class JobStore {
   /**
    * Changes a job in one atomic write, if its status has not changed since it was checked.
    *
-   * @returns the changed job; `null` if it no longer exists or belongs to another owner.
+   * @returns the changed job; `null` if it no longer exists or another process works on it.
    * @throws InvalidError with field `status` if the status cannot follow the stored one.
    */
   async update(id: string, update: JobUpdate, conditions: Pick<JobConditions, 'owner'> = {}): Promise<JobRecord | null> {
@@ -319,18 +319,18 @@ export class JobStore {
     return after;
   }
 
-  /** Only the status and owner of a job, for frequent checks; `null` if the job no longer exists. */
+  /** Only the status of a job and the process that works on it, for frequent checks; `null` if the job no longer exists. */
   findState(id: string): Promise<{ status: number; owner: string | null } | null> {
     return this.#model.findState(id);
   }
 
-  /** Records that the owner is alive. @returns false if the job no longer exists or has another owner. */
+  /** Records that the process `owner` is alive. @returns false if the job no longer exists or another process works on it. */
   recordBeat(id: string, owner: string): Promise<boolean> {
     return this.#model.recordBeat(id, owner);
   }
 
   /**
-   * Claims a job for `owner` in one atomic step, so that only one process gets it.
+   * Claims a job for the process `owner` in one atomic step, so that only one process gets it.
    *
    * @returns the job, RUNNING, or `null` if there is nothing to do.
    */

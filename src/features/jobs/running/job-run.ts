@@ -9,7 +9,7 @@ import { processName } from '../../../core/database/leases/process-name.js';
 
 type JobState = NonNullable<Awaited<ReturnType<JobStore['findState']>>>;
 
-/** Reason to stop work on a job early. `lost` means that the job has another owner, `closing` that the server stops. */
+/** Reason to stop work on a job early. `lost` means that another process works on the job, `closing` that the server stops. */
 export type StopReason = 'canceled' | 'removed' | 'ended' | 'lost' | 'closing';
 
 /** Reason of {@link JobContext.signal}. */

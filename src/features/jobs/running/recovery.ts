@@ -105,7 +105,7 @@ export class JobRecovery {
     return silenceDetector.isSilent(key);
   }
 
-  /** Takes a job from a dead owner: the job returns to the queue or ends. */
+  /** Takes a job from a dead process: the job returns to the queue or ends. */
   async #takeFromOwner(job: JobRecord): Promise<void> {
     const { jobs, logger } = this.options;
     const run = job.run!;
