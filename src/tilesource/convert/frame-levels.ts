@@ -1,6 +1,6 @@
 import type { TileSource } from '../tile-source.js';
 import type { Size } from '../geometry.js';
-import { PyramidWriter, type BlockImage } from '../pyramid/blocks.js';
+import { PyramidWriter, type BlockImage } from '../pyramid/pyramid-writer.js';
 import type { DirectoryPlan, TiffContainer } from '../pyramid/container.js';
 import { jpegFormTags } from './jpeg-form.js';
 import { halfSize, levelDirectories } from '../pyramid/levels.js';

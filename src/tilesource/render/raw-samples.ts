@@ -1,5 +1,5 @@
 import { BadValueError, TileSourceError } from '../../errors.js';
-import { PyramidWriter } from '../pyramid/blocks.js';
+import { PyramidWriter } from '../pyramid/pyramid-writer.js';
 import { tagOf, type DirectoryPlan, type TiffContainer } from '../pyramid/container.js';
 import { packingTags, packTile, type TilePacking } from '../pyramid/tiles.js';
 import { pictureDefaults } from '../picture-parameters.js';

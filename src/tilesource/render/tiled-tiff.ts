@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { BadValueError } from '../../errors.js';
 import type { EncodingOptions } from './encode.js';
-import { PyramidWriter, type BlockImage } from '../pyramid/blocks.js';
+import { PyramidWriter, type BlockImage } from '../pyramid/pyramid-writer.js';
 import { TiffContainer, tagOf } from '../pyramid/container.js';
 import { packingTags, packTile, storedBands, type TilePacking } from '../pyramid/tiles.js';
 import type { StreamedPicture } from '../requests.js';

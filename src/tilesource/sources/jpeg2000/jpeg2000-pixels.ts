@@ -27,7 +27,7 @@ export interface LevelPart {
   halvings: number;
 }
 
-/** Reads pixels of a code stream. Only the tiles that intersect the part are decoded. */
+/** Reads pixels of a code stream. Only the tiles that intersect the requested part are decoded. */
 export class CodeStreamPixels {
   constructor(
     private readonly stream: CodeStream,
@@ -37,8 +37,8 @@ export class CodeStreamPixels {
     private readonly name: string,
   ) {}
 
-  /** @param isCached whether the decoded tiles of the file are cached. */
-  async read({ box, halvings }: LevelPart, isCached: boolean, signal?: AbortSignal): Promise<Raster> {
+  /** @param useCache whether to take decoded tiles from the cache, and to store them there. */
+  async read({ box, halvings }: LevelPart, useCache: boolean, signal?: AbortSignal): Promise<Raster> {
     const { size } = this.stream;
     const scale = 2 ** halvings;
     // The origin of the image is a multiple of the scale, so positions in pixels of the level are whole numbers.
@@ -50,17 +50,17 @@ export class CodeStreamPixels {
       bottom: Math.floor(((top + box.height - 1) * scale - size.tileTop) / size.tileHeight) + 1,
     };
     const result = createRaster({ ...this.shape, width: box.width, height: box.height });
-    const drawTiles = async (part: TileRange, isKept: boolean): Promise<void> => {
-      const extent = this.stream.extentOf(part);
-      const decode = (sharedSignal: AbortSignal | undefined): Promise<Raster> => this.#decodeTiles(part, halvings, sharedSignal);
-      const key = `${this.name}/${halvings}/${part.left}/${part.top}`;
-      const raster = isKept ? await this.blocks.read(key, decode, signal) : await decode(signal);
+    const drawTiles = async (tiles: TileRange): Promise<void> => {
+      const extent = this.stream.extentOf(tiles);
+      const decode = (sharedSignal: AbortSignal | undefined): Promise<Raster> => this.#decodeTiles(tiles, halvings, sharedSignal);
+      const key = `${this.name}/${halvings}/${tiles.left}/${tiles.top}`;
+      const raster = useCache ? await this.blocks.read(key, decode, signal) : await decode(signal);
       blit(result, raster, { left: Math.ceil(extent.left / scale) - left, top: Math.ceil(extent.top / scale) - top });
     };
-    if (!isCached) await drawTiles(range, false);
+    if (!useCache) await drawTiles(range);
     else {
       for (let y = range.top; y < range.bottom; y++) {
-        for (let x = range.left; x < range.right; x++) await drawTiles({ left: x, top: y, right: x + 1, bottom: y + 1 }, true);
+        for (let x = range.left; x < range.right; x++) await drawTiles({ left: x, top: y, right: x + 1, bottom: y + 1 });
       }
     }
     return result;

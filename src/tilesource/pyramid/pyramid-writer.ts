@@ -38,6 +38,7 @@ export interface PyramidOptions {
 export class PyramidWriter {
   readonly #image: BlockImage;
   readonly #options: PyramidOptions;
+  /** Index: how many times the image is halved. */
   readonly #levels: Level[] = [];
   readonly #queue: TileQueue;
   #donePixels = 0;
@@ -68,42 +69,42 @@ export class PyramidWriter {
   }
 
   /** Makes a block of a level from the blocks of the next finer level, and writes the tiles of all of them. */
-  async #build(level: number, column: number, row: number): Promise<Raster> {
+  async #build(halvings: number, column: number, row: number): Promise<Raster> {
     this.#options.signal?.throwIfAborted();
     this.#queue.throwIfFailed();
     const { blockSide, nearest, nodata = null } = this.#options;
-    const size = this.#levelAt(level);
+    const level = this.#levelAt(halvings);
     const box: Box = {
       left: column * blockSide,
       top: row * blockSide,
-      width: Math.min(blockSide, size.width - column * blockSide),
-      height: Math.min(blockSide, size.height - row * blockSide),
+      width: Math.min(blockSide, level.width - column * blockSide),
+      height: Math.min(blockSide, level.height - row * blockSide),
     };
     let block: Raster;
-    if (level === 0) {
+    if (halvings === 0) {
       block = await this.#image.read(box);
       this.#donePixels += box.width * box.height;
       this.#options.progress?.(this.#donePixels);
     } else {
       const { bands, dtype } = this.#image;
       block = createRaster({ width: box.width, height: box.height, bands, dtype });
-      const finer = this.#levelAt(level - 1);
-      for (const y of childBlocks(row, size.height, finer.height, blockSide)) {
-        for (const x of childBlocks(column, size.width, finer.width, blockSide)) {
-          const child = await this.#build(level - 1, x, y);
+      const finer = this.#levelAt(halvings - 1);
+      for (const y of childBlocks(row, level.height, finer.height, blockSide)) {
+        for (const x of childBlocks(column, level.width, finer.width, blockSide)) {
+          const child = await this.#build(halvings - 1, x, y);
           const at = { left: ((x - column * 2) * blockSide) / 2, top: ((y - row * 2) * blockSide) / 2 };
           blit(block, await halve(child, { nearest, nodata }), at);
         }
       }
     }
-    if (level > 0 || this.#options.reducedLevelCount === undefined) await this.#writeTiles(size, box, block);
+    if (halvings > 0 || this.#options.reducedLevelCount === undefined) await this.#writeTiles(level, box, block);
     return block;
   }
 
-  #levelAt(level: number): Level {
-    const size = this.#levels[level];
-    if (!size) throw new RangeError(`No level ${level}`);
-    return size;
+  #levelAt(halvings: number): Level {
+    const level = this.#levels[halvings];
+    if (!level) throw new RangeError(`No level after ${halvings} halvings`);
+    return level;
   }
 
   async #writeTiles(level: Level, box: Box, block: Raster): Promise<void> {
@@ -121,7 +122,8 @@ export class PyramidWriter {
 
 /**
  * Columns (or rows) of the blocks of the next finer level from which a block is made: usually two. Halving an odd size drops the last
- * pixel. If that pixel is alone in a block, the last block takes it as a third one, so that its tiles are written.
+ * pixel. If that pixel
+ * forms a block of its own, the last block takes that block as a third child, so that its tiles are still written.
  */
 function childBlocks(block: number, size: number, finerSize: number, blockSide: number): number[] {
   const isLast = block === Math.ceil(size / blockSide) - 1;
