@@ -27,8 +27,8 @@ export interface ConfigurationItemsOptions {
   leases: Leases;
 }
 
-/** An existing or new configuration. */
-interface StoredConfiguration {
+/** A configuration as it is stored now, completely, partly or not at all. */
+interface ConfigurationState {
   folder: FolderRecord;
   name: string;
   /** `null` if there is no item of this name yet. */
@@ -101,7 +101,7 @@ export class ConfigurationItems {
     return this.options.leases.run(`folder configuration ${folderId}/${name}`, { subject: folderId }, work);
   }
 
-  async #find(folder: FolderRecord, name: string): Promise<StoredConfiguration> {
+  async #find(folder: FolderRecord, name: string): Promise<ConfigurationState> {
     const { records } = this.options;
     const notAConfigurationError = (reason: string) =>
       new LargeImageError('conflict', `${name} in folder ${folder.id} is not a configuration: ${reason}. Nothing was changed.`);
@@ -125,7 +125,7 @@ export class ConfigurationItems {
     return { folder, name, item, file, text };
   }
 
-  async #createItem({ folder, name }: StoredConfiguration, creatorId: string | null): Promise<ItemRecord> {
+  async #createItem({ folder, name }: ConfigurationState, creatorId: string | null): Promise<ItemRecord> {
     const { records, host } = this.options;
     if (host.createItem === undefined) {
       throw new LargeImageError('not-implemented', 'This server cannot create items for configurations.');

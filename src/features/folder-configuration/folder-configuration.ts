@@ -125,7 +125,7 @@ export class FolderConfiguration {
     const folder = await this.options.items.loadFolder(folderId, forCallerOnly ? 0 : 1, caller);
     if (forCallerOnly && (caller === null || caller.id === null)) throw new AccessDeniedError('You must be logged in.');
     const { texts } = this.options;
-    if (!(await texts.isMapping({ text, name })) && forCallerOnly) {
+    if (!(await texts.checkIsMapping({ text, name })) && forCallerOnly) {
       throw new BadParameterError(`${name} for one user must be a YAML mapping.`);
     }
     const { login } = forCallerOnly ? await this.#loadPerson(caller) : { login: null };

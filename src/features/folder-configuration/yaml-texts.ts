@@ -20,19 +20,23 @@ export class YamlTexts {
     memoryMiB,
   });
 
-  /** Whether a text is a mapping or empty. @throws BadParameterError for invalid YAML. */
-  async isMapping(input: Input<'check'>, signal?: AbortSignal): Promise<boolean> {
-    return resultOf(await this.#threads.run('check', input, { inputName: input.name, signal })).isMapping;
+  /** Tells whether a text is a mapping or empty. @throws BadParameterError for invalid YAML. */
+  async checkIsMapping(input: Input<'checkIsMapping'>, signal?: AbortSignal): Promise<boolean> {
+    return resultOf(await this.#threads.run('checkIsMapping', input, { inputName: input.name, signal })).isMapping;
   }
 
-  /** Personalizes the text of a folder, and merges `nearer`, the result for the folders searched so far, over it. @throws BadParameterError for invalid YAML. */
-  async mergeLayer(input: Input<'join'>, signal?: AbortSignal): Promise<MergedConfiguration> {
-    return resultOf(await this.#threads.run('join', input, { inputName: input.name, signal }));
+  /**
+   * Applies the user's section of a folder's text, then lets `nearer`, the merged result of the folders below it, override the result.
+   *
+   * @throws BadParameterError for invalid YAML.
+   */
+  async mergeLayer(input: Input<'mergeLayer'>, signal?: AbortSignal): Promise<MergedConfiguration> {
+    return resultOf(await this.#threads.run('mergeLayer', input, { inputName: input.name, signal }));
   }
 
   /** Adds defaults for missing members to a JSON text. */
-  addDefaults(input: Input<'complete'>, signal?: AbortSignal): Promise<string> {
-    return this.#threads.run('complete', input, { inputName: 'The configuration', signal });
+  addDefaults(input: Input<'addDefaults'>, signal?: AbortSignal): Promise<string> {
+    return this.#threads.run('addDefaults', input, { inputName: 'The configuration', signal });
   }
 
   /** Adds a user's text to the user's section of a stored text. @throws LargeImageError `conflict` if the stored text has no place for it. */

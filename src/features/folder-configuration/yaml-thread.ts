@@ -15,15 +15,15 @@ function catchBadParameter<Result>(work: () => Result): Outcome<Result> {
   }
 }
 
-/** Parses a text. Tells whether it is a mapping or empty. */
-function check({ text, name }: { text: string; name: string }): Outcome<{ isMapping: boolean }> {
+/** Tells whether a text is a mapping or empty. */
+function checkIsMapping({ text, name }: { text: string; name: string }): Outcome<{ isMapping: boolean }> {
   return catchBadParameter(() => {
     const value = parseYaml(text, name);
     return { isMapping: value === null || isMapping(value) };
   });
 }
 
-/** The configuration of a folder, merged with the configurations that were found before in folders below it. */
+/** The configuration of a folder, overridden by the configurations of the folders below it. */
 export interface MergedConfiguration {
   /** JSON text. */
   text: string;
@@ -32,10 +32,10 @@ export interface MergedConfiguration {
 }
 
 /**
- * Personalizes the text of a folder, and merges `nearer` over it. `nearer` is the result for the folders searched so far, as JSON text,
- * or `null`.
+ * Applies the user's section of a folder's text, then lets `nearer` override the result. `nearer` is the merged result of the folders
+ * below, as JSON text, or `null`.
  */
-function join({
+function mergeLayer({
   text,
   name,
   person,
@@ -60,7 +60,7 @@ function join({
 }
 
 /** Adds defaults for missing members to a mapping. Other values are returned unchanged. */
-function complete({ text, defaults }: { text: string; defaults: YamlMapping }): string {
+function addDefaults({ text, defaults }: { text: string; defaults: YamlMapping }): string {
   const value = JSON.parse(text) as unknown;
   return isMapping(value) ? JSON.stringify({ ...defaults, ...value }) : text;
 }
@@ -115,7 +115,7 @@ function ownMember(mapping: YamlMapping, key: string): unknown {
   return Object.hasOwn(mapping, key) ? mapping[key] : undefined;
 }
 
-const functions = { check, join, complete, addForUser };
+const functions = { checkIsMapping, mergeLayer, addDefaults, addForUser };
 
 /** The functions that run in the thread. */
 export type YamlFunctions = typeof functions;
