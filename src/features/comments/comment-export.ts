@@ -2,7 +2,7 @@ import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { inParts } from '../../core/database/id-batches.js';
 import { formatDate, toWire } from '../../core/wire.js';
 import type { Caller } from '../../host.js';
-import { csvCell } from '../annotations/table/ordering.js';
+import { csvCell } from '../annotations/table/csv.js';
 import type { CommentModel } from './comment.model.js';
 import type { CommentViews, ShownComment } from './comment-views.js';
 

@@ -37,7 +37,7 @@ export function arrowStart({ columns }: { columns: TableColumn[] }): Uint8Array 
   return bytes.slice(0, schemaLengthOf(bytes));
 }
 
-/** Length of the first message of a stream, the schema: a marker and the length of the rest, of 4 bytes each, and the rest. */
+/** Length of the first message of a stream, the schema, in bytes: a 4-byte marker, a 4-byte length, and that many bytes. */
 function schemaLengthOf(stream: Uint8Array): number {
   return 8 + new DataView(stream.buffer, stream.byteOffset).getInt32(4, true);
 }

@@ -5,7 +5,7 @@ import type { WindowPacks } from '../elements/element-store.js';
 import { toPacksInput } from './blocks.js';
 import type { TableColumn } from './columns.js';
 import { filterColumns } from './filter.js';
-import { csvCell } from './ordering.js';
+import { csvCell } from './csv.js';
 import type { FileBox } from './parquet.js';
 import { shiftRowGroup, type RowGroup } from './row-groups.js';
 import { candidateBlocks, type TableQuery } from './tables.js';

@@ -2,7 +2,7 @@ import { Block, type BlockInput, type FilteredBlock, type Cell } from './block.j
 import type { TableColumn } from './columns.js';
 
 /** The rows of a block that match a filter and may be on a page, and their sort keys. */
-export interface OrderedRows {
+export interface CandidateRows {
   /** Number of rows that match the filter, including rows that cannot be on the page. */
   total: number;
   rows: Uint32Array;
@@ -25,30 +25,30 @@ export function select({
   by,
   descending,
   maxRows,
-}: FilteredBlock & { by: TableColumn; descending: boolean; maxRows: number }): OrderedRows {
+}: FilteredBlock & { by: TableColumn; descending: boolean; maxRows: number }): CandidateRows {
   const block = new Block(input);
   // The rows are copied, because sending a part of a buffer would send all of it.
   const rows = block.selectRows(filter).slice();
   const orders = valuesAt(block.numbers('order'), rows);
-  const orderedRows = { total: rows.length, rows, orders, ...sortKeysOf(block, by, rows) };
-  if (rows.length <= maxRows) return orderedRows;
-  const keys = orderedKeys([orderedRows], descending);
-  const last = sortKeyAt(maxRows - 1, { sorted: keys.slice().sort(), keys, orders });
+  const candidateRows = { total: rows.length, rows, orders, ...sortKeysOf(block, by, rows) };
+  if (rows.length <= maxRows) return candidateRows;
+  const ascendingKeys = ascendingKeysOf([candidateRows], descending);
+  const last = sortKeyAt(maxRows - 1, { sorted: ascendingKeys.slice().sort(), keys: ascendingKeys, orders });
   const selectedIndices = new Uint32Array(maxRows);
   let count = 0;
   for (let i = 0; i < rows.length; i += 1) {
-    const key = keys[i] as number;
+    const key = ascendingKeys[i] as number;
     if (key < last.key || (key === last.key && (orders[i] as number) <= last.order)) selectedIndices[count++] = i;
   }
   return {
-    ...orderedRows,
+    ...candidateRows,
     rows: selectedIndices.map((i) => rows[i] as number),
-    keys: valuesAt(orderedRows.keys, selectedIndices),
+    keys: valuesAt(candidateRows.keys, selectedIndices),
     orders: valuesAt(orders, selectedIndices),
   };
 }
 
-function sortKeysOf(block: Block, by: TableColumn, rows: Uint32Array): Pick<OrderedRows, 'keys' | 'texts'> {
+function sortKeysOf(block: Block, by: TableColumn, rows: Uint32Array): Pick<CandidateRows, 'keys' | 'texts'> {
   if (by.type === 'number') return { keys: valuesAt(block.numbers(by.source), rows), texts: null };
   const { codes, distinctValues } = block.codedColumn(by);
   const keys = valuesAt(codes, rows);
@@ -78,7 +78,7 @@ export function page({
   limit,
   descending,
 }: {
-  blocks: OrderedRows[];
+  blocks: CandidateRows[];
   offset: number;
   limit: number;
   descending: boolean;
@@ -86,7 +86,7 @@ export function page({
   const total = blocks.reduce((sum, block) => sum + block.total, 0);
   const end = Math.min(total, offset + limit);
   if (offset >= end) return { total, rows: [] };
-  const keys = orderedKeys(blocks, descending);
+  const keys = ascendingKeysOf(blocks, descending);
   const orders = new Float64Array(keys.length);
   let at = 0;
   for (const block of blocks) {
@@ -116,7 +116,7 @@ export function page({
 }
 
 /** The keys of the rows of all blocks, one after the other, as numbers that grow in the order of the page. Rows without a value come last. */
-function orderedKeys(blocks: readonly OrderedRows[], descending: boolean): Float64Array {
+function ascendingKeysOf(blocks: readonly CandidateRows[], descending: boolean): Float64Array {
   const ranks = rankTexts(blocks);
   const keys = new Float64Array(blocks.reduce((sum, block) => sum + block.rows.length, 0));
   let at = 0;
@@ -142,7 +142,7 @@ function sortKeyAt(
 }
 
 /** For each block, the rank of each of its texts among the texts of all blocks; `null` if the keys are numbers. */
-function rankTexts(blocks: readonly OrderedRows[]): Float64Array[] | null {
+function rankTexts(blocks: readonly CandidateRows[]): Float64Array[] | null {
   if (blocks.every(({ texts }) => texts === null)) return null;
   const distinctTexts = [...new Set(blocks.flatMap(({ texts }) => texts ?? []))].sort();
   const rankByText = new Map(distinctTexts.map((text, rank) => [text, rank]));
@@ -175,24 +175,3 @@ export function ids({ block: input, filter, limit }: FilteredBlock & { limit: nu
 }
 
 const idColumn: TableColumn = { name: 'id', type: 'id', source: 'id', isMixed: false };
-
-/** Rows of a block that match a filter, as lines of comma-separated values (RFC 4180). */
-export function csv({ block: input, filter, columns }: FilteredBlock & { columns: TableColumn[] }): Uint8Array {
-  const block = new Block(input);
-  const rows = block.selectRows(filter);
-  const cellsByColumn = columns.map((column) => block.cells(column, rows));
-  let text = '';
-  for (let i = 0; i < rows.length; i += 1) {
-    for (let at = 0; at < cellsByColumn.length; at += 1)
-      text += `${at === 0 ? '' : ','}${csvCell(cellsByColumn[at]![i] as Cell)}`;
-    text += '\r\n';
-  }
-  return Buffer.from(text);
-}
-
-/** A cell of comma-separated values. An empty string is in quotes, to distinguish it from a missing value. */
-export function csvCell(value: Cell): string {
-  if (value === null) return '';
-  const text = String(value);
-  return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}

@@ -11,7 +11,8 @@ import type { TableFilter } from './filter.js';
 import { parquetEnd, writeRowGroup, type FileBox } from './parquet.js';
 import { shiftRowGroup, type RowGroup } from './row-groups.js';
 import { ShapeTexts } from './shape-texts.js';
-import { cells, csv, ids, page, select } from './ordering.js';
+import { csv } from './csv.js';
+import { cells, ids, page, select } from './ordering.js';
 import { describe, histogram, summarize } from './statistics.js';
 import { values } from './values.js';
 
