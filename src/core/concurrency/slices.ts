@@ -13,9 +13,10 @@ const [minRequestsMs, maxRequestsMs] = [16, 40];
 const waitingRequests = new Set<() => void>();
 const waitingWork = new Set<() => void>();
 let isScheduled = false;
-/** Until when requests may start in this turn, and when the last request started. */
+/** Until when requests may start in this turn. */
 let requestsUntilMs = 0;
-let lastRequestsEndMs = 0;
+/** When the last turn stopped starting requests. */
+let requestPhaseEndMs = 0;
 /** When the slice of this turn ends; `null` if none has started. */
 let sliceEndMs: number | null = null;
 
@@ -32,7 +33,7 @@ function scheduleTurn(): void {
 function beginTurn(): void {
   isScheduled = false;
   const now = performance.now();
-  requestsUntilMs = now + Math.min(maxRequestsMs, Math.max(minRequestsMs, now - lastRequestsEndMs));
+  requestsUntilMs = now + Math.min(maxRequestsMs, Math.max(minRequestsMs, now - requestPhaseEndMs));
   startNextRequest();
 }
 
@@ -55,10 +56,9 @@ function callFirst(functions: Set<() => void>, next: () => void): boolean {
 function startNextRequest(): void {
   const now = performance.now();
   if (now < requestsUntilMs && callFirst(waitingRequests, startNextRequest)) return;
-  lastRequestsEndMs = now;
+  requestPhaseEndMs = now;
   endSlice();
-  // This starts the slice.
-  isSliceOver();
+  isSliceOver(); // starts a slice
   resumeNext();
 }
 

@@ -98,7 +98,7 @@ export class LargeImageCreation {
         items.forget(item.id);
         if (replaced === null) throw new BadParameterError('Someone else has changed the item.');
         announceStep('creation:replaced');
-        await imageMarking.announceReplacement(item);
+        await imageMarking.discardPrevious(item);
         await this.#removeFile(convertedFile);
         return null;
       } catch (error) {
@@ -292,7 +292,7 @@ export class LargeImageCreation {
       throw new BadParameterError('Item is scheduled to generate a largeImage.');
     }
     announceStep('creation:marked');
-    if (item.largeImage !== null) await imageMarking.announceReplacement(item);
+    if (item.largeImage !== null) await imageMarking.discardPrevious(item);
     return (await runner.start(job)) ?? job;
   }
 

@@ -8,7 +8,7 @@ import { anyObject, anyText, dateText, idText, objectOf, orNull, truth } from '.
 import { jobSchema } from '../jobs/schema.js';
 import { largeImageSchema } from '../pictures/schemas.js';
 import { itemPath } from '../items/item-path.js';
-import { mayRead } from '../pictures/authorize.js';
+import { loadReadableItem } from '../pictures/authorize.js';
 import { renderParameters } from '../images/picture-parameters.js';
 
 const get = defineRoute({
@@ -22,7 +22,7 @@ const get = defineRoute({
   query: { projection: renderParameters.projection },
   returns: { schema: largeImageSchema },
   errors: ['bad-value', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
-  authorize: mayRead,
+  authorize: loadReadableItem,
   handle: ({ query, granted: item }, { images }) => images.use(item, (image) => image.metadata(query.projection)),
 });
 
@@ -39,7 +39,7 @@ const getItem = defineRoute({
     schema: objectOf({ _id: idText, name: anyText, folderId: idText, updated: dateText }),
   },
   errors: ['unknown-id', 'access-denied'],
-  authorize: mayRead,
+  authorize: loadReadableItem,
   handle: ({ granted: { id, name, folderId, changed } }) => ({ _id: id, name, folderId, updated: new Date(changed) }),
 });
 
@@ -52,7 +52,7 @@ const internalMetadata = defineRoute({
   params: itemPath,
   returns: { schema: anyObject },
   errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
-  authorize: mayRead,
+  authorize: loadReadableItem,
   handle: ({ granted: item }, { images }) => images.use(item, (image) => image.internalMetadata()),
 });
 

@@ -202,7 +202,7 @@ export class HostFollower {
   async #replaceMarker(item: ItemRecord, marker: Record<string, unknown>): Promise<void> {
     await this.parts.records.markers.replace(item, marker);
     this.parts.items.forget(item.id);
-    await this.parts.imageMarking.announceReplacement(item);
+    await this.parts.imageMarking.discardPrevious(item);
   }
 
   /** When files are removed, so are the large images that are served from them. */

@@ -18,7 +18,7 @@ import type { Images } from './images.js';
 
 /** Options of {@link ImageMarking}. */
 export interface ImageMarkingOptions {
-  images: Pick<Images, 'openApart' | 'closeFile'>;
+  images: Pick<Images, 'openSeparately' | 'closeFile'>;
   registry: TileSourceRegistry;
   records: HostRecords;
   dependants: FolderDependants;
@@ -34,7 +34,7 @@ export interface ImageMarkingOptions {
 /** Number of files that are opened at the same time to find their sources, because each takes memory. */
 export const maxOpenedTogether = 64;
 
-/** Makes items large images of one of their files if a source reads it, and undoes that. */
+/** Turns an item into a large image, using one of its files that a source can read, and removes that large image again. */
 export class ImageMarking {
   readonly #limitOpening = pLimit(maxOpenedTogether);
 
@@ -87,11 +87,11 @@ export class ImageMarking {
   }
 
   /**
-   * Closes and removes everything that was made from the previous large image of an item, after it has got another one.
+   * Closes and removes everything that was made from the previous large image of an item, after the item was given another one.
    *
    * @param before the item before the change.
    */
-  async announceReplacement(before: ItemRecord): Promise<void> {
+  async discardPrevious(before: ItemRecord): Promise<void> {
     this.options.images.closeFile(before.largeImage?.fileId);
     await this.options.changes.announce([before]);
   }
@@ -103,7 +103,11 @@ export class ImageMarking {
 
   async #findSource(file: FileRecord, item: ItemRecord | undefined): Promise<string> {
     const { images, logger } = this.options;
-    const opened = await images.openApart(file, { icc: false, visibility: this.#visibilityFor(file), ...(item && { item }) });
+    const opened = await images.openSeparately(file, {
+      icc: false,
+      visibility: this.#visibilityFor(file),
+      ...(item && { item }),
+    });
     // Closing a source may take long, so it is not awaited.
     opened.close().catch((err: unknown) => {
       logger.warn({ err, fileId: file.id, sourceName: opened.sourceName }, 'TileSource:Close:Failed');
@@ -178,8 +182,9 @@ export class ImageMarking {
   }
 
   /**
-   * Determines what the uploader of a file can see around it. Everything else counts as missing; otherwise users could discover
-   * hidden files by whether theirs becomes an image. If the uploader is unknown, only public items can be referred to by id.
+   * Determines which other items and folders a file can refer to: those that its uploader can read. All others count as missing;
+   * otherwise users could discover hidden files by whether theirs becomes an image. If the uploader is unknown, the file can refer
+   * only to public items, but to all folders.
    */
   #visibilityFor(file: FileRecord): Visibility {
     const { items, callers } = this.options;

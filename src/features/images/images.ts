@@ -260,7 +260,7 @@ export class Images {
   }
 
   /** Opens a file separately from other requests. The caller closes it. @throws TileSourceError */
-  openApart(file: FileRecord, options: OpenOptions): Promise<OpenImage> {
+  openSeparately(file: FileRecord, options: OpenOptions): Promise<OpenImage> {
     return this.#opener.open(file, options);
   }
 

@@ -106,7 +106,7 @@ export class SeriesMerge {
     const storedMarker = item.doc.largeImage as Record<string, unknown>;
     await records.markers.replace(item, { ...storedMarker, revision: randomUUID() });
     items.forget(itemId);
-    await imageMarking.announceReplacement(item);
+    await imageMarking.discardPrevious(item);
   }
 
   /** Completes the merges that killed processes have started. @returns how many items were merged. */

@@ -10,7 +10,7 @@ export type SortOrder = readonly (readonly [field: string, direction: 1 | -1])[]
  */
 export interface GroupPass {
   keys: string[];
-  /** The number of distinct values of `source` in the group of the first key is written to `target`. */
+  /** Each kept item gets, as `target`, the number of distinct values of `source` among the items of this pass with its value of the first key. */
   counts: { source: string; target: string }[];
 }
 
@@ -46,7 +46,7 @@ const allowedOperators: ReadonlySet<string> = new Set(
 );
 
 /**
- * A path of fields such as `meta.stain`. It contains no operator, no character that ends names in databases, and no name that all
+ * A path of fields such as `meta.stain`. It contains no operator, no NUL character, which would end the name in the database, and no name that all
  * JavaScript objects have.
  */
 export function isFieldPath(path: string): boolean {

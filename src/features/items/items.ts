@@ -35,8 +35,8 @@ export class Items {
   ) {}
 
   /**
-   * The item, if the caller has at least this level on it. Item and verdict are cached for {@link verdictLifetimeMs}, so that most
-   * calls need no query.
+   * The item, if the caller has at least this level on it. Item and verdict are cached, so that most calls need no query. Neither is
+   * ever older than {@link verdictLifetimeMs}.
    *
    * @throws UnknownIdError if there is no such item, AccessDeniedError if the caller lacks the level.
    */
@@ -50,8 +50,8 @@ export class Items {
       this.#verdicts.set(id, verdicts);
     }
     const verdict = verdicts.get(callerKey, () => this.#loadVerdict(id, caller));
-    const { item, level: granted } = verdict instanceof Promise ? await verdict : verdict;
-    return this.#requireLevel(item, granted, level, caller);
+    const { item, level: grantedLevel } = verdict instanceof Promise ? await verdict : verdict;
+    return this.#requireLevel(item, grantedLevel, level, caller);
   }
 
   /** An item, which may be some moments old; `null` if there is none. */
@@ -116,8 +116,8 @@ export class Items {
   async loadFolder(id: string, level: 0 | 1 | 2, caller: Caller | null): Promise<FolderRecord> {
     const folder = await this.records.findFolder(id);
     if (folder === null) throw new UnknownIdError('folder', id);
-    const granted = await this.access.level(caller, { type: 'folder', doc: folder.doc });
-    if (granted < level) throw deniedError(level, 'folder', folder.id, caller);
+    const grantedLevel = await this.access.level(caller, { type: 'folder', doc: folder.doc });
+    if (grantedLevel < level) throw deniedError(level, 'folder', folder.id, caller);
     return folder;
   }
 

@@ -6,14 +6,17 @@ import { defineRoute } from './context.js';
 import { AccessDeniedError } from '../../errors.js';
 import type { ItemRecord } from '../../core/host/records.js';
 import type { Images } from '../images/images.js';
-import { mayRead } from './authorize.js';
+import { loadReadableItem } from './authorize.js';
 import { itemPath } from '../items/item-path.js';
 import { dispositionParameters, encodingParameters, toPictureRequest, routeParameters } from '../images/picture-parameters.js';
 import { dispositionHeader, replyFromCachedFile } from './picture-reply.js';
 
 /** The item in the path. The caller must be allowed to see its associated images. */
-async function maySeeAssociated(request: Parameters<typeof mayRead>[0], { images }: { images: Images }): Promise<ItemRecord> {
-  const item = await mayRead(request, { images });
+async function maySeeAssociated(
+  request: Parameters<typeof loadReadableItem>[0],
+  { images }: { images: Images },
+): Promise<ItemRecord> {
+  const item = await loadReadableItem(request, { images });
   if (await images.showsAssociated(item, request.caller)) return item;
   throw new AccessDeniedError(
     `Associated images of item ${item.id} need more than read access (setting large_image.associated_images).`,
@@ -41,7 +44,7 @@ const list = defineRoute({
   description: 'The list is empty for callers without permission to see them.',
   params: itemPath,
   returns: { schema: { type: 'array', items: { type: 'string' } } },
-  authorize: mayRead,
+  authorize: loadReadableItem,
   async handle({ granted: item, caller }, { images }) {
     const names = await images.use(item, (image) => image.associatedImages());
     return (await images.showsAssociated(item, caller)) ? names : [];

@@ -10,7 +10,7 @@ import type { Items } from '../items/items.js';
 type Request = Pick<RouteRequest, 'caller'> & { params: { itemId: string } };
 
 /** Loads the item in the path. The caller must be allowed to read it and the items of all files that its image is made from. */
-export function mayRead({ params, caller }: Request, { images }: { images: Images }): Promise<ItemRecord> {
+export function loadReadableItem({ params, caller }: Request, { images }: { images: Images }): Promise<ItemRecord> {
   return images.load(params.itemId, caller);
 }
 
@@ -24,7 +24,7 @@ export async function mayReadOrSchedule(
   context: { items: Items; images: Images },
 ): Promise<ItemRecord> {
   const { query, verified, tokenFromCookie, fromOtherSite } = request;
-  if (query.cache !== 'schedule') return mayRead(request, context);
+  if (query.cache !== 'schedule') return loadReadableItem(request, context);
   const isRefused = tokenFromCookie && fromOtherSite;
   if (request.caller !== null && (isRefused || callerWithScope(verified, scopes.write) === null)) {
     throw new LargeImageError(
@@ -32,6 +32,6 @@ export async function mayReadOrSchedule(
       `Scheduling needs a token with the scope ${scopes.write}, and the request must not come from a page of another site.`,
     );
   }
-  await mayRead(request, context);
+  await loadReadableItem(request, context);
   return mayWriteItem(request, context);
 }

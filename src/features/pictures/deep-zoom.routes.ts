@@ -4,7 +4,7 @@ import { Reply } from '../../http/reply.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import { pictureHeaders } from './picture-route.js';
-import { mayRead } from './authorize.js';
+import { loadReadableItem } from './authorize.js';
 import { itemPath } from '../items/item-path.js';
 import { dropUndefined, renderParameters } from '../images/picture-parameters.js';
 import { replyFromTileCache } from './picture-reply.js';
@@ -17,7 +17,7 @@ const shared = {
   errors: ['bad-parameter', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'corrupt-tile', 'busy'],
   parameterMessages: 'incorrect-type',
   errorStatus: { 'tile-outside': 400 },
-  authorize: mayRead,
+  authorize: loadReadableItem,
 } as const;
 
 const gridParameters = {

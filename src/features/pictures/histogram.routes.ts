@@ -10,7 +10,7 @@ import { boolean, number, oneOf, withDefault } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute, type PictureContext } from './context.js';
-import { mayRead, mayReadOrSchedule } from './authorize.js';
+import { loadReadableItem, mayReadOrSchedule } from './authorize.js';
 import { itemPath } from '../items/item-path.js';
 import { dropUndefined, toPictureRequest, regionParameters, routeParameters, zParameters } from '../images/picture-parameters.js';
 import { bandsSchema, histogramSchema } from './schemas.js';
@@ -155,7 +155,7 @@ const bands = defineRoute({
   summary: 'Get the bands of the image: their color interpretation, minimum, maximum and mean.',
   query: { frame: frameParameter },
   returns: { schema: bandsSchema },
-  authorize: mayRead,
+  authorize: loadReadableItem,
   async handle(input, services) {
     const { query, granted: item, headers, signal } = input;
     const request = dropUndefined(query);

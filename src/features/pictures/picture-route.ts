@@ -1,6 +1,6 @@
 import { scopes } from '../../http/scopes.js';
 import { itemPath } from '../items/item-path.js';
-import { mayRead } from './authorize.js';
+import { loadReadableItem } from './authorize.js';
 
 /** Media types of pictures. */
 export const pictureTypes = ['image/jpeg', 'image/png', 'image/webp', 'image/tiff', 'image/avif', 'image/gif'];
@@ -20,5 +20,5 @@ export const pictureRoute = {
   errors: ['bad-parameter', 'bad-value', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'corrupt-tile', 'busy'],
   errorStatus: { 'tile-outside': 400 },
   parameterMessages: 'incorrect-type',
-  authorize: mayRead,
+  authorize: loadReadableItem,
 } as const;

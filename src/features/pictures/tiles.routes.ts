@@ -3,7 +3,7 @@ import { integerText, oneOf, required, text, withDefault } from '../../http/para
 import { Reply } from '../../http/reply.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute, type PictureContext } from './context.js';
-import { mayRead } from './authorize.js';
+import { loadReadableItem } from './authorize.js';
 import type { ItemRecord } from '../../core/host/records.js';
 import { itemPath } from '../items/item-path.js';
 import { dropUndefined, renderParameters, parseTileAddress, tilePath } from '../images/picture-parameters.js';
@@ -16,7 +16,9 @@ const tileQuery = {
   edge: text({ description: 'Tiles at the border: crop, or a color to pad with.' }),
   redirect: withDefault(
     oneOf(['false', 'exact', 'encoding', 'any'], {
-      description: 'Whether a file that is a single picture may be answered by a redirect to its download.',
+      description:
+        'When to redirect to the download if the file is a single picture: never (`false`), if its encoding and quality match (`exact`), ' +
+        'if its encoding matches (`encoding`), or always (`any`).',
     }),
     'false',
   ),
@@ -93,7 +95,7 @@ const shared = {
   ],
   errorStatus: { 'no-large-image': 404, 'tile-source': 404, 'corrupt-tile': 404 },
   parameterMessages: 'incorrect-type',
-  authorize: mayRead,
+  authorize: loadReadableItem,
 } as const;
 
 const zxy = defineRoute({

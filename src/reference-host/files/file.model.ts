@@ -5,15 +5,15 @@ export interface InPlaceState {
   modified: Date;
   /** Device and inode number of the file. */
   inode: string;
-  /** A hash of its length, start and end. */
+  /** A hash of the length, the first and the last bytes of the file. */
   digest: string;
-  /** A hash of all of its bytes, if `digest` does not cover all of them. It is computed in the background. */
+  /** A hash of all bytes of the file, if `digest` does not cover all of them. It is computed in the background. */
   contents?: string;
-  /** When the file was found with another time or inode, but the same `digest`. Until the whole file is read again, `contents` may be wrong. */
+  /** When the file was found with another time or inode, but the same `digest`. Until the whole file is read again, the hash in `contents` may be wrong. */
   touched?: Date;
   /** Whether the files in its folder and below belong to it, such as the chunks of a Zarr. */
   isTree: boolean;
-  /** A digest of the names and states of all these files. */
+  /** If `isTree`: a hash of the names and states of all files in the folder and below. */
   tree?: string;
 }
 

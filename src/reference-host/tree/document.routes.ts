@@ -73,10 +73,10 @@ function withAccessSchema(schema: Schema): Schema {
   return { allOf: [schema, objectOf({ access: accessSchema })] };
 }
 
-/** GET and PUT of the access list. If the folders below get the same list, `setAccess` gets the caller as `administrator`. */
+/** GET and PUT of the access list. `setAccess` gets the caller as `recurseAs` if the folders below get the same list; otherwise `null`. */
 export function accessRoutes<D extends AccessControlled>(
   { type, load, view, schema }: DocumentKind<D>,
-  setAccess: (context: HostContext, document: D, change: AccessChange, administrator: Principal | null) => Promise<D>,
+  setAccess: (context: HostContext, document: D, change: AccessChange, recurseAs: Principal | null) => Promise<D>,
 ): Routes {
   const sharedMembers = {
     path: `/${type}/:id/access`,
@@ -170,7 +170,7 @@ export const downloadRoute = {
   errors: ['unknown-id', 'access-denied', 'not-found'],
 } as const;
 
-/** Creates a function that loads the document in the path and the caller. @throws AccessDeniedError if the caller cannot read the document */
+/** Creates a function that loads the document named in the path, and the principal of the caller. @throws AccessDeniedError if the caller cannot read the document */
 export function readAuthorizer<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
   return async ({ params, caller }: { params: { id: string }; caller: Caller | null }, context: HostContext) => {
     const principal = await principalOf(context, caller);
@@ -178,7 +178,7 @@ export function readAuthorizer<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
   };
 }
 
-/** Creates a function that loads the document in the path and the caller. @throws AccessDeniedError if the caller cannot write to the document */
+/** Creates a function that loads the document named in the path, and the principal of the caller. @throws AccessDeniedError if the caller cannot write to the document */
 function writeAuthorizer<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
   return async ({ params, caller }: { params: { id: string }; caller: Caller | null }, context: HostContext) => {
     const principal = await principalOf(context, caller);

@@ -11,8 +11,8 @@ import { makeFeatures, type FeatureFunctions, type FeaturesInput } from './geojs
 
 const timeoutMs = 60_000;
 const memoryMiB = 2048;
-/** Texts of elements up to this length are written at once, in about a millisecond. */
-const shortBytes = 32 * 1024;
+/** Chunks up to this length are converted on the main thread, which takes about a millisecond. */
+const maxMainThreadBytes = 32 * 1024;
 /** Number of chunks that are in threads or wait for one. For QuPath it is 1, because a feature can have elements of several chunks. */
 const chunksAtOnce = 4;
 
@@ -45,7 +45,7 @@ export class GeoJsonExport {
     yield Buffer.from(collectionStart);
     const writeChunk = async (chunk: Uint8Array) => {
       const input = { elements: chunk, format, head, written, brand: this.brand, sizes };
-      const isShort = chunk.length + (head?.length ?? 0) <= shortBytes;
+      const isShort = chunk.length + (head?.length ?? 0) <= maxMainThreadBytes;
       head = null;
       written = { ...written, isEmpty: false };
       const result = isShort ? makeFeatures(input) : await this.#makeInThread(input, signal);

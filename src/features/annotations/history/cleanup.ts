@@ -76,7 +76,7 @@ export class AnnotationCleanup {
    *
    * @throws InvalidError
    */
-  async cleanUpOldInTime(query: Omit<OldVersionsQuery, 'signal'>): Promise<OldVersionsReport> {
+  async cleanUpOldWithinLimit(query: Omit<OldVersionsQuery, 'signal'>): Promise<OldVersionsReport> {
     const key = JSON.stringify([query.shouldRemove, query.ageDays, query.keepCount]);
     const { report, work } = this.#requestedCleanups.get(key) ?? this.#startCleanUp(key, query);
     return inTime<OldVersionsReport>(

@@ -44,7 +44,7 @@ export function identifierOf({ itemId, frame }: ImageIdentifier): string {
  * Loads the item of the image in the path. The caller must be allowed to read it and the items of all files that its image is made
  * from.
  */
-export function mayReadImage(
+export function loadReadableImage(
   { params, caller }: Pick<RouteRequest, 'caller'> & { params: { identifier: ImageIdentifier } },
   { images }: Pick<PictureContext, 'images'>,
 ): Promise<ItemRecord> {

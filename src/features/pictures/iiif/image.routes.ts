@@ -3,7 +3,7 @@ import { Reply } from '../../../http/reply.js';
 import { defineRoute } from '../context.js';
 import { pictureHeaders } from '../picture-route.js';
 import { replyFromTileCache, replyWithNewPicture } from '../picture-reply.js';
-import { identifierOf, iiifRoot, iiifRoute, imagePath, mayReadImage } from './identifier.js';
+import { identifierOf, iiifRoot, iiifRoute, imagePath, loadReadableImage } from './identifier.js';
 import { replyWithJsonLd, jsonLdTypes } from './json-ld.js';
 import { rightsOf } from './rights.js';
 import { imageInformationSchema } from './schemas.js';
@@ -32,7 +32,7 @@ const redirectToInfo = defineRoute({
   params: imagePath,
   returns: { types: ['application/ld+json'] },
   errors,
-  authorize: mayReadImage,
+  authorize: loadReadableImage,
   handle: (input) => Reply.redirect(`${iiifRoot(input)}/${identifierOf(input.params.identifier)}/info.json`),
 });
 
@@ -43,7 +43,7 @@ const info = defineRoute({
   params: imagePath,
   returns: { schema: imageInformationSchema, types: jsonLdTypes },
   errors,
-  authorize: mayReadImage,
+  authorize: loadReadableImage,
   async handle(input, { images, records }) {
     const { params, granted: item, headers } = input;
     const { frame } = params.identifier;
@@ -89,7 +89,7 @@ const picture = defineRoute({
   returns: { types: ['image/jpeg', 'image/png', 'image/webp', 'image/tiff', 'image/gif'] },
   headers: pictureHeaders,
   errors: [...errors, 'bad-value', 'busy'],
-  authorize: mayReadImage,
+  authorize: loadReadableImage,
   async handle(input, services) {
     const { params, granted: item } = input;
     const { identifier, ...request } = params;

@@ -4,7 +4,7 @@ import { LargeImageError } from '../../../errors.js';
 import type { Caller } from '../../../host.js';
 import { id, required } from '../../../http/parameters.js';
 import { defineRoute, type PictureContext } from '../context.js';
-import { iiifRoot, iiifRoute, imagePath, mayReadImage } from './identifier.js';
+import { iiifRoot, iiifRoute, imagePath, loadReadableImage } from './identifier.js';
 import { replyWithJsonLd, jsonLdTypes } from './json-ld.js';
 import { folderCollection, folderManifest, itemManifest, presentationContext, type PresentedImage } from './presentation.js';
 import { maxListed, findReadableFolders, findReadableImages } from './readable-contents.js';
@@ -32,7 +32,7 @@ const manifestOfItem = defineRoute({
   params: imagePath,
   returns: { schema: manifestSchema, types: jsonLdTypes },
   errors: ['unknown-id', 'not-found', 'access-denied', 'no-large-image', 'tile-source'],
-  authorize: mayReadImage,
+  authorize: loadReadableImage,
   async handle(input, services) {
     const image = await loadPresentedImage(services, input.granted);
     return replyWithJsonLd(input.headers, presentationContext, itemManifest(iiifRoot(input), image));

@@ -122,14 +122,14 @@ describe('cleaning up after annotations', () => {
       await waiting;
       return 0;
     });
-    const oldInTime = vi.spyOn(AnnotationCleanup.prototype, 'cleanUpOldInTime');
+    const cleanUpWithinLimit = vi.spyOn(AnnotationCleanup.prototype, 'cleanUpOldWithinLimit');
     try {
       const started = { active: 0, oldVersions: 0, removedVersions: 0, complete: false };
       expect(await at.admin.ok('DELETE', '/annotation/old')).toMatchObject(started);
       timers.mockRestore();
       // A repeated request waits for the same work.
       const repeated = at.admin.ok('DELETE', '/annotation/old');
-      await until('the other request', () => oldInTime.mock.calls.length === 2);
+      await until('the other request', () => cleanUpWithinLimit.mock.calls.length === 2);
       continueWork();
       const { complete, ...ended } = await repeated;
       expect(ended).toMatchObject({ oldVersions: 1191, removedVersions: 1191 });
@@ -138,7 +138,7 @@ describe('cleaning up after annotations', () => {
     } finally {
       timers.mockRestore();
       holding.mockRestore();
-      oldInTime.mockRestore();
+      cleanUpWithinLimit.mockRestore();
       continueWork();
     }
     const left = await versions.find({ annotationId }).toArray();

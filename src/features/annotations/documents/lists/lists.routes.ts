@@ -189,7 +189,7 @@ const old = defineRoute({
   returns: { schema: oldSchema },
   errors: ['bad-parameter', 'invalid'],
   handle: ({ query }, { annotations }) =>
-    annotations.cleanup.cleanUpOldInTime({ ageDays: query.age, keepCount: query.versions, shouldRemove: false }),
+    annotations.cleanup.cleanUpOldWithinLimit({ ageDays: query.age, keepCount: query.versions, shouldRemove: false }),
 });
 
 const removeOld = defineRoute({
@@ -202,7 +202,7 @@ const removeOld = defineRoute({
   returns: { schema: oldSchema },
   errors: ['bad-parameter', 'invalid'],
   handle: ({ query }, { annotations }) =>
-    annotations.cleanup.cleanUpOldInTime({ ageDays: query.age, keepCount: query.versions, shouldRemove: true }),
+    annotations.cleanup.cleanUpOldWithinLimit({ ageDays: query.age, keepCount: query.versions, shouldRemove: true }),
 });
 
 /** Routes for lists of all annotations. */
