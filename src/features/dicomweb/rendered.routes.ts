@@ -1,5 +1,5 @@
 import { valueText } from './format/dataset.js';
-import { BadParameterError } from '../../errors.js';
+import { BadParameterError, NotFoundError } from '../../errors.js';
 import { enqueueFor } from '../../core/concurrency/queues.js';
 import { integer, required, text } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
@@ -104,9 +104,11 @@ async function drawPicture(
   options: { encoding: string; width: number; height: number; jpegQuality?: number; signal: AbortSignal },
 ): Promise<EncodedPicture | StreamedPicture> {
   if (instance.kind === 'slide' && instance.plan.content.kind === 'associated') {
-    const associated = region === null ? await image.associatedImage(instance.plan.content.name, options) : null;
-    if (associated !== null) return associated;
-    throw new BadParameterError('viewport must not select a part of a label or overview.');
+    if (region !== null) throw new BadParameterError('viewport must not select a part of a label or overview.');
+    const { name } = instance.plan.content;
+    const associated = await image.associatedImage(name, options);
+    if (associated === null) throw new NotFoundError(`The file no longer contains the image ${name}.`);
+    return associated;
   }
   if (instance.kind === 'file') {
     const file = instance.record.dicom?.files.find((each) => valueText(each, '00080018') === instance.uid);

@@ -37,7 +37,7 @@ export interface Database {
    * did not start.
    */
   lost: Promise<Error>;
-  /** Stops an engine that the resolver started, waits for its end and removes a temporary folder. Can be called twice. */
+  /** Stops the database if `startDatabase` started it, waits until it has ended, and removes its temporary folder. Can be called twice. */
   stop(): Promise<void>;
 }
 
