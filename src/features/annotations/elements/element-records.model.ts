@@ -6,7 +6,7 @@ import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { LargeImageError } from '../../../errors.js';
 import { announceStep } from '../../../core/steps.js';
 
-/** A document can have at most 16 MiB, so longer texts continue in more documents. */
+/** Maximum bytes of text in one document of a pack. A document can have at most 16 MiB, so longer texts continue in more documents. */
 const pieceBytes = 8 * 1024 * 1024;
 /** Documents are inserted in messages of about this many bytes; a server accepts 48 MB. */
 const messageBytes = 2 * 1024 * 1024;

@@ -237,7 +237,7 @@ const merge = defineRoute({
 const maxPatchDepth = 100;
 
 /**
- * A merge patch (RFC 7396). Members are defined, not assigned, so that a key `__proto__` reaches the validator, which refuses it.
+ * Applies a merge patch (RFC 7396). Members are defined, not assigned, so that a key `__proto__` reaches the validator, which refuses it.
  */
 async function applyMergePatch(target: unknown, patch: unknown, signal: AbortSignal, depth = 0): Promise<unknown> {
   if (!isObject(patch)) return patch;

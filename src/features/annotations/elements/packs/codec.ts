@@ -9,7 +9,7 @@ const minCompressedBytes = 256;
 /** Compression level. How it was chosen: docs/annotation-store.md. */
 const deflateLevel = 1;
 /**
- * Size of the texts that one call decompresses, in bytes. The overhead of a call is that of 20 KB of text, but several calls can
+ * Size of the texts that one call decompresses, in bytes. A call has as much overhead as 20 KB of text, but several calls can
  * use the thread pool at the same time.
  */
 const textBytesPerCall = 1024 * 1024;

@@ -101,7 +101,7 @@ export async function* packMarks(
   }
 }
 
-/** Where the packs of the next window begin. */
+/** Index of the first pack of the next window. */
 function endOfWindow(summaries: readonly PackSummary[], start: number): number {
   let end = start + 1;
   while (end < summaries.length && summaries[end]!.window === summaries[start]!.window) end += 1;
