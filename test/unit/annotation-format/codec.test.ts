@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compress, decompress } from '../../../src/features/annotations/elements/packs/codec.js';
+import { compress, decompressTexts } from '../../../src/features/annotations/elements/packs/codec.js';
 
 async function survives(texts: readonly Buffer[], order: readonly number[] = [...texts.keys()]): Promise<void> {
   const packs = await Promise.all(texts.map((text) => compress(text)));
   const chosen = order.map((i) => ({ pack: packs[i]!, textBytes: texts[i]!.length }));
-  const read = await decompress(chosen);
+  const read = await decompressTexts(chosen);
   for (const [at, i] of order.entries()) expect(Buffer.compare(read[at]!, texts[i]!)).toBe(0);
 }
 

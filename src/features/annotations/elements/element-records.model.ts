@@ -1,5 +1,5 @@
 import type { Model, Types } from 'mongoose';
-import type { ElementRecords, FetchedPack, PartRecord, PackPart, PackRecord, RecordKind, WindowRecord } from './records.js';
+import type { ElementRecords, FetchedPack, PartRecord, PackFields, PackRecord, RecordKind, WindowRecord } from './records.js';
 import { createIndexesOf } from '../../../core/database/indexes.js';
 import { eachInSlices } from '../../../core/database/read-limits.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
@@ -52,7 +52,7 @@ const unsupportedFormatMessage =
   'The elements of this annotation were stored by an earlier version, in a form that is no longer supported. Create the annotation again.';
 
 /** Makes the driver return bytes as Buffers. Documents are read with the driver, because Mongoose would copy each one. */
-const rawBuffers = { promoteBuffers: true } as const;
+const bufferOptions = { promoteBuffers: true } as const;
 
 /** The collections of the element store on a connection. */
 export class MongoElementRecords implements ElementRecords {
@@ -126,7 +126,7 @@ export class MongoElementRecords implements ElementRecords {
   }
 
   async insertWindows(windows: readonly WindowRecord[]): Promise<void> {
-    const documents = windows.map(({ id, family, packIndex, groups, index, table }) => ({
+    const documents = windows.map(({ id, family, packIndex, groups, idIndexParts: index, tableSegments: table }) => ({
       _id: this.#objectId(id),
       family: this.#objectId(family),
       packIndex,
@@ -138,7 +138,7 @@ export class MongoElementRecords implements ElementRecords {
   }
 
   async insertParts(parts: readonly PartRecord[]): Promise<void> {
-    const documents = parts.map(({ id, family, entries }) => ({
+    const documents = parts.map(({ id, family, bytes: entries }) => ({
       _id: this.#objectId(id),
       family: this.#objectId(family),
       entries,
@@ -146,38 +146,38 @@ export class MongoElementRecords implements ElementRecords {
     await insertInMessages(this.#parts, documents, ({ entries }) => entries.length);
   }
 
-  async #find<T extends { _id: Types.ObjectId }>(
+  async #findDocuments<T extends { _id: Types.ObjectId }>(
     model: Model<T>,
     ids: readonly string[],
     projection: Record<string, 0 | 1> = {},
   ): Promise<T[]> {
-    const batches: Promise<T[]>[] = [];
+    const queries: Promise<T[]>[] = [];
     for (let start = 0; start < ids.length; start += idsPerQuery) {
       const batch = ids.slice(start, start + idsPerQuery).map((id) => this.#objectId(id));
-      const cursor = model.collection.find({ _id: { $in: batch } }, { ...rawBuffers, projection, batchSize: idsPerQuery });
+      const cursor = model.collection.find({ _id: { $in: batch } }, { ...bufferOptions, projection, batchSize: idsPerQuery });
       // The cast is safe, because only this class writes to the collection.
-      batches.push(cursor.toArray() as unknown as Promise<T[]>);
+      queries.push(cursor.toArray() as unknown as Promise<T[]>);
     }
-    return (await Promise.all(batches)).flat();
+    return (await Promise.all(queries)).flat();
   }
 
-  async findPacks(ids: readonly string[], part: PackPart): Promise<Map<string, FetchedPack>> {
+  async findPacks(ids: readonly string[], fields: PackFields): Promise<Map<string, FetchedPack>> {
     const projection: Record<string, 0 | 1> =
-      part === 'columns' ? { columns: 1 } : part === 'text' ? { columns: 0, family: 0 } : { family: 0 };
-    const empty = Buffer.alloc(0);
+      fields === 'columns' ? { columns: 1 } : fields === 'text' ? { columns: 0, family: 0 } : { family: 0 };
+    const emptyBuffer = Buffer.alloc(0);
     const packsById = new Map<string, FetchedPack>();
-    for (const doc of await this.#find(this.#packs, ids, projection)) {
+    for (const doc of await this.#findDocuments(this.#packs, ids, projection)) {
       // Fields that were not requested are missing.
-      const { columns = empty, codec = 'none', text = empty, more } = doc;
+      const { columns = emptyBuffer, codec = 'none', text = emptyBuffer, more } = doc;
       packsById.set(doc._id.toHexString(), { columns, codec, text: more ? await this.#loadWholeText(text, more) : text });
     }
     return packsById;
   }
 
-  async #loadWholeText(first: Buffer, pieceIds: readonly Types.ObjectId[]): Promise<Buffer> {
-    const pieces = [first];
+  async #loadWholeText(firstPiece: Buffer, pieceIds: readonly Types.ObjectId[]): Promise<Buffer> {
+    const pieces = [firstPiece];
     for (const _id of pieceIds) {
-      const doc = (await this.#packs.collection.findOne({ _id }, rawBuffers)) as unknown as PackDocument | null;
+      const doc = (await this.#packs.collection.findOne({ _id }, bufferOptions)) as unknown as PackDocument | null;
       if (doc?.text !== undefined) pieces.push(doc.text);
     }
     return Buffer.concat(pieces);
@@ -186,10 +186,17 @@ export class MongoElementRecords implements ElementRecords {
   async findWindows(ids: readonly string[]): Promise<Map<string, WindowRecord>> {
     const windowsById = new Map<string, WindowRecord>();
     const hexIds = (list: readonly Types.ObjectId[]) => list.map((part) => part.toHexString());
-    for (const { _id, family, packIndex, groups, index, table } of await this.#find(this.#windows, ids)) {
+    for (const { _id, family, packIndex, groups, index, table } of await this.#findDocuments(this.#windows, ids)) {
       if (table === undefined) throw new LargeImageError('not-implemented', unsupportedFormatMessage);
       const id = _id.toHexString();
-      const record = { id, family: family.toHexString(), packIndex, groups, index: hexIds(index), table: table.map(hexIds) };
+      const record = {
+        id,
+        family: family.toHexString(),
+        packIndex,
+        groups,
+        idIndexParts: hexIds(index),
+        tableSegments: table.map(hexIds),
+      };
       windowsById.set(id, record);
     }
     return windowsById;
@@ -197,14 +204,14 @@ export class MongoElementRecords implements ElementRecords {
 
   async findParts(ids: readonly string[]): Promise<Map<string, PartRecord>> {
     const partsById = new Map<string, PartRecord>();
-    for (const { _id, family, entries } of await this.#find(this.#parts, ids)) {
+    for (const { _id, family, entries } of await this.#findDocuments(this.#parts, ids)) {
       const id = _id.toHexString();
-      partsById.set(id, { id, family: family.toHexString(), entries });
+      partsById.set(id, { id, family: family.toHexString(), bytes: entries });
     }
     return partsById;
   }
 
-  async startFamily(family: string, leaseId: string, now: Date): Promise<void> {
+  async createFamily(family: string, leaseId: string, now: Date): Promise<void> {
     const leases = [{ id: leaseId, at: now }];
     await this.#families.collection.insertOne({ _id: this.#objectId(family), leases, sweeping: null, claim: null });
   }
@@ -229,23 +236,23 @@ export class MongoElementRecords implements ElementRecords {
     await this.#families.updateOne({ _id: this.#objectId(family) }, { $pull: { leases: { id: leaseId } } });
   }
 
-  async leases(family: string): Promise<{ id: string; at: Date }[]> {
+  async listLeases(family: string): Promise<{ id: string; at: Date }[]> {
     const doc = await this.#families.findById(this.#objectId(family), { leases: 1 }).lean<Pick<FamilyDocument, 'leases'>>();
     return doc?.leases ?? [];
   }
 
-  async claimIdOf(family: string): Promise<string | null> {
+  async findClaimId(family: string): Promise<string | null> {
     const doc = await this.#families.findById(this.#objectId(family), { claim: 1 }).lean<Pick<FamilyDocument, 'claim'>>();
     return doc?.claim ?? null;
   }
 
-  async *families(): AsyncGenerator<string> {
+  async *listFamilies(): AsyncGenerator<string> {
     for await (const { _id } of eachInSlices<{ _id: Types.ObjectId }>(this.#families.find({}, { _id: 1 }).lean())) {
       yield _id.toHexString();
     }
   }
 
-  async leasedFamilies(): Promise<{ family: string; leaseIds: string[] }[]> {
+  async listLeasedFamilies(): Promise<{ family: string; leaseIds: string[] }[]> {
     const query = { $or: [{ 'leases.0': { $exists: true } }, { claim: { $ne: null } }] };
     const docs = await this.#families.find(query, { leases: 1, claim: 1 }).lean<FamilyDocument[]>();
     return docs.map(({ _id, leases, claim }) => ({
@@ -293,23 +300,23 @@ export class MongoElementRecords implements ElementRecords {
     }
   }
 
-  async remove(kind: RecordKind, ids: readonly string[]): Promise<number> {
-    let removed = 0;
+  async removeDocuments(kind: RecordKind, ids: readonly string[]): Promise<number> {
+    let removedCount = 0;
     for (let start = 0; start < ids.length; start += idsPerQuery) {
       const batch = ids.slice(start, start + idsPerQuery).map((id) => this.#objectId(id));
-      removed += (await this.#modelOf(kind).collection.deleteMany({ _id: { $in: batch } })).deletedCount;
+      removedCount += (await this.#modelOf(kind).collection.deleteMany({ _id: { $in: batch } })).deletedCount;
     }
-    return removed;
+    return removedCount;
   }
 
   async removeFamily(family: string): Promise<number> {
     const filter = { family: this.#objectId(family) };
-    let removed = 0;
+    let removedCount = 0;
     for (const model of [this.#windows, this.#parts, this.#packs]) {
-      removed += (await model.collection.deleteMany(filter)).deletedCount;
+      removedCount += (await model.collection.deleteMany(filter)).deletedCount;
     }
     await this.#families.deleteOne({ _id: this.#objectId(family) });
-    return removed;
+    return removedCount;
   }
 }
 

@@ -19,10 +19,10 @@ export function newLeaseId(ids: IdMaker): string {
   return `${processName()}:${ids.make()}`;
 }
 
-/** Releases a family whose sweeper was killed. */
-export async function endLostClaim(records: ElementRecords, family: string): Promise<void> {
-  const claim = await records.claimIdOf(family);
-  if (claim !== null && hasEnded(claim)) await records.endClaim(family, claim, false);
+/** Ends the claim on a family if the process of its sweeper has ended. */
+export async function endClaimOfDeadSweeper(records: ElementRecords, family: string): Promise<void> {
+  const claimId = await records.findClaimId(family);
+  if (claimId !== null && hasEnded(claimId)) await records.endClaim(family, claimId, false);
 }
 
 /** Keeps the sweeper away from a family until it is released, and reports every few seconds that this process is alive. */
@@ -38,16 +38,16 @@ export class FamilyLease {
     this.#renewal = new Renewal({ renew, intervalMs: renewEveryMs, trustedMs });
   }
 
-  /** Creates a family. */
-  static async ofNewFamily(records: ElementRecords, family: string, ids: IdMaker): Promise<FamilyLease> {
+  /** Creates a family with a lease. */
+  static async createFamily(records: ElementRecords, family: string, ids: IdMaker): Promise<FamilyLease> {
     const id = newLeaseId(ids);
-    await records.startFamily(family, id, new Date());
+    await records.createFamily(family, id, new Date());
     announceStep('elements:begun');
     return new FamilyLease(records, family, id);
   }
 
   /** Leases an existing family. @throws LargeImageError `unavailable` if a sweep of it does not end, or it no longer exists. */
-  static async ofExistingFamily(records: ElementRecords, family: string, ids: IdMaker): Promise<FamilyLease> {
+  static async leaseFamily(records: ElementRecords, family: string, ids: IdMaker): Promise<FamilyLease> {
     const id = newLeaseId(ids);
     const deadline = Date.now() + maxWaitMs;
     for (;;) {
@@ -56,7 +56,7 @@ export class FamilyLease {
         announceStep('elements:leased');
         return new FamilyLease(records, family, id);
       }
-      await endLostClaim(records, family);
+      await endClaimOfDeadSweeper(records, family);
       if (Date.now() > deadline) throw new LargeImageError('unavailable', 'The elements are being cleaned up. Try again.');
       await new Promise((resolve) => setTimeout(resolve, 100));
     }

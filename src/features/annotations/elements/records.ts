@@ -10,7 +10,7 @@ export interface PackRecord {
   text: Buffer;
 }
 
-/** A window's pack index as stored; it never changes. */
+/** A window as stored; it never changes. */
 export interface WindowRecord {
   id: string;
   family: string;
@@ -19,30 +19,30 @@ export interface WindowRecord {
   /** JSON text of the groups with their numbers of elements: `[[group or null, count], …]`. */
   groups: string;
   /** Ids of the parts of the index of element ids; none for windows of few packs. */
-  index: string[];
+  idIndexParts: string[];
   /** Segments of the table: ids of the parts of each, see `encodeSegment`. Packs that are in no segment are read directly. */
-  table: string[][];
+  tableSegments: string[][];
 }
 
-/** A part of a window's index of element ids or of its table, see `encodeIndex` and `encodeSegment`; it never changes. */
+/** A part of a window's index of element ids or of its table, see `encodeIdIndex` and `encodeSegment`; it never changes. */
 export interface PartRecord {
   id: string;
   family: string;
-  entries: Buffer;
+  bytes: Buffer;
 }
 
 /** The kinds of documents that {@link ElementRecords.listDocuments} lists. */
 export type RecordKind = 'pack' | 'window' | 'part';
 
-/** The parts of a pack to fetch. */
-export type PackPart = 'columns' | 'text' | 'both';
+/** The fields of a pack to fetch. */
+export type PackFields = 'columns' | 'text' | 'both';
 
 /** A fetched pack: `columns` is empty when only the text was requested, and vice versa. */
 export type FetchedPack = Pick<PackRecord, 'columns' | 'codec' | 'text'>;
 
 /** Finds stored records by their ids, at most a few hundred at a time. Records that do not exist are missing in the results. */
 export interface StoredRecords {
-  findPacks(ids: readonly string[], parts: PackPart): Promise<Map<string, FetchedPack>>;
+  findPacks(ids: readonly string[], fields: PackFields): Promise<Map<string, FetchedPack>>;
   findWindows(ids: readonly string[]): Promise<Map<string, WindowRecord>>;
   findParts(ids: readonly string[]): Promise<Map<string, PartRecord>>;
 }
@@ -59,21 +59,21 @@ export interface ElementRecords extends StoredRecords {
   insertParts(parts: readonly PartRecord[]): Promise<void>;
 
   /** Creates a family with a lease. */
-  startFamily(family: string, leaseId: string, now: Date): Promise<void>;
-  /** Adds a lease unless a sweep is running that has reported since `sweepStaleBefore`. @returns whether it was added. */
+  createFamily(family: string, leaseId: string, now: Date): Promise<void>;
+  /** Adds a lease, unless a sweep is running that was renewed since `sweepStaleBefore`. @returns whether it was added. */
   addLease(family: string, leaseId: string, now: Date, sweepStaleBefore: Date): Promise<boolean>;
   /** Renews a lease. @returns false if it no longer exists. */
   renewLease(family: string, leaseId: string, now: Date): Promise<boolean>;
   dropLease(family: string, leaseId: string): Promise<void>;
   /** The leases on a family, and when each was last renewed. */
-  leases(family: string): Promise<{ id: string; at: Date }[]>;
+  listLeases(family: string): Promise<{ id: string; at: Date }[]>;
   /** Id of the claim on a family, which names the process that sweeps it or died while sweeping it; `null` if there is no claim. */
-  claimIdOf(family: string): Promise<string | null>;
+  findClaimId(family: string): Promise<string | null>;
 
   /** All families, in no particular order. */
-  families(): AsyncIterable<string>;
+  listFamilies(): AsyncIterable<string>;
   /** Families with leases or a claim, including those of killed processes. */
-  leasedFamilies(): Promise<{ family: string; leaseIds: string[] }[]>;
+  listLeasedFamilies(): Promise<{ family: string; leaseIds: string[] }[]>;
   /**
    * Claims a family for a sweep. This succeeds if all of its leases are in `endedLeaseIds`, which are removed, and nobody else
    * sweeps it. A sweep that was not renewed since `sweepStaleBefore` does not count.
@@ -96,7 +96,7 @@ export interface ElementRecords extends StoredRecords {
    */
   listDocuments(family: string, kind: RecordKind): AsyncIterable<{ id: string; recordId: string }>;
   /** Removes documents by the `id` from {@link listDocuments}. @returns how many. */
-  remove(kind: RecordKind, ids: readonly string[]): Promise<number>;
+  removeDocuments(kind: RecordKind, ids: readonly string[]): Promise<number>;
   /** Removes all documents of a family and the family. @returns how many documents. */
   removeFamily(family: string): Promise<number>;
 }

@@ -40,8 +40,8 @@ import { findElements } from './read/locate.js';
 import { readCentroids, readElements } from './read/reading.js';
 import { receiveBody } from './write/receive.js';
 import type { ElementRecords } from './records.js';
-import { elementTexts, packMarks, packSummaries, scanElements } from './read/scan.js';
-import { packsOfWindows, readTable } from './read/read-table.js';
+import { scanElementTexts, loadPackMarks, listPackSummaries, scanElements } from './read/scan.js';
+import { listWindowPacks, readTable } from './read/read-table.js';
 import { sweepFamilies, type ElementsOfFamily, type SweepOptions } from './sweep.js';
 import { writeElements } from './write/write.js';
 import { hasEnded } from '../../../core/database/leases/process-name.js';
@@ -66,7 +66,7 @@ export class PackedElementStore implements ElementStore {
   readonly empty: StoredElements = noElements;
   readonly #tools: ChangeTools;
   /** When a write last received elements or ended, by `performance.now()`. */
-  #lastWrite = -Infinity;
+  #lastWriteMs = -Infinity;
   readonly #validators = new Map<RaiseProblem, ElementValidator>();
 
   constructor(options: ElementStoreOptions) {
@@ -82,7 +82,7 @@ export class PackedElementStore implements ElementStore {
       validate: createElementValidator(brand),
       long: new LongElements(brand),
       recordActivity: () => {
-        this.#lastWrite = performance.now();
+        this.#lastWriteMs = performance.now();
       },
       validatorFor: (raise) => this.#validatorFor(raise),
     };
@@ -103,7 +103,7 @@ export class PackedElementStore implements ElementStore {
   }
 
   get idleMs(): number {
-    return performance.now() - this.#lastWrite;
+    return performance.now() - this.#lastWriteMs;
   }
 
   prepare(): Promise<void> {
@@ -133,7 +133,7 @@ export class PackedElementStore implements ElementStore {
 
   async share<Result>(family: string, publish: () => Promise<Result>): Promise<Result> {
     if (family === noElements.family) return publish();
-    const lease = await FamilyLease.ofExistingFamily(this.#tools.records, family, this.#tools.ids);
+    const lease = await FamilyLease.leaseFamily(this.#tools.records, family, this.#tools.ids);
     try {
       return await publish();
     } finally {
@@ -158,7 +158,7 @@ export class PackedElementStore implements ElementStore {
   }
 
   texts(stored: StoredElements, options?: ScanOptions): AsyncIterable<ElementText> {
-    return elementTexts(this.#tools.loader, stored, options);
+    return scanElementTexts(this.#tools.loader, stored, options);
   }
 
   table(stored: StoredElements, options?: StoreOptions): Promise<StoredTable> {
@@ -166,19 +166,19 @@ export class PackedElementStore implements ElementStore {
   }
 
   packs(stored: StoredElements, options?: StoreOptions): Promise<WindowPacks[]> {
-    return packsOfWindows(this.#tools.loader, stored, options);
+    return listWindowPacks(this.#tools.loader, stored, options);
   }
 
   summaries(stored: StoredElements, options?: ScanOptions): Promise<PackSummary[]> {
-    return packSummaries(this.#tools.loader, stored, options);
+    return listPackSummaries(this.#tools.loader, stored, options);
   }
 
   marks(stored: StoredElements, options?: ScanOptions & { packs?: readonly PackSummary[] }): AsyncIterable<PackMarks> {
-    return packMarks(this.#tools.loader, stored, options);
+    return loadPackMarks(this.#tools.loader, stored, options);
   }
 
   async abandonedFamilies(): Promise<string[]> {
-    const leased = await this.#tools.records.leasedFamilies();
+    const leased = await this.#tools.records.listLeasedFamilies();
     return leased.flatMap(({ family, leaseIds }) => (leaseIds.some(hasEnded) ? [family] : []));
   }
 

@@ -1,6 +1,6 @@
 import type { StoredElements, SweepReport } from './element-store.js';
 import { decodePackIndex } from './packs/pack-index.js';
-import { endLostClaim, newLeaseId, sweepStaleMs } from './leases.js';
+import { endClaimOfDeadSweeper, newLeaseId, sweepStaleMs } from './leases.js';
 import type { IdMaker } from './packs/ids.js';
 import type { ElementRecords, RecordKind } from './records.js';
 import { hasEnded } from '../../../core/database/leases/process-name.js';
@@ -9,7 +9,7 @@ import { announceStep } from '../../../core/steps.js';
 /** A lease that has not been renewed for this long belongs to a dead process, even if that cannot be checked. */
 const defaultStaleMs = 10 * 60_000;
 /** Number of documents to remove between two renewals of the claim. */
-const removedPerRenewal = 1024;
+const removalsPerRenewal = 1024;
 const windowsPerQuery = 64;
 
 /** Gives the stored elements of all documents of a family, see ElementStore.sweep. */
@@ -31,26 +31,26 @@ export async function sweepFamilies(
   { families, staleMs = defaultStaleMs, dryRun = false, signal }: SweepOptions,
 ): Promise<SweepReport> {
   const report: SweepReport = { families: 0, removed: 0, abandoned: 0 };
-  for await (const family of families ?? records.families()) {
+  for await (const family of families ?? records.listFamilies()) {
     signal?.throwIfAborted();
     const now = new Date();
     const leaseStaleBefore = new Date(now.getTime() - staleMs);
     const isEnded = ({ id, at }: { id: string; at: Date }) => at < leaseStaleBefore || hasEnded(id);
     if (families === undefined) {
       // This check needs no claim, so writers of families with nothing to remove need not wait.
-      const leftover = await lookForUnused(records, family, elementsOf, isEnded);
-      if (leftover === null) continue;
+      const familyState = await checkFamily(records, family, elementsOf, isEnded);
+      if (familyState === null) continue;
       report.families += 1;
-      if (leftover === 'something') report.abandoned += 1;
-      if (leftover === 'nothing' || dryRun) continue;
+      if (familyState === 'unused-records') report.abandoned += 1;
+      if (familyState === 'all-used' || dryRun) continue;
     }
-    await endLostClaim(records, family);
+    await endClaimOfDeadSweeper(records, family);
     const claimId = newLeaseId(ids);
-    const ended = (await records.leases(family)).filter(isEnded).map(({ id }) => id);
+    const endedLeaseIds = (await records.listLeases(family)).filter(isEnded).map(({ id }) => id);
     if (
       !(await records.claimFamily(family, claimId, {
         now,
-        endedLeaseIds: ended,
+        endedLeaseIds,
         sweepStaleBefore: new Date(now.getTime() - sweepStaleMs),
       }))
     )
@@ -61,7 +61,7 @@ export async function sweepFamilies(
     try {
       // Documents are read after the claim, because from then on no document can be added.
       const used = await findUsedIds(records, await elementsOf(family));
-      report.removed += await removeUnused(records, family, used, async () => {
+      report.removed += await removeUnusedRecords(records, family, used, async () => {
         signal?.throwIfAborted();
         return records.renewClaim(family, claimId, new Date());
       });
@@ -75,25 +75,26 @@ export async function sweepFamilies(
 }
 
 /**
- * Looks for records of a family that no document refers to. Returns `something` if there are any; `family` if the family has no
- * records, as after a body without elements; `nothing` if all are in use; `null` if the family has a pending write.
+ * Checks whether a family has records that no document refers to. A family has no records after a body without elements, for example.
+ *
+ * @returns null if the family has a pending write.
  */
-async function lookForUnused(
+async function checkFamily(
   records: ElementRecords,
   family: string,
   elementsOf: ElementsOfFamily,
   isEnded: (lease: { id: string; at: Date }) => boolean,
-): Promise<'nothing' | 'family' | 'something' | null> {
+): Promise<'all-used' | 'no-records' | 'unused-records' | null> {
   const listed: { kind: RecordKind; recordId: string }[] = [];
   for (const kind of ['window', 'part', 'pack'] as const) {
     for await (const { recordId } of records.listDocuments(family, kind)) listed.push({ kind, recordId });
   }
   // Leases are read after the records were listed: if nobody is writing now, a document either already refers to a listed record or
   // never will.
-  if (!(await records.leases(family)).every(isEnded)) return null;
+  if (!(await records.listLeases(family)).every(isEnded)) return null;
   const used = await findUsedIds(records, await elementsOf(family));
-  if (listed.some(({ kind, recordId }) => !used[kind].has(recordId))) return 'something';
-  return used.window.size === 0 ? 'family' : 'nothing';
+  if (listed.some(({ kind, recordId }) => !used[kind].has(recordId))) return 'unused-records';
+  return used.window.size === 0 ? 'no-records' : 'all-used';
 }
 
 type UsedIds = Record<RecordKind, Set<string>>;
@@ -101,35 +102,35 @@ type UsedIds = Record<RecordKind, Set<string>>;
 /** Ids of everything that the stored elements refer to. */
 async function findUsedIds(
   records: ElementRecords,
-  referring: Iterable<StoredElements> | AsyncIterable<StoredElements>,
+  storedElements: Iterable<StoredElements> | AsyncIterable<StoredElements>,
 ): Promise<UsedIds> {
   const used: UsedIds = { window: new Set(), pack: new Set(), part: new Set() };
-  for await (const { windows } of referring) for (const { id } of windows) used.window.add(id);
+  for await (const { windows } of storedElements) for (const { id } of windows) used.window.add(id);
   const ids = [...used.window];
   for (let start = 0; start < ids.length; start += windowsPerQuery) {
     for (const window of (await records.findWindows(ids.slice(start, start + windowsPerQuery))).values()) {
       for (const { id, count } of decodePackIndex(window.packIndex).packs) if (count > 0) used.pack.add(id);
-      for (const id of [...window.index, ...window.table.flat()]) used.part.add(id);
+      for (const id of [...window.idIndexParts, ...window.tableSegments.flat()]) used.part.add(id);
     }
   }
   return used;
 }
 
-async function removeUnused(
+async function removeUnusedRecords(
   records: ElementRecords,
   family: string,
   used: UsedIds,
   renewClaim: () => Promise<boolean>,
 ): Promise<number> {
-  let removed = 0;
+  let removedCount = 0;
   for (const kind of ['window', 'part', 'pack'] as const) {
     const unusedIds: string[] = [];
     for await (const { id, recordId } of records.listDocuments(family, kind)) if (!used[kind].has(recordId)) unusedIds.push(id);
-    for (let start = 0; start < unusedIds.length; start += removedPerRenewal) {
-      if (!(await renewClaim())) return removed;
-      removed += await records.remove(kind, unusedIds.slice(start, start + removedPerRenewal));
+    for (let start = 0; start < unusedIds.length; start += removalsPerRenewal) {
+      if (!(await renewClaim())) return removedCount;
+      removedCount += await records.removeDocuments(kind, unusedIds.slice(start, start + removalsPerRenewal));
       announceStep('elements-sweep:removed');
     }
   }
-  return removed;
+  return removedCount;
 }

@@ -1,5 +1,5 @@
 import { bufferOf } from '../../../core/buffer-of.js';
-import { decodeNumbers, decodeTexts, type NonNumber } from '../elements/packs/segment.js';
+import { decodeNumbers, decodeTexts, type TextOrBoolean } from '../elements/packs/segment.js';
 import { idAt, type IdColumns } from '../elements/packs/ids.js';
 import { windowPositions } from '../elements/packs/pack-index.js';
 import type { TableColumn } from './columns.js';
@@ -20,7 +20,7 @@ export type Cell = string | number | boolean | null;
 /** Values of a column that are not numbers: a code for each row, which is 0 (no value) or 1 + index in `distinctValues`. */
 export interface CodedColumn {
   codes: ArrayLike<number>;
-  distinctValues: NonNumber[];
+  distinctValues: TextOrBoolean[];
 }
 
 /** A block, and a filter that selects some of its rows (`null`: all): the input of most functions in threads. */
@@ -132,7 +132,7 @@ export class Block {
     const { codes, distinctValues } = this.codedColumn(column);
     for (let i = 0; i < rows.length; i += 1) {
       const code = codes[rows[i] as number] as number;
-      cells[i] = code === 0 ? null : (distinctValues[code - 1] as NonNumber);
+      cells[i] = code === 0 ? null : (distinctValues[code - 1] as TextOrBoolean);
     }
     return cells;
   }

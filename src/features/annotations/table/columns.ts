@@ -1,5 +1,5 @@
 import { BadParameterError } from '../../../errors.js';
-import { baseColumns, idColumns, type SegmentColumn, type SegmentHeader } from '../elements/packs/segment.js';
+import { baseColumnNames, idColumnNames, type SegmentColumn, type SegmentHeader } from '../elements/packs/segment.js';
 
 /** A column of a table, as clients name it. */
 export interface TableColumn {
@@ -38,7 +38,7 @@ export function tableColumns(headers: Iterable<SegmentHeader>): { columns: Table
     }
   }
   const textColumnNames = new Set(['type', 'group', 'label']);
-  const columns: TableColumn[] = baseColumns.map((name) => {
+  const columns: TableColumn[] = baseColumnNames.map((name) => {
     return { name, type: name === 'id' ? 'id' : textColumnNames.has(name) ? 'text' : 'number', source: name, isMixed: false };
   });
   for (const [name, { numbers, texts: hasTexts, onlyBooleans }] of kindsByName) {
@@ -57,7 +57,7 @@ export function tableColumns(headers: Iterable<SegmentHeader>): { columns: Table
 export function storedColumns(header: SegmentHeader, columns: Iterable<TableColumn>): SegmentColumn[] {
   const needed = new Set<string>();
   for (const { source, type, isMixed } of columns) {
-    if (type === 'id') for (const name of idColumns) needed.add(`number ${name}`);
+    if (type === 'id') for (const name of idColumnNames) needed.add(`number ${name}`);
     else if (type === 'number') needed.add(`number ${source}`);
     else needed.add(`text ${source}`);
     if (isMixed) needed.add(`number ${source}`);

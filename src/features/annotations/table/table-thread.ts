@@ -3,7 +3,7 @@ import { transferBytes, createCallHandler } from '../../../core/concurrency/thre
 import { windowPositions } from '../elements/packs/pack-index.js';
 import { PackColumns } from '../elements/packs/pack.js';
 import type { SegmentHeader } from '../elements/packs/segment.js';
-import { tableOfPacks } from '../elements/read/pack-table.js';
+import { draftTableOfPacks } from '../elements/read/pack-table.js';
 import { arrowBatch, arrowStart } from './arrow.js';
 import { Block, type BlockInput, type Cell } from './block.js';
 import { storedColumns, type TableColumn } from './columns.js';
@@ -24,9 +24,9 @@ export interface PacksInput {
 /** Makes a segment from packs that no stored segment contains. */
 async function segmentOf({ packs }: PacksInput): Promise<{ header: SegmentHeader; parts: Uint8Array[] }> {
   const read = packs.map(({ columns, text }) => ({ columns: new PackColumns(bufferOf(columns)), text: bufferOf(text) }));
-  const draft = await tableOfPacks(read);
+  const draft = await draftTableOfPacks(read);
   const parts: Uint8Array[] = [];
-  for await (const part of draft.table.encodeSegment(draft.packs, [])) parts.push(part);
+  for await (const part of draft.table.encodeSegment(draft.packColumns, [])) parts.push(part);
   const [header] = parts.splice(0, 1);
   return { header: JSON.parse(bufferOf(header!).toString()) as SegmentHeader, parts };
 }

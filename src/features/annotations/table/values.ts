@@ -1,5 +1,5 @@
 import { windowPositions } from '../elements/packs/pack-index.js';
-import type { NonNumber } from '../elements/packs/segment.js';
+import type { TextOrBoolean } from '../elements/packs/segment.js';
 import { Block, type FilteredBlock } from './block.js';
 import type { TableColumn } from './columns.js';
 
@@ -13,7 +13,7 @@ const maxNumber = 3e38;
 export interface WindowValues {
   /** For a column of numbers: the numbers minus the requested subtrahend. For other columns: indices of `texts`. Without a column: `NaN`. */
   values: Float32Array;
-  texts: NonNumber[];
+  texts: TextOrBoolean[];
 }
 
 /** A window in which no element matches. */
@@ -41,7 +41,7 @@ export function values({
 function valueReader(
   block: Block,
   column: TableColumn,
-  { subtrahend, texts }: { subtrahend: number; texts: NonNumber[] },
+  { subtrahend, texts }: { subtrahend: number; texts: TextOrBoolean[] },
 ): (row: number) => number {
   if (column.type === 'number') {
     const numbers = block.numbers(column.source);

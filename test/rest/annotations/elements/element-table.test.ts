@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { boundingBox } from '../../../../src/annotation-format/bounding-box.js';
 import { measure } from '../../../../src/annotation-format/measures.js';
 import type { AnnotationElement } from '../../../../src/annotation-format/schema/document.js';
-import { emptyRows, PackColumns } from '../../../../src/features/annotations/elements/packs/pack.js';
+import { createRows, PackColumns } from '../../../../src/features/annotations/elements/packs/pack.js';
 import { cellsOf, TableDraft } from '../../../../src/features/annotations/elements/write/table-draft.js';
 import { loadPackColumns } from '../../../../src/features/annotations/elements/read/segment-columns.js';
 import type { SegmentHeader } from '../../../../src/features/annotations/elements/packs/segment.js';
@@ -128,12 +128,12 @@ describe('appearances of a segment', () => {
   /** A segment of elements with that many different appearances. */
   const segmentOf = async (appearances: number) => {
     const table = new TableDraft();
-    const rows = emptyRows(appearances);
+    const rows = createRows(appearances);
     const element = { type: 'point', center: [1, 2, 3] } as AnnotationElement;
     const box = boundingBox(element);
     for (let order = 0; order < appearances; order += 1) {
       table.add(cellsOf(element, box));
-      rows.appearances.push(JSON.stringify(['point', null, null, null, order, null]));
+      rows.appearanceTexts.push(JSON.stringify(['point', null, null, null, order, null]));
       rows.appearanceIndices[order] = order;
       for (const side of ['lowx', 'lowy', 'lowz', 'highx', 'highy', 'highz'] as const) rows[side][order] = box[side];
       rows.details[order] = box.details;

@@ -22,12 +22,12 @@ const maxIdleStreams = 4;
 const idleStreams: DeflateRaw[] = [];
 
 /** A stream that outputs every text completely, and whose later output does not refer to earlier text. */
-function newStream(): DeflateRaw {
+function createStream(): DeflateRaw {
   return createDeflateRaw({ level: deflateLevel, flush: constants.Z_FULL_FLUSH, chunkSize: pieceBytes });
 }
 
 async function deflate(text: Buffer): Promise<Buffer> {
-  const stream = idleStreams.pop() ?? newStream();
+  const stream = idleStreams.pop() ?? createStream();
   const pieces: Buffer[] = [];
   const addPiece = (piece: Buffer) => pieces.push(piece);
   stream.on('data', addPiece);
@@ -67,7 +67,7 @@ export interface CompressedText {
 }
 
 /** Decompresses the texts of packs. */
-export async function decompress(packs: readonly CompressedText[]): Promise<Buffer[]> {
+export async function decompressTexts(packs: readonly CompressedText[]): Promise<Buffer[]> {
   const texts: Buffer[] = Array.from({ length: packs.length });
   const running: Promise<void>[] = [];
   let start = 0;
@@ -100,10 +100,10 @@ async function decompressTogether(packs: readonly CompressedText[], texts: Buffe
   // The buffer has the right size, so that pieces need not be joined afterwards.
   const text = await inflate(joined, { finishFlush: constants.Z_SYNC_FLUSH, chunkSize: Math.max(64, bytes + 1) });
   if (text.length !== bytes) throw new Error(`The texts of packs have ${text.length} bytes, not ${bytes}`);
-  let at = 0;
+  let offset = 0;
   for (const i of deflatedIndices) {
     const { textBytes } = packs[i]!;
-    texts[firstIndex + i] = text.subarray(at, at + textBytes);
-    at += textBytes;
+    texts[firstIndex + i] = text.subarray(offset, offset + textBytes);
+    offset += textBytes;
   }
 }

@@ -19,38 +19,38 @@ function bytesPerValue(range: number): number {
  */
 export class ColumnWriter {
   #buffer: Buffer;
-  #length = 0;
+  #writtenLength = 0;
 
   constructor(expectedBytes = 4096) {
     this.#buffer = Buffer.allocUnsafe(expectedBytes);
   }
 
   #reserve(bytes: number): number {
-    const start = this.#length;
-    this.#length += bytes;
-    if (this.#length > this.#buffer.length) {
-      const larger = Buffer.allocUnsafe(Math.max(this.#length, this.#buffer.length * 2));
+    const start = this.#writtenLength;
+    this.#writtenLength += bytes;
+    if (this.#writtenLength > this.#buffer.length) {
+      const larger = Buffer.allocUnsafe(Math.max(this.#writtenLength, this.#buffer.length * 2));
       this.#buffer.copy(larger, 0, 0, start);
       this.#buffer = larger;
     }
     return start;
   }
 
-  count(value: number): void {
+  writeUint32(value: number): void {
     // Reserving space may replace the buffer, so it comes first.
-    const at = this.#reserve(4);
-    this.#buffer.writeUInt32LE(value, at);
+    const offset = this.#reserve(4);
+    this.#buffer.writeUInt32LE(value, offset);
   }
 
-  text(value: string): void {
+  writeText(value: string): void {
     const bytes = Buffer.byteLength(value);
-    this.count(bytes);
-    const at = this.#reserve(bytes);
-    this.#buffer.write(value, at, 'utf8');
+    this.writeUint32(bytes);
+    const offset = this.#reserve(bytes);
+    this.#buffer.write(value, offset, 'utf8');
   }
 
   /** Whole numbers of at most 53 bits. */
-  integers(values: ArrayLike<number>): void {
+  writeIntegers(values: ArrayLike<number>): void {
     let [low, high] = [Infinity, -Infinity];
     for (let i = 0; i < values.length; i += 1) {
       const value = values[i] as number;
@@ -59,70 +59,70 @@ export class ColumnWriter {
     }
     if (values.length === 0) low = high = 0;
     const width = bytesPerValue(high - low);
-    const at = this.#reserve(1 + doubleBytes + width * values.length);
-    this.#buffer[at] = width;
-    this.#buffer.writeDoubleLE(low, at + 1);
-    writeNumbers(viewAt(this.#buffer, at + 1 + doubleBytes, width * values.length), width, low, values);
+    const offset = this.#reserve(1 + doubleBytes + width * values.length);
+    this.#buffer[offset] = width;
+    this.#buffer.writeDoubleLE(low, offset + 1);
+    writeValues(viewAt(this.#buffer, offset + 1 + doubleBytes, width * values.length), width, low, values);
   }
 
   /** Two columns of finite numbers, with `high` at least `low`. Numbers with up to five decimals are stored as whole numbers. */
-  ranges(low: Float64Array, high: Float64Array): void {
+  writeRanges(low: Float64Array, high: Float64Array): void {
     const scaledLow = new Float64Array(low.length);
     const extent = new Float64Array(low.length);
     for (const scale of scales) {
-      if (!fitsScale(low, scale, scaledLow) || !fitsScale(high, scale, extent)) continue;
+      if (!tryScale(low, scale, scaledLow) || !tryScale(high, scale, extent)) continue;
       for (let i = 0; i < low.length; i += 1) extent[i] = (extent[i] as number) - (scaledLow[i] as number);
-      this.count(scale);
-      this.integers(scaledLow);
-      this.integers(extent);
+      this.writeUint32(scale);
+      this.writeIntegers(scaledLow);
+      this.writeIntegers(extent);
       return;
     }
-    this.count(unscaled);
-    this.#doubles(low);
-    this.#doubles(high);
+    this.writeUint32(unscaled);
+    this.#writeDoubles(low);
+    this.#writeDoubles(high);
   }
 
   /** A column of numbers, in which `NaN` marks rows without a number. */
-  numbers(values: Float64Array): void {
-    let present = 0;
-    for (let i = 0; i < values.length; i += 1) if (!Number.isNaN(values[i])) present += 1;
-    this.count(present);
+  writeNumbers(values: Float64Array): void {
+    let presentCount = 0;
+    for (let i = 0; i < values.length; i += 1) if (!Number.isNaN(values[i])) presentCount += 1;
+    this.writeUint32(presentCount);
     let presentValues = values;
-    if (present > 0 && present < values.length) {
+    if (presentCount > 0 && presentCount < values.length) {
       // A bit for each row says whether it has a number; the numbers follow.
       const bytes = (values.length + 7) >>> 3;
-      const at = this.#reserve(bytes);
-      this.#buffer.fill(0, at, at + bytes);
-      presentValues = new Float64Array(present);
+      const offset = this.#reserve(bytes);
+      this.#buffer.fill(0, offset, offset + bytes);
+      presentValues = new Float64Array(presentCount);
       let next = 0;
       for (let i = 0; i < values.length; i += 1) {
         const value = values[i] as number;
         if (Number.isNaN(value)) continue;
-        this.#buffer[at + (i >>> 3)]! |= 1 << (i & 7);
+        this.#buffer[offset + (i >>> 3)]! |= 1 << (i & 7);
         presentValues[next++] = value;
       }
     }
-    if (present === 0) return;
-    const scaled = new Float64Array(present);
-    const scale = scales.find((candidate) => fitsScale(presentValues, candidate, scaled));
-    this.count(scale ?? unscaled);
-    if (scale !== undefined) this.integers(scaled);
-    else this.#doubles(presentValues);
+    if (presentCount === 0) return;
+    const scaled = new Float64Array(presentCount);
+    const scale = scales.find((candidate) => tryScale(presentValues, candidate, scaled));
+    this.writeUint32(scale ?? unscaled);
+    if (scale !== undefined) this.writeIntegers(scaled);
+    else this.#writeDoubles(presentValues);
   }
 
-  #doubles(values: Float64Array): void {
+  #writeDoubles(values: Float64Array): void {
     const bytes = doubleBytes * values.length;
-    const at = this.#reserve(bytes);
-    writeNumbers(viewAt(this.#buffer, at, bytes), doubleBytes, 0, values);
+    const offset = this.#reserve(bytes);
+    writeValues(viewAt(this.#buffer, offset, bytes), doubleBytes, 0, values);
   }
 
   /** Returns the written bytes. */
   writtenBytes(): Buffer {
-    return this.#buffer.subarray(0, this.#length);
+    return this.#buffer.subarray(0, this.#writtenLength);
   }
 }
 
-function fitsScale(values: Float64Array, scale: number, scaled: Float64Array): boolean {
+function tryScale(values: Float64Array, scale: number, scaled: Float64Array): boolean {
   for (let i = 0; i < values.length; i += 1) {
     const value = values[i] as number;
     const rounded = Math.round(value * scale);
@@ -133,27 +133,27 @@ function fitsScale(values: Float64Array, scale: number, scaled: Float64Array): b
   return true;
 }
 
-function viewAt({ buffer, byteOffset }: Buffer, at: number, bytes: number): DataView {
-  return new DataView(buffer, byteOffset + at, bytes);
+function viewAt({ buffer, byteOffset }: Buffer, offset: number, bytes: number): DataView {
+  return new DataView(buffer, byteOffset + offset, bytes);
 }
 
 /** Writes numbers: their difference from `low`, or in 8 bytes themselves. One loop for each width takes a fraction of the time of one for all. */
-function writeNumbers(view: DataView, width: number, low: number, values: ArrayLike<number>): void {
+function writeValues(view: DataView, width: number, low: number, values: ArrayLike<number>): void {
   const { length } = values;
   if (width === 1) for (let i = 0; i < length; i += 1) view.setUint8(i, (values[i] as number) - low);
   else if (width === 2) for (let i = 0; i < length; i += 1) view.setUint16(i * 2, (values[i] as number) - low, true);
   else if (width === 3) {
     for (let i = 0; i < length; i += 1) {
-      const offset = (values[i] as number) - low;
-      view.setUint16(i * 3, offset, true);
-      view.setUint8(i * 3 + 2, offset >>> 16);
+      const difference = (values[i] as number) - low;
+      view.setUint16(i * 3, difference, true);
+      view.setUint8(i * 3 + 2, difference >>> 16);
     }
   } else if (width === 4) for (let i = 0; i < length; i += 1) view.setUint32(i * 4, (values[i] as number) - low, true);
   else if (width === doubleBytes) for (let i = 0; i < length; i += 1) view.setFloat64(i * doubleBytes, values[i] as number, true);
 }
 
-/** Reads what {@link writeNumbers} wrote. */
-function readNumbers(view: DataView, width: number, low: number, values: Float64Array): void {
+/** Reads what {@link writeValues} wrote. */
+function readValues(view: DataView, width: number, low: number, values: Float64Array): void {
   const { length } = values;
   if (width === 0) values.fill(low);
   else if (width === 1) for (let i = 0; i < length; i += 1) values[i] = low + view.getUint8(i);
@@ -166,36 +166,36 @@ function readNumbers(view: DataView, width: number, low: number, values: Float64
 
 /** Reads the columns that {@link ColumnWriter} wrote, in the same order. */
 export class ColumnReader {
-  #at = 0;
+  #offset = 0;
 
   constructor(private readonly buffer: Buffer) {}
 
-  count(): number {
-    const value = this.buffer.readUInt32LE(this.#at);
-    this.#at += 4;
+  readUint32(): number {
+    const value = this.buffer.readUInt32LE(this.#offset);
+    this.#offset += 4;
     return value;
   }
 
-  text(): string {
-    const bytes = this.count();
-    this.#at += bytes;
-    return this.buffer.toString('utf8', this.#at - bytes, this.#at);
+  readText(): string {
+    const bytes = this.readUint32();
+    this.#offset += bytes;
+    return this.buffer.toString('utf8', this.#offset - bytes, this.#offset);
   }
 
-  integers(length: number): Float64Array {
-    const width = this.buffer[this.#at] as number;
-    const low = this.buffer.readDoubleLE(this.#at + 1);
+  readIntegers(length: number): Float64Array {
+    const width = this.buffer[this.#offset] as number;
+    const low = this.buffer.readDoubleLE(this.#offset + 1);
     const values = new Float64Array(length);
-    readNumbers(viewAt(this.buffer, this.#at + 1 + doubleBytes, width * length), width, low, values);
-    this.#at += 1 + doubleBytes + width * length;
+    readValues(viewAt(this.buffer, this.#offset + 1 + doubleBytes, width * length), width, low, values);
+    this.#offset += 1 + doubleBytes + width * length;
     return values;
   }
 
-  ranges(length: number): { low: Float64Array; high: Float64Array } {
-    const scale = this.count();
-    if (scale === unscaled) return { low: this.#doubles(length), high: this.#doubles(length) };
-    const low = this.integers(length);
-    const high = this.integers(length);
+  readRanges(length: number): { low: Float64Array; high: Float64Array } {
+    const scale = this.readUint32();
+    if (scale === unscaled) return { low: this.#readDoubles(length), high: this.#readDoubles(length) };
+    const low = this.readIntegers(length);
+    const high = this.readIntegers(length);
     for (let i = 0; i < length; i += 1) {
       high[i] = ((low[i] as number) + (high[i] as number)) / scale;
       low[i] = (low[i] as number) / scale;
@@ -204,27 +204,27 @@ export class ColumnReader {
   }
 
   /** A column of numbers, `NaN` where there is none. */
-  numbers(length: number): Float64Array {
-    const present = this.count();
-    if (present === 0) return new Float64Array(length).fill(NaN);
-    const presenceBitsAt = this.#at;
-    if (present < length) this.#at += (length + 7) >>> 3;
-    const scale = this.count();
-    const presentValues = scale === unscaled ? this.#doubles(present) : this.integers(present);
-    if (scale > 1) for (let i = 0; i < present; i += 1) presentValues[i] = (presentValues[i] as number) / scale;
-    if (present === length) return presentValues;
+  readNumbers(length: number): Float64Array {
+    const presentCount = this.readUint32();
+    if (presentCount === 0) return new Float64Array(length).fill(NaN);
+    const presenceBitsOffset = this.#offset;
+    if (presentCount < length) this.#offset += (length + 7) >>> 3;
+    const scale = this.readUint32();
+    const presentValues = scale === unscaled ? this.#readDoubles(presentCount) : this.readIntegers(presentCount);
+    if (scale > 1) for (let i = 0; i < presentCount; i += 1) presentValues[i] = (presentValues[i] as number) / scale;
+    if (presentCount === length) return presentValues;
     const values = new Float64Array(length).fill(NaN);
     let next = 0;
     for (let i = 0; i < length; i += 1) {
-      if ((this.buffer[presenceBitsAt + (i >>> 3)]! >>> (i & 7)) & 1) values[i] = presentValues[next++] as number;
+      if ((this.buffer[presenceBitsOffset + (i >>> 3)]! >>> (i & 7)) & 1) values[i] = presentValues[next++] as number;
     }
     return values;
   }
 
-  #doubles(length: number): Float64Array {
+  #readDoubles(length: number): Float64Array {
     const values = new Float64Array(length);
-    readNumbers(viewAt(this.buffer, this.#at, doubleBytes * length), doubleBytes, 0, values);
-    this.#at += doubleBytes * length;
+    readValues(viewAt(this.buffer, this.#offset, doubleBytes * length), doubleBytes, 0, values);
+    this.#offset += doubleBytes * length;
     return values;
   }
 }

@@ -9,30 +9,30 @@ const entryBytes = 6;
 /** An index entry, packed into one number so that sorting is fast: hash × 65,536 + slot of the pack in the pack index. */
 export type IndexEntry = number;
 
-export function packIndexEntry(hash: number, slot: number): IndexEntry {
+export function makeIndexEntry(hash: number, slot: number): IndexEntry {
   return hash * 65_536 + slot;
 }
 
 /** Number of parts of the index of a window: a power of two. */
-function partCountFor(count: number): number {
-  let parts = 1;
-  while (parts * maxEntriesPerPart < count) parts *= 2;
-  return parts;
+function partCountFor(entryCount: number): number {
+  let partCount = 1;
+  while (partCount * maxEntriesPerPart < entryCount) partCount *= 2;
+  return partCount;
 }
 
 /** The part that contains a hash. */
-export function partNumberOf(hash: number, parts: number): number {
-  return Math.floor(hash / (2 ** 32 / parts));
+export function partNumberOf(hash: number, partCount: number): number {
+  return Math.floor(hash / (2 ** 32 / partCount));
 }
 
 /** Encodes entries, in any order, as the parts of an index. */
-export async function* encodeIndex(entries: Float64Array): AsyncGenerator<Buffer, void, undefined> {
+export async function* encodeIdIndex(entries: Float64Array): AsyncGenerator<Buffer, void, undefined> {
   const sorted = await sortInSlices(entries);
-  const parts = partCountFor(sorted.length);
+  const partCount = partCountFor(sorted.length);
   let start = 0;
-  for (let part = 0; part < parts; part += 1) {
+  for (let partNumber = 0; partNumber < partCount; partNumber += 1) {
     let end = start;
-    while (end < sorted.length && partNumberOf(Math.floor((sorted[end] as number) / 65_536), parts) === part) end += 1;
+    while (end < sorted.length && partNumberOf(Math.floor((sorted[end] as number) / 65_536), partCount) === partNumber) end += 1;
     yield encodePart(sorted.subarray(start, end));
     if (isSliceOver()) await nextSlice();
     start = end;
@@ -54,29 +54,29 @@ function encodePart(entries: Float64Array): Buffer {
 /** The entries of a part. */
 export function decodePart(encoded: Buffer): IndexEntry[] {
   const length = encoded.length / entryBytes;
-  return Array.from({ length }, (_, i) => packIndexEntry(encoded.readUInt32LE(i * 4), encoded.readUInt16LE(length * 4 + i * 2)));
+  return Array.from({ length }, (_, i) => makeIndexEntry(encoded.readUInt32LE(i * 4), encoded.readUInt16LE(length * 4 + i * 2)));
 }
 
 /** Adds entries to a part. */
-export function addToPart(stored: Buffer, added: readonly IndexEntry[]): Buffer {
-  return encodePart(Float64Array.from([...decodePart(stored), ...added]).sort());
+export function addEntriesToPart(part: Buffer, added: readonly IndexEntry[]): Buffer {
+  return encodePart(Float64Array.from([...decodePart(part), ...added]).sort());
 }
 
 /** Whether an index has too many entries for its number of parts, and should be divided into more. */
-export function exceedsParts(parts: number, entries: number): boolean {
-  return entries > 2 * maxEntriesPerPart * parts;
+export function needsMoreParts(partCount: number, entryCount: number): boolean {
+  return entryCount > 2 * maxEntriesPerPart * partCount;
 }
 
 /** Slots of the packs that may contain an id with this hash. */
-export function findSlots(stored: Buffer, hash: number): number[] {
-  const length = stored.length / entryBytes;
+export function findSlots(part: Buffer, hash: number): number[] {
+  const length = part.length / entryBytes;
   let [low, high] = [0, length];
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (stored.readUInt32LE(middle * 4) < hash) low = middle + 1;
+    if (part.readUInt32LE(middle * 4) < hash) low = middle + 1;
     else high = middle;
   }
   const slots: number[] = [];
-  for (; low < length && stored.readUInt32LE(low * 4) === hash; low += 1) slots.push(stored.readUInt16LE(length * 4 + low * 2));
+  for (; low < length && part.readUInt32LE(low * 4) === hash; low += 1) slots.push(part.readUInt16LE(length * 4 + low * 2));
   return slots;
 }

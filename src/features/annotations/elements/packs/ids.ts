@@ -54,7 +54,7 @@ export function idAt({ high, middle, low }: IdColumns, row: number): string {
 }
 
 /** Hash of 32 bits for looking up ids, which spreads consecutive ids as evenly as random ones. */
-export function idHash(high: number, middle: number, low: number): number {
+export function hashIdWords(high: number, middle: number, low: number): number {
   let hash = Math.imul(high ^ (high >>> 15), 0x85ebca6b) ^ Math.imul(middle ^ (middle >>> 13), 0xc2b2ae35);
   hash ^= Math.imul(low ^ (low >>> 16), 0x27d4eb2f);
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
@@ -62,7 +62,7 @@ export function idHash(high: number, middle: number, low: number): number {
   return (hash ^ (hash >>> 15)) >>> 0;
 }
 
-/** {@link idHash} of an id as text. */
-export function hashOfId(id: string): number {
-  return idHash(idWord(id, 0), idWord(id, 1), idWord(id, 2));
+/** {@link hashIdWords} of an id as text. */
+export function hashId(id: string): number {
+  return hashIdWords(idWord(id, 0), idWord(id, 1), idWord(id, 2));
 }

@@ -10,7 +10,7 @@ export interface PackRows {
   /** Original order in the window, 0 to 65,535. */
   positions: Float64Array;
   /** Length of each text in bytes. */
-  lengths: Float64Array;
+  textLengths: Float64Array;
   details: Float64Array;
   lowx: Float64Array;
   highx: Float64Array;
@@ -21,16 +21,16 @@ export interface PackRows {
   ids: { high: Float64Array; middle: Float64Array; low: Float64Array };
   appearanceIndices: Float64Array;
   /** JSON texts, see AppearanceTable. */
-  appearances: string[];
+  appearanceTexts: string[];
 }
 
 /** Rows of `count` elements, to be filled. */
-export function emptyRows(count: number): PackRows {
+export function createRows(count: number): PackRows {
   const column = () => new Float64Array(count);
   return {
     count,
     positions: column(),
-    lengths: column(),
+    textLengths: column(),
     details: column(),
     lowx: column(),
     highx: column(),
@@ -40,38 +40,38 @@ export function emptyRows(count: number): PackRows {
     highz: column(),
     ids: { high: column(), middle: column(), low: column() },
     appearanceIndices: column(),
-    appearances: [],
+    appearanceTexts: [],
   };
 }
 
 /** Encodes everything of a pack except the texts: about 20 bytes per element. */
 export function encodeColumns(rows: PackRows): Buffer {
   const writer = new ColumnWriter(rows.count * 32 + 256);
-  writer.count(rows.count);
-  writer.integers(rows.positions);
-  writer.integers(rows.lengths);
-  writer.integers(rows.details);
-  writer.ranges(rows.lowx, rows.highx);
-  writer.ranges(rows.lowy, rows.highy);
-  writer.ranges(rows.lowz, rows.highz);
-  writer.integers(rows.ids.high);
-  writer.integers(rows.ids.middle);
-  writer.integers(rows.ids.low);
-  writer.integers(rows.appearanceIndices);
-  writer.text(`[${rows.appearances.join(',')}]`);
+  writer.writeUint32(rows.count);
+  writer.writeIntegers(rows.positions);
+  writer.writeIntegers(rows.textLengths);
+  writer.writeIntegers(rows.details);
+  writer.writeRanges(rows.lowx, rows.highx);
+  writer.writeRanges(rows.lowy, rows.highy);
+  writer.writeRanges(rows.lowz, rows.highz);
+  writer.writeIntegers(rows.ids.high);
+  writer.writeIntegers(rows.ids.middle);
+  writer.writeIntegers(rows.ids.low);
+  writer.writeIntegers(rows.appearanceIndices);
+  writer.writeText(`[${rows.appearanceTexts.join(',')}]`);
   return writer.writtenBytes();
 }
 
 const emptyReader = new ColumnReader(Buffer.alloc(0));
 
 type Boxes = Pick<PackRows, 'lowx' | 'highx' | 'lowy' | 'highy' | 'lowz' | 'highz'>;
-type IdsAndAppearances = Pick<PackRows, 'ids' | 'appearanceIndices'> & { appearances: string };
+type IdsAndAppearances = Pick<PackRows, 'ids' | 'appearanceIndices'> & { appearancesJson: string };
 
 /** The columns of a pack, made from encoded columns, which are decoded on demand, or from rows. */
 export class PackColumns {
   readonly count: number;
   readonly positions: Float64Array;
-  readonly lengths: Float64Array;
+  readonly textLengths: Float64Array;
   readonly details: Float64Array;
   readonly #reader: ColumnReader;
   #boxes: Boxes | undefined;
@@ -79,25 +79,25 @@ export class PackColumns {
 
   constructor(source: Buffer | PackRows) {
     if (!Buffer.isBuffer(source)) {
-      const { count, positions, lengths, details, ids, appearanceIndices, appearances } = source;
+      const { count, positions, textLengths: lengths, details, ids, appearanceIndices, appearanceTexts: appearances } = source;
       this.#reader = emptyReader;
       this.#boxes = source;
-      this.#idsAndAppearances = { ids, appearanceIndices, appearances: `[${appearances.join(',')}]` };
-      [this.count, this.positions, this.lengths, this.details] = [count, positions, lengths, details];
+      this.#idsAndAppearances = { ids, appearanceIndices, appearancesJson: `[${appearances.join(',')}]` };
+      [this.count, this.positions, this.textLengths, this.details] = [count, positions, lengths, details];
       return;
     }
     this.#reader = new ColumnReader(source);
-    this.count = this.#reader.count();
-    this.positions = this.#reader.integers(this.count);
-    this.lengths = this.#reader.integers(this.count);
-    this.details = this.#reader.integers(this.count);
+    this.count = this.#reader.readUint32();
+    this.positions = this.#reader.readIntegers(this.count);
+    this.textLengths = this.#reader.readIntegers(this.count);
+    this.details = this.#reader.readIntegers(this.count);
   }
 
   get boxes(): Boxes {
     if (this.#boxes === undefined) {
-      const x = this.#reader.ranges(this.count);
-      const y = this.#reader.ranges(this.count);
-      const z = this.#reader.ranges(this.count);
+      const x = this.#reader.readRanges(this.count);
+      const y = this.#reader.readRanges(this.count);
+      const z = this.#reader.readRanges(this.count);
       this.#boxes = { lowx: x.low, highx: x.high, lowy: y.low, highy: y.high, lowz: z.low, highz: z.high };
     }
     return this.#boxes;
@@ -108,8 +108,8 @@ export class PackColumns {
       // These columns come after the boxes.
       void this.boxes;
       const [reader, count] = [this.#reader, this.count];
-      const ids = { high: reader.integers(count), middle: reader.integers(count), low: reader.integers(count) };
-      this.#idsAndAppearances = { ids, appearanceIndices: reader.integers(count), appearances: reader.text() };
+      const ids = { high: reader.readIntegers(count), middle: reader.readIntegers(count), low: reader.readIntegers(count) };
+      this.#idsAndAppearances = { ids, appearanceIndices: reader.readIntegers(count), appearancesJson: reader.readText() };
     }
     return this.#idsAndAppearances;
   }
@@ -123,17 +123,19 @@ export class PackColumns {
   }
 
   appearances(): ElementAppearance[] {
-    return parseAppearances(this.#readIdsAndAppearances().appearances);
+    return parseAppearances(this.#readIdsAndAppearances().appearancesJson);
   }
 
   /** All appearances as one JSON list, as stored; see `parseAppearances`. */
   appearancesJson(): string {
-    return this.#readIdsAndAppearances().appearances;
+    return this.#readIdsAndAppearances().appearancesJson;
   }
 
   /** The JSON text of each appearance. */
   appearanceTexts(): string[] {
-    return (JSON.parse(this.#readIdsAndAppearances().appearances) as unknown[]).map((row) => JSON.stringify(row));
+    return (JSON.parse(this.#readIdsAndAppearances().appearancesJson) as unknown[]).map((appearance) =>
+      JSON.stringify(appearance),
+    );
   }
 
   idAt(row: number): string {
@@ -164,7 +166,7 @@ export class PackColumns {
   /** The offset at which the text of each element begins, followed by the offset at which the last one ends. */
   textOffsets(): Float64Array {
     const offsets = new Float64Array(this.count + 1);
-    for (let i = 0; i < this.count; i += 1) offsets[i + 1] = (offsets[i] as number) + (this.lengths[i] as number);
+    for (let i = 0; i < this.count; i += 1) offsets[i + 1] = (offsets[i] as number) + (this.textLengths[i] as number);
     return offsets;
   }
 }

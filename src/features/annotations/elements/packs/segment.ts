@@ -30,7 +30,7 @@ export interface SegmentHeader {
 }
 
 /** Columns of every element that come from its shape and its common fields. Names of measurements begin with `/`. */
-export const baseColumns = [
+export const baseColumnNames = [
   'id',
   'order',
   'type',
@@ -47,7 +47,7 @@ export const baseColumns = [
 ] as const;
 
 /** Columns of the three whole numbers as which an id is stored. */
-export const idColumns = ['id0', 'id1', 'id2'] as const;
+export const idColumnNames = ['id0', 'id1', 'id2'] as const;
 
 /**
  * Columns that a segment copies from its packs. With these and the appearances, a request can read the segment instead of each of
@@ -62,46 +62,46 @@ export const copiedColumns = {
   ymin: ({ boxes }: PackColumns) => boxes.lowy,
   xmax: ({ boxes }: PackColumns) => boxes.highx,
   ymax: ({ boxes }: PackColumns) => boxes.highy,
-  bytes: ({ lengths }: PackColumns) => lengths,
+  bytes: ({ textLengths: lengths }: PackColumns) => lengths,
   details: ({ details }: PackColumns) => details,
   zmin: ({ boxes }: PackColumns) => boxes.lowz,
   zmax: ({ boxes }: PackColumns) => boxes.highz,
 };
 /** The column of the appearances; absent if there are many different ones. */
-export const appearanceColumn = 'appearance';
+export const appearanceColumnName = 'appearance';
 
 /** Number of texts that are encoded between two checks of the time. */
 const textsAtOnce = 1024;
 
 /** A value that is not a number. */
-export type NonNumber = string | boolean;
+export type TextOrBoolean = string | boolean;
 
 /** Encodes the numbers of a column, `NaN` where there are none. */
 export function encodeNumbers(values: Float64Array): Buffer {
   const writer = new ColumnWriter(values.length * 4 + 64);
-  writer.numbers(values);
+  writer.writeNumbers(values);
   return writer.writtenBytes();
 }
 
 /** Encodes the texts of a column. @param codes for each row the index in `texts` plus 1, or 0 for no value. */
-export async function encodeTexts(codes: Float64Array, texts: readonly NonNumber[]): Promise<Buffer> {
+export async function encodeTexts(codes: Float64Array, texts: readonly TextOrBoolean[]): Promise<Buffer> {
   const writer = new ColumnWriter(codes.length * 2 + 256);
-  writer.integers(codes);
+  writer.writeIntegers(codes);
   let json = '';
   await forEachRange(texts.length, textsAtOnce, (from, to) => {
     json += `${from === 0 ? '' : ','}${JSON.stringify(texts.slice(from, to)).slice(1, -1)}`;
   });
-  writer.text(`[${json}]`);
+  writer.writeText(`[${json}]`);
   return writer.writtenBytes();
 }
 
 /** Reads what {@link encodeNumbers} wrote. */
 export function decodeNumbers(stored: Buffer, rows: number): Float64Array {
-  return new ColumnReader(stored).numbers(rows);
+  return new ColumnReader(stored).readNumbers(rows);
 }
 
 /** Reads what {@link encodeTexts} wrote. */
-export function decodeTexts(stored: Buffer, rows: number): { codes: Float64Array; texts: NonNumber[] } {
+export function decodeTexts(stored: Buffer, rows: number): { codes: Float64Array; texts: TextOrBoolean[] } {
   const reader = new ColumnReader(stored);
-  return { codes: reader.integers(rows), texts: JSON.parse(reader.text()) as NonNumber[] };
+  return { codes: reader.readIntegers(rows), texts: JSON.parse(reader.readText()) as TextOrBoolean[] };
 }

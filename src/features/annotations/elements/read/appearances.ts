@@ -10,18 +10,18 @@ interface ComparedAppearance extends ElementAppearance {
 }
 
 /** Maximum number of appearances to compare one by one, which is faster than a look-up by key while there are few. */
-const comparedAppearances = 8;
+const maxComparedAppearances = 8;
 
 /** The distinct appearances of elements, in first-seen order. */
 export class AppearanceTable {
   readonly texts: AppearanceText[] = [];
   readonly groups: (string | null)[] = [];
-  readonly #byText = new Map<string, number>();
-  readonly #indices = new Map<string, number>();
+  readonly #indexByText = new Map<string, number>();
+  readonly #indexByKey = new Map<string, number>();
   readonly #compared: ComparedAppearance[] = [];
 
   /** Index of the appearance of an element, added when it is new. */
-  indexOf(element: AnnotationElement): number {
+  findOrAdd(element: AnnotationElement): number {
     // Types without one of these fields have no value for it.
     const appearance = element as Pick<PolylineElement, 'group' | 'fillColor' | 'lineColor' | 'lineWidth' | 'closed'>;
     const { group = null, fillColor = null, lineColor = null, lineWidth = null, closed = null } = appearance;
@@ -39,11 +39,11 @@ export class AppearanceTable {
     }
     // The group, which may be any text, comes last. The `=` before it distinguishes a group named `null` from no group.
     const key = `${element.type}|${fillColor}|${lineColor}|${lineWidth}|${closed}|${group === null ? '' : '='}${group}`;
-    let index = this.#indices.get(key);
+    let index = this.#indexByKey.get(key);
     if (index === undefined) {
-      index = this.indexOfText(JSON.stringify([element.type, group, fillColor, lineColor, lineWidth, closed]), group);
-      this.#indices.set(key, index);
-      if (this.#compared.length < comparedAppearances) {
+      index = this.findOrAddText(JSON.stringify([element.type, group, fillColor, lineColor, lineWidth, closed]), group);
+      this.#indexByKey.set(key, index);
+      if (this.#compared.length < maxComparedAppearances) {
         this.#compared.push({ type: element.type, group, fillColor, lineColor, lineWidth, closed, index });
       }
     }
@@ -51,13 +51,13 @@ export class AppearanceTable {
   }
 
   /** Index of a stored appearance, added when it is new. */
-  indexOfText(text: string, group: string | null): number {
-    let index = this.#byText.get(text);
+  findOrAddText(text: string, group: string | null): number {
+    let index = this.#indexByText.get(text);
     if (index === undefined) {
       index = this.texts.length;
       this.texts.push(text);
       this.groups.push(group);
-      this.#byText.set(text, index);
+      this.#indexByText.set(text, index);
     }
     return index;
   }

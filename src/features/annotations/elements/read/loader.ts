@@ -1,21 +1,21 @@
 import { LRUCache } from 'lru-cache';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { LargeImageError } from '../../../../errors.js';
-import { decompress } from '../packs/codec.js';
+import { decompressTexts } from '../packs/codec.js';
 import type { StoredElements, StoredWindow } from '../element-store.js';
 import { decodePackIndex, type PackIndex, type PackEntry } from '../packs/pack-index.js';
 import type { SegmentHeader } from '../packs/segment.js';
 import { PackColumns } from '../packs/pack.js';
-import type { PackPart, StoredRecords } from '../records.js';
+import type { PackFields, StoredRecords } from '../records.js';
 import { loadPackColumns, loadJoinedColumns } from './segment-columns.js';
 
 /** The decoded pack index of a window. */
 export interface LoadedWindow extends PackIndex {
   id: string;
   groups: [group: string | null, count: number][];
-  index: readonly string[];
+  idIndexParts: readonly string[];
   /** See WindowRecord. */
-  table: readonly (readonly string[])[];
+  tableSegments: readonly (readonly string[])[];
 }
 
 /** A window and some of its packs. */
@@ -30,7 +30,7 @@ export interface LoadedPack {
   columns: PackColumns | null;
   text: Buffer | null;
   /** If several packs were joined: their entries, and the first row of each. */
-  joined?: { entries: PackEntry[]; starts: number[] };
+  joined?: { entries: PackEntry[]; firstRows: number[] };
 }
 
 /** Memory for cached parts of id indexes in bytes. */
@@ -49,7 +49,7 @@ const packsPerQuery = 128;
 /**
  * The error for a read whose elements were removed meanwhile, because the annotation was changed or removed and its family swept.
  */
-function elementsGone(): LargeImageError {
+function elementsRemovedError(): LargeImageError {
   return new LargeImageError('unavailable', 'The elements were removed while they were read. Try again.');
 }
 
@@ -78,13 +78,13 @@ function copyForCache(columns: Buffer, text: Buffer): CachedPack {
 
 /** A copy in a separate buffer. `Buffer.from` would put several small ones into a shared buffer. */
 function copyBytes(bytes: Buffer): Buffer {
-  const own = Buffer.allocUnsafeSlow(bytes.length);
-  own.set(bytes);
-  return own;
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  copy.set(bytes);
+  return copy;
 }
 
 /** The caches of loaders. */
-class LoaderCache {
+class LoaderCaches {
   readonly windows: LRUCache<string, LoadedWindow>;
   readonly indexParts = new LRUCache<string, Buffer>({
     maxSize: maxIndexPartBytes,
@@ -107,14 +107,14 @@ class LoaderCache {
 
 /** Loads pack indexes and packs. Pack indexes are cached, and the packs of small reads are too. */
 export class ElementLoader {
-  readonly #cache: LoaderCache;
+  readonly #cache: LoaderCaches;
 
   /** @param cache memory for pack indexes in bytes, or the caches of another loader. */
   constructor(
     private readonly records: StoredRecords,
-    cache: number | LoaderCache,
+    cache: number | LoaderCaches,
   ) {
-    this.#cache = typeof cache === 'number' ? new LoaderCache(cache) : cache;
+    this.#cache = typeof cache === 'number' ? new LoaderCaches(cache) : cache;
   }
 
   /** A loader for other records that shares the caches of this one. */
@@ -123,7 +123,7 @@ export class ElementLoader {
   }
 
   /** The pack indexes of windows, in their order. @throws LargeImageError if one was removed. */
-  async windows(stored: readonly StoredWindow[], signal?: AbortSignal): Promise<LoadedWindow[]> {
+  async loadWindows(stored: readonly StoredWindow[], signal?: AbortSignal): Promise<LoadedWindow[]> {
     const loaded = new Map<string, LoadedWindow>();
     const missing: string[] = [];
     for (const { id } of stored) {
@@ -133,18 +133,24 @@ export class ElementLoader {
     }
     for (let start = 0; start < missing.length; start += windowsPerQuery) {
       signal?.throwIfAborted();
-      const found = await this.records.findWindows(missing.slice(start, start + windowsPerQuery));
-      for (const [id, record] of found) {
+      const records = await this.records.findWindows(missing.slice(start, start + windowsPerQuery));
+      for (const [id, record] of records) {
         // WindowWriter writes pairs of a group and its count.
         const groups = JSON.parse(record.groups) as [string | null, number][];
-        const window = { id, groups, index: record.index, table: record.table, ...decodePackIndex(record.packIndex) };
+        const window = {
+          id,
+          groups,
+          idIndexParts: record.idIndexParts,
+          tableSegments: record.tableSegments,
+          ...decodePackIndex(record.packIndex),
+        };
         this.#cache.windows.set(id, window);
         loaded.set(id, window);
       }
     }
     return stored.map(({ id }) => {
       const window = loaded.get(id);
-      if (window === undefined) throw elementsGone();
+      if (window === undefined) throw elementsRemovedError();
       return window;
     });
   }
@@ -164,7 +170,7 @@ export class ElementLoader {
    *
    * @throws LargeImageError if one was removed.
    */
-  async cachedPacks(entries: readonly PackEntry[], signal?: AbortSignal): Promise<LoadedPack[]> {
+  async loadAndCachePacks(entries: readonly PackEntry[], signal?: AbortSignal): Promise<LoadedPack[]> {
     const loaded = new Map<string, CachedPack>();
     const missing: PackEntry[] = [];
     for (const entry of entries) {
@@ -173,8 +179,8 @@ export class ElementLoader {
       else loaded.set(entry.id, cached);
     }
     for (let start = 0; start < missing.length; start += packsPerQuery) {
-      const part = missing.slice(start, start + packsPerQuery);
-      for (const { entry, pack, text } of await this.#fetchPacks(part, 'both', signal)) {
+      const batch = missing.slice(start, start + packsPerQuery);
+      for (const { entry, pack, text } of await this.#fetchPacks(batch, 'both', signal)) {
         const copy = copyForCache(pack.columns, text!);
         this.#cache.packs.set(entry.id, copy);
         loaded.set(entry.id, copy);
@@ -187,12 +193,12 @@ export class ElementLoader {
   }
 
   /** The pack indexes of all windows of an annotation. */
-  async allWindows(stored: StoredElements, signal?: AbortSignal): Promise<LoadedWindow[]> {
-    return this.windows(stored.windows, signal);
+  async loadAllWindows(stored: StoredElements, signal?: AbortSignal): Promise<LoadedWindow[]> {
+    return this.loadWindows(stored.windows, signal);
   }
 
   /** Parts of id indexes, by their ids. @throws LargeImageError if one was removed. */
-  async indexParts(ids: readonly string[]): Promise<Map<string, Buffer>> {
+  async loadIndexParts(ids: readonly string[]): Promise<Map<string, Buffer>> {
     const parts = new Map<string, Buffer>();
     const missing = ids.filter((id) => {
       const cached = this.#cache.indexParts.get(id);
@@ -200,16 +206,16 @@ export class ElementLoader {
       return cached === undefined;
     });
     if (missing.length === 0) return parts;
-    for (const [id, { entries }] of await this.records.findParts(missing)) {
+    for (const [id, { bytes: entries }] of await this.records.findParts(missing)) {
       this.#cache.indexParts.set(id, entries);
       parts.set(id, entries);
     }
-    if (parts.size < new Set(ids).size) throw elementsGone();
+    if (parts.size < new Set(ids).size) throw elementsRemovedError();
     return parts;
   }
 
   /** Headers of segments of tables, by the id of their first part. Cached. @param segments ids of the parts of each segment. */
-  async tableHeaders(segments: readonly (readonly string[])[]): Promise<Map<string, SegmentHeader>> {
+  async loadTableHeaders(segments: readonly (readonly string[])[]): Promise<Map<string, SegmentHeader>> {
     const headers = new Map<string, SegmentHeader>();
     const missing: string[] = [];
     for (const [id] of segments as readonly (readonly [string])[]) {
@@ -217,7 +223,7 @@ export class ElementLoader {
       if (cached === undefined) missing.push(id);
       else headers.set(id, cached.header);
     }
-    for (const [i, text] of (await this.tableParts(missing)).entries()) {
+    for (const [i, text] of (await this.loadTableParts(missing)).entries()) {
       // TableDraft writes headers.
       const header = JSON.parse(text.toString('utf8')) as SegmentHeader;
       this.#cache.headers.set(missing[i]!, { header, bytes: text.length * 2 + 256 });
@@ -228,12 +234,12 @@ export class ElementLoader {
   }
 
   /** The header of a segment of a table. Cached. @param parts ids of the parts of the segment. */
-  async tableHeader(parts: readonly string[]): Promise<SegmentHeader> {
-    return (await this.tableHeaders([parts])).get(parts[0]!)!;
+  async loadTableHeader(parts: readonly string[]): Promise<SegmentHeader> {
+    return (await this.loadTableHeaders([parts])).get(parts[0]!)!;
   }
 
   /** Columns and texts of packs, decompressed but not decoded. They are not cached, so that their buffers can be handed over to a thread. */
-  async rawPacks(entries: readonly PackEntry[], signal?: AbortSignal): Promise<RawPack[]> {
+  async loadRawPacks(entries: readonly PackEntry[], signal?: AbortSignal): Promise<RawPack[]> {
     const packs: RawPack[] = [];
     for (let start = 0; start < entries.length; start += packsPerQuery) {
       for (const { pack, text } of await this.#fetchPacks(entries.slice(start, start + packsPerQuery), 'both', signal)) {
@@ -246,33 +252,33 @@ export class ElementLoader {
   }
 
   /** Loads packs with columns and texts, some at a time, and yields them one by one. */
-  async *packsInGroups(
+  async *loadPacksInGroups(
     entries: readonly PackEntry[],
     signal?: AbortSignal,
   ): AsyncGenerator<{ columns: PackColumns; text: Buffer }> {
     for (let start = 0; start < entries.length; start += packsPerQuery) {
-      for (const { columns, text } of await this.rawPacks(entries.slice(start, start + packsPerQuery), signal)) {
+      for (const { columns, text } of await this.loadRawPacks(entries.slice(start, start + packsPerQuery), signal)) {
         yield { columns: new PackColumns(columns), text };
       }
     }
   }
 
   /** Parts of tables, by their ids in their order, not cached. @throws LargeImageError if one was removed. */
-  async tableParts(ids: readonly string[]): Promise<Buffer[]> {
+  async loadTableParts(ids: readonly string[]): Promise<Buffer[]> {
     const found = await this.records.findParts(ids);
     return ids.map((id) => {
       const part = found.get(id);
-      if (part === undefined) throw elementsGone();
-      return part.entries;
+      if (part === undefined) throw elementsRemovedError();
+      return part.bytes;
     });
   }
 
   /** Loads packs without caching them, in the order of the entries. @throws LargeImageError if one was removed. */
-  async packs(entries: readonly PackEntry[], part: PackPart, signal?: AbortSignal): Promise<LoadedPack[]> {
+  async loadPacks(entries: readonly PackEntry[], fields: PackFields, signal?: AbortSignal): Promise<LoadedPack[]> {
     const groups: Promise<LoadedPack[]>[] = [];
     // Packs that have arrived are decompressed while others are fetched.
     for (let start = 0; start < entries.length; start += packsPerQuery) {
-      groups.push(this.#packs(entries.slice(start, start + packsPerQuery), part, signal));
+      groups.push(this.#loadPackGroup(entries.slice(start, start + packsPerQuery), fields, signal));
     }
     return (await Promise.all(groups)).flat();
   }
@@ -281,28 +287,28 @@ export class ElementLoader {
    * Loads packs with their columns, window by window. If most packs of a segment of the table are needed, their columns are read
    * from the segment, which takes a fraction of the documents.
    */
-  async packsWithColumns(groups: readonly PartialWindow[], signal?: AbortSignal): Promise<LoadedPack[]> {
+  async loadPacksWithColumns(partialWindows: readonly PartialWindow[], signal?: AbortSignal): Promise<LoadedPack[]> {
     const fromTable = new Map<string, PackColumns>();
-    for (const group of groups) await this.#addColumnsFromTable(group, fromTable, signal);
-    const entries = groups.flatMap(({ packs }) => packs);
+    for (const group of partialWindows) await this.#addColumnsFromTable(group, fromTable, signal);
+    const entries = partialWindows.flatMap(({ packs }) => packs);
     const others = entries.filter(({ id }) => !fromTable.has(id));
-    const loaded = new Map((await this.packs(others, 'columns', signal)).map((pack) => [pack.entry.id, pack.columns]));
+    const loaded = new Map((await this.loadPacks(others, 'columns', signal)).map((pack) => [pack.entry.id, pack.columns]));
     return entries.map((entry) => {
       return { entry, columns: fromTable.get(entry.id) ?? loaded.get(entry.id) ?? null, text: null };
     });
   }
 
   /**
-   * Like {@link packsWithColumns}, for each window separately. Packs whose columns come from one segment are joined to one, because hundreds of small
+   * Like {@link loadPacksWithColumns}, for each window separately. Packs whose columns come from one segment are joined to one, because hundreds of small
    * ones take longer.
    */
-  async packsWithJoinedColumns(groups: readonly PartialWindow[], signal?: AbortSignal): Promise<LoadedPack[][]> {
+  async loadPacksWithJoinedColumns(partialWindows: readonly PartialWindow[], signal?: AbortSignal): Promise<LoadedPack[][]> {
     const loaded: LoadedPack[][] = [];
-    for (const { window, packs } of groups) {
+    for (const { window, packs } of partialWindows) {
       const joined: LoadedPack[] = [];
       const entriesById = new Map(packs.map((entry) => [entry.id, entry]));
-      for (const { parts, header } of await this.#segmentsFor({ window, packs }, entriesById)) {
-        const columns = await loadJoinedColumns({ header, parts }, entriesById, (ids) => this.tableParts(ids), signal);
+      for (const { parts, header } of await this.#findSegmentsToRead({ window, packs }, entriesById)) {
+        const columns = await loadJoinedColumns({ header, parts }, entriesById, (ids) => this.loadTableParts(ids), signal);
         if (columns === null) continue;
         const [entries, starts]: [PackEntry[], number[]] = [[], []];
         let [count, detailsCount] = [0, 0];
@@ -315,23 +321,28 @@ export class ElementLoader {
           detailsCount += entry.detailsCount;
           entriesById.delete(id);
         }
-        joined.push({ entry: { ...packs[0]!, count, detailsCount }, columns, text: null, joined: { entries, starts } });
+        joined.push({
+          entry: { ...packs[0]!, count, detailsCount },
+          columns,
+          text: null,
+          joined: { entries, firstRows: starts },
+        });
       }
-      loaded.push([...joined, ...(await this.packs([...entriesById.values()], 'columns', signal))]);
+      loaded.push([...joined, ...(await this.loadPacks([...entriesById.values()], 'columns', signal))]);
     }
     return loaded;
   }
 
   /** The segments of a window's table from which reading columns is faster than from the packs themselves. */
-  async #segmentsFor({ window, packs }: PartialWindow, entriesById: ReadonlyMap<string, PackEntry>) {
+  async #findSegmentsToRead({ window, packs }: PartialWindow, entriesById: ReadonlyMap<string, PackEntry>) {
     // If few packs of the window are needed, a segment probably has few of them, so its header is not read.
     if (packs.length * 2 < window.packs.length) return [];
-    const headers = await this.tableHeaders(window.table);
-    return window.table.flatMap((parts) => {
+    const headers = await this.loadTableHeaders(window.tableSegments);
+    return window.tableSegments.flatMap((parts) => {
       const header = headers.get(parts[0]!)!;
       // A segment is read as a whole, which takes as long as reading a third of its packs.
-      const shared = header.packs.filter((id) => entriesById.has(id)).length;
-      return shared * 2 < header.packs.length ? [] : [{ parts, header }];
+      const sharedCount = header.packs.filter((id) => entriesById.has(id)).length;
+      return sharedCount * 2 < header.packs.length ? [] : [{ parts, header }];
     });
   }
 
@@ -342,38 +353,38 @@ export class ElementLoader {
     signal?: AbortSignal,
   ): Promise<void> {
     const entriesById = new Map(packs.map((entry) => [entry.id, entry]));
-    for (const segment of await this.#segmentsFor({ window, packs }, entriesById)) {
+    for (const segment of await this.#findSegmentsToRead({ window, packs }, entriesById)) {
       signal?.throwIfAborted();
-      const found = await loadPackColumns(segment, (ids) => this.tableParts(ids), signal);
-      for (const [id, read] of found ?? []) if (entriesById.has(id)) columns.set(id, read);
+      const found = await loadPackColumns(segment, (ids) => this.loadTableParts(ids), signal);
+      for (const [id, packColumns] of found ?? []) if (entriesById.has(id)) columns.set(id, packColumns);
     }
   }
 
-  async #packs(entries: readonly PackEntry[], part: PackPart, signal?: AbortSignal): Promise<LoadedPack[]> {
-    const fetched = await this.#fetchPacks(entries, part, signal);
+  async #loadPackGroup(entries: readonly PackEntry[], fields: PackFields, signal?: AbortSignal): Promise<LoadedPack[]> {
+    const fetched = await this.#fetchPacks(entries, fields, signal);
     return fetched.map(({ entry, pack, text }) => {
-      return { entry, columns: part === 'text' ? null : new PackColumns(pack.columns), text };
+      return { entry, columns: fields === 'text' ? null : new PackColumns(pack.columns), text };
     });
   }
 
-  async #fetchPacks(entries: readonly PackEntry[], part: PackPart, signal?: AbortSignal) {
+  async #fetchPacks(entries: readonly PackEntry[], fields: PackFields, signal?: AbortSignal) {
     signal?.throwIfAborted();
     const found = await this.records.findPacks(
       entries.map(({ id }) => id),
-      part,
+      fields,
     );
     signal?.throwIfAborted();
     const packs = entries.map((entry) => {
       const pack = found.get(entry.id);
-      if (pack === undefined) throw elementsGone();
+      if (pack === undefined) throw elementsRemovedError();
       return { entry, pack, textBytes: entry.textBytes };
     });
-    const texts = part === 'columns' ? [] : await decompress(packs);
+    const texts = fields === 'columns' ? [] : await decompressTexts(packs);
     return packs.map(({ entry, pack }, i) => ({ entry, pack, text: texts[i] ?? null }));
   }
 }
 
-function cachedBytesOf({ packs, groups, table }: LoadedWindow): number {
+function cachedBytesOf({ packs, groups, tableSegments: table }: LoadedWindow): number {
   const tableBytes = table.reduce((sum, parts) => sum + parts.length * 40, 0);
   const groupBytes = groups.reduce((sum, [group]) => sum + 32 + 2 * (group ?? '').length, 0);
   return 1 + packs.length * bytesPerPackEntry + groupBytes + tableBytes;

@@ -3,18 +3,18 @@ import { isLongText, parseJsonText } from '../../../../core/json.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import type { StoredElements } from '../element-store.js';
 import { findSlots, partNumberOf } from '../packs/id-index.js';
-import { hashOfId } from '../packs/ids.js';
+import { hashId } from '../packs/ids.js';
 import type { ElementLoader, LoadedPack, LoadedWindow } from './loader.js';
-import { packColumns, packText } from './select.js';
+import { requireColumns, requireText } from './select.js';
 
 /** Position of an element in the store. */
 export interface Location {
   /** Number of the window. */
-  window: number;
+  windowIndex: number;
   /** Index of the pack in the window's pack index. */
-  pack: number;
+  slot: number;
   /** Row of the element in the pack. */
-  at: number;
+  row: number;
 }
 
 /** Number of packs in one fetch. */
@@ -30,34 +30,34 @@ async function candidateIdsBySlot(
   window: LoadedWindow,
   ids: readonly string[],
 ): Promise<Map<number, string[]>> {
-  const candidates = new Map<number, string[]>();
+  const idsBySlot = new Map<number, string[]>();
   const addCandidate = (slot: number, id: string) => {
-    const slotCandidates = candidates.get(slot);
-    if (slotCandidates === undefined) candidates.set(slot, [id]);
+    const slotCandidates = idsBySlot.get(slot);
+    if (slotCandidates === undefined) idsBySlot.set(slot, [id]);
     else slotCandidates.push(id);
   };
-  const parts = window.index.length;
-  if (parts === 0) {
+  const partCount = window.idIndexParts.length;
+  if (partCount === 0) {
     for (const slot of window.packs.keys()) for (const id of ids) addCandidate(slot, id);
-    return candidates;
+    return idsBySlot;
   }
   const needed = new Set<string>();
   await forEachRange(ids.length, idsAtOnce, (from, to) => {
-    for (const id of ids.slice(from, to)) needed.add(window.index[partNumberOf(hashOfId(id), parts)] as string);
+    for (const id of ids.slice(from, to)) needed.add(window.idIndexParts[partNumberOf(hashId(id), partCount)] as string);
   });
-  const stored = await loader.indexParts([...needed]);
+  const partsById = await loader.loadIndexParts([...needed]);
   await forEachRange(ids.length, idsAtOnce, (from, to) => {
     for (const id of ids.slice(from, to)) {
-      const hash = hashOfId(id);
-      const part = stored.get(window.index[partNumberOf(hash, parts)] as string) as Buffer;
+      const hash = hashId(id);
+      const part = partsById.get(window.idIndexParts[partNumberOf(hash, partCount)] as string) as Buffer;
       for (const slot of findSlots(part, hash)) addCandidate(slot, id);
     }
   });
-  return candidates;
+  return idsBySlot;
 }
 
 /** Finds the positions of elements by id. Unknown ids are missing in the result. @param maxPacksWithTexts as {@link defaultMaxPacksWithTexts}. */
-export async function locate(
+export async function locateElements(
   loader: ElementLoader,
   stored: StoredElements,
   ids: Iterable<string>,
@@ -67,38 +67,40 @@ export async function locate(
   const found = new Map<string, Location>();
   const distinctIds = [...(await createSetInSlices(ids, signal))];
   // One query loads the pack indexes of all windows that may contain an id.
-  const windowNumbers: number[] = [];
-  for (const [number, { lowId, highId }] of stored.windows.entries()) {
-    if (distinctIds.some((id) => id >= lowId && id <= highId)) windowNumbers.push(number);
+  const windowIndices: number[] = [];
+  for (const [windowIndex, { lowId, highId }] of stored.windows.entries()) {
+    if (distinctIds.some((id) => id >= lowId && id <= highId)) windowIndices.push(windowIndex);
     if (isSliceOver()) await nextSlice(signal);
   }
-  const windows = await loader.windows(
-    windowNumbers.map((number) => stored.windows[number]!),
+  const windows = await loader.loadWindows(
+    windowIndices.map((windowIndex) => stored.windows[windowIndex]!),
     signal,
   );
   await Promise.all(
     windows.map(async (window, i) => {
-      const number = windowNumbers[i] as number;
-      const { lowId, highId } = stored.windows[number]!;
+      const windowIndex = windowIndices[i] as number;
+      const { lowId, highId } = stored.windows[windowIndex]!;
       const inRange: string[] = [];
       await forEachRange(distinctIds.length, idsAtOnce, (from, to) => {
         for (const id of distinctIds.slice(from, to)) if (id >= lowId && id <= highId) inRange.push(id);
       });
-      const candidates = await candidateIdsBySlot(loader, window, inRange);
-      const liveSlots = [...candidates.keys()].filter((slot) => (window.packs[slot]?.count ?? 0) > 0);
+      const idsBySlot = await candidateIdsBySlot(loader, window, inRange);
+      const liveSlots = [...idsBySlot.keys()].filter((slot) => (window.packs[slot]?.count ?? 0) > 0);
       for (let start = 0; start < liveSlots.length; start += packsPerFetch) {
-        const group = liveSlots.slice(start, start + packsPerFetch);
-        const entries = group.map((slot) => window.packs[slot]!);
+        const slots = liveSlots.slice(start, start + packsPerFetch);
+        const entries = slots.map((slot) => window.packs[slot]!);
         // A few packs are loaded with their texts, because the elements are usually read or edited next.
         const packs =
-          liveSlots.length <= maxPacksWithTexts ? loader.cachedPacks(entries, signal) : loader.packs(entries, 'columns', signal);
-        for (const [at, pack] of (await packs).entries()) {
-          const slot = group[at] as number;
-          const candidateIds = new Set(candidates.get(slot));
-          const columns = packColumns(pack);
+          liveSlots.length <= maxPacksWithTexts
+            ? loader.loadAndCachePacks(entries, signal)
+            : loader.loadPacks(entries, 'columns', signal);
+        for (const [batchIndex, pack] of (await packs).entries()) {
+          const slot = slots[batchIndex] as number;
+          const candidateIds = new Set(idsBySlot.get(slot));
+          const columns = requireColumns(pack);
           for (let row = 0; row < columns.count; row += 1) {
             const id = columns.idAt(row);
-            if (candidateIds.has(id)) found.set(id, { window: number, pack: slot, at: row });
+            if (candidateIds.has(id)) found.set(id, { windowIndex, slot, row });
           }
           if (isSliceOver()) await nextSlice(signal);
         }
@@ -115,22 +117,22 @@ export async function findElements(
   ids: Iterable<string>,
   signal?: AbortSignal,
 ): Promise<Map<string, AnnotationElement>> {
-  const locations = await locate(loader, stored, ids, signal);
-  const windows = await loader.allWindows(stored, signal);
-  const byPack = new Map<string, { location: Location; rows: number[] }>();
+  const locations = await locateElements(loader, stored, ids, signal);
+  const windows = await loader.loadAllWindows(stored, signal);
+  const rowsByPack = new Map<string, { location: Location; rows: number[] }>();
   for (const location of locations.values()) {
-    const key = `${location.window}/${location.pack}`;
-    const existing = byPack.get(key);
-    if (existing === undefined) byPack.set(key, { location, rows: [location.at] });
-    else existing.rows.push(location.at);
+    const key = `${location.windowIndex}/${location.slot}`;
+    const existing = rowsByPack.get(key);
+    if (existing === undefined) rowsByPack.set(key, { location, rows: [location.row] });
+    else existing.rows.push(location.row);
   }
   const elements = new Map<string, AnnotationElement>();
-  const groups = [...byPack.values()];
-  for (let start = 0; start < groups.length; start += packsPerFetch) {
-    const group = groups.slice(start, start + packsPerFetch);
-    const entries = group.map(({ location }) => windows[location.window]!.packs[location.pack]!);
-    for (const [at, pack] of (await loader.cachedPacks(entries, signal)).entries()) {
-      for (const row of group[at]!.rows) elements.set(packColumns(pack).idAt(row), await parseElementAt(pack, row, signal));
+  const packsWithRows = [...rowsByPack.values()];
+  for (let start = 0; start < packsWithRows.length; start += packsPerFetch) {
+    const batch = packsWithRows.slice(start, start + packsPerFetch);
+    const entries = batch.map(({ location }) => windows[location.windowIndex]!.packs[location.slot]!);
+    for (const [i, pack] of (await loader.loadAndCachePacks(entries, signal)).entries()) {
+      for (const row of batch[i]!.rows) elements.set(requireColumns(pack).idAt(row), await parseElementAt(pack, row, signal));
       if (isSliceOver()) await nextSlice(signal);
     }
   }
@@ -139,8 +141,8 @@ export async function findElements(
 
 /** One element of a pack, parsed. */
 async function parseElementAt(pack: LoadedPack, row: number, signal: AbortSignal | undefined): Promise<AnnotationElement> {
-  const offsets = packColumns(pack).textOffsets();
-  return parseElement(packText(pack).subarray(offsets[row], offsets[row + 1]), signal);
+  const offsets = requireColumns(pack).textOffsets();
+  return parseElement(requireText(pack).subarray(offsets[row], offsets[row + 1]), signal);
 }
 
 /** Parses the text of an element as it is stored. */

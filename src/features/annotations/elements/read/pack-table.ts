@@ -4,20 +4,20 @@ import { parseElement } from './locate.js';
 import { cellsOf, TableDraft } from '../write/table-draft.js';
 
 /** Makes the table of packs that are in no segment from the texts of their elements. @param onElement is awaited for each element. */
-export async function tableOfPacks(
+export async function draftTableOfPacks(
   packs: AsyncIterable<{ columns: PackColumns; text: Buffer }> | Iterable<{ columns: PackColumns; text: Buffer }>,
   onElement: (element: AnnotationElement) => Promise<void> | void = () => {},
-): Promise<{ table: TableDraft; packs: PackColumns[] }> {
+): Promise<{ table: TableDraft; packColumns: PackColumns[] }> {
   const table = new TableDraft();
   const columnsOfPacks: PackColumns[] = [];
   for await (const { columns, text } of packs) {
     const offsets = columns.textOffsets();
-    for (let at = 0; at < columns.count; at += 1) {
-      const element = await parseElement(text.subarray(offsets[at], offsets[at + 1]));
-      table.add(cellsOf(element, columns.boxAt(at)));
+    for (let row = 0; row < columns.count; row += 1) {
+      const element = await parseElement(text.subarray(offsets[row], offsets[row + 1]));
+      table.add(cellsOf(element, columns.boxAt(row)));
       await onElement(element);
     }
     columnsOfPacks.push(columns);
   }
-  return { table, packs: columnsOfPacks };
+  return { table, packColumns: columnsOfPacks };
 }

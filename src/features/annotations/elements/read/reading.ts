@@ -9,9 +9,9 @@ import { parseAppearances } from './appearances.js';
 import { windowPositions } from '../packs/pack-index.js';
 import { diagonal, type PackColumns } from '../packs/pack.js';
 import {
-  packColumns,
-  packOf,
-  packText,
+  requireColumns,
+  packNumberOf,
+  requireText,
   loadTexts,
   rowInPack,
   selectInOrder,
@@ -28,12 +28,14 @@ const centroidsAtOnce = 65_536;
 /** If a reader takes longer than this for a chunk, texts that it does not need yet are dropped from memory. */
 const dropTextsAfterMs = 1000;
 
-function select(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
+function selectElements(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
   return request.query.sort[0] === '_id' ? selectInOrder(request) : selectSorted(request);
 }
 
 /** Makes the first chunk immediately, so that early errors occur before the response begins. */
-async function withFirstChunk(chunks: AsyncGenerator<Buffer, void, undefined>): Promise<AsyncGenerator<Buffer, void, undefined>> {
+async function prepareFirstChunk(
+  chunks: AsyncGenerator<Buffer, void, undefined>,
+): Promise<AsyncGenerator<Buffer, void, undefined>> {
   const first = await chunks.next();
   return (async function* () {
     try {
@@ -55,10 +57,10 @@ export async function readElements(
 ): Promise<ElementReading> {
   const budget = new ElementBudget(query);
   const reading = { budget, box: null as BoundingBox | null, orders: [] as number[] };
-  const selections = select({ loader, stored, query, budget, texts: true, signal });
+  const selections = selectElements({ loader, stored, query, budget, needsTexts: true, signal });
   const onBox = query.includesBoxes ? (box: BoundingBox) => (reading.box = unionBox(reading.box, box)) : null;
   const reload = (selection: Selection) => loadTexts(loader, [selection], signal);
-  const chunks = await withFirstChunk(textChunks(selections, onBox, query.includesOrders ? reading.orders : null, reload));
+  const chunks = await prepareFirstChunk(textChunks(selections, onBox, query.includesOrders ? reading.orders : null, reload));
   return Object.assign(reading, { chunks });
 }
 
@@ -86,60 +88,60 @@ async function* textChunks(
   reload: (selection: Selection) => Promise<void>,
 ): AsyncGenerator<Buffer, void, undefined> {
   let chunk = Buffer.allocUnsafeSlow(chunkBytes);
-  let filled = 0;
+  let filledBytes = 0;
   let isFirst = true;
   for await (const selection of selections) {
-    const { window, packs, members, elementTexts } = selection;
+    const { windowIndex: window, packs, members, elementTexts } = selection;
     const offsets: (Float64Array | undefined)[] = [];
     for (let i = 0; i < members.length; i += 1) {
       const member = members[i] as number;
-      const packIndex = packOf(member);
-      const at = rowInPack(member);
-      const pack = packs[packIndex] as LoadedPack;
-      const columns = packColumns(pack);
-      orders?.push(window * windowPositions + (columns.positions[at] as number));
+      const packNumber = packNumberOf(member);
+      const row = rowInPack(member);
+      const pack = packs[packNumber] as LoadedPack;
+      const columns = requireColumns(pack);
+      orders?.push(window * windowPositions + (columns.positions[row] as number));
       const elementText = elementTexts?.[i];
-      if (elementText === undefined && offsets[packIndex] === undefined) {
-        offsets[packIndex] = columns.textOffsets();
+      if (elementText === undefined && offsets[packNumber] === undefined) {
+        offsets[packNumber] = columns.textOffsets();
         if (isSliceOver()) await nextSlice();
       }
-      const starts = offsets[packIndex] ?? [];
-      const start = elementText === undefined ? (starts[at] as number) : 0;
-      const end = elementText === undefined ? (starts[at + 1] as number) : elementText.length;
-      const suffix = onBox === null ? '' : boxSuffix(columns, at, onBox);
-      const needed = end - start + 1 + suffix.length;
-      if (filled + needed > chunk.length) {
-        if (filled > 0) yield* yieldChunk(chunk.subarray(0, filled), selection);
+      const starts = offsets[packNumber] ?? [];
+      const start = elementText === undefined ? (starts[row] as number) : 0;
+      const end = elementText === undefined ? (starts[row + 1] as number) : elementText.length;
+      const suffix = onBox === null ? '' : boxSuffix(columns, row, onBox);
+      const neededBytes = end - start + 1 + suffix.length;
+      if (filledBytes + neededBytes > chunk.length) {
+        if (filledBytes > 0) yield* yieldChunk(chunk.subarray(0, filledBytes), selection);
         if (isSliceOver()) await nextSlice();
         // Each chunk gets a new buffer, because the socket may not have sent the previous one yet.
-        chunk = Buffer.allocUnsafeSlow(Math.max(chunkBytes, needed));
-        filled = 0;
+        chunk = Buffer.allocUnsafeSlow(Math.max(chunkBytes, neededBytes));
+        filledBytes = 0;
       }
       if (!isFirst) {
-        chunk[filled] = comma;
-        filled += 1;
+        chunk[filledBytes] = comma;
+        filledBytes += 1;
       }
       isFirst = false;
       if (elementText === undefined && pack.text === null) await reload({ ...selection, members: members.subarray(i) });
-      const text = elementText ?? packText(pack);
+      const text = elementText ?? requireText(pack);
       // With a box, the closing brace is left out and is part of the suffix.
       const length = suffix === '' ? end - start : end - start - 1;
       // This takes half the time of Buffer.copy, which matters only in this loop.
-      chunk.set(new Uint8Array(text.buffer, text.byteOffset + start, length), filled);
-      filled += length;
-      if (suffix !== '') filled += chunk.write(suffix, filled, 'latin1');
+      chunk.set(new Uint8Array(text.buffer, text.byteOffset + start, length), filledBytes);
+      filledBytes += length;
+      if (suffix !== '') filledBytes += chunk.write(suffix, filledBytes, 'latin1');
     }
     // The rest of a selection is sent immediately, because the next selection may take long.
-    if (filled > 0) {
-      yield* yieldChunk(chunk.subarray(0, filled), selection);
+    if (filledBytes > 0) {
+      yield* yieldChunk(chunk.subarray(0, filledBytes), selection);
       chunk = Buffer.allocUnsafeSlow(chunkBytes);
-      filled = 0;
+      filledBytes = 0;
     }
   }
 }
 
-function boxSuffix(columns: PackColumns, at: number, onBox: (box: BoundingBox) => void): string {
-  const box = columns.boxAt(at);
+function boxSuffix(columns: PackColumns, row: number, onBox: (box: BoundingBox) => void): string {
+  const box = columns.boxAt(row);
   onBox(box);
   const { lowx, lowy, lowz, highx, highy, highz, details, size } = box;
   return `,"_bbox":${JSON.stringify({ lowx, lowy, lowz, highx, highy, highz, details, size })}}`;
@@ -154,8 +156,8 @@ export async function readCentroids(
 ): Promise<CentroidReading> {
   const budget = new ElementBudget(query);
   const props = new CentroidPropTable();
-  const selections = select({ loader, stored, query, budget, texts: false, signal });
-  return { chunks: await withFirstChunk(centroidChunks(selections, props)), budget, props };
+  const selections = selectElements({ loader, stored, query, budget, needsTexts: false, signal });
+  return { chunks: await prepareFirstChunk(centroidChunks(selections, props)), budget, props };
 }
 
 async function* centroidChunks(
@@ -166,26 +168,26 @@ async function* centroidChunks(
   for await (const { packs, members } of selections) {
     const appearances: (PackAppearances | undefined)[] = Array.from({ length: packs.length });
     for (let start = 0; start < members.length; start += centroidsAtOnce) {
-      const run = members.subarray(start, start + centroidsAtOnce);
+      const memberBatch = members.subarray(start, start + centroidsAtOnce);
       // Appearances get their rows in `props` in the order in which the first element of each is sent.
-      for (let i = 0; i < run.length; i += 1) {
-        const member = run[i] as number;
-        const packIndex = packOf(member);
-        let packAppearances = appearances[packIndex];
+      for (let i = 0; i < memberBatch.length; i += 1) {
+        const member = memberBatch[i] as number;
+        const packNumber = packNumberOf(member);
+        let packAppearances = appearances[packNumber];
         if (packAppearances === undefined) {
-          appearances[packIndex] = packAppearances = knownAppearances.forPack(packColumns(packs[packIndex] as LoadedPack));
+          appearances[packNumber] = packAppearances = knownAppearances.findOrAdd(requireColumns(packs[packNumber] as LoadedPack));
           if (isSliceOver()) await nextSlice();
         }
-        if (packAppearances.withoutRow === 0) continue;
-        const at = packColumns(packs[packIndex] as LoadedPack).appearanceIndices[rowInPack(member)] as number;
-        if (packAppearances.rows[at] !== -1) continue;
-        packAppearances.rows[at] = propRowOf(packAppearances.appearances[at]!, props);
-        packAppearances.withoutRow -= 1;
+        if (packAppearances.withoutRowCount === 0) continue;
+        const appearanceIndex = requireColumns(packs[packNumber] as LoadedPack).appearanceIndices[rowInPack(member)] as number;
+        if (packAppearances.propRows[appearanceIndex] !== -1) continue;
+        packAppearances.propRows[appearanceIndex] = findOrAddPropRow(packAppearances.appearances[appearanceIndex]!, props);
+        packAppearances.withoutRowCount -= 1;
       }
       if (isSliceOver()) await nextSlice();
-      const records = Buffer.allocUnsafeSlow(run.length * centroidBytes);
-      await writeCentroids(records, run, packs, appearances);
-      for (let at = 0; at < records.length; at += chunkBytes) yield records.subarray(at, at + chunkBytes);
+      const records = Buffer.allocUnsafeSlow(memberBatch.length * centroidBytes);
+      await writeCentroids(records, memberBatch, packs, appearances);
+      for (let offset = 0; offset < records.length; offset += chunkBytes) yield records.subarray(offset, offset + chunkBytes);
     }
   }
 }
@@ -202,23 +204,26 @@ async function writeCentroids(
 ): Promise<void> {
   // For each pack: first the number of its members, then where they begin in `byPack`, and finally where they end.
   const ends = new Uint32Array(packs.length);
-  for (let i = 0; i < members.length; i += 1) ends[packOf(members[i] as number)]! += 1;
+  for (let i = 0; i < members.length; i += 1) ends[packNumberOf(members[i] as number)]! += 1;
   let sum = 0;
-  for (let index = 0; index < ends.length; index += 1) {
-    const count = ends[index] as number;
-    ends[index] = sum;
+  for (let packNumber = 0; packNumber < ends.length; packNumber += 1) {
+    const count = ends[packNumber] as number;
+    ends[packNumber] = sum;
     sum += count;
   }
-  const byPack = new Uint32Array(members.length);
-  for (let i = 0; i < members.length; i += 1) byPack[ends[packOf(members[i] as number)]!++] = i;
+  const memberIndicesByPack = new Uint32Array(members.length);
+  for (let i = 0; i < members.length; i += 1) memberIndicesByPack[ends[packNumberOf(members[i] as number)]!++] = i;
   // The methods of a DataView take a quarter of the time of those of a buffer.
   const view = new DataView(records.buffer);
   let start = 0;
-  for (let index = 0; index < ends.length; index += 1) {
-    const end = ends[index] as number;
+  for (let packNumber = 0; packNumber < ends.length; packNumber += 1) {
+    const end = ends[packNumber] as number;
     if (end === start) continue;
-    const columns = packColumns(packs[index] as LoadedPack);
-    writePack(view, columns, appearances[index]!.rows, { members, places: byPack.subarray(start, end) });
+    const columns = requireColumns(packs[packNumber] as LoadedPack);
+    writePackCentroids(view, columns, appearances[packNumber]!.propRows, {
+      members,
+      memberIndices: memberIndicesByPack.subarray(start, end),
+    });
     start = end;
     // Decoding the columns of a pack takes time.
     if (isSliceOver()) await nextSlice();
@@ -230,33 +235,33 @@ async function writeCentroids(
  *
  * @param selection `places`: indices of this pack's members in `members`; their records are at the same places.
  */
-function writePack(
+function writePackCentroids(
   view: DataView,
   { count, ids: { high, middle, low }, boxes: { lowx, lowy, highx, highy }, appearanceIndices }: PackColumns,
-  rows: Int32Array,
-  { members, places }: { members: Float64Array; places: Uint32Array },
+  propRows: Int32Array,
+  { members, memberIndices: places }: { members: Float64Array; memberIndices: Uint32Array },
 ): void {
-  const placeOfRow = new Int32Array(count).fill(-1);
+  const memberIndexByRow = new Int32Array(count).fill(-1);
   for (let i = 0; i < places.length; i += 1) {
-    const place = places[i] as number;
-    placeOfRow[rowInPack(members[place] as number)] = place;
+    const memberIndex = places[i] as number;
+    memberIndexByRow[rowInPack(members[memberIndex] as number)] = memberIndex;
   }
-  for (let at = 0; at < count; at += 1) {
-    const place = placeOfRow[at] as number;
-    if (place === -1) continue;
-    const offset = place * centroidBytes;
-    view.setUint32(offset, high[at] as number);
-    view.setUint32(offset + 4, middle[at] as number);
-    view.setUint32(offset + 8, low[at] as number);
-    const left = lowx[at] as number;
-    const top = lowy[at] as number;
-    const right = highx[at] as number;
-    const bottom = highy[at] as number;
+  for (let row = 0; row < count; row += 1) {
+    const memberIndex = memberIndexByRow[row] as number;
+    if (memberIndex === -1) continue;
+    const offset = memberIndex * centroidBytes;
+    view.setUint32(offset, high[row] as number);
+    view.setUint32(offset + 4, middle[row] as number);
+    view.setUint32(offset + 8, low[row] as number);
+    const left = lowx[row] as number;
+    const top = lowy[row] as number;
+    const right = highx[row] as number;
+    const bottom = highy[row] as number;
     // Halves are added, so that the sum of two large numbers does not overflow.
     view.setFloat32(offset + 12, left / 2 + right / 2, true);
     view.setFloat32(offset + 16, top / 2 + bottom / 2, true);
     view.setFloat32(offset + 20, diagonal(right - left, bottom - top), true);
-    view.setInt32(offset + 24, rows[appearanceIndices[at] as number] as number, true);
+    view.setInt32(offset + 24, propRows[appearanceIndices[row] as number] as number, true);
   }
 }
 
@@ -264,9 +269,9 @@ function writePack(
 interface PackAppearances {
   appearances: ElementAppearance[];
   /** The row in `props` of each appearance; -1 until an element with this appearance is sent. */
-  rows: Int32Array;
+  propRows: Int32Array;
   /** Number of appearances that have no row yet. */
-  withoutRow: number;
+  withoutRowCount: number;
 }
 
 /** Maximum number of lists of appearances to keep. */
@@ -276,12 +281,12 @@ const maxKnownLists = 1024;
 class KnownAppearances {
   readonly #byText = new Map<string, PackAppearances>();
 
-  forPack(columns: PackColumns): PackAppearances {
+  findOrAdd(columns: PackColumns): PackAppearances {
     const text = columns.appearancesJson();
     let existing = this.#byText.get(text);
     if (existing === undefined) {
       const appearances = parseAppearances(text);
-      existing = { appearances, rows: new Int32Array(appearances.length).fill(-1), withoutRow: appearances.length };
+      existing = { appearances, propRows: new Int32Array(appearances.length).fill(-1), withoutRowCount: appearances.length };
       if (this.#byText.size === maxKnownLists) this.#byText.clear();
       this.#byText.set(text, existing);
     }
@@ -289,7 +294,7 @@ class KnownAppearances {
   }
 }
 
-function propRowOf(appearance: ElementAppearance, props: CentroidPropTable): number {
+function findOrAddPropRow(appearance: ElementAppearance, props: CentroidPropTable): number {
   // Fields that are null are missing in the element.
   const defined = Object.fromEntries(Object.entries(appearance).filter(([, value]) => value !== null));
   return props.findOrAdd(defined as unknown as AnnotationElement);

@@ -12,7 +12,7 @@ import type {
 import { windowPositions, type PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
 import { parseElement } from './locate.js';
-import { candidatePacks, packColumns, packOf, packText, rowInPack, selectInOrder } from './select.js';
+import { candidatePacks, requireColumns, packNumberOf, requireText, rowInPack, selectInOrder } from './select.js';
 
 /** See ElementStore.scan. */
 export async function* scanElements(
@@ -20,13 +20,13 @@ export async function* scanElements(
   stored: StoredElements,
   options: ScanOptions = {},
 ): AsyncGenerator<ScannedElement, void, undefined> {
-  for await (const { text, box, order } of elementTexts(loader, stored, options)) {
+  for await (const { text, box, order } of scanElementTexts(loader, stored, options)) {
     yield { element: await parseElement(text, options.signal), box, order };
   }
 }
 
 /** See ElementStore.texts. */
-export async function* elementTexts(
+export async function* scanElementTexts(
   loader: ElementLoader,
   stored: StoredElements,
   { conditions = [], signal }: ScanOptions = {},
@@ -42,24 +42,24 @@ export async function* elementTexts(
     includesBoxes: false,
     includesOrders: false,
   };
-  const request = { loader, stored, query, budget: new ElementBudget(query), texts: true, signal };
-  for await (const { window, packs, members } of selectInOrder(request)) {
+  const request = { loader, stored, query, budget: new ElementBudget(query), needsTexts: true, signal };
+  for await (const { windowIndex: window, packs, members } of selectInOrder(request)) {
     const offsets: (Float64Array | undefined)[] = [];
     const appearances: (ElementAppearance[] | undefined)[] = [];
     for (const member of members) {
-      const index = packOf(member);
-      const at = rowInPack(member);
-      const pack = packs[index] as LoadedPack;
-      const columns = packColumns(pack);
+      const packNumber = packNumberOf(member);
+      const row = rowInPack(member);
+      const pack = packs[packNumber] as LoadedPack;
+      const columns = requireColumns(pack);
       if (isSliceOver()) await nextSlice(signal);
-      const starts = (offsets[index] ??= columns.textOffsets());
-      const appearance = (appearances[index] ??= columns.appearances())[columns.appearanceIndices[at] as number]!;
+      const starts = (offsets[packNumber] ??= columns.textOffsets());
+      const appearance = (appearances[packNumber] ??= columns.appearances())[columns.appearanceIndices[row] as number]!;
       yield {
         type: appearance.type,
         group: appearance.group,
-        text: packText(pack).subarray(starts[at], starts[at + 1]),
-        box: columns.boxAt(at),
-        order: window * windowPositions + (columns.positions[at] as number),
+        text: requireText(pack).subarray(starts[row], starts[row + 1]),
+        box: columns.boxAt(row),
+        order: window * windowPositions + (columns.positions[row] as number),
       };
     }
   }
@@ -70,32 +70,34 @@ function summaryOf({ id, count, detailsCount, box }: PackEntry, window: number):
 }
 
 /** See ElementStore.summaries. */
-export async function packSummaries(
+export async function listPackSummaries(
   loader: ElementLoader,
   stored: StoredElements,
   { conditions = [], signal }: ScanOptions = {},
 ): Promise<PackSummary[]> {
-  const windows = await loader.allWindows(stored, signal);
-  return windows.flatMap((window, number) => candidatePacks(window, conditions).map((entry) => summaryOf(entry, number)));
+  const windows = await loader.loadAllWindows(stored, signal);
+  return windows.flatMap((window, windowIndex) =>
+    candidatePacks(window, conditions).map((entry) => summaryOf(entry, windowIndex)),
+  );
 }
 
 /** See ElementStore.marks. */
-export async function* packMarks(
+export async function* loadPackMarks(
   loader: ElementLoader,
   stored: StoredElements,
   options: ScanOptions & { packs?: readonly PackSummary[] } = {},
 ): AsyncGenerator<PackMarks, void, undefined> {
-  const summaries = options.packs ?? (await packSummaries(loader, stored, options));
-  let ahead: Promise<LoadedPack[]> | null = null;
+  const summaries = options.packs ?? (await listPackSummaries(loader, stored, options));
+  let nextPacks: Promise<LoadedPack[]> | null = null;
   const fetchFrom = (start: number) => {
-    const packs = packsOfWindow(loader, stored, summaries.slice(start, endOfWindow(summaries, start)), options.signal);
+    const packs = loadPacksOfWindow(loader, stored, summaries.slice(start, endOfWindow(summaries, start)), options.signal);
     packs.catch(() => undefined);
     return packs;
   };
   for (let start = 0; start < summaries.length;) {
-    const packs = await (ahead ?? fetchFrom(start));
+    const packs = await (nextPacks ?? fetchFrom(start));
     const end = endOfWindow(summaries, start);
-    ahead = end < summaries.length ? fetchFrom(end) : null;
+    nextPacks = end < summaries.length ? fetchFrom(end) : null;
     for (const [i, pack] of packs.entries()) yield marksOf(summaries[start + i] as PackSummary, pack);
     start = end;
   }
@@ -109,27 +111,27 @@ function endOfWindow(summaries: readonly PackSummary[], start: number): number {
 }
 
 /** The columns of packs of one window. */
-async function packsOfWindow(
+async function loadPacksOfWindow(
   loader: ElementLoader,
   stored: StoredElements,
   summaries: readonly PackSummary[],
   signal: AbortSignal | undefined,
 ): Promise<LoadedPack[]> {
-  const [window] = await loader.windows([stored.windows[summaries[0]!.window]!], signal);
+  const [window] = await loader.loadWindows([stored.windows[summaries[0]!.window]!], signal);
   // The number of bytes does not matter, because texts are not loaded.
   const packs = summaries.map((summary) => ({ ...summary, textBytes: 0 }));
-  return loader.packsWithColumns([{ window: window!, packs }], signal);
+  return loader.loadPacksWithColumns([{ window: window!, packs }], signal);
 }
 
 function marksOf(summary: PackSummary, pack: LoadedPack): PackMarks {
-  const columns = packColumns(pack);
+  const columns = requireColumns(pack);
   const { lowx, lowy, highx, highy } = columns.boxes;
   const boxes = new Float64Array(columns.count * 4);
-  for (let at = 0; at < columns.count; at += 1) {
-    boxes[at * 4] = lowx[at] as number;
-    boxes[at * 4 + 1] = lowy[at] as number;
-    boxes[at * 4 + 2] = highx[at] as number;
-    boxes[at * 4 + 3] = highy[at] as number;
+  for (let row = 0; row < columns.count; row += 1) {
+    boxes[row * 4] = lowx[row] as number;
+    boxes[row * 4 + 1] = lowy[row] as number;
+    boxes[row * 4 + 2] = highx[row] as number;
+    boxes[row * 4 + 3] = highy[row] as number;
   }
   return {
     summary,

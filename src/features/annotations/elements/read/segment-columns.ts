@@ -1,7 +1,7 @@
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { PackColumns, type PackRows } from '../packs/pack.js';
 import {
-  appearanceColumn,
+  appearanceColumnName,
   decodeNumbers,
   decodeTexts,
   copiedColumns,
@@ -20,7 +20,7 @@ export interface StoredSegment {
 export type LoadParts = (ids: readonly string[]) => Promise<Buffer[]>;
 
 /** The bytes of columns of a segment, in the requested order. */
-export async function loadColumns(
+export async function loadColumnBytes(
   { header, parts }: StoredSegment,
   columns: readonly SegmentColumn[],
   loadParts: LoadParts,
@@ -32,11 +32,11 @@ export async function loadColumns(
     next += column.parts;
   }
   const columnParts = columns.flatMap((column) => parts.slice(firstParts.get(column), firstParts.get(column)! + column.parts));
-  const found = await loadParts(columnParts);
-  let at = 0;
+  const loadedParts = await loadParts(columnParts);
+  let start = 0;
   return columns.map((column) => {
-    const bytes = found.slice(at, at + column.parts);
-    at += column.parts;
+    const bytes = loadedParts.slice(start, start + column.parts);
+    start += column.parts;
     return bytes.length === 1 ? bytes[0]! : Buffer.concat(bytes);
   });
 }
@@ -66,28 +66,31 @@ export async function loadJoinedColumns(
   loadParts: LoadParts,
   signal?: AbortSignal,
 ): Promise<PackColumns | null> {
-  const all = await loadRows(segment, loadParts, signal);
-  if (all === null) return null;
+  const allRows = await loadRows(segment, loadParts, signal);
+  if (allRows === null) return null;
   const ranges = rowRangesOf(segment.header, packIds);
   const count = ranges.reduce((sum, [from, to]) => sum + to - from, 0);
   const selectRows = (column: Float64Array) => {
-    if (count === all.count) return column;
+    if (count === allRows.count) return column;
     const values = new Float64Array(count);
-    let at = 0;
+    let start = 0;
     for (const [from, to] of ranges) {
-      values.set(column.subarray(from, to), at);
-      at += to - from;
+      values.set(column.subarray(from, to), start);
+      start += to - from;
     }
     return values;
   };
-  return new PackColumns({ ...mapColumns(all, selectRows), count, appearances: all.appearances });
+  return new PackColumns({ ...mapColumns(allRows, selectRows), count, appearanceTexts: allRows.appearanceTexts });
 }
 
-function mapColumns(rows: PackRows, transform: (column: Float64Array) => Float64Array): Omit<PackRows, 'count' | 'appearances'> {
+function mapColumns(
+  rows: PackRows,
+  transform: (column: Float64Array) => Float64Array,
+): Omit<PackRows, 'count' | 'appearanceTexts'> {
   const { high, middle, low } = rows.ids;
   return {
     positions: transform(rows.positions),
-    lengths: transform(rows.lengths),
+    textLengths: transform(rows.textLengths),
     details: transform(rows.details),
     lowx: transform(rows.lowx),
     highx: transform(rows.highx),
@@ -104,22 +107,22 @@ function mapColumns(rows: PackRows, transform: (column: Float64Array) => Float64
 async function loadRows(segment: StoredSegment, loadParts: LoadParts, signal?: AbortSignal): Promise<PackRows | null> {
   const { rows, columns } = segment.header;
   const columnsByKey = new Map(columns.map((column) => [`${column.kind} ${column.name}`, column]));
-  const requiredColumns = [...copiedColumnNames.map((name) => `number ${name}`), `text ${appearanceColumn}`].map((name) =>
+  const requiredColumns = [...copiedColumnNames.map((name) => `number ${name}`), `text ${appearanceColumnName}`].map((name) =>
     columnsByKey.get(name),
   );
   if (requiredColumns.includes(undefined)) return null;
-  const stored = await loadColumns(segment, requiredColumns as SegmentColumn[], loadParts);
+  const columnBytes = await loadColumnBytes(segment, requiredColumns as SegmentColumn[], loadParts);
   const values = {} as Record<(typeof copiedColumnNames)[number], Float64Array>;
   for (const [i, name] of copiedColumnNames.entries()) {
-    values[name] = decodeNumbers(stored[i]!, rows);
+    values[name] = decodeNumbers(columnBytes[i]!, rows);
     if (isSliceOver()) await nextSlice(signal);
   }
-  const { codes, texts } = decodeTexts(stored.at(-1)!, rows);
-  for (let at = 0; at < rows; at += 1) codes[at]! -= 1;
+  const { codes, texts } = decodeTexts(columnBytes.at(-1)!, rows);
+  for (let row = 0; row < rows; row += 1) codes[row]! -= 1;
   return {
     count: rows,
     positions: values.order,
-    lengths: values.bytes,
+    textLengths: values.bytes,
     details: values.details,
     lowx: values.xmin,
     highx: values.xmax,
@@ -130,7 +133,7 @@ async function loadRows(segment: StoredSegment, loadParts: LoadParts, signal?: A
     ids: { high: values.id0, middle: values.id1, low: values.id2 },
     appearanceIndices: codes,
     // Every element has an appearance, which is a text.
-    appearances: texts as string[],
+    appearanceTexts: texts as string[],
   };
 }
 
@@ -140,27 +143,27 @@ export async function loadPackColumns(
   loadParts: LoadParts,
   signal?: AbortSignal,
 ): Promise<Map<string, PackColumns> | null> {
-  const all = await loadRows(segment, loadParts, signal);
-  if (all === null) return null;
+  const allRows = await loadRows(segment, loadParts, signal);
+  if (allRows === null) return null;
   const { packs, counts } = segment.header;
   // The number of each appearance of the segment in the current pack, from 1; 0 if the pack has not used it yet.
-  const numbersInPack = new Uint32Array(all.appearances.length);
+  const numbersInPack = new Uint32Array(allRows.appearanceTexts.length);
   const columnsById = new Map<string, PackColumns>();
   let from = 0;
   for (const [i, id] of packs.entries()) {
     const count = counts[i] as number;
     const to = from + count;
-    const columns = mapColumns(all, (column) => column.subarray(from, to));
+    const columns = mapColumns(allRows, (column) => column.subarray(from, to));
     const codes = columns.appearanceIndices;
     const appearances: string[] = [];
     const appearanceIndices = new Float64Array(count);
-    for (let at = 0; at < count; at += 1) {
-      const code = codes[at] as number;
-      if (numbersInPack[code] === 0) numbersInPack[code] = appearances.push(all.appearances[code] as string);
-      appearanceIndices[at] = (numbersInPack[code] as number) - 1;
+    for (let row = 0; row < count; row += 1) {
+      const code = codes[row] as number;
+      if (numbersInPack[code] === 0) numbersInPack[code] = appearances.push(allRows.appearanceTexts[code] as string);
+      appearanceIndices[row] = (numbersInPack[code] as number) - 1;
     }
-    for (let at = 0; at < count; at += 1) numbersInPack[codes[at] as number] = 0;
-    columnsById.set(id, new PackColumns({ ...columns, count, appearanceIndices, appearances }));
+    for (let row = 0; row < count; row += 1) numbersInPack[codes[row] as number] = 0;
+    columnsById.set(id, new PackColumns({ ...columns, count, appearanceIndices, appearanceTexts: appearances }));
     from = to;
   }
   if (isSliceOver()) await nextSlice(signal);

@@ -8,10 +8,10 @@ import { parseElement } from './locate.js';
 import type { PackColumns } from '../packs/pack.js';
 import {
   candidatePacks,
-  packColumns,
+  requireColumns,
   matchingRows,
-  packOf,
-  packText,
+  packNumberOf,
+  requireText,
   maxPackRows,
   rowInPack,
   type Selection,
@@ -24,9 +24,9 @@ const maxPartTextBytes = 64 * 1024 * 1024;
  * Number of packs in one fetch, and fetches at the same time: while the packs of one are processed, the next ones are fetched.
  */
 const packsPerFetch = 256;
-const fetchedAtOnce = 3;
+const fetchesAtOnce = 3;
 /** Number of values that are processed without a pause. */
-const numbersAtOnce = 65_536;
+const valuesAtOnce = 65_536;
 
 type SortValue = number | string | boolean | null;
 
@@ -45,38 +45,38 @@ interface Matches {
 const boxFields = ['lowx', 'highx', 'lowy', 'highy', 'lowz', 'highz'] as const;
 
 /** Returns the value by which an element is sorted. */
-type ValueOf = (pack: LoadedPack, columns: PackColumns, at: number) => SortValue | Promise<SortValue>;
+type GetSortValue = (pack: LoadedPack, columns: PackColumns, row: number) => SortValue | Promise<SortValue>;
 /** Returns the value by which an element is sorted, if it is a number in a column. */
-type NumberOf = (columns: PackColumns, at: number) => number;
+type GetSortNumber = (columns: PackColumns, row: number) => number;
 
 interface SortField {
-  /** `null` if {@link value} is used. */
-  number: NumberOf | null;
-  value: ValueOf;
+  /** `null` if {@link getValue} is used. */
+  getNumber: GetSortNumber | null;
+  getValue: GetSortValue;
   needsText: boolean;
 }
 
-function numberGetter(name: string): NumberOf | null {
-  if (name === 'size') return (columns, at) => columns.sizeAt(at);
-  if (name === 'details') return (columns, at) => columns.details[at] as number;
+function numberGetter(name: string): GetSortNumber | null {
+  if (name === 'size') return (columns, row) => columns.sizeAt(row);
+  if (name === 'details') return (columns, row) => columns.details[row] as number;
   const box = boxFields.find((known) => known === name);
-  return box === undefined ? null : (columns, at) => columns.boxes[box][at] as number;
+  return box === undefined ? null : (columns, row) => columns.boxes[box][row] as number;
 }
 
-function sortField(field: string): SortField {
+function sortFieldOf(field: string): SortField {
   const [root = '', ...path] = field.split('.');
   const name = path.join('.');
   // If elements are sorted by a field that is not stored, all are equal.
-  const unknownField: SortField = { number: null, value: () => null, needsText: false };
-  if (root === 'bbox') return { ...unknownField, number: numberGetter(name) };
-  if (root === 'element' && name === 'id') return { ...unknownField, value: (_, columns, at) => columns.idAt(at) };
+  const unknownField: SortField = { getNumber: null, getValue: () => null, needsText: false };
+  if (root === 'bbox') return { ...unknownField, getNumber: numberGetter(name) };
+  if (root === 'element' && name === 'id') return { ...unknownField, getValue: (_, columns, row) => columns.idAt(row) };
   if (root !== 'element' || path.length === 0) return unknownField;
-  return { ...unknownField, value: (pack, columns, at) => valueAtPath(pack, columns, at, path), needsText: true };
+  return { ...unknownField, getValue: (pack, columns, row) => valueAtPath(pack, columns, row, path), needsText: true };
 }
 
-async function valueAtPath(pack: LoadedPack, columns: PackColumns, at: number, path: readonly string[]): Promise<SortValue> {
-  const start = columns.lengths.subarray(0, at).reduce((sum, length) => sum + length, 0);
-  let value: unknown = await parseElement(packText(pack).subarray(start, start + (columns.lengths[at] as number)));
+async function valueAtPath(pack: LoadedPack, columns: PackColumns, row: number, path: readonly string[]): Promise<SortValue> {
+  const start = columns.textLengths.subarray(0, row).reduce((sum, length) => sum + length, 0);
+  let value: unknown = await parseElement(requireText(pack).subarray(start, start + (columns.textLengths[row] as number)));
   for (const key of path) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return null;
     value = (value as Record<string, unknown>)[key];
@@ -91,18 +91,18 @@ function typeRank(value: SortValue): number {
   return typeof value === 'number' ? 1 : typeof value === 'string' ? 2 : 3;
 }
 
-function compare(a: SortValue, b: SortValue): number {
-  const byKind = typeRank(a) - typeRank(b);
-  if (byKind !== 0 || a === null || b === null) return byKind;
+function compareValues(a: SortValue, b: SortValue): number {
+  const byType = typeRank(a) - typeRank(b);
+  if (byType !== 0 || a === null || b === null) return byType;
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
 async function findMatches({ loader, stored, query, signal }: SelectRequest): Promise<Matches> {
-  const { number: numberAt, value, needsText } = sortField(query.sort[0]);
-  const windows = await loader.allWindows(stored, signal);
+  const { getNumber, getValue, needsText } = sortFieldOf(query.sort[0]);
+  const windows = await loader.loadAllWindows(stored, signal);
   const candidates = windows.map((window) => candidatePacks(window, query.conditions));
   const total = candidates.flat().reduce((sum, { count }) => sum + count, 0);
-  const numbers = numberAt === null ? null : new Float64Array(total);
+  const numbers = getNumber === null ? null : new Float64Array(total);
   const matches: Matches = {
     packs: [],
     members: new Float64Array(total),
@@ -110,39 +110,39 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
     orders: new Float64Array(total),
     count: 0,
   };
-  const add = async (window: number, pack: LoadedPack) => {
-    const columns = packColumns(pack);
-    const index = matches.packs.length;
-    const before = matches.count;
-    for (const at of matchingRows(columns, query.conditions)) {
+  const addMatches = async (window: number, pack: LoadedPack) => {
+    const columns = requireColumns(pack);
+    const packNumber = matches.packs.length;
+    const countBefore = matches.count;
+    for (const row of matchingRows(columns, query.conditions)) {
       const match = matches.count;
-      matches.members[match] = index * maxPackRows + at;
-      matches.orders[match] = window * windowPositions + (columns.positions[at] as number);
-      if (numbers !== null) numbers[match] = numberAt!(columns, at);
+      matches.members[match] = packNumber * maxPackRows + row;
+      matches.orders[match] = window * windowPositions + (columns.positions[row] as number);
+      if (numbers !== null) numbers[match] = getNumber!(columns, row);
       else {
-        const sorted = value(pack, columns, at);
-        (matches.sortValues as SortValue[])[match] = sorted instanceof Promise ? await sorted : sorted;
+        const sortValue = getValue(pack, columns, row);
+        (matches.sortValues as SortValue[])[match] = sortValue instanceof Promise ? await sortValue : sortValue;
       }
       matches.count += 1;
       if (needsText && isSliceOver()) await nextSlice(signal);
     }
-    if (matches.count > before) matches.packs.push({ ...pack, text: null });
+    if (matches.count > countBefore) matches.packs.push({ ...pack, text: null });
   };
-  const parts = windows.flatMap((window, number) => {
-    const packEntries = candidates[number] as PackEntry[];
+  const packRuns = windows.flatMap((window, windowIndex) => {
+    const packEntries = candidates[windowIndex] as PackEntry[];
     // Texts of a whole window would take too much memory.
-    const atOnce = needsText ? packsPerFetch : Math.max(1, packEntries.length);
-    return splitIntoRuns(packEntries, atOnce).map((packs) => ({ window, number, packs }));
+    const packsAtOnce = needsText ? packsPerFetch : Math.max(1, packEntries.length);
+    return splitIntoRuns(packEntries, packsAtOnce).map((packs) => ({ window, number: windowIndex, packs }));
   });
-  const load = async ({ window, number, packs }: (typeof parts)[number]) => {
+  const load = async ({ window, number, packs }: (typeof packRuns)[number]) => {
     const loaded = needsText
-      ? await loader.packs(packs, 'both', signal)
-      : (await loader.packsWithJoinedColumns([{ window, packs }], signal))[0]!;
+      ? await loader.loadPacks(packs, 'both', signal)
+      : (await loader.loadPacksWithJoinedColumns([{ window, packs }], signal))[0]!;
     return { number, loaded };
   };
-  for await (const { number, loaded } of mapAhead(parts, fetchedAtOnce, load)) {
+  for await (const { number, loaded } of mapAhead(packRuns, fetchesAtOnce, load)) {
     for (const pack of loaded) {
-      await add(number, pack);
+      await addMatches(number, pack);
       if (isSliceOver()) await nextSlice(signal);
     }
   }
@@ -160,7 +160,7 @@ async function sortedIndices(
   if (!(sortValues instanceof Float64Array)) {
     const indices = Uint32Array.from({ length: count }, (_, index) => index);
     const byValue = (a: number, b: number) =>
-      direction * compare(sortValues[a] as SortValue, sortValues[b] as SortValue) || byOrder(a, b);
+      direction * compareValues(sortValues[a] as SortValue, sortValues[b] as SortValue) || byOrder(a, b);
     return (await sortInSlices(indices, byValue, signal)).subarray(0, limit);
   }
   const numbers = sortValues.subarray(0, count);
@@ -186,7 +186,7 @@ async function firstCandidates(
   let [low, high] = [Infinity, -Infinity];
   await forEachRange(
     length,
-    numbersAtOnce,
+    valuesAtOnce,
     (from, to) => {
       for (let i = from; i < to; i += 1) {
         const number = numbers[i] as number;
@@ -205,15 +205,15 @@ async function firstCandidates(
   const count = (start: number, end: number) => {
     for (let i = start; i < end; i += 1) counts[binOf(numbers[i] as number)]! += 1;
   };
-  await forEachRange(length, numbersAtOnce, count, signal);
-  let [last, found] = [0, counts[0] as number];
-  while (found < limit) found += counts[(last += 1)] as number;
-  const indices = new Uint32Array(found);
+  await forEachRange(length, valuesAtOnce, count, signal);
+  let [lastBin, foundCount] = [0, counts[0] as number];
+  while (foundCount < limit) foundCount += counts[(lastBin += 1)] as number;
+  const indices = new Uint32Array(foundCount);
   let next = 0;
   const collect = (start: number, end: number) => {
-    for (let i = start; i < end; i += 1) if (binOf(numbers[i] as number) <= last) indices[next++] = i;
+    for (let i = start; i < end; i += 1) if (binOf(numbers[i] as number) <= lastBin) indices[next++] = i;
   };
-  await forEachRange(length, numbersAtOnce, collect, signal);
+  await forEachRange(length, valuesAtOnce, collect, signal);
   return indices;
 }
 
@@ -229,24 +229,24 @@ async function selectedIndices(matches: Matches, request: SelectRequest): Promis
   for (;;) {
     const indices = (await sortedIndices(matches, query.sort[1], limit, signal)).subarray(query.offset);
     const trialBudget = new ElementBudget(query);
-    let taken = 0;
-    for (; taken < indices.length && trialBudget.allowsMore; taken += 1) {
-      trialBudget.countSent(detailsOf(matches, indices[taken] as number));
+    let selectedCount = 0;
+    for (; selectedCount < indices.length && trialBudget.allowsMore; selectedCount += 1) {
+      trialBudget.countSent(detailsOf(matches, indices[selectedCount] as number));
       if (isSliceOver()) await nextSlice(signal);
     }
-    if (!trialBudget.allowsMore || limit === maxIndices) return indices.subarray(0, taken);
+    if (!trialBudget.allowsMore || limit === maxIndices) return indices.subarray(0, selectedCount);
     limit = Math.min(maxIndices, limit * 4);
   }
 }
 
 function detailsOf({ packs, members }: Matches, index: number): number {
   const member = members[index] as number;
-  return packColumns(packs[packOf(member)] as LoadedPack).details[rowInPack(member)] as number;
+  return requireColumns(packs[packNumberOf(member)] as LoadedPack).details[rowInPack(member)] as number;
 }
 
 /** Selects elements in the order of a field. */
 export async function* selectSorted(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
-  const { loader, budget, texts, signal } = request;
+  const { loader, budget, needsTexts: texts, signal } = request;
   const matches = await findMatches(request);
   const indices = await selectedIndices(matches, request);
   let start = 0;
@@ -257,43 +257,47 @@ export async function* selectSorted(request: SelectRequest): AsyncGenerator<Sele
       const index = indices[end] as number;
       const member = matches.members[index] as number;
       members.push(member);
-      bytes += packColumns(matches.packs[packOf(member)] as LoadedPack).lengths[rowInPack(member)] as number;
+      bytes += requireColumns(matches.packs[packNumberOf(member)] as LoadedPack).textLengths[rowInPack(member)] as number;
       budget.countSent(detailsOf(matches, index));
       end += 1;
       if (isSliceOver()) await nextSlice(signal);
     }
-    const part = { window: 0, packs: matches.packs, members: Float64Array.from(members) };
-    yield texts ? await withElementTexts(loader, part, signal) : part;
+    const selection = { windowIndex: 0, packs: matches.packs, members: Float64Array.from(members) };
+    yield texts ? await addElementTexts(loader, selection, signal) : selection;
     start = end;
   }
 }
 
 /** Adds the texts of the elements to a selection, without keeping those of whole packs. */
-async function withElementTexts(loader: ElementLoader, selection: Selection, signal?: AbortSignal): Promise<Selection> {
+async function addElementTexts(loader: ElementLoader, selection: Selection, signal?: AbortSignal): Promise<Selection> {
   const { packs, members } = selection;
   const elementTexts: Buffer[] = Array.from({ length: members.length });
   const offsets: (Float64Array | undefined)[] = [];
-  const rangesByPack = new Map<PackEntry, { index: number; start: number; end: number }[]>();
-  for (let index = 0; index < members.length; index += 1) {
-    const member = members[index] as number;
-    const pack = packs[packOf(member)] as LoadedPack;
-    const starts = (offsets[packOf(member)] ??= packColumns(pack).textOffsets());
+  const rangesByPack = new Map<PackEntry, { memberIndex: number; start: number; end: number }[]>();
+  for (let memberIndex = 0; memberIndex < members.length; memberIndex += 1) {
+    const member = members[memberIndex] as number;
+    const pack = packs[packNumberOf(member)] as LoadedPack;
+    const starts = (offsets[packNumberOf(member)] ??= requireColumns(pack).textOffsets());
     const row = rowInPack(member);
-    const { entry, start } = storedPackOf(pack, row);
-    const packStart = starts[start] as number;
-    const range = { index, start: (starts[row] as number) - packStart, end: (starts[row + 1] as number) - packStart };
+    const { entry, firstRow } = storedPackOf(pack, row);
+    const packOffset = starts[firstRow] as number;
+    const range = {
+      memberIndex,
+      start: (starts[row] as number) - packOffset,
+      end: (starts[row + 1] as number) - packOffset,
+    };
     const rangesOfPack = rangesByPack.get(entry);
     if (rangesOfPack === undefined) rangesByPack.set(entry, [range]);
     else rangesOfPack.push(range);
     if (isSliceOver()) await nextSlice(signal);
   }
-  const load = (entries: PackEntry[]) => loader.packs(entries, 'text', signal);
-  for await (const loaded of mapAhead(splitIntoRuns([...rangesByPack.keys()], packsPerFetch), fetchedAtOnce, load)) {
+  const load = (entries: PackEntry[]) => loader.loadPacks(entries, 'text', signal);
+  for await (const loaded of mapAhead(splitIntoRuns([...rangesByPack.keys()], packsPerFetch), fetchesAtOnce, load)) {
     for (const pack of loaded) {
-      const text = packText(pack);
+      const text = requireText(pack);
       // Texts are copied, because a part of a pack's buffer would keep all of it in memory.
-      for (const { index, start, end } of rangesByPack.get(pack.entry)!)
-        elementTexts[index] = Buffer.from(text.subarray(start, end));
+      for (const { memberIndex, start, end } of rangesByPack.get(pack.entry)!)
+        elementTexts[memberIndex] = Buffer.from(text.subarray(start, end));
       if (isSliceOver()) await nextSlice(signal);
     }
   }
@@ -301,15 +305,15 @@ async function withElementTexts(loader: ElementLoader, selection: Selection, sig
 }
 
 /** The stored pack that contains a row of a loaded pack, and the row of the loaded pack at which it begins. */
-function storedPackOf({ entry, joined }: LoadedPack, row: number): { entry: PackEntry; start: number } {
-  if (joined === undefined) return { entry, start: 0 };
-  let [low, high] = [0, joined.starts.length];
+function storedPackOf({ entry, joined }: LoadedPack, row: number): { entry: PackEntry; firstRow: number } {
+  if (joined === undefined) return { entry, firstRow: 0 };
+  let [low, high] = [0, joined.firstRows.length];
   while (high - low > 1) {
     const middle = (low + high) >>> 1;
-    if ((joined.starts[middle] as number) <= row) low = middle;
+    if ((joined.firstRows[middle] as number) <= row) low = middle;
     else high = middle;
   }
-  return { entry: joined.entries[low] as PackEntry, start: joined.starts[low] as number };
+  return { entry: joined.entries[low] as PackEntry, firstRow: joined.firstRows[low] as number };
 }
 
 /** Consecutive parts of a list, each with at most a given number of entries. */

@@ -14,7 +14,7 @@ import type { PackColumns } from '../packs/pack.js';
 /** A part of the selected elements, in the order in which they are sent. */
 export interface Selection {
   /** Index of the window that contains all selected elements; 0 if the selection is sorted by a field. */
-  window: number;
+  windowIndex: number;
   /** The packs that contain the elements, with texts if the request needs them. */
   packs: readonly LoadedPack[];
   /** The elements, called members: index into `packs` × {@link maxPackRows} + row in the pack. */
@@ -31,7 +31,7 @@ export interface Selection {
 export const maxPackRows = windowPositions;
 
 /** Index of the pack of a member. */
-export function packOf(member: number): number {
+export function packNumberOf(member: number): number {
   return Math.floor(member / maxPackRows);
 }
 
@@ -58,18 +58,18 @@ export interface SelectRequest {
   query: ElementQuery;
   budget: ElementBudget;
   /** Whether the texts of the elements are needed. */
-  texts: boolean;
+  needsTexts: boolean;
   signal: AbortSignal | undefined;
 }
 
 /** Columns of a pack. The caller must have loaded them. */
-export function packColumns(pack: LoadedPack): PackColumns {
+export function requireColumns(pack: LoadedPack): PackColumns {
   if (pack.columns === null) throw new Error(`The columns of pack ${pack.entry.id} were not fetched`);
   return pack.columns;
 }
 
 /** Text of a pack. The caller must have loaded it. */
-export function packText(pack: LoadedPack): Buffer {
+export function requireText(pack: LoadedPack): Buffer {
   if (pack.text === null) throw new Error(`The text of pack ${pack.entry.id} was not fetched`);
   return pack.text;
 }
@@ -77,21 +77,21 @@ export function packText(pack: LoadedPack): Buffer {
 /** Rows of the elements in a pack that satisfy the conditions. */
 export function* matchingRows(columns: PackColumns, conditions: readonly BoxCondition[]): Generator<number, void, undefined> {
   if (conditions.length === 0) {
-    for (let at = 0; at < columns.count; at += 1) yield at;
+    for (let row = 0; row < columns.count; row += 1) yield row;
     return;
   }
   const { boxes, details } = columns;
-  for (let at = 0; at < columns.count; at += 1) {
+  for (let row = 0; row < columns.count; row += 1) {
     let matches = true;
     for (const { field, operator, value } of conditions) {
-      const number =
-        field === 'size' ? columns.sizeAt(at) : field === 'details' ? (details[at] as number) : (boxes[field][at] as number);
-      if (operator === '$gte' ? !(number >= value) : !(number < value)) {
+      const fieldValue =
+        field === 'size' ? columns.sizeAt(row) : field === 'details' ? (details[row] as number) : (boxes[field][row] as number);
+      if (operator === '$gte' ? !(fieldValue >= value) : !(fieldValue < value)) {
         matches = false;
         break;
       }
     }
-    if (matches) yield at;
+    if (matches) yield row;
   }
 }
 
@@ -115,9 +115,9 @@ async function* windowBatches(
   skipped: { count: number },
 ): AsyncGenerator<WindowBatch> {
   const { conditions, sort } = query;
-  const ordered = sort[1] === 1 ? stored.windows : stored.windows.toReversed();
+  const orderedWindows = sort[1] === 1 ? stored.windows : stored.windows.toReversed();
   const windows: StoredWindow[] = [];
-  for (const window of ordered) {
+  for (const window of orderedWindows) {
     if (conditions.length > 0) {
       if (mayMatchWithin(window.box, conditions)) windows.push(window);
     } else if (windows.length === 0 && skipped.count + window.count <= query.offset) skipped.count += window.count;
@@ -128,15 +128,15 @@ async function* windowBatches(
   const windowsPerLoad = 64;
   for (let start = 0; start < windows.length; start += windowsPerLoad) {
     const windowGroup = windows.slice(start, start + windowsPerLoad);
-    const loaded = await loader.windows(windowGroup, signal);
-    for (const [at, window] of loaded.entries()) {
+    const loaded = await loader.loadWindows(windowGroup, signal);
+    for (const [i, window] of loaded.entries()) {
       const candidates = candidatePacks(window, conditions);
       const textBytes = candidates.reduce((sum, entry) => sum + entry.textBytes, 0);
       if (batch.windows.length > 0 && batch.textBytes + textBytes > maxBatchTextBytes) {
         yield batch;
         batch = { windows: [], textBytes: 0 };
       }
-      batch.windows.push({ stored: windowGroup[at] as StoredWindow, window, packs: candidates });
+      batch.windows.push({ stored: windowGroup[i] as StoredWindow, window, packs: candidates });
       batch.textBytes += textBytes;
     }
   }
@@ -145,64 +145,64 @@ async function* windowBatches(
 
 /** Selects elements in their original order, or in its reverse. */
 export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
-  const { loader, query, budget, texts, signal } = request;
+  const { loader, query, budget, needsTexts: texts, signal } = request;
   const skipped = { count: 0 };
   const isUnlimited = query.conditions.length === 0 && query.limit === 0 && query.maxDetails === 0;
   // The next batch is fetched while the current one is sent.
-  let ahead: Promise<{ batch: WindowBatch; packs: LoadedPack[][] } | null> | null = null;
+  let nextBatch: Promise<{ batch: WindowBatch; packs: LoadedPack[][] } | null> | null = null;
   const batches = windowBatches(request, skipped);
   const fetchNext = async () => {
-    const next = await batches.next();
-    if (next.done) return null;
-    const batch = next.value;
+    const result = await batches.next();
+    if (result.done) return null;
+    const batch = result.value;
     const loadsTextsNow = texts && (isUnlimited || batch.textBytes <= maxEagerTextBytes);
     // The packs of a small part of the image are cached, because neighboring parts are usually read next.
     const isSmallRegion = loadsTextsNow && query.conditions.length > 0 && batch.textBytes <= maxEagerTextBytes;
     const load = async () => {
       const entries = batch.windows.flatMap(({ packs }) => packs);
-      if (isSmallRegion) return loader.cachedPacks(entries, signal);
-      return loadsTextsNow ? loader.packs(entries, 'both', signal) : loader.packsWithColumns(batch.windows, signal);
+      if (isSmallRegion) return loader.loadAndCachePacks(entries, signal);
+      return loadsTextsNow ? loader.loadPacks(entries, 'both', signal) : loader.loadPacksWithColumns(batch.windows, signal);
     };
-    if (!texts) return { batch, packs: await loader.packsWithJoinedColumns(batch.windows, signal) };
+    if (!texts) return { batch, packs: await loader.loadPacksWithJoinedColumns(batch.windows, signal) };
     const loaded = await load();
     return { batch, packs: batch.windows.map(({ packs }) => loaded.splice(0, packs.length)) };
   };
   try {
-    ahead = fetchNext();
+    nextBatch = fetchNext();
     for (;;) {
-      const current = await ahead;
-      ahead = null;
+      const current = await nextBatch;
+      nextBatch = null;
       if (current === null || !budget.allowsMore) return;
       // A limited request may need no further batch, so only unlimited ones fetch ahead now.
       if (isUnlimited) {
-        ahead = fetchNext();
-        ahead.catch(() => undefined);
+        nextBatch = fetchNext();
+        nextBatch.catch(() => undefined);
       }
       const selections: Selection[] = [];
-      for (const [number, { stored }] of current.batch.windows.entries()) {
-        const packs = current.packs[number] as LoadedPack[];
-        const members = await takeMembers(packs, query, budget, skipped, signal);
+      for (const [i, { stored }] of current.batch.windows.entries()) {
+        const packs = current.packs[i] as LoadedPack[];
+        const members = await selectMembers(packs, query, budget, skipped, signal);
         if (isSliceOver()) await nextSlice(signal);
-        if (members.length > 0) selections.push({ window: request.stored.windows.indexOf(stored), packs, members });
+        if (members.length > 0) selections.push({ windowIndex: request.stored.windows.indexOf(stored), packs, members });
         if (!budget.allowsMore) break;
       }
       if (texts) await loadTexts(loader, selections, signal);
       const dropTexts = () => {
         dropPackTexts(current.packs.flat());
-        ahead?.then((next) => dropPackTexts(next?.packs.flat() ?? [])).catch(() => undefined);
+        nextBatch?.then((next) => dropPackTexts(next?.packs.flat() ?? [])).catch(() => undefined);
       };
       for (const selection of selections) yield { ...selection, dropTexts };
       if (!budget.allowsMore) return;
-      ahead ??= fetchNext();
+      nextBatch ??= fetchNext();
     }
   } finally {
-    ahead?.catch(() => undefined);
+    nextBatch?.catch(() => undefined);
     await batches.return(undefined);
   }
 }
 
 /** The matching members of a window's packs in order, without those before the offset, and as many as the budget allows. */
-async function takeMembers(
+async function selectMembers(
   packs: readonly LoadedPack[],
   query: ElementQuery,
   budget: ElementBudget,
@@ -225,7 +225,7 @@ async function takeMembers(
   }
   while (to < sorted.length && budget.allowsMore) {
     const member = sorted[to] as number;
-    budget.countSent(packColumns(packs[packOf(member)] as LoadedPack).details[rowInPack(member)] as number);
+    budget.countSent(requireColumns(packs[packNumberOf(member)] as LoadedPack).details[rowInPack(member)] as number);
     to += 1;
   }
   return sorted.subarray(from, to);
@@ -233,18 +233,18 @@ async function takeMembers(
 
 /** All members in order. Each position of a window is used at most once, so members are placed by position instead of sorted. */
 async function allMembers(packs: readonly LoadedPack[], signal: AbortSignal | undefined): Promise<Float64Array> {
-  const slots = new Float64Array(windowPositions).fill(-1);
-  for (const [index, pack] of packs.entries()) {
-    const { positions, count } = packColumns(pack);
-    for (let at = 0; at < count; at += 1) slots[positions[at] as number] = index * maxPackRows + at;
+  const membersByPosition = new Float64Array(windowPositions).fill(-1);
+  for (const [packNumber, pack] of packs.entries()) {
+    const { positions, count } = requireColumns(pack);
+    for (let row = 0; row < count; row += 1) membersByPosition[positions[row] as number] = packNumber * maxPackRows + row;
     if (isSliceOver()) await nextSlice(signal);
   }
   let count = 0;
   for (let position = 0; position < windowPositions; position += 1) {
-    const member = slots[position] as number;
-    if (member >= 0) slots[count++] = member;
+    const member = membersByPosition[position] as number;
+    if (member >= 0) membersByPosition[count++] = member;
   }
-  return slots.subarray(0, count);
+  return membersByPosition.subarray(0, count);
 }
 
 /** The matching members in order. */
@@ -256,11 +256,11 @@ async function matchingMembers(
   const keys = new Float64Array(capacity);
   const membersSpan = maxPackRows * windowPositions;
   let count = 0;
-  for (const [index, pack] of packs.entries()) {
-    const columns = packColumns(pack);
-    for (const at of matchingRows(columns, conditions)) {
+  for (const [packNumber, pack] of packs.entries()) {
+    const columns = requireColumns(pack);
+    for (const row of matchingRows(columns, conditions)) {
       // A key is the position in the window, then the member: 16 + 16 + 16 bits.
-      keys[count] = (columns.positions[at] as number) * membersSpan + index * maxPackRows + at;
+      keys[count] = (columns.positions[row] as number) * membersSpan + packNumber * maxPackRows + row;
       count += 1;
     }
     if (isSliceOver()) await nextSlice(signal);
@@ -283,15 +283,15 @@ export async function loadTexts(loader: ElementLoader, selections: readonly Sele
   for (const { packs, members } of selections) {
     if (packs.every(({ text }) => text !== null)) continue;
     for (const member of members) {
-      const pack = packs[packOf(member)] as LoadedPack;
+      const pack = packs[packNumberOf(member)] as LoadedPack;
       if (pack.text === null) needed.add(pack);
     }
   }
   const missing = [...needed];
-  const loaded = await loader.packs(
+  const loaded = await loader.loadPacks(
     missing.map(({ entry }) => entry),
     'text',
     signal,
   );
-  for (const [at, pack] of missing.entries()) pack.text = (loaded[at] as LoadedPack).text;
+  for (const [i, pack] of missing.entries()) pack.text = (loaded[i] as LoadedPack).text;
 }

@@ -6,7 +6,7 @@ import type { ChangedElements, ChangeOptions, ElementChanges, StoredElements, St
 import { elementTooLong, maxElementBytes, requireListableGroups } from './element-limits.js';
 import { storedElements } from './list-writer.js';
 import type { ElementLoader, LoadedWindow } from '../read/loader.js';
-import { locate, type Location } from '../read/locate.js';
+import { locateElements, type Location } from '../read/locate.js';
 import { itemOf, type PackItem } from './pack-items.js';
 import { WindowEdit, cellsOfItem, draftFromItems, type EditTools, type ItemChange } from './window-edit.js';
 import { isLong } from '../../../../core/json-pieces.js';
@@ -128,12 +128,12 @@ async function applyChanges(
   { put, remove, sizes }: { put: readonly CheckedPut[]; remove: ReadonlySet<string>; sizes: KnownOverlaySizes },
 ): Promise<{ stored: StoredElements; counts: Counts }> {
   const existingIds = put.filter(({ hasOwnId }) => hasOwnId).map(({ id }) => id);
-  const locations = await locate(tools.loader, base, [...existingIds, ...remove], edit.signal);
+  const locations = await locateElements(tools.loader, base, [...existingIds, ...remove], edit.signal);
   const changes = new Map<number, Map<number, Map<number, ItemChange>>>();
-  const addChange = ({ window, pack, at }: Location, change: ItemChange) => {
-    const packs = changes.get(window) ?? new Map<number, Map<number, ItemChange>>();
-    const rows = packs.get(pack) ?? new Map<number, ItemChange>();
-    changes.set(window, packs.set(pack, rows.set(at, change)));
+  const addChange = ({ windowIndex, slot, row }: Location, change: ItemChange) => {
+    const packs = changes.get(windowIndex) ?? new Map<number, Map<number, ItemChange>>();
+    const rows = packs.get(slot) ?? new Map<number, ItemChange>();
+    changes.set(windowIndex, packs.set(slot, rows.set(row, change)));
   };
   const counts: Counts = { ...nothingChanged };
   for (const id of remove) {
@@ -185,7 +185,7 @@ async function writeChangedWindows(
       windows.push(stored);
       continue;
     }
-    const [loaded] = await tools.loader.windows([stored], edit.signal);
+    const [loaded] = await tools.loader.loadWindows([stored], edit.signal);
     const windowEdit = new WindowEdit(edit, loaded!, stored);
     if (packs !== undefined) await windowEdit.change(packs);
     if (receivesAppended && windowEdit.capacity > 0) {
@@ -223,14 +223,14 @@ async function groupsOf(
   signal: AbortSignal | undefined,
 ): Promise<Set<string | null>> {
   const baseIds = new Set(base.windows.map(({ id }) => id));
-  const added = await loader.windows(
+  const added = await loader.loadWindows(
     windows.filter(({ id }) => !baseIds.has(id)),
     signal,
   );
   const groups = new Set(added.flatMap(({ groups: counts }) => counts.map(([group]) => group)));
   // Groups that no changed window contains may still be in another window.
   if (base.groups.every((group) => groups.has(group))) return groups;
-  const keptWindows: LoadedWindow[] = await loader.windows(
+  const keptWindows: LoadedWindow[] = await loader.loadWindows(
     windows.filter(({ id }) => baseIds.has(id)),
     signal,
   );

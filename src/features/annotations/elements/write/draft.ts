@@ -7,7 +7,7 @@ import { idWord } from '../packs/ids.js';
 import { defaultPackLayout, type PackLayout } from '../packs/pack-layout.js';
 import { cellsOf, TableDraft, type ElementCells } from './table-draft.js';
 import { AppearanceTable } from '../read/appearances.js';
-import { diagonal, emptyRows, type PackRows } from '../packs/pack.js';
+import { diagonal, createRows, type PackRows } from '../packs/pack.js';
 
 const numbersPerBox = 6;
 const firstCapacity = 256;
@@ -75,7 +75,7 @@ export class WindowDraft {
 
   /** Adds an element whose text was written to {@link reserve}. @param measures of the element, if they are known. */
   add(element: AnnotationElement, id: string, box: BoundingBox, textBytes: number, measures?: Measures): void {
-    const index = this.#appearances.indexOf(element);
+    const index = this.#appearances.findOrAdd(element);
     this.#table?.add(cellsOf(element, box, measures));
     this.#add(index, id, box, textBytes);
   }
@@ -89,7 +89,7 @@ export class WindowDraft {
   ): void {
     if (cells === null) this.#table = null;
     else this.#table?.add(cells);
-    this.#add(this.#appearances.indexOfText(appearance, group), id, box, textBytes);
+    this.#add(this.#appearances.findOrAddText(appearance, group), id, box, textBytes);
   }
 
   #add(appearance: number, id: string, box: BoundingBox, textBytes: number): void {
@@ -183,7 +183,7 @@ export class WindowDraft {
   }
 
   #pack(members: Uint32Array, bytes: number): { rows: PackRows; text: Buffer } {
-    const rows = emptyRows(members.length);
+    const rows = createRows(members.length);
     const text = Buffer.allocUnsafeSlow(bytes);
     const newIndexOf = new Map<number, number>();
     let written = 0;
@@ -194,7 +194,7 @@ export class WindowDraft {
       this.#texts.copy(text, written, end - length, end);
       written += length;
       rows.positions[i] = at;
-      rows.lengths[i] = length;
+      rows.textLengths[i] = length;
       rows.details[i] = this.#details[at] as number;
       const box = at * numbersPerBox;
       rows.lowx[i] = this.#boxes[box] as number;
@@ -209,9 +209,9 @@ export class WindowDraft {
       const appearance = this.#appearanceIndices[at] as number;
       let index = newIndexOf.get(appearance);
       if (index === undefined) {
-        index = rows.appearances.length;
+        index = rows.appearanceTexts.length;
         newIndexOf.set(appearance, index);
-        rows.appearances.push(this.#appearances.texts[appearance] as string);
+        rows.appearanceTexts.push(this.#appearances.texts[appearance] as string);
       }
       rows.appearanceIndices[i] = index;
     }

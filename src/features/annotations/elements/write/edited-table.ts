@@ -2,7 +2,7 @@ import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import type { PackLayout } from '../packs/pack-layout.js';
 import type { PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader } from '../read/loader.js';
-import { tableOfPacks } from '../read/pack-table.js';
+import { draftTableOfPacks } from '../read/pack-table.js';
 import type { WindowWriter } from './window-writer.js';
 
 /**
@@ -26,7 +26,7 @@ export async function updateTable(
   const covered = new Set<string>();
   const segments: string[][] = [];
   for (const segment of previous) {
-    const packs = (await loader.tableHeader(segment)).packs.filter((id) => present.has(id));
+    const packs = (await loader.loadTableHeader(segment)).packs.filter((id) => present.has(id));
     if (packs.length === 0) continue;
     for (const id of packs) covered.add(id);
     segments.push([...segment]);
@@ -38,12 +38,12 @@ export async function updateTable(
   await writer.finish();
   const isFull = segments.length >= layout.maxSegments;
   const packs = isFull ? live : loose;
-  const draft = await tableOfPacks(loader.packsInGroups(packs, signal), async () => {
+  const draft = await draftTableOfPacks(loader.loadPacksInGroups(packs, signal), async () => {
     if (isSliceOver()) await nextSlice(signal);
   });
   const segment = await writer.writeSegment(
     draft.table,
-    draft.packs,
+    draft.packColumns,
     packs.map(({ id }) => id),
   );
   return isFull ? [segment] : [...segments, segment];

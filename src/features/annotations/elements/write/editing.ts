@@ -11,7 +11,7 @@ import type {
   StoreOptions,
 } from '../element-store.js';
 import { FamilyLease } from '../leases.js';
-import { findElements, locate } from '../read/locate.js';
+import { findElements, locateElements } from '../read/locate.js';
 import { scanElements } from '../read/scan.js';
 import { changeElements, createElements, type ChangeTools } from './change.js';
 import { PendingRecords } from './pending-records.js';
@@ -64,12 +64,14 @@ export class Editing implements ElementEditing {
   async prepare(stored: StoredElements, ids: readonly string[]): Promise<void> {
     if (stored.count === 0 || ids.length === 0) return;
     const locating =
-      ids.length > maxPreparedElements ? undefined : locate(this.#tools.loader, stored, ids, this.signal, maxPreparedElements);
+      ids.length > maxPreparedElements
+        ? undefined
+        : locateElements(this.#tools.loader, stored, ids, this.signal, maxPreparedElements);
     await Promise.all([this.#takeLease(stored), locating]);
   }
 
   async #takeLease({ family }: StoredElements): Promise<void> {
-    this.#lease ??= FamilyLease.ofExistingFamily(this.#tools.records, family, this.#tools.ids);
+    this.#lease ??= FamilyLease.leaseFamily(this.#tools.records, family, this.#tools.ids);
     try {
       await this.#lease;
     } catch (error) {

@@ -43,7 +43,7 @@ function check(input: { text: Uint8Array; brand: string; name: string; newId: st
     const element = validate(parseJson(input.text), 0, () => input.name);
     const id = element.id ?? input.newId;
     const appearances = new AppearanceTable();
-    appearances.indexOf(element);
+    appearances.findOrAdd(element);
     const isOverlay = element.type === 'image' || element.type === 'pixelmap';
     const text = unsharedBytes(Buffer.from(JSON.stringify(element.id === undefined ? { ...element, id } : element)));
     const box = boundingBox(element);

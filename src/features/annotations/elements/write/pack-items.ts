@@ -4,8 +4,8 @@ import { idWord } from '../packs/ids.js';
 import { elementText } from './list-writer.js';
 import type { LoadedPack } from '../read/loader.js';
 import { AppearanceTable } from '../read/appearances.js';
-import { emptyRows, type PackRows } from '../packs/pack.js';
-import { packColumns, packText } from '../read/select.js';
+import { createRows, type PackRows } from '../packs/pack.js';
+import { requireColumns, requireText } from '../read/select.js';
 
 /** One element of a pack that is being changed. */
 export interface PackItem {
@@ -20,8 +20,8 @@ export interface PackItem {
 
 /** The elements of a pack that was loaded with columns and text. */
 export function itemsOf(pack: LoadedPack): PackItem[] {
-  const columns = packColumns(pack);
-  const text = packText(pack);
+  const columns = requireColumns(pack);
+  const text = requireText(pack);
   const offsets = columns.textOffsets();
   const appearances = columns.appearanceTexts();
   const groups = columns.appearances().map(({ group }) => group);
@@ -41,7 +41,7 @@ export function itemsOf(pack: LoadedPack): PackItem[] {
 /** A checked element as an item of a pack. */
 export function itemOf(element: AnnotationElement, id: string, position: number, overlay: OverlaySize | null): PackItem {
   const appearances = new AppearanceTable();
-  appearances.indexOf(element);
+  appearances.findOrAdd(element);
   return {
     id,
     position,
@@ -54,11 +54,11 @@ export function itemOf(element: AnnotationElement, id: string, position: number,
 
 /** Makes a pack of items. */
 export function packOfItems(items: readonly PackItem[]): { rows: PackRows; text: Buffer } {
-  const rows = emptyRows(items.length);
+  const rows = createRows(items.length);
   const appearanceIndices = new Map<string, number>();
   for (const [i, { id, position, text, box, appearance }] of items.entries()) {
     rows.positions[i] = position;
-    rows.lengths[i] = text.length;
+    rows.textLengths[i] = text.length;
     rows.details[i] = box.details;
     rows.lowx[i] = box.lowx;
     rows.highx[i] = box.highx;
@@ -71,9 +71,9 @@ export function packOfItems(items: readonly PackItem[]): { rows: PackRows; text:
     rows.ids.low[i] = idWord(id, 2);
     let index = appearanceIndices.get(appearance);
     if (index === undefined) {
-      index = rows.appearances.length;
+      index = rows.appearanceTexts.length;
       appearanceIndices.set(appearance, index);
-      rows.appearances.push(appearance);
+      rows.appearanceTexts.push(appearance);
     }
     rows.appearanceIndices[i] = index;
   }

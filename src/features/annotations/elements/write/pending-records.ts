@@ -4,7 +4,7 @@ import type {
   ElementRecords,
   FetchedPack,
   PartRecord,
-  PackPart,
+  PackFields,
   PackRecord,
   RecordKind,
   StoredRecords,
@@ -60,10 +60,10 @@ export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'inse
   }
 
   insertParts(parts: readonly PartRecord[]): Promise<void> {
-    return this.#add('part', this.#parts, parts, ({ entries }) => entries.length);
+    return this.#add('part', this.#parts, parts, ({ bytes: entries }) => entries.length);
   }
 
-  findPacks(ids: readonly string[], part: PackPart): Promise<Map<string, FetchedPack>> {
+  findPacks(ids: readonly string[], part: PackFields): Promise<Map<string, FetchedPack>> {
     return findWithPending<FetchedPack>(this.#packs, ids, (missing) => this.records.findPacks(missing, part));
   }
 
@@ -115,7 +115,7 @@ export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'inse
       pending[kind].delete(id);
       idsByKind[kind].push(id);
     }
-    for (const kind of ['window', 'part', 'pack'] as const) await this.records.remove(kind, idsByKind[kind]);
+    for (const kind of ['window', 'part', 'pack'] as const) await this.records.removeDocuments(kind, idsByKind[kind]);
   }
 }
 

@@ -3,13 +3,13 @@ import { measure, type Measures } from '../../../../annotation-format/measures.j
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import {
-  appearanceColumn,
+  appearanceColumnName,
   encodeNumbers,
   encodeTexts,
   copiedColumns,
   type SegmentColumn,
   type SegmentHeader,
-  type NonNumber,
+  type TextOrBoolean,
 } from '../packs/segment.js';
 import type { PackColumns } from '../packs/pack.js';
 
@@ -78,9 +78,9 @@ class ColumnCells {
 
 /** Values of a column that are not numbers, as indices of the distinct ones, from 1. */
 class TextColumnCells extends ColumnCells {
-  readonly codes = new Map<NonNumber, number>();
+  readonly codes = new Map<TextOrBoolean, number>();
 
-  addText(row: number, value: NonNumber): void {
+  addText(row: number, value: TextOrBoolean): void {
     let code = this.codes.get(value);
     if (code === undefined) {
       code = this.codes.size + 1;
@@ -174,7 +174,7 @@ export class TableDraft {
     if (typeof value === 'number' ? !Number.isFinite(value) : typeof value === 'string' && value.length > maxCellLength) return;
     if (node.numbers === null && node.texts === null) this.#nodesWithValues.push(node);
     if (typeof value === 'number') (node.numbers ??= new ColumnCells()).add(row, value);
-    else (node.texts ??= new TextColumnCells()).addText(row, value as NonNumber);
+    else (node.texts ??= new TextColumnCells()).addText(row, value as TextOrBoolean);
   }
 
   /**
@@ -207,7 +207,7 @@ export class TableDraft {
     }
     const appearances = await writeAppearancesOfPacks(dense, packs);
     if (appearances.length <= maxAppearances) {
-      add({ name: appearanceColumn, kind: 'text', nulls: 0 }, await encodeTexts(dense, appearances));
+      add({ name: appearanceColumnName, kind: 'text', nulls: 0 }, await encodeTexts(dense, appearances));
     }
     for (const { name, cells } of this.#columns()) {
       const isText = cells instanceof TextColumnCells;

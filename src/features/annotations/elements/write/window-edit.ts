@@ -1,11 +1,11 @@
 import type { StoredWindow } from '../element-store.js';
-import { boxAround, encodePackIndex, packEntry, type PackEntry } from '../packs/pack-index.js';
+import { boxAround, encodePackIndex, makePackEntry, type PackEntry } from '../packs/pack-index.js';
 import { WindowDraft } from './draft.js';
 import { updateTable } from './edited-table.js';
 import { cellsOf, type ElementCells } from './table-draft.js';
 import { parseElement } from '../read/locate.js';
-import { addToPart, decodePart, packIndexEntry, exceedsParts, partNumberOf } from '../packs/id-index.js';
-import { hashOfId, type IdMaker } from '../packs/ids.js';
+import { addEntriesToPart, decodePart, makeIndexEntry, needsMoreParts, partNumberOf } from '../packs/id-index.js';
+import { hashId, type IdMaker } from '../packs/ids.js';
 import type { ElementLoader, LoadedWindow } from '../read/loader.js';
 import type { PackLayout } from '../packs/pack-layout.js';
 import type { PackRows } from '../packs/pack.js';
@@ -69,7 +69,7 @@ export class WindowEdit {
     const slots = [...changes.keys()];
     for (let start = 0; start < slots.length; start += packsPerFetch) {
       const group = slots.slice(start, start + packsPerFetch);
-      const packs = await this.tools.loader.cachedPacks(
+      const packs = await this.tools.loader.loadAndCachePacks(
         group.map((slot) => this.#packs[slot]!),
         this.tools.signal,
       );
@@ -106,7 +106,7 @@ export class WindowEdit {
 
   async #storePack(slot: number, rows: PackRows, text: Buffer): Promise<void> {
     const id = this.tools.ids.make();
-    this.#packs[slot] = packEntry(id, rows);
+    this.#packs[slot] = makePackEntry(id, rows);
     this.tools.loader.cachePack(id, { columns: await this.tools.writer.writePack(id, rows, text), text });
   }
 
@@ -133,7 +133,7 @@ export class WindowEdit {
       lastPack.count + positioned.length <= packElements &&
       lastPack.textBytes + bytes <= packTextBytes
     ) {
-      const [pack] = await this.tools.loader.cachedPacks([lastPack], this.tools.signal);
+      const [pack] = await this.tools.loader.loadAndCachePacks([lastPack], this.tools.signal);
       await this.#replacePack(lastSlot, [...itemsOf(pack!), ...positioned]);
       for (const { id } of positioned) this.#addedEntries.push({ id, slot: lastSlot });
       return;
@@ -160,9 +160,22 @@ export class WindowEdit {
     const packIndex = encodePackIndex({ packs: this.#packs, nextPosition: this.#nextPosition });
     const index = await this.#writeIndex(count);
     const groups = [...this.#groups];
-    const table = await updateTable(this.tools, this.window.table, live);
-    await this.tools.writer.writeWindow({ id, packIndex, groups: JSON.stringify(groups), index, table });
-    this.tools.loader.cacheWindow({ id, packs: this.#packs, nextPosition: this.#nextPosition, groups, index, table });
+    const table = await updateTable(this.tools, this.window.tableSegments, live);
+    await this.tools.writer.writeWindow({
+      id,
+      packIndex,
+      groups: JSON.stringify(groups),
+      idIndexParts: index,
+      tableSegments: table,
+    });
+    this.tools.loader.cacheWindow({
+      id,
+      packs: this.#packs,
+      nextPosition: this.#nextPosition,
+      groups,
+      idIndexParts: index,
+      tableSegments: table,
+    });
     return { id, count, detailsCount: box.details, box, lowId: this.#lowId, highId: this.#highId };
   }
 
@@ -171,7 +184,7 @@ export class WindowEdit {
     await this.tools.writer.finish();
     const items: PackItem[] = [];
     for (let start = 0; start < live.length; start += packsPerFetch) {
-      const packs = await this.tools.loader.packs(live.slice(start, start + packsPerFetch), 'both', this.tools.signal);
+      const packs = await this.tools.loader.loadPacks(live.slice(start, start + packsPerFetch), 'both', this.tools.signal);
       for (const pack of packs) {
         items.push(...itemsOf(pack));
         if (isSliceOver()) await nextSlice(this.tools.signal);
@@ -182,7 +195,7 @@ export class WindowEdit {
   }
 
   async #writeIndex(count: number): Promise<string[]> {
-    const { index } = this.window;
+    const { idIndexParts: index } = this.window;
     const { loader, writer } = this.tools;
     if (index.length === 0) {
       if (this.#packs.length <= packsWithoutIndex) return [];
@@ -192,28 +205,28 @@ export class WindowEdit {
     }
     if (this.#addedEntries.length === 0) return [...index];
     const added = this.#addedEntries;
-    if (exceedsParts(index.length, count)) {
-      const stored = await loader.indexParts([...index]);
+    if (needsMoreParts(index.length, count)) {
+      const stored = await loader.loadIndexParts([...index]);
       const entries = [...stored.values()].flatMap((part) => decodePart(part));
       await forEachRange(added.length, elementsAtOnce, (from, to) => {
-        for (const { id, slot } of added.slice(from, to)) entries.push(packIndexEntry(hashOfId(id), slot));
+        for (const { id, slot } of added.slice(from, to)) entries.push(makeIndexEntry(hashId(id), slot));
       });
       return writer.writeIndex(Float64Array.from(entries));
     }
     const byPart = new Map<number, number[]>();
     await forEachRange(added.length, elementsAtOnce, (from, to) => {
       for (const { id, slot } of added.slice(from, to)) {
-        const hash = hashOfId(id);
+        const hash = hashId(id);
         const part = partNumberOf(hash, index.length);
         const existing = byPart.get(part);
-        if (existing === undefined) byPart.set(part, [packIndexEntry(hash, slot)]);
-        else existing.push(packIndexEntry(hash, slot));
+        if (existing === undefined) byPart.set(part, [makeIndexEntry(hash, slot)]);
+        else existing.push(makeIndexEntry(hash, slot));
       }
     });
     const newIndex = [...index];
-    const stored = await loader.indexParts([...byPart.keys()].map((part) => index[part] as string));
+    const stored = await loader.loadIndexParts([...byPart.keys()].map((part) => index[part] as string));
     for (const [part, entries] of byPart) {
-      newIndex[part] = await writer.writePart(addToPart(stored.get(index[part] as string) as Buffer, entries));
+      newIndex[part] = await writer.writePart(addEntriesToPart(stored.get(index[part] as string) as Buffer, entries));
       if (isSliceOver()) await nextSlice(this.tools.signal);
     }
     return newIndex;
@@ -221,7 +234,7 @@ export class WindowEdit {
 
   async #allEntries(): Promise<Float64Array> {
     const slots = [...this.#packs.keys()].filter((slot) => this.#packs[slot]!.count > 0);
-    const packs = await this.tools.loader.packs(
+    const packs = await this.tools.loader.loadPacks(
       slots.map((slot) => this.#packs[slot]!),
       'columns',
       this.tools.signal,
@@ -229,7 +242,7 @@ export class WindowEdit {
     const entries: number[] = [];
     for (const [i, { columns }] of packs.entries()) {
       const slot = slots[i] as number;
-      for (let at = 0; at < (columns?.count ?? 0); at += 1) entries.push(packIndexEntry(hashOfId(columns!.idAt(at)), slot));
+      for (let at = 0; at < (columns?.count ?? 0); at += 1) entries.push(makeIndexEntry(hashId(columns!.idAt(at)), slot));
       if (isSliceOver()) await nextSlice(this.tools.signal);
     }
     return Float64Array.from(entries);

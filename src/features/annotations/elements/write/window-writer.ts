@@ -1,11 +1,11 @@
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { compress } from '../packs/codec.js';
 import type { StoredWindow } from '../element-store.js';
-import { boxAround, encodePackIndex, packEntry, type PackEntry } from '../packs/pack-index.js';
+import { boxAround, encodePackIndex, makePackEntry, type PackEntry } from '../packs/pack-index.js';
 import type { WindowDraft } from './draft.js';
 import type { TableDraft } from './table-draft.js';
-import { encodeIndex, packIndexEntry } from '../packs/id-index.js';
-import { idAt, idHash, type IdMaker } from '../packs/ids.js';
+import { encodeIdIndex, makeIndexEntry } from '../packs/id-index.js';
+import { idAt, hashIdWords, type IdMaker } from '../packs/ids.js';
 import { encodeColumns, PackColumns, type PackRows } from '../packs/pack.js';
 import { Inserter, Limit } from './inserter.js';
 import type { ElementRecords, PartRecord, PackRecord, WindowRecord } from '../records.js';
@@ -19,7 +19,7 @@ const maxCompressing = 8;
 function putIndexEntries(entries: Float64Array, from: number, rows: Pick<PackRows, 'count' | 'ids'>, slot: number): void {
   const { high, middle, low } = rows.ids;
   for (let i = 0; i < rows.count; i += 1) {
-    entries[from + i] = packIndexEntry(idHash(high[i] as number, middle[i] as number, low[i] as number), slot);
+    entries[from + i] = makeIndexEntry(hashIdWords(high[i] as number, middle[i] as number, low[i] as number), slot);
   }
 }
 
@@ -105,7 +105,7 @@ export class WindowWriter {
         count += rows.count;
         range.add(rows.ids);
         packs.push(new PackColumns(rows));
-        entries.push(packEntry(id, rows));
+        entries.push(makePackEntry(id, rows));
         await compressionLimit.start(async () => void (await this.writePack(id, rows, text)));
       }
       await compressionLimit.finish();
@@ -123,7 +123,7 @@ export class WindowWriter {
     const packIds = entries.map((entry) => entry.id);
     // The draft's table has a row for each element in original order, so an element's position is its row.
     const table = rows === null ? [] : [await this.writeSegment(rows, packs, packIds, joinedPositions(packs, draft.count))];
-    await this.writeWindow({ id, packIndex, groups: JSON.stringify(groups), index, table });
+    await this.writeWindow({ id, packIndex, groups: JSON.stringify(groups), idIndexParts: index, tableSegments: table });
     const box = boxAround(entries);
     if (box === null) throw new Error('A window without elements cannot be written');
     return { id, count: draft.count, detailsCount: box.details, box, lowId: range.low, highId: range.high };
@@ -154,14 +154,14 @@ export class WindowWriter {
   /** Stores one part of an index or of a segment. @returns its id. */
   async writePart(entries: Buffer): Promise<string> {
     const id = this.ids.make();
-    await this.#parts.add({ id, family: this.family, entries });
+    await this.#parts.add({ id, family: this.family, bytes: entries });
     return id;
   }
 
   /** Stores an id index. @returns the ids of its parts. */
   async writeIndex(entries: Float64Array): Promise<string[]> {
     const ids: string[] = [];
-    for await (const part of encodeIndex(entries)) ids.push(await this.writePart(part));
+    for await (const part of encodeIdIndex(entries)) ids.push(await this.writePart(part));
     return ids;
   }
 

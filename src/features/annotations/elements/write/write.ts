@@ -39,7 +39,7 @@ export class FamilyWrite {
     const windows = new WindowWriter(records, family, ids, signal);
     const drafts = new DraftPool(tools.layout);
     const createFamily = async () => {
-      this.#lease ??= FamilyLease.ofNewFamily(records, family, ids);
+      this.#lease ??= FamilyLease.createFamily(records, family, ids);
       await this.#lease;
     };
     this.#context = { family, brand, overlaySizes, validate, long, ids, windows, drafts, signal, createFamily, recordActivity };
