@@ -131,7 +131,7 @@ describe.skipIf(executablePath === null)('the table of shapes on the page', () =
     await panel().getByText('The clicked shape: /score 2\u2009999', { exact: true }).waitFor();
     await panel().getByLabel('Vertical').selectOption('/size');
     // More shapes than a plot has points are shown in bins.
-    await panel().getByRole('img', { name: '/size by /score' }).waitFor();
+    await panel().getByRole('img', { name: '/size against /score' }).waitFor();
     const { size: last } = elements[count - 1]!.user;
     await panel().getByText(`The clicked shape: /score 2\u2009999, /size ${last}`, { exact: true }).waitFor();
     await panel().getByLabel('Vertical').selectOption('');
@@ -219,7 +219,7 @@ describe.skipIf(executablePath === null)('the table of shapes on the page', () =
 
     // With the keyboard, a range of two columns is selected.
     await panel().getByLabel('Vertical').selectOption('/size');
-    await panel().getByRole('img', { name: '/size by /score' }).waitFor();
+    await panel().getByRole('img', { name: '/size against /score' }).waitFor();
     await panel().getByLabel('Highest value of /score').fill('99');
     await panel().getByLabel('Highest value of /size').fill('500');
     // The plot then shows this part alone.

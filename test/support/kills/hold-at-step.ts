@@ -37,7 +37,7 @@ subscribe('http.server.request.start', (message) => {
   ofRequest.enterWith(expected);
 });
 
-/** Takes the place of `step` in the program. */
+/** Takes the place of `announceStep` in the program. */
 export async function reached(name: string): Promise<void> {
   for (const expected of [ofRequest.getStore(), ...ofAll]) {
     if (expected?.name !== name || --expected.left !== 0) continue;

@@ -9,13 +9,13 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 type Plugin = NonNullable<Options['esbuildPlugins']>[number];
 type Entries = Record<string, string>;
 
-/** Makes the program wait at its steps (kills/hold-at-step.ts): `step(…)` becomes `await reached(…)`. */
+/** Makes the program wait at its steps (kills/hold-at-step.ts): `announceStep(…)` becomes `await reached(…)`. */
 const holdingAtSteps: Plugin = {
   name: 'hold-at-steps',
   setup(building) {
     building.onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, async ({ path }) => {
       const text = await readFile(path, 'utf8');
-      const awaited = text.replaceAll(/(?<![.\w])step\((?=['`])/g, 'await reached(');
+      const awaited = text.replaceAll(/(?<![.\w])announceStep\((?=['`])/g, 'await reached(');
       if (awaited === text) return null;
       const from = JSON.stringify(join(root, 'test', 'support', 'kills', 'hold-at-step.js'));
       return { contents: `import { reached } from ${from};\n${awaited}`, loader: 'ts' };
