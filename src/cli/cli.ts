@@ -82,8 +82,8 @@ async function runConvert(from: string, to: string, options: Record<string, Opti
 }
 
 async function runInfo(file: string, internal: boolean): Promise<number> {
-  const { readImageInfo: info } = await import('./info.js');
-  print(JSON.stringify(await info(file, { internal }), null, 2));
+  const { readImageInfo } = await import('./info.js');
+  print(JSON.stringify(await readImageInfo(file, { internal }), null, 2));
   return exitCodes.done;
 }
 

@@ -27,7 +27,7 @@ export interface ConvertToOptions {
 export async function convertTo(
   from: string,
   to: string,
-  { request, overwrite, onProgress: progress, signal }: ConvertToOptions,
+  { request, overwrite, onProgress, signal }: ConvertToOptions,
 ): Promise<number> {
   const options = checkConversion(request);
   const input = await resolveExistingFile(from);
@@ -46,7 +46,7 @@ export async function convertTo(
     const converted = await convertFile(
       { path: input, name: basename(input), mimeType: lookup(input) || 'application/octet-stream' },
       temporaryFolder.path,
-      { options, progress, signal, source: opened ?? undefined },
+      { options, progress: onProgress, signal, source: opened ?? undefined },
     );
     signal.throwIfAborted();
     // Temporary files are private. The result gets the usual permissions of new files.

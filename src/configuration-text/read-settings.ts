@@ -72,9 +72,12 @@ const backends: Readonly<Record<string, 'none' | 'memory' | 'redis'>> = {
 };
 const intents = ['PERCEPTUAL', 'RELATIVE_COLORIMETRIC', 'SATURATION', 'ABSOLUTE_COLORIMETRIC'];
 
-/** The allowed values of each key. The defaults are in {@link defaultSettings}. */
-const checks: { [K in Exclude<keyof FileSettings, 'source_ignored_names' | 'memory'>]: Check<FileSettings[K]> } = {
+/** The description and the check of each key. The defaults are in {@link defaultSettings}. */
+const checks: {
+  [K in Exclude<keyof FileSettings, 'source_ignored_names' | 'memory'>]: Check<FileSettings[K]> & { description: string };
+} = {
   cache_backend: {
+    description: 'Where encoded tiles are cached. `"python"`, the name in existing files, means `"memory"`; so does None.',
     allowed: '"memory", "redis", "none" or None',
     read: (value) => {
       if (value === null) return null;
@@ -82,23 +85,28 @@ const checks: { [K in Exclude<keyof FileSettings, 'source_ignored_names' | 'memo
       return Object.hasOwn(backends, name) ? backends[name] : undefined;
     },
   },
-  cache_python_memory_portion: integer(1),
+  cache_python_memory_portion: { description: 'Tiles in the cache can use one n-th of the memory.', ...integer(1) },
   cache_redis_url: {
+    description: 'Redis for the backend `"redis"`.',
     allowed: 'host, host:port, or an address such as redis://host:port/0',
     read: (value) => (typeof value === 'string' && isRedisAddress(value) ? value : undefined),
   },
-  cache_redis_username: textOrNone,
-  cache_redis_password: textOrNone,
-  cache_tilesource_memory_portion: integer(1),
-  cache_tilesource_maximum: integer(0),
-  cache_sources: flag,
-  max_small_image_size: integer(1),
+  cache_redis_username: { description: 'User name at Redis.', ...textOrNone },
+  cache_redis_password: { description: 'Password at Redis.', ...textOrNone },
+  cache_tilesource_memory_portion: { description: 'Open images can use one n-th of the memory.', ...integer(1) },
+  cache_tilesource_maximum: { description: 'Maximum number of images that stay open; 0 means 64.', ...integer(0) },
+  cache_sources: { description: 'Keep images open between requests.', ...flag },
+  max_small_image_size: { description: 'Default of the setting `large_image.max_small_image_size`.', ...integer(1) },
   icc_correction: {
+    description: 'Default of the setting `large_image.icc_correction`.',
     allowed: `True, False or one of ${intents.join(', ')}`,
     read: (value) => flag.read(value) ?? intents.find((name) => typeof value === 'string' && name === value.toUpperCase()),
   },
-  all_sources_ignored_names: pattern,
-  max_annotation_input_file_length: integer(0),
+  all_sources_ignored_names: {
+    description: 'File names that no fallback source reads. The expression is in the syntax of RE2.',
+    ...pattern,
+  },
+  max_annotation_input_file_length: { description: 'Largest annotation file that is imported, in bytes.', ...integer(0) },
 };
 
 /** The settings without a configuration file. `totalMemory` is the memory of the machine in bytes. */
@@ -131,27 +139,12 @@ function computeMemoryPortions(
   };
 }
 
-const descriptions: Record<Key, string> = {
-  cache_backend: 'Where encoded tiles are cached. `"python"`, the name in existing files, means `"memory"`; so does None.',
-  cache_python_memory_portion: 'Tiles in the cache can use one n-th of the memory.',
-  cache_redis_url: 'Redis for the backend `"redis"`.',
-  cache_redis_username: 'User name at Redis.',
-  cache_redis_password: 'Password at Redis.',
-  cache_tilesource_memory_portion: 'Open images can use one n-th of the memory.',
-  cache_tilesource_maximum: 'Maximum number of images that stay open; 0 means 64.',
-  cache_sources: 'Keep images open between requests.',
-  max_small_image_size: 'Default of the setting `large_image.max_small_image_size`.',
-  icc_correction: 'Default of the setting `large_image.icc_correction`.',
-  all_sources_ignored_names: 'File names that no fallback source reads. The expression is in the syntax of RE2.',
-  max_annotation_input_file_length: 'Largest annotation file that is imported, in bytes.',
-};
-
 /** Key, description, allowed values and default of each setting of the configuration file, for the documentation. */
 export function describeSettings(): { key: string; description: string; allowed: string; default: unknown }[] {
   const { memory: _memory, ...defaults } = defaultSettings(0);
   return (Object.keys(checks) as Key[]).map((key) => {
-    const { allowed } = checks[key];
-    return { key, description: descriptions[key], allowed, default: defaults[key] };
+    const { description, allowed } = checks[key];
+    return { key, description, allowed, default: defaults[key] };
   });
 }
 

@@ -140,7 +140,7 @@ export class Bucket {
     };
     const firstResponse = await this.#get(key, etag, { start, end }, combinedSignal).catch(throwReported);
     const stream = Readable.from(
-      this.#chunks({ key, firstResponse, range: { start, end }, signal: combinedSignal, throwReported: throwReported }),
+      this.#chunks({ key, firstResponse, range: { start, end }, signal: combinedSignal, throwReported }),
       {
         objectMode: false,
       },
@@ -157,7 +157,7 @@ export class Bucket {
     signal: AbortSignal;
     throwReported: (error: unknown) => never;
   }): AsyncGenerator<Uint8Array> {
-    const { key, firstResponse, range, signal, throwReported: fail } = reading;
+    const { key, firstResponse, range, signal, throwReported } = reading;
     let { start } = range;
     let opened: OpenResponse | null = firstResponse;
     for (let resumptions = 0; start < range.end;) {
@@ -172,7 +172,7 @@ export class Bucket {
         }
         if (start < range.end) throw new Error('The response of the store ended early.');
       } catch (error) {
-        if (signal.aborted || resumptions >= maxResumptions || !isTransient(error)) fail(error);
+        if (signal.aborted || resumptions >= maxResumptions || !isTransient(error)) throwReported(error);
         await wait(firstPauseMs * 2 ** resumptions, undefined, { signal });
         resumptions += 1;
       } finally {

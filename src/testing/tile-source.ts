@@ -95,7 +95,7 @@ function sampleTiles(source: TileSource): { address: TileAddress; width: number;
   );
 }
 
-/** What is wrong with the members of an opened image that every test needs; `null` if nothing is. */
+/** Describes the first fault in the members of an opened image that every test needs; `null` if there is none. */
 function findImageFault(source: unknown): string | null {
   if (typeof source !== 'object' || source === null) return `open gives a tile source, not ${String(source)}`;
   const { metadata, populatedLevels, readTile, close } = source as Record<string, unknown>;

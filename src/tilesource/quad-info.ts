@@ -200,12 +200,12 @@ function fitGrid(size: { width: number; height: number }, frames: number, option
     cellHeight = Math.min(unit * Math.ceil((cellWidth * height) / width / unit), cellHeight);
     across = Math.floor(textureSide / cellWidth);
     down = Math.min(Math.floor(textureSide / cellHeight), Math.ceil(frames / across));
-    let perTexture = across * down;
+    let cellsPerTexture = across * down;
     if (textures > 1 && group > 1) {
-      const fitting = Math.floor(perTexture / group) * group;
-      if (fitting > 0 && fitting * textures >= frames) perTexture = fitting;
+      const fitting = Math.floor(cellsPerTexture / group) * group;
+      if (fitting > 0 && fitting * textures >= frames) cellsPerTexture = fitting;
     }
-    if (textures > 1 && frames <= perTexture * (textures - 1)) {
+    if (textures > 1 && frames <= cellsPerTexture * (textures - 1)) {
       // One texture less is enough. There are never more textures than frames.
       textures = Math.min(textures - 1, frames);
       continue;
@@ -214,7 +214,7 @@ function fitGrid(size: { width: number; height: number }, frames: number, option
       textureSide = Math.floor(textureSide / 2);
       continue;
     }
-    return { cellWidth, cellHeight, across, cellsPerTexture: perTexture, textures };
+    return { cellWidth, cellHeight, across, cellsPerTexture, textures };
   }
 }
 

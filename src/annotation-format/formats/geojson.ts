@@ -160,7 +160,7 @@ export const collectionStart = '{"type":"FeatureCollection","features":[';
  */
 export function featuresText(
   elements: readonly AnnotationElement[],
-  { isEmpty, openFeature: open }: WrittenFeatures,
+  { isEmpty, openFeature }: WrittenFeatures,
   head: AnnotationHead,
   { sizeOf = () => null, writeFeature = elementToFeature, partOf = () => null, pointsOf = () => null }: FeatureOptions = {},
 ): { text: string; written: WrittenFeatures } {
@@ -170,23 +170,26 @@ export function featuresText(
     if (isEmpty) feature.properties.annotation = pickHeadMembers(head);
     const part = partOf(element, feature);
     const continuesOpenFeature: boolean =
-      open !== null && part !== null && part.featureKey === open.part.featureKey && part.number > open.part.number;
-    if (open !== null && !continuesOpenFeature) text += featureEnd(open);
+      openFeature !== null &&
+      part !== null &&
+      part.featureKey === openFeature.part.featureKey &&
+      part.number > openFeature.part.number;
+    if (openFeature !== null && !continuesOpenFeature) text += featureEnd(openFeature);
     if (!isEmpty) text += ',';
     isEmpty = false;
     const { coordinates, ...geometry } = feature.geometry;
-    if (part === null) open = null;
+    if (part === null) openFeature = null;
     else {
       if (!continuesOpenFeature) text += `{"type":"Feature","geometry":{"type":${JSON.stringify(part.type)},"coordinates":[`;
       // The coordinates have been written when the next part comes.
-      open = continuesOpenFeature ? { ...open!, part } : { feature: { ...feature, geometry }, part, ids: [] };
-      open.ids.push(element.id ?? null);
+      openFeature = continuesOpenFeature ? { ...openFeature!, part } : { feature: { ...feature, geometry }, part, ids: [] };
+      openFeature.ids.push(element.id ?? null);
     }
     const json = JSON.stringify(part === null ? feature : coordinates);
     const points = pointsOf(element);
     text += points === null ? json : insertPoints(json, feature.geometry.type, points);
   }
-  return { text, written: { isEmpty, openFeature: open } };
+  return { text, written: { isEmpty, openFeature } };
 }
 
 /** Adds points to the text of a feature that was made without them: as its line, or as its first ring. */
@@ -197,8 +200,8 @@ function insertPoints(json: string, type: Geometry['type'], points: string): str
 }
 
 /** The text of a FeatureCollection after its features. */
-export function collectionEnd({ openFeature: open }: WrittenFeatures): string {
-  return `${open === null ? '' : featureEnd(open)}]}`;
+export function collectionEnd({ openFeature }: WrittenFeatures): string {
+  return `${openFeature === null ? '' : featureEnd(openFeature)}]}`;
 }
 
 /** A feature made from several elements. Its coordinates are being written. */

@@ -109,12 +109,12 @@ async function divideText(
         if (openContainers.length >= maxDepth) throw new JsonLimitError(`is nested deeper than ${maxDepth} levels`);
         containerCount += 1;
         if (containerCount > maxContainers) throw new JsonLimitError(`contains more than ${maxContainers} lists and objects`);
-        const from = at + 1;
+        const memberStart = at + 1;
         openContainers.push({
           start: at,
           isObject: code === openObject,
-          from,
-          memberStart: from,
+          from: memberStart,
+          memberStart,
           inner: null,
           memberCount: 0,
           parts: [],

@@ -44,12 +44,12 @@ export class CommentViews {
   /** The views of comments, in the same order. */
   async viewsOf(comments: readonly CommentDocument[], caller: Caller | null) {
     const threadIds = comments.filter(({ threadId }) => threadId === null).map(({ _id }) => _id);
-    const [people, shapes, replies] = await Promise.all([
+    const [peopleById, shapeKeys, replyCounts] = await Promise.all([
       this.#findPeople(comments, caller),
       this.#findVisibleShapes(comments, caller),
       threadIds.length === 0 ? new Map<string, number>() : this.options.model.countReplies(threadIds),
     ]);
-    return comments.map((comment) => makeView(comment, { peopleById: people, shapeKeys: shapes, replyCounts: replies, caller }));
+    return comments.map((comment) => makeView(comment, { peopleById, shapeKeys, replyCounts, caller }));
   }
 
   /** The users that comments name, as far as the caller can see them. */
@@ -99,13 +99,10 @@ function shapeKeyOf({ annotationId, elementId }: CommentShape): string {
   return `${annotationId} ${elementId}`;
 }
 
-function makeView(
-  comment: CommentDocument,
-  { peopleById: people, shapeKeys: shapes, replyCounts: replies, caller }: ViewContext,
-) {
+function makeView(comment: CommentDocument, { peopleById, shapeKeys, replyCounts, caller }: ViewContext) {
   const { _id, itemId, threadId, text, place, shape, authorId, created, edited, version, resolved, mentions } = comment;
   const personOf = (id: string | null): ShownPerson | null =>
-    id === null ? null : (people.get(id) ?? { id, login: null, name: null });
+    id === null ? null : (peopleById.get(id) ?? { id, login: null, name: null });
   const callerId = caller?.id ?? null;
   return {
     _id: idText(_id),
@@ -113,7 +110,7 @@ function makeView(
     threadId: threadId === null ? null : idText(threadId),
     text,
     place,
-    shape: shape && { ...shape, available: shapes.has(shapeKeyOf(shape)) },
+    shape: shape && { ...shape, available: shapeKeys.has(shapeKeyOf(shape)) },
     author: personOf(authorId),
     created,
     edited,
@@ -121,8 +118,8 @@ function makeView(
     state: resolved === null ? ('open' as const) : ('resolved' as const),
     resolved: resolved && { by: personOf(resolved.userId), at: resolved.at },
     deleted: comment.deleted !== undefined,
-    replies: replies.get(idText(_id)) ?? 0,
-    mentions: mentions.map(({ id, login }) => ({ id, login, name: people.get(id)?.name ?? null })),
+    replies: replyCounts.get(idText(_id)) ?? 0,
+    mentions: mentions.map(({ id, login }) => ({ id, login, name: peopleById.get(id)?.name ?? null })),
     own: callerId !== null && callerId === authorId,
     unread: callerId !== null && comment.to.includes(callerId) && comment.unread.includes(callerId),
   };

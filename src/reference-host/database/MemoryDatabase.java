@@ -25,7 +25,7 @@ public class MemoryDatabase {
         System.out.println("PORT " + server.getLocalAddress().getPort());
         System.out.flush();
         while (System.in.read() != -1) {
-            // Whatever comes in means nothing: only the end does.
+            // The input is ignored; only its end has a meaning.
         }
         server.shutdownNow();
         System.exit(0);

@@ -261,7 +261,7 @@ export function copyItem(
   const _id = new Types.ObjectId();
   let copiedItem: ItemDocument | null = null;
   const onCopy = (copy: ItemDocument) => void (copiedItem = copy);
-  const copy = () => copyItemAs(context, source, { ...options, _id, folder, onCopy: onCopy });
+  const copy = () => copyItemAs(context, source, { ...options, _id, folder, onCopy });
   return context.journal.undertakeOrReturnPartialResult({ kind: 'making', type: 'item', id: _id }, copy, () => copiedItem);
 }
 

@@ -129,12 +129,9 @@ async function convertInOnePass(
   await callbacks.runVipsPass(pass, callbacks.progress);
   const source = await tiffSource.open(fileInput(task.output));
   const metadata = { ...source.metadata, ...scaleAndChannels };
-  const levels = source.populatedLevels.length;
+  const levelCount = source.populatedLevels.length;
   await source.close();
-  const text = describeConversion(
-    conversionFacts(task, pass, vipsMetadata, { metadata, levelCount: levels, frameCount: 1 }),
-    null,
-  );
+  const text = describeConversion(conversionFacts(task, pass, vipsMetadata, { metadata, levelCount, frameCount: 1 }), null);
   await replaceDescription(task.output, text, { keepsResolution: pass.pixelsPerMm !== null });
 }
 

@@ -97,10 +97,8 @@ async function copyLevels(work: FrameTask, side: number): Promise<{ sizes: Size[
   const total = sizes.reduce((sum, { width, height }, index) => sum + (mayCopy[index] ? width * height : 0), 0);
   for (const [index, size] of sizes.entries()) {
     const progress = (pixels: number) => work.progress((share * (donePixels += pixels)) / total);
-    const level = sourceLevels - 1 - index;
-    const copy = mayCopy[index]
-      ? await copyLevel({ source, container, frame, sourceLevel: level, size, threads, progress })
-      : null;
+    const sourceLevel = sourceLevels - 1 - index;
+    const copy = mayCopy[index] ? await copyLevel({ source, container, frame, sourceLevel, size, threads, progress }) : null;
     if (index === 0 && copy === null) return { sizes: [], copies: [] };
     copies.push(copy);
   }

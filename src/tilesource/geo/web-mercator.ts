@@ -198,14 +198,14 @@ class WebMercatorSource implements TileSource {
       y: halfWorld - (y * tileSide + row) * resolution,
     });
     const toPixel = this.position.createPixelFinder(onMap(tileSide / 2, tileSide / 2));
-    const at = new Float64Array(across * across * 2);
+    const coordinates = new Float64Array(across * across * 2);
     for (let row = 0; row < across; row++) {
       for (let column = 0; column < across; column++) {
         const point = toPixel(onMap(column * cell, row * cell));
-        at.set([point.x, point.y], (row * across + column) * 2);
+        coordinates.set([point.x, point.y], (row * across + column) * 2);
       }
     }
-    return { cell, across, coordinates: at };
+    return { cell, across, coordinates };
   }
 
   /**

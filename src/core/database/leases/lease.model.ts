@@ -100,7 +100,7 @@ export class LeaseModel {
   /**
    * Removes leases. @returns for each lease, whether its owner still had it.
    *
-   * If a lease is revoked between the two queries, this is not noticed. That does no harm, because whoever revokes a lease removes
+   * A lease that is revoked between the two queries still counts as owned. That does no harm, because its revocation also removes
    * everything that was made under it.
    */
   async #removeMany(leases: readonly OwnedLease[]): Promise<boolean[]> {

@@ -173,11 +173,11 @@ export class AnnotationPermissions {
   async readChange(
     sent: { access: Record<string, unknown> | undefined; public: boolean | undefined; publicFlags: unknown[] | undefined },
     caller: Caller | null,
-    former?: AnnotationAccess,
+    previous?: AnnotationAccess,
   ): Promise<AccessChange> {
     const { directory } = this.options;
     return {
-      access: await readAccessList(sent.access ?? {}, { directory, caller, knownFlags, ...(former && { previous: former }) }),
+      access: await readAccessList(sent.access ?? {}, { directory, caller, knownFlags, ...(previous && { previous }) }),
       public: sent.public,
       publicFlags: sent.publicFlags && readFlags(sent.publicFlags, knownFlags),
     };

@@ -5,7 +5,7 @@ import type { RowKey } from './table.js';
 /** Two boxes count as equal if their sides are at most this far apart, in pixels. */
 const maxDistance = 2;
 const cellSize = 2 * maxDistance;
-/** Of the elements with their low corner in the same few pixels, at most this many are compared. */
+/** Maximum number of elements with their low corner in the same cell that are compared. */
 const maxCandidates = 64;
 const sideKeys = ['bbox.x0', 'bbox.y0', 'bbox.x1', 'bbox.y1'] as const;
 

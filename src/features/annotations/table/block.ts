@@ -57,8 +57,8 @@ export class Block {
   #storedNonNumbers(source: string): CodedColumn {
     const stored = this.#storedBytes.get(`text ${source}`);
     if (stored === undefined) return { codes: new Uint8Array(this.rows), distinctValues: [] };
-    const { codes, texts } = decodeTexts(stored, this.rows);
-    return { codes, distinctValues: texts };
+    const { codes, texts: distinctValues } = decodeTexts(stored, this.rows);
+    return { codes, distinctValues };
   }
 
   /** Values of a column of texts, truth values or ids. If a column also has numbers, all its values are texts. */
@@ -91,13 +91,13 @@ export class Block {
   #convertToTexts({ source, isMixed }: TableColumn): CodedColumn {
     const stored = this.#storedNonNumbers(source);
     if (!isMixed && stored.distinctValues.every((value) => typeof value === 'string')) return stored;
-    const texts: string[] = [];
+    const distinctValues: string[] = [];
     const codesByText = new Map<string, number>();
     const findOrAddText = (text: string) => {
       let existing = codesByText.get(text);
       if (existing === undefined) {
-        texts.push(text);
-        existing = texts.length;
+        distinctValues.push(text);
+        existing = distinctValues.length;
         codesByText.set(text, existing);
       }
       return existing;
@@ -110,7 +110,7 @@ export class Block {
         if (codes[row] === 0 && !Number.isNaN(numbers[row])) codes[row] = findOrAddText(String(numbers[row]));
       }
     }
-    return { codes, distinctValues: texts };
+    return { codes, distinctValues };
   }
 
   /** The values of a column at some rows. */

@@ -35,9 +35,9 @@ export class DicomFiles {
 
   /** Transfer syntaxes of the frames, the stored one first, and the number of frames. */
   forms(instance: FileInstance, context: CallerContext): Promise<{ syntaxes: string[]; frameCount: number }> {
-    return this.#useFile(instance, context, ({ transferSyntax, frames, isEncapsulated }) => ({
+    return this.#useFile(instance, context, ({ transferSyntax, frames: frameCount, isEncapsulated }) => ({
       syntaxes: isEncapsulated ? [transferSyntax, transferSyntaxes.explicitLittle] : [transferSyntax],
-      frameCount: frames,
+      frameCount,
     }));
   }
 

@@ -142,7 +142,7 @@ function planesOf({ frames = [], channels = [] }: ImageMetadata): Pick<ImageFact
   const isComplete = [...positions.values()].every(
     (entry) => entry.frames.length === channelList.length && !entry.frames.includes(undefined as never),
   );
-  if (!isComplete || positions.size > 4000) return null;
+  if (!isComplete) return null;
   return { channels: channelList, positions: [...positions.values()] };
 }
 

@@ -30,7 +30,7 @@ export async function issueSignInLink({ models }: HostContext, user: UserDocumen
 
 /** Uses up a link. @returns its user; `null` if the link is unknown, used, or too old, or its user cannot sign in */
 export async function redeemSignInLink({ models }: HostContext, secret: string): Promise<UserDocument | null> {
-  // Of several simultaneous requests exactly one gets the record.
+  // Exactly one of several simultaneous requests gets the record.
   const link = await models.token.findOneAndDelete({ hash: hashOfLink(secret) }).lean<TokenDocument>();
   if (link === null || link.expires <= new Date() || link.userId === null) return null;
   const user = await models.user.findOne({ _id: link.userId, status: 'enabled' }).lean<UserDocument>();

@@ -48,7 +48,7 @@ export class ContentHashes {
   }
 
   async #compareAll(): Promise<void> {
-    const { signal, useContext: use, onChanged, onFailure } = this.options;
+    const { signal, useContext, onChanged, onFailure } = this.options;
     let changed = 0;
     try {
       while (this.#waitingIds.length > 0) {
@@ -56,11 +56,11 @@ export class ContentHashes {
         this.#waitingIds = [];
         for (const batch of batches(ids, recordsPerQuery)) {
           const query = { _id: { $in: [...batch] }, 'storage.kind': 'in-place' as const };
-          const files = await use(({ models }) => models.file.find(query).lean<FileInPlace[]>());
+          const files = await useContext(({ models }) => models.file.find(query).lean<FileInPlace[]>());
           for (const file of files) {
             signal.throwIfAborted();
             const hash = await hashOf(file, signal);
-            if (hash !== null && (await use((context) => storeHash(context, file, hash)))) changed += 1;
+            if (hash !== null && (await useContext((context) => storeHash(context, file, hash)))) changed += 1;
           }
         }
       }

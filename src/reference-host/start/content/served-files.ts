@@ -93,16 +93,16 @@ export class ServedFiles {
       if (seenPaths.has(own.path)) continue;
       seenPaths.add(own.path);
       counts.files += 1;
-      const files = filesByPath.get(own.path);
-      if (files === undefined) {
+      const formerFiles = filesByPath.get(own.path);
+      if (formerFiles === undefined) {
         newFiles.push(own);
         continue;
       }
-      if (files.some(({ storage }) => storage.inode !== formatInode(own.stats))) {
-        displaced.push({ own, formerFiles: files });
+      if (formerFiles.some(({ storage }) => storage.inode !== formatInode(own.stats))) {
+        displaced.push({ own, formerFiles });
         continue;
       }
-      await updateItems(own, files);
+      await updateItems(own, formerFiles);
     }
     for await (const { own, formerFiles: files, isMoved } of inTurns(await markMoved(displaced, newFiles))) {
       if (isMoved) newFiles.push(own);

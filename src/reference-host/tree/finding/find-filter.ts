@@ -56,14 +56,14 @@ function parsePhrases(search: string): SearchPhrase[] {
 }
 
 /** The conditions for a phrase. Words consist of letters and digits, so they need no escaping in regular expressions. */
-function toConditions({ field, words, isLastWordOpen: isOpen }: SearchPhrase): Condition[] {
+function toConditions({ field, words, isLastWordOpen }: SearchPhrase): Condition[] {
   const fieldPrefix = field === null ? '' : `${field}:`;
-  const completeWords = isOpen ? words.slice(0, -1) : words;
+  const completeWords = isLastWordOpen ? words.slice(0, -1) : words;
   const conditions: Condition[] = completeWords.map((word) => ({ terms: `${fieldPrefix}${word}` }));
-  if (isOpen) conditions.push({ terms: { $regex: `^${words.at(-1)!}` } });
+  if (isLastWordOpen) conditions.push({ terms: { $regex: `^${words.at(-1)!}` } });
   if (words.length > 1) {
     const linePrefix = field === null ? '' : `\n${field}:[^\n]*`;
-    conditions.push({ phrases: { $regex: `${linePrefix} ${words.join(' ')}${isOpen ? '' : ' '}` } });
+    conditions.push({ phrases: { $regex: `${linePrefix} ${words.join(' ')}${isLastWordOpen ? '' : ' '}` } });
   }
   return conditions;
 }

@@ -157,15 +157,18 @@ async function layOutSlide(instances: readonly DicomInstance[]): Promise<DicomLa
     for (const [name, instance] of associated) if (instance === volume[0]) associated.delete(name);
   }
   const groups = groupBySize(volume);
-  const base = groups[0]![0]!;
-  const focalPlanes = Math.max(base.header.focalPlanes, ...groups[0]!.map(({ header }) => countFocalPlanes(header.positions)));
-  const pathCount = Math.max(1, base.header.opticalPaths.length);
+  const firstInstance = groups[0]![0]!;
+  const focalPlanes = Math.max(
+    firstInstance.header.focalPlanes,
+    ...groups[0]!.map(({ header }) => countFocalPlanes(header.positions)),
+  );
+  const pathCount = Math.max(1, firstInstance.header.opticalPaths.length);
   const levelsByPower = new Map<number, DicomLevel>();
   for (const group of groups) {
-    const ratio = base.header.matrixColumns / group[0]!.header.matrixColumns;
+    const ratio = firstInstance.header.matrixColumns / group[0]!.header.matrixColumns;
     const power = Math.round(Math.log2(ratio));
     const isReduced = group === groups[0] || (power > 0 && isPowerOfTwo(ratio, power));
-    if (!isReduced || levelsByPower.has(power) || !haveSameSamples(group[0]!, base)) continue;
+    if (!isReduced || levelsByPower.has(power) || !haveSameSamples(group[0]!, firstInstance)) continue;
     const isSparse = group.some(({ header }) => header.positions !== null);
     levelsByPower.set(power, isSparse ? await createSparseLevel(group, focalPlanes) : createFullLevel(group));
   }
@@ -173,7 +176,7 @@ async function layOutSlide(instances: readonly DicomInstance[]): Promise<DicomLa
     ...(pathCount > 1 ? { C: Math.floor(plane / focalPlanes) } : {}),
     ...(focalPlanes > 1 ? { Z: plane % focalPlanes } : {}),
   }));
-  return { firstInstance: base, levelsByPower, planes, channels: pathCount > 1 ? base.header.opticalPaths : [], associated };
+  return { firstInstance, levelsByPower, planes, channels: pathCount > 1 ? firstInstance.header.opticalPaths : [], associated };
 }
 
 function countFocalPlanes(positions: Int32Array | null): number {

@@ -39,10 +39,10 @@ function isLikelyDicom(path: string): boolean {
   return /\.(?:dcm|dic|dicom|ima)$/i.test(name) || !name.includes('.') || /^[\d.]*$/.test(name);
 }
 
-function describeDicom({ firstInstance: base, planes, channels, levelsByPower: levels }: DicomLayout): ImageMetadata {
-  const { width: sizeX, height: sizeY, tileWidth, tileHeight } = levels.get(0)!;
+function describeDicom({ firstInstance, planes, channels, levelsByPower }: DicomLayout): ImageMetadata {
+  const { width: sizeX, height: sizeY, tileWidth, tileHeight } = levelsByPower.get(0)!;
   const size = { sizeX, sizeY, tileWidth: Math.min(tileWidth, 4096), tileHeight: Math.min(tileHeight, 4096) };
-  const { dtype, bands } = sampleShape(base.header);
+  const { dtype, bands } = sampleShape(firstInstance.header);
   const frames = planes.map((axes): FrameMetadata => {
     const channel = axes.C === undefined ? undefined : channels[axes.C];
     return { axes, ...(channel === undefined ? {} : { channel }) };
@@ -50,13 +50,13 @@ function describeDicom({ firstInstance: base, planes, channels, levelsByPower: l
   return {
     ...size,
     levels: levelCount(size),
-    magnification: base.header.magnification,
-    mmX: base.header.mmX,
-    mmY: base.header.mmY,
-    ...(base.header.mmZ === null ? {} : { mmZ: base.header.mmZ }),
+    magnification: firstInstance.header.magnification,
+    mmX: firstInstance.header.mmX,
+    mmY: firstInstance.header.mmY,
+    ...(firstInstance.header.mmZ === null ? {} : { mmZ: firstInstance.header.mmZ }),
     dtype,
     bandCount: bands,
-    ...whiteOf(base.header),
+    ...whiteOf(firstInstance.header),
     ...(frames.length > 1 ? { frames } : {}),
     ...(channels.length > 0 ? { channels } : {}),
   };
@@ -188,8 +188,8 @@ class DicomTileSource implements TileSource {
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {
-    const { firstInstance: base } = this.#layout;
-    const { attributes, mmX, mmY, magnification } = base.header;
+    const { firstInstance } = this.#layout;
+    const { attributes, mmX, mmY, magnification } = firstInstance.header;
     const properties = Object.entries(attributes).map(([key, value]) => [`dicom.${key}`, [value].flat().join('\\')]);
     return {
       dicom: attributes,

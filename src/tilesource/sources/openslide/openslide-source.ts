@@ -125,8 +125,8 @@ class OpenSlideTileSource implements TileSource {
     };
     const shape = { width: content.width + column.skipped, height: content.height + row.skipped };
     const origin = { left: this.#bounds.left + column.start, top: this.#bounds.top + row.start };
-    const { slidePath: path } = this.#folder;
-    const data = await processes.ask({ kind: 'region', path, ...origin, level, ...shape }, signal);
+    const { slidePath } = this.#folder;
+    const data = await processes.ask({ kind: 'region', path: slidePath, ...origin, level, ...shape }, signal);
     const raster: Raster = { data, ...shape, bands: 3, dtype: 'uint8' };
     if (column.skipped + row.skipped === 0) return extendByEdges(raster, width, height);
     const tile = createRaster({ ...raster, ...content });

@@ -100,9 +100,9 @@ function axesOf(pixels: XmlElement): Axes {
     Z: integerAttribute(pixels, 'SizeZ', 1),
     T: integerAttribute(pixels, 'SizeT', 1),
   };
-  const count = sizes.C * sizes.Z * sizes.T;
-  if (count < 1 || count > maxPlanes) {
-    throw new TileSourceError(`The OME-XML describes ${count} planes; 1 to ${maxPlanes} are supported.`);
+  const planeCount = sizes.C * sizes.Z * sizes.T;
+  if (planeCount < 1 || planeCount > maxPlanes) {
+    throw new TileSourceError(`The OME-XML describes ${planeCount} planes; 1 to ${maxPlanes} are supported.`);
   }
   return {
     order: order
@@ -110,7 +110,7 @@ function axesOf(pixels: XmlElement): Axes {
       .split('')
       .filter((axis) => axis === 'C' || axis === 'Z' || axis === 'T'),
     sizes,
-    planeCount: count,
+    planeCount,
   };
 }
 

@@ -19,11 +19,11 @@ function levelCount(size: { sizeX: number; sizeY: number; tileWidth: number; til
   return Math.max(1, Math.ceil(Math.log2(Math.max(size.sizeX / size.tileWidth, size.sizeY / size.tileHeight))) + 1);
 }
 
-function storedTileSize({ baseLayout: base, isLargeInStrips }: TiffStructure): { tileWidth: number; tileHeight: number } {
+function storedTileSize({ baseLayout, isLargeInStrips }: TiffStructure): { tileWidth: number; tileHeight: number } {
   if (isLargeInStrips) return { tileWidth: stripTileSide, tileHeight: stripTileSide };
-  return base.tiled
-    ? { tileWidth: base.chunkWidth, tileHeight: base.chunkHeight }
-    : { tileWidth: base.width, tileHeight: base.height };
+  return baseLayout.tiled
+    ? { tileWidth: baseLayout.chunkWidth, tileHeight: baseLayout.chunkHeight }
+    : { tileWidth: baseLayout.width, tileHeight: baseLayout.height };
 }
 
 /** The member `white` of the metadata. Samples of fewer than 8 bits are scaled to 8 when they are decoded. */
@@ -36,14 +36,14 @@ export function describeTiff(
   structure: TiffStructure,
   { geo, nodata }: { geo: GeoTiff | null; nodata: number | null },
 ): ImageMetadata {
-  const { baseLayout: base, frames, described, isLargeInStrips, significantBits } = structure;
+  const { baseLayout, frames, described, isLargeInStrips, significantBits } = structure;
   const ground = geo && groundPixelSize(geo);
-  const swap = swapsSides(base.orientation);
-  const isStack = frames.length > 1 && !base.tiled && !isLargeInStrips;
+  const swap = swapsSides(baseLayout.orientation);
+  const isStack = frames.length > 1 && !baseLayout.tiled && !isLargeInStrips;
   const stored = storedTileSize(structure);
   const size = {
-    sizeX: swap ? base.height : base.width,
-    sizeY: swap ? base.width : base.height,
+    sizeX: swap ? baseLayout.height : baseLayout.width,
+    sizeY: swap ? baseLayout.width : baseLayout.height,
     tileWidth: swap ? stored.tileHeight : stored.tileWidth,
     tileHeight: swap ? stored.tileWidth : stored.tileHeight,
   };
@@ -56,15 +56,15 @@ export function describeTiff(
     mmY: (swap ? described.mmX : described.mmY) ?? ground?.mmY ?? null,
     ...(described.mmZ == null ? {} : { mmZ: described.mmZ }),
     ...(described.secondsT == null ? {} : { secondsT: described.secondsT }),
-    dtype: base.dtype,
-    bandCount: base.bands,
-    ...whiteOfLayout(base, significantBits),
+    dtype: baseLayout.dtype,
+    bandCount: baseLayout.bands,
+    ...whiteOfLayout(baseLayout, significantBits),
     ...(frames.length > 1 ? { frames: frames.map(({ metadata }) => metadata) } : {}),
     ...(described.channels === null ? {} : { channels: described.channels }),
     ...(geo === null ? {} : { geo }),
     ...(nodata === null ? {} : { nodata }),
-    ...(base.photometric === photometrics.palette ? { indexed: true } : {}),
-    ...(base.dtype === 'uint16' && base.bits > 8 && base.bits < 16 ? { sampleBits: base.bits } : {}),
+    ...(baseLayout.photometric === photometrics.palette ? { indexed: true } : {}),
+    ...(baseLayout.dtype === 'uint16' && baseLayout.bits > 8 && baseLayout.bits < 16 ? { sampleBits: baseLayout.bits } : {}),
   };
 }
 

@@ -118,9 +118,9 @@ class TiffTileSource implements TileSource {
 
   /** The temporary pyramids if the tile is read from them; `null` if it is read from the file. */
   #pyramidsFor({ level, frame }: TileAddress): StripPyramids | null {
-    const { reductionsByPower: reductions, frames } = this.#structure;
+    const { reductionsByPower, frames } = this.#structure;
     if (frames[frame]?.directory === null) return null;
-    return reductions.has(this.metadata.levels - 1 - level) ? null : this.#pyramids;
+    return reductionsByPower.has(this.metadata.levels - 1 - level) ? null : this.#pyramids;
   }
 
   /**
@@ -130,14 +130,16 @@ class TiffTileSource implements TileSource {
    * @throws TileSourceError if the file has no whole picture, or its first and last strips are corrupt.
    */
   async checkPixels(signal: AbortSignal | undefined): Promise<void> {
-    const { baseLayout: base, isLargeInStrips } = this.#structure;
-    if (base.interchange !== null) await requireWholePicture(this.#file, base.interchange);
+    const { baseLayout, isLargeInStrips } = this.#structure;
+    if (baseLayout.interchange !== null) await requireWholePicture(this.#file, baseLayout.interchange);
     if (!isLargeInStrips) return;
     const chunkReader = this.#createChunkReader(signal);
-    const row = { left: 0, top: 0, width: base.width, height: 1 };
-    const { corrupt } = await readIntactRegion(chunkReader, base, row);
+    const row = { left: 0, top: 0, width: baseLayout.width, height: 1 };
+    const { corrupt } = await readIntactRegion(chunkReader, baseLayout, row);
     if (corrupt.length === 0) return;
-    await readRegion(chunkReader, base, { ...row, top: base.height - 1 }).catch(() => requireIntactPart(row, corrupt));
+    await readRegion(chunkReader, baseLayout, { ...row, top: baseLayout.height - 1 }).catch(() =>
+      requireIntactPart(row, corrupt),
+    );
   }
 
   #createChunkReader(signal: AbortSignal | undefined): ChunkReader {
@@ -163,13 +165,13 @@ class TiffTileSource implements TileSource {
   }
 
   async #readLayout(power: number, frame: number): Promise<ImageLayout | null> {
-    const { baseLayout: base, frames, reductionsByPower: reductions } = this.#structure;
+    const { baseLayout, frames, reductionsByPower } = this.#structure;
     const fullFrame = frames[frame];
     if (fullFrame === undefined) throw new TileOutsideError(`Frame ${frame} does not exist; there are ${frames.length}.`);
     if (fullFrame.directory === null) return null;
     let { directory }: { directory: Directory | undefined } = { directory: fullFrame.directory };
     if (power > 0) {
-      const reduction = reductions.get(power);
+      const reduction = reductionsByPower.get(power);
       if (reduction === undefined) throw new TileOutsideError(`This TIFF does not contain the level reduced by ${2 ** power}.`);
       directory =
         reduction.kind === 'main'
@@ -178,15 +180,15 @@ class TiffTileSource implements TileSource {
       if (directory === undefined)
         throw new TileSourceError(`Frame ${frame} of this TIFF lacks the level reduced by ${2 ** power}.`);
     }
-    const layout = directory === base.directory ? base : await readLayout(directory, base);
-    const hasValidSize = power > 0 || (layout.width === base.width && layout.height === base.height);
-    if (!hasValidSize || layout.bands !== base.bands || layout.dtype !== base.dtype) {
+    const layout = directory === baseLayout.directory ? baseLayout : await readLayout(directory, baseLayout);
+    const hasValidSize = power > 0 || (layout.width === baseLayout.width && layout.height === baseLayout.height);
+    if (!hasValidSize || layout.bands !== baseLayout.bands || layout.dtype !== baseLayout.dtype) {
       throw new TileSourceError(
         `Frame ${frame} of this TIFF has ${layout.width} by ${layout.height} pixels of ${layout.bands} ${layout.dtype} samples, unlike the first frame.`,
       );
     }
     // Some writers leave the orientation out of reduced images.
-    return { ...layout, orientation: base.orientation };
+    return { ...layout, orientation: baseLayout.orientation };
   }
 
   /** Position and size in pixels of a tile within its level. */
@@ -364,10 +366,10 @@ export const tiffSource: TileSourceDefinition = {
         maxPixels: options.maxDecodedPixels ?? defaultMaxDecodedPixels,
         ...(options.signal === undefined ? {} : { signal: options.signal }),
       });
-      const { baseLayout: base } = structure;
+      const { baseLayout } = structure;
       // The tags describe the positions of stored pixels, before rotation.
-      const geo = base.orientation === 1 ? await readGeoTiff(base.directory) : null;
-      const nodata = await readNodata(base.directory);
+      const geo = baseLayout.orientation === 1 ? await readGeoTiff(baseLayout.directory) : null;
+      const nodata = await readNodata(baseLayout.directory);
       const source = new TiffTileSource({ reader, file, structure, geo, nodata, options });
       await source.checkPixels(options.signal);
       return source;

@@ -24,7 +24,7 @@ export const maxLabels = 200;
 /** A label wider than this, in CSS pixels, is shortened with an ellipsis; the card of its shape shows all of it. */
 export const maxLabelWidth = 240;
 
-/** What an outline is added to: the path of a canvas, or the recorder of a figure. */
+/** The target of an outline: the path of a canvas, or the recorder of a figure. */
 export type OutlineSink = Pick<Path2D, 'moveTo' | 'lineTo' | 'closePath' | 'arc' | 'ellipse'>;
 
 /** The outline of an element in image pixels. */

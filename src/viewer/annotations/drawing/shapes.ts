@@ -155,7 +155,7 @@ export function handlesOf(element: Element, handleDistance: number): Handle[] {
     const [nextX, nextY] = points[(index + 1) % points.length] ?? [x, y];
     return { kind: 'middle' as const, index, x: (x + nextX) / 2, y: (y + nextY) / 2 };
   });
-  // Of overlapping handles, the last one is grasped, so vertices come after middles.
+  // The last of several overlapping handles is grasped, so vertices come after middles.
   return [...middles, ...vertices];
 }
 

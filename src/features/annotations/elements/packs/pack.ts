@@ -79,11 +79,11 @@ export class PackColumns {
 
   constructor(source: Buffer | PackRows) {
     if (!Buffer.isBuffer(source)) {
-      const { count, positions, textLengths: lengths, details, ids, appearanceIndices, appearanceTexts: appearances } = source;
+      const { count, positions, textLengths, details, ids, appearanceIndices, appearanceTexts } = source;
       this.#reader = emptyReader;
       this.#boxes = source;
-      this.#idsAndAppearances = { ids, appearanceIndices, appearancesJson: `[${appearances.join(',')}]` };
-      [this.count, this.positions, this.textLengths, this.details] = [count, positions, lengths, details];
+      this.#idsAndAppearances = { ids, appearanceIndices, appearancesJson: `[${appearanceTexts.join(',')}]` };
+      [this.count, this.positions, this.textLengths, this.details] = [count, positions, textLengths, details];
       return;
     }
     this.#reader = new ColumnReader(source);

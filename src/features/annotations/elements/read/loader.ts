@@ -310,13 +310,13 @@ export class ElementLoader {
       for (const { parts, header } of await this.#findSegmentsToRead({ window, packs }, entriesById)) {
         const columns = await loadJoinedColumns({ header, parts }, entriesById, (ids) => this.loadTableParts(ids), signal);
         if (columns === null) continue;
-        const [entries, starts]: [PackEntry[], number[]] = [[], []];
+        const [entries, firstRows]: [PackEntry[], number[]] = [[], []];
         let [count, detailsCount] = [0, 0];
         for (const id of header.packs) {
           const entry = entriesById.get(id);
           if (entry === undefined) continue;
           entries.push(entry);
-          starts.push(count);
+          firstRows.push(count);
           count += entry.count;
           detailsCount += entry.detailsCount;
           entriesById.delete(id);
@@ -325,7 +325,7 @@ export class ElementLoader {
           entry: { ...packs[0]!, count, detailsCount },
           columns,
           text: null,
-          joined: { entries, firstRows: starts },
+          joined: { entries, firstRows },
         });
       }
       loaded.push([...joined, ...(await this.loadPacks([...entriesById.values()], 'columns', signal))]);
@@ -384,8 +384,8 @@ export class ElementLoader {
   }
 }
 
-function cachedBytesOf({ packs, groups, tableSegments: table }: LoadedWindow): number {
-  const tableBytes = table.reduce((sum, parts) => sum + parts.length * 40, 0);
+function cachedBytesOf({ packs, groups, tableSegments }: LoadedWindow): number {
+  const tableBytes = tableSegments.reduce((sum, parts) => sum + parts.length * 40, 0);
   const groupBytes = groups.reduce((sum, [group]) => sum + 32 + 2 * (group ?? '').length, 0);
   return 1 + packs.length * bytesPerPackEntry + groupBytes + tableBytes;
 }

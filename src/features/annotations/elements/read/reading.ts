@@ -91,7 +91,7 @@ async function* textChunks(
   let filledBytes = 0;
   let isFirst = true;
   for await (const selection of selections) {
-    const { windowIndex: window, packs, members, elementTexts } = selection;
+    const { windowIndex, packs, members, elementTexts } = selection;
     const offsets: (Float64Array | undefined)[] = [];
     for (let i = 0; i < members.length; i += 1) {
       const member = members[i] as number;
@@ -99,7 +99,7 @@ async function* textChunks(
       const row = rowInPack(member);
       const pack = packs[packNumber] as LoadedPack;
       const columns = requireColumns(pack);
-      orders?.push(window * windowPositions + (columns.positions[row] as number));
+      orders?.push(windowIndex * windowPositions + (columns.positions[row] as number));
       const elementText = elementTexts?.[i];
       if (elementText === undefined && offsets[packNumber] === undefined) {
         offsets[packNumber] = columns.textOffsets();
@@ -239,11 +239,11 @@ function writePackCentroids(
   view: DataView,
   { count, ids: { high, middle, low }, boxes: { lowx, lowy, highx, highy }, appearanceIndices }: PackColumns,
   propRows: Int32Array,
-  { members, memberIndices: places }: { members: Float64Array; memberIndices: Uint32Array },
+  { members, memberIndices }: { members: Float64Array; memberIndices: Uint32Array },
 ): void {
   const memberIndexByRow = new Int32Array(count).fill(-1);
-  for (let i = 0; i < places.length; i += 1) {
-    const memberIndex = places[i] as number;
+  for (let i = 0; i < memberIndices.length; i += 1) {
+    const memberIndex = memberIndices[i] as number;
     memberIndexByRow[rowInPack(members[memberIndex] as number)] = memberIndex;
   }
   for (let row = 0; row < count; row += 1) {

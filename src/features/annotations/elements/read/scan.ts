@@ -43,7 +43,7 @@ export async function* scanElementTexts(
     includesOrders: false,
   };
   const request = { loader, stored, query, budget: new ElementBudget(query), needsTexts: true, signal };
-  for await (const { windowIndex: window, packs, members } of selectInOrder(request)) {
+  for await (const { windowIndex, packs, members } of selectInOrder(request)) {
     const offsets: (Float64Array | undefined)[] = [];
     const appearances: (ElementAppearance[] | undefined)[] = [];
     for (const member of members) {
@@ -59,7 +59,7 @@ export async function* scanElementTexts(
         group: appearance.group,
         text: requireText(pack).subarray(starts[row], starts[row + 1]),
         box: columns.boxAt(row),
-        order: window * windowPositions + (columns.positions[row] as number),
+        order: windowIndex * windowPositions + (columns.positions[row] as number),
       };
     }
   }

@@ -155,15 +155,15 @@ export async function loadPackColumns(
     const to = from + count;
     const columns = mapColumns(allRows, (column) => column.subarray(from, to));
     const codes = columns.appearanceIndices;
-    const appearances: string[] = [];
+    const appearanceTexts: string[] = [];
     const appearanceIndices = new Float64Array(count);
     for (let row = 0; row < count; row += 1) {
       const code = codes[row] as number;
-      if (numbersInPack[code] === 0) numbersInPack[code] = appearances.push(allRows.appearanceTexts[code] as string);
+      if (numbersInPack[code] === 0) numbersInPack[code] = appearanceTexts.push(allRows.appearanceTexts[code] as string);
       appearanceIndices[row] = (numbersInPack[code] as number) - 1;
     }
     for (let row = 0; row < count; row += 1) numbersInPack[codes[row] as number] = 0;
-    columnsById.set(id, new PackColumns({ ...columns, count, appearanceIndices, appearanceTexts: appearances }));
+    columnsById.set(id, new PackColumns({ ...columns, count, appearanceIndices, appearanceTexts }));
     from = to;
   }
   if (isSliceOver()) await nextSlice(signal);

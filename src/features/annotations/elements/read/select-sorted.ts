@@ -246,14 +246,14 @@ function detailsOf({ packs, members }: Matches, index: number): number {
 
 /** Selects elements in the order of a field. */
 export async function* selectSorted(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
-  const { loader, budget, needsTexts: texts, signal } = request;
+  const { loader, budget, needsTexts, signal } = request;
   const matches = await findMatches(request);
   const indices = await selectedIndices(matches, request);
   let start = 0;
   while (start < indices.length) {
     let [end, bytes] = [start, 0];
     const members: number[] = [];
-    while (end < indices.length && (bytes < maxPartTextBytes || !texts)) {
+    while (end < indices.length && (bytes < maxPartTextBytes || !needsTexts)) {
       const index = indices[end] as number;
       const member = matches.members[index] as number;
       members.push(member);
@@ -263,7 +263,7 @@ export async function* selectSorted(request: SelectRequest): AsyncGenerator<Sele
       if (isSliceOver()) await nextSlice(signal);
     }
     const selection = { windowIndex: 0, packs: matches.packs, members: Float64Array.from(members) };
-    yield texts ? await addElementTexts(loader, selection, signal) : selection;
+    yield needsTexts ? await addElementTexts(loader, selection, signal) : selection;
     start = end;
   }
 }

@@ -145,7 +145,7 @@ async function* windowBatches(
 
 /** Selects elements in their original order, or in its reverse. */
 export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
-  const { loader, query, budget, needsTexts: texts, signal } = request;
+  const { loader, query, budget, needsTexts, signal } = request;
   const skipped = { count: 0 };
   const isUnlimited = query.conditions.length === 0 && query.limit === 0 && query.maxDetails === 0;
   // The next batch is fetched while the current one is sent.
@@ -155,7 +155,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
     const result = await batches.next();
     if (result.done) return null;
     const batch = result.value;
-    const loadsTextsNow = texts && (isUnlimited || batch.textBytes <= maxEagerTextBytes);
+    const loadsTextsNow = needsTexts && (isUnlimited || batch.textBytes <= maxEagerTextBytes);
     // The packs of a small part of the image are cached, because neighboring parts are usually read next.
     const isSmallRegion = loadsTextsNow && query.conditions.length > 0 && batch.textBytes <= maxEagerTextBytes;
     const load = async () => {
@@ -163,7 +163,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
       if (isSmallRegion) return loader.loadAndCachePacks(entries, signal);
       return loadsTextsNow ? loader.loadPacks(entries, 'both', signal) : loader.loadPacksWithColumns(batch.windows, signal);
     };
-    if (!texts) return { batch, packs: await loader.loadPacksWithJoinedColumns(batch.windows, signal) };
+    if (!needsTexts) return { batch, packs: await loader.loadPacksWithJoinedColumns(batch.windows, signal) };
     const loaded = await load();
     return { batch, packs: batch.windows.map(({ packs }) => loaded.splice(0, packs.length)) };
   };
@@ -186,7 +186,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
         if (members.length > 0) selections.push({ windowIndex: request.stored.windows.indexOf(stored), packs, members });
         if (!budget.allowsMore) break;
       }
-      if (texts) await loadTexts(loader, selections, signal);
+      if (needsTexts) await loadTexts(loader, selections, signal);
       const dropTexts = () => {
         dropPackTexts(current.packs.flat());
         nextBatch?.then((next) => dropPackTexts(next?.packs.flat() ?? [])).catch(() => undefined);

@@ -158,23 +158,23 @@ export class WindowEdit {
       return this.#repack(live);
     const id = this.tools.ids.make();
     const packIndex = encodePackIndex({ packs: this.#packs, nextPosition: this.#nextPosition });
-    const index = await this.#writeIndex(count);
+    const idIndexParts = await this.#writeIndex(count);
     const groups = [...this.#groups];
-    const table = await updateTable(this.tools, this.window.tableSegments, live);
+    const tableSegments = await updateTable(this.tools, this.window.tableSegments, live);
     await this.tools.writer.writeWindow({
       id,
       packIndex,
       groups: JSON.stringify(groups),
-      idIndexParts: index,
-      tableSegments: table,
+      idIndexParts,
+      tableSegments,
     });
     this.tools.loader.cacheWindow({
       id,
       packs: this.#packs,
       nextPosition: this.#nextPosition,
       groups,
-      idIndexParts: index,
-      tableSegments: table,
+      idIndexParts,
+      tableSegments,
     });
     return { id, count, detailsCount: box.details, box, lowId: this.#lowId, highId: this.#highId };
   }
@@ -195,18 +195,18 @@ export class WindowEdit {
   }
 
   async #writeIndex(count: number): Promise<string[]> {
-    const { idIndexParts: index } = this.window;
+    const { idIndexParts } = this.window;
     const { loader, writer } = this.tools;
-    if (index.length === 0) {
+    if (idIndexParts.length === 0) {
       if (this.#packs.length <= packsWithoutIndex) return [];
       // Some of the packs are new, and must be stored before they can be loaded.
       await writer.finish();
       return writer.writeIndex(await this.#allEntries());
     }
-    if (this.#addedEntries.length === 0) return [...index];
+    if (this.#addedEntries.length === 0) return [...idIndexParts];
     const added = this.#addedEntries;
-    if (needsMoreParts(index.length, count)) {
-      const stored = await loader.loadIndexParts([...index]);
+    if (needsMoreParts(idIndexParts.length, count)) {
+      const stored = await loader.loadIndexParts([...idIndexParts]);
       const entries = [...stored.values()].flatMap((part) => decodePart(part));
       await forEachRange(added.length, elementsAtOnce, (from, to) => {
         for (const { id, slot } of added.slice(from, to)) entries.push(makeIndexEntry(hashId(id), slot));
@@ -217,16 +217,16 @@ export class WindowEdit {
     await forEachRange(added.length, elementsAtOnce, (from, to) => {
       for (const { id, slot } of added.slice(from, to)) {
         const hash = hashId(id);
-        const part = partNumberOf(hash, index.length);
+        const part = partNumberOf(hash, idIndexParts.length);
         const existing = byPart.get(part);
         if (existing === undefined) byPart.set(part, [makeIndexEntry(hash, slot)]);
         else existing.push(makeIndexEntry(hash, slot));
       }
     });
-    const newIndex = [...index];
-    const stored = await loader.loadIndexParts([...byPart.keys()].map((part) => index[part] as string));
+    const newIndex = [...idIndexParts];
+    const stored = await loader.loadIndexParts([...byPart.keys()].map((part) => idIndexParts[part] as string));
     for (const [part, entries] of byPart) {
-      newIndex[part] = await writer.writePart(addEntriesToPart(stored.get(index[part] as string) as Buffer, entries));
+      newIndex[part] = await writer.writePart(addEntriesToPart(stored.get(idIndexParts[part] as string) as Buffer, entries));
       if (isSliceOver()) await nextSlice(this.tools.signal);
     }
     return newIndex;

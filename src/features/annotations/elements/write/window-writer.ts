@@ -113,7 +113,7 @@ export class WindowWriter {
       // A failed write is undone only after all its inserts have ended.
       await compressionLimit.settle();
     }
-    const index = entries.length > packsWithoutIndex ? await this.writeIndex(indexEntries) : [];
+    const idIndexParts = entries.length > packsWithoutIndex ? await this.writeIndex(indexEntries) : [];
     const id = this.ids.make();
     const packIndex = encodePackIndex({ packs: entries, nextPosition: draft.count });
     const groups = [...(await draft.groups())];
@@ -122,8 +122,9 @@ export class WindowWriter {
     const rows = entries.length > draft.layout.maxLoosePacks ? draft.table : null;
     const packIds = entries.map((entry) => entry.id);
     // The draft's table has a row for each element in original order, so an element's position is its row.
-    const table = rows === null ? [] : [await this.writeSegment(rows, packs, packIds, joinedPositions(packs, draft.count))];
-    await this.writeWindow({ id, packIndex, groups: JSON.stringify(groups), idIndexParts: index, tableSegments: table });
+    const tableSegments =
+      rows === null ? [] : [await this.writeSegment(rows, packs, packIds, joinedPositions(packs, draft.count))];
+    await this.writeWindow({ id, packIndex, groups: JSON.stringify(groups), idIndexParts, tableSegments });
     const box = boxAround(entries);
     if (box === null) throw new Error('A window without elements cannot be written');
     return { id, count: draft.count, detailsCount: box.details, box, lowId: range.low, highId: range.high };
