@@ -10,9 +10,9 @@ export type { Settings } from './features/settings/settings.js';
 // Helpers for hosts
 export { eachWord, searchWords } from './features/annotations/documents/annotation-documents.model.js';
 export { hasTooManyValues, maxStoredValues } from './core/database/stored-values.js';
-export { InOrder } from './core/concurrency/in-order.js';
-export { inTime } from './core/concurrency/in-time.js';
-export { batches, idsPerQuery, inParts } from './core/database/id-batches.js';
+export { KeyedQueues } from './core/concurrency/keyed-queues.js';
+export { answerInTime } from './core/concurrency/answer-in-time.js';
+export { batches, idsPerQuery, groupInBatches } from './core/database/id-batches.js';
 export type { ItemList, ItemListRequest, ItemLists } from './features/items/item-lists.js';
 export { parseSortOrder, type SortOrder } from './features/items/item-list-request.js';
 export type { AnnotationMetadataSearch } from './features/annotations/documents/lists/metadata-search.js';
@@ -20,7 +20,7 @@ export type { MetadataSearch, MetadataSearchRequest, MetadataSearchResult } from
 
 // The database, for hosts that may use one on PostgreSQL, or that wait for one
 export { isDatabaseOutage } from './core/database/outage.js';
-export { eachInSlices, limitReads, readInSlices, withoutReadLimit } from './core/database/read-limits.js';
+export { iterateInSlices, limitReads, readInSlices, withoutReadLimit } from './core/database/read-limits.js';
 export { repeatCollisions } from './core/database/refused-writes.js';
 
 // Names of files in messages
@@ -37,7 +37,7 @@ export { identifyRequests } from './http/serving/identify-requests.js';
 
 // Conditions sent by clients, for hosts with their own queries
 export { checkFilter } from './features/items/item-list-request.js';
-export { explained } from './features/items/item-queries.model.js';
+export { runClientQuery } from './features/items/item-queries.model.js';
 
 // Lists of settings, for hosts that also show them in other ways
 export { settingsList } from './features/settings/settings.routes.js';
@@ -100,7 +100,7 @@ export {
   orNull,
   schemaOf,
   shownAccess,
-  truth,
+  anyBoolean,
   anyInteger,
   type RouteSchema,
   type Schema,

@@ -14,12 +14,12 @@ export interface ParameterSchema {
 
 /**
  * A parameter of a route. It arrives as text, in a query string, a form or the path. `parse` turns the text into the value for the
- * handler; `absent` is the value if the parameter was not sent.
+ * handler; `defaultValue` is the value if the parameter was not sent.
  */
 export interface Parameter<T> {
   readonly schema: ParameterSchema;
   readonly required: boolean;
-  readonly absent: T;
+  readonly defaultValue: T;
   /** @throws BadParameterError that names the parameter and the text. */
   parse(text: string, name: string): T;
 }
@@ -43,7 +43,7 @@ interface ParameterOptions {
 }
 
 function optional<T>(schema: ParameterSchema, parse: Parameter<T>['parse']): Parameter<T | undefined> {
-  return { schema, required: false, absent: undefined, parse };
+  return { schema, required: false, defaultValue: undefined, parse };
 }
 
 /** Text, unchanged. */
@@ -186,19 +186,19 @@ export function idSet(options: ParameterOptions = {}): Parameter<ReadonlySet<str
       if (invalid !== undefined) throw new InvalidError(`Invalid ObjectId: ${JSON.stringify(invalid)}`, name);
       return new Set((parsed as string[]).map((entry) => entry.toLowerCase()));
     },
-    absent: undefined,
+    defaultValue: undefined,
   };
 }
 
 /** Makes a parameter with a default value from an optional one. */
 export function withDefault<T>(parameter: Parameter<T | undefined>, value: T): Parameter<T> {
   const schema = { ...parameter.schema, default: value };
-  return { ...parameter, schema, absent: value, parse: (raw, name) => parameter.parse(raw, name) ?? value };
+  return { ...parameter, schema, defaultValue: value, parse: (raw, name) => parameter.parse(raw, name) ?? value };
 }
 
 /** Makes a required parameter from an optional one. */
 export function required<T>(parameter: Parameter<T | undefined>): Parameter<T> {
-  // `absent` is never used, because a missing required parameter is an error.
+  // `defaultValue` is never used, because a missing required parameter is an error.
   return { ...(parameter as Parameter<T>), required: true };
 }
 

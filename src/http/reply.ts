@@ -7,14 +7,14 @@ export type ReplyHeaders = Readonly<Record<string, string | number>>;
  * The result of a handler, when a plain JSON value with status 200 is not enough.
  * - `json`: a value, with another status or headers;
  * - `content`: complete bytes or text;
- * - `stream`: bytes as they arrive. The stream is destroyed when the client disconnects. `permitted` is called every second, in
+ * - `stream`: bytes as they arrive. The stream is destroyed when the client disconnects. `checkPermission` is called every second, in
  *   addition to the route's `authorize`, and rejects when the caller loses permission;
  * - `empty`: no body (204, 304, redirects).
  */
 export type ReplyContent =
   | { kind: 'json'; value: unknown }
   | { kind: 'content'; body: Uint8Array | string; type: string }
-  | { kind: 'stream'; body: Readable; type: string; permitted?: (() => Promise<unknown>) | undefined }
+  | { kind: 'stream'; body: Readable; type: string; checkPermission?: (() => Promise<unknown>) | undefined }
   | { kind: 'empty' };
 
 /** A complete response of a route. */
@@ -37,10 +37,14 @@ export class Reply {
   static stream(
     body: Readable | AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>,
     type: string,
-    { status = 200, headers, permitted }: { status?: number; headers?: ReplyHeaders; permitted?: () => Promise<unknown> } = {},
+    {
+      status = 200,
+      headers,
+      checkPermission,
+    }: { status?: number; headers?: ReplyHeaders; checkPermission?: () => Promise<unknown> } = {},
   ): Reply {
     const stream = body instanceof Readable ? body : Readable.from(body, { objectMode: false });
-    return new Reply({ kind: 'stream', body: stream, type, permitted }, status, headers);
+    return new Reply({ kind: 'stream', body: stream, type, checkPermission }, status, headers);
   }
 
   static empty(status: number, headers?: ReplyHeaders): Reply {

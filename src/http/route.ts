@@ -75,7 +75,7 @@ export interface RouteInput<P extends Parameters, Q extends Parameters, B extend
 > {
   body: RouteBodyValues[B];
   /** The result of {@link RouteDefinition.authorize}. */
-  granted: A;
+  authorized: A;
 }
 
 /** A route as one value: router, checks, errors, documentation and handler types are derived from it. */
@@ -144,7 +144,7 @@ export interface RouteDefinition<
   /** `incorrect-type`: malformed numbers are reported as `"<name>" parameter is an incorrect type.` */
   parameterMessages?: 'typed' | 'incorrect-type';
   /**
-   * Throws if the caller may not make this request. The handler gets its result as `granted`. It is called before the body is read;
+   * Throws if the caller may not make this request. The handler gets its result as `authorized`. It is called before the body is read;
    * every second while a body arrives or a stream is sent, which end if it throws; and before a response to GET that took more than
    * two seconds to make. So it must not change anything.
    */

@@ -25,7 +25,7 @@ export function schemaOf(schema: RouteSchema, brand: string): Schema {
 export const anyText = { type: 'string' } as const;
 export const anyNumber = { type: 'number' } as const;
 export const anyInteger = { type: 'integer' } as const;
-export const truth = { type: 'boolean' } as const;
+export const anyBoolean = { type: 'boolean' } as const;
 export const nothing = { type: 'null' } as const;
 /** An object with any members. */
 export const anyObject = { type: 'object', additionalProperties: true } as const;
@@ -79,8 +79,8 @@ const markerSchema = component('LargeImageMarker', {
       sourceName: { ...anyText, description: 'The tile source that reads it.' },
       originalId: { ...idText, description: 'The file before its conversion.' },
       jobId: { ...idText, description: 'The job of the conversion.' },
-      expected: { ...truth, description: 'True while a job makes it.' },
-      notify: truth,
+      expected: { ...anyBoolean, description: 'True while a job makes it.' },
+      notify: anyBoolean,
     },
   ),
   additionalProperties: true,

@@ -1,6 +1,6 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { randomBytes } from 'node:crypto';
-import { inParts } from '../core/database/id-batches.js';
+import { groupInBatches } from '../core/database/id-batches.js';
 import { announceStep } from '../core/steps.js';
 import type { HostFiles, HostLogger, NewFile, StoredDocument } from '../host.js';
 import { NotFoundError } from '../errors.js';
@@ -153,7 +153,7 @@ async function sweep(
     }
   };
   let bucketObjects = 0;
-  for await (const keys of inParts(oldKeys(), keysAtOnce)) {
+  for await (const keys of groupInBatches(oldKeys(), keysAtOnce)) {
     const recorded = new Set(await known(keys));
     for (const key of keys) {
       signal.throwIfAborted();

@@ -2,7 +2,7 @@
 export const idsPerQuery = 500;
 
 /** Groups values into lists of `size`, while they arrive. The last list may be shorter. */
-export async function* inParts<T>(values: AsyncIterable<T> | Iterable<T>, size: number): AsyncGenerator<T[]> {
+export async function* groupInBatches<T>(values: AsyncIterable<T> | Iterable<T>, size: number): AsyncGenerator<T[]> {
   let batch: T[] = [];
   for await (const value of values) {
     batch.push(value);

@@ -14,7 +14,7 @@ interface CursorQuery {
 }
 
 /** The documents of a query, one by one, on demand. Other work can run between them, because each may have the maximum size. */
-export async function* eachInSlices<D>(query: CursorQuery, options?: { batchSize: number }): AsyncGenerator<D> {
+export async function* iterateInSlices<D>(query: CursorQuery, options?: { batchSize: number }): AsyncGenerator<D> {
   const cursor = query.cursor(options);
   try {
     for await (const document of cursor) {
@@ -27,10 +27,10 @@ export async function* eachInSlices<D>(query: CursorQuery, options?: { batchSize
   }
 }
 
-/** All documents of {@link eachInSlices} as a list. */
+/** All documents of {@link iterateInSlices} as a list. */
 export async function readInSlices<D>(query: CursorQuery): Promise<D[]> {
   const documents: D[] = [];
-  for await (const document of eachInSlices<D>(query)) documents.push(document);
+  for await (const document of iterateInSlices<D>(query)) documents.push(document);
   return documents;
 }
 

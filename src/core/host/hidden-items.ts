@@ -1,7 +1,7 @@
 import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
 import { durable } from '../database/durable.js';
-import { batches, idsPerQuery, inParts } from '../database/id-batches.js';
+import { batches, idsPerQuery, groupInBatches } from '../database/id-batches.js';
 import { idText } from '../database/id-text.js';
 import type { OwnCollections } from '../database/own-collections.js';
 import { hiddenField } from './schema-extension.js';
@@ -64,7 +64,7 @@ export class HiddenItems {
   /** The ids of all hidden items as the host stores them, in lists of at most {@link idsPerQuery}. */
   async *iterateIds(): AsyncGenerator<unknown[]> {
     const cursor = this.#documents.find({}, { projection: { itemId: 1 } });
-    for await (const batch of inParts(cursor, idsPerQuery)) yield batch.map(({ itemId }) => itemId);
+    for await (const batch of groupInBatches(cursor, idsPerQuery)) yield batch.map(({ itemId }) => itemId);
   }
 
   /** The ids among `ids` whose items the host has hidden. */

@@ -4,7 +4,7 @@ import { durable } from '../database/durable.js';
 import { groupCalls } from '../database/grouped.js';
 import { batches, idsPerQuery } from '../database/id-batches.js';
 import { idText } from '../database/id-text.js';
-import { eachInSlices, readInSlices } from '../database/read-limits.js';
+import { iterateInSlices, readInSlices } from '../database/read-limits.js';
 import { createIndexes } from '../database/indexes.js';
 import { FolderContents } from './folder-contents.js';
 import { leaveOutHidden } from './hidden-items.js';
@@ -242,7 +242,7 @@ export class HostRecords {
       const idsBelow: string[] = [];
       for (const folderIds of batches(levelIds)) {
         const itemQuery = this.#items.find({ [folderField]: { $in: [...folderIds] } }, { _id: 1 }).lean();
-        for await (const item of eachInSlices<StoredDocument>(itemQuery)) {
+        for await (const item of iterateInSlices<StoredDocument>(itemQuery)) {
           if (ids.push(idText(item._id)) < idsPerQuery) continue;
           yield ids;
           ids = [];

@@ -37,7 +37,7 @@ function integerParameter(description: string, defaultValue: number): Parameter<
   return {
     schema: { type: 'integer', minimum: 0, default: defaultValue, description },
     required: false,
-    absent: defaultValue,
+    defaultValue,
     parse(value) {
       const parsed = /^\s*[-+]?\d+\s*$/.test(value) ? Number(value) : NaN;
       if (!Number.isSafeInteger(parsed) || parsed < 0) throw pagingError(invalidNumberMessage);
@@ -50,7 +50,7 @@ function directionParameter(defaultValue: 1 | -1): Parameter<1 | -1> {
   return {
     schema: { type: 'integer', enum: [1, -1], default: defaultValue, description: '1 ascending, -1 descending.' },
     required: false,
-    absent: defaultValue,
+    defaultValue,
     parse(value) {
       if (!/^\s*[-+]?\d+\s*$/.test(value)) throw pagingError(invalidNumberMessage);
       const parsed = Number(value);

@@ -9,7 +9,7 @@ import {
   objectOf,
   orNull,
   shownAccess,
-  truth,
+  anyBoolean,
   anyInteger,
   type Schema,
 } from '../../http/schemas.js';
@@ -75,7 +75,7 @@ const optionalProperties = {
   created: dateText,
   updated: dateText,
   updatedId: orNull(idText),
-  public: truth,
+  public: anyBoolean,
   publicFlags: listOf(anyText),
   access: { ...anyObject, description: 'The list of permissions, if the caller can see it.' },
   groups: { type: 'array', items: orNull(anyText), description: 'The distinct groups of the elements.' },

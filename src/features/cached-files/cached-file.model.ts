@@ -1,11 +1,11 @@
 import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
-import { idsPerQuery, inParts } from '../../core/database/id-batches.js';
+import { idsPerQuery, groupInBatches } from '../../core/database/id-batches.js';
 import { idText } from '../../core/database/id-text.js';
 import { groupCalls } from '../../core/database/grouped.js';
 import { createIndexes } from '../../core/database/indexes.js';
 import { rendering } from '../../tilesource/requests.js';
-import { eachInSlices } from '../../core/database/read-limits.js';
+import { iterateInSlices } from '../../core/database/read-limits.js';
 import type { HiddenItems } from '../../core/host/hidden-items.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { ItemRecord } from '../../core/host/records.js';
@@ -157,8 +157,8 @@ export class CachedFileModel {
 
   /** Matching records in batches. Records of hidden items are included only if the filter names the items. */
   async *batches(filter: CachedFileFilter): AsyncGenerator<StoredDocument[]> {
-    const allDocs = eachInSlices<StoredDocument>(this.#files.find(filterQuery(filter)).lean());
-    for await (const docs of inParts(allDocs, idsPerQuery)) {
+    const allDocs = iterateInSlices<StoredDocument>(this.#files.find(filterQuery(filter)).lean());
+    for await (const docs of groupInBatches(allDocs, idsPerQuery)) {
       const itemIdOf = (doc: StoredDocument) => idText(doc.attachedToId);
       const hidden = filter.itemIds === undefined ? await this.hidden.filterHidden(docs.map(itemIdOf)) : null;
       yield hidden === null ? docs : docs.filter((doc) => !hidden.has(itemIdOf(doc)));
@@ -169,7 +169,7 @@ export class CachedFileModel {
   async *batchesByItem(kind: CachedFileKind): AsyncGenerator<StoredDocument[]> {
     const cursor = this.#files.find(filterQuery({ kind })).sort({ attachedToId: 1, _id: -1 }).lean();
     let docs: StoredDocument[] = [];
-    for await (const doc of eachInSlices<StoredDocument>(cursor)) {
+    for await (const doc of iterateInSlices<StoredDocument>(cursor)) {
       if (docs.length > 0 && String(docs[0]!.attachedToId) !== String(doc.attachedToId)) {
         yield docs;
         docs = [];

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { bufferOf } from '../../core/buffer-of.js';
-import { inTime } from '../../core/concurrency/in-time.js';
+import { answerInTime } from '../../core/concurrency/answer-in-time.js';
 import { NoLargeImageError, TileSourceError } from '../../errors.js';
 import type { HostFiles, HostLogger, NewFileContent, StoredDocument } from '../../host.js';
 import {
@@ -358,9 +358,9 @@ export class CachedFiles {
       for (const filter of filters) await this.#removeMatching(filter, total);
       return total.count;
     };
-    return inTime(removing(), {
-      answer: () => total.count,
-      failed: (err) => this.options.logger.warn({ err }, 'CachedFile:Removal:Failed'),
+    return answerInTime(removing(), {
+      interimAnswer: () => total.count,
+      onLateError: (err) => this.options.logger.warn({ err }, 'CachedFile:Removal:Failed'),
     });
   }
 

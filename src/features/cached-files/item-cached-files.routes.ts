@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import { recognizeType } from '../../tilesource/mime-type.js';
 import { boolean, integer, required, text, withDefault } from '../../http/parameters.js';
-import { anyText, component, idText, listOf, objectOf, truth } from '../../http/schemas.js';
+import { anyText, component, idText, listOf, objectOf, anyBoolean } from '../../http/schemas.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import { itemPath, mayWriteItem } from '../items/item-path.js';
@@ -22,7 +22,7 @@ const thumbnailFlag = withDefault(
 const cachedFileSchema = component('KeptFile', {
   ...objectOf(
     { _id: idText, attachedToId: idText, thumbnailKey: anyText },
-    { isLargeImageThumbnail: truth, isLargeImageData: truth },
+    { isLargeImageThumbnail: anyBoolean, isLargeImageData: anyBoolean },
   ),
   additionalProperties: true,
 });
@@ -76,7 +76,7 @@ const put = defineRoute({
   returns: { schema: cachedFileSchema },
   errors: [...shared.errors, 'login-required', 'bad-parameter', 'too-large'],
   authorize: mayWriteItem,
-  async handle({ query, granted: item, body, caller }, { cachedFiles }) {
+  async handle({ query, authorized: item, body, caller }, { cachedFiles }) {
     const { mimeType } = query;
     if (mimeType !== undefined && mimeType !== '' && !mimeTypePattern.test(mimeType)) {
       throw new BadParameterError('Parameter mimeType must be a type such as image/png.');

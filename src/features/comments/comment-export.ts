@@ -1,5 +1,5 @@
 import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
-import { inParts } from '../../core/database/id-batches.js';
+import { groupInBatches } from '../../core/database/id-batches.js';
 import { formatDate, toWire } from '../../core/wire.js';
 import type { Caller } from '../../host.js';
 import { csvCell } from '../annotations/table/csv.js';
@@ -47,7 +47,7 @@ export async function* exportComments(
   if (format === 'csv') yield `${csvColumns.join(',')}\r\n`;
   else yield format === 'json' ? '[' : '{"type":"FeatureCollection","features":[';
   let separator = '';
-  for await (const part of inParts(eachComment(model, itemId), commentsAtOnce)) {
+  for await (const part of groupInBatches(eachComment(model, itemId), commentsAtOnce)) {
     for (const comment of await views.viewsOf(part, caller)) {
       if (format === 'csv') yield csvRow(comment);
       else yield `${separator}${JSON.stringify(format === 'json' ? exportedMembers(comment) : featureOf(comment))}`;

@@ -9,7 +9,7 @@ import {
   listOf,
   objectOf,
   orNull,
-  truth,
+  anyBoolean,
 } from '../../http/schemas.js';
 import { maxTextLength } from './comment-text.js';
 
@@ -33,7 +33,7 @@ const members = {
     objectOf({
       annotationId: idText,
       elementId: idText,
-      available: { ...truth, description: 'Whether the shape exists and you can see it.' },
+      available: { ...anyBoolean, description: 'Whether the shape exists and you can see it.' },
     }),
   ),
   author: { ...orNull(person), description: '`null` if the account was removed.' },
@@ -42,11 +42,11 @@ const members = {
   version: { ...anyInteger, description: 'Number of versions of the text.' },
   state: { type: 'string', enum: ['open', 'resolved'] },
   resolved: orNull(objectOf({ by: orNull(person), at: dateText })),
-  deleted: { ...truth, description: 'Whether it was deleted while it had replies, which are kept.' },
+  deleted: { ...anyBoolean, description: 'Whether it was deleted while it had replies, which are kept.' },
   replies: { ...anyInteger, description: 'Number of replies.' },
   mentions: listOf(person),
-  own: { ...truth, description: 'Whether you wrote it.' },
-  unread: { ...truth, description: 'Whether it is in your inbox and unread.' },
+  own: { ...anyBoolean, description: 'Whether you wrote it.' },
+  unread: { ...anyBoolean, description: 'Whether it is in your inbox and unread.' },
 } as const;
 
 export const commentSchema = component('Comment', objectOf(members));

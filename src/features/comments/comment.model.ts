@@ -3,7 +3,7 @@ import { batches } from '../../core/database/id-batches.js';
 import { idText } from '../../core/database/id-text.js';
 import { createIndexesOf } from '../../core/database/indexes.js';
 import type { OwnCollections } from '../../core/database/own-collections.js';
-import { eachInSlices, iterateIdBatches, readInSlices } from '../../core/database/read-limits.js';
+import { iterateInSlices, iterateIdBatches, readInSlices } from '../../core/database/read-limits.js';
 import { announceStep } from '../../core/steps.js';
 
 /** A position on the image, in pixels of its full size. */
@@ -191,7 +191,7 @@ export class CommentModel {
 
   /** All threads of an item, oldest first, as they are consumed. */
   eachThread(itemId: string): AsyncGenerator<CommentDocument> {
-    return eachInSlices<CommentDocument>(this.#model.find(threadsFilter(itemId)).sort({ _id: 1 }).lean());
+    return iterateInSlices<CommentDocument>(this.#model.find(threadsFilter(itemId)).sort({ _id: 1 }).lean());
   }
 
   /** The places of the threads of an item, newest first. */
@@ -220,7 +220,7 @@ export class CommentModel {
 
   /** All replies of a thread, oldest first, as they are consumed. */
   eachReply(threadId: Types.ObjectId): AsyncGenerator<CommentDocument> {
-    return eachInSlices<CommentDocument>(this.#model.find({ threadId }).sort({ _id: 1 }).lean());
+    return iterateInSlices<CommentDocument>(this.#model.find({ threadId }).sort({ _id: 1 }).lean());
   }
 
   /** Ids of the users who have replied in a thread. */

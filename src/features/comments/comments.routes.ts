@@ -5,7 +5,7 @@ import type { Caller } from '../../host.js';
 import { boolean, id, integer, isId, oneOf, required, withDefault } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
 import { routeDefiner } from '../../http/route.js';
-import { anyInteger, idText as anId, listOf, nothing, objectOf, truth } from '../../http/schemas.js';
+import { anyInteger, idText as anId, listOf, nothing, objectOf, anyBoolean } from '../../http/schemas.js';
 import { scopes } from '../../http/scopes.js';
 import type { Items } from '../items/items.js';
 import type { CommentModel } from './comment.model.js';
@@ -63,7 +63,7 @@ const list = defineRoute({
   returns: { schema: listOf(commentSchema) },
   errors: ['invalid', 'bad-parameter', 'unknown-id', 'access-denied'],
   authorize: ({ params, caller }, { items }) => items.load(params.itemId, 0, caller),
-  async handle({ granted: item, query, caller }, { model, views }) {
+  async handle({ authorized: item, query, caller }, { model, views }) {
     const { threads, total } = await model.listThreads(item.id, query.state, query);
     return Reply.json(await views.viewsOf(threads, caller), { headers: { 'Girder-Total-Count': total } });
   },
@@ -78,7 +78,7 @@ const places = defineRoute({
   returns: { schema: placesSchema },
   errors: ['invalid', 'bad-parameter', 'unknown-id', 'access-denied'],
   authorize: ({ params, caller }, { items }) => items.load(params.itemId, 0, caller),
-  handle: async ({ granted: item, query }, { model }) =>
+  handle: async ({ authorized: item, query }, { model }) =>
     (await model.listPlaces(item.id, query.state)).map(({ _id, place, resolved }) => ({
       _id: idText(_id),
       place,
@@ -98,7 +98,7 @@ const download = defineRoute({
   returns: { schema: exportSchema, types: ['text/csv', 'application/json', 'application/geo+json'] },
   errors: ['invalid', 'bad-parameter', 'unknown-id', 'access-denied'],
   authorize: ({ params, caller }, { items }) => items.load(params.itemId, 0, caller),
-  handle: ({ granted: item, query: { format }, caller }, { model, views }) =>
+  handle: ({ authorized: item, query: { format }, caller }, { model, views }) =>
     Reply.stream(exportComments(item.id, format, { model, views, caller }), exportFormats[format], {
       headers: { 'Content-Disposition': contentDisposition(exportFileName(item.name, format)) },
     }),
@@ -116,7 +116,7 @@ const begin = defineRoute({
   returns: { schema: commentSchema },
   errors: ['invalid', 'unknown-id', 'not-found', 'access-denied', 'forbidden', 'conflict'],
   authorize: ({ params, caller }, { comments }) => comments.loadItemToWrite(params.itemId, caller),
-  handle: async ({ granted: item, body, caller }, { comments, views }) =>
+  handle: async ({ authorized: item, body, caller }, { comments, views }) =>
     views.viewOf(await comments.beginThread(item, body, caller as User), caller),
 });
 
@@ -167,7 +167,7 @@ const mark = defineRoute({
   summary: 'Mark comments in your inbox as read or unread.',
   body: 'json-object',
   accepts: objectOf(
-    { read: truth },
+    { read: anyBoolean },
     {
       ids: { ...listOf(anId), description: 'Only these comments, at most 1000. Default: all.' },
       threadId: { ...anId, description: 'Only comments in this thread.' },
@@ -176,7 +176,7 @@ const mark = defineRoute({
   returns: { schema: objectOf({ total: anyInteger, unread: anyInteger }) },
   errors: ['invalid', 'bad-parameter'],
   authorize: ({ caller }) => caller as User,
-  async handle({ granted: user, body }, { model, inbox }) {
+  async handle({ authorized: user, body }, { model, inbox }) {
     const { read, selection } = readMarkRequest(body);
     await model.setRead(user.id, read, selection);
     return inbox.count(user);
@@ -191,7 +191,7 @@ const get = defineRoute({
   returns: { schema: commentSchema },
   errors: ['invalid', 'unknown-id', 'access-denied'],
   authorize: ({ params, caller }, { comments }) => comments.load(params.id, caller),
-  handle: ({ granted: { comment }, caller }, { views }) => views.viewOf(comment, caller),
+  handle: ({ authorized: { comment }, caller }, { views }) => views.viewOf(comment, caller),
 });
 
 const replies = defineRoute({
@@ -204,7 +204,7 @@ const replies = defineRoute({
   returns: { schema: listOf(commentSchema) },
   errors: ['invalid', 'bad-parameter', 'unknown-id', 'access-denied'],
   authorize: ({ params, caller }, { comments }) => comments.load(params.id, caller),
-  async handle({ granted: { comment }, query, caller }, { model, views }) {
+  async handle({ authorized: { comment }, query, caller }, { model, views }) {
     const threadId = comment.threadId ?? comment._id;
     const shown = await views.viewsOf(await model.listReplies(threadId, query), caller);
     const total = (await model.countReplies([threadId])).get(idText(threadId)) ?? 0;
@@ -224,8 +224,8 @@ const reply = defineRoute({
   returns: { schema: commentSchema },
   errors: ['invalid', 'unknown-id', 'access-denied', 'forbidden', 'conflict'],
   authorize: ({ params, caller }, { comments }) => comments.loadToWrite(params.id, caller),
-  handle: async ({ granted, body, caller }, { comments, views }) =>
-    views.viewOf(await comments.reply(granted, body, caller as User), caller),
+  handle: async ({ authorized, body, caller }, { comments, views }) =>
+    views.viewOf(await comments.reply(authorized, body, caller as User), caller),
 });
 
 const edit = defineRoute({
@@ -239,8 +239,8 @@ const edit = defineRoute({
   returns: { schema: commentSchema },
   errors: ['invalid', 'unknown-id', 'access-denied', 'forbidden', 'conflict'],
   authorize: ({ params, caller }, { comments }) => comments.loadToEdit(params.id, caller),
-  handle: async ({ granted, body, caller }, { comments, views }) =>
-    views.viewOf(await comments.edit(granted, body, caller as User), caller),
+  handle: async ({ authorized, body, caller }, { comments, views }) =>
+    views.viewOf(await comments.edit(authorized, body, caller as User), caller),
 });
 
 const setState = defineRoute({
@@ -255,8 +255,8 @@ const setState = defineRoute({
   returns: { schema: commentSchema },
   errors: ['invalid', 'unknown-id', 'access-denied', 'forbidden'],
   authorize: ({ params, caller }, { comments }) => comments.loadToWrite(params.id, caller),
-  handle: async ({ granted, body, caller }, { comments, views }) =>
-    views.viewOf(await comments.setState(granted, body.state, caller as User), caller),
+  handle: async ({ authorized, body, caller }, { comments, views }) =>
+    views.viewOf(await comments.setState(authorized, body.state, caller as User), caller),
 });
 
 const remove = defineRoute({
@@ -269,8 +269,8 @@ const remove = defineRoute({
   returns: { schema: nothing },
   errors: ['invalid', 'unknown-id', 'access-denied', 'forbidden'],
   authorize: ({ params, caller }, { comments }) => comments.loadToDelete(params.id, caller),
-  async handle({ granted }, { comments }) {
-    await comments.remove(granted);
+  async handle({ authorized }, { comments }) {
+    await comments.remove(authorized);
     return null;
   },
 });

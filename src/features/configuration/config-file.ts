@@ -3,7 +3,7 @@ import { lstat, mkdir, open, readFile, readdir, realpath, rename, stat, unlink, 
 import { basename, dirname, join } from 'node:path';
 import { LargeImageError } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
-import { InOrder } from '../../core/concurrency/in-order.js';
+import { KeyedQueues } from '../../core/concurrency/keyed-queues.js';
 import { isFullDisk } from '../../core/full-disk.js';
 import { announceStep } from '../../core/steps.js';
 import { hiddenTemporaryPath } from '../../core/temporary-files.js';
@@ -17,7 +17,7 @@ const newFileMode = 0o600;
 const maxBackupsPerSecond = 1000;
 
 /** Runs the replacements of the same path in this process one after another. */
-const replacements = new InOrder();
+const replacements = new KeyedQueues();
 
 /**
  * Path of the configuration file: the value of `SERVICE_CONFIG`, otherwise of `<BRAND>_CONFIG`, otherwise of `GIRDER_CONFIG`, otherwise

@@ -1,5 +1,5 @@
 import { LargeImageError } from '../../errors.js';
-import { answerLimitMs } from '../../core/concurrency/in-time.js';
+import { answerLimitMs } from '../../core/concurrency/answer-in-time.js';
 import { checkConversion } from '../../tilesource/convert/options.js';
 import type { Caller, HostAccess, HostLogger } from '../../host.js';
 import type { HostRecords } from '../../core/host/host-records.js';

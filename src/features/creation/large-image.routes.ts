@@ -4,7 +4,7 @@ import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import type { CreationOptions } from './large-image-creation.js';
 import { readConversionOptions, conversionParameters, copyParameters, selectSentOptions } from './conversion-parameters.js';
-import { anyObject, anyText, dateText, idText, objectOf, orNull, truth } from '../../http/schemas.js';
+import { anyObject, anyText, dateText, idText, objectOf, orNull, anyBoolean } from '../../http/schemas.js';
 import { jobSchema } from '../jobs/schema.js';
 import { largeImageSchema } from '../pictures/schemas.js';
 import { itemPath } from '../items/item-path.js';
@@ -23,7 +23,7 @@ const get = defineRoute({
   returns: { schema: largeImageSchema },
   errors: ['bad-value', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
   authorize: loadReadableItem,
-  handle: ({ query, granted: item }, { images }) => images.use(item, (image) => image.metadata(query.projection)),
+  handle: ({ query, authorized: item }, { images }) => images.use(item, (image) => image.metadata(query.projection)),
 });
 
 const getItem = defineRoute({
@@ -40,7 +40,7 @@ const getItem = defineRoute({
   },
   errors: ['unknown-id', 'access-denied'],
   authorize: loadReadableItem,
-  handle: ({ granted: { id, name, folderId, changed } }) => ({ _id: id, name, folderId, updated: new Date(changed) }),
+  handle: ({ authorized: { id, name, folderId, changed } }) => ({ _id: id, name, folderId, updated: new Date(changed) }),
 });
 
 const internalMetadata = defineRoute({
@@ -53,7 +53,7 @@ const internalMetadata = defineRoute({
   returns: { schema: anyObject },
   errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
   authorize: loadReadableItem,
-  handle: ({ granted: item }, { images }) => images.use(item, (image) => image.internalMetadata()),
+  handle: ({ authorized: item }, { images }) => images.use(item, (image) => image.internalMetadata()),
 });
 
 const createParameters = {
@@ -138,7 +138,7 @@ const remove = defineRoute({
   access: 'user',
   scope: scopes.write,
   params: itemPath,
-  returns: { schema: objectOf({ deleted: truth }) },
+  returns: { schema: objectOf({ deleted: anyBoolean }) },
   errors: ['unknown-id', 'access-denied', 'login-required'],
   async handle({ params, caller }, { items, creation }) {
     const item = await items.loadFresh(params.itemId, 1, caller);

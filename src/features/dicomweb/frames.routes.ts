@@ -50,7 +50,7 @@ const frames = defineRoute({
   errors: retrieveErrors,
   authorize: loadInstances,
   async handle(request, { instances }) {
-    const [instance] = request.granted;
+    const [instance] = request.authorized;
     const forms = await instances.forms(instance!, request);
     const numbers = parseFrameNumbers(request.params.frames, forms.frameCount);
     const form = chooseFrameForm(acceptedTypes(request), forms.frameSyntaxes, numbers.length === 1);

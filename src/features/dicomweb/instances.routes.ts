@@ -49,7 +49,7 @@ const instanceFile = defineRoute({
   errors: [...retrieveErrors, 'unsatisfiable-range'],
   authorize: loadInstances,
   async handle(request, { instances }) {
-    const [instance] = request.granted;
+    const [instance] = request.authorized;
     for (const accepted of acceptedTypes(request)) {
       if (!matchesType(accepted.type, dicomType)) continue;
       const syntax = await chooseSyntax(instance!, accepted, instances, request);
@@ -88,11 +88,11 @@ const instancesRoute = (path: string, params: typeof studyPath | typeof seriesPa
         ({ type, isMultipart: asParts }) => (asParts || type === '*/*') && matchesType(type, dicomType),
       );
       if (accepted === undefined) return throwNotAcceptable('Several instances', [`multipart/related; type="${dicomType}"`]);
-      const { granted } = request;
-      const syntaxes = await Promise.all(granted.map((instance) => chooseSyntax(instance, accepted, instances, request)));
+      const { authorized } = request;
+      const syntaxes = await Promise.all(authorized.map((instance) => chooseSyntax(instance, accepted, instances, request)));
       const missingIndex = syntaxes.indexOf(null);
       if (missingIndex >= 0) {
-        const { fileSyntaxes } = await instances.forms(granted[missingIndex]!, request);
+        const { fileSyntaxes } = await instances.forms(authorized[missingIndex]!, request);
         return throwNotAcceptable(
           'An instance',
           fileSyntaxes.map((syntax) => `multipart/related; type="${dicomType}"; transfer-syntax=${syntax}`),
@@ -100,7 +100,7 @@ const instancesRoute = (path: string, params: typeof studyPath | typeof seriesPa
       }
       const root = serviceRoot(request);
       const yieldParts = async function* (): AsyncGenerator<Part> {
-        for (const [index, instance] of granted.entries()) {
+        for (const [index, instance] of authorized.entries()) {
           const syntax = syntaxes[index]!;
           const file = await instances.file(instance, syntax, request);
           yield { type: mediaTypeOf(syntax), location: addressOf(root, uidsOf(instance)), body: streamBytes(file) };

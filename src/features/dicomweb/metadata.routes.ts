@@ -39,7 +39,7 @@ const metadataRoute = (path: string, params: typeof instancePath | typeof series
     authorize: loadInstances,
     async handle(request, { instances: instanceAnswers }) {
       requireJson(request.headers, request.sent);
-      const { granted: instances } = request;
+      const { authorized: instances } = request;
       if (instances.length > maxInstances) {
         throw new LargeImageError(
           'too-large',
@@ -84,10 +84,10 @@ const itemStudy = defineRoute({
   authorize: ({ params, caller }, { images }: DicomContext) => images.load(params.itemId, caller),
   async handle(request, context) {
     const { index, locator } = context;
-    const record = await index.currentRecord(request.granted);
+    const record = await index.currentRecord(request.authorized);
     if (record === null) throw new LargeImageError('no-large-image', 'No large image file in this item.');
     if (record.reason !== null) throw new LargeImageError('conflict', `The image is not available as DICOM. ${record.reason}`);
-    const instances = await locator.instancesOfRecord(request.granted, record, await askerOf(request, context));
+    const instances = await locator.instancesOfRecord(request.authorized, record, await askerOf(request, context));
     return {
       studyInstanceUID: record.study,
       seriesInstanceUIDs: [...new Set(instances.map((instance) => uidsOf(instance).series))],
@@ -105,7 +105,7 @@ const bulkData = defineRoute({
   errors: retrieveErrors,
   authorize: loadInstances,
   async handle(request, { slides, files, annotations }) {
-    const [instance] = request.granted;
+    const [instance] = request.authorized;
     const { name } = request.params;
     if (!/^[\w.-]{1,200}$/.test(name))
       throw new BadParameterError(`The instance has no value named ${JSON.stringify(name.slice(0, 100))}.`);

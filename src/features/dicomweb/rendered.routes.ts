@@ -162,7 +162,7 @@ const renderedRoute = (path: string, side: number, summary: string) =>
     returns,
     errors: retrieveErrors,
     authorize: loadInstances,
-    handle: (request, services) => renderInstance(request.granted[0]!, request, services, side),
+    handle: (request, services) => renderInstance(request.authorized[0]!, request, services, side),
   });
 
 const instanceAddress = '/dicomweb/studies/:study/series/:series/instances/:instance';
@@ -183,7 +183,7 @@ const renderedFrame = defineRoute({
   errors: retrieveErrors,
   authorize: loadInstances,
   async handle(request, services) {
-    const [instance] = request.granted;
+    const [instance] = request.authorized;
     const { frameCount } = await services.instances.forms(instance!, request);
     const numbers = parseFrameNumbers(request.params.frames, frameCount);
     if (numbers.length > 1) return throwNotAcceptable('Several frames', ['one frame']);
@@ -201,7 +201,7 @@ const thumbnailRoute = (path: string, params: typeof studyPath | typeof seriesPa
     returns,
     errors: retrieveErrors,
     authorize: loadInstances,
-    handle: (request, services) => renderInstance(request.granted[0]!, request, services, thumbnailSide),
+    handle: (request, services) => renderInstance(request.authorized[0]!, request, services, thumbnailSide),
   });
 
 const thumbnailOfStudy = thumbnailRoute('/dicomweb/studies/:study/thumbnail', studyPath, 'Get a thumbnail of a study (WADO-RS).');

@@ -13,7 +13,7 @@ function booleanOrInteger(description: string): Parameter<boolean | number | und
   return {
     schema: { type: 'string', description },
     required: false,
-    absent: undefined,
+    defaultValue: undefined,
     parse(value, name) {
       const word = value.trim().toLowerCase();
       if (['true', 'on', 'yes'].includes(word)) return true;
@@ -29,7 +29,7 @@ export function integerList(description: string): Parameter<number[] | undefined
   return {
     schema: { type: 'string', description },
     required: false,
-    absent: undefined,
+    defaultValue: undefined,
     parse(value, name) {
       const list = value.trim().replace(/^\[(.*)\]$/, '$1');
       if (list.trim() === '') return [];

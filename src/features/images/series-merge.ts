@@ -1,4 +1,4 @@
-import { InOrder } from '../../core/concurrency/in-order.js';
+import { KeyedQueues } from '../../core/concurrency/keyed-queues.js';
 import { randomUUID } from 'node:crypto';
 import { announceStep } from '../../core/steps.js';
 import type { HostRecords } from '../../core/host/host-records.js';
@@ -32,7 +32,7 @@ export interface SeriesMergeParts {
  */
 export class SeriesMerge {
   /** Merges the files of a series one at a time. Files that arrive together would otherwise each move all others. */
-  readonly #mergesBySeries = new InOrder();
+  readonly #mergesBySeries = new KeyedQueues();
 
   constructor(private readonly parts: SeriesMergeParts) {}
 

@@ -44,7 +44,7 @@ const put = defineRoute({
   returns: { schema: { type: 'null' } },
   errors: [...shared.errors, 'login-required'],
   authorize: mayWriteItem,
-  async handle({ params, granted: item, body }, { items, records, host }) {
+  async handle({ params, authorized: item, body }, { items, records, host }) {
     if (!records.itemFields.mayWrite(params.key)) throw fieldRefusedError(params.key);
     if (hasTooManyValues([body, { ...item.doc, [params.key]: null }])) {
       throw new BadParameterError(`The fields of an item can have at most ${maxStoredValues} values in total.`);

@@ -2,7 +2,7 @@ import { BadParameterError } from '../../errors.js';
 import type { StoredDocument } from '../../host.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import { listTimeoutMs } from '../../core/database/outage.js';
-import { eachInSlices, readInSlices } from '../../core/database/read-limits.js';
+import { iterateInSlices, readInSlices } from '../../core/database/read-limits.js';
 import { idText } from '../../core/database/id-text.js';
 
 /** Conditions on a model. */
@@ -64,7 +64,7 @@ export class ItemQueries {
     conditions: Conditions,
     { order, limit, offset }: { order: Order; limit: number; offset: number },
   ): Promise<{ documents: StoredDocument[]; total: number }> {
-    return explained(async () => {
+    return runClientQuery(async () => {
       const query = this.items.find(conditions).sort(sortOf(order)).skip(offset).maxTimeMS(listTimeoutMs);
       if (limit > 0) query.limit(limit);
       const [documents, total] = await Promise.all([
@@ -80,7 +80,7 @@ export class ItemQueries {
     const projection = Object.fromEntries(['_id', ...fields].map((field) => [field, 1]));
     const query = this.items.find(conditions, dropNestedFields(projection)).sort(sortOf(order)).maxTimeMS(listTimeoutMs);
     try {
-      yield* eachInSlices<StoredDocument>(query.lean(), { batchSize });
+      yield* iterateInSlices<StoredDocument>(query.lean(), { batchSize });
     } catch (error) {
       throw toBadParameter(error);
     }
@@ -97,7 +97,7 @@ export class ItemQueries {
   async *eachWithMetadata(type: 'item' | 'folder', conditions: Conditions): AsyncGenerator<StoredDocument> {
     const model = type === 'item' ? this.items : this.folders;
     const hasMetadata = { $and: [conditions, { [this.fieldNames[type].meta]: { $exists: true, $nin: [null, {}] } }] };
-    yield* eachInSlices<StoredDocument>(model.find(hasMetadata).sort({ _id: 1 }).lean(), { batchSize });
+    yield* iterateInSlices<StoredDocument>(model.find(hasMetadata).sort({ _id: 1 }).lean(), { batchSize });
   }
 }
 
@@ -121,7 +121,7 @@ function toBadParameter(error: unknown): unknown {
 /**
  * Runs a query that contains conditions of a client. @throws BadParameterError if the database or Mongoose refuses the conditions
  */
-export async function explained<T>(work: () => Promise<T>): Promise<T> {
+export async function runClientQuery<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

@@ -1,6 +1,6 @@
 import type { Model, QueryFilter, Types, UpdateQuery } from 'mongoose';
 import { idText } from '../../core/database/id-text.js';
-import { eachInSlices } from '../../core/database/read-limits.js';
+import { iterateInSlices } from '../../core/database/read-limits.js';
 
 import {
   logEntryBytes,
@@ -139,7 +139,7 @@ export class JobModel {
       .skip(offset)
       .limit(limit)
       .lean();
-    for await (const doc of eachInSlices<JobDocument>(cursor)) yield toRecord(doc);
+    for await (const doc of iterateInSlices<JobDocument>(cursor)) yield toRecord(doc);
   }
 
   countByStatus(status: number): Promise<number> {
@@ -163,7 +163,7 @@ export class JobModel {
       .find({ ...toQuery(filter), itemId: { $ne: null }, $or: others }, { type: 1, status: 1, itemId: 1 })
       .lean();
     type About = { type: string; status: number; itemId: string };
-    for await (const { type, status, itemId } of eachInSlices<About>(cursor)) yield { type, status, itemId };
+    for await (const { type, status, itemId } of iterateInSlices<About>(cursor)) yield { type, status, itemId };
   }
 
   /** Applies changes in one atomic step. Returns `null` if the job no longer exists or a condition does not hold. */

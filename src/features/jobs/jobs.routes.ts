@@ -159,7 +159,7 @@ const jobEvents = defineRoute({
   returns: { types: ['text/event-stream'] },
   errors: ['unknown-id', 'access-denied'],
   authorize: (request, { jobs }) => loadVisible(jobs, request),
-  handle({ granted: { job, rights }, caller, headers, signal }, { jobs }) {
+  handle({ authorized: { job, rights }, caller, headers, signal }, { jobs }) {
     const lastEventId = headers['last-event-id'];
     const after = typeof lastEventId === 'string' ? lastEventId : undefined;
     return jobEventStream(jobs, job, { caller, rights, after, signal });

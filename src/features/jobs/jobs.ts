@@ -11,7 +11,7 @@ import {
   type JobRunFields,
 } from './job-record.js';
 import type { JobModel, JobOrder } from './job.model.js';
-import { inParts } from '../../core/database/id-batches.js';
+import { groupInBatches } from '../../core/database/id-batches.js';
 import { accessListLevel, fullJobRights, jobRightsOf, type JobRights } from './job-document.js';
 import { toChanges, type JobUpdate } from './job-update.js';
 import { JobNotifications } from './events/job-notifications.js';
@@ -174,7 +174,7 @@ export class JobStore {
     }
     let skippedCount = 0;
     let listedCount = 0;
-    for await (const jobs of inParts(this.#model.list(filter, readerOf(caller), order), jobsPerQuery)) {
+    for await (const jobs of groupInBatches(this.#model.list(filter, readerOf(caller), order), jobsPerQuery)) {
       for (const visibleJob of await this.#addRights(jobs, caller)) {
         if (visibleJob.rights.level < 0 || skippedCount++ < offset) continue;
         yield visibleJob;
@@ -190,7 +190,7 @@ export class JobStore {
     const statuses = new Set(known.statuses);
     if (caller?.admin !== true) {
       const jobsAboutItems = this.#model.eachAboutItems(filter, known);
-      for await (const jobs of inParts(jobsAboutItems, jobsPerQuery)) {
+      for await (const jobs of groupInBatches(jobsAboutItems, jobsPerQuery)) {
         const candidates = jobs.filter(({ type, status }) => !types.has(type) || !statuses.has(status));
         if (candidates.length === 0) continue;
         const readable = await this.#readableItems([...new Set(candidates.map(({ itemId }) => itemId))], caller);

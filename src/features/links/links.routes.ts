@@ -2,7 +2,7 @@ import { callerWithScope } from '../../http/authentication.js';
 import { id, required } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
 import { routeDefiner, type RouteRequest } from '../../http/route.js';
-import { anyObject, anyText, component, dateText, idText, listOf, objectOf, orNull, truth } from '../../http/schemas.js';
+import { anyObject, anyText, component, dateText, idText, listOf, objectOf, orNull, anyBoolean } from '../../http/schemas.js';
 import { scopes } from '../../http/scopes.js';
 import { InvalidError, LargeImageError } from '../../errors.js';
 import type { HostRecords } from '../../core/host/host-records.js';
@@ -23,9 +23,12 @@ const linkFields = {
     ...listOf(kindSchema),
     description: 'Interfaces that the link opens. Default: all that this server has, except `view`, the page of the image.',
   },
-  associated: { ...truth, description: 'Whether the link also opens label, macro and other associated images. Default false.' },
+  associated: {
+    ...anyBoolean,
+    description: 'Whether the link also opens label, macro and other associated images. Default false.',
+  },
   annotations: {
-    ...truth,
+    ...anyBoolean,
     description: 'Whether the page that the link opens shows annotations. Default true.',
   },
   expires: {
@@ -42,8 +45,8 @@ const linkMembers = {
   name: anyText,
   prefix: { ...anyText, description: 'First characters of the token.' },
   opens: listOf(kindSchema),
-  associated: truth,
-  annotations: truth,
+  associated: anyBoolean,
+  annotations: anyBoolean,
   makerId: idText,
   created: dateText,
   expires: orNull(dateText),
@@ -158,17 +161,17 @@ const itemPath = { itemId: required(id({ description: 'The id of the item.' })) 
 const folderPath = { folderId: required(id({ description: 'The id of the folder.' })) };
 
 interface LinkRouteInput {
-  granted: LinkSubject;
+  authorized: LinkSubject;
   caller: Caller | null;
 }
 
-async function listLinks({ granted: subject, caller }: LinkRouteInput, { links }: { links: Links }) {
+async function listLinks({ authorized: subject, caller }: LinkRouteInput, { links }: { links: Links }) {
   const listsAll = await links.administers(subject, caller!);
   return (await links.list(subject, caller as User, { all: listsAll })).map(linkView);
 }
 
 async function makeLink(
-  { granted: subject, caller, body }: LinkRouteInput & { body: Record<string, unknown> | undefined },
+  { authorized: subject, caller, body }: LinkRouteInput & { body: Record<string, unknown> | undefined },
   { links }: { links: Links },
 ): Promise<Reply> {
   const { link, token } = await links.make({ subject, ...readLinkRequest(body ?? {}) }, caller as User);
@@ -227,7 +230,7 @@ const get = defineRoute({
   summary: 'Get a link, without its token.',
   description: 'For its creator, and for users who administer the item or folder.',
   returns: { schema: linkSchema },
-  handle: ({ granted: link }) => linkView(link),
+  handle: ({ authorized: link }) => linkView(link),
 });
 
 const getOpened = defineRoute({
@@ -244,8 +247,8 @@ const getOpened = defineRoute({
       'OpenedLink',
       objectOf({
         item: objectOf({ _id: idText, name: anyText, folderId: idText, updated: dateText, meta: anyObject }),
-        annotations: truth,
-        associated: truth,
+        annotations: anyBoolean,
+        associated: anyBoolean,
         expires: orNull(dateText),
       }),
     ),
@@ -274,7 +277,7 @@ const change = defineRoute({
   body: 'json-object',
   accepts: linkRequestSchema,
   returns: { schema: linkSchema },
-  handle: async ({ granted: link, body }, { links }) => linkView(await links.change(link, readLinkRequest(body))),
+  handle: async ({ authorized: link, body }, { links }) => linkView(await links.change(link, readLinkRequest(body))),
 });
 
 const revoke = defineRoute({
@@ -283,7 +286,7 @@ const revoke = defineRoute({
   path: '/link/:linkId',
   summary: 'Revoke a link. Requests with its token, including running ones, are refused within five seconds.',
   returns: { schema: { type: 'null' } },
-  async handle({ granted: link }, { links }) {
+  async handle({ authorized: link }, { links }) {
     await links.revoke(link);
     return null;
   },

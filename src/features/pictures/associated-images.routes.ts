@@ -45,7 +45,7 @@ const list = defineRoute({
   params: itemPath,
   returns: { schema: { type: 'array', items: { type: 'string' } } },
   authorize: loadReadableItem,
-  async handle({ granted: item, caller }, { images }) {
+  async handle({ authorized: item, caller }, { images }) {
     const names = await images.use(item, (image) => image.associatedImages());
     return (await images.showsAssociated(item, caller)) ? names : [];
   },
@@ -67,7 +67,7 @@ const get = defineRoute({
   parameterMessages: 'incorrect-type',
   returns: { types: ['image/jpeg', 'image/png', 'image/tiff', 'application/octet-stream'] },
   async handle(input, services) {
-    const { params, query, granted: item } = input;
+    const { params, query, authorized: item } = input;
     const request = toPictureRequest(query);
     const extraHeaders = dispositionHeader(item, params.image, query);
     const requestedPicture = { item, kind: 'associated', request: { ...request, name: params.image }, input, extraHeaders };
@@ -82,7 +82,7 @@ const metadata = defineRoute({
   params: imagePath,
   returns: { schema: associatedImageSchema },
   async handle(input, { images, queues }) {
-    const { params, granted: item, signal } = input;
+    const { params, authorized: item, signal } = input;
     const read = () => images.use(item, (image) => image.associatedImageMetadata(params.image, { signal }), signal);
     return enqueueFor(queues.pictures, input)(read);
   },

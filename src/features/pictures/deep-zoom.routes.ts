@@ -32,7 +32,7 @@ const dziDescription = defineRoute({
   params: itemPath,
   query: { ...gridParameters, encoding: text({ description: 'JPEG (default) or PNG.' }) },
   returns: { types: ['text/xml'] },
-  async handle({ query, granted: item }, { images }) {
+  async handle({ query, authorized: item }, { images }) {
     const xml = await images.use(item, (image) => image.dzi(dropUndefined(query)));
     return Reply.content(xml, 'text/xml;charset=utf-8');
   },
@@ -52,7 +52,7 @@ const dziTile = defineRoute({
   returns: { types: ['image/jpeg', 'image/png'] },
   headers: pictureHeaders,
   async handle(input, services) {
-    const { params, query, granted: item } = input;
+    const { params, query, authorized: item } = input;
     if (!/^\d{1,4}$/.test(params.level)) throw new BadParameterError('level must be between 0 and the image scale');
     const request = { ...dropUndefined(query), level: Number(params.level), name: params.xandy };
     return replyFromTileCache(services, { item, kind: 'dzi', request, input }, (image, signal) =>

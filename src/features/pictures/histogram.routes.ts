@@ -77,7 +77,7 @@ const histogram = defineRoute({
   returns: { schema: histogramSchema },
   authorize: mayReadOrSchedule,
   async handle(input, services) {
-    const { query, granted: item, caller, headers, signal } = input;
+    const { query, authorized: item, caller, headers, signal } = input;
     const { pictures, keptFiles } = services.queues;
     const enqueueRendering = enqueueFor(pictures, input);
     const { cache, rangeMin, rangeMax, roundRange, bins, density, threshold, frame: frameIndex, style, ...others } = query;
@@ -157,7 +157,7 @@ const bands = defineRoute({
   returns: { schema: bandsSchema },
   authorize: loadReadableItem,
   async handle(input, services) {
-    const { query, granted: item, headers, signal } = input;
+    const { query, authorized: item, headers, signal } = input;
     const request = dropUndefined(query);
     return replyWithTaggedJson(services, { item, kind: 'bands', request, requestHeaders: headers }, () =>
       enqueueFor(

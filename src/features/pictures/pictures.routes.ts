@@ -28,7 +28,7 @@ const thumbnail = defineRoute({
   returns: { types: pictureTypes },
   headers: pictureHeaders,
   async handle(input, services) {
-    const { query, granted: item } = input;
+    const { query, authorized: item } = input;
     const request = toPictureRequest(query);
     const extraHeaders = dispositionHeader(item, 'thumbnail', query);
     const requestedPicture = { item, kind: 'thumbnail', request, input, extraHeaders };
@@ -56,7 +56,7 @@ const region = defineRoute({
   returns: { types: pictureTypes },
   headers: pictureHeaders,
   async handle(input, services) {
-    const { query, granted: item } = input;
+    const { query, authorized: item } = input;
     const request = toPictureRequest(query);
     const extraHeaders = regionDispositionHeader(item, query);
     const requestedPicture = { item, kind: 'region', request, input, extraHeaders };
@@ -79,7 +79,7 @@ const pixel = defineRoute({
   },
   returns: { schema: pixelSchema },
   async handle(input, { images, queues }) {
-    const { query, granted: item, signal } = input;
+    const { query, authorized: item, signal } = input;
     const { frameList, ...others } = query;
     const request = { ...toPictureRequest(others), signal };
     const read = (image: LargeImage): Promise<unknown> =>

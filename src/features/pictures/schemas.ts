@@ -7,7 +7,7 @@ import {
   mapOf,
   objectOf,
   orNull,
-  truth,
+  anyBoolean,
   anyInteger,
   type Schema,
 } from '../../http/schemas.js';
@@ -50,14 +50,14 @@ export const largeImageSchema = component(
       IndexStride: mapOf(anyInteger),
       channels: listOf(anyText),
       channelmap: mapOf(anyInteger),
-      magnificationComputed: { ...truth, description: 'Whether the magnification was computed from the pixel size.' },
+      magnificationComputed: { ...anyBoolean, description: 'Whether the magnification was computed from the pixel size.' },
       mm_z: { ...anyNumber, description: 'Distance between z planes in millimeters.' },
       seconds_t: { ...anyNumber, description: 'Time between frames in seconds.' },
       pixelSizeEntered: {
-        ...truth,
+        ...anyBoolean,
         description: 'Whether a user has entered mm_x and mm_y, because the file does not state them.',
       },
-      geospatial: truth,
+      geospatial: anyBoolean,
       sourceLevels: anyInteger,
       sourceSizeX: anyInteger,
       sourceSizeY: anyInteger,
@@ -82,7 +82,7 @@ const band = component(
       hist: listOf(anyNumber),
       bin_edges: listOf(anyNumber),
       samples: anyInteger,
-      density: truth,
+      density: anyBoolean,
     },
     { thresholds: listOf(anyNumber) },
   ),
@@ -90,7 +90,10 @@ const band = component(
 
 /** The histograms of the bands; or, with `cache`, for which frames the histogram is stored. */
 export const histogramSchema: Schema = {
-  oneOf: [listOf(band), objectOf({ cached: listOf(truth) }, { scheduledJob: { ...anyText, description: 'Id of the job.' } })],
+  oneOf: [
+    listOf(band),
+    objectOf({ cached: listOf(anyBoolean) }, { scheduledJob: { ...anyText, description: 'Id of the job.' } }),
+  ],
 };
 
 /** The bands by their number, which counts from 1. */
@@ -137,7 +140,7 @@ export const quadInfoSchema = component(
       frames: listOf(anyInteger),
       framesToIdx: mapOf(anyInteger),
       minLevel: anyNumber,
-      cached: { type: 'array', items: truth, description: 'Which textures are stored, on request.' },
+      cached: { type: 'array', items: anyBoolean, description: 'Which textures are stored, on request.' },
       scheduledJob: anyText,
     },
   ),

@@ -41,7 +41,7 @@ const tileFrames = defineRoute({
   returns: { types: pictureTypes },
   headers: pictureHeaders,
   async handle(input, services) {
-    const { query, granted: item } = input;
+    const { query, authorized: item } = input;
     const { cache, frame: _frame, contentDisposition, contentDispositionFilename, ...picture } = query;
     const request = toPictureRequest(picture);
     const { encoding } = request;
@@ -111,7 +111,7 @@ const quadInfo = defineRoute({
   },
   returns: { schema: quadInfoSchema },
   authorize: mayReadOrSchedule,
-  async handle({ query, granted: item, caller }, services) {
+  async handle({ query, authorized: item, caller }, services) {
     const { cache, format, query: furtherParameters, ...numbers } = query;
     const options = dropUndefined({
       ...numbers,

@@ -63,11 +63,11 @@ async function findDownloadPath(
 
 async function answerTile(
   services: PictureContext,
-  input: PictureInput & { granted: ItemRecord; prefix: string },
+  input: PictureInput & { authorized: ItemRecord; prefix: string },
   address: { level: number; x: number; y: number },
   { redirect, ...query }: Record<string, unknown> & { redirect: Redirect },
 ): Promise<Reply> {
-  const item = input.granted;
+  const item = input.authorized;
   const request = { ...dropUndefined(query), ...address };
   const downloadPath = await findDownloadPath(services, item, redirect, request);
   if (downloadPath !== null) return Reply.redirect(`${input.prefix}${downloadPath}`);

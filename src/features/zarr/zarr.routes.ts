@@ -133,11 +133,11 @@ async function mayReadFolderByLink(
 
 interface StoreRouteRequest<Subject> extends Pick<RouteRequest, 'headers' | 'signal'> {
   params: { '*': string };
-  granted: Granted<Subject>;
+  authorized: Granted<Subject>;
 }
 
 function toStoreRequest<Subject>(request: StoreRouteRequest<Subject>, version: ZarrVersion): StoreRequest {
-  const { caller, queuedAs, showsAssociated } = request.granted;
+  const { caller, queuedAs, showsAssociated } = request.authorized;
   return {
     version,
     headers: request.headers,
@@ -154,12 +154,12 @@ function toStoreRequest<Subject>(request: StoreRouteRequest<Subject>, version: Z
 const answerImage =
   (version: ZarrVersion) =>
   (request: StoreRouteRequest<ItemRecord>, { zarrImages }: ZarrContext) =>
-    zarrImages.answerKey(request.granted.subject, parseKey(request.params['*']), toStoreRequest(request, version));
+    zarrImages.answerKey(request.authorized.subject, parseKey(request.params['*']), toStoreRequest(request, version));
 
 const answerFolder =
   (version: ZarrVersion) =>
   (request: StoreRouteRequest<FolderRecord>, { zarrFolders }: ZarrContext) =>
-    zarrFolders.answerKey(request.granted.subject, parseKey(request.params['*']), toStoreRequest(request, version));
+    zarrFolders.answerKey(request.authorized.subject, parseKey(request.params['*']), toStoreRequest(request, version));
 
 const storeFormats = [
   { version: 3, pathName: 'zarr', format: 'OME-Zarr 0.5 (Zarr 3)' },

@@ -142,7 +142,7 @@ interface SharedServices<C> {
 class RouteCall<C> {
   #anonymous = true;
   #isSending = false;
-  #checkPermitted: (() => Promise<unknown>) | undefined;
+  #checkPermission: (() => Promise<unknown>) | undefined;
   readonly #startedAtMs = performance.now();
   private readonly route: RouteDefinition<C>;
   private readonly name: string;
@@ -172,7 +172,7 @@ class RouteCall<C> {
           end: (reason) => this.#endEarly(parsed, reason),
         });
       };
-      parsed.granted = await route.authorize?.(parsed, options.context);
+      parsed.authorized = await route.authorize?.(parsed, options.context);
       if (route.body !== undefined && route.body !== 'none') {
         if (!request.complete) watch();
         parsed.body = await readRouteBody(request, route, parsed.sent);
@@ -183,7 +183,7 @@ class RouteCall<C> {
       this.#isSending = true;
       parsed.markAnswered();
       addCorsHeaders(route.anyOrigin, response);
-      if (result instanceof Reply && result.content.kind === 'stream') this.#checkPermitted = result.content.permitted;
+      if (result instanceof Reply && result.content.kind === 'stream') this.#checkPermission = result.content.checkPermission;
       await respond(response, result, { onLongResponse: watch });
     } catch (error) {
       await this.#answerError(error);
@@ -239,7 +239,7 @@ class RouteCall<C> {
       throw new LargeImageError('login-required', 'The token is no longer valid.');
     }
     await route.authorize?.(parsed.withCaller(current, admitted), options.context);
-    await this.#checkPermitted?.();
+    await this.#checkPermission?.();
   }
 
   /** Ends the request early: with an error, or by closing the connection if part of the response has already been sent. */
@@ -273,7 +273,7 @@ function parseParameters(
     const rawText = sent[name];
     if (rawText === undefined) {
       if (parameter.required) throw new BadParameterError(`Parameter "${name}" is required.`);
-      values[name] = parameter.absent;
+      values[name] = parameter.defaultValue;
       continue;
     }
     requireParameterLength(rawText, name);

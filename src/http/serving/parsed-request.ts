@@ -57,7 +57,7 @@ export class ParsedRequest implements RouteRequest {
   readonly url: string;
   /** Set before the handler is called. */
   body: unknown = undefined;
-  granted: unknown = undefined;
+  authorized: unknown = undefined;
   readonly #values: ParsedValues;
   readonly #signal: RequestSignal;
 

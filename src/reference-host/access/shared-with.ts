@@ -1,5 +1,5 @@
 import type { Types } from 'mongoose';
-import { batches, eachInSlices } from '../../larger-host.js';
+import { batches, iterateInSlices } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { CollectionDocument } from '../tree/collection.model.js';
 import type { FolderDocument } from '../tree/folder.model.js';
@@ -24,7 +24,9 @@ export async function listSharedWith({ models }: HostContext, { id, groups }: Pr
   const collections = await models.collection.find(filter, { _id: 1 }).sort(order).lean();
   const othersFilter = { ...filter, baseParentId: { $ne: id } };
   const folders: FolderWithParent[] = [];
-  for await (const folder of eachInSlices<FolderWithParent>(models.folder.find(othersFilter, { parentId: 1 }).sort(order).lean()))
+  for await (const folder of iterateInSlices<FolderWithParent>(
+    models.folder.find(othersFilter, { parentId: 1 }).sort(order).lean(),
+  ))
     folders.push(folder);
   const listedIds = new Set([...collections, ...folders].map(({ _id }) => _id.toHexString()));
   return [
@@ -44,12 +46,12 @@ export async function loadSharedDocuments({ models }: HostContext, entries: read
   >();
   for (const batch of batches(idsOf('collection'))) {
     const query = models.collection.find({ _id: { $in: [...batch] } }).lean();
-    for await (const doc of eachInSlices<CollectionDocument>(query))
+    for await (const doc of iterateInSlices<CollectionDocument>(query))
       documentsById.set(doc._id.toHexString(), { type: 'collection', doc });
   }
   for (const batch of batches(idsOf('folder'))) {
     const query = models.folder.find({ _id: { $in: [...batch] } }).lean();
-    for await (const doc of eachInSlices<FolderDocument>(query))
+    for await (const doc of iterateInSlices<FolderDocument>(query))
       documentsById.set(doc._id.toHexString(), { type: 'folder', doc });
   }
   return entries.flatMap(({ id }) => documentsById.get(id.toHexString()) ?? []);

@@ -87,7 +87,7 @@ export const fileRoutes: RouteDefinition<HostContext>[] = [
       returns: { types: ['application/octet-stream'] },
       errors: ['unknown-id', 'access-denied', 'not-found', 'unsatisfiable-range'],
       authorize: async ({ params, caller }, context) => loadFile(context, params.id, await principalOf(context, caller), 0),
-      handle({ query, granted: file, headers }, context) {
+      handle({ query, authorized: file, headers }, context) {
         return downloadFile(context, file, { ...query, headers, disposition: query.contentDisposition });
       },
     }),

@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises';
 import { Types } from 'mongoose';
 import {
-  eachInSlices,
+  iterateInSlices,
   idsPerQuery,
   InvalidError,
-  inParts,
+  groupInBatches,
   UnknownIdError,
   announceStep,
   withoutReadLimit,
@@ -154,7 +154,7 @@ export async function removeFilesInBatches(
   context: HostContext,
   files: AsyncIterable<FileDocument> | Iterable<FileDocument>,
 ): Promise<void> {
-  for await (const batch of inParts(files, idsPerQuery)) {
+  for await (const batch of groupInBatches(files, idsPerQuery)) {
     await context.models.file.deleteMany({ _id: { $in: batch.map(({ _id }) => _id) } });
     announceStep('file-removal:hidden');
     await removeBytesAndAttachments(context, batch);
@@ -179,7 +179,7 @@ async function removeBytesAndAttachments(context: HostContext, files: readonly F
   const attached = { attachedToType: 'file', attachedToId: { $in: files.map(({ _id }) => _id) } };
   await removeFilesInBatches(
     context,
-    eachInSlices<FileDocument>(context.models.file.find(attached, null, withoutReadLimit).lean()),
+    iterateInSlices<FileDocument>(context.models.file.find(attached, null, withoutReadLimit).lean()),
   );
   await context.events.emit('files.removed', { files: files.map((file) => ({ ...file })) });
 }

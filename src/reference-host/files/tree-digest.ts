@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { lstat, opendir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { inParts } from '../../larger-host.js';
+import { groupInBatches } from '../../larger-host.js';
 
 /** Number of files whose state is read at the same time. */
 const filesAtOnce = 16;
@@ -26,7 +26,10 @@ export async function computeTreeDigest(folder: string, signal?: AbortSignal): P
   const digest = new TreeDigest();
   const pendingFolders = [''];
   for (let subfolder = pendingFolders.pop(); subfolder !== undefined; subfolder = pendingFolders.pop()) {
-    for await (const entries of inParts(await opendir(join(folder, subfolder), { bufferSize: filesAtOnce }), filesAtOnce)) {
+    for await (const entries of groupInBatches(
+      await opendir(join(folder, subfolder), { bufferSize: filesAtOnce }),
+      filesAtOnce,
+    )) {
       signal?.throwIfAborted();
       await Promise.all(
         entries.map(async (entry) => {

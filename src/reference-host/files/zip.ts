@@ -3,7 +3,7 @@ import type { Types } from 'mongoose';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { Caller } from '../../index.js';
-import { eachInSlices, inParts, readInSlices, Reply, toWire, withoutReadLimit } from '../../larger-host.js';
+import { iterateInSlices, groupInBatches, readInSlices, Reply, toWire, withoutReadLimit } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
 import type { FolderDocument } from '../tree/folder.model.js';
@@ -96,7 +96,7 @@ export async function* folderEntries(
 ): AsyncGenerator<ZipEntry> {
   const pathPrefix = `${prefix}${safeName(folder.name)}/`;
   const items = context.models.item.find({ folderId: folder._id }, { name: 1, updated: 1 }).sort({ lowerName: 1, _id: 1 }).lean();
-  for await (const batch of inParts(eachInSlices<ItemForArchive>(items), maxQueryItems))
+  for await (const batch of groupInBatches(iterateInSlices<ItemForArchive>(items), maxQueryItems))
     yield* entriesOfItems(context, batch, { prefix: pathPrefix, mimeTypes });
   yield* subfolderEntries(context, folder._id, principal, { prefix: pathPrefix, mimeTypes });
 }
@@ -134,7 +134,7 @@ export function zipReply(context: HostContext, caller: Caller | null, name: stri
   });
   return Reply.stream(archive, 'application/zip', {
     headers: { 'Content-Disposition': contentDisposition(`${name}.zip`, 'attachment') },
-    permitted: async () =>
+    checkPermission: async () =>
       lastSentFile && loadFile(context, lastSentFile._id.toHexString(), await principalOf(context, caller), 0),
   });
 }

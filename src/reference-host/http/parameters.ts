@@ -18,7 +18,7 @@ export const metadata = json({ kind: 'object', description: 'Metadata, as a JSON
 export const copyAnnotations: Parameter<boolean> = {
   schema: { type: 'boolean', default: true, description: 'Whether to copy the annotations of the items as well.' },
   required: false,
-  absent: true,
+  defaultValue: true,
   parse: (value) => value.trim().toLowerCase() !== 'false',
 };
 

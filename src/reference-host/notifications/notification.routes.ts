@@ -40,7 +40,7 @@ export const notificationRoutes: RouteDefinition<HostContext>[] = [
     query: { since: date({ description: 'Only those changed after this date.' }) },
     returns: { schema: listOf(notificationSchema) },
     authorize: ownerOf,
-    async handle({ query, granted: owner }, context) {
+    async handle({ query, authorized: owner }, context) {
       return (await listNotifications(context, owner, query.since ?? null)).map(notificationView);
     },
   }),
@@ -58,7 +58,7 @@ export const notificationRoutes: RouteDefinition<HostContext>[] = [
     returns: { types: ['text/event-stream'] },
     errors: ['unavailable'],
     authorize: ownerOf,
-    async handle({ query, granted: owner, signal }, context) {
+    async handle({ query, authorized: owner, signal }, context) {
       if (!(await isStreamEnabled(context))) {
         throw new LargeImageError('unavailable', 'The notification stream is not enabled.');
       }

@@ -1,5 +1,5 @@
 import type { Model, Types } from 'mongoose';
-import { BadParameterError, batches, eachInSlices, InvalidError, isId, UnknownIdError } from '../../larger-host.js';
+import { BadParameterError, batches, iterateInSlices, InvalidError, isId, UnknownIdError } from '../../larger-host.js';
 import type { AccessControlled, GrantedLevel } from '../access/access-list.model.js';
 import { requireLevel, type Principal } from '../access/access.js';
 import type { HostContext } from '../context.js';
@@ -41,7 +41,7 @@ async function findByIds<D extends { _id: Types.ObjectId }>(model: Model<D>, ids
   const documents = new Map<string, D>();
   for (const batch of batches([...new Set(ids)])) {
     const query = model.find({ _id: { $in: [...batch] } } as never).lean();
-    for await (const document of eachInSlices<D>(query)) documents.set(document._id.toHexString(), document);
+    for await (const document of iterateInSlices<D>(query)) documents.set(document._id.toHexString(), document);
   }
   return documents;
 }

@@ -21,7 +21,7 @@ import {
   anyText,
   idText,
   UnknownIdError,
-  inTime,
+  answerInTime,
 } from '../../larger-host.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { CollectionDocument } from '../tree/collection.model.js';
@@ -148,7 +148,7 @@ const searchRoutes: RouteDefinition<HostContext>[] = [
     errors: ['bad-parameter', 'invalid'],
     // Each document is checked separately. Before the body is read, only the caller is known.
     authorize: ({ caller }, context) => principalOf(context, caller),
-    async handle({ body, granted: principal }, context) {
+    async handle({ body, authorized: principal }, context) {
       // Web clients request the paths of everything that a search has found. Groups have no path.
       const { group, ...lists } = body;
       const resources = group !== undefined && Object.keys(lists).length === 0 ? [] : parseResources(lists, treeTypes);
@@ -349,9 +349,9 @@ const changeRoutes: RouteDefinition<HostContext>[] = [
         }
         return null;
       };
-      return inTime(copyEach(), {
-        answer: () => null,
-        failed: (err) => context.logger.warn({ err }, 'Copy:Failed'),
+      return answerInTime(copyEach(), {
+        interimAnswer: () => null,
+        onLateError: (err) => context.logger.warn({ err }, 'Copy:Failed'),
       });
     },
   }),

@@ -1,5 +1,5 @@
 import type { Model, QueryFilter, Types } from 'mongoose';
-import { BadParameterError, eachInSlices, InvalidError, readInSlices, searchWords } from '../../larger-host.js';
+import { BadParameterError, iterateInSlices, InvalidError, readInSlices, searchWords } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { AccessControlled, GrantedLevel } from '../access/access-list.model.js';
 import type { CollectionDocument } from '../tree/collection.model.js';
@@ -148,7 +148,7 @@ export async function search(
   };
   const candidates: { id: Types.ObjectId; score: number; name: string }[] = [];
   const wordQuery = model.find(filter, { name: 1, lowerName: 1, login: 1, words: 1 }).limit(maxRanked).lean();
-  for await (const candidate of eachInSlices<SearchedDocument>(wordQuery)) {
+  for await (const candidate of iterateInSlices<SearchedDocument>(wordQuery)) {
     candidates.push({ id: candidate._id, score: computeScore(candidate), name: candidate.lowerName ?? candidate.login ?? '' });
   }
   const ranked = candidates

@@ -20,7 +20,7 @@ import {
   listOf,
   mapOf,
   objectOf,
-  truth,
+  anyBoolean,
   anyInteger,
 } from '../../larger-host.js';
 import { defineRoute, type HostContext } from '../context.js';
@@ -97,7 +97,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
     path: '/system/access_flag',
     summary: 'Flags that lists of permissions can contain.',
     access: 'public',
-    returns: { schema: mapOf(objectOf({ name: anyText, description: anyText, admin: truth })) },
+    returns: { schema: mapOf(objectOf({ name: anyText, description: anyText, admin: anyBoolean })) },
     handle: () => accessFlags,
   }),
   defineRoute({
@@ -228,7 +228,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
           name: anyText,
           type: anyInteger,
           root: anyText,
-          current: truth,
+          current: anyBoolean,
           created: dateText,
           capacity: orNull(objectOf({ free: anyNumber, total: anyNumber })),
         }),

@@ -1,5 +1,5 @@
 import type { Types } from 'mongoose';
-import { batches, eachInSlices, idsPerQuery, inParts, announceStep, withoutReadLimit } from '../../larger-host.js';
+import { batches, iterateInSlices, idsPerQuery, groupInBatches, announceStep, withoutReadLimit } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import { removeFolder } from '../tree/folder-trees.js';
 import type { FolderDocument } from '../tree/folder.model.js';
@@ -66,7 +66,7 @@ async function removeWithProgress(context: HostContext, folder: FolderDocument):
   const trashedItems = models.item
     .find({ 'trashed.root': _id }, withoutLargeFields, { ...withTrashed, ...withoutReadLimit })
     .lean();
-  for await (const batch of inParts(eachInSlices<ItemDocument>(trashedItems), idsPerQuery)) {
+  for await (const batch of groupInBatches(iterateInSlices<ItemDocument>(trashedItems), idsPerQuery)) {
     await removeItems(context, batch);
     items -= batch.length;
     for (const item of batch) size -= item.size;
@@ -82,7 +82,7 @@ async function* findTrashedDocuments(context: HostContext, condition: Record<str
     const documents = treeModel(context, type)
       .find({ 'trashed.entry': { $ne: null }, ...condition }, { _id: 1 }, withTrashed)
       .lean();
-    for await (const { _id } of eachInSlices<{ _id: Types.ObjectId }>(documents)) yield { type, id: _id };
+    for await (const { _id } of iterateInSlices<{ _id: Types.ObjectId }>(documents)) yield { type, id: _id };
   }
 }
 

@@ -1,5 +1,5 @@
 import type { QueryFilter, Types } from 'mongoose';
-import { batches, eachInSlices, inParts } from '../../larger-host.js';
+import { batches, iterateInSlices, groupInBatches } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from '../files/file.model.js';
 import { sortOrder, type Page } from '../tree/lists.js';
@@ -36,7 +36,7 @@ export async function listShownFiles(
   const matches = context.models.file.find(filter).sort(sortOrder(page)).lean();
   const shown: FileDocument[] = [];
   let earlierCount = 0;
-  for await (const batch of inParts(eachInSlices<FileDocument>(matches), batchSize)) {
+  for await (const batch of groupInBatches(iterateInSlices<FileDocument>(matches), batchSize)) {
     const files = await filterOutTrashed(context, batch);
     const pageFiles = files.slice(Math.max(0, page.offset - earlierCount));
     earlierCount += files.length;
@@ -53,7 +53,7 @@ async function countShownFiles(context: HostContext, filter: QueryFilter<FileDoc
     const trashed = treeModel(context, type)
       .find({ trashed: { $ne: null } }, { _id: 1 }, withTrashed)
       .lean();
-    for await (const batch of inParts(eachInSlices<{ _id: Types.ObjectId }>(trashed), batchSize)) {
+    for await (const batch of groupInBatches(iterateInSlices<{ _id: Types.ObjectId }>(trashed), batchSize)) {
       const ids = { $in: batch.map(({ _id }) => _id) };
       const ownedByTrashed = {
         $or: [{ attachedToType: type, attachedToId: ids }, ...(type === 'item' ? [{ itemId: ids }] : [])],

@@ -1,5 +1,5 @@
 import type { Types } from 'mongoose';
-import { batches, eachInSlices, inParts, UnknownIdError } from '../../larger-host.js';
+import { batches, iterateInSlices, groupInBatches, UnknownIdError } from '../../larger-host.js';
 import { levelOn, requireLevel, type Principal } from '../access/access.js';
 import type { HostContext } from '../context.js';
 import type { FolderDocument } from '../tree/folder.model.js';
@@ -15,7 +15,7 @@ async function loadFoldersById({ models }: HostContext, ids: readonly Types.Obje
   const folders = new Map<string, FolderDocument>();
   for (const batch of batches(ids)) {
     const query = models.folder.find({ _id: { $in: [...batch] } }, { meta: 0 }, withTrashed).lean();
-    for await (const folder of eachInSlices<FolderDocument>(query)) folders.set(folder._id.toHexString(), folder);
+    for await (const folder of iterateInSlices<FolderDocument>(query)) folders.set(folder._id.toHexString(), folder);
   }
   return folders;
 }
@@ -36,7 +36,7 @@ export async function* listTrash(context: HostContext, principal: Principal): As
   for (const type of ['folder', 'item'] as const) {
     const trashedFilter = { 'trashed.entry': { $ne: null }, ...(type === 'item' && { 'trashed.removing': null }) };
     const query = treeModel(context, type).find(trashedFilter, { 'trashed.entry': 1 }, withTrashed).lean();
-    for await (const { _id, trashed } of eachInSlices<Pick<FolderDocument, '_id' | 'trashed'>>(query)) {
+    for await (const { _id, trashed } of iterateInSlices<Pick<FolderDocument, '_id' | 'trashed'>>(query)) {
       entries.push({ trashedAtMs: trashed!.entry!.getTime(), type, id: _id });
     }
   }
@@ -57,7 +57,7 @@ async function loadTrashedDocuments(context: HostContext, references: readonly [
     const model = treeModel(context, type);
     for (const batch of batches(idsOf(type))) {
       const query = model.find({ _id: { $in: [...batch] }, 'trashed.entry': { $ne: null } }, { words: 0 }, withTrashed).lean();
-      for await (const doc of eachInSlices<D>(query)) documents.set(doc._id.toHexString(), doc);
+      for await (const doc of iterateInSlices<D>(query)) documents.set(doc._id.toHexString(), doc);
     }
     return documents;
   };
@@ -101,7 +101,7 @@ export async function readTrashPage(
 ): Promise<{ shown: FolderOrItem[]; total: number }> {
   const shown: FolderOrItem[] = [];
   let total = 0;
-  for await (const batch of inParts(listTrash(context, principal), checkedBatchSize)) {
+  for await (const batch of groupInBatches(listTrash(context, principal), checkedBatchSize)) {
     for (const each of batch) {
       if (total >= offset && (limit === 0 || shown.length < limit)) shown.push(each);
       total += 1;

@@ -12,7 +12,7 @@ import {
   objectOf,
   orNull,
   required,
-  truth,
+  anyBoolean,
   withDefault,
   InvalidError,
   withoutReadLimit,
@@ -58,8 +58,11 @@ const trashedSchema = component(
       trashed: { ...dateText, description: 'When it was moved to the trash.' },
       expires: { ...orNull(dateText), description: 'When it will be removed permanently; null for never.' },
       trashedBy: { ...orNull(anyText), description: 'Login of the user who moved it to the trash.' },
-      isComplete: { ...truth, description: 'False while its contents are still being moved to the trash.' },
-      isRemoving: { ...truth, description: 'Whether it is being removed permanently. Its counts then say how much is left.' },
+      isComplete: { ...anyBoolean, description: 'False while its contents are still being moved to the trash.' },
+      isRemoving: {
+        ...anyBoolean,
+        description: 'Whether it is being removed permanently. Its counts then say how much is left.',
+      },
     },
     extentMembers,
   ),
@@ -73,8 +76,8 @@ const restoredSchema = component(
     name: anyText,
     parentType: { type: 'string', enum: ['folder', 'collection', 'user'] },
     parentId: idText,
-    isRenamed: { ...truth, description: 'Whether it was renamed, because its name was taken.' },
-    isMoved: { ...truth, description: 'Whether it is in another folder than before.' },
+    isRenamed: { ...anyBoolean, description: 'Whether it was renamed, because its name was taken.' },
+    isMoved: { ...anyBoolean, description: 'Whether it is in another folder than before.' },
   }),
 );
 

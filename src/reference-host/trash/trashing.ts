@@ -1,5 +1,5 @@
 import type { AggregateOptions, Types } from 'mongoose';
-import { batches, eachInSlices, inParts, announceStep, withoutReadLimit } from '../../larger-host.js';
+import { batches, iterateInSlices, groupInBatches, announceStep, withoutReadLimit } from '../../larger-host.js';
 import { system } from '../access/access.js';
 import type { HostContext } from '../context.js';
 import { escapeName, createPath } from '../resources/resources.js';
@@ -119,7 +119,7 @@ async function hideContents({ models }: HostContext, root: Types.ObjectId): Prom
       const parents = { $in: [...batch] };
       const children = { parentId: parents, $or: [{ trashed: null }, { 'trashed.root': root }] };
       const folders = models.folder.find(children, { _id: 1 }, { ...withTrashed, ...withoutReadLimit }).lean();
-      for await (const { _id } of eachInSlices<FolderDocument>(folders)) childIds.push(_id);
+      for await (const { _id } of iterateInSlices<FolderDocument>(folders)) childIds.push(_id);
       // Folders are hidden first, so that a request that creates an item in one of them finds that the folder no longer exists.
       await models.folder.updateMany({ parentId: parents }, { $set });
       await models.item.updateMany({ folderId: parents }, { $set });
@@ -156,7 +156,7 @@ export async function announceItems(
   filter: Record<string, unknown>,
 ): Promise<void> {
   const query = models.item.find(filter, { meta: 0, words: 0 }, { ...withTrashed, ...withoutReadLimit }).lean();
-  for await (const items of inParts(eachInSlices<ItemDocument>(query), announcementSize)) {
+  for await (const items of groupInBatches(iterateInSlices<ItemDocument>(query), announcementSize)) {
     await events.deliver(name, { items: items.map((item) => ({ ...item })) });
     announceStep('trash:announced');
   }

@@ -121,7 +121,7 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
     summary: 'Download a collection as an archive.',
     returns: { types: ['application/zip'] },
     authorize: mayReadCollection,
-    handle: ({ granted: { document, principal }, caller }, context) =>
+    handle: ({ authorized: { document, principal }, caller }, context) =>
       zipReply(context, caller, document.name, subfolderEntries(context, document._id, principal, { prefix: '' })),
   }),
   ...readRoutes(kind),

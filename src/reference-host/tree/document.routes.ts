@@ -142,7 +142,7 @@ export function metadataRoutes<D>(
       body: 'json-object',
       bodyName: 'metadata',
       authorize,
-      async handle({ query, granted: { document, principal }, body }, context) {
+      async handle({ query, authorized: { document, principal }, body }, context) {
         return view(await setMetadata(context, document, createMetadataUpdate(body, query.allowNull)), principal);
       },
     }),
@@ -153,7 +153,7 @@ export function metadataRoutes<D>(
       body: 'json-array',
       bodyName: 'fields',
       authorize,
-      async handle({ granted: { document, principal }, body }, context) {
+      async handle({ authorized: { document, principal }, body }, context) {
         return view(await setMetadata(context, document, createMetadataRemoval(body)), principal);
       },
     }),

@@ -3,9 +3,9 @@ import pLimit from 'p-limit';
 import { AccessDeniedError } from '../../index.js';
 import {
   batches,
-  eachInSlices,
+  iterateInSlices,
   idsPerQuery,
-  inParts,
+  groupInBatches,
   InvalidError,
   readInSlices,
   announceStep,
@@ -86,7 +86,7 @@ async function removeContents(
   const { models } = context;
   await discardUploadsOf(context, [folderId]);
   const items = models.item.find({ folderId, ...filter }, withoutLargeFields, { ...withoutReadLimit, ...options }).lean();
-  for await (const batch of inParts(eachInSlices<ItemDocument>(items), idsPerQuery)) {
+  for await (const batch of groupInBatches(iterateInSlices<ItemDocument>(items), idsPerQuery)) {
     await removeItems(context, batch);
     announceStep('folder-removal:items');
   }

@@ -226,7 +226,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
     query: { mimeFilter: json({ kind: 'array', description: 'Only files of these types.' }) },
     returns: { types: ['application/zip'] },
     authorize: mayReadFolder,
-    handle({ query, granted: { document, principal }, caller }, context) {
+    handle({ query, authorized: { document, principal }, caller }, context) {
       const mimeTypes = query.mimeFilter && new Set(query.mimeFilter.map(String));
       return zipReply(context, caller, document.name, folderEntries(context, document, principal, { mimeTypes }));
     },

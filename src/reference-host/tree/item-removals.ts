@@ -1,5 +1,5 @@
 import type { Types } from 'mongoose';
-import { batches, eachInSlices, announceStep, withoutReadLimit } from '../../larger-host.js';
+import { batches, iterateInSlices, announceStep, withoutReadLimit } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from '../files/file.model.js';
 import { removeFilesInBatches } from '../files/files.js';
@@ -58,7 +58,7 @@ export async function removeItemLeftovers(
   await releaseNames(context, ids);
   await discardUploadsOf(context, ids);
   for (const filter of [{ itemId: { $in: ids } }, { attachedToType: 'item', attachedToId: { $in: ids } }]) {
-    await removeFilesInBatches(context, eachInSlices<FileDocument>(models.file.find(filter, null, withoutReadLimit).lean()));
+    await removeFilesInBatches(context, iterateInSlices<FileDocument>(models.file.find(filter, null, withoutReadLimit).lean()));
   }
   announceStep('item-removal:emptied');
   for (const [item, size] of sumSizesBy(items, ({ folderId }) => folderId)) {

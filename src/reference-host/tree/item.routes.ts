@@ -213,7 +213,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     query: { ...downloadQuery, format: oneOf(['zip', '']) },
     returns: { types: ['application/octet-stream', 'application/zip'] },
     authorize: mayReadItem,
-    async handle({ query, granted: { document: item }, caller, headers }, context) {
+    async handle({ query, authorized: { document: item }, caller, headers }, context) {
       const files = await listFiles(context, item);
       if (files.length === 1 && query.format !== 'zip') {
         return downloadFile(context, files[0]!, { ...query, headers, disposition: query.contentDisposition });

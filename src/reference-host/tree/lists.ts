@@ -1,6 +1,6 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { Model, QueryFilter, Types } from 'mongoose';
-import { BadParameterError, eachInSlices, parseSortOrder, readInSlices, Reply } from '../../larger-host.js';
+import { BadParameterError, iterateInSlices, parseSortOrder, readInSlices, Reply } from '../../larger-host.js';
 
 /** Numbers of documents that are read, or converted, before other work can use the event loop. */
 const batchSize = 1000;
@@ -72,7 +72,7 @@ export async function findPosition<D>(
   // The list is read up to the document. Comparing with its sort keys would miss documents without the field or with values of other types.
   const matches = model.find(filter, { _id: 1 }).sort(sortOrder(page)).lean();
   let before = 0;
-  for await (const { _id } of eachInSlices<{ _id: Types.ObjectId }>(matches, { batchSize })) {
+  for await (const { _id } of iterateInSlices<{ _id: Types.ObjectId }>(matches, { batchSize })) {
     if (id.equals(_id)) break;
     before++;
   }

@@ -1,6 +1,6 @@
 import { Types } from 'mongoose';
 import type { HostLogger } from '../../index.js';
-import { inTime, announceStep } from '../../larger-host.js';
+import { answerInTime, announceStep } from '../../larger-host.js';
 import type { Models } from '../models.js';
 import type { Undertaking, UndertakingDocument } from './undertaking.model.js';
 import type { ProcessLife } from './process-life.js';
@@ -39,10 +39,10 @@ export class Journal {
   async undertakeWithoutUndo(undertaking: Undertaking, work: () => Promise<void>): Promise<void> {
     const { logger, answerMs } = this.options;
     const recorded = await this.#record(undertaking);
-    await inTime(this.#carryOut(recorded, work), {
-      answer: () => undefined,
+    await answerInTime(this.#carryOut(recorded, work), {
+      interimAnswer: () => undefined,
       // `recover` has finished the work, or will later.
-      failed: (err) => logger.warn({ err, kind: recorded.kind }, 'Undertaking:Failed'),
+      onLateError: (err) => logger.warn({ err, kind: recorded.kind }, 'Undertaking:Failed'),
       ...(answerMs !== undefined && { ms: answerMs }),
     });
   }
@@ -61,9 +61,9 @@ export class Journal {
     const { logger, answerMs } = this.options;
     const recorded = await this.#record(undertaking);
     const carriedOut = this.#carryOut(recorded, work);
-    return inTime(carriedOut, {
-      answer: () => getPartialResult() ?? carriedOut,
-      failed: (err) => logger.warn({ err, kind: recorded.kind }, 'Undertaking:Failed'),
+    return answerInTime(carriedOut, {
+      interimAnswer: () => getPartialResult() ?? carriedOut,
+      onLateError: (err) => logger.warn({ err, kind: recorded.kind }, 'Undertaking:Failed'),
       ...(answerMs !== undefined && { ms: answerMs }),
     });
   }

@@ -1,5 +1,5 @@
 import type { Model, Types } from 'mongoose';
-import { eachInSlices, withoutReadLimit } from '../../larger-host.js';
+import { iterateInSlices, withoutReadLimit } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { BlobDocument } from '../files/blob.model.js';
 import type { FileStorage } from '../files/file.model.js';
@@ -76,7 +76,7 @@ async function sweepRegistrations(
   let registrations = 0;
   let missing = 0;
   const registered = models.blob.find({}, null, withoutReadLimit).lean();
-  for await (const blobs of inBatches(eachInSlices<BlobDocument>(registered), signal)) {
+  for await (const blobs of inBatches(iterateInSlices<BlobDocument>(registered), signal)) {
     const keys = blobs.map(({ _id }) => _id);
     const unfinished = await uploadsAmong(context, keys);
     const files = await models.file.find({ 'storage.key': { $in: keys } }, { storage: 1 }).lean();
@@ -136,7 +136,7 @@ async function recountAll(model: Model<never>, computeSizes: ComputeSizes, signa
   const ids = (model as unknown as Model<{ _id: Types.ObjectId }>)
     .find({}, { _id: 1 }, { ...withoutReadLimit, ...withTrashed })
     .lean();
-  for await (const batch of inBatches(eachInSlices<{ _id: Types.ObjectId }>(ids), signal)) {
+  for await (const batch of inBatches(iterateInSlices<{ _id: Types.ObjectId }>(ids), signal)) {
     count += await correctSizes(
       model,
       computeSizes,

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { inTime } from '../../larger-host.js';
+import { answerInTime } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import { sweep } from './sweep.js';
 
@@ -59,9 +59,9 @@ export async function startUpkeep(
   };
   // This happens before requests are served, so that nobody sees unfinished work. Recovery that takes longer, such as removing a trash of
   // 100,000 items, continues while requests are served: its own request was answered before it was interrupted.
-  await inTime(recover(), {
-    answer: () => undefined,
-    failed: () => undefined,
+  await answerInTime(recover(), {
+    interimAnswer: () => undefined,
+    onLateError: () => undefined,
     ...(recoverMs !== undefined && { ms: recoverMs }),
   });
   void sweepAll();

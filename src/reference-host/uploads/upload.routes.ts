@@ -141,7 +141,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
       const principal = await principalOf(context, caller);
       return { principal, ...(await loadUploadParent(context, query.parentType, query.parentId, principal)) };
     },
-    async handle({ query, granted: { principal, item, folder }, caller, body, headers, signal }, context) {
+    async handle({ query, authorized: { principal, item, folder }, caller, body, headers, signal }, context) {
       const { parentType, parentId, name, size, mimeType, reference, linkUrl } = query;
       if (query.assetstoreId !== undefined && !context.storeId.equals(query.assetstoreId)) {
         throw new InvalidError(`No such assetstore: ${query.assetstoreId}`, 'id');
@@ -178,7 +178,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
       const principal = await principalOf(context, caller);
       return { principal, upload: await loadWritableUpload(context, query.uploadId, principal) };
     },
-    async handle({ query, granted: { principal, upload }, caller, body, headers, signal }, context) {
+    async handle({ query, authorized: { principal, upload }, caller, body, headers, signal }, context) {
       if (readContentType(headers) === 'multipart/form-data') {
         throw new BadParameterError(
           'Multipart encoding is no longer supported. Send the chunk in the request body, and other parameters in the query string.',
@@ -250,7 +250,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
       const principal = await principalOf(context, caller);
       return { principal, file: await loadFile(context, params.id, principal, 1) };
     },
-    async handle({ query, granted: { principal, file }, caller, body, headers, signal }, context) {
+    async handle({ query, authorized: { principal, file }, caller, body, headers, signal }, context) {
       if (file.itemId === null) throw new LargeImageError('bad-value', 'The contents of an attached file cannot be replaced.');
       const upload = {
         name: file.name,

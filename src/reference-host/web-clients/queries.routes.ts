@@ -1,4 +1,13 @@
-import { checkFilter, explained, itemSchema, json, listOf, paging, required, type RouteDefinition } from '../../larger-host.js';
+import {
+  checkFilter,
+  runClientQuery,
+  itemSchema,
+  json,
+  listOf,
+  paging,
+  required,
+  type RouteDefinition,
+} from '../../larger-host.js';
 import { accessFilter, itemAccessFilter, principalOf } from '../access/access.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { fileSchema, folderSchema } from '../http/schemas.js';
@@ -46,7 +55,7 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     async handle({ query, caller }, context) {
       const readable = await itemAccessFilter(context, await principalOf(context, caller), 0);
       const filter = { $and: [readable, requireSafeFilter(query.query)] };
-      return explained(() => pageReply(context.models.item, filter, query, itemView));
+      return runClientQuery(() => pageReply(context.models.item, filter, query, itemView));
     },
   }),
   defineRoute({
@@ -58,7 +67,7 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
       const filter = { $and: [accessFilter(principal, 0), requireSafeFilter(query.query)] };
-      return explained(() => pageReply(context.models.folder, filter, query, (folder) => folderView(folder, principal)));
+      return runClientQuery(() => pageReply(context.models.folder, filter, query, (folder) => folderView(folder, principal)));
     },
   }),
   defineRoute({
@@ -69,7 +78,7 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: listOf(fileSchema) },
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
-      return explained(async () => {
+      return runClientQuery(async () => {
         const { shown, total } = await listShownFiles(context, requireSafeFilter(query.query), query);
         return listReply(await createViews(shown, (file) => fileView(file, principal, context.storeId)), total);
       });

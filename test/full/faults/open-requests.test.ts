@@ -20,7 +20,7 @@ interface Context {
 }
 
 const defineRoute = routeDefiner<Context>();
-const text = { schema: { type: 'string' as const }, required: false, absent: '', parse: (value: string) => value };
+const text = { schema: { type: 'string' as const }, required: false, defaultValue: '', parse: (value: string) => value };
 const shared = {
   access: 'public',
   scope: 'core.data.read',
@@ -57,7 +57,7 @@ const routes = [
     path: '/parts/:name',
     handle: ({ params }, context) =>
       Reply.stream(Readable.from(forEver(), { objectMode: false }), 'text/plain', {
-        permitted: async () => checkAccess({ params }, context),
+        checkPermission: async () => checkAccess({ params }, context),
       }),
   }),
   defineRoute({
@@ -74,10 +74,10 @@ const routes = [
       path: `/${body}/:name`,
       body,
       authorize: checkAccess,
-      async handle({ granted, body: sent }, { received }) {
+      async handle({ authorized, body: sent }, { received }) {
         if (sent instanceof Readable) for await (const _ of sent);
-        received.push(granted);
-        return granted;
+        received.push(authorized);
+        return authorized;
       },
     }),
   ),

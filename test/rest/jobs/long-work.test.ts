@@ -1,7 +1,7 @@
 /** Requests about many things are answered before clients stop waiting, and their work continues if needed. */
 import { Types } from 'mongoose';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { answerLimitMs } from '../../../src/core/concurrency/in-time.js';
+import { answerLimitMs } from '../../../src/core/concurrency/answer-in-time.js';
 import type { FileDocument } from '../../../src/reference-host/files/file.model.js';
 import type { ItemDocument } from '../../../src/reference-host/tree/item.model.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';

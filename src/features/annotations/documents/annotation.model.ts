@@ -22,7 +22,7 @@ import {
 import { AnnotationVersions } from '../history/versions.model.js';
 import { listTimeoutMs } from '../../../core/database/outage.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
-import { eachInSlices, iterateIdBatches, readInSlices } from '../../../core/database/read-limits.js';
+import { iterateInSlices, iterateIdBatches, readInSlices } from '../../../core/database/read-limits.js';
 import { idText } from '../../../core/database/id-text.js';
 import { batches } from '../../../core/database/id-batches.js';
 import { createIndexesOf } from '../../../core/database/indexes.js';
@@ -270,7 +270,7 @@ export class AnnotationModel {
   async *list(filter: AnnotationFilter, { limit, offset, sort }: AnnotationPaging): AsyncGenerator<AnnotationRecord> {
     const query = await this.#visibleQuery(filter);
     const cursor = this.#annotations.find(query).sort(orderOf(sort)).skip(offset).limit(limit).lean();
-    for await (const doc of eachInSlices<StoredAnnotation>(cursor, { batchSize: annotationsPerQuery })) yield toRecord(doc);
+    for await (const doc of iterateInSlices<StoredAnnotation>(cursor, { batchSize: annotationsPerQuery })) yield toRecord(doc);
   }
 
   /** Ids and sort keys of the first `limit` matching annotations in this order; of all if `limit` is 0. */
@@ -350,7 +350,7 @@ export class AnnotationModel {
     // Annotations are read before previous versions: a version is stored as a previous version before it is replaced, so none is
     // missed.
     const annotations = this.#annotations.find(query, { elements: 1 }).lean();
-    for await (const { elements } of eachInSlices<Pick<StoredAnnotation, 'elements'>>(annotations)) yield elements;
+    for await (const { elements } of iterateInSlices<Pick<StoredAnnotation, 'elements'>>(annotations)) yield elements;
     yield* this.formerVersions.elementsOf(family);
   }
 

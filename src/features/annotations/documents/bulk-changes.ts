@@ -1,4 +1,4 @@
-import { inTime } from '../../../core/concurrency/in-time.js';
+import { answerInTime } from '../../../core/concurrency/answer-in-time.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { isDatabaseOutage } from '../../../core/database/outage.js';
 import { hasEnded, processName } from '../../../core/database/leases/process-name.js';
@@ -76,9 +76,9 @@ export class BulkChanges {
       await this.#intentions.insertOne(intention);
       announceStep('annotations:noted');
       const progress = { count: 0 };
-      return await inTime(this.#carryOut(intention, progress), {
-        answer: () => progress.count,
-        failed: (err) => {
+      return await answerInTime(this.#carryOut(intention, progress), {
+        interimAnswer: () => progress.count,
+        onLateError: (err) => {
           this.options.logger.warn({ err }, 'Annotations:Change:Failed');
           this.#retryLater(intention);
         },

@@ -53,7 +53,7 @@ const create = defineRoute({
   accepts: creationSchema,
   returns: { schema: annotationSchema },
   authorize: ({ query, caller }, services) => loadToAnnotate(requireTargetItem(query.itemId), caller, services),
-  async handle({ granted: item, query, body, caller, headers, signal }, services) {
+  async handle({ authorized: item, query, body, caller, headers, signal }, services) {
     const { name } = query;
     const result = await createAnnotations('created', item, { body, headers, name }, { caller, signal }, services);
     const context = { annotation: result.created[0]!, caller, signal };
@@ -108,7 +108,7 @@ const get = defineRoute({
     annotations.writer.load(params.id, 0, caller).catch((error: unknown) => {
       throw error instanceof UnknownIdError ? new NotFoundError('Annotation not found') : error;
     }),
-  async handle({ granted: annotation, sent, caller, headers, signal }, { annotations }) {
+  async handle({ authorized: annotation, sent, caller, headers, signal }, { annotations }) {
     const { permissions, store, readQueue } = annotations;
     const query = parseElementQuery(sent);
     const level = await permissions.shownLevel(annotation, caller);
@@ -137,7 +137,7 @@ const format = defineRoute({
   returns: { schema: featureCollectionSchema },
   errors: ['invalid', 'bad-parameter', 'access-denied', 'not-found', 'unknown-id', 'precondition-failed', 'busy'],
   authorize: loadToRead,
-  async handle({ params, granted: annotation, sent, caller, headers, signal }, { annotations }) {
+  async handle({ params, authorized: annotation, sent, caller, headers, signal }, { annotations }) {
     const { permissions, geoJson, readQueue, overlayImages } = annotations;
     const level = await permissions.shownLevel(annotation, caller);
     // The tag depends on the images of overlays, because the file of such an image can be replaced by one of a different size.
@@ -171,7 +171,7 @@ const replace = defineRoute({
   returns: { schema: annotationSchema },
   errors: changeErrors,
   authorize: loadToChange,
-  async handle({ params, query, granted: current, body, caller, headers, signal }, { items, annotations }) {
+  async handle({ params, query, authorized: current, body, caller, headers, signal }, { items, annotations }) {
     const checkPrecondition = readPrecondition(headers);
     checkPrecondition?.(current);
     const request = { id: params.id, caller, signal, checkPrecondition, current };
@@ -198,7 +198,7 @@ const patch = defineRoute({
   returns: { schema: { type: 'null' } },
   errors: changeErrors,
   authorize: loadToChange,
-  async handle({ params, granted: current, body, caller, headers, signal }, { annotations }) {
+  async handle({ params, authorized: current, body, caller, headers, signal }, { annotations }) {
     const request = { id: params.id, caller, signal, checkPrecondition: readPrecondition(headers), current };
     const annotation = await annotations.edits.patch(request, body);
     return replyEmpty(annotations, { annotation, caller });
@@ -237,7 +237,7 @@ const copy = defineRoute({
     if (sourceItemExists) await services.items.loadFresh(source.itemId, 0, caller);
     return loadToAnnotate(requireTargetItem(query.itemId), caller, services);
   },
-  async handle({ params, granted: item, caller, signal }, { annotations }) {
+  async handle({ params, authorized: item, caller, signal }, { annotations }) {
     const annotation = await annotations.lifecycle.copy(params.id, item, caller);
     return replyWithElements(annotations, { annotation, caller, signal });
   },

@@ -47,7 +47,7 @@ const get = defineRoute({
   returns: { schema: annotationListSchema },
   errors: ['invalid', 'bad-parameter', 'unknown-id', 'access-denied', 'precondition-failed', 'busy'],
   authorize: ({ params, caller }, { items }) => items.load(params.id, 0, caller),
-  async handle({ granted: item, query, caller, headers, signal }, { annotations }) {
+  async handle({ authorized: item, query, caller, headers, signal }, { annotations }) {
     const listAnnotations = () => annotations.lists.listOfItem(item.id, caller, query.ids);
     const tag = await tagOfList(annotations, listAnnotations(), caller);
     const unchanged = answerConditional(headers, tag, annotationHeaders(tag));
@@ -57,7 +57,7 @@ const get = defineRoute({
     const chunks = listChunks(annotations, listAnnotations(), { caller, signal, onBegin });
     return Reply.stream(await withFirstChunk(chunks), 'application/json', {
       headers: annotationHeaders(tag),
-      permitted: async () => lastBegun && annotations.writer.load(lastBegun.id, 0, caller, { deletedToo: true }),
+      checkPermission: async () => lastBegun && annotations.writer.load(lastBegun.id, 0, caller, { deletedToo: true }),
     });
   },
 });
@@ -85,7 +85,7 @@ const create = defineRoute({
   accepts: creationListSchema,
   returns: { schema: { type: 'integer', description: 'Number of new annotations.' } },
   authorize: ({ params, caller }, services) => loadToAnnotate(params.id, caller, services),
-  async handle({ granted: item, query, body, caller, headers, signal }, services) {
+  async handle({ authorized: item, query, body, caller, headers, signal }, services) {
     const { name } = query;
     const { created, skipped } = await createAnnotations('list', item, { body, headers, name }, { caller, signal }, services);
     return Reply.json(created.length, { headers: skippedHeader(skipped) });

@@ -1,5 +1,5 @@
 import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
-import { idsPerQuery, inParts } from '../../../core/database/id-batches.js';
+import { idsPerQuery, groupInBatches } from '../../../core/database/id-batches.js';
 import { isDuplicateKey } from '../../../core/database/refused-writes.js';
 import type { BodySource, ElementSource, ReadBodyOptions, StoredElements } from '../elements/element-store.js';
 import { UnknownIdError } from '../../../errors.js';
@@ -196,7 +196,7 @@ export class AnnotationLifecycle {
     const { model } = this.options;
     const keepsHistory = await this.writer.keepsHistory();
     let count = 0;
-    for await (const batch of inParts(annotations, idsPerQuery)) {
+    for await (const batch of groupInBatches(annotations, idsPerQuery)) {
       const active = batch.filter((annotation) => annotation.active);
       if (keepsHistory) await model.deactivateAll(active.map(({ id }) => id));
       else await mapConcurrently(batch, maxConcurrentRemovals, (annotation) => this.#removeLatest(annotation));

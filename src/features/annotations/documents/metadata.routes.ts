@@ -52,7 +52,7 @@ const set = defineRoute({
   returns: { schema: annotationSchema },
   errors,
   authorize,
-  async handle({ params, query, granted: current, body, caller, headers, signal }, { annotations }) {
+  async handle({ params, query, authorized: current, body, caller, headers, signal }, { annotations }) {
     const request = { id: params.id, caller, signal, checkPrecondition: readPrecondition(headers), current };
     const annotation = await annotations.edits.changeAttributes(request, (attributes) => {
       checkKeys(Object.keys(body), attributes);
@@ -81,7 +81,7 @@ const remove = defineRoute({
   returns: { schema: annotationSchema },
   errors,
   authorize,
-  async handle({ params, granted: current, body, caller, headers, signal }, { annotations }) {
+  async handle({ params, authorized: current, body, caller, headers, signal }, { annotations }) {
     const keys = keysOf(body);
     const removed = new Set(keys);
     const request = { id: params.id, caller, signal, checkPrecondition: readPrecondition(headers), current };

@@ -1,7 +1,7 @@
 import type { Model, Types } from 'mongoose';
 import type { ElementRecords, FetchedPack, PartRecord, PackFields, PackRecord, RecordKind, WindowRecord } from './records.js';
 import { createIndexesOf } from '../../../core/database/indexes.js';
-import { eachInSlices } from '../../../core/database/read-limits.js';
+import { iterateInSlices } from '../../../core/database/read-limits.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { LargeImageError } from '../../../errors.js';
 import { announceStep } from '../../../core/steps.js';
@@ -247,7 +247,7 @@ export class MongoElementRecords implements ElementRecords {
   }
 
   async *listFamilies(): AsyncGenerator<string> {
-    for await (const { _id } of eachInSlices<{ _id: Types.ObjectId }>(this.#families.find({}, { _id: 1 }).lean())) {
+    for await (const { _id } of iterateInSlices<{ _id: Types.ObjectId }>(this.#families.find({}, { _id: 1 }).lean())) {
       yield _id.toHexString();
     }
   }

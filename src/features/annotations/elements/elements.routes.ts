@@ -86,15 +86,15 @@ function toChangeRequest({
   caller,
   headers,
   signal,
-  granted,
+  authorized,
 }: {
   params: { id: string };
   caller: Caller | null;
   headers: Parameters<typeof readPrecondition>[0];
   signal: AbortSignal;
-  granted: AnnotationRecord;
+  authorized: AnnotationRecord;
 }): ChangeRequest {
-  return { id: params.id, caller, signal, checkPrecondition: readPrecondition(headers), current: granted };
+  return { id: params.id, caller, signal, checkPrecondition: readPrecondition(headers), current: authorized };
 }
 
 function validIdsIn(elements: readonly unknown[]): string[] {
@@ -115,7 +115,7 @@ const get = defineRoute({
   returns: { schema: elementSchema },
   errors: ['invalid', 'unknown-id', 'not-found', 'access-denied', 'precondition-failed'],
   authorize: loadToRead,
-  async handle({ params, granted: annotation, caller, headers, signal }, { annotations }) {
+  async handle({ params, authorized: annotation, caller, headers, signal }, { annotations }) {
     const found = await annotations.store.find(annotation.elements, [params.elementId], { signal });
     const element = found.get(params.elementId);
     if (element === undefined) throw elementNotFound(params.elementId);

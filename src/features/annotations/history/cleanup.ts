@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import type { ElementStore, SweepReport } from '../elements/element-store.js';
 import { sharedAbortController } from '../../../core/concurrency/abort.js';
-import { inTime } from '../../../core/concurrency/in-time.js';
+import { answerInTime } from '../../../core/concurrency/answer-in-time.js';
 import { InvalidError, LargeImageError } from '../../../errors.js';
 import type { HostLogger } from '../../../host.js';
 import type { AnnotationModel, AnnotationStamp } from '../documents/annotation.model.js';
@@ -79,11 +79,11 @@ export class AnnotationCleanup {
   async cleanUpOldWithinLimit(query: Omit<OldVersionsQuery, 'signal'>): Promise<OldVersionsReport> {
     const key = JSON.stringify([query.shouldRemove, query.ageDays, query.keepCount]);
     const { report, work } = this.#requestedCleanups.get(key) ?? this.#startCleanUp(key, query);
-    return inTime<OldVersionsReport>(
+    return answerInTime<OldVersionsReport>(
       work.then(() => report),
       {
-        answer: () => ({ ...report, complete: false }),
-        failed: (err) => this.options.logger.warn({ err }, 'Annotation:Cleanup:Failed'),
+        interimAnswer: () => ({ ...report, complete: false }),
+        onLateError: (err) => this.options.logger.warn({ err }, 'Annotation:Cleanup:Failed'),
       },
     );
   }

@@ -74,7 +74,7 @@ const get = defineRoute({
   returns: { schema: annotationSchema },
   errors: ['invalid', 'bad-parameter', 'access-denied'],
   authorize: ({ params, caller }, { annotations }) => loadForHistory(annotations, params.id, caller),
-  async handle({ params, granted: annotation, caller, signal }, { annotations }) {
+  async handle({ params, authorized: annotation, caller, signal }, { annotations }) {
     const version = await annotations.history.findVersion(annotation, params.version);
     const { elements } = version;
     const chunks = await recordChunks(versionView(version, annotation), {

@@ -2,7 +2,7 @@ import type { Connection, Model, QueryFilter } from 'mongoose';
 import type { StoredElements } from '../elements/element-store.js';
 import type { AnnotationState, AnnotationVersionRecord } from '../documents/annotation-record.js';
 import { createIndexesOf } from '../../../core/database/indexes.js';
-import { eachInSlices } from '../../../core/database/read-limits.js';
+import { iterateInSlices } from '../../../core/database/read-limits.js';
 import { stateFields, toVersion, type VersionDocument } from '../documents/annotation-documents.model.js';
 import { idText } from '../../../core/database/id-text.js';
 import { batches, idsPerQuery } from '../../../core/database/id-batches.js';
@@ -69,7 +69,7 @@ export class AnnotationVersions {
     order._version ??= -1;
     const query = { annotationId, _version: { $lt: before } };
     const cursor = this.model.find(query).sort(order).skip(offset).limit(limit).lean();
-    for await (const doc of eachInSlices<VersionDocument>(cursor)) yield toVersion(doc);
+    for await (const doc of iterateInSlices<VersionDocument>(cursor)) yield toVersion(doc);
   }
 
   /** The number of previous versions that come before a value in the order of a list. */
@@ -119,7 +119,7 @@ export class AnnotationVersions {
   async *elementsOf(family: string): AsyncGenerator<StoredElements> {
     const query = { 'elements.family': family } as QueryFilter<VersionDocument>;
     const cursor = this.model.find(query, { elements: 1 }).lean();
-    for await (const { elements } of eachInSlices<Pick<VersionDocument, 'elements'>>(cursor)) yield elements;
+    for await (const { elements } of iterateInSlices<Pick<VersionDocument, 'elements'>>(cursor)) yield elements;
   }
 
   /** Removes versions by the ids of their records. @returns how many. */

@@ -28,7 +28,7 @@ function groupNames(description: string): Parameter<(string | null)[] | undefine
   const list = json({ kind: 'array', description });
   return {
     ...list,
-    absent: undefined,
+    defaultValue: undefined,
     parse(value, name) {
       const entries = list.parse(value, name) ?? [];
       if (entries.length > maxGroups) throw new BadParameterError(`Parameter ${name} must name at most ${maxGroups} groups.`);
@@ -103,10 +103,10 @@ const sharedRouteOptions = {
  */
 async function answerTile(
   { overlays }: OverlayContext,
-  input: Pick<RouteRequest, 'caller' | 'headers' | 'signal'> & { granted: AnnotationOnItem },
+  input: Pick<RouteRequest, 'caller' | 'headers' | 'signal'> & { authorized: AnnotationOnItem },
   request: AnnotationTileRequest,
 ): Promise<Reply> {
-  const tile = await overlays.openTile(input.granted, request);
+  const tile = await overlays.openTile(input.authorized, request);
   const tag = entityTag(tile.key);
   const headers = { ETag: tag, 'Cache-Control': 'private, no-cache' };
   const unchanged = answerConditional(input.headers, tag, headers);
@@ -238,8 +238,8 @@ const describeTiles = defineRoute({
       },
     },
   },
-  async handle({ params, query, granted, headers, caller, signal }, { overlays }) {
-    const value = await overlays.describe(granted, toColoringRequest(query), { caller, signal });
+  async handle({ params, query, authorized, headers, caller, signal }, { overlays }) {
+    const value = await overlays.describe(authorized, toColoringRequest(query), { caller, signal });
     const tag = entityTag(`annotation-tiles/${params.id}/${JSON.stringify(value)}`);
     const replyHeaders = { ETag: tag, 'Cache-Control': 'private, no-cache' };
     return answerConditional(headers, tag, replyHeaders) ?? Reply.json(value, { headers: replyHeaders });

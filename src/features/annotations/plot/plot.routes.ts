@@ -38,7 +38,7 @@ const adjacentItems: Parameter<PlotRequest['adjacent']> = {
     description: 'true: also large images of the same folder; __all__: also its other items.',
   },
   required: false,
-  absent: 'none',
+  defaultValue: 'none',
   parse(value, name) {
     const word = value.trim().toLowerCase();
     const adjacent = (['none', 'images', 'all'] as const).find((choice) => adjacentWords[choice].includes(word));

@@ -53,9 +53,9 @@ export const patchTable = defineRoute({
     'storage-full',
   ],
   authorize: loadToChange,
-  async handle({ params, query, granted, body, caller, headers, signal }, { annotations }) {
+  async handle({ params, query, authorized, body, caller, headers, signal }, { annotations }) {
     const checkPrecondition = readPrecondition(headers);
-    checkPrecondition?.(granted);
+    checkPrecondition?.(authorized);
     const kind = tableKindOf(headers['content-type']);
     if (kind === null) {
       throw new LargeImageError(

@@ -48,7 +48,7 @@ export const folderSummary = defineRoute({
   returns: { schema: folderSummarySchema },
   errors: ['bad-parameter', 'bad-value', 'invalid', 'unknown-id', 'access-denied', 'not-implemented', 'unavailable', 'busy'],
   authorize: ({ params, caller }, { items }) => items.loadFolder(params.id, 0, caller),
-  async handle({ granted: folder, query, caller, signal }, { annotations, items, blocks, tables }) {
+  async handle({ authorized: folder, query, caller, signal }, { annotations, items, blocks, tables }) {
     const { recurse, filter, by, limit = 20, offset = 0 } = query;
     const summaryQuery = { columns: columnNamesOf(query.columns), by, filter, caller, signal };
     const imageIds = await annotations.lists.listImagesInFolder({ folderId: folder.id, recurse, caller });

@@ -8,7 +8,7 @@ import {
   mapOf,
   objectOf,
   orNull,
-  truth,
+  anyBoolean,
 } from '../../../http/schemas.js';
 
 const cell = { type: ['string', 'number', 'boolean', 'null'] } as const;
@@ -22,7 +22,7 @@ export const tableSchema = component(
     _version: anyInteger,
     rows: { ...anyInteger, description: 'Number of elements.' },
     isCut: {
-      ...truth,
+      ...anyBoolean,
       description: 'Whether the table has no columns for some values of the elements, because there are too many.',
     },
     columns: listOf(
@@ -100,7 +100,7 @@ export const folderSummarySchema = component(
         itemId: anyText,
         name: anyText,
         annotations: { ...anyInteger, description: 'Number of annotations that were summarized.' },
-        isCut: { ...truth, description: 'Whether the image has more annotations.' },
+        isCut: { ...anyBoolean, description: 'Whether the image has more annotations.' },
         count: { ...anyInteger, description: 'Number of elements that match the filter.' },
         categories: listOf(objectOf({ value: cell, count: anyInteger, columns: mapOf(columnSummary) })),
       }),
@@ -133,7 +133,7 @@ export const filterSchema = component('AnnotationTableFilter', {
     gte: anyNumber,
     lte: anyNumber,
     in: listOf(anything),
-    null: truth,
+    null: anyBoolean,
     region: listOf(anything),
     and: listOf({ type: 'object' }),
     or: listOf({ type: 'object' }),

@@ -73,7 +73,7 @@ const maxIds = 1_000_000;
 const maxDefaultColumns = 50;
 
 interface TableRouteInput {
-  granted: AnnotationRecord;
+  authorized: AnnotationRecord;
   sent: Readonly<Record<string, string>>;
   caller: Caller | null;
   headers: IncomingMessage['headers'];
@@ -83,7 +83,7 @@ interface TableRouteInput {
 /** Opens the table of an annotation and answers with the object that `make` returns; with 304 if the client already has it. */
 async function answerFromTable(
   route: string,
-  { granted: annotation, sent, caller, headers, signal }: TableRouteInput,
+  { authorized: annotation, sent, caller, headers, signal }: TableRouteInput,
   { annotations, blocks }: TableContext,
   make: (table: OpenTable) => Promise<object>,
 ): Promise<Reply> {
@@ -115,7 +115,7 @@ const describe = defineRoute({
   handle: (input, context) =>
     answerFromTable('table', input, context, async (table) => {
       const columns = await context.tables.describe({ table, signal: input.signal });
-      return { rows: input.granted.elements.count, isCut: table.isCut, columns };
+      return { rows: input.authorized.elements.count, isCut: table.isCut, columns };
     }),
 });
 
@@ -252,7 +252,7 @@ const ids = defineRoute({
   returns: { schema: idsSchema },
   errors,
   authorize: loadToRead,
-  async handle({ granted: annotation, body, caller, signal }, { annotations, blocks, tables }) {
+  async handle({ authorized: annotation, body, caller, signal }, { annotations, blocks, tables }) {
     const { filter: condition, limit = maxIds } = body;
     if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < 0 || limit > maxIds) {
       throw new BadParameterError(`limit must be a whole number from 0 to ${maxIds}.`);
@@ -326,7 +326,7 @@ function fileRoute({ extension, type, summary, description, write }: FileFormat)
     description,
     query: { filter, columns: columnsParameter },
     returns: { types: [type.split(';')[0]!] },
-    async handle({ granted: annotation, query, sent, caller, headers, signal }, context) {
+    async handle({ authorized: annotation, query, sent, caller, headers, signal }, context) {
       const { annotations, blocks } = context;
       const level = await annotations.permissions.shownLevel(annotation, caller);
       const tag = annotationTag(annotation, level, { route: `table.${extension}`, sent });

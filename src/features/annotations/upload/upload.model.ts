@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Model } from 'mongoose';
 import { createIndexesOf } from '../../../core/database/indexes.js';
-import { eachInSlices } from '../../../core/database/read-limits.js';
+import { iterateInSlices } from '../../../core/database/read-limits.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { isDuplicateKey } from '../../../core/database/refused-writes.js';
 
@@ -112,7 +112,7 @@ export class AnnotationUploadModel {
       ...(before && { created: { $lt: before } }),
     };
     const cursor = this.#waiting.find(filter).lean();
-    for await (const { task, identifiers } of eachInSlices<WaitingDocument>(cursor)) yield { task, identifiers };
+    for await (const { task, identifiers } of iterateInSlices<WaitingDocument>(cursor)) yield { task, identifiers };
   }
 
   /** Whether an upload is still waiting. */

@@ -29,7 +29,7 @@ export function requireJson(headers: { accept?: string | undefined }, sent: Read
 async function answerSearch(
   request: Pick<
     RouteInput<Parameters, Parameters, 'none', Asker>,
-    'headers' | 'sent' | 'url' | 'signal' | 'origin' | 'root' | 'params' | 'granted'
+    'headers' | 'sent' | 'url' | 'signal' | 'origin' | 'root' | 'params' | 'authorized'
   >,
   { search }: DicomContext,
   level: SearchLevel,
@@ -44,7 +44,7 @@ async function answerSearch(
     ...(study !== undefined && { study }),
     ...(series !== undefined && { series }),
     root: serviceRoot(request),
-    asker: request.granted,
+    asker: request.authorized,
     signal: request.signal,
   });
   const headers = {

@@ -24,7 +24,7 @@ interface ImageIdentifier {
 const identifierParameter: Parameter<ImageIdentifier | undefined> = {
   schema: { type: 'string', description: 'The id of the item; `<id>_<frame>` for a frame other than the first.' },
   required: true,
-  absent: undefined,
+  defaultValue: undefined,
   parse(value) {
     const [, itemId, frame = '0'] = /^([0-9a-f]{24})(?:_(\d{1,9}))?$/i.exec(value) ?? [];
     if (itemId === undefined) throw new NotFoundError('There is no image with this identifier.');

@@ -45,7 +45,7 @@ const info = defineRoute({
   errors,
   authorize: loadReadableImage,
   async handle(input, { images, records }) {
-    const { params, granted: item, headers } = input;
+    const { params, authorized: item, headers } = input;
     const { frame } = params.identifier;
     const root = iiifRoot(input);
     const imageFacts = await images.use(item, (image) => {
@@ -91,7 +91,7 @@ const picture = defineRoute({
   errors: [...errors, 'bad-value', 'busy'],
   authorize: loadReadableImage,
   async handle(input, services) {
-    const { params, granted: item } = input;
+    const { params, authorized: item } = input;
     const { identifier, ...request } = params;
     const { frame } = identifier;
     const plan = await services.images.use(item, (image) => image.iiifPlan(request, frame));

@@ -34,7 +34,7 @@ const manifestOfItem = defineRoute({
   errors: ['unknown-id', 'not-found', 'access-denied', 'no-large-image', 'tile-source'],
   authorize: loadReadableImage,
   async handle(input, services) {
-    const image = await loadPresentedImage(services, input.granted);
+    const image = await loadPresentedImage(services, input.authorized);
     return replyWithJsonLd(input.headers, presentationContext, itemManifest(iiifRoot(input), image));
   },
 });
@@ -59,7 +59,7 @@ const collection = defineRoute({
   errors: folderErrors,
   authorize: mayReadFolder,
   async handle(input, services) {
-    const { granted: folder, caller } = input;
+    const { authorized: folder, caller } = input;
     const items = await findReadableImages(services, folder, caller);
     const folders = await findReadableFolders(services, folder, caller);
     return replyWithJsonLd(input.headers, presentationContext, folderCollection(iiifRoot(input), folder, { folders, items }));
@@ -76,7 +76,7 @@ const manifestOfFolder = defineRoute({
   errors: folderErrors,
   authorize: mayReadFolder,
   async handle(input, services) {
-    const { granted: folder, caller, signal } = input;
+    const { authorized: folder, caller, signal } = input;
     const items = await findReadableImages(services, folder, caller);
     const images: PresentedImage[] = [];
     const enqueue = enqueueFor(services.queues.pictures, input);

@@ -1,5 +1,5 @@
 import type { Model } from 'mongoose';
-import { InOrder } from '../../../larger-host.js';
+import { KeyedQueues } from '../../../larger-host.js';
 import type { AttemptDocument } from './attempt.model.js';
 
 type Collection = Model<AttemptDocument>['collection'];
@@ -10,7 +10,7 @@ type Keyed = { key: string };
  * would write to the same document at the same time, and engines on PostgreSQL need a second for each such conflict.
  */
 export class CountingCollection {
-  readonly #writes = new InOrder();
+  readonly #writes = new KeyedQueues();
 
   constructor(private readonly collection: () => Collection) {}
 

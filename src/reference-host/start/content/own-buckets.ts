@@ -1,6 +1,6 @@
 import type { Types } from 'mongoose';
 import type { Bucket, ListedObject } from '../../../s3/index.js';
-import { eachInSlices } from '../../../larger-host.js';
+import { iterateInSlices } from '../../../larger-host.js';
 import type { HostContext } from '../../context.js';
 import { Buckets } from '../../files/buckets.js';
 import { registerObjects, type ObjectInPlace } from '../../files/in-place.js';
@@ -178,7 +178,7 @@ async function markMissing(
   listedKeys: ReadonlySet<string>,
 ): Promise<number> {
   const query = { 'storage.kind': 'bucket' as const, 'storage.bucket': bucket, itemId: { $ne: null } };
-  const files = eachInSlices<FileInBucket>(context.models.file.find(query, { itemId: 1, 'storage.path': 1 }).lean());
+  const files = iterateInSlices<FileInBucket>(context.models.file.find(query, { itemId: 1, 'storage.path': 1 }).lean());
   const missingItemIds: Types.ObjectId[] = [];
   for await (const { itemId, storage } of files) {
     if (itemId !== null && storage.path.startsWith(prefix) && !listedKeys.has(storage.path)) missingItemIds.push(itemId);

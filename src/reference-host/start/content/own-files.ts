@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { lstat, opendir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { batches, inParts } from '../../../larger-host.js';
+import { batches, groupInBatches } from '../../../larger-host.js';
 import { computeTreeDigest } from '../../files/tree-digest.js';
 
 /** A local file, and the names of the folders in the collection in which its item is placed. */
@@ -115,7 +115,7 @@ async function* listFolder(realPath: string, folderNames: string[], search: File
   search.visitedFolders.add(realPath);
   search.onFolder?.(realPath);
   try {
-    for await (const entries of inParts(await opendir(realPath, { bufferSize: namesAtOnce }), namesAtOnce)) {
+    for await (const entries of groupInBatches(await opendir(realPath, { bufferSize: namesAtOnce }), namesAtOnce)) {
       const names = entries.map(({ name }) => name).filter(isShownName);
       for (const batch of batches(names.sort(), statsAtOnce)) {
         const paths = batch.map((name) => join(realPath, name));

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import pLimit from 'p-limit';
 import { dirname } from 'node:path';
 import type { Types } from 'mongoose';
-import { batches, eachInSlices } from '../../../larger-host.js';
+import { batches, iterateInSlices } from '../../../larger-host.js';
 import type { HostContext } from '../../context.js';
 import type { CollectionDocument } from '../../tree/collection.model.js';
 import {
@@ -256,7 +256,7 @@ async function loadKnownFiles({ models }: HostContext): Promise<Map<string, Know
   const fields = { name: 1, size: 1, itemId: 1, storage: 1 };
   const filesByPath = new Map<string, KnownFile[]>();
   const files = models.file.find({ 'storage.kind': 'in-place', itemId: { $ne: null } }, fields);
-  for await (const file of eachInSlices<KnownFile>(files.lean())) {
+  for await (const file of iterateInSlices<KnownFile>(files.lean())) {
     const { path } = file.storage;
     const filesAtPath = filesByPath.get(path);
     if (filesAtPath === undefined) filesByPath.set(path, [file]);
@@ -360,7 +360,7 @@ export async function setMissing({ models }: HostContext, ids: readonly Types.Ob
   // All marked items are read, because they are few, while a query with all ids of a large folder would be long.
   const marked = new Set<string>();
   const query = models.item.find({ fileMissing: { $exists: true } }, { _id: 1 }).lean();
-  for await (const { _id } of eachInSlices<Pick<ItemDocument, '_id'>>(query)) marked.add(_id.toHexString());
+  for await (const { _id } of iterateInSlices<Pick<ItemDocument, '_id'>>(query)) marked.add(_id.toHexString());
   const idsToChange: Types.ObjectId[] = [];
   for await (const id of inTurns(ids)) {
     if (marked.has(id.toHexString()) === (since === null)) idsToChange.push(id);

@@ -1,5 +1,5 @@
 import { Types, type Model } from 'mongoose';
-import { eachInSlices, withoutReadLimit } from '../../../larger-host.js';
+import { iterateInSlices, withoutReadLimit } from '../../../larger-host.js';
 import { searchFields, type SearchFields } from './terms.js';
 
 /** A document with the fields for searches. */
@@ -46,7 +46,7 @@ export async function indexMissingTerms(models: readonly Model<never>[], signal:
   for (const model of models as unknown as Model<IndexedDocument>[]) {
     for (const filter of [{ unindexed: { $exists: true } }, { phrases: { $exists: false } }]) {
       const documents = model.find(filter, null, withoutReadLimit).lean();
-      for await (const document of eachInSlices<IndexedDocument>(documents)) {
+      for await (const document of iterateInSlices<IndexedDocument>(documents)) {
         signal.throwIfAborted();
         await indexTerms(model, document);
         count++;

@@ -1,6 +1,6 @@
 import mongoose from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { answerLimitMs } from '../../../../src/core/concurrency/in-time.js';
+import { answerLimitMs } from '../../../../src/core/concurrency/answer-in-time.js';
 import { AnnotationCleanup } from '../../../../src/features/annotations/history/cleanup.js';
 import { PackedElementStore } from '../../../../src/features/annotations/elements/store.js';
 import { MongoElementRecords } from '../../../../src/features/annotations/elements/element-records.model.js';

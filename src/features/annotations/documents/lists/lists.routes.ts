@@ -1,7 +1,7 @@
 import { AccessDeniedError, InvalidError, LevelDeniedError } from '../../../../errors.js';
 import type { Caller } from '../../../../host.js';
 import type { Items } from '../../../items/items.js';
-import { itemSchema, listOf, mapOf, truth, anyInteger } from '../../../../http/schemas.js';
+import { itemSchema, listOf, mapOf, anyBoolean, anyInteger } from '../../../../http/schemas.js';
 import { scopes } from '../../../../http/scopes.js';
 import { defineRoute } from '../../context.js';
 import { id, integer, isId, required, text, withDefault } from '../../../../http/parameters.js';
@@ -119,8 +119,8 @@ const counts = defineRoute({
   returns: {
     schema: {
       type: 'object',
-      properties: { referenced: mapOf(truth) },
-      additionalProperties: { oneOf: [anyInteger, mapOf(truth)] },
+      properties: { referenced: mapOf(anyBoolean) },
+      additionalProperties: { oneOf: [anyInteger, mapOf(anyBoolean)] },
     },
   },
   errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],

@@ -1,8 +1,8 @@
-/** Does the work for each key one after another. Work for different keys runs at the same time. */
-export class InOrder {
+/** One queue per key: work for the same key runs one after another, work for different keys at the same time. */
+export class KeyedQueues {
   readonly #lastByKey: Map<string, Promise<unknown>> = new Map();
 
-  /** Does work when all earlier work for its key has ended, even if that has failed. */
+  /** Runs the work when all earlier work for its key has ended, whether or not that failed. */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const previous = this.#lastByKey.get(key) ?? Promise.resolve();
     const result = previous.then(work, work);

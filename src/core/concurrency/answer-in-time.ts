@@ -2,24 +2,28 @@
 export const answerLimitMs = 20_000;
 
 /**
- * Returns the result of work that ends within `ms`. Otherwise returns `answer()` after that time, while the work continues.
+ * Returns the result of work that ends within `ms`. Otherwise returns `interimAnswer()` after that time, while the work continues.
  *
- * @param options `failed` is called with the error if the work fails after `answer()` was returned.
+ * @param options `onLateError` is called if the work fails after that time.
  * @throws the error of work that fails within `ms`.
  */
-export function inTime<T>(
+export function answerInTime<T>(
   work: Promise<T>,
-  { answer, failed, ms = answerLimitMs }: { answer: () => T | Promise<T>; failed: (error: unknown) => void; ms?: number },
+  {
+    interimAnswer,
+    onLateError,
+    ms = answerLimitMs,
+  }: { interimAnswer: () => T | Promise<T>; onLateError: (error: unknown) => void; ms?: number },
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;
-      resolve(answer());
+      resolve(interimAnswer());
     }, ms);
     work
       .then(resolve, (error: unknown) => {
-        if (isLate) failed(error);
+        if (isLate) onLateError(error);
         else reject(error as Error);
       })
       .finally(() => clearTimeout(timer));
