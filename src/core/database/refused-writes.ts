@@ -38,8 +38,8 @@ const repeatingCollections = new WeakSet<object>();
 /**
  * Makes a Mongoose collection repeat single writes that the database refuses because they collided with others. MongoDB repeats
  * them itself; servers that store in PostgreSQL refuse one of two writes that wait for each other, such as two of the same key,
- * with `deadlock detected`. A write that is refused 20 times fails with that error. Writes of many documents are not repeated,
- * because some of them may have been done.
+ * with `deadlock detected`. A write that is refused 20 times fails with that error. `insertMany` and `bulkWrite` are not
+ * repeated, because some of their documents may have been written.
  */
 export function repeatCollisions(collection: { readonly [Name in (typeof singleWrites)[number]]: unknown }): void {
   if (repeatingCollections.has(collection)) return;

@@ -48,8 +48,8 @@ const tileFrames = defineRoute({
     const extraHeaders = dispositionHeader(item, 'tileframes', { contentDisposition, contentDispositionFilename, encoding });
     const requestedPicture = { item, kind: 'tileFrames', request, input, extraHeaders };
     const entry = tileFramesEntry(picture);
-    const isCached = encoding !== 'TILED' && (cache || (await services.cachedFiles.read(item, pictureName(entry))) !== null);
-    return isCached
+    const usesCache = encoding !== 'TILED' && (cache || (await services.cachedFiles.read(item, pictureName(entry))) !== null);
+    return usesCache
       ? replyFromCachedFile(services, requestedPicture, entry)
       : replyWithNewPicture(services, requestedPicture, (image, signal) => image.tileFrames({ ...request, signal }));
   },

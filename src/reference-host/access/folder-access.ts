@@ -34,12 +34,12 @@ export async function setFolderAccess(
   });
 }
 
-/** A change of permissions that also applies to the folders below that the principal administers. */
+/** A change of permissions of a document and of all folders below it that the principal administers. */
 export interface RecursiveAccessChange {
   type: 'folder' | 'collection';
   id: Types.ObjectId;
   change: AccessChange;
-  /** The principal; `null` if the change applies only to the one document. */
+  /** The principal; `null` if only the document itself is to be changed. */
   administrator: Rights | null;
 }
 
@@ -72,7 +72,7 @@ function withoutUndefined(change: AccessChange): AccessChange {
 }
 
 /**
- * Replaces the permissions of the folders below a document that the principal administers. If `isRepeated`, some folders may have the
+ * Replaces the permissions of all folders below a document, as far as the principal administers them. If `isRepeated`, some folders may have the
  * new permissions already, so the principal may no longer administer them.
  */
 export async function setAccessBelow(
@@ -88,7 +88,7 @@ export async function setAccessBelow(
         models.folder.find({ parentId: { $in: [...parents] } }, { meta: 0 }).lean(),
       );
       const changedFolders = children.filter(
-        (child) => levelOn(child, administrator) >= 2 || (isRepeated && hasAccess(child, change)),
+        (child) => levelOn(child, administrator) >= 2 || (isRepeated && accessMatches(child, change)),
       );
       for (const batch of batches(changedFolders.map(({ _id }) => _id))) {
         await models.folder.updateMany({ _id: { $in: [...batch] } }, { $set: accessUpdate(change) });
@@ -101,7 +101,7 @@ export async function setAccessBelow(
 }
 
 /** Whether a document already has the permissions of a change. */
-export function hasAccess(document: AccessControlled, change: AccessChange): boolean {
+export function accessMatches(document: AccessControlled, change: AccessChange): boolean {
   return isDeepStrictEqual(toComparableAccess({ ...document, ...accessUpdate(change) }), toComparableAccess(document));
 }
 

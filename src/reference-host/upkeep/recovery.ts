@@ -6,7 +6,7 @@ import type { ItemDocument } from '../tree/item.model.js';
 import type { Undertaking } from './undertaking.model.js';
 import { removeFileLeftovers, removeFilesInBatches } from '../files/files.js';
 import { removeLeftovers, removeContentsUntil, finishMove, removeFoldersIn } from '../tree/folder-trees.js';
-import { hasAccess, setAccessBelow } from '../access/folder-access.js';
+import { accessMatches, setAccessBelow } from '../access/folder-access.js';
 import { removeTracesOfGroup } from '../groups/groups.js';
 import { removeItemLeftovers, finishItemRemovals } from '../tree/item-removals.js';
 import { finishRemovals } from '../resources/removals.js';
@@ -100,7 +100,7 @@ async function finishAccess(context: HostContext, undertaking: UndertakingOf<'ac
   const { type, id, change } = undertaking;
   const { models } = context;
   const document = type === 'folder' ? await models.folder.findById(id).lean() : await models.collection.findById(id).lean();
-  if (document === null || !hasAccess(document, change)) return;
+  if (document === null || !accessMatches(document, change)) return;
   await setAccessBelow(context, undertaking, true);
   await context.events.emit('access.changed', {});
 }

@@ -82,7 +82,7 @@ async function addToItem(context: HostContext, upload: UploadDocument): Promise<
 async function createItemWithFile(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
   const { models, events } = context;
   const itemId = upload.itemId!;
-  // The item is read before the file: if the item is missing because its file was moved, the file shows that.
+  // The item is read first: if it is missing because the file was moved to another one, the file, read afterwards, names that one.
   const existing = await models.item.findById(itemId, null, withTrashed).lean<ItemDocument>();
   const file =
     (await models.file.findById(upload._id).lean<FileDocument>()) ??

@@ -62,8 +62,8 @@ function splitFields(user: Record<string, unknown>) {
   const rows: [string, string][] = [];
   const nested: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(user)) {
-    const isNested = typeof value === 'object' && value !== null && !Array.isArray(value);
-    const entries = isNested ? Object.entries(value).map(([inner, member]) => [`${name} / ${inner}`, member]) : [[name, value]];
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    const entries = isObject ? Object.entries(value).map(([inner, member]) => [`${name} / ${inner}`, member]) : [[name, value]];
     const texts = entries.map(([label, member]) => [label, scalarText(member)]);
     const areRows = texts.every((row): row is [string, string] => row[1] !== null);
     if (areRows && rows.length + texts.length <= maxFields) rows.push(...texts);

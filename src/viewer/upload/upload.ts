@@ -40,7 +40,7 @@ type UploadAnswer = Answer<'POST file/chunk'>;
  */
 export async function uploadFile(options: UploadOptions): Promise<string | null> {
   const { serverUpload, folderId, place, file } = options;
-  const isOffsetKnown = serverUpload.uploadId === undefined;
+  const isNew = serverUpload.uploadId === undefined;
   if (serverUpload.uploadId === undefined) {
     const answer = await startUpload(options);
     // The server makes an empty file immediately.
@@ -51,7 +51,7 @@ export async function uploadFile(options: UploadOptions): Promise<string | null>
   }
   const { uploadId } = serverUpload;
   try {
-    const itemId = await sendChunks(uploadId, isOffsetKnown, options);
+    const itemId = await sendChunks(uploadId, isNew, options);
     await forgetUpload(uploadId);
     return itemId;
   } catch (error) {
@@ -86,10 +86,11 @@ async function startUpload(options: UploadOptions): Promise<UploadAnswer> {
   }
 }
 
-/** @param isOffsetKnown whether the server is known to have no bytes yet; otherwise, it is asked first how many it has */
-async function sendChunks(uploadId: string, isOffsetKnown: boolean, options: UploadOptions): Promise<string | null> {
+/** @param isNew whether the server has no bytes yet; otherwise, it is first asked how many it has */
+async function sendChunks(uploadId: string, isNew: boolean, options: UploadOptions): Promise<string | null> {
   const { file, onProgress, signal } = options;
   let start = 0;
+  let isOffsetKnown = isNew;
   let isLastChunkSent = false;
   let failures = 0;
   let itemId: string | null = null;

@@ -11,7 +11,7 @@ export interface AnnotationHousekeepingOptions {
   schedule: ScheduleModel;
   settings: Settings;
   logger: HostLogger;
-  /** Milliseconds from one cleanup to the next, which any process can make. If 0, this process never cleans up. */
+  /** Milliseconds from one cleanup to the next, whichever process makes it. If 0, this process never cleans up. */
   everyMs: number;
 }
 
