@@ -4,7 +4,7 @@ import { removeFromUser, setInUser, type ColumnTarget } from './user-columns.js'
 
 type Json = Record<string, unknown>;
 
-/** Sets the values of a row. Its `user` must not be used elsewhere. @param removesEmpty whether empty cells remove values. */
+/** Sets the values of a row in an element, whose `user` must not be used elsewhere. @param removesEmpty whether empty cells remove values. */
 export function setCells(
   element: Json,
   targets: readonly ColumnTarget[],

@@ -15,7 +15,7 @@ import { RowFile, textsOfRows } from './row-file.js';
 
 type Json = Record<string, unknown>;
 
-/** The result of reading a table of shapes: a file with an annotation document. */
+/** A table of shapes, as it was read. Its elements are in a file, as an annotation document. */
 export interface ElementTable {
   /** Name of the file in the directory. */
   file: string;

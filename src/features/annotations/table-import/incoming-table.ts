@@ -37,7 +37,7 @@ export interface ImportRows {
   columns: ArrayLike<unknown>[];
 }
 
-/** A received table, as a file. */
+/** A received table, opened for reading. */
 export interface IncomingTable {
   columns: readonly ImportColumn[];
   /** Coordinate system of each column of shapes; `undefined` if the file does not say. */

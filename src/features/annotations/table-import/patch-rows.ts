@@ -8,7 +8,7 @@ import type { ColumnTarget } from './user-columns.js';
 /** Maximum number of ids in a message. */
 export const maxNamedIds = 10;
 
-/** The result of reading a table with values for elements: a file with the cells of each row as a JSON list. */
+/** A table with values for elements, as it was read. The cells of each row are in a file, as a JSON list. */
 export interface PatchTable {
   count: number;
   targets: ColumnTarget[];
@@ -16,7 +16,7 @@ export interface PatchTable {
   places: RowPlaces;
 }
 
-/** A row's cell of a column. @param valueAt the row's value at a position in the table. */
+/** The cell of a row in a column. @param valueAt gives the value of the row in the column at a position. */
 export function cellAt(
   { name, at, numbersAt }: Pick<ValueColumn, 'name' | 'at' | 'numbersAt'>,
   valueAt: (position: number) => unknown,

@@ -75,7 +75,7 @@ export class RowFile {
   }
 }
 
-/** The texts of some rows of a file, in the order of the rows. Texts near each other are read together. */
+/** The texts of some rows of a file, in the order of `rows`. Texts near each other are read together. */
 export async function textsOfRows(file: FileHandle, { starts, lengths }: RowPlaces, rows: ArrayLike<number>): Promise<string[]> {
   const texts = Array.from<string>({ length: rows.length });
   const order = Uint32Array.from(rows, (_, i) => i).sort((a, b) => starts[rows[a]!]! - starts[rows[b]!]!);

@@ -26,7 +26,7 @@ import { saveBody } from './save-body.js';
 const timeoutMs = 30 * 60_000;
 const memoryMiB = 2048;
 /** Maximum number of tables that wait for a thread. */
-const waiting = 16;
+const maxWaitingTables = 16;
 /** Up to this many elements are changed in their packs; for more, all packs are written again. */
 const maxEditedElements = 2000;
 /** Number of elements that get their values at a time. */
@@ -75,7 +75,7 @@ export class TableImports {
     name: 'tables',
     timeoutMs,
     memoryMiB,
-    maxWaiting: waiting,
+    maxWaiting: maxWaitingTables,
   });
 
   constructor(private readonly options: TableImportsOptions) {}
@@ -216,7 +216,7 @@ class TablePatch {
     return patchElement(element, this.table.targets, cells, this.removesEmpty);
   }
 
-  /** All elements of a version, with these values. @throws BadParameterError after the last element, if other ids are left. */
+  /** All elements of a version, with these values. @throws BadParameterError after the last element, if some ids belong to none. */
   async *patchAll(store: ElementStore, stored: StoredElements): AsyncGenerator<AnnotationElement, void, undefined> {
     const { ids, count } = this.table;
     const foundFlags = new Uint8Array(count);
