@@ -85,7 +85,7 @@ export class TableBlocks {
     for (const packs of loose) {
       const { header, parts } = await this.#segmentFromPacks(packs, signal);
       const partIndexByColumn = new Map(header.columns.map((column, i) => [column, i]));
-      // With so few packs, each column has exactly one part.
+      // Loose packs are few, so each column fits into one part.
       const load = async (columns: readonly SegmentColumn[]) => columns.map((column) => parts[partIndexByColumn.get(column)!]!);
       blocks.push(this.#toBlock({ header, window: packs.window, liveRanges: [[0, header.rows]], load }));
     }
@@ -107,7 +107,7 @@ export class TableBlocks {
   async #loadCells(segment: LoadableBlock, columns: TableColumn[], rows: Uint32Array, signal: AbortSignal): Promise<Cell[][]> {
     const { header, window, loadPacks } = segment;
     const selected = packsOfRows(header, rows);
-    // A segment of too many columns lacks some. A segment made from a few of its packs could lack other ones, so these packs are not used.
+    // A cut segment lacks some columns. One made from a few of its packs could lack different columns, so it is not made.
     if (loadPacks === undefined || header.isCut === true || selected.packs.length > maxPacksForCells) {
       const { block, transfer } = await loadBlock(segment, columns, signal);
       return this.threads.run('cells', { block, columns, rows }, { inputName: taskSubject, signal, transfer });

@@ -75,11 +75,11 @@ export function writeRowGroup({
   // would save only a quarter of the size and take a third of the time.
   const geometryOptions = { encoding: 'PLAIN', statistics: false, codec: 'UNCOMPRESSED' } as const;
   columnData.push({ name: 'geometry', data: shapes.map(({ wkb }) => wkb), ...geometryOptions });
-  // This is large enough for most parts, because a writer that grows copies everything written so far.
+  // A writer that grows copies everything written so far. This size is enough for most parts.
   const shapeBytes = shapes.reduce((sum, { wkb }) => sum + (wkb?.length ?? 0), 0);
   const writer = new ByteWriter(1024 * 1024 + shapeBytes + bytesPerRow * rows.length);
   const file = new ParquetWriter({ writer, schema: parquetSchema(columns), codec: 'GZIP', compressors });
-  // The magic bytes at the beginning are written once, before all parts.
+  // Drops the magic bytes, which are written once, before all parts.
   writer.index = 0;
   writer.offset = 0;
   void file.write({ columnData: columnData.map((column) => ({ ...column, offsetIndex: false })), rowGroupSize: rows.length });
@@ -90,7 +90,6 @@ export function writeRowGroup({
     box[2] = Math.max(box[2], xmax[row]!);
     box[3] = Math.max(box[3], ymax[row]!);
   }
-  // The bytes are copied, because bytes that are transferred must fill their buffer.
   return { bytes: writer.getBytes(), group: file.row_groups[0]!, box };
 }
 

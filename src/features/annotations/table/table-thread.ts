@@ -21,7 +21,7 @@ export interface PacksInput {
   packs: { columns: Uint8Array; text: Uint8Array }[];
 }
 
-/** Makes a segment from packs that no stored segment contains. */
+/** Makes a segment that contains only these packs. */
 async function segmentOf({ packs }: PacksInput): Promise<{ header: SegmentHeader; parts: Uint8Array[] }> {
   const read = packs.map(({ columns, text }) => ({ columns: new PackColumns(bufferOf(columns)), text: bufferOf(text) }));
   const draft = await draftTableOfPacks(read);
