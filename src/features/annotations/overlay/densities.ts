@@ -57,7 +57,7 @@ export class AnnotationDensities {
   readonly #runningByWindow = new Map<string, Promise<DensitySummary>>();
   /** Counts one window at a time, because counting occupies a processor that requests need too. */
   readonly #queue = new WorkQueue({ name: 'densities', running: 1 });
-  /** Elements by family whose densities should be made when nothing has been written for a while. */
+  /** For each family, the elements whose densities should be made when nothing has been written for a while. */
   readonly #plannedByFamily = new Map<string, StoredElements>();
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;

@@ -42,7 +42,7 @@ export interface OverlayStyle {
 
 const noGroupColors: GroupColors = new Map();
 
-/** The windows of elements that a picture may show, by their number. */
+/** The numbers of the windows whose elements a picture may show. */
 export function windowsIn(stored: StoredElements, view: View): number[] {
   return [...stored.windows.keys()].filter((window) => overlapsView(stored.windows[window]!.box, view));
 }

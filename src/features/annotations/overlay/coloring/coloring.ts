@@ -37,7 +37,7 @@ export interface ColoringLegend {
   columns: Record<string, TableColumn['type']>;
   /** Range and colors of numbers, or of a heat map; `null` for categories and for own colors. */
   scale: { low: number; high: number; colors: string[]; none: string } | null;
-  /** Categories with their colors, and the number of elements that are shown; most first. `null` for numbers and own colors. */
+  /** Categories with their colors, and the number of elements that are shown; the most frequent first. `null` for numbers and own colors. */
   categories: { value: Cell; color: string; count: number }[] | null;
 }
 
@@ -208,12 +208,12 @@ export class Coloring {
     const visibleGroups = groups === undefined ? null : [...groups];
     const { content } = this.#elements;
     const key = JSON.stringify([content, extent, kind, mode, visibleGroups, this.#hash, colors]);
-    const loadMarks = async (window: number, until: AbortSignal) => {
+    const loadMarks = async (window: number, sharedSignal: AbortSignal) => {
       const storedWindow = this.#elements.windows[window]!;
       const { count, detailsCount, box } = storedWindow;
       const stored: StoredElements = { ...this.#elements, count, detailsCount, box, windows: [storedWindow] };
-      const packs = await this.colorings.loadMarks(stored, { signal: until });
-      return this.#addValues(packs, until, window);
+      const packs = await this.colorings.loadMarks(stored, { signal: sharedSignal });
+      return this.#addValues(packs, sharedSignal, window);
     };
     return this.colorings.overviews.get(
       { key, stored: this.#elements, extent, kind, mode, groupColors, groups, loadMarks },

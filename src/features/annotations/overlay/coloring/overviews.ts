@@ -39,7 +39,7 @@ interface OverviewRequest extends GroupStyle {
   loadMarks: (window: number, signal: AbortSignal) => Promise<ValuedMarks[]>;
 }
 
-/** The finest level of an overview, at which a tile has few enough elements to count them for each tile. */
+/** The finest level of an overview. At finer levels, a tile has few enough elements to count them for each tile. */
 export function finestOverviewLevel({ count, box }: StoredElements, extent: Extent): number {
   const maxCellCount = Math.min(maxCells, Math.max(minCells, count));
   const { left, top, right, bottom } = visibleAreaOf(box, extent);

@@ -11,7 +11,7 @@ import { isOutlined, paintOf, shapeOf, type ShapeColor } from './shape.js';
 /** Number of units along the width of a tile. */
 export const vectorExtent = 4096;
 
-/** Distance in units that shapes extend beyond the border of their tile. Renderers clip at the border, so that no line appears along it. */
+/** How far shapes extend beyond the border of their tile, in units. Renderers clip at the border, so that no line appears along it. */
 const bufferUnits = 128;
 
 /** Vertices closer than this to the one before are left out. In units; it is a quarter of a pixel of a 256-pixel tile. */

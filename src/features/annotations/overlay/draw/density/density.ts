@@ -130,8 +130,8 @@ export class DensityCounter {
       if (firstCounted !== undefined) mergeTiles(tiles, firstCounted);
       this.#tilesByLevel[level] = new Map<number, DensityCells>();
       if (tiles.size > 0) yield { level, tiles };
-      const isLast = this.#tilesByLevel.slice(level + 1).every((later) => later === undefined || later.size === 0);
-      if (isLast && isOneCell(tiles)) return;
+      const hasAllElements = this.#tilesByLevel.slice(level + 1).every((later) => later === undefined || later.size === 0);
+      if (hasAllElements && isOneCell(tiles)) return;
       tiles = toCoarserTiles(tiles);
     }
   }

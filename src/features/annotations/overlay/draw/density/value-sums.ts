@@ -162,7 +162,7 @@ export function newSums(window: CellWindow, { isShared = false } = {}): CellSums
   return { ...window, sums: isShared ? new Float32Array(new SharedArrayBuffer(bytes)) : new Float32Array(length) };
 }
 
-/** The cells of a rectangle that are in a grid of the same level or a finer one. */
+/** The sums of the cells of a rectangle, from a grid of the same level or a finer one. */
 export function cropSums(kind: SumsKind, from: CellSums, window: CellWindow): CellSums {
   const shrink = window.level - from.level;
   const factor = coarseningFactor(kind, shrink);
