@@ -21,7 +21,7 @@ import type { OverlayImages } from './overlay-images.js';
 /** The services that routes and jobs about annotations call. */
 export interface AnnotationServices {
   store: ElementStore;
-  /** The queues that requests for elements wait in. */
+  /** The queue that requests for elements wait in. */
   readQueue: WorkQueue;
   permissions: AnnotationPermissions;
   writer: AnnotationWriter;

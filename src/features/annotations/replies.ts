@@ -40,10 +40,10 @@ export async function replyWithElements(
   return Reply.stream(chunks, 'application/json', { headers: { ...headers, ...extraHeaders } });
 }
 
-/** The header of responses to GeoJSON or a table that counts features or rows without a shape. */
+/** The header that counts features or rows without a shape, in responses to GeoJSON or to a table. */
 export const skippedHeaderDescription = {
   'Large-Image-Skipped-Features':
-    'Number of GeoJSON features or rows of a table without a shape, which gave no element, if there are any.',
+    'Number of GeoJSON features or table rows without a shape, which gave no element, if there are any.',
 };
 
 /** That header, if any features or rows gave no element. */

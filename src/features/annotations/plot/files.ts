@@ -32,7 +32,7 @@ export interface DataFileRequest {
   signal: AbortSignal;
 }
 
-/** Reads CSV files in a thread with a time limit, because a short file can also take long to parse. */
+/** Reads CSV files in a thread with a time limit, because even a short file can take long to parse. */
 export class DataFiles {
   readonly #threads = new ThreadPool<CsvFunctions>({
     program: findProgram(import.meta.url, { source: './csv-thread.ts', built: 'csv-thread' }),
@@ -56,7 +56,7 @@ export class DataFiles {
     try {
       const task = { port: threadPort, keys, maxRows: Math.min(limit, maxRows), maxColumns, maxCells };
       const reading = this.#threads.run('read', task, { inputName: file.name, signal, transfer: [threadPort] });
-      // Sending resolves only after the thread has read everything.
+      // This fails as soon as sending fails. Sending resolves only after the thread has read everything.
       const csvColumns = await Promise.race([reading, sending.then(() => reading)]);
       if (!csvColumns.isTooLarge) return csvColumns;
     } catch (error) {
