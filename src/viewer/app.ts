@@ -3,7 +3,7 @@ import { resumeEdits, countUnsavedChanges } from './annotations/edits.js';
 import { ApiError, isOpenedByLink, isGoneOrForbidden, maySucceedLater, useServer, pollUntilTrue } from './api.js';
 import { annotationTexts } from './annotation-texts.js';
 import { commentTexts } from './comment-texts.js';
-import { followUnread, onUnread } from './comments/unread.js';
+import { followUnread, onUnreadCount } from './comments/unread.js';
 import { announce, button, errorNotice, fill, h, icon, linkButton, messageOf, showMessage, type IconName } from './dom.js';
 import { offerHelp } from './help.js';
 import { useChosenLanguage } from './languages/choice.js';
@@ -178,8 +178,8 @@ function signInHash() {
   return routeHash('sign-in', '', { back });
 }
 
-function headerLink(href: string, picture: IconName, title: string, label: string = title) {
-  return h('a.user-link.row', { href, title }, icon(picture), h('span.clip', label));
+function headerLink(href: string, iconName: IconName, title: string, label: string = title) {
+  return h('a.user-link.row', { href, title }, icon(iconName), h('span.clip', label));
 }
 
 /** Says that the session has ended, until the user signs in again or continues without signing in. */
@@ -189,7 +189,7 @@ function showSessionNotice() {
   const link = h('a.button', { href: '#sign-in' }, accountTexts.signIn);
   link.addEventListener('click', () => (link.href = signInHash()));
   const dismiss = () => (dismissSessionEnd(), showSessionNotice());
-  const close = button('', dismiss, { picture: 'close', name: accountTexts.continueSignedOut });
+  const close = button('', dismiss, { icon: 'close', name: accountTexts.continueSignedOut });
   const text = `${accountTexts.sessionEndedSentence} ${accountTexts.sessionEndedMore(countUnsavedChanges())}`;
   fill(sessionNotice, h('p.grow', { role: 'alert' }, text), link, close);
 }
@@ -200,7 +200,7 @@ function inboxLink() {
   const words = h('span.visually-hidden');
   const link = headerLink(routeHash('inbox'), 'inbox', commentTexts.inbox);
   link.append(count, words);
-  onUnread((unread) => {
+  onUnreadCount((unread) => {
     count.hidden = unread === 0;
     count.textContent = unread > 99 ? '99+' : String(unread);
     words.textContent = unread === 0 ? '' : commentTexts.unreadOf(unread);

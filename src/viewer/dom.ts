@@ -155,7 +155,7 @@ export function svgPath(d: string, attributes: Record<string, string>) {
 export type IconName = keyof typeof iconPaths;
 
 export interface ButtonOptions {
-  picture?: IconName;
+  icon?: IconName;
   /** further classes */
   kind?: string;
   /** accessible name, if the label is missing or not clear by itself */
@@ -166,19 +166,23 @@ export interface ButtonOptions {
   isPressed?: boolean;
 }
 
-/** A button with words, a picture, or both. */
-export function button(label: string, onclick: () => void, { picture, kind = '', name, hint, isPressed }: ButtonOptions = {}) {
+/** A button with words, an icon, or both. */
+export function button(
+  label: string,
+  onclick: () => void,
+  { icon: iconName, kind = '', name, hint, isPressed }: ButtonOptions = {},
+) {
   const title = label === '' ? [name, hint].filter(Boolean).join(': ') : null;
   const classes = `button ${label === '' ? `icon-button ${isPressed === undefined ? 'quiet' : ''}` : ''} ${kind}`;
   const pressed = isPressed === undefined ? null : String(isPressed);
   const attributes = { class: classes, title, 'aria-label': name, 'aria-pressed': pressed, onclick };
-  return h('button', attributes, picture && icon(picture), label);
+  return h('button', attributes, iconName && icon(iconName), label);
 }
 
 /** A button whose label is hidden on narrow screens. */
-export function responsiveButton(picture: IconName, label: string, onclick: () => void) {
+export function responsiveButton(iconName: IconName, label: string, onclick: () => void) {
   const words = h('span.wide-only', label);
-  return h('button.button', { 'aria-label': label, title: label, onclick }, icon(picture), words);
+  return h('button.button', { 'aria-label': label, title: label, onclick }, icon(iconName), words);
 }
 
 /** A button that looks like a link. @param name accessible name, if the label is not clear by itself */
@@ -192,8 +196,8 @@ export function actions(...buttons: Content[]) {
 }
 
 /** A dialog with a heading and a button to close it. */
-export function plainDialog(title: string, ...content: Child[]) {
-  const close = button('', () => dialog.close(), { picture: 'close', name: commonTexts.close });
+export function showPlainDialog(title: string, ...content: Child[]) {
+  const close = button('', () => dialog.close(), { icon: 'close', name: commonTexts.close });
   const heading = h('div.dialog-heading.row.between', h('h2', title), close);
   const dialog = h('dialog.dialog.surface', { 'aria-label': title }, heading, h('div.stack.column', ...content));
   showDialog(dialog);
@@ -222,7 +226,7 @@ export function debounced(call: () => void, delayMs = 250) {
  *
  * @returns a function to call when a request begins; it returns a function that tells whether that request is still the newest
  */
-export function newestOnly() {
+export function trackNewest() {
   let newest = {};
   return () => {
     const ownRequest = (newest = {});

@@ -1,4 +1,4 @@
-import { h, plainDialog } from './dom.js';
+import { h, showPlainDialog } from './dom.js';
 import { toolKeySetting } from './annotations/drawing/tool-names.js';
 import { helpTexts } from './texts.js';
 
@@ -10,7 +10,7 @@ export function offerHelp(root: Node, signal?: AbortSignal) {
     const rows = helpTexts.list.flatMap(([name, action]) => [h('dt', h('kbd', name)), h('dd', action)]);
     const checked = toolKeySetting.isOn;
     const box = h('input', { type: 'checkbox', checked, onchange: () => (toolKeySetting.isOn = box.checked) });
-    plainDialog(helpTexts.keys, h('dl.keys', ...rows), h('label.row', box, helpTexts.toolKeys));
+    showPlainDialog(helpTexts.keys, h('dl.keys', ...rows), h('label.row', box, helpTexts.toolKeys));
   };
   root.addEventListener('keydown', onKeyDown, signal ? { signal } : {});
 }

@@ -42,7 +42,7 @@ const formerPageMs = 2000;
  *
  * @param callback receives a function that tells whether a page is open, and the name that this tab's page had before it was reloaded
  */
-export async function withPages<T>(
+export async function callWithOpenPages<T>(
   callback: (isOpen: (page: string) => boolean, formerPage: string | null) => Promise<T>,
 ): Promise<T> {
   await lockPage();
@@ -66,7 +66,7 @@ export function userKeyPrefix() {
 export const pageKey = (prefix: string, id: string) => `${prefix}${id} ${pageName}`;
 
 /** The name of the page that has stored the data with this key. */
-export const pageOf = (key: string) => key.slice(key.lastIndexOf(' ') + 1);
+export const pageNameOf = (key: string) => key.slice(key.lastIndexOf(' ') + 1);
 
 const stores: Map<string, UseStore> = new Map();
 

@@ -12,9 +12,9 @@ import { peopleSection } from './people.js';
 import { serverSection } from './server.js';
 import { settingsSection } from './settings.js';
 import { thumbnailsSection } from './thumbnails.js';
-import type { Section } from './parts.js';
+import type { SectionBuilder } from './parts.js';
 
-const sections: Record<string, Section> = {
+const sections: Record<string, SectionBuilder> = {
   '': serverSection,
   people: peopleSection,
   groups: groupsSection,
@@ -29,15 +29,15 @@ export async function adminView(route: Route, { main, signal }: ViewContext): Pr
   const user = currentUser();
   if (user === null) throw new ApiError(401, adminTexts.administratorsFirst);
   if (!user.admin) throw new Error(adminTexts.administratorsOnly);
-  const build = sections[route.id];
-  if (build === undefined) throw new Error(adminTexts.noSection(route.id));
-  const content = await build({ signal, route });
+  const buildSection = sections[route.id];
+  if (buildSection === undefined) throw new Error(adminTexts.noSection(route.id));
+  const content = await buildSection({ signal, route });
   signal.throwIfAborted();
-  const tab = (id: string) => {
+  const createTab = (id: string) => {
     const attributes = { href: routeHash('admin', id), 'aria-current': id === route.id ? 'page' : null };
     return h('a', attributes, adminTexts.sections[id]);
   };
-  const tabs = h('nav.tabs.wrap', { 'aria-label': accountTexts.administration }, ...Object.keys(sections).map(tab));
+  const tabs = h('nav.tabs.wrap', { 'aria-label': accountTexts.administration }, ...Object.keys(sections).map(createTab));
   fill(main, h('div.page.admin.column', h('h1', accountTexts.administration), tabs, ...content));
   return { title: adminTexts.titleOf(adminTexts.sections[route.id] ?? '') };
 }

@@ -16,7 +16,7 @@ export function codeEditor({ label, onInput }: { label: string; onInput: () => v
     onscroll: scrollNumbers,
   });
   const element = h('div.editor', numbers, area);
-  return { element, mark, setText, goTo, text: () => area.value };
+  return { element, markLines, setText, goToLine, text: () => area.value };
 
   function setText(text: string) {
     area.value = text;
@@ -28,12 +28,12 @@ export function codeEditor({ label, onInput }: { label: string; onInput: () => v
     const count = area.value.split('\n').length;
     if (count !== numbers.childElementCount)
       fill(numbers, ...Array.from({ length: count }, (_none, index) => h('div', index + 1)));
-    mark([]);
+    markLines([]);
     scrollNumbers();
   }
 
   /** Marks lines, counted from 0. */
-  function mark(lines: number[]) {
+  function markLines(lines: number[]) {
     const marked = new Set(lines);
     for (const [index, number] of [...numbers.children].entries()) number.classList.toggle('failing', marked.has(index));
     // The marks are bands in the background of the text area, so they scroll with the text.
@@ -47,7 +47,7 @@ export function codeEditor({ label, onInput }: { label: string; onInput: () => v
   }
 
   /** Puts the cursor on a line. */
-  function goTo(line: number) {
+  function goToLine(line: number) {
     const lines = area.value.split('\n');
     const start = lines.slice(0, line).reduce((sum, text) => sum + text.length + 1, 0);
     area.focus();

@@ -1,9 +1,9 @@
 import { ApiError, request } from '../api.js';
 import type { Answer } from '../answers.js';
-import { actions, debounced, fill, h, newestOnly } from '../dom.js';
+import { actions, debounced, fill, h, trackNewest } from '../dom.js';
 import { checkbox } from '../forms.js';
 import { codeEditor } from './code-editor.js';
-import { createNotice, panel, type Section } from './parts.js';
+import { createNotice, panel, type SectionBuilder } from './parts.js';
 import { waitForRestart } from './restart.js';
 import { adminTexts } from '../admin-texts.js';
 
@@ -11,22 +11,22 @@ import { adminTexts } from '../admin-texts.js';
 type Problem = Answer<'POST large_image/config/validate'>[number];
 
 /** The configuration file of the server. */
-export async function configurationSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
+export async function configurationSection({ signal }: Parameters<SectionBuilder>[0]): ReturnType<SectionBuilder> {
   let file = await request('GET', 'large_image/config', { signal });
   const notice = createNotice();
   const fileInfo = createFileInfo();
   const editor = codeEditor({ label: adminTexts.configuration, onInput: () => (notice.clear(), checkSoon()) });
   const problems = problemList(editor);
-  const restart = checkbox(file.canRestart ? adminTexts.restartAfterwards : adminTexts.cannotRestart, {
+  const restartBox = checkbox(file.canRestart ? adminTexts.restartAfterwards : adminTexts.cannotRestart, {
     name: 'restart',
     checked: file.canRestart,
     disabled: !file.canRestart,
   });
-  const checkSoon = debounced(() => signal.aborted || void check().catch(notice.bad));
-  const beginCheck = newestOnly();
+  const checkSoon = debounced(() => signal.aborted || void checkText().catch(notice.bad));
+  const beginCheck = trackNewest();
   editor.setText(file.text);
   fileInfo.show(file);
-  await check();
+  await checkText();
   return [
     panel(
       adminTexts.configurationFile,
@@ -37,29 +37,29 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
       actions(
         notice.button(adminTexts.check, checkAndReport),
         notice.button(adminTexts.format, format),
-        notice.button(adminTexts.undoAll, load),
+        notice.button(adminTexts.undoAll, reload),
         notice.button(adminTexts.replace, replace, { kind: 'primary' }),
-        restart.element,
+        restartBox.element,
       ),
       fileInfo.backups,
     ),
   ];
 
   /** @returns whether the text is valid */
-  async function check(): Promise<boolean> {
+  async function checkText(): Promise<boolean> {
     const isNewest = beginCheck();
-    const reported = await request('POST', 'large_image/config/validate', { text: editor.text(), signal });
-    if (isNewest()) problems.show(reported);
-    return reported.length === 0;
+    const foundProblems = await request('POST', 'large_image/config/validate', { text: editor.text(), signal });
+    if (isNewest()) problems.show(foundProblems);
+    return foundProblems.length === 0;
   }
 
   async function checkAndReport() {
-    if (await check()) notice.good(adminTexts.isValid);
+    if (await checkText()) notice.good(adminTexts.isValid);
   }
 
   /** Throws if the text is invalid. The server would refuse it too, but without the line numbers. */
   async function requireValid() {
-    if (!(await check())) throw new Error(adminTexts.notValid);
+    if (!(await checkText())) throw new Error(adminTexts.notValid);
   }
 
   async function format() {
@@ -67,14 +67,14 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
     const before = editor.text();
     const formatted = await request('POST', 'large_image/config/format', { text: before });
     editor.setText(formatted);
-    await check();
+    await checkText();
     notice.good(formatted === before ? adminTexts.formattedAlready : adminTexts.formatted);
   }
 
-  async function load() {
+  async function reload() {
     await readFile();
     editor.setText(file.text);
-    await check();
+    await checkText();
   }
 
   async function readFile() {
@@ -84,7 +84,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
 
   async function replace() {
     await requireValid();
-    const isRestarting = restart.input.checked;
+    const isRestarting = restartBox.input.checked;
     const previousStart = isRestarting ? (await request('GET', 'system/version')).serverStartDate : '';
     const query = { restart: isRestarting, expected: file.version };
     const previousBackups = file.backups;
@@ -128,9 +128,9 @@ function problemList(editor: ReturnType<typeof codeEditor>) {
   return { element, show };
 
   function show(problems: Problem[]) {
-    editor.mark(problems.map(({ line }) => line));
+    editor.markLines(problems.map(({ line }) => line));
     const row = ({ line, message }: Problem) =>
-      h('button.problem.row', { onclick: () => editor.goTo(line) }, adminTexts.lineSays(line + 1, message));
+      h('button.problem.row', { onclick: () => editor.goToLine(line) }, adminTexts.lineSays(line + 1, message));
     fill(element, ...problems.map(row));
   }
 }

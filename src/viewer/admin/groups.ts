@@ -2,39 +2,39 @@ import { requestList, request } from '../api.js';
 import type { Documents } from '../answers.js';
 import { askToRemove, nameFields, removeDocument } from '../browse/dialog-parts.js';
 import { personSearch, type PersonOrGroup } from '../browse/person-search.js';
-import { pageOf } from '../browse/paging.js';
-import { actions, button, errorNotice, fill, h, icon, linkButton, plainDialog } from '../dom.js';
+import { readPage } from '../browse/paging.js';
+import { actions, button, errorNotice, fill, h, icon, linkButton, showPlainDialog } from '../dom.js';
 import { showFormDialog, checkbox } from '../forms.js';
 import { nameOf } from '../session.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { adminTexts } from '../admin-texts.js';
-import { createNotice, panel, table, type Section } from './parts.js';
+import { createNotice, panel, table, type SectionBuilder } from './parts.js';
 
 type Group = Documents['Group'];
 
 /** The groups and their members. */
-export async function groupsSection({ signal, route }: Parameters<Section>[0]): ReturnType<Section> {
-  const page = pageOf(route.query, { size: 50, listName: 'groups' });
+export async function groupsSection({ signal, route }: Parameters<SectionBuilder>[0]): ReturnType<SectionBuilder> {
+  const page = readPage(route.query, { size: 50, listName: 'groups' });
   const notice = createNotice();
   const groupList = h('div.stack.column');
-  await show();
-  const create = button(commonTexts.newGroup, () => editGroup(null), { picture: 'plus', kind: 'primary' });
-  return [panel(commonTexts.groups, actions(create), notice.element, groupList)];
+  await showGroups();
+  const createButton = button(commonTexts.newGroup, () => editGroup(null), { icon: 'plus', kind: 'primary' });
+  return [panel(commonTexts.groups, actions(createButton), notice.element, groupList)];
 
-  async function show() {
+  async function showGroups() {
     const { entries, total } = await requestList('group', { query: { ...page.query, sort: 'lowerName' }, signal });
     const columns = [commonTexts.name, commonTexts.description, commonTexts.edit];
     if (total === 0) fill(groupList, h('p.quiet-text', commonTexts.none));
-    else fill(groupList, table(columns, entries.map(row), commonTexts.groups), page.links(total));
+    else fill(groupList, table(columns, entries.map(groupRow), commonTexts.groups), page.createLinks(total));
   }
 
-  function row(group: Group) {
+  function groupRow(group: Group) {
     return [
       group.name,
       group.description,
       h(
         'span.row',
-        linkButton(adminTexts.members, () => membersDialog(group), adminTexts.membersOf(group.name)),
+        linkButton(adminTexts.members, () => showMembersDialog(group), adminTexts.membersOf(group.name)),
         linkButton(commonTexts.edit, () => editGroup(group), browseTexts.editNamed(group.name)),
       ),
     ];
@@ -42,7 +42,7 @@ export async function groupsSection({ signal, route }: Parameters<Section>[0]): 
 
   async function showResult(text: string) {
     notice.good(text);
-    await show();
+    await showGroups();
     return text;
   }
 
@@ -74,12 +74,12 @@ export async function groupsSection({ signal, route }: Parameters<Section>[0]): 
 }
 
 /** The members of a group, invited users, and users who ask to become members. */
-function membersDialog({ _id: id, name }: Group) {
+function showMembersDialog({ _id: id, name }: Group) {
   const people = h('ul.grants.column');
   const notice = h('div');
-  const invite = checkbox(adminTexts.inviteOnly);
-  const search = personSearch((person) => void changeAndShow(() => add(person)), ['user']);
-  plainDialog(adminTexts.membersOf(name), search, invite.element, notice, people);
+  const inviteOnlyBox = checkbox(adminTexts.inviteOnly);
+  const search = personSearch((person) => void changeAndShow(() => inviteOrAdd(person)), ['user']);
+  showPlainDialog(adminTexts.membersOf(name), search, inviteOnlyBox.element, notice, people);
   void changeAndShow(async () => {});
 
   async function changeAndShow(change: () => Promise<unknown>) {
@@ -94,28 +94,28 @@ function membersDialog({ _id: id, name }: Group) {
       ]);
       fill(
         people,
-        ...requests.map((applicant) => row(applicant.id, applicant.name, adminTexts.asks)),
-        ...invited.entries.map((user) => row(user._id, nameOf(user), adminTexts.invited)),
-        ...members.entries.map((user) => row(user._id, nameOf(user), '')),
+        ...requests.map((applicant) => memberRow(applicant.id, applicant.name, adminTexts.asks)),
+        ...invited.entries.map((user) => memberRow(user._id, nameOf(user), adminTexts.invited)),
+        ...members.entries.map((user) => memberRow(user._id, nameOf(user), '')),
       );
     } catch (error) {
       fill(notice, errorNotice(error));
     }
   }
 
-  function add({ id: userId }: Pick<PersonOrGroup, 'id'>, force = !invite.input.checked) {
+  function inviteOrAdd({ id: userId }: Pick<PersonOrGroup, 'id'>, force = !inviteOnlyBox.input.checked) {
     return request('POST', `group/${id}/invitation`, { query: { userId, force } });
   }
 
-  function row(userId: string, label: string, note: string) {
+  function memberRow(userId: string, label: string, note: string) {
     const removeMember = () => void changeAndShow(() => request('DELETE', `group/${id}/member`, { query: { userId } }));
-    const admit = () => void changeAndShow(() => add({ id: userId }, true));
+    const admit = () => void changeAndShow(() => inviteOrAdd({ id: userId }, true));
     return h(
       'li.row.wrap',
       icon('person'),
       h('span', label, note && h('em.quiet-text', ` ${note}`)),
       note !== '' && button(adminTexts.admit, admit, { name: adminTexts.admitNamed(label) }),
-      button('', removeMember, { picture: 'close', name: browseTexts.removeNamed(label) }),
+      button('', removeMember, { icon: 'close', name: browseTexts.removeNamed(label) }),
     );
   }
 }

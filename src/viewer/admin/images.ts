@@ -4,7 +4,7 @@ import { routeHash } from '../router.js';
 import { formatCount } from '../format.js';
 import { folderPicker } from '../browse/folder-picker.js';
 import { checkbox, choice, field } from '../forms.js';
-import { createNotice, panel, table, type Section } from './parts.js';
+import { createNotice, panel, table, type SectionBuilder } from './parts.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { adminTexts } from '../admin-texts.js';
 
@@ -15,10 +15,10 @@ const maxListed = 100;
 const tickedOptions = ['recurse', 'localJobs'];
 
 /** Panels that create large images for whole folders, list the reasons why some failed, and remove incomplete ones. */
-export async function imagesSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
+export async function imagesSection({ signal }: Parameters<SectionBuilder>[0]): ReturnType<SectionBuilder> {
   const failedPanel = refusedPanel(signal);
   await failedPanel.load();
-  return [await folderPanel(signal, failedPanel.load), failedPanel.element, incompletePanel()];
+  return [await creationPanel(signal, failedPanel.load), failedPanel.element, incompletePanel()];
 }
 
 function refusedPanel(signal: AbortSignal) {
@@ -60,7 +60,7 @@ const counterNames = [
   'jobsFailedToCancel',
 ] as const;
 
-async function folderPanel(signal: AbortSignal, onDone: () => Promise<void>) {
+async function creationPanel(signal: AbortSignal, onDone: () => Promise<void>) {
   const notice = createNotice();
   const counters = h('div', { 'data-testid': 'counters' });
   const picker = await folderPicker(signal);

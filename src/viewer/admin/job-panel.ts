@@ -36,26 +36,26 @@ const maxLogLength = 200_000;
 
 /** A job with its status, progress and log, which the event stream of the job updates. */
 export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; onStatus?: (status: number) => void }) {
-  const status = statusTag(job.status);
+  const statusElement = statusTag(job.status);
   const progressBar = h('progress.job-progress', { 'aria-label': adminTexts.jobProgress, max: 1 });
   const message = h('span.quiet-text', { 'data-testid': 'job-message' });
   const log = h('pre.job-log.break', { tabindex: 0, role: 'group', 'aria-label': adminTexts.jobLog, 'data-testid': 'job-log' });
   const notice = createNotice();
   const cancelJob = async () => showJob(await request('PUT', `job/${job._id}/cancel`));
-  const cancel = notice.button(adminTexts.cancelJob, cancelJob, { picture: 'close' });
-  const heading = h('header.job-heading.row.wrap', h('h3', job.title), status, creationTime(job), cancel);
-  const state = h('div.job-state.row', progressBar, message);
-  const element = h('article.job.column', { 'data-job': job._id }, heading, state, notice.element, log);
+  const cancel = notice.button(adminTexts.cancelJob, cancelJob, { icon: 'close' });
+  const heading = h('header.job-heading.row.wrap', h('h3', job.title), statusElement, creationTime(job), cancel);
+  const progressRow = h('div.job-state.row', progressBar, message);
+  const element = h('article.job.column', { 'data-job': job._id }, heading, progressRow, notice.element, log);
   showJob(job);
   followEvents();
   return element;
 
-  function showJob(document: Job) {
-    showStatus(status, document.status);
-    cancel.hidden = isFinished(document.status) || document.status === cancelingStatus;
-    if (document.progress) showProgress(document.progress);
-    progressBar.hidden = isFinished(document.status) || !document.progress;
-    onStatus?.(document.status);
+  function showJob(newJob: Job) {
+    showStatus(statusElement, newJob.status);
+    cancel.hidden = isFinished(newJob.status) || newJob.status === cancelingStatus;
+    if (newJob.progress) showProgress(newJob.progress);
+    progressBar.hidden = isFinished(newJob.status) || !newJob.progress;
+    onStatus?.(newJob.status);
   }
 
   function showProgress({ total, current, message: text }: NonNullable<Job['progress']>) {

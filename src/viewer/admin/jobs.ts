@@ -1,7 +1,7 @@
 import { requestList } from '../api.js';
 import { actions, fill, h } from '../dom.js';
 import { creationTime, isFinished, jobPanel, showStatus, statusTag, type Job } from './job-panel.js';
-import { createNotice, panel, type Section } from './parts.js';
+import { createNotice, panel, type SectionBuilder } from './parts.js';
 import { commonTexts } from '../texts.js';
 import { adminTexts } from '../admin-texts.js';
 
@@ -13,7 +13,7 @@ const refreshIntervalMs = 3000;
 type JobRow = { id: string; element: HTMLElement; status: number; show: (status: number) => void };
 
 /** All jobs, newest first, with their current status. An opened job shows its log as it grows, and can be canceled. */
-export async function jobsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
+export async function jobsSection({ signal }: Parameters<SectionBuilder>[0]): ReturnType<SectionBuilder> {
   const notice = createNotice();
   const entries = h('ul.job-list', { 'aria-label': adminTexts.jobs });
   let rows: JobRow[] = [];
@@ -27,7 +27,7 @@ export async function jobsSection({ signal }: Parameters<Section>[0]): ReturnTyp
   async function load(offset: number) {
     const jobs = await requestNewest(pageSize, offset);
     moreButton.hidden = jobs.length < pageSize;
-    const loaded = jobs.map((job) => row(job, signal));
+    const loaded = jobs.map((job) => createJobRow(job, signal));
     const elements = loaded.map(({ element }) => element);
     if (offset === 0) fill(entries, ...elements, loaded.length === 0 && h('li.quiet-text', adminTexts.noJobsAtAll));
     else entries.append(...elements);
@@ -48,7 +48,7 @@ export async function jobsSection({ signal }: Parameters<Section>[0]): ReturnTyp
   }
 }
 
-function row(job: Job, signal: AbortSignal): JobRow {
+function createJobRow(job: Job, signal: AbortSignal): JobRow {
   const tag = statusTag(job.status);
   const summary = h('summary.row.wrap', h('span.job-title.strong.break', job.title), tag, creationTime(job));
   const details = h('details.job-row', { ontoggle: followWhileOpen }, summary);

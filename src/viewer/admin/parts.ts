@@ -2,7 +2,7 @@ import { announce, button, h, messageOf, type ButtonOptions, type Child } from '
 import type { Route } from '../router.js';
 
 /** Builds the content of a section. `signal` aborts when the user leaves it. */
-export type Section = (context: { signal: AbortSignal; route: Route }) => Promise<HTMLElement[]>;
+export type SectionBuilder = (context: { signal: AbortSignal; route: Route }) => Promise<HTMLElement[]>;
 
 /** A panel with a heading. */
 export function panel(title: string, ...content: (Child | Child[])[]) {

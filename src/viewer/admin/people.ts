@@ -1,31 +1,31 @@
 import { requestList, request } from '../api.js';
 import { askToRemove, removeDocument } from '../browse/dialog-parts.js';
 import { findNamed } from '../browse/person-search.js';
-import { pageOf } from '../browse/paging.js';
+import { readPage } from '../browse/paging.js';
 import { actions, button, debounced, fill, h, linkButton } from '../dom.js';
 import { showFormDialog } from '../forms.js';
 import { currentUser, nameOf, type User } from '../session.js';
 import { accountTexts, browseTexts, commonTexts } from '../texts.js';
 import { adminTexts } from '../admin-texts.js';
 import { registerFields } from '../views/account.js';
-import { createNotice, panel, table, type Section } from './parts.js';
+import { createNotice, panel, table, type SectionBuilder } from './parts.js';
 
 /** The users. Administrators create, change, enable and disable accounts here, and set passwords. */
-export async function peopleSection({ signal, route }: Parameters<Section>[0]): ReturnType<Section> {
-  const page = pageOf(route.query, { size: 50, listName: 'people' });
+export async function peopleSection({ signal, route }: Parameters<SectionBuilder>[0]): ReturnType<SectionBuilder> {
+  const page = readPage(route.query, { size: 50, listName: 'people' });
   const notice = createNotice();
   const userList = h('div.stack.column');
   const search = h('input', {
     type: 'search',
     'aria-label': adminTexts.findPeople,
     placeholder: commonTexts.search,
-    oninput: debounced(() => void show().catch(notice.bad)),
+    oninput: debounced(() => void showUsers().catch(notice.bad)),
   });
-  await show();
-  const create = button(adminTexts.newUser, createUser, { picture: 'plus', kind: 'primary' });
-  return [panel(adminTexts.people, actions(h('div.field.column', search), create), notice.element, userList)];
+  await showUsers();
+  const createButton = button(adminTexts.newUser, createUser, { icon: 'plus', kind: 'primary' });
+  return [panel(adminTexts.people, actions(h('div.field.column', search), createButton), notice.element, userList)];
 
-  async function show() {
+  async function showUsers() {
     const words = search.value.trim();
     const { entries, total } =
       words === ''
@@ -33,10 +33,10 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
         : { entries: (await findNamed(words, ['user'])).user, total: 0 };
     if (search.value.trim() !== words) return;
     const columns = [commonTexts.name, commonTexts.login, commonTexts.email, adminTexts.state, commonTexts.edit];
-    fill(userList, table(columns, entries.map(row), adminTexts.people), words === '' && page.links(total));
+    fill(userList, table(columns, entries.map(userRow), adminTexts.people), words === '' && page.createLinks(total));
   }
 
-  function row(user: User) {
+  function userRow(user: User) {
     const name = nameOf(user);
     const state = [user.admin && adminTexts.administrator, adminTexts.states[user.status ?? 'enabled']]
       .filter(Boolean)
@@ -47,7 +47,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
 
   async function showResult(text: string) {
     notice.good(text);
-    await show();
+    await showUsers();
     return text;
   }
 

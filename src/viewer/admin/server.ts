@@ -5,7 +5,7 @@ import { formatBytes, formatCount, formatDate } from '../format.js';
 import { factList } from '../image/facts.js';
 import { commonTexts } from '../texts.js';
 import { adminTexts } from '../admin-texts.js';
-import { createNotice, panel, table, type Section } from './parts.js';
+import { createNotice, panel, table, type SectionBuilder } from './parts.js';
 
 type CacheReports = Answer<'GET large_image/cache'>;
 
@@ -13,7 +13,7 @@ type CacheReports = Answer<'GET large_image/cache'>;
 const minFreeShare = 0.05;
 
 /** The state of the server, the capacity of its disk, and its caches. */
-export async function serverSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
+export async function serverSection({ signal }: Parameters<SectionBuilder>[0]): ReturnType<SectionBuilder> {
   return Promise.all([statePanel(signal), cachePanel(signal)]);
 }
 
@@ -26,31 +26,32 @@ async function statePanel(signal: AbortSignal) {
   const { serverFacts } = adminTexts;
   const capacity = stores[0]?.capacity;
   const freeShare = capacity ? capacity.free / capacity.total : 1;
-  const words =
+  const capacityText =
     capacity && adminTexts.capacity(formatBytes(capacity.free), formatBytes(capacity.total), Math.round(freeShare * 100));
   const facts = factList([
     [serverFacts.state, check.database === 'ok' ? adminTexts.ok : check.database],
     [serverFacts.since, formatDate(check.bootTime)],
     [serverFacts.folder, stores[0]?.root],
-    [serverFacts.capacity, words ?? adminTexts.unknown],
+    [serverFacts.capacity, capacityText ?? adminTexts.unknown],
     [serverFacts.uploads, formatCount(uploads.length)],
   ]);
   const lowSpaceWarning =
     freeShare < minFreeShare && h('p.notice.notice-warning.surface', { role: 'status' }, adminTexts.capacityLow);
   const notice = createNotice();
-  const rescan = notice.button(adminTexts.rescan, async () => {
+  const rescanButton = notice.button(adminTexts.rescan, async () => {
     const counts = await request('POST', 'system/rescan');
     notice.good(adminTexts.rescanned(counts));
   });
-  return panel(adminTexts.sections[''] ?? '', facts, lowSpaceWarning, actions(rescan), notice.element);
+  return panel(adminTexts.sections[''] ?? '', facts, lowSpaceWarning, actions(rescanButton), notice.element);
 }
 
 async function cachePanel(signal: AbortSignal) {
   const notice = createNotice();
   const output = h('div.stack.column');
-  const load = async () => fill(output, reportTable(await request('GET', 'large_image/cache', { signal }), adminTexts.caches));
-  await load();
-  const clear = async () => {
+  const showReports = async () =>
+    fill(output, reportTable(await request('GET', 'large_image/cache', { signal }), adminTexts.caches));
+  await showReports();
+  const clearCaches = async () => {
     const reports = await request('PUT', 'large_image/cache/clear');
     const moments = ['before', 'after'] as const;
     const titledReport = (moment: (typeof moments)[number]) =>
@@ -63,8 +64,8 @@ async function cachePanel(signal: AbortSignal) {
     output,
     notice.element,
     actions(
-      notice.button(commonTexts.refresh, load, { name: adminTexts.refreshCaches }),
-      notice.button(adminTexts.clearCaches, clear, { kind: 'danger' }),
+      notice.button(commonTexts.refresh, showReports, { name: adminTexts.refreshCaches }),
+      notice.button(adminTexts.clearCaches, clearCaches, { kind: 'danger' }),
     ),
   );
 }

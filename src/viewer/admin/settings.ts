@@ -3,13 +3,13 @@ import type { Answer } from '../answers.js';
 import { h, linkButton, messageOf } from '../dom.js';
 import { checkbox, choice, field } from '../forms.js';
 import { formatBytes, formatCount } from '../format.js';
-import { onceAtATime, createNotice, type Section } from './parts.js';
+import { onceAtATime, createNotice, type SectionBuilder } from './parts.js';
 import { commonTexts } from '../texts.js';
 import { adminTexts } from '../admin-texts.js';
 
 type Definition = Answer<'GET system/setting/definitions'>[number];
 
-function nameOf({ key, schema }: Definition) {
+function settingName({ key, schema }: Definition) {
   const unit = schema['x-unit'];
   const words = key
     .slice(key.indexOf('.') + 1)
@@ -20,11 +20,11 @@ function nameOf({ key, schema }: Definition) {
 }
 
 /** All settings in one form. If a value is refused, the reason appears next to it, and the other values are saved. */
-export async function settingsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
+export async function settingsSection({ signal }: Parameters<SectionBuilder>[0]): ReturnType<SectionBuilder> {
   const definitions = await request('GET', 'system/setting/definitions', { signal });
   const rows = definitions.map(settingRow);
   const notice = createNotice();
-  const save = h('button.button.primary', { type: 'submit' }, commonTexts.save);
+  const saveButton = h('button.button.primary', { type: 'submit' }, commonTexts.save);
   const prefixes = Object.keys(adminTexts.settingGroups);
   const groups = prefixes.flatMap((prefix, index) => {
     const groupRows = rows.filter(({ key }) => prefixes.find((candidate) => key.startsWith(candidate)) === prefix);
@@ -43,14 +43,14 @@ export async function settingsSection({ signal }: Parameters<Section>[0]): Retur
   });
   const noMatch = h('p.quiet-text', { role: 'status' });
   const elements = groups.map(({ element }) => element);
-  const footer = h('div.settings-end.row', notice.element, save);
+  const footer = h('div.settings-end.row', notice.element, saveButton);
   return [h('form.stack.column', { onsubmit: submit, novalidate: true }, searchInput, noMatch, ...elements, footer)];
 
   /** Shows the settings whose names, keys or descriptions contain all typed words. */
   function search() {
     const words = searchInput.value.toLowerCase().split(/\s+/);
     for (const { rows: groupRows, element } of groups) {
-      for (const row of groupRows) row.element.hidden = !words.every((word) => row.text.includes(word));
+      for (const row of groupRows) row.element.hidden = !words.every((word) => row.searchText.includes(word));
       const isFound = groupRows.some((row) => !row.element.hidden);
       element.hidden = !isFound;
       element.open = searchInput.value === '' ? element === elements[0] : isFound;
@@ -60,7 +60,7 @@ export async function settingsSection({ signal }: Parameters<Section>[0]): Retur
 
   function submit(event: SubmitEvent) {
     event.preventDefault();
-    void onceAtATime(save, saveAll);
+    void onceAtATime(saveButton, saveAll);
   }
 
   async function saveAll() {
@@ -84,41 +84,49 @@ export async function settingsSection({ signal }: Parameters<Section>[0]): Retur
 function settingRow(definition: Definition) {
   const { key, description, allowed, default: defaultValue } = definition;
   const id = `setting-${key.replaceAll('.', '-')}`;
-  const name = nameOf(definition);
+  const name = settingName(definition);
   const box = isSwitch(definition) ? checkbox(name, { id }) : null;
   const input = box?.input ?? createInput(definition, id);
   let storedText = textOf(definition.value);
   showValue(storedText);
   const message = h('p.form-error', { role: 'alert' });
-  const reset = linkButton(adminTexts.byDefault, () => showValue(textOf(defaultValue)), adminTexts.defaultOf(name));
+  const resetButton = linkButton(adminTexts.byDefault, () => showValue(textOf(defaultValue)), adminTexts.defaultOf(name));
   const hint = `${adminTexts.settingDescriptions[key] ?? description} ${adminTexts.defaultIs(describeDefault(definition))}`;
-  const labeled = box ? h('div.stack.column', box.element, h('p.hint.break.quiet-text.small', hint)) : field(name, input, hint);
-  const element = h('div.setting', { 'data-key': key, title: key }, labeled, h('div.setting-actions.row', reset), message);
-  const text = `${name} ${key} ${description}`.toLowerCase();
+  const labeledInput = box
+    ? h('div.stack.column', box.element, h('p.hint.break.quiet-text.small', hint))
+    : field(name, input, hint);
+  const element = h(
+    'div.setting',
+    { 'data-key': key, title: key },
+    labeledInput,
+    h('div.setting-actions.row', resetButton),
+    message,
+  );
+  const searchText = `${name} ${key} ${description}`.toLowerCase();
   const isRefused = () => input.getAttribute('aria-invalid') === 'true';
-  return { key, element, text, isChanged, isRefused, save };
+  return { key, element, searchText, isChanged, isRefused, save };
 
   /** Whether there is something to save. Clears the message about the previous value. */
   function isChanged() {
     message.textContent = '';
     input.removeAttribute('aria-invalid');
-    return value() !== storedText;
+    return inputText() !== storedText;
   }
 
-  function value() {
+  function inputText() {
     return box ? String(box.input.checked) : input.value;
   }
 
-  function showValue(shown: string) {
-    if (box) box.input.checked = shown === 'true';
-    else input.value = shown;
+  function showValue(text: string) {
+    if (box) box.input.checked = text === 'true';
+    else input.value = text;
   }
 
   async function save() {
     try {
       // The route reads JSON if it can, so a text that looks like a number is sent as a JSON string.
-      const isDefault = value() === textOf(defaultValue);
-      const sentText = typeof defaultValue === 'string' ? JSON.stringify(value()) : value();
+      const isDefault = inputText() === textOf(defaultValue);
+      const sentText = typeof defaultValue === 'string' ? JSON.stringify(inputText()) : inputText();
       if (isDefault) await request('DELETE', 'system/setting', { query: { key } });
       else await request('PUT', 'system/setting', { form: { key, value: sentText } });
       // The server may have stored the value in a different form.

@@ -7,7 +7,7 @@ import { formatCount } from '../format.js';
 import { commonTexts } from '../texts.js';
 import { adminTexts } from '../admin-texts.js';
 import { isFinished, jobPanel, type Job } from './job-panel.js';
-import { createNotice, panel, table, type Section } from './parts.js';
+import { createNotice, panel, table, type SectionBuilder } from './parts.js';
 
 /** Largest width and height of thumbnails in pixels. */
 const maxSide = 10_000;
@@ -18,21 +18,21 @@ const formats = { JPEG: 'JPEG', PNG: 'PNG', WEBP: 'WebP' };
 const cachedFileKinds = ['thumbnails', 'associated_images', 'histograms'] as const;
 
 /** Panels for the thumbnails of all large images: jobs that create them, and the cached files, which can be counted and removed. */
-export async function thumbnailsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
+export async function thumbnailsSection({ signal }: Parameters<SectionBuilder>[0]): ReturnType<SectionBuilder> {
   const types = '["large_image_create_thumbnails"]';
   const jobs: Job[] = await request('GET', 'job/all', { query: { types, limit: 5, sort: 'created', sortdir: -1 }, signal });
   const list = h('div.stack.column', { 'data-testid': 'thumbnail-jobs' }, ...jobs.map((job) => jobPanel(job, { signal })));
   const noJobsNote = jobs.length === 0 && h('p.quiet-text', adminTexts.noJobs);
   const onStarted = (job: Job) => {
     if (noJobsNote) noJobsNote.remove();
-    const onStatus = (status: number) => void (isFinished(status) && cachedFiles.count().catch(() => undefined));
+    const onStatus = (status: number) => void (isFinished(status) && cachedFiles.showCounts().catch(() => undefined));
     fill(list, jobPanel(job, { signal, onStatus }), ...list.children);
   };
   const cachedFiles = await cachedFilesPanel(signal);
-  return [createPanel(onStarted), panel(adminTexts.thumbnailJobs, list, noJobsNote), cachedFiles.element];
+  return [thumbnailCreationPanel(onStarted), panel(adminTexts.thumbnailJobs, list, noJobsNote), cachedFiles.element];
 }
 
-function createPanel(onStarted: (job: Job) => void) {
+function thumbnailCreationPanel(onStarted: (job: Job) => void) {
   const boxes = Object.entries(adminTexts.pictureKinds).map(([name, words]) => checkbox(words, { name, checked: true }));
   const sizes = h('input', { value: '160 × 100, 440 × 440', autocomplete: 'off' });
   const format = choice(formats);
@@ -42,11 +42,11 @@ function createPanel(onStarted: (job: Job) => void) {
     content: [pictures, columns],
     action: adminTexts.createThumbnails,
     async send() {
-      const chosen = boxes.filter(({ input }) => input.checked);
-      if (chosen.length === 0) throw new Error(adminTexts.atLeastOne);
+      const checkedBoxes = boxes.filter(({ input }) => input.checked);
+      if (checkedBoxes.length === 0) throw new Error(adminTexts.atLeastOne);
       const encoding = format.value === 'JPEG' ? {} : { encoding: format.value };
       const spec = readSizes(sizes.value).flatMap((size) =>
-        chosen.map(({ input: { name } }) => ({
+        checkedBoxes.map(({ input: { name } }) => ({
           ...size,
           ...encoding,
           ...(name === '' ? compositeOption(size) : { imageKey: name }),
@@ -75,11 +75,11 @@ function readSizes(text: string) {
 async function cachedFilesPanel(signal: AbortSignal) {
   const notice = createNotice();
   const counts = cachedFileKinds.map((path) => h('span', { 'data-testid': `count-${path}` }));
-  const count = async () => {
+  const showCounts = async () => {
     const numbers = await Promise.all(cachedFileKinds.map((path) => request('GET', `large_image/${path}`, { signal })));
     for (const [index, number] of numbers.entries()) fill(counts[index] as HTMLElement, formatCount(number));
   };
-  await count();
+  await showCounts();
   const rows = cachedFileKinds.map((path, index) => {
     const texts = adminTexts.keptKinds[path];
     const onclick = () =>
@@ -88,7 +88,7 @@ async function cachedFilesPanel(signal: AbortSignal) {
         text: adminTexts.deleteAllText,
         async remove() {
           const message = texts.removed(await request('DELETE', `large_image/${path}`));
-          await count();
+          await showCounts();
           notice.good(message);
           return message;
         },
@@ -100,7 +100,7 @@ async function cachedFilesPanel(signal: AbortSignal) {
     h('p.quiet-text', adminTexts.keptHint),
     table(adminTexts.keptColumns, rows, adminTexts.keptFiles),
     notice.element,
-    actions(notice.button(commonTexts.refresh, count, { name: adminTexts.refreshCounts })),
+    actions(notice.button(commonTexts.refresh, showCounts, { name: adminTexts.refreshCounts })),
   );
-  return { element, count };
+  return { element, showCounts };
 }

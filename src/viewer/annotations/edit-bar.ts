@@ -10,8 +10,8 @@ export function editBar(
   isSaving: () => boolean,
 ) {
   const status = h('p.quiet-text', { role: 'status' });
-  const undo = button('', handlers.undo, { picture: 'undo', name: annotationTexts.undo });
-  const redo = button('', handlers.redo, { picture: 'redo', name: annotationTexts.redo });
+  const undo = button('', handlers.undo, { icon: 'undo', name: annotationTexts.undo });
+  const redo = button('', handlers.redo, { icon: 'redo', name: annotationTexts.redo });
   const discard = button(annotationTexts.discard, handlers.discard);
   const save = button(commonTexts.save, handlers.save, { kind: 'primary' });
   return { elements: [status, actions(undo, redo, discard, save)], show };

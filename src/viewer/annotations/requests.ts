@@ -34,7 +34,11 @@ function toRecord(annotation: Documents['Annotation']) {
 }
 
 /** Whether the annotations of an item differ from these records. The request is small, because it is repeated often. */
-export async function haveChanged(itemId: string, records: readonly AnnotationRecord[], signal: AbortSignal): Promise<boolean> {
+export async function haveAnnotationsChanged(
+  itemId: string,
+  records: readonly AnnotationRecord[],
+  signal: AbortSignal,
+): Promise<boolean> {
   const query = { itemId, limit: 1, sort: '_version', sortdir: -1 };
   const { entries, total } = await requestList('annotation', { query, signal });
   return total !== records.length || (total > 0 && entries[0]?._version !== newestVersionOf(records));

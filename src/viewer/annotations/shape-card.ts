@@ -15,7 +15,7 @@ const maxFields = 100;
 /** A card on the stage with properties of the shape under the pointer, or of the clicked shape. */
 export function shapeCard(metadata: ImageMetadata) {
   const content = h('div');
-  const close = button('', () => pin(null), { picture: 'close', name: commonTexts.close });
+  const close = button('', () => pin(null), { icon: 'close', name: commonTexts.close });
   const attributes = { 'aria-label': annotationTexts.shape, hidden: true };
   const element = h('section.shape-card.surface.raised.break', attributes, content, close);
   let pinned: Element | null = null;

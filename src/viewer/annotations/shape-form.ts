@@ -39,7 +39,7 @@ export function shapeForm(options: {
         hasHoles && !isAnyLocked && button(annotationTexts.fillHoles, fillHoles),
         shapes.filter((shape) => isArea(shape) && !isLocked(shape)).length > 1 && button(annotationTexts.merge, merge),
         hasVertices && button(annotationTexts.simplify, simplify),
-        button(isOne ? annotationTexts.deleteShape : annotationTexts.deleteShapes, remove, { picture: 'trash' }),
+        button(isOne ? annotationTexts.deleteShape : annotationTexts.deleteShapes, remove, { icon: 'trash' }),
       ),
     );
   }

@@ -1,5 +1,5 @@
 import { del, entries, set } from 'idb-keyval';
-import { lockPage, pageKey, pageStore, pageName, pageOf, userKeyPrefix, withPages } from '../page-store.js';
+import { lockPage, pageKey, pageStore, pageName, pageNameOf, userKeyPrefix, callWithOpenPages } from '../page-store.js';
 import type { Edit, Element } from './model.js';
 
 /** Unsaved changes of an annotation, as the browser stores them. */
@@ -57,13 +57,13 @@ export async function passOnStoredEdits(takeOver: (edits: StoredEdits) => Promis
   const prefix = userKeyPrefix();
   if (prefix === null) return 0;
   try {
-    return await withPages(async (isOpen, formerPage) => {
+    return await callWithOpenPages(async (isOpen, formerPage) => {
       const stored = (await entries<string, StoredEdits>(database())).filter(([key]) => key.startsWith(prefix));
-      const rank = ([key]: [string, StoredEdits]) => (pageOf(key) === formerPage ? 0 : 1);
+      const rank = ([key]: [string, StoredEdits]) => (pageNameOf(key) === formerPage ? 0 : 1);
       let countElsewhere = 0;
       for (const [key, edits] of stored.toSorted((left, right) => rank(left) - rank(right))) {
-        if (pageOf(key) === pageName) continue;
-        if (isOpen(pageOf(key))) countElsewhere += edits.edits.length + Number(edits.draft !== null);
+        if (pageNameOf(key) === pageName) continue;
+        if (isOpen(pageNameOf(key))) countElsewhere += edits.edits.length + Number(edits.draft !== null);
         else if (await takeOver(edits)) await del(key, database());
       }
       return countElsewhere;

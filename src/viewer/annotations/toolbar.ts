@@ -20,7 +20,7 @@ export function toolbar({
     const [name, hint] = annotationTexts.tools[tool];
     const key = keys.get(tool);
     const toolButton = button('', () => onTool(tool), {
-      picture: tool,
+      icon: tool,
       name,
       hint: key ? `${hint} (${key})` : hint,
       isPressed: false,

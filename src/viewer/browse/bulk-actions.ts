@@ -3,22 +3,22 @@ import { h, messageOf, showMessage, type IconName } from '../dom.js';
 import { showFormDialog } from '../forms.js';
 import { currentUser } from '../session.js';
 import { browseTexts, commonTexts } from '../texts.js';
-import { editDialog, type Entry } from './edit-dialog.js';
+import { showEditDialog, type ListEntry } from './edit-dialog.js';
 import { folderPicker } from './folder-picker.js';
-import { stateDialog } from './item-state.js';
+import { showStateDialog } from './item-state.js';
 import { stateTexts } from '../sharing-texts.js';
-import { tagsDialog } from './tags-dialog.js';
+import { showTagsDialog } from './tags-dialog.js';
 import { sharePlace } from './share-dialog.js';
 import { moveToTrash, type Trashable } from './trash.js';
 
-type Action = { label: string; picture: IconName; run: () => void };
+type Action = { label: string; icon: IconName; run: () => void };
 type Context = { refresh: () => Promise<void>; signal: AbortSignal };
 
 /** Number of reasons that are shown at once. */
 const maxReasons = 3;
 
 /** The actions that the user can perform on the selected entries. */
-export function bulkActions(entries: Entry[], context: Context): Action[] {
+export function bulkActions(entries: ListEntry[], context: Context): Action[] {
   const { refresh } = context;
   const lowestLevel = Math.min(...entries.map(({ level }) => level));
   const singleEntry = entries.length === 1 && lowestLevel >= 1 ? entries[0] : undefined;
@@ -31,21 +31,21 @@ export function bulkActions(entries: Entry[], context: Context): Action[] {
   const mayRetry = failedItems.length > 0 && lowestLevel >= 1;
   const copyLabel = lowestLevel >= 1 ? browseTexts.moveOrCopy : commonTexts.copy;
   const offered: (Action | false | '' | undefined)[] = [
-    singleEntry && { label: commonTexts.edit, picture: 'pencil', run: () => editDialog(singleEntry, refresh) },
-    shareablePlace && { label: commonTexts.share, picture: 'people', run: () => sharePlace(shareablePlace, refresh) },
-    mayTag && { label: browseTexts.tags, picture: 'tag', run: () => tagsDialog(entries, refresh) },
-    mayTag && isAllItems && { label: stateTexts.state, picture: 'pencil', run: () => stateDialog(entries, refresh) },
-    mayRetry && { label: commonTexts.tryAgain, picture: 'retry', run: () => tryAgain(entries, context) },
-    mayCopy && { label: copyLabel, picture: 'folder', run: () => void moveOrCopy(entries, lowestLevel >= 1, context) },
-    mayRemove && { label: commonTexts.delete, picture: 'trash', run: () => removeEntries(entries, context) },
+    singleEntry && { label: commonTexts.edit, icon: 'pencil', run: () => showEditDialog(singleEntry, refresh) },
+    shareablePlace && { label: commonTexts.share, icon: 'people', run: () => sharePlace(shareablePlace, refresh) },
+    mayTag && { label: browseTexts.tags, icon: 'tag', run: () => showTagsDialog(entries, refresh) },
+    mayTag && isAllItems && { label: stateTexts.state, icon: 'pencil', run: () => showStateDialog(entries, refresh) },
+    mayRetry && { label: commonTexts.tryAgain, icon: 'retry', run: () => tryAgain(entries, context) },
+    mayCopy && { label: copyLabel, icon: 'folder', run: () => void moveOrCopy(entries, lowestLevel >= 1, context) },
+    mayRemove && { label: commonTexts.delete, icon: 'trash', run: () => removeEntries(entries, context) },
   ];
   return offered.flatMap((action) => action || []);
 }
 
 /** Performs an action on one entry after the other. Entries that failed stay in the queue, so that they can be tried again. */
 async function actOnEach(
-  queue: Entry[],
-  { act, doneText, refresh }: { act: (entry: Entry) => Promise<unknown>; doneText: (count: number) => string } & Context,
+  queue: ListEntry[],
+  { act, doneText, refresh }: { act: (entry: ListEntry) => Promise<unknown>; doneText: (count: number) => string } & Context,
 ) {
   const reasons: string[] = [];
   let doneCount = 0;
@@ -71,7 +71,7 @@ async function actOnEach(
   throw new Error([...(doneCount > 0 ? [doneText(doneCount)] : []), ...reasons.slice(0, maxReasons), ...moreReasons].join(' '));
 }
 
-function removeEntries(entries: Entry[], context: Context) {
+function removeEntries(entries: ListEntry[], context: Context) {
   const trashable = entries.flatMap((entry): Trashable[] =>
     entry.type === 'collection' ? [] : [{ type: entry.type, doc: entry.doc }],
   );
@@ -79,33 +79,33 @@ function removeEntries(entries: Entry[], context: Context) {
   if (trashable.length === entries.length) return void moveToTrash(trashable, context.refresh);
   const title =
     entries.length === 1 ? browseTexts.deleteNamed(entries[0]?.doc.name ?? '') : browseTexts.deleteSeveral(entries.length);
-  const act = ({ type, doc }: Entry) => request('DELETE', `${type}/${doc._id}`);
+  const act = ({ type, doc }: ListEntry) => request('DELETE', `${type}/${doc._id}`);
   const send = () => actOnEach(entries, { act, doneText: browseTexts.deleted, ...context });
   showFormDialog({ title, text: browseTexts.deleteText, action: commonTexts.delete, kind: 'danger', send });
 }
 
-function tryAgain(entries: Entry[], context: Context) {
+function tryAgain(entries: ListEntry[], context: Context) {
   const refusedItems = entries.filter(({ doc }) => 'largeImageRefused' in doc);
-  const act = ({ doc }: Entry) => request('POST', `item/${doc._id}/tiles`);
+  const act = ({ doc }: ListEntry) => request('POST', `item/${doc._id}/tiles`);
   const text = refusedItems.map(({ doc }) => doc.name).join(', ');
   const send = () => actOnEach(refusedItems, { act, doneText: browseTexts.triedAgain, ...context });
   showFormDialog({ title: commonTexts.tryAgain, text, action: commonTexts.tryAgain, send });
 }
 
-async function moveOrCopy(entries: Entry[], mayMove: boolean, context: Context) {
+async function moveOrCopy(entries: ListEntry[], mayMove: boolean, context: Context) {
   const picker = await folderPicker(context.signal);
-  let isCopy = !mayMove;
-  const copyButton = h('button.button', { type: 'submit', onclick: () => (isCopy = true) }, browseTexts.copyHere);
+  let isCopyChosen = !mayMove;
+  const copyButton = h('button.button', { type: 'submit', onclick: () => (isCopyChosen = true) }, browseTexts.copyHere);
   showFormDialog({
     title: browseTexts.moveOrCopyTitle(entries.length),
     content: [picker.element],
     action: mayMove ? browseTexts.moveHere : browseTexts.copyHere,
     otherButtons: mayMove ? [copyButton] : [],
     async send() {
-      const isCopying = isCopy;
-      isCopy = !mayMove;
+      const isCopying = isCopyChosen;
+      isCopyChosen = !mayMove;
       const { type: parentType, _id: id } = picker.requireSelected(entries.every(({ type }) => type === 'folder'));
-      const act = ({ type, doc }: Entry) => {
+      const act = ({ type, doc }: ListEntry) => {
         const query = type === 'item' ? { folderId: id } : { parentType, parentId: id };
         return isCopying
           ? request('POST', `${type}/${doc._id}/copy`, { query })

@@ -36,7 +36,7 @@ function metadataColumns(items: Item[]) {
 }
 
 /** Asks which columns to show, and calls `onChosen` with them. */
-export function askColumns(options: {
+export function askForColumns(options: {
   folderId: string;
   items: Item[];
   shownColumns: string[];
@@ -71,17 +71,17 @@ export function askColumns(options: {
 export function cellContent(item: Item, column: string) {
   if (column === 'size') return formatBytes(item.size ?? 0);
   if (column === 'created' || column === 'updated') return item[column] ? formatDate(item[column]) : '';
-  if (column === 'description') return textOf(item.description);
+  if (column === 'description') return cellText(item.description);
   const value = item.meta?.[column.replace(/^meta\./, '')];
   const list = Array.isArray(value) && value.every((entry) => typeof entry !== 'object') ? value : null;
-  return list ? h('span.row.wrap.tags', ...list.slice(0, 20).map((entry) => tag(String(entry)))) : textOf(value);
+  return list ? h('span.row.wrap.tags', ...list.slice(0, 20).map((entry) => tagElement(String(entry)))) : cellText(value);
 }
 
-function tag(text: string) {
-  return h('span.tag.clip', { title: text }, textOf(text));
+function tagElement(text: string) {
+  return h('span.tag.clip', { title: text }, cellText(text));
 }
 
-function textOf(value: unknown) {
+function cellText(value: unknown) {
   if (value === undefined || value === null) return '';
   return shorten(typeof value === 'object' ? JSON.stringify(value) : String(value as string | number | boolean), maxCellLength);
 }

@@ -8,16 +8,16 @@ import type { Item, Place } from './model.js';
 type Metadata = Record<string, unknown>;
 
 /** A form for name, description and metadata of a document. Only changes are sent. */
-export function editDialog({ type, doc }: Pick<Entry, 'type' | 'doc'>, onSaved: () => Promise<void>) {
+export function showEditDialog({ type, doc }: Pick<ListEntry, 'type' | 'doc'>, onSaved: () => Promise<void>) {
   const { _id: id, name, description = '', meta = {} } = doc;
-  const metadata = metadataEditor(meta);
+  const editor = metadataEditor(meta);
   const dialog = showFormDialog({
     title: browseTexts.editNamed(name),
     action: commonTexts.save,
     fields: nameFields({ name, description }),
-    content: [metadata.element],
+    content: [editor.element],
     async send(values) {
-      const changes = metadata.changes();
+      const changes = editor.readChanges();
       // Metadata is sent first, because keys are refused more often than names.
       if (Object.keys(changes).length > 0) await request('PUT', `${type}/${id}/metadata`, { json: changes });
       const isRenamed = values.name !== name || values.description !== description;
@@ -49,17 +49,17 @@ function isJson(text: string) {
 
 function metadataEditor(meta: Metadata) {
   const list = h('ul.metadata-rows.column');
-  const add = button(browseTexts.addRow, () => addRow().focus(), { picture: 'plus' });
+  const add = button(browseTexts.addRow, () => addRow().focus(), { icon: 'plus' });
   for (const [key, value] of Object.entries(meta)) addRow(key, toText(value));
   const hint = h('p.hint.break.quiet-text.small', browseTexts.metadataHint);
   const element = h('fieldset.stack.column', h('legend', browseTexts.metadata), list, hint, h('div', add));
-  return { element, changes };
+  return { element, readChanges };
 
   function addRow(key = '', value = '') {
     const number = list.children.length + 1;
     const input = h('input.meta-key', { 'aria-label': browseTexts.keyOf(number), placeholder: commonTexts.name });
     const area = h('textarea', { rows: 1, 'aria-label': browseTexts.valueNumber(number), placeholder: browseTexts.value });
-    const remove = button('', () => item.remove(), { picture: 'close', name: browseTexts.removeRow(number) });
+    const remove = button('', () => item.remove(), { icon: 'close', name: browseTexts.removeRow(number) });
     input.value = key;
     area.value = value;
     const item = h('li', input, area, remove);
@@ -68,7 +68,7 @@ function metadataEditor(meta: Metadata) {
   }
 
   /** The changes to send; `null` removes a key. @throws if a key appears twice */
-  function changes(): Metadata {
+  function readChanges(): Metadata {
     const typedValues: Metadata = Object.create(null);
     for (const item of list.children) {
       const [key = '', text = ''] = [...item.querySelectorAll<HTMLInputElement>('input, textarea')].map(({ value }) => value);
@@ -85,8 +85,8 @@ function metadataEditor(meta: Metadata) {
   }
 }
 
-/** An entry of a list that can be selected, and the user's level on it: 0 read, 1 write, 2 administer. */
-export type Entry = PlaceEntry | { type: 'item'; doc: Item; level: number };
+/** A document in a list, where it can be selected, and the user's level on it: 0 read, 1 write, 2 administer. */
+export type ListEntry = PlaceEntry | { type: 'item'; doc: Item; level: number };
 
 /** A collection or folder in a list. */
 export type PlaceEntry = { type: 'collection' | 'folder'; doc: Place; level: number };

@@ -20,18 +20,18 @@ export async function folderPicker(signal: AbortSignal) {
   return {
     element: h('div.picker.column', h('span.small.strong', browseTexts.folder), trail, choices, notice.element),
     /**
-     * The selected folder. @param anywhere whether a collection, or the user's own folders, can be selected too
+     * The selected folder. @param acceptsAnyContainer whether a collection, or the user's own folders, can be selected too
      * @throws if none is selected
      */
-    requireSelected: (anywhere = false) => {
+    requireSelected: (acceptsAnyContainer = false) => {
       const selected = path.at(-1);
-      if (!selected || (selected.type !== 'folder' && !anywhere)) throw new Error(browseTexts.chooseFolder);
+      if (!selected || (selected.type !== 'folder' && !acceptsAnyContainer)) throw new Error(browseTexts.chooseFolder);
       return selected;
     },
   };
 
   async function showPath(newPath: Container[]) {
-    const { containers, total } = await childrenOf(newPath.at(-1), signal);
+    const { containers, total } = await requestChildren(newPath.at(-1), signal);
     path = newPath;
     const steps = [[], ...path.map((_container, index) => path.slice(0, index + 1))];
     fill(trail, ...steps.map((step) => stepButton(step)));
@@ -65,7 +65,7 @@ export async function folderPicker(signal: AbortSignal) {
 }
 
 /** The folders in a container; without a container, the collections and the user's own folders. */
-async function childrenOf(container: Container | undefined, signal: AbortSignal) {
+async function requestChildren(container: Container | undefined, signal: AbortSignal) {
   const type = container ? 'folder' : 'collection';
   const parent = container && { parentType: container.type, parentId: container._id };
   const query = { ...parent, limit: maxOffered, sort: naturalOrder };

@@ -13,26 +13,26 @@ import { imageState, itemVersion, type Item } from './model.js';
 export const thumbnailSize = 440;
 
 /**
- * An item in a list: its picture, its name, and a note.
+ * An item in a list: its picture, its name, and a note; or, without a note, its size, state and tags.
  *
- * @param options `note` is shown in place of the size, `box` is the check box that selects it, and `list` is the list that it is in
+ * @param options `note` is shown in place of the size, `checkbox` selects the item, and `listAddress` describes the list that it is in
  */
 export function itemCard(
   item: Item,
-  { note, box, list }: { note?: string | undefined; box?: HTMLElement; list?: ListAddress } = {},
+  { note, checkbox, listAddress }: { note?: string | undefined; checkbox?: HTMLElement; listAddress?: ListAddress } = {},
 ) {
   const state = imageState(item);
   const reason = state === 'no' && item.largeImageRefused;
-  const size =
+  const details =
     state === 'soon'
       ? browseTexts.preparingShort
       : [formatBytes(item.size ?? 0), stateOf(item), ...tagsOf(item)].filter(Boolean).join(' · ');
-  const noteElement = reason ? refusalNote(reason) : h('span.card-note.clip.quiet-text.small', { title: note }, note ?? size);
+  const noteElement = reason ? refusalNote(reason) : h('span.card-note.clip.quiet-text.small', { title: note }, note ?? details);
   const onRefused = (newReason: string) => noteElement.replaceWith(refusalNote(newReason));
   const picture = itemPicture(item, onRefused);
   const name = h('span.card-name.break.strong', { title: item.name }, nameText(item.name));
-  const link = h('a.card-link', { href: routeHash('item', item._id, { ...list }) }, picture, name, noteElement);
-  return h('li.card.surface.selectable', { 'data-item': item._id }, link, box);
+  const link = h('a.card-link', { href: routeHash('item', item._id, { ...listAddress }) }, picture, name, noteElement);
+  return h('li.card.surface.selectable', { 'data-item': item._id }, link, checkbox);
 }
 
 /** The thumbnail of an item. @param onRefused called with the reason if the file cannot be shown as an image */

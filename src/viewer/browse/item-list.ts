@@ -1,16 +1,16 @@
 import { requestList } from '../api.js';
-import { button, debounced, errorNotice, fill, h, icon, newestOnly } from '../dom.js';
+import { button, debounced, errorNotice, fill, h, icon, trackNewest } from '../dom.js';
 import { choice } from '../forms.js';
 import { goTo, parseRoute, replaceRoute, routeHash, type Route } from '../router.js';
 import { browseTexts } from '../texts.js';
-import { askColumns, chosenColumns, columnTitle } from './columns.js';
+import { askForColumns, chosenColumns, columnTitle } from './columns.js';
 import { itemCard } from './item-card.js';
 import { stateFilter } from './item-state.js';
 import { itemTable } from './item-table.js';
 import { isSame, type Folder, type Item } from './model.js';
-import { readFolderLists, readListAddress, orderParameters, type FolderLists } from './order.js';
-import { pageOf } from './paging.js';
-import type { selection } from './selection.js';
+import { readListSettings, readListAddress, orderParameters, type ListSettings } from './order.js';
+import { readPage } from './paging.js';
+import type { createSelection } from './selection.js';
 
 /** A note for an empty list or page. */
 export function emptyNote(picture: 'folder' | 'image' | 'inbox' | 'people' | 'trash', title: string, hint: string | false) {
@@ -22,17 +22,17 @@ interface ItemListOptions {
   route: Route;
   mayWrite: boolean;
   signal: AbortSignal;
-  chosen: ReturnType<typeof selection>;
+  selection: ReturnType<typeof createSelection>;
 }
 
 /** The items of a folder: a filter, an order, and cards, or rows with chosen columns. */
 export function itemList(options: ItemListOptions) {
-  const { folder, mayWrite, chosen, signal } = options;
-  let { query: address } = options.route;
-  let folderDefaults: FolderLists = { columns: [], sort: null };
+  const { folder, mayWrite, selection, signal } = options;
+  let { query: addressQuery } = options.route;
+  let folderDefaults: ListSettings = { columns: [], sort: null };
   let columns: string[] = [];
   let shownList: { entries: Item[]; total: number };
-  const beginLoad = newestOnly();
+  const beginLoad = trackNewest();
   const count = h('h2.count.quiet-text.small');
   const filter = h('input', {
     type: 'search',
@@ -42,41 +42,41 @@ export function itemList(options: ItemListOptions) {
     title: browseTexts.filterHint,
     oninput: debounced(() => void onTyped()),
   });
-  filter.value = address.get('find') ?? '';
+  filter.value = addressQuery.get('find') ?? '';
   const orderSlot = h('span');
   const stateSlot = h('span');
   const chooseColumns = button(browseTexts.columns, () =>
-    askColumns({ folderId: folder._id, items: shownList.entries, shownColumns: columns, onChosen }),
+    askForColumns({ folderId: folder._id, items: shownList.entries, shownColumns: columns, onChosen }),
   );
   const tools = h('div.list-tools.row.wrap', filter, stateSlot, orderSlot, chooseColumns);
   const heading = h('div.list-heading.row.wrap.between', count, tools);
   const body = h('div', { 'aria-live': 'polite' });
   const element = h('section', { 'aria-label': browseTexts.itemsLabel }, heading, body);
-  return { element, open, show, haveChanged: async () => !isSame(shownList, await load()) };
+  return { element, open, show, hasListChanged: async () => !isSame(shownList, await load()) };
 
   /** Reads the configuration of the folder, and shows the items. */
   async function open() {
-    folderDefaults = await readFolderLists(folder._id, signal);
+    folderDefaults = await readListSettings(folder._id, signal);
     columns = chosenColumns(folder._id, folderDefaults.columns);
     await show();
   }
 
   function currentPage() {
-    return pageOf(address, { parameter: 'items', size: 48, listName: 'items' });
+    return readPage(addressQuery, { parameter: 'items', size: 48, listName: 'items' });
   }
 
   function load() {
-    const { sort, find } = readListAddress(address);
-    const ordered =
+    const { sort, find } = readListAddress(addressQuery);
+    const orderQuery =
       orderParameters(sort) ?? (folderDefaults.sort === null ? orderParameters('name') : { sort: folderDefaults.sort });
-    return requestList('item', { query: { folderId: folder._id, find, ...currentPage().query, ...ordered }, signal });
+    return requestList('item', { query: { folderId: folder._id, find, ...currentPage().query, ...orderQuery }, signal });
   }
 
   async function onTyped() {
     if (signal.aborted) return;
-    const { sort } = readListAddress(address);
+    const { sort } = readListAddress(addressQuery);
     if (!replaceRoute(routeHash('folder', folder._id, { sort, find: filter.value.trim() || null }))) return;
-    address = parseRoute().query;
+    addressQuery = parseRoute().query;
     await show().catch((error: unknown) => signal.aborted || fill(body, errorNotice(error)));
   }
 
@@ -101,7 +101,7 @@ export function itemList(options: ItemListOptions) {
 
   function draw() {
     const { entries, total } = shownList;
-    const currentAddress = readListAddress(address);
+    const currentAddress = readListAddress(addressQuery);
     heading.hidden = total === 0 && currentAddress.find === null;
     count.textContent = browseTexts.items(total);
     fill(
@@ -115,15 +115,21 @@ export function itemList(options: ItemListOptions) {
     );
     fill(stateSlot, stateFilter({ items: entries, find: currentAddress.find ?? '', onFind }));
     if (total === 0) return fill(body, noItems(currentAddress.find, mayWrite));
-    const box = (item: Item) => chosen.box({ type: 'item', doc: item, level: folder._accessLevel });
+    const createCheckbox = (item: Item) => selection.createCheckbox({ type: 'item', doc: item, level: folder._accessLevel });
     // The server knows the order of the folder, but not the order by name that this page has by default.
-    const list = { ...currentAddress, sort: currentAddress.sort ?? (folderDefaults.sort === null ? 'name' : null) };
+    const listAddress = { ...currentAddress, sort: currentAddress.sort ?? (folderDefaults.sort === null ? 'name' : null) };
     const items =
       columns.length > 0
-        ? itemTable(entries, { folderId: folder._id, columns, address: currentAddress, list, box })
-        : h('ul.cards', ...entries.map((item) => itemCard(item, { box: box(item), list })));
-    fill(body, items, currentPage().links(total));
-    chosen.show();
+        ? itemTable(entries, {
+            folderId: folder._id,
+            columns,
+            address: currentAddress,
+            itemListAddress: listAddress,
+            createCheckbox,
+          })
+        : h('ul.cards', ...entries.map((item) => itemCard(item, { checkbox: createCheckbox(item), listAddress })));
+    fill(body, items, currentPage().createLinks(total));
+    selection.update();
   }
 }
 

@@ -4,10 +4,10 @@ import { h, showMessage } from '../dom.js';
 import { showFormDialog, choice, field } from '../forms.js';
 import { formatDate } from '../format.js';
 import { stateTexts } from '../sharing-texts.js';
-import type { Entry } from './edit-dialog.js';
+import type { ListEntry } from './edit-dialog.js';
 import { idsByType, type Item } from './model.js';
 
-/** A word with this prefix, in the filter of a folder, finds the items with a state. */
+/** In the filter of a folder, this prefix and a state find the items in that state. */
 const filterPrefix = 'reviewState:';
 
 /** The state of an item in words; `null` if it has none. */
@@ -23,10 +23,10 @@ async function sendState(resources: Record<string, string[]>, state: string) {
 const stateChoices = () => ({ '': stateTexts.none, ...stateTexts.states });
 
 /** The state of an item with the user and the time; `null` for readers of an item without one. */
-export function statePanel(item: Item, changing: { mayWrite: boolean; onSaved: () => Promise<unknown> } | null) {
+export function statePanel(item: Item, editing: { mayWrite: boolean; onSaved: () => Promise<unknown> } | null) {
   const { reviewState = '', reviewStateBy: by, reviewStateAt: at } = item.meta ?? {};
   const current = stateOf(item);
-  const mayWrite = changing?.mayWrite ?? false;
+  const mayWrite = editing?.mayWrite ?? false;
   if (!mayWrite && current === null) return null;
   const notice = createNotice();
   const since = typeof by === 'string' && typeof at === 'string' && current !== null && stateTexts.since(by, formatDate(at));
@@ -40,12 +40,12 @@ export function statePanel(item: Item, changing: { mayWrite: boolean; onSaved: (
     notice.clear();
     await sendState({ item: [item._id] }, select.value);
     select.blur();
-    await changing?.onSaved();
+    await editing?.onSaved();
   }
 }
 
 /** A form for the state of several items. */
-export function stateDialog(entries: Entry[], onSaved: () => Promise<void>) {
+export function showStateDialog(entries: ListEntry[], onSaved: () => Promise<void>) {
   const select = choice(stateChoices(), 'todo');
   showFormDialog({
     title: stateTexts.stateOfMany(entries.length),

@@ -10,20 +10,29 @@ import type { ListAddress } from './order.js';
 /** The items of a folder in rows, with chosen columns. A click on the title of a column sorts by it, and a second one reverses the order. */
 export function itemTable(
   items: Item[],
-  options: { folderId: string; columns: string[]; address: ListAddress; list: ListAddress; box: (item: Item) => HTMLElement },
+  options: {
+    folderId: string;
+    columns: string[];
+    /** the order and filter in the address of the folder's page */
+    address: ListAddress;
+    /** the order and filter in the addresses of the items, which the links to their neighbors use */
+    itemListAddress: ListAddress;
+    /** creates the check box that selects an item */
+    createCheckbox: (item: Item) => HTMLElement;
+  },
 ) {
-  const { folderId, columns, address, list, box } = options;
+  const { folderId, columns, address, itemListAddress, createCheckbox } = options;
   const titles = [header(browseTexts.columnName, 'name'), ...columns.map((column) => header(columnTitle(column), column))];
   const rows = items.map((item) =>
     h(
       'tr.selectable',
       { 'data-item': item._id },
-      h('td.row-box', box(item)),
+      h('td.row-box', createCheckbox(item)),
       h('td.row-picture', itemPicture(item)),
       h(
         'th.break',
         { scope: 'row' },
-        h('a', { href: routeHash('item', item._id, { ...list }), title: item.name }, nameText(item.name)),
+        h('a', { href: routeHash('item', item._id, { ...itemListAddress }), title: item.name }, nameText(item.name)),
       ),
       ...columns.map((column) => h('td.break', cellContent(item, column))),
     ),

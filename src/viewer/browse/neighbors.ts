@@ -11,15 +11,15 @@ const storageKey = 'keep view';
  * Links to the previous and next image of the folder, in the order and with the filter of the list that the image was opened from. The
  * keys Shift-N and N open them.
  *
- * @param options `view` returns the parameters of the current view. They are in the links if the user keeps the view.
+ * @param options `viewQuery` returns the parameters of the current view, which are in the links while the user keeps the view
  */
 export function neighborLinks(options: {
   id: string;
-  list: ListAddress;
-  view: () => Record<string, string | number | null>;
+  listAddress: ListAddress;
+  viewQuery: () => Record<string, string | number | null>;
   signal: AbortSignal;
 }) {
-  const { id, list, view, signal } = options;
+  const { id, listAddress, viewQuery, signal } = options;
   const element = h('nav.neighbors.row', { 'aria-label': browseTexts.neighbors, hidden: true });
   addEventListener('keydown', onKey, { signal });
   void show().catch((error: unknown) => {
@@ -29,10 +29,10 @@ export function neighborLinks(options: {
   return element;
 
   async function show() {
-    const query = { find: list.find, ...orderParameters(list.sort) };
+    const query = { find: listAddress.find, ...orderParameters(listAddress.sort) };
     const { previous, next, index, count } = await request('GET', `item/${id}/adjacent_images`, { query, signal });
     if (count < 2 || signal.aborted) return;
-    const keepButton = button('', () => toggle(), { picture: 'lock', name: browseTexts.keepView, isPressed: isKept() });
+    const keepButton = button('', () => toggle(), { icon: 'lock', name: browseTexts.keepView, isPressed: keepsView() });
     fill(
       element,
       index > 0 ? link(previous, 'previous') : disabledLink('previous'),
@@ -43,14 +43,14 @@ export function neighborLinks(options: {
     element.hidden = false;
 
     function toggle() {
-      siteStorage.set(storageKey, isKept() ? '' : 'yes');
-      keepButton.setAttribute('aria-pressed', String(isKept()));
+      siteStorage.set(storageKey, keepsView() ? '' : 'yes');
+      keepButton.setAttribute('aria-pressed', String(keepsView()));
     }
   }
 
   function link({ _id, name }: { _id: string; name: string }, which: 'previous' | 'next') {
     const title = which === 'next' ? browseTexts.nextImage(name) : browseTexts.previousImage(name);
-    const address = () => routeHash('item', _id, { ...list, ...(isKept() && view()) });
+    const address = () => routeHash('item', _id, { ...listAddress, ...(keepsView() && viewQuery()) });
     const anchor = h(
       'a.button.icon-button',
       { href: address(), title, 'aria-label': title, rel: which === 'next' ? 'next' : 'prev' },
@@ -79,6 +79,6 @@ export function neighborLinks(options: {
   }
 }
 
-function isKept() {
+function keepsView() {
   return siteStorage.get(storageKey) === 'yes';
 }

@@ -31,9 +31,11 @@ export function orderParameters(sort: string | null): OrderQuery | null {
   return orders[sort] ?? { sort: JSON.stringify([[field, isDescending ? -1 : 1]]), sortdir: 1 };
 }
 
-/** How a folder is configured to show its items: the metadata in columns, and the order as the parameter `sort`. */
-export interface FolderLists {
+/** How a folder is configured to show its items. */
+export interface ListSettings {
+  /** metadata in columns, such as `meta.stain` */
   columns: string[];
+  /** the order, as the parameter `sort` of requests; `null` for none */
   sort: string | null;
 }
 
@@ -44,7 +46,7 @@ interface ConfigurationEntry {
 }
 
 /** Reads how a folder is configured to show its items. A configuration that is missing or invalid is ignored. */
-export async function readFolderLists(folderId: string, signal: AbortSignal): Promise<FolderLists> {
+export async function readListSettings(folderId: string, signal: AbortSignal): Promise<ListSettings> {
   let configuration: unknown = null;
   try {
     configuration = await request('GET', `folder/${folderId}/yaml_config/.large_image_config.yaml`, { signal });

@@ -2,8 +2,8 @@ import { h, icon } from '../dom.js';
 import { goTo, parseRoute, routeHash } from '../router.js';
 import { browseTexts } from '../texts.js';
 
-/** A page of a list, whose number is in the address. */
-export function pageOf(
+/** Reads from the address which page of a list is shown. @returns also the parameters of the request for its entries */
+export function readPage(
   address: URLSearchParams,
   options: {
     /** name of the page number in the address, which counts from 1 */
@@ -14,19 +14,19 @@ export function pageOf(
 ) {
   const { parameter = 'page', size, listName } = options;
   const requestedPage = Number(address.get(parameter) ?? 1);
-  const page = Number.isSafeInteger(requestedPage) && requestedPage >= 1 ? requestedPage : 1;
-  const offset = (page - 1) * size;
-  return { page, query: { limit: size, offset }, links };
+  const pageNumber = Number.isSafeInteger(requestedPage) && requestedPage >= 1 ? requestedPage : 1;
+  const offset = (pageNumber - 1) * size;
+  return { pageNumber, query: { limit: size, offset }, createLinks };
 
   /**
    * Links to the previous and next page, and a field for any page; `null` if there is only one page. An address beyond the last page is
    * replaced by the address of the last page.
    */
-  function links(total: number) {
+  function createLinks(total: number) {
     const pages = Math.max(1, Math.ceil(total / size));
-    if (page > pages) location.replace(addressOf(pages));
+    if (pageNumber > pages) location.replace(addressOf(pages));
     if (pages === 1) return null;
-    const attributes = { type: 'number', 'aria-label': browseTexts.page, min: 1, max: pages, value: page };
+    const attributes = { type: 'number', 'aria-label': browseTexts.page, min: 1, max: pages, value: pageNumber };
     const goToTypedPage = () => goTo(addressOf(Math.min(Math.max(1, Math.round(pageInput.valueAsNumber || 1)), pages)));
     const pageInput = h('input', { ...attributes, onchange: goToTypedPage });
     const stepLink = (target: number, picture: 'previous' | 'next', name: string) =>
@@ -36,10 +36,10 @@ export function pageOf(
     return h(
       'nav.paging.row.quiet-text',
       { 'aria-label': browseTexts.pagesOf(listName) },
-      stepLink(page - 1, 'previous', browseTexts.previousPage),
+      stepLink(pageNumber - 1, 'previous', browseTexts.previousPage),
       pages > 2 && pageInput,
       h('span', browseTexts.rangeOf(offset + 1, Math.min(offset + size, total), total)),
-      stepLink(page + 1, 'next', browseTexts.nextPage),
+      stepLink(pageNumber + 1, 'next', browseTexts.nextPage),
     );
   }
 

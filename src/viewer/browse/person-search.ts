@@ -1,5 +1,5 @@
 import { ApiError, request, type Query } from '../api.js';
-import { debounced, errorNotice, fill, h, icon, newestOnly } from '../dom.js';
+import { debounced, errorNotice, fill, h, icon, trackNewest } from '../dom.js';
 import { field } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { nameOf } from '../session.js';
@@ -44,7 +44,7 @@ async function findPeople(words: string, types: ('user' | 'group')[]): Promise<P
 export function personSearch(onFound: (person: PersonOrGroup) => void, types: ('user' | 'group')[] = ['user', 'group']) {
   const results = h('ul.picker-list', { 'aria-label': browseTexts.found, hidden: true });
   const input = h('input', { type: 'search', autocomplete: 'off', oninput: debounced(() => void search()), onkeydown: onKey });
-  const beginSearch = newestOnly();
+  const beginSearch = trackNewest();
   const label = types.includes('group') ? browseTexts.personOrGroup : browseTexts.person;
   return h('div.picker.column', field(label, input, browseTexts.personHint), results);
 

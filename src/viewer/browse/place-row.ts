@@ -6,15 +6,15 @@ import type { Place } from './model.js';
 /**
  * A collection or a folder in a list.
  *
- * @param options `note` is shown below its name, `box` is the check box that selects it
+ * @param options `note` is shown below its name, `checkbox` selects it
  */
 export function placeRow(
   type: 'collection' | 'folder',
   { _id, name, public: isPublic }: Place,
-  { note, box }: { note?: string | null | undefined; box?: HTMLElement },
+  { note, checkbox }: { note?: string | null | undefined; checkbox?: HTMLElement },
 ) {
   const tag = isPublic === false && h('span.tag', commonTexts.private);
   const title = h('span.place-name.break.strong', { title: name }, nameText(name), tag);
   const text = h('span.column.grow', title, note && h('span.place-note.quiet-text.small', note));
-  return h('li.selectable', h('a.place.surface.row', { href: routeHash(type, _id) }, icon(type), text), box);
+  return h('li.selectable', h('a.place.surface.row', { href: routeHash(type, _id) }, icon(type), text), checkbox);
 }

@@ -2,11 +2,11 @@ import { apiUrl } from '../api.js';
 import { button, fill, h, icon } from '../dom.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { bulkActions } from './bulk-actions.js';
-import type { Entry } from './edit-dialog.js';
+import type { ListEntry } from './edit-dialog.js';
 import { idsByType } from './model.js';
 
 /** Address of a download: an archive, unless it is one item of one file. */
-export function downloadUrl(entries: Entry[]) {
+export function downloadUrl(entries: ListEntry[]) {
   const [first, second] = entries;
   if (first && !second) return apiUrl(`${first.type}/${first.doc._id}/download`);
   return apiUrl('resource/download', { resources: JSON.stringify(idsByType(entries)) });
@@ -19,14 +19,22 @@ let keptIds: Set<string> = new Set();
  * The selected entries of a page's lists, and a bar with actions for them, which is visible at the bottom while something is selected. A
  * click with Shift selects or deselects all entries since the previous click.
  */
-export function selection({ page, refresh, signal }: { page: HTMLElement; refresh: () => Promise<void>; signal: AbortSignal }) {
-  const entriesById: Map<string, Entry> = new Map();
+export function createSelection({
+  page,
+  refresh,
+  signal,
+}: {
+  page: HTMLElement;
+  refresh: () => Promise<void>;
+  signal: AbortSignal;
+}) {
+  const entriesById: Map<string, ListEntry> = new Map();
   let selectedIds = keptIds;
   let anchorId: string | null = null;
   const bar = h('section.selection-bar.surface.raised.row.wrap', { 'aria-label': browseTexts.selection, hidden: true });
   // Keys work even if the focus is outside the list, for example after a page was opened.
   addEventListener('keydown', (event) => onKey(event), { signal });
-  return { bar, box, show };
+  return { bar, createCheckbox, update };
 
   /** Rebuilds the page, with the same entries selected if they are still there. */
   async function refreshPage() {
@@ -40,7 +48,7 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
     }
   }
 
-  function box(entry: Entry) {
+  function createCheckbox(entry: ListEntry) {
     const { _id: id, name } = entry.doc;
     entriesById.set(id, entry);
     return h('input.select', {
@@ -63,11 +71,11 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
     const checkboxesInRange = from < 0 ? [] : checkboxes.slice(Math.min(from, to), Math.max(from, to) + 1);
     for (const checkbox of checkboxesInRange) checkbox.checked = input.checked;
     anchorId = input.dataset.id ?? null;
-    show();
+    update();
   }
 
   /** Shows the actions for the selected entries. Removed entries are deselected. */
-  function show() {
+  function update() {
     const checked = checkboxesOnPage().filter((input) => input.checked);
     selectedIds = new Set(checked.map((input) => input.dataset.id ?? ''));
     page.classList.toggle('choosing', selectedIds.size > 0);
@@ -75,15 +83,15 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
     fill(
       bar,
       h('strong', { role: 'status' }, browseTexts.selected(selectedIds.size)),
-      ...actions().map(({ label, picture, run }) => button(label, run, { picture })),
+      ...actions().map((action) => button(action.label, action.run, { icon: action.icon })),
       h('a.button', { href: downloadUrl(entries()), download: true }, icon('download'), commonTexts.download),
-      button('', () => setAll(false), { picture: 'close', name: browseTexts.clearSelection }),
+      button('', () => setAll(false), { icon: 'close', name: browseTexts.clearSelection }),
     );
   }
 
   function setAll(checked: boolean) {
     for (const input of checkboxesOnPage()) input.checked = checked;
-    show();
+    update();
   }
 
   function entries() {

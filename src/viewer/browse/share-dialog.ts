@@ -20,7 +20,7 @@ export function levelOf({ level, flags }: Grant) {
 
 /** A dialog for the access list of a collection or folder. */
 export function sharePlace({ type, doc }: PlaceEntry, onSaved: () => Promise<void>) {
-  shareDialog({ path: `${type}/${doc._id}`, name: doc.name, isPublic: doc.public, onSaved });
+  showShareDialog({ path: `${type}/${doc._id}`, name: doc.name, isPublic: doc.public, onSaved });
 }
 
 type ShareOptions = {
@@ -35,8 +35,8 @@ type ShareOptions = {
  *
  * @param options `path`: its path in the API
  */
-export function shareDialog(options: ShareOptions) {
-  void open(options).catch((error: unknown) => showMessage(messageOf(error)));
+export function showShareDialog(options: ShareOptions) {
+  void openShareDialog(options).catch((error: unknown) => showMessage(messageOf(error)));
 }
 
 /**
@@ -77,7 +77,7 @@ function countPrivate(entries: { public?: boolean }[], total: number, isComplete
   return { total, private: entries.length < total ? null : hidden, isComplete };
 }
 
-async function open({ path, name, isPublic, onSaved }: ShareOptions) {
+async function openShareDialog({ path, name, isPublic, onSaved }: ShareOptions) {
   const isPlace = !path.startsWith('annotation/');
   const [{ users, groups }, contents] = await Promise.all([
     request('GET', `${path}/access`),
@@ -136,14 +136,14 @@ async function open({ path, name, isPublic, onSaved }: ShareOptions) {
     const grantee = grant.name ?? grant.id;
     const { see, change, administer } = browseTexts.levels;
     const names = isPlace ? browseTexts.levels : { see, change, administer };
-    const select = choice(names, levelOf(grant), { 'aria-label': browseTexts.level(grantee), onchange: set });
+    const select = choice(names, levelOf(grant), { 'aria-label': browseTexts.level(grantee), onchange: setLevel });
     const removeGrant = () => {
       grants = grants.filter((other) => other.grant !== grant);
       show();
     };
-    const remove = button('', removeGrant, { picture: 'close', name: browseTexts.removeNamed(grantee) });
+    const remove = button('', removeGrant, { icon: 'close', name: browseTexts.removeNamed(grantee) });
     const who = grant.login ? `${grantee} (${grant.login})` : grantee;
-    function set() {
+    function setLevel() {
       grant.level = levels[select.value] ?? 0;
       // A higher level does not change the flags.
       if (grant.level > 0) return;

@@ -2,7 +2,7 @@ import { createNotice, table } from '../admin/parts.js';
 import type { Documents } from '../answers.js';
 import { requestList as listOf, request } from '../api.js';
 import { copyText } from '../clipboard.js';
-import { button, fill, h, icon, plainDialog, type Child } from '../dom.js';
+import { button, fill, h, icon, showPlainDialog, type Child } from '../dom.js';
 import { checkbox, choice, field } from '../forms.js';
 import { formatDate } from '../format.js';
 import type { ViewQuery } from '../image/view-address.js';
@@ -17,7 +17,7 @@ type Link = Documents['Link'];
 const dayMs = 86_400_000;
 
 /** A dialog that makes links to the page of an image, leads to the permissions of its folder, and shows who may see the image. */
-export function shareImage({ item, folder, view }: { item: Item; folder: Folder; view: () => Partial<ViewQuery> }) {
+export function shareImage({ item, folder, viewQuery }: { item: Item; folder: Folder; viewQuery: () => Partial<ViewQuery> }) {
   const path = `item/${item._id}/link` as const;
   const notice = createNotice();
   const newLink = h('div.stack.column');
@@ -28,7 +28,7 @@ export function shareImage({ item, folder, view }: { item: Item; folder: Folder;
   const days = choice(durationTitles, '7', { name: 'days' });
   const annotations = checkbox(texts.annotations, { name: 'annotations', checked: true });
   const associated = checkbox(texts.associated, { name: 'associated' });
-  const dialog = plainDialog(
+  const dialog = showPlainDialog(
     texts.title(item.name),
     h('p', texts.about),
     field(texts.end, days),
@@ -57,11 +57,11 @@ export function shareImage({ item, folder, view }: { item: Item; folder: Folder;
     };
     const { token } = await request('POST', path, { json });
     const address = new URL(location.href);
-    address.hash = routeHash('view', token, view());
+    address.hash = routeHash('view', token, viewQuery());
     const input = h('input', { readonly: true, value: address.href, 'aria-label': texts.address });
     // If the browser refuses to copy, the address is selected, so that the user can copy it with the keyboard.
     const copyIt = () => void copyText(address.href, openInTexts.copied, () => input.select());
-    const copy = button(texts.copy, copyIt, { picture: 'link' });
+    const copy = button(texts.copy, copyIt, { icon: 'link' });
     fill(newLink, h('p', texts.made(formatDate(expires))), h('div.column', input, copy));
     input.select();
     await showLinks();
@@ -96,7 +96,7 @@ export function shareImage({ item, folder, view }: { item: Item; folder: Folder;
       dialog.close();
       sharePlace({ type: 'folder', doc: folder, level: folder._accessLevel }, async () => {});
     };
-    const change = folder._accessLevel >= 2 && button(texts.openFolder, toFolder, { picture: 'people' });
+    const change = folder._accessLevel >= 2 && button(texts.openFolder, toFolder, { icon: 'people' });
     fill(folderPart, h('p', texts.folder(folder.name, Math.max(total - 1, 0))), change && h('div.actions', change));
   }
 

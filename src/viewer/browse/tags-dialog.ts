@@ -3,11 +3,11 @@ import { h, showMessage } from '../dom.js';
 import { showFormDialog, checkbox } from '../forms.js';
 import { browseTexts } from '../texts.js';
 import { tagsOf } from './columns.js';
-import type { Entry } from './edit-dialog.js';
+import type { ListEntry } from './edit-dialog.js';
 import { idsByType } from './model.js';
 
 /** A form for the tags of several items and folders. Tags that only some of them have stay as they are, unless the user changes them. */
-export function tagsDialog(entries: Entry[], onSaved: () => Promise<void>) {
+export function showTagsDialog(entries: ListEntry[], onSaved: () => Promise<void>) {
   const counts = new Map<string, number>();
   for (const { doc } of entries) for (const tag of new Set(tagsOf(doc))) counts.set(tag, (counts.get(tag) ?? 0) + 1);
   const boxes = [...counts].map(([tag, count]) => {

@@ -1,4 +1,4 @@
-import { announce, debounced, fill, h, icon, newestOnly } from '../dom.js';
+import { announce, debounced, fill, h, icon, trackNewest } from '../dom.js';
 import { field } from '../forms.js';
 import { findNamed } from '../browse/person-search.js';
 import { commentTexts as texts } from '../comment-texts.js';
@@ -15,7 +15,7 @@ export function commentField(label: string, value = '') {
   const suggestions = h('ul.picker-list', { 'aria-label': texts.suggestions, hidden: true });
   const input = h('textarea', { name: 'text', rows: 3, maxlength: maxTextLength, dir: 'auto', required: true });
   input.value = value;
-  const beginSearch = newestOnly();
+  const beginSearch = trackNewest();
   const suggest = debounced(() => void search());
   input.addEventListener('input', suggest);
   const element = h('div.column.comment-field', field(label, input, texts.textHint), suggestions);

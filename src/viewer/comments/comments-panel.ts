@@ -1,11 +1,11 @@
 import { ApiError, apiUrl, isGoneOrForbidden, pause, request, saveFile } from '../api.js';
 import { isSame, type ImageItem } from '../browse/model.js';
 import { commentTexts as texts } from '../comment-texts.js';
-import { actions, button, errorNotice, fill, h, linkButton, messageOf, plainDialog } from '../dom.js';
+import { actions, button, errorNotice, fill, h, linkButton, messageOf, showPlainDialog } from '../dom.js';
 import { checkbox, choice } from '../forms.js';
 import { newCommentForm, type CommentTargets } from './new-comment.js';
 import {
-  commentsAtOnce,
+  commentsPerRequest,
   listMarks,
   listThreads,
   loadThread,
@@ -82,7 +82,7 @@ export class CommentsPanel {
   }
 
   /** The first comment of a thread, by its id; `null` if it is not in the list. */
-  thread(id: string) {
+  findThread(id: string) {
     return this.#threads.find(({ _id }) => _id === id) ?? null;
   }
 
@@ -90,9 +90,9 @@ export class CommentsPanel {
   async open(id: string | null, { movesView = true } = {}) {
     if (id === null) return this.#setOpen(null);
     try {
-      const listed = this.thread(id);
+      const listed = this.findThread(id);
       const thread = listed ?? (await loadThread(id, this.options.signal));
-      if (!listed && !this.thread(thread._id)) this.#threads = [thread, ...this.#threads];
+      if (!listed && !this.findThread(thread._id)) this.#threads = [thread, ...this.#threads];
       this.element.open = true;
       this.#setOpen(thread._id);
       this.#rows.get(thread._id)?.element.scrollIntoView({ block: 'nearest' });
@@ -136,9 +136,9 @@ export class CommentsPanel {
 
   #showThreads({ entries, total, marks }: { entries: Comment[]; total: number; marks: CommentMark[] }) {
     // An open thread stays in the list, even if it has another state or would be on another page.
-    const open = this.#openId === null ? null : this.thread(this.#openId);
-    const isListed = open === null || entries.some(({ _id }) => _id === open._id);
-    this.#threads = isListed ? entries : [open, ...entries];
+    const openThread = this.#openId === null ? null : this.findThread(this.#openId);
+    const isListed = openThread === null || entries.some(({ _id }) => _id === openThread._id);
+    this.#threads = isListed ? entries : [openThread, ...entries];
     this.#total = total;
     this.#marks = marks;
     this.#title.textContent = total === 0 ? texts.comments : texts.commentsOf(total);
@@ -147,7 +147,7 @@ export class CommentsPanel {
   }
 
   async #load() {
-    this.#showThreads(await this.#requestThreads(commentsAtOnce));
+    this.#showThreads(await this.#requestThreads(commentsPerRequest));
   }
 
   /** Loads the list again after a change, with as many pages as are shown. */
@@ -156,8 +156,8 @@ export class CommentsPanel {
   };
 
   #shownLimit() {
-    const steps = Math.ceil(this.#threads.length / commentsAtOnce);
-    return Math.min(Math.max(steps, 1) * commentsAtOnce, 100);
+    const pageCount = Math.ceil(this.#threads.length / commentsPerRequest);
+    return Math.min(Math.max(pageCount, 1) * commentsPerRequest, 100);
   }
 
   /** Shows changes of others, unless the user is writing. */
@@ -207,17 +207,17 @@ export class CommentsPanel {
     const focusedId = [...this.#rows].find(([, { element }]) => element.contains(activeElementIn(element)))?.[0];
     this.#rows = rows;
     const remaining = this.#total - this.#threads.length;
-    const more =
+    const moreRow =
       remaining > 0 &&
       h(
         'li',
         linkButton(texts.more(remaining), () => void this.#loadMore()),
       );
-    const empty = rows.size === 0 && h('li.quiet-text', texts.none[this.#shownState]);
+    const emptyRow = rows.size === 0 && h('li.quiet-text', texts.none[this.#shownState]);
     const elements = [...rows.values()].map(({ element }) => element);
     const isUnchanged = elements.every((element, index) => this.#list.children[index] === element);
-    if (!isUnchanged || this.#list.children.length !== elements.length || more || empty)
-      fill(this.#list, ...elements, more, empty);
+    if (!isUnchanged || this.#list.children.length !== elements.length || moreRow || emptyRow)
+      fill(this.#list, ...elements, moreRow, emptyRow);
     if (focusedId !== undefined && activeElementIn(this.#list) === document.body)
       rows.get(focusedId)?.toggle.focus({ preventScroll: true });
   }
@@ -245,7 +245,7 @@ export class CommentsPanel {
   }
 
   #showTools() {
-    const addButton = button(texts.add, () => this.#openNewForm(), { picture: 'comment' });
+    const addButton = button(texts.add, () => this.#openNewForm(), { icon: 'comment' });
     const states = choice(texts.states, this.#shownState, { 'aria-label': texts.state });
     states.addEventListener('change', () => {
       this.#shownState = states.value as ShownState;
@@ -255,7 +255,7 @@ export class CommentsPanel {
     });
     const marks = checkbox(texts.showMarks, { checked: true });
     marks.input.addEventListener('change', () => this.options.onShowMarks(marks.input.checked));
-    const download = button('', () => showExportDialog(this.options.item), { picture: 'download', name: texts.download });
+    const download = button('', () => showExportDialog(this.options.item), { icon: 'download', name: texts.download });
     fill(this.#tools, actions(this.#mayWrite && addButton, download), h('div.row.wrap.comment-filter', states, marks.element));
   }
 
@@ -299,5 +299,5 @@ function showExportDialog({ _id: id, name }: ImageItem) {
       fill(notice, errorNotice(error)),
     );
   const buttons = Object.entries(texts.formats).map(([format, label]) => button(label, download(format)));
-  plainDialog(texts.download, h('p', texts.downloadText), actions(buttons), notice);
+  showPlainDialog(texts.download, h('p', texts.downloadText), actions(buttons), notice);
 }

@@ -43,12 +43,12 @@ export function showComments(options: {
     frame,
     onOpen: (id) => void panel.open(id),
     nameOf(id) {
-      const thread = panel.thread(id);
+      const thread = panel.findThread(id);
       return thread && texts.mark(personName(thread.author), shorten(thread.text, maxNameLength));
     },
     onCount: (shownCount, totalCount) => panel.showMarkCounts(shownCount, totalCount),
   });
-  const withFrame = (place: { x: number; y: number }): CommentPlace => {
+  const toCommentPlace = (place: { x: number; y: number }): CommentPlace => {
     const shownFrame = frame();
     const round = (value: number) => Math.round(value * 10) / 10;
     return { x: round(place.x), y: round(place.y), ...(shownFrame !== null && { frame: shownFrame }) };
@@ -56,8 +56,8 @@ export function showComments(options: {
   const panel: CommentsPanel = new CommentsPanel({
     item,
     targets: {
-      targetAt: (point) => ({ place: withFrame(stage.toImage(point.x, point.y)), shape: options.shapeAt(point) }),
-      viewCenter: () => withFrame(stage.animatedPosition()),
+      targetAt: (point) => ({ place: toCommentPlace(stage.toImage(point.x, point.y)), shape: options.shapeAt(point) }),
+      viewCenter: () => toCommentPlace(stage.animatedPosition()),
       selectedShape: options.selectedShape,
       markPlace: (place) => marks.showNew(place),
     },

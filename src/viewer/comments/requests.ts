@@ -1,6 +1,6 @@
 import type { Documents } from '../answers.js';
 import { requestList, request } from '../api.js';
-import { setUnread } from './unread.js';
+import { setUnreadCount } from './unread.js';
 
 export type Comment = Documents['Comment'];
 export type CommentMark = Documents['CommentMark'];
@@ -15,12 +15,12 @@ export interface CommentTarget {
 }
 
 /** Number of comments in one request. */
-export const commentsAtOnce = 20;
+export const commentsPerRequest = 20;
 
 const stateQuery = (state: ShownState) => ({ state: state === 'all' ? null : state });
 
 /** A page of the threads on an item, each as its first comment, newest first. */
-export function listThreads(itemId: string, state: ShownState, offset: number, signal: AbortSignal, limit = commentsAtOnce) {
+export function listThreads(itemId: string, state: ShownState, offset: number, signal: AbortSignal, limit = commentsPerRequest) {
   return requestList(`item/${itemId}/comment`, { query: { ...stateQuery(state), offset, limit }, signal });
 }
 
@@ -30,7 +30,7 @@ export function listMarks(itemId: string, state: ShownState, signal: AbortSignal
 }
 
 export function listReplies(threadId: string, offset: number, signal: AbortSignal) {
-  return requestList(`comment/${threadId}/reply`, { query: { offset, limit: commentsAtOnce }, signal });
+  return requestList(`comment/${threadId}/reply`, { query: { offset, limit: commentsPerRequest }, signal });
 }
 
 /** The first comment of the thread of a comment. */
@@ -41,5 +41,5 @@ export async function loadThread(id: string, signal: AbortSignal): Promise<Comme
 
 /** Marks a thread, some comments, or all comments as read or unread by the user, and shows the new number of unread comments. */
 export async function setRead(which: { threadId?: string; ids?: string[] }, isRead = true): Promise<void> {
-  setUnread((await request('PUT', 'comment/inbox', { json: { read: isRead, ...which } })).unread);
+  setUnreadCount((await request('PUT', 'comment/inbox', { json: { read: isRead, ...which } })).unread);
 }

@@ -42,11 +42,11 @@ export function threadRow(options: RowOptions) {
       : texts.reply;
   const toggle = linkButton(label, onToggle, isOpen || replies > 0 ? undefined : texts.replyTo(personName(thread.author)));
   toggle.ariaExpanded = String(isOpen);
-  const controls = { ...options, comment: thread, onChanged, onGone };
+  const commentOptions = { ...options, comment: thread, onChanged, onGone };
   const element = h(
     'li.comment.column',
     byline(thread),
-    editableText(controls),
+    editableText(commentOptions),
     resolved && h('p.quiet-text', texts.resolvedBy(personName(resolved.by), formatDate(resolved.at))),
     shape && !shape.available && h('p.amber', texts.shapeGone),
     h(
@@ -134,25 +134,25 @@ function replyList(options: RowOptions, reloadThread: () => Promise<void>) {
 
   function replyRow(reply: Comment): HTMLElement {
     const onChanged = async (next: Comment): Promise<void> => listItem.replaceWith(replyRow(next));
-    const controls = { ...options, comment: reply, onChanged, onGone: reloadThread };
+    const commentOptions = { ...options, comment: reply, onChanged, onGone: reloadThread };
     const listItem: HTMLElement = h(
       'li.column',
       byline(reply),
-      editableText(controls),
-      h('div.row.wrap.comment-actions', deleteButton(controls)),
+      editableText(commentOptions),
+      h('div.row.wrap.comment-actions', deleteButton(commentOptions)),
     );
     return listItem;
   }
 }
 
-type CommentControls = Pick<RowOptions, 'mayWrite' | 'mayManage' | 'showMessage' | 'signal'> & {
+type CommentOptions = Pick<RowOptions, 'mayWrite' | 'mayManage' | 'showMessage' | 'signal'> & {
   comment: Comment;
   onChanged: (comment: Comment) => Promise<void>;
   onGone: () => Promise<void>;
 };
 
 /** The text of a comment, which its author can change. */
-function editableText({ comment, mayWrite, onChanged }: CommentControls) {
+function editableText({ comment, mayWrite, onChanged }: CommentOptions) {
   const element = h('div.column');
   showText();
   return element;
@@ -175,7 +175,7 @@ function editableText({ comment, mayWrite, onChanged }: CommentControls) {
 }
 
 /** A button that deletes a comment; `null` if the user may not. */
-function deleteButton({ comment, mayWrite, mayManage, onGone }: CommentControls) {
+function deleteButton({ comment, mayWrite, mayManage, onGone }: CommentOptions) {
   if (comment.deleted || !((comment.own && mayWrite) || mayManage)) return null;
   const ask = () =>
     askToRemove({

@@ -7,27 +7,27 @@ let unread = 0;
 let showCount: (count: number) => void = () => {};
 
 /** Calls a function with the number of unread comments, now and whenever it changes. There is only one listener. */
-export function onUnread(listener: (count: number) => void) {
+export function onUnreadCount(listener: (count: number) => void) {
   showCount = listener;
   listener(unread);
 }
 
 /** Shows another number of unread comments. */
-export function setUnread(count: number) {
+export function setUnreadCount(count: number) {
   unread = count;
   showCount(count);
 }
 
 /** Asks the server for the number of unread comments. The page works without it. */
-export async function askUnread() {
+export async function refreshUnreadCount() {
   const inbox = await request('GET', 'comment/inbox/count').catch(() => null);
-  if (inbox) setUnread(inbox.unread);
+  if (inbox) setUnreadCount(inbox.unread);
 }
 
 /** Asks for the number of unread comments now, every minute, and when the page is shown again. */
 export function followUnread(isSignedIn: () => boolean) {
   const ask = () => {
-    if (!document.hidden && isSignedIn()) void askUnread();
+    if (!document.hidden && isSignedIn()) void refreshUnreadCount();
   };
   ask();
   setInterval(ask, askIntervalMs);

@@ -8,12 +8,17 @@ const minSide = 4;
 /** Lets the user drag a box on an element. @returns the box in pixels of the element; `null` if the user cancels it */
 export function chooseBox(element: HTMLElement, signal: AbortSignal): Promise<Box | null> {
   return new Promise((resolve) => {
-    const frame = h('div.chosen-box', { hidden: true });
+    const boxElement = h('div.chosen-box', { hidden: true });
     const hint = h('p.chosen-box-hint.surface.raised', { role: 'status' }, figureTexts.drawHint);
-    const cover = h('div.box-chooser', { tabindex: 0, role: 'application', 'aria-label': figureTexts.changeBox }, frame, hint);
-    let start: { x: number; y: number; pointer: number } | null = null;
+    const cover = h(
+      'div.box-chooser',
+      { tabindex: 0, role: 'application', 'aria-label': figureTexts.changeBox },
+      boxElement,
+      hint,
+    );
+    let start: { x: number; y: number; pointerId: number } | null = null;
     let box: Box | null = null;
-    const finish = (chosen: Box | null) => {
+    const endChoice = (chosen: Box | null) => {
       cover.remove();
       resolve(chosen);
     };
@@ -25,21 +30,21 @@ export function chooseBox(element: HTMLElement, signal: AbortSignal): Promise<Bo
       if (event.button !== 0) return;
       event.preventDefault();
       cover.setPointerCapture(event.pointerId);
-      start = { ...pointOnElement(event), pointer: event.pointerId };
+      start = { ...pointOnElement(event), pointerId: event.pointerId };
     });
     cover.addEventListener('pointermove', (event) => {
-      if (start?.pointer !== event.pointerId) return;
+      if (start?.pointerId !== event.pointerId) return;
       const { x, y } = pointOnElement(event);
       box = { left: Math.min(x, start.x), top: Math.min(y, start.y), right: Math.max(x, start.x), bottom: Math.max(y, start.y) };
-      frame.hidden = false;
+      boxElement.hidden = false;
       const sides = { left: box.left, top: box.top, width: box.right - box.left, height: box.bottom - box.top };
-      for (const [side, value] of Object.entries(sides)) frame.style.setProperty(side, `${value}px`);
+      for (const [side, value] of Object.entries(sides)) boxElement.style.setProperty(side, `${value}px`);
     });
     cover.addEventListener('pointerup', () => {
       start = null;
       const isLargeEnough = box !== null && box.right - box.left >= minSide && box.bottom - box.top >= minSide;
-      if (isLargeEnough) finish(box);
-      else frame.hidden = true;
+      if (isLargeEnough) endChoice(box);
+      else boxElement.hidden = true;
     });
     cover.addEventListener('pointercancel', () => (start = null));
     cover.addEventListener('keydown', (event) => {
@@ -47,9 +52,9 @@ export function chooseBox(element: HTMLElement, signal: AbortSignal): Promise<Bo
       if (event.key !== 'Escape') return;
       // The same key press would close the dialog that opens then.
       event.preventDefault();
-      finish(null);
+      endChoice(null);
     });
-    signal.addEventListener('abort', () => finish(null), { once: true });
+    signal.addEventListener('abort', () => endChoice(null), { once: true });
     element.append(cover);
     cover.focus();
   });

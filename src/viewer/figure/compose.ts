@@ -60,7 +60,7 @@ interface Panel {
   /** the box of the image that is visible */
   bounds: Box;
   /** in pixels of the figure */
-  place: Box;
+  figureBox: Box;
   layers: FigureLayer[];
 }
 
@@ -111,12 +111,13 @@ export async function composeFigure(
       const area = shownAreas[index] as ImageArea;
       const bounds = boundsOf(area, source.metadata) ?? { left: 0, top: 0, right: 0, bottom: 0 };
       const left = index * (panelWidth + gap);
-      const place = { left, top: titleHeight, right: left + panelWidth, bottom: titleHeight + height };
+      const figureBox = { left, top: titleHeight, right: left + panelWidth, bottom: titleHeight + height };
       const hasLayers = options.annotations && bounds.right > bounds.left;
-      return { source, area, bounds, place, layers: hasLayers ? await source.layersIn(bounds, signal) : [] };
+      return { source, area, bounds, figureBox, layers: hasLayers ? await source.layersIn(bounds, signal) : [] };
     }),
   );
-  const captions = panels.length > 1 ? panels.map(({ source, place }) => captionMark(source.item.name, place, fontSize)) : [];
+  const captions =
+    panels.length > 1 ? panels.map(({ source, figureBox }) => captionMark(source.item.name, figureBox, fontSize)) : [];
   const legendTop = titleHeight + height + (captions.length > 0 ? Math.ceil(fontSize * 1.8) : 0);
   const legend = options.legend
     ? legendMarks(legendEntries(panels), { top: legendTop, width, fontSize })
@@ -130,32 +131,36 @@ export async function composeFigure(
   context.fillRect(0, 0, width, figure.height);
   for (const panel of panels) {
     await paintPanel(context, panelPicture(panel), signal);
-    figure.parts.push({ clip: panel.place, marks: await panelMarks(panel, fontSize, options, signal) });
+    figure.parts.push({ clip: panel.figureBox, marks: await panelMarks(panel, fontSize, options, signal) });
   }
-  const outerMarks = [
-    ...(options.title === '' ? [] : [headingMark(options.title, width, fontSize)]),
-    ...captions,
-    ...legend.marks,
-  ];
+  const outerMarks = [...(options.title === '' ? [] : [titleMark(options.title, width, fontSize)]), ...captions, ...legend.marks];
   if (outerMarks.length > 0)
     figure.parts.push({ clip: { left: 0, top: 0, right: width, bottom: figure.height }, marks: outerMarks });
   const tiledLayers = panels.flatMap(({ layers }) => layers.filter(({ tiles }) => tiles !== null));
   return { figure, canvas, notes: tiledLayers.map(({ name }) => figureTexts.asPicture(name, maxFigureShapes)) };
 }
 
-function panelPicture({ source, area, bounds, place, layers }: Panel): PanelPicture {
+function panelPicture({ source, area, bounds, figureBox, layers }: Panel): PanelPicture {
   const { item, metadata, appearance } = source;
-  return { itemId: item._id, metadata, appearance: appearance(), bounds, place, placement: placementOf(area, place), layers };
+  return {
+    itemId: item._id,
+    metadata,
+    appearance: appearance(),
+    bounds,
+    figureBox,
+    placement: placementOf(area, figureBox),
+    layers,
+  };
 }
 
 /** The shapes, their labels and the scale bar of a panel. */
 async function panelMarks(
-  { source, area, bounds, place, layers }: Panel,
+  { source, area, bounds, figureBox, layers }: Panel,
   fontSize: number,
   options: FigureOptions,
   signal: AbortSignal,
 ): Promise<Mark[]> {
-  const panelView = { placement: placementOf(area, place), cssPixel: fontSize / screenFontSize, view: bounds };
+  const panelView = { placement: placementOf(area, figureBox), cssPixel: fontSize / screenFontSize, visibleBox: bounds };
   const marks: Mark[] = [];
   for (const { shapes, opacity } of layers) {
     for (let start = 0; start < shapes.length; start += shapesAtATime) {
@@ -165,13 +170,16 @@ async function panelMarks(
     }
   }
   for (const { shapes } of layers) marks.push(...marksOfLabels(shapes, panelView));
-  const mm = source.metadata.mm_x;
-  const bar = options.scaleBar && mm !== null ? barMarks(mm, (place.right - place.left) / area.width, place, fontSize) : [];
+  const mmPerPixel = source.metadata.mm_x;
+  const bar =
+    options.scaleBar && mmPerPixel !== null
+      ? scaleBarMarks(mmPerPixel, (figureBox.right - figureBox.left) / area.width, figureBox, fontSize)
+      : [];
   return [...marks, ...bar];
 }
 
 /** The scale bar in the lower left corner, on a light background. @param zoom pixels of the figure per pixel of the image */
-function barMarks(mmPerPixel: number, zoom: number, { left, right, bottom }: Box, fontSize: number): Mark[] {
+function scaleBarMarks(mmPerPixel: number, zoom: number, { left, right, bottom }: Box, fontSize: number): Mark[] {
   const cssPixel = fontSize / screenFontSize;
   const maxWidth = Math.min(maxBarWidth.pixels * cssPixel, (right - left) * maxBarWidth.share);
   const { width, label } = scaleBar({ zoom, mmPerPixel, maxWidth });
@@ -187,7 +195,7 @@ function barMarks(mmPerPixel: number, zoom: number, { left, right, bottom }: Box
   ];
 }
 
-function headingMark(title: string, width: number, fontSize: number): Mark {
+function titleMark(title: string, width: number, fontSize: number): Mark {
   const titleSize = fontSize * 1.25;
   const shownTitle = clipToWidth(title, width - fontSize, (part) => widthOf(part, titleSize, true));
   return {

@@ -1,5 +1,5 @@
 import { saveFile } from '../api.js';
-import { button, h, plainDialog, showMessage } from '../dom.js';
+import { button, h, showPlainDialog, showMessage } from '../dom.js';
 import { formatNumber } from '../format.js';
 import { form } from '../forms.js';
 import type { FrameAppearance } from '../stage/contract.js';
@@ -8,7 +8,15 @@ import { imageTexts } from '../texts.js';
 import { chooseBox } from './choose-box.js';
 import { composeFigure, figureSize, type FigureSource } from './compose.js';
 import { drawMarks } from './draw.js';
-import { entriesIn, entryFields, sizeFrom, storedEntries, storeEntries, figureSettings, type Entries } from './entries.js';
+import {
+  entriesIn,
+  entryFields,
+  readSize,
+  readStoredEntries,
+  storeEntries,
+  figureSettings,
+  type FigureEntries,
+} from './entries.js';
 import { pngOf, tiffOf } from './files.js';
 import { boundsOf, areaAt, sameAreaOnSecond, areaOfView, cropToImage, type ImageArea } from './image-area.js';
 import { isWritableInPdf, pdfOf } from './pdf.js';
@@ -30,17 +38,24 @@ export interface FigureDialogOptions {
   signal: AbortSignal;
 }
 
-/** Shows a dialog that saves the view, or a box on it, as a figure or as samples. */
-export function showFigureDialog(options: FigureDialogOptions, chosen: { area: ImageArea; entries: Entries } | null = null) {
+/**
+ * Shows a dialog that saves the view, or a box on it, as a figure or as samples.
+ *
+ * @param previousChoice the area that the user has just chosen, and what the user had entered before; `null` for the whole view
+ */
+export function showFigureDialog(
+  options: FigureDialogOptions,
+  previousChoice: { area: ImageArea; entries: FigureEntries } | null = null,
+) {
   const { source, compared, drawing, display, signal } = options;
   const { item, metadata, stage } = source;
   const closed = new AbortController();
-  const entries = chosen?.entries ?? storedEntries();
-  const other = compared();
-  const sources = other ? [source, other] : [source];
-  const area = chosen?.area ?? areaOfView(stage);
-  const shownArea = other ? area : (cropToImage(area, metadata) ?? area);
-  const areas = other ? [shownArea, sameAreaOnSecond(shownArea, stage, other.stage)] : [shownArea];
+  const entries = previousChoice?.entries ?? readStoredEntries();
+  const comparedSource = compared();
+  const sources = comparedSource ? [source, comparedSource] : [source];
+  const area = previousChoice?.area ?? areaOfView(stage);
+  const shownArea = comparedSource ? area : (cropToImage(area, metadata) ?? area);
+  const areas = comparedSource ? [shownArea, sameAreaOnSecond(shownArea, stage, comparedSource.stage)] : [shownArea];
   const box = boundsOf(shownArea, metadata);
   const name = `${item.name.replace(/(\.ome)?\.\w+$/i, '')}_region_${box?.left ?? 0}_${box?.top ?? 0}`;
   const canMeasure = sources.some((candidate) => candidate.metadata.mm_x !== null);
@@ -55,13 +70,13 @@ export function showFigureDialog(options: FigureDialogOptions, chosen: { area: I
   element.addEventListener('input', showSize);
   showSize();
   const boxButtons = [
-    button(figureTexts.changeBox, () => void drawBox(), { picture: 'box' }),
-    chosen && button(figureTexts.useView, chooseView),
+    button(figureTexts.changeBox, () => void drawBox(), { icon: 'box' }),
+    previousChoice && button(figureTexts.useView, showWholeView),
   ];
   const boxSize = h('p', box ? figureTexts.boxOf(box.right - box.left, box.bottom - box.top) : figureTexts.outside);
   const boxRow = h('div.row.wrap.between', boxSize, h('div.row.wrap', ...boxButtons.flatMap((control) => control || [])));
   const samples = box && samplesPart({ itemId: item._id, name, box, display: display(), onSaved: () => dialog.close() });
-  const dialog = plainDialog(
+  const dialog = showPlainDialog(
     imageTexts.saveView,
     boxRow,
     element,
@@ -75,7 +90,7 @@ export function showFigureDialog(options: FigureDialogOptions, chosen: { area: I
   }
 
   function showSize() {
-    const { width, dpi } = sizeFrom(currentEntries());
+    const { width, dpi } = readSize(currentEntries());
     const size = width >= 1 && dpi > 0 ? figureSize(areas, width) : null;
     const centimeters = (pixels: number) => formatNumber((pixels / dpi) * 2.54, 3);
     sizeText.textContent = size ? figureTexts.result(width, size.height, centimeters(width), centimeters(size.height)) : '';
@@ -86,10 +101,13 @@ export function showFigureDialog(options: FigureDialogOptions, chosen: { area: I
     dialog.close();
     const drawn = await chooseBox(drawing, signal);
     if (!signal.aborted)
-      showFigureDialog(options, drawn ? { area: areaAt(stage, drawn), entries } : chosen && { ...chosen, entries });
+      showFigureDialog(
+        options,
+        drawn ? { area: areaAt(stage, drawn), entries } : previousChoice && { ...previousChoice, entries },
+      );
   }
 
-  function chooseView() {
+  function showWholeView() {
     const entries = currentEntries();
     dialog.close();
     showFigureDialog(options, { area: areaOfView(stage), entries });

@@ -6,9 +6,9 @@ import { siteStorage } from '../storage.js';
 type OptionalPart = 'scaleBar' | 'annotations' | 'legend';
 
 /** The entries of the dialog, as the texts of its inputs. */
-export type Entries = Record<'format' | 'width' | 'unit' | 'dpi' | 'title' | OptionalPart, string>;
+export type FigureEntries = Record<'format' | 'width' | 'unit' | 'dpi' | 'title' | OptionalPart, string>;
 
-const defaultEntries: Entries = {
+const defaultEntries: FigureEntries = {
   format: 'png',
   width: '1600',
   unit: 'px',
@@ -25,7 +25,7 @@ const dpiRange = { min: 30, max: 2400 } as const;
 const storageKey = 'figure';
 
 /** @param canMeasure whether there can be a scale bar */
-export function entryFields(entries: Entries, canMeasure: boolean): Field[] {
+export function entryFields(entries: FigureEntries, canMeasure: boolean): Field[] {
   const numberInput = { type: 'number', step: 'any', min: 0 };
   const toggle = (name: OptionalPart, label: string, isPossible = true): Field => {
     return { name, label, type: 'checkbox', value: isPossible && entries[name] === 'true', disabled: !isPossible };
@@ -43,18 +43,18 @@ export function entryFields(entries: Entries, canMeasure: boolean): Field[] {
 }
 
 /** The current entries of a form, including check boxes that are not checked. Disabled check boxes keep their previous entries. */
-export function entriesIn(form: HTMLFormElement, previous: Entries): Entries {
-  const values = Object.fromEntries(new FormData(form)) as Partial<Entries>;
-  const toggled = (['scaleBar', 'annotations', 'legend'] as const).map((name) => {
+export function entriesIn(form: HTMLFormElement, previous: FigureEntries): FigureEntries {
+  const values = Object.fromEntries(new FormData(form)) as Partial<FigureEntries>;
+  const checkBoxEntries = (['scaleBar', 'annotations', 'legend'] as const).map((name) => {
     const box = form.querySelector<HTMLInputElement>(`[name="${name}"]`);
     return [name, box?.disabled ? previous[name] : String(box?.checked === true)];
   });
-  return { ...previous, ...values, ...Object.fromEntries(toggled) };
+  return { ...previous, ...values, ...Object.fromEntries(checkBoxEntries) };
 }
 
 /** The settings of a figure, read from its entries. @throws Error if the resolution is out of range */
-export function figureSettings(entries: Entries) {
-  const { width, dpi } = sizeFrom(entries);
+export function figureSettings(entries: FigureEntries) {
+  const { width, dpi } = readSize(entries);
   if (!(dpi >= dpiRange.min && dpi <= dpiRange.max)) throw new Error(figureTexts.dpiRange(dpiRange.min, dpiRange.max));
   return {
     width,
@@ -67,27 +67,27 @@ export function figureSettings(entries: Entries) {
 }
 
 /** The width in pixels, and the resolution in pixels per inch. Both are `NaN` if the entries they depend on are not numbers. */
-export function sizeFrom({ width, unit, dpi }: Entries) {
+export function readSize({ width, unit, dpi }: FigureEntries) {
   const [size, density] = [width, dpi].map((text) => (text.trim() === '' ? NaN : Number(text))) as [number, number];
-  const factor = { px: 1, in: density, cm: density / 2.54 }[unit] ?? 1;
-  return { width: Math.round(size * factor), dpi: density };
+  const pixelsPerUnit = { px: 1, in: density, cm: density / 2.54 }[unit] ?? 1;
+  return { width: Math.round(size * pixelsPerUnit), dpi: density };
 }
 
 /** The choices made for the last figure. */
-export function storedEntries(): Entries {
+export function readStoredEntries(): FigureEntries {
   try {
     const stored = JSON.parse(siteStorage.get(storageKey) ?? '{}') as Record<string, unknown>;
     const entries = Object.entries(defaultEntries).map(([key, value]) => [
       key,
       typeof stored[key] === 'string' ? stored[key] : value,
     ]);
-    return Object.fromEntries(entries) as Entries;
+    return Object.fromEntries(entries) as FigureEntries;
   } catch {
     // The stored text is not JSON.
     return defaultEntries;
   }
 }
 
-export function storeEntries(entries: Entries) {
+export function storeEntries(entries: FigureEntries) {
   siteStorage.set(storageKey, JSON.stringify(entries));
 }

@@ -139,7 +139,7 @@ export interface PanelView {
   /** size of a CSS pixel of the screen in pixels of the figure: lines and texts are drawn larger by this factor */
   cssPixel: number;
   /** the box of the image that is visible */
-  view: Box;
+  visibleBox: Box;
 }
 
 /** The marks of a shape, with lines as wide as on the screen. */
@@ -166,9 +166,9 @@ export function marksOfShape(element: Element, { placement, cssPixel }: PanelVie
 }
 
 /** The labels that are always visible, above their shapes. */
-export function marksOfLabels(elements: readonly Element[], { placement, cssPixel, view }: PanelView): TextMark[] {
+export function marksOfLabels(elements: readonly Element[], { placement, cssPixel, visibleBox }: PanelView): TextMark[] {
   const labeled = elements.filter(({ label }) => label?.visibility === 'always' && label.value !== '');
-  const visible = labeled.filter((element) => overlaps(boxOf(element), view)).slice(0, maxLabels);
+  const visible = labeled.filter((element) => overlaps(boxOf(element), visibleBox)).slice(0, maxLabels);
   return visible.map((element) => {
     const { left, top, right, bottom } = boxOf(element);
     const corners = [left, right].flatMap((x) => [top, bottom].map((y) => placement.transformPoint({ x, y })));

@@ -17,7 +17,7 @@ export interface PanelPicture {
   /** the box of the image that is visible, in whole pixels */
   bounds: Box;
   /** in pixels of the figure */
-  place: Box;
+  figureBox: Box;
   placement: DOMMatrix;
   layers: readonly FigureLayer[];
 }
@@ -29,7 +29,7 @@ const maxTiles = 400;
 
 /** Paints the image, its overlays, and the tiles of annotations that are not drawn as shapes. */
 export async function paintPanel(context: CanvasRenderingContext2D, panel: PanelPicture, signal: AbortSignal) {
-  const { bounds, place, placement, layers, appearance } = panel;
+  const { bounds, figureBox, placement, layers, appearance } = panel;
   if (bounds.right === bounds.left) return;
   const zoom = Math.hypot(placement.a, placement.b);
   const picture = await requestPicture(regionUrl(panel, zoom), signal);
@@ -48,7 +48,7 @@ export async function paintPanel(context: CanvasRenderingContext2D, panel: Panel
   function paintClipped(draw: () => void) {
     context.save();
     context.beginPath();
-    context.rect(place.left, place.top, place.right - place.left, place.bottom - place.top);
+    context.rect(figureBox.left, figureBox.top, figureBox.right - figureBox.left, figureBox.bottom - figureBox.top);
     context.clip();
     context.setTransform(placement);
     context.imageSmoothingQuality = 'high';

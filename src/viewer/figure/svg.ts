@@ -3,7 +3,7 @@ import type { Figure } from './compose.js';
 
 /** The figure as SVG, which contains the picture. @param picture a PNG */
 export async function svgOf({ width, height, parts }: Figure, picture: Blob, dpi: number, signal: AbortSignal): Promise<Blob> {
-  const size = (pixels: number) => `${Number(((pixels / dpi) * 25.4).toFixed(3))}mm`;
+  const toMillimeters = (pixels: number) => `${Number(((pixels / dpi) * 25.4).toFixed(3))}mm`;
   const elements: string[] = [];
   for (const [index, { clip, marks }] of parts.entries()) {
     const { left, top, right, bottom } = clip;
@@ -16,7 +16,7 @@ export async function svgOf({ width, height, parts }: Figure, picture: Blob, dpi
   }
   return new Blob(
     [
-      `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="${size(width)}" height="${size(height)}" `,
+      `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="${toMillimeters(width)}" height="${toMillimeters(height)}" `,
       `viewBox="0 0 ${width} ${height}">\n<image width="${width}" height="${height}" xlink:href="`,
       await dataUrl(picture),
       '"/>\n',

@@ -1,6 +1,6 @@
 import { apiUrl, request } from '../api.js';
 import { itemVersion, type ImageItem } from '../browse/model.js';
-import { h, plainDialog } from '../dom.js';
+import { h, showPlainDialog } from '../dom.js';
 import { section } from './facts.js';
 import { imageTexts } from '../texts.js';
 
@@ -29,7 +29,7 @@ function pictureButton(item: ImageItem, name: string) {
 }
 
 function enlarge(item: ImageItem, name: string) {
-  const dialog = plainDialog(
+  const dialog = showPlainDialog(
     name,
     h('img', { src: pictureUrl(item, name, enlargedSize), alt: imageTexts.pictureOf(name, item.name) }),
   );

@@ -86,7 +86,7 @@ export function channelPanel(options: ChannelPanelOptions) {
   }
 
   function channelRow(range: HTMLElement, index: number) {
-    const { name, color, on, isGuessed } = channels[index] as Channel;
+    const { name, color, on, isColorGuessed } = channels[index] as Channel;
     const box = h('input', {
       type: 'checkbox',
       checked: on,
@@ -107,7 +107,7 @@ export function channelPanel(options: ChannelPanelOptions) {
     const onlyButton = linkButton(imageTexts.only, () => showOnly(isAlone() ? null : index), imageTexts.onlyChannel(name));
     onlyButton.setAttribute('aria-pressed', String(isAlone()));
     const guess =
-      isGuessed && color === initialChannels[index]?.color && h('span.hint.quiet-text.small', imageTexts.guessedColor);
+      isColorGuessed && color === initialChannels[index]?.color && h('span.hint.quiet-text.small', imageTexts.guessedColor);
     const label = h('label.row.grow', box, h('span.break', name));
     const toneControls = channelTone(channels[index] as Channel, (changes) => changeChannel(index, changes));
     return h('li.channel', h('div.row', label, channels.length > 1 && onlyButton, picker), guess, range, toneControls);

@@ -44,7 +44,7 @@ export function channelRange(options: {
       'aria-label': typedLabel,
       onchange: () => setBound(numberInput),
     });
-    return { bound, input: slider, value: numberInput };
+    return { bound, slider, numberInput };
   });
   const valueOf = (bound: 'min' | 'max') => channel()[bound] ?? fullHistogram.thresholds[bound === 'min' ? 0 : 1];
   const makeAutomatic = () => (change({ min: null, max: null }), showBounds());
@@ -53,16 +53,16 @@ export function channelRange(options: {
   showBounds();
   return [
     h('div.histogram', { 'aria-hidden': 'true' }, histogramCurve(histogram), band),
-    ...inputs.map(({ bound, input, value }) => h('label.bound.small', imageTexts.bounds[bound], input, value)),
+    ...inputs.map(({ bound, slider, numberInput }) => h('label.bound.small', imageTexts.bounds[bound], slider, numberInput)),
     automaticButton,
   ];
 
   function showBounds() {
     const current = channel();
-    const [low, high] = inputs.map(({ bound, input, value }) => {
-      input.valueAsNumber = valueOf(bound);
-      value.value = toSignificantDigits(current[bound] ?? input.valueAsNumber, current[bound] === null ? 5 : 6);
-      return (100 * (input.valueAsNumber - min)) / (max - min || 1);
+    const [low, high] = inputs.map(({ bound, slider, numberInput }) => {
+      slider.valueAsNumber = valueOf(bound);
+      numberInput.value = toSignificantDigits(current[bound] ?? slider.valueAsNumber, current[bound] === null ? 5 : 6);
+      return (100 * (slider.valueAsNumber - min)) / (max - min || 1);
     });
     band.style.left = `${low}%`;
     band.style.right = `${100 - (high ?? 100)}%`;

@@ -16,7 +16,7 @@ export interface Channel extends ToneSettings {
   min: number | null;
   max: number | null;
   /** Whether its color was guessed from its name, because the file states none. */
-  isGuessed?: boolean;
+  isColorGuessed?: boolean;
   /** The frame offset or band with the samples of the channel. */
   source: { framedelta: number } | { band: number };
 }
@@ -43,7 +43,7 @@ export function channelsOf(metadata: ImageMetadata): Channel[] {
         { framedelta },
         fileColor ?? guessedColor ?? channelColors[index % channelColors.length],
       );
-      return guessedColor === null ? created : { ...created, isGuessed: true };
+      return guessedColor === null ? created : { ...created, isColorGuessed: true };
     });
   }
   if (dtype === 'uint8' && bandCount !== 2 && bandCount <= 4) return [];

@@ -1,6 +1,6 @@
 import { requestList, request } from '../api.js';
 import { imageState, type ImageItem, type Item } from '../browse/model.js';
-import { fill, h, icon, messageOf, newestOnly, plainDialog } from '../dom.js';
+import { fill, h, icon, messageOf, trackNewest, showPlainDialog } from '../dom.js';
 import { field } from '../forms.js';
 import { parseRoute } from '../router.js';
 import { compareTexts } from '../texts.js';
@@ -12,8 +12,8 @@ const maxOffered = 100;
 export function chooseImage(first: ImageItem, { signal, onChosen }: { signal: AbortSignal; onChosen: (id: string) => void }) {
   const results = h('ul.picker-list', { 'aria-label': compareTexts.images });
   const searchInput = h('input', { type: 'search', autocomplete: 'off', oninput: () => void search() });
-  const dialog = plainDialog(compareTexts.compare, field(compareTexts.find, searchInput), h('div.picker.column', results));
-  const beginSearch = newestOnly();
+  const dialog = showPlainDialog(compareTexts.compare, field(compareTexts.find, searchInput), h('div.picker.column', results));
+  const beginSearch = trackNewest();
   void search();
 
   async function search() {

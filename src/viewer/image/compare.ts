@@ -13,20 +13,20 @@ import type { ImageMetadata } from './metadata.js';
 export function offerComparison(options: {
   first: { image: ImageView; item: ImageItem; metadata: ImageMetadata };
   /** element that contains the first image, and will contain both */
-  stages: HTMLElement;
+  stagesElement: HTMLElement;
   panel: HTMLElement;
   /** called when the parameters in the address must be written again */
   onChange: () => void;
   signal: AbortSignal;
 }) {
-  const { first, stages, panel, onChange, signal } = options;
+  const { first, stagesElement, panel, onChange, signal } = options;
   const jointMove = new JointMove({ stage: first.image.stage, metadata: first.metadata });
   let second: { id: string; image: ImageView; controller: AbortController } | null = null;
   /** id of the second image, also while it is being opened; `''` without one */
   let openingId = '';
   const chooseSecond = () => chooseImage(first.item, { signal, onChosen: (id) => void open(id, true) });
   const compareButton = responsiveButton('compare', compareTexts.compare, () => (second ? close() : chooseSecond()));
-  const lockButton = button('', toggleLock, { picture: 'lock', name: compareTexts.lock, isPressed: true });
+  const lockButton = button('', toggleLock, { icon: 'lock', name: compareTexts.lock, isPressed: true });
   first.image.stage.onRest(onViewChange);
   first.image.setCompared(() => second?.image.figure ?? null);
   return { button: compareButton, update, query, second: () => second?.image ?? null };
@@ -63,7 +63,7 @@ export function offerComparison(options: {
     const secondPanels = h('div');
     const leaveSignal = AbortSignal.any([signal, controller.signal]);
     leaveSignal.addEventListener('abort', () => [stage, secondPanels].forEach((part) => part.remove()));
-    stages.append(stage);
+    stagesElement.append(stage);
     panel.prepend(secondPanels);
     try {
       const { item, metadata } = await requestImage(id, leaveSignal);

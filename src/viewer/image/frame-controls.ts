@@ -116,7 +116,7 @@ function axisSlider(
   };
   const { input, output, element } = slider(axis.label, { min: 0, max: axis.range - 1, step: 1, oninput });
   const toggle = button('', () => (playing ? stop() : start()), {
-    picture: 'play',
+    icon: 'play',
     name: imageTexts.play(axis.label),
     isPressed: false,
   });

@@ -53,8 +53,8 @@ export async function openImage(options: ImageOptions): Promise<ImageView> {
   const drawing = h('div.stage-drawing');
   const problem = problemNotice(onRetry, onProblem);
   element.replaceChildren(drawing);
-  const { frame, look } = state;
-  const stage = await openStage({ element: drawing, item, metadata, frame, look, onProblem: problem.show, signal });
+  const { frame, appearance } = state;
+  const stage = await openStage({ element: drawing, item, metadata, frame, appearance, onProblem: problem.show, signal });
   return new ImageView({ ...options, state, presets, drawing, problem, stage });
 }
 
@@ -128,7 +128,7 @@ export class ImageView {
   }
 
   /** The panel for channels, or for brightness and contrast. */
-  get appearance() {
+  get appearancePanel() {
     return this.parts.state.hasChannels
       ? { title: imageTexts.channels, element: this.#channels.element }
       : { title: imageTexts.light, element: this.#lights.element };
@@ -217,7 +217,7 @@ export class ImageView {
       item,
       metadata,
       stage,
-      appearance: () => ({ frame: state.frame, light: state.light, ...state.look }),
+      appearance: () => ({ frame: state.frame, light: state.light, ...state.appearance }),
       channels: () => state.channels.filter(({ on }) => on),
       layersIn: (box, signal) => this.#annotations.layersIn(box, signal),
     };
@@ -251,7 +251,7 @@ export class ImageView {
     try {
       const { showFigureDialog } = await import('../figure/dialog.js');
       if (signal.aborted) return;
-      const display = () => ({ frame: state.frame, ...state.look, shownChannels: state.shownFrames });
+      const display = () => ({ frame: state.frame, ...state.appearance, shownChannels: state.shownFrames });
       showFigureDialog({ source: this.figure, compared: this.#compared, drawing, display, signal });
     } catch (error) {
       problem.show(messageOf(error));
@@ -280,7 +280,7 @@ export class ImageView {
     try {
       if (isOtherFrame) this.#channels.refresh();
       if (isOtherFrame) this.comments?.refresh();
-      await stage.showFrame(next, { ...state.look, likely });
+      await stage.showFrame(next, { ...state.appearance, likely });
       this.#readout.refresh();
     } catch (error) {
       if (!signal.aborted) problem.show(messageOf(error));

@@ -1,6 +1,6 @@
 import type { Stage } from '../stage/contract.js';
 import type { ImageMetadata } from './metadata.js';
-import { moveWith, noOffset, currentOffset, type ComparedImage } from './offset.js';
+import { moveToSamePart, noOffset, currentOffset, type ComparedImage } from './offset.js';
 
 /** Moves two images together: the image that the user moves leads, and the other one follows. */
 export class JointMove {
@@ -53,8 +53,8 @@ export class JointMove {
       return;
     }
     this.#isFollowing = true;
-    if (movedIndex === 0) moveWith(firstSide, secondSide, this.offset, false);
-    else moveWith(secondSide, firstSide, this.offset, true);
+    if (movedIndex === 0) moveToSamePart(firstSide, secondSide, this.offset, false);
+    else moveToSamePart(secondSide, firstSide, this.offset, true);
     this.#isFollowing = false;
   }
 

@@ -56,7 +56,7 @@ export function currentOffset(first: ComparedImage, second: ComparedImage): Offs
  * @param offset of the second image relative to the first
  * @param isInverse whether `to` is the first image
  */
-export function moveWith(from: ComparedImage, to: ComparedImage, offset: Offset, isInverse: boolean) {
+export function moveToSamePart(from: ComparedImage, to: ComparedImage, offset: Offset, isInverse: boolean) {
   const view = viewOf(from);
   const matrix = matrixOf(offset);
   const { x, y } = (isInverse ? matrix.inverse() : matrix).transformPoint(view);

@@ -2,7 +2,7 @@ import { createNotice } from '../admin/parts.js';
 import { apiUrl, request } from '../api.js';
 import type { Documents } from '../answers.js';
 import { copyText } from '../clipboard.js';
-import { button, fill, h, icon, plainDialog } from '../dom.js';
+import { button, fill, h, icon, showPlainDialog } from '../dom.js';
 import { choice, checkbox, field } from '../forms.js';
 import { formatDate } from '../format.js';
 import { currentUser } from '../session.js';
@@ -32,10 +32,10 @@ export function showOpenInDialog(item: { _id: string; name: string }, metadata: 
   const days = choice({ 1: openInTexts.days(1), 7: openInTexts.days(7), 30: openInTexts.days(30) }, '7', { name: 'days' });
   const associated = checkbox(openInTexts.associated, { name: 'associated' });
   if (currentUser() === null) {
-    plainDialog(openInTexts.title, h('p', openInTexts.signIn));
+    showPlainDialog(openInTexts.title, h('p', openInTexts.signIn));
     return;
   }
-  plainDialog(
+  showPlainDialog(
     openInTexts.title,
     h('p', openInTexts.about),
     field(openInTexts.end, days),
@@ -76,7 +76,7 @@ export function showOpenInDialog(item: { _id: string; name: string }, metadata: 
   function programEntry({ program, text, hint }: ProgramText) {
     const showToCopy = () => prompt(commonTexts.copy, text);
     const copyIt = () => void copyText(text, openInTexts.copied, showToCopy);
-    const copy = button('', copyIt, { picture: 'link', name: openInTexts.copyFor(program) });
+    const copy = button('', copyIt, { icon: 'link', name: openInTexts.copyFor(program) });
     const heading = h('div.row.between', h('h3', program), copy);
     return h('div.column', heading, h('pre.break', text), hint && h('p.hint.quiet-text.small', hint));
   }

@@ -44,8 +44,8 @@ export function stageButtons(stage: Stage, fullScreenElement: HTMLElement, onSav
   return h('div.stage-buttons.surface.raised', { role: 'toolbar', 'aria-label': imageTexts.view }, ...buttons);
 }
 
-function iconButton(picture: IconName, name: string, onclick: () => void) {
-  return button('', onclick, { picture, name });
+function iconButton(iconName: IconName, name: string, onclick: () => void) {
+  return button('', onclick, { icon: iconName, name });
 }
 
 async function toggleFullScreen(element: HTMLElement) {

@@ -9,20 +9,20 @@ export const panelNames = ['frames', 'look', 'annotations', 'comments', 'image']
 
 export type PanelName = (typeof panelNames)[number];
 
-/** Builds the panels next to an open image. @param entry an element to show below the facts of the image */
+/** Builds the panels next to an open image. @param pixelSizeButton an element to show below the facts of the image */
 export function imagePanels(
   image: ImageView,
   metadata: ImageMetadata,
   names: readonly PanelName[] = panelNames,
-  entry: HTMLElement | null = null,
+  pixelSizeButton: HTMLElement | null = null,
 ) {
-  const { frameControls, appearance, annotationPanel, comments } = image;
+  const { frameControls, appearancePanel, annotationPanel, comments } = image;
   const makers: Record<PanelName, () => HTMLElement | null> = {
     frames: () => frameControls && section(imageTexts.facts.frames, true, frameControls),
-    look: () => section(appearance.title, appearance.title === imageTexts.channels, appearance.element),
+    look: () => section(appearancePanel.title, appearancePanel.title === imageTexts.channels, appearancePanel.element),
     annotations: () => section(annotationTexts.annotations, true, annotationPanel),
     comments: () => comments?.show() ?? null,
-    image: () => section(imageTexts.image, true, imageFacts(metadata), ...(entry ? [entry] : [])),
+    image: () => section(imageTexts.image, true, imageFacts(metadata), ...(pixelSizeButton ? [pixelSizeButton] : [])),
   };
   return panelNames.filter((name) => names.includes(name)).flatMap((name) => makers[name]() ?? []);
 }

@@ -6,7 +6,7 @@ import type { ImageMetadata } from './metadata.js';
 import { commonTexts, imageTexts } from '../texts.js';
 
 /** A button to enter the pixel size; `null` if the file states it. @param onSaved called when the pixel size was saved or removed */
-export function pixelSizeEntry(itemId: string, metadata: ImageMetadata, onSaved: () => void) {
+export function pixelSizeButton(itemId: string, metadata: ImageMetadata, onSaved: () => void) {
   const { mm_x: mmX, mm_y: mmY, pixelSizeEntered: isEntered, geospatial } = metadata;
   if (geospatial || (mmX !== null && !isEntered)) return null;
   return h('div', linkButton(isEntered ? imageTexts.changePixelSize : imageTexts.enterPixelSize, askForSize));

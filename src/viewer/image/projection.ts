@@ -43,26 +43,26 @@ export function projectionControls(options: {
 }) {
   const { axis, plane, onChange } = options;
   let shownProjection: Projection | null = null;
-  const select = choice({ '': imageTexts.onePlane, ...imageTexts.projections }, '', { onchange: choose });
+  const methodSelect = choice({ '': imageTexts.onePlane, ...imageTexts.projections }, '', { onchange: choose });
   const inputs = (['from', 'to'] as const).map((bound) => {
     const input = h('input', { type: 'number', min: 1, max: axis.range, step: 1, onchange: () => setBound(bound, input) });
     return { bound, input };
   });
   const range = h('div.plane-range', ...inputs.map(({ bound, input }) => field(imageTexts.planes[bound], input)));
-  const element = h('div.column', field(imageTexts.projection, select), range);
+  const element = h('div.column', field(imageTexts.projection, methodSelect), range);
   set(null);
   return { element, set };
 
   /** Shows a projection that was selected elsewhere. */
   function set(next: Projection | null) {
     shownProjection = next;
-    select.value = next?.method ?? '';
+    methodSelect.value = next?.method ?? '';
     range.hidden = next === null;
     for (const { bound, input } of inputs) input.value = next ? String(next[bound] + 1) : '';
   }
 
   function choose() {
-    const method = methods.find((candidate) => candidate === select.value);
+    const method = methods.find((candidate) => candidate === methodSelect.value);
     set(method === undefined ? null : { ...(shownProjection ?? rangeAround(plane())), method });
     onChange(shownProjection);
   }

@@ -36,41 +36,41 @@ export function pixelReadout(options: {
   const output = h('output.readout.surface.raised.row.numbers.small.wrap', attributes, position, swatch, valueText);
   /** in pixels of the stage */
   let pointerPosition: { x: number; y: number } | null = null;
-  let pending: AbortController | null = null;
+  let pendingRequest: AbortController | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
-  element.addEventListener('pointermove', (event) => follow(event));
-  element.addEventListener('pointerdown', (event) => follow(event));
+  element.addEventListener('pointermove', (event) => followPointer(event));
+  element.addEventListener('pointerdown', (event) => followPointer(event));
   element.addEventListener('pointerleave', (event) => {
     if (event.pointerType === 'mouse') hide();
   });
-  stage.onMove(() => pointerPosition && update(pointerPosition));
+  stage.onMove(() => pointerPosition && showPixelAt(pointerPosition));
   stage.onRest(() => {
     if (stage.canvas.matches(':focus-visible')) {
       const { width, height } = element.getBoundingClientRect();
-      update({ x: width / 2, y: height / 2 });
+      showPixelAt({ x: width / 2, y: height / 2 });
     }
   });
   signal.addEventListener('abort', hide, { once: true });
-  return { element: output, refresh: () => pointerPosition && update(pointerPosition) };
+  return { element: output, refresh: () => pointerPosition && showPixelAt(pointerPosition) };
 
-  function follow(event: PointerEvent) {
+  function followPointer(event: PointerEvent) {
     const box = element.getBoundingClientRect();
-    update({ x: event.clientX - box.left, y: event.clientY - box.top });
+    showPixelAt({ x: event.clientX - box.left, y: event.clientY - box.top });
   }
 
   function hide() {
     pointerPosition = null;
     clearTimeout(timer);
-    pending?.abort();
+    pendingRequest?.abort();
     output.hidden = true;
   }
 
   /** @param pointer in pixels of the stage */
-  function update(pointer: { x: number; y: number }) {
+  function showPixelAt(pointer: { x: number; y: number }) {
     pointerPosition = pointer;
     clearTimeout(timer);
-    pending?.abort();
+    pendingRequest?.abort();
     const point = stage.toImage(pointer.x, pointer.y);
     const x = Math.floor(point.x);
     const y = Math.floor(point.y);
@@ -83,7 +83,7 @@ export function pixelReadout(options: {
 
   async function requestPixel(left: number, top: number) {
     const controller = new AbortController();
-    pending = controller;
+    pendingRequest = controller;
     try {
       const shownChannels = sampleSources().slice(0, maxSamples);
       const frames = [...new Set(shownChannels.map((sample) => sample.frame))];

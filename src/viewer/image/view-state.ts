@@ -61,7 +61,7 @@ export class ViewState {
     };
   }
 
-  get look(): FrameAppearance {
+  get appearance(): FrameAppearance {
     return { style: styleOf(this.channels), projection: this.projection };
   }
 

@@ -28,14 +28,14 @@ interface StageOptions {
   item: ImageItem;
   metadata: ImageMetadata;
   frame: number;
-  look: FrameAppearance;
+  appearance: FrameAppearance;
   onProblem: (message: string) => void;
   signal: AbortSignal;
 }
 
 /** Opens an image in an element, which it fills, until the signal aborts. */
 export async function openStage(options: StageOptions): Promise<Stage> {
-  const { element, item, metadata, frame, look, onProblem, signal } = options;
+  const { element, item, metadata, frame, appearance, onProblem, signal } = options;
   const OpenSeadragon = await loadOpenSeadragon();
   signal.throwIfAborted();
   const navigatorElement = h('div.navigator.raised', { 'aria-hidden': 'true' });
@@ -47,7 +47,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   signal.addEventListener('abort', () => closeViewer(viewer), { once: true });
   viewer.addHandler('tile-load-failed', ({ message }) => onProblem(`${imageTexts.partsMissing} ${message}`));
   const stack = new FrameStack(viewer, (key, queue) => createTileSource(item, metadata, queue, ...parseFrameKey(key)), signal);
-  let image = await stack.show(frameKey(frame, look));
+  let image = await stack.show(frameKey(frame, appearance));
   signal.throwIfAborted();
   const canvas = prepareCanvas(viewer, imageTexts.keysOf(item.name));
   const geometry = createGeometry(OpenSeadragon, viewer, () => image, metadata);
@@ -59,7 +59,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   const cellStage: CellStage = {
     ...geometry,
     canvas,
-    addPainter: createPaintLayers(viewer, overlay),
+    addPainter: createAddPainter(viewer, overlay),
     repaint: () => void (signal.aborted || viewer.forceRedraw()),
     onRest: (listener) => viewer.addHandler('animation-finish', listener),
   };
@@ -67,10 +67,10 @@ export async function openStage(options: StageOptions): Promise<Stage> {
     ...geometry,
     ...viewControls,
     ...cellStage,
-    async showFrame(newFrame, { likely = [], ...newLook }) {
+    async showFrame(newFrame, { likely = [], ...newAppearance }) {
       image = await stack.show(
-        frameKey(newFrame, newLook),
-        likely.map((other) => frameKey(other, newLook)),
+        frameKey(newFrame, newAppearance),
+        likely.map((other) => frameKey(other, newAppearance)),
       );
     },
     whenDrawn: () => new Promise((done) => image.whenFullyLoaded(() => done())),
@@ -178,7 +178,7 @@ function showPixelsSharply(viewer: Viewer, { zoom }: StageGeometry) {
 }
 
 /** Returns a stage's `addPainter`. Painters paint on the canvas of the viewer or, while a filter changes that canvas, on the overlay. */
-function createPaintLayers(viewer: Viewer, overlay: HTMLCanvasElement): CellStage['addPainter'] {
+function createAddPainter(viewer: Viewer, overlay: HTMLCanvasElement): CellStage['addPainter'] {
   const layers = { picture: new Set<Painter>(), shapes: new Set<Painter>() };
   viewer.addHandler('update-viewport', () => {
     const { context } = viewer.drawer as unknown as { context: CanvasRenderingContext2D };
@@ -229,7 +229,7 @@ function frameKey(frame: number, { style, projection }: FrameAppearance) {
   return JSON.stringify([frame, { style, projection }]);
 }
 
-function parseFrameKey(key: string): [frame: number, look: FrameAppearance] {
+function parseFrameKey(key: string): [frame: number, appearance: FrameAppearance] {
   return JSON.parse(key);
 }
 

@@ -20,7 +20,7 @@ export function createTileSource(
   frame: number,
   { style, projection }: FrameAppearance,
 ) {
-  const axisOrder = frames.length > 1 ? `fzxy/${frame}` : 'zxy';
+  const tileRoute = frames.length > 1 ? `fzxy/${frame}` : 'zxy';
   const query = { edge: 'crop', style: style || null, ...projectionQuery(projection), _: itemVersion(item) };
   return {
     width: sizeX,
@@ -32,6 +32,6 @@ export function createTileSource(
     maxLevel: levels - 1,
     downloadTileStart: (job: TileJob) => queue.add(job),
     downloadTileAbort: (job: TileJob) => queue.drop(job),
-    getTileUrl: (level: number, x: number, y: number) => apiUrl(`item/${item._id}/tiles/${axisOrder}/${level}/${x}/${y}`, query),
+    getTileUrl: (level: number, x: number, y: number) => apiUrl(`item/${item._id}/tiles/${tileRoute}/${level}/${x}/${y}`, query),
   };
 }

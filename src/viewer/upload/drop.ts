@@ -24,8 +24,8 @@ export function uploadButtons(onUploads: (uploads: Upload[]) => void) {
     input.webkitdirectory = isFolder;
     input.click();
   };
-  const folderButton = button(uploadTexts.folder, () => openDialog(true), { picture: 'upload' });
-  const filesButton = button(uploadTexts.files, () => openDialog(false), { picture: 'upload', kind: 'primary' });
+  const folderButton = button(uploadTexts.folder, () => openDialog(true), { icon: 'upload' });
+  const filesButton = button(uploadTexts.files, () => openDialog(false), { icon: 'upload', kind: 'primary' });
   return [folderButton, filesButton, input];
 }
 

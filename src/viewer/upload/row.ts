@@ -5,14 +5,14 @@ import { isSameFile, type UnfinishedUpload } from './unfinished.js';
 import type { Progress } from './upload.js';
 
 /** The row of a file in the list of uploads. */
-export function uploadRow(file: File, folderName: string) {
+export function uploadRow(file: File, folderPath: string) {
   const bar = h('progress', { max: Math.max(1, file.size), value: 0, 'aria-label': uploadTexts.ofFile(file.name) });
   const status = h('span.upload-status.quiet-text.small');
-  const cancel = button('', () => controller?.abort(), { picture: 'close', name: uploadTexts.cancel(file.name) });
-  const retry = button('', () => row.start(), { picture: 'retry', name: uploadTexts.again(file.name) });
+  const cancel = button('', () => controller?.abort(), { icon: 'close', name: uploadTexts.cancel(file.name) });
+  const retry = button('', () => row.start(), { icon: 'retry', name: uploadTexts.again(file.name) });
   const element = h(
     'li.upload',
-    h('span.upload-name.break.small.strong', { title: uploadTexts.to(file.name, folderName) }, nameText(file.name)),
+    h('span.upload-name.break.small.strong', { title: uploadTexts.to(file.name, folderPath) }, nameText(file.name)),
     h('span.upload-buttons', retry, cancel),
     bar,
     status,
@@ -23,7 +23,7 @@ export function uploadRow(file: File, folderName: string) {
     /** starts the upload; set by the caller */
     start: () => {},
     /** Shows that the upload waits for its turn. @returns a signal that the user aborts by canceling */
-    begin() {
+    showWaiting() {
       controller = new AbortController();
       element.dataset.state = 'running';
       retry.hidden = true;
@@ -75,8 +75,8 @@ export function unfinishedRow(
     h('span.upload-name.break.small.strong', { title: uploadTexts.to(name, place) }, nameText(name)),
     h(
       'span.upload-buttons',
-      button('', () => input.click(), { picture: 'file', name: uploadTexts.chooseAgain(name) }),
-      button('', onDiscard, { picture: 'close', name: uploadTexts.discard(name) }),
+      button('', () => input.click(), { icon: 'file', name: uploadTexts.chooseAgain(name) }),
+      button('', onDiscard, { icon: 'close', name: uploadTexts.discard(name) }),
     ),
     h('progress', { max: Math.max(1, size), value: sent, 'aria-label': uploadTexts.ofFile(name) }),
     status,

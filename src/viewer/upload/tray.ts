@@ -14,7 +14,7 @@ const concurrentUploads = 2;
 /** Delays before the page asks again whether an item has become an image or was refused, and whether closed tabs have left unfinished uploads. */
 const checkDelaysMs = [500, 2000, 8000];
 
-/** Functions that check refused items again. They are called when all files have arrived, because these may include parts that the items lacked. */
+/** Functions that check refused items again. They are called when all files have arrived, because some of the files may be parts that the items lacked. */
 const refusedChecks: (() => void)[] = [];
 
 const waitingTasks: (() => Promise<void>)[] = [];
@@ -40,14 +40,14 @@ function closeList() {
   rows.replaceChildren();
 }
 
-/** Calls the listener when something was added to a folder. */
-export function onArrival(folderId: string, signal: AbortSignal, listener: (kind: 'folder' | 'item') => void) {
+/** Calls the listener when an upload has added a folder or an item to a folder, or when such an item has become an image. */
+export function onUploaded(folderId: string, signal: AbortSignal, listener: (kind: 'folder' | 'item') => void) {
   const listen = ({ detail }: CustomEvent) => detail.folderId === folderId && listener(detail.kind);
-  addEventListener('arrival', listen as EventListener, { signal });
+  addEventListener('uploaded', listen as EventListener, { signal });
 }
 
-function reportArrival(folderId: string, kind: 'folder' | 'item') {
-  dispatchEvent(new CustomEvent('arrival', { detail: { folderId, kind } }));
+function reportUploaded(folderId: string, kind: 'folder' | 'item') {
+  dispatchEvent(new CustomEvent('uploaded', { detail: { folderId, kind } }));
 }
 
 /** Uploads files into a folder, and shows the progress of each. */
@@ -72,7 +72,7 @@ export function uploadTo({ folder, uploads }: { folder: { _id: string; name: str
   async function createFolder(parentPath: string[], name: string) {
     const query = { parentType: 'folder', parentId: await folderIdAt(parentPath), name, reuseExisting: true };
     const { _id } = await request('POST', 'folder', { query });
-    reportArrival(query.parentId, 'folder');
+    reportUploaded(query.parentId, 'folder');
     return _id;
   }
 }
@@ -127,7 +127,7 @@ function addUpload(options: Pick<Parameters<typeof runUpload>[0], 'findFolderId'
   const row = uploadRow(options.file, options.place);
   rows.append(row.element);
   row.start = () => {
-    const signal = row.begin();
+    const signal = row.showWaiting();
     waitingTasks.push(() => runUpload({ ...options, row, signal }));
     startNext();
   };
@@ -154,7 +154,7 @@ function updateHeading() {
   if (openCount === 0) for (const check of refusedChecks.splice(0)) setTimeout(check, checkDelaysMs[0]);
   tray.setAttribute('aria-label', uploadTexts.uploads);
   // The list cannot be closed while uploads can still be canceled.
-  const close = openCount === 0 && button('', closeList, { picture: 'close', name: uploadTexts.closeList });
+  const close = openCount === 0 && button('', closeList, { icon: 'close', name: uploadTexts.closeList });
   fill(heading, h('h2', openCount === 0 ? uploadTexts.uploads : uploadTexts.running(openCount)), close);
 }
 
@@ -183,7 +183,7 @@ async function runUpload(options: {
     const itemId = await uploadFile({ folderId, place, file, serverUpload, onProgress, signal });
     row.showEnd('done', uploadTexts.uploaded);
     announce(uploadTexts.uploadedNamed(file.name));
-    reportArrival(folderId, 'item');
+    reportUploaded(folderId, 'item');
     if (itemId !== null) void showOutcome(itemId, row);
   } catch (error) {
     if (signal.aborted) row.showEnd('canceled', uploadTexts.canceled);
@@ -207,7 +207,7 @@ async function showOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
     const query: Query = { folderId: item.folderId, name: item.name };
     // The item is requested as a list, because it may have been removed by now, which is not an error.
     item = (await request('GET', 'item', { query }).catch(() => [])).find(({ _id }) => _id === itemId);
-    if (item && (imageState(item) !== 'no' || item.largeImageRefused)) reportArrival(item.folderId, 'item');
+    if (item && (imageState(item) !== 'no' || item.largeImageRefused)) reportUploaded(item.folderId, 'item');
   }
   const reason = item && (await findRefusal(item));
   if (!item || !reason) {
@@ -216,6 +216,6 @@ async function showOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
   }
   row.showEnd('unreadable', uploadTexts.unreadable(reason));
   const { folderId } = item;
-  const checkAgain = () => void showOutcome(itemId, row).then(() => reportArrival(folderId, 'item'));
+  const checkAgain = () => void showOutcome(itemId, row).then(() => reportUploaded(folderId, 'item'));
   if (runningCount + waitingTasks.length > 0) refusedChecks.push(checkAgain);
 }

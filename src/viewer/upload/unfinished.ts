@@ -1,6 +1,6 @@
 import { del, entries, set } from 'idb-keyval';
 import { ApiError, request } from '../api.js';
-import { lockPage, pageKey, pageStore, pageName, pageOf, userKeyPrefix, withPages } from '../page-store.js';
+import { lockPage, pageKey, pageStore, pageName, pageNameOf, userKeyPrefix, callWithOpenPages } from '../page-store.js';
 
 /** An upload that the server can continue, as the browser stores it. Browsers give no access to the file after a reload: the user chooses it again. */
 export interface UnfinishedUpload {
@@ -43,10 +43,10 @@ export async function takeOverUploads(): Promise<(UnfinishedUpload & { sent: num
   const prefix = userKeyPrefix();
   if (prefix === null) return [];
   const stored = await tryStorage(() =>
-    withPages(async (isOpen) => {
+    callWithOpenPages(async (isOpen) => {
       const takenUploads: UnfinishedUpload[] = [];
       for (const [key, upload] of await entries<string, UnfinishedUpload>(openDatabase())) {
-        if (!key.startsWith(prefix) || pageOf(key) === pageName || isOpen(pageOf(key))) continue;
+        if (!key.startsWith(prefix) || pageNameOf(key) === pageName || isOpen(pageNameOf(key))) continue;
         // If the record cannot be stored, the upload keeps its old record under the closed page.
         const isStored = await tryStorage(
           async () => (await set(pageKey(prefix, upload.uploadId), upload, openDatabase()), true),

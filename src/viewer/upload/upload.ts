@@ -77,11 +77,11 @@ function itemIdOf(answer: UploadAnswer) {
 async function startUpload(options: UploadOptions): Promise<UploadAnswer> {
   const { folderId, file, signal } = options;
   const query = { parentType: 'folder', parentId: folderId, name: file.name, size: file.size, mimeType: file.type || null };
-  for (let failures = 0; ; failures += 1) {
+  for (let failureCount = 0; ; failureCount += 1) {
     try {
       return await request('POST', 'file', { query, signal });
     } catch (error) {
-      await waitBeforeRetry(error, { failures, sent: 0 }, options);
+      await waitBeforeRetry(error, { failureCount, sent: 0 }, options);
     }
   }
 }
@@ -92,7 +92,7 @@ async function sendChunks(uploadId: string, isNew: boolean, options: UploadOptio
   let start = 0;
   let isOffsetKnown = isNew;
   let isLastChunkSent = false;
-  let failures = 0;
+  let failureCount = 0;
   let itemId: string | null = null;
   while (start < file.size) {
     const sent = start;
@@ -101,7 +101,7 @@ async function sendChunks(uploadId: string, isNew: boolean, options: UploadOptio
       if (!isOffsetKnown) {
         start = await receivedBytes(uploadId, isLastChunkSent, options);
         isOffsetKnown = true;
-        if (start > sent) failures = 0;
+        if (start > sent) failureCount = 0;
         continue;
       }
       isLastChunkSent = end === file.size;
@@ -109,10 +109,10 @@ async function sendChunks(uploadId: string, isNew: boolean, options: UploadOptio
       const answer = await sendChunk({ ...chunk, onSent: (bytes) => onProgress({ sent: sent + bytes }) });
       itemId = itemIdOf(answer);
       start = end;
-      failures = 0;
+      failureCount = 0;
     } catch (error) {
-      await waitBeforeRetry(error, { failures, sent }, options);
-      failures += 1;
+      await waitBeforeRetry(error, { failureCount, sent }, options);
+      failureCount += 1;
       isOffsetKnown = false;
     }
   }
@@ -145,10 +145,10 @@ function isTemporary(error: unknown): error is ApiError {
  */
 async function waitBeforeRetry(
   error: unknown,
-  { failures, sent }: { failures: number; sent: number },
+  { failureCount, sent }: { failureCount: number; sent: number },
   { onProgress, signal }: UploadOptions,
 ) {
-  const delay = retryDelaysMs[failures];
+  const delay = retryDelaysMs[failureCount];
   if (signal.aborted || !isTemporary(error) || delay === undefined) throw error;
   onProgress({ sent, waitingReason: error.status === 401 ? error.message : uploadTexts.connectionLost });
   const delayController = new AbortController();

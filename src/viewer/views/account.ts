@@ -6,23 +6,28 @@ import { goTo, routeHash, type Route, type ViewContext, type View } from '../rou
 import { currentUser, publicSettings, register, signIn } from '../session.js';
 import { accountTexts, commonTexts } from '../texts.js';
 
-const requiredText = { required: true, autocapitalize: 'none' };
+const requiredTextAttributes = { required: true, autocapitalize: 'none' };
 
 const signInFields = (): Field[] => [
-  { name: 'login', label: accountTexts.loginOrEmail, autocomplete: 'username', ...requiredText },
-  { name: 'password', label: commonTexts.password, type: 'password', autocomplete: 'current-password', ...requiredText },
+  { name: 'login', label: accountTexts.loginOrEmail, autocomplete: 'username', ...requiredTextAttributes },
+  {
+    name: 'password',
+    label: commonTexts.password,
+    type: 'password',
+    autocomplete: 'current-password',
+    ...requiredTextAttributes,
+  },
 ];
 
-/** Attributes of a field for a new password. */
-const newPassword = { type: 'password', autocomplete: 'new-password', minlength: 6, required: true };
+const newPasswordAttributes = { type: 'password', autocomplete: 'new-password', minlength: 6, required: true };
 
 /** The fields for a new user. */
 export const registerFields = (): Field[] => [
-  { name: 'login', label: commonTexts.login, autocomplete: 'username', minlength: 4, ...requiredText },
-  { name: 'email', label: commonTexts.email, type: 'email', autocomplete: 'email', ...requiredText },
-  { name: 'firstName', label: commonTexts.firstName, autocomplete: 'given-name', ...requiredText },
-  { name: 'lastName', label: commonTexts.lastName, autocomplete: 'family-name', ...requiredText },
-  { name: 'password', label: commonTexts.password, ...newPassword, ...requiredText },
+  { name: 'login', label: commonTexts.login, autocomplete: 'username', minlength: 4, ...requiredTextAttributes },
+  { name: 'email', label: commonTexts.email, type: 'email', autocomplete: 'email', ...requiredTextAttributes },
+  { name: 'firstName', label: commonTexts.firstName, autocomplete: 'given-name', ...requiredTextAttributes },
+  { name: 'lastName', label: commonTexts.lastName, autocomplete: 'family-name', ...requiredTextAttributes },
+  { name: 'password', label: commonTexts.password, ...newPasswordAttributes, ...requiredTextAttributes },
 ];
 
 /** The forms for signing in and for registering. */
@@ -69,12 +74,12 @@ export function showPasswordDialog() {
     action: accountTexts.changePassword,
     fields: [
       { name: 'old', label: accountTexts.formerPassword, type: 'password', autocomplete: 'current-password', required: true },
-      { name: 'new', label: accountTexts.newPassword, ...newPassword },
+      { name: 'new', label: accountTexts.newPassword, ...newPasswordAttributes },
     ],
-    async send(form) {
-      await request('PUT', 'user/password', { form });
+    async send(values) {
+      await request('PUT', 'user/password', { form: values });
       // The server has ended all tokens of the user.
-      await signIn(currentUser()?.login ?? '', form.new ?? '');
+      await signIn(currentUser()?.login ?? '', values.new ?? '');
       showMessage(accountTexts.passwordChanged);
     },
   });

@@ -1,12 +1,12 @@
 import { requestList, request } from '../api.js';
 import { breadcrumbs } from '../browse/breadcrumbs.js';
 import { nameFields } from '../browse/dialog-parts.js';
-import { editDialog, type PlaceEntry } from '../browse/edit-dialog.js';
+import { showEditDialog, type PlaceEntry } from '../browse/edit-dialog.js';
 import { emptyNote, itemList } from '../browse/item-list.js';
 import { isSame, naturalOrder, type Folder } from '../browse/model.js';
-import { pageOf } from '../browse/paging.js';
+import { readPage } from '../browse/paging.js';
 import { placeRow } from '../browse/place-row.js';
-import { downloadUrl, selection } from '../browse/selection.js';
+import { downloadUrl, createSelection } from '../browse/selection.js';
 import { sharePlace } from '../browse/share-dialog.js';
 import { actions, append, button, fill, h, icon, messageOf, showMessage } from '../dom.js';
 import { showFormDialog } from '../forms.js';
@@ -15,14 +15,14 @@ import { goTo, routeHash, type Route, type ViewContext, type View } from '../rou
 import { currentUser, nameOf } from '../session.js';
 import { accountTexts, browseTexts, commonTexts } from '../texts.js';
 import { acceptDrops, uploadButtons, type Upload } from '../upload/drop.js';
-import { onArrival, uploadTo } from '../upload/tray.js';
+import { onUploaded, uploadTo } from '../upload/tray.js';
 import { invitationNotices } from './invitations.js';
 import { showPasswordDialog } from './account.js';
 
 /** The page of a collection, a user or a folder: its folders, and for a folder also its items. */
 export async function containerView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
   const type = route.name as 'collection' | 'folder' | 'user';
-  const folderPage = pageOf(route.query, { parameter: 'folders', size: 60, listName: 'folders' });
+  const folderPage = readPage(route.query, { parameter: 'folders', size: 60, listName: 'folders' });
   const load = () =>
     Promise.all([
       request('GET', `${type}/${route.id}`, { signal }),
@@ -35,22 +35,24 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   const contents = await load();
   const [container, path, folders] = contents;
   signal.throwIfAborted();
-  const place = 'login' in container ? null : container;
+  const folderOrCollection = 'login' in container ? null : container;
   const name = 'login' in container ? nameOf(container) : container.name;
   const mayWrite = container._accessLevel >= 1;
   const isFolder = type === 'folder';
   const page = h('div.page.column');
-  const chosen = selection({ page, refresh, signal });
-  const row = (folder: Folder) =>
-    placeRow('folder', folder, { box: chosen.box({ type: 'folder', doc: folder, level: folder._accessLevel }) });
-  const rows = folders.entries.map(row);
-  const items = itemList({ folder: container, route, mayWrite, signal, chosen });
+  const selection = createSelection({ page, refresh, signal });
+  const folderRow = (folder: Folder) =>
+    placeRow('folder', folder, {
+      checkbox: selection.createCheckbox({ type: 'folder', doc: folder, level: folder._accessLevel }),
+    });
+  const rows = folders.entries.map(folderRow);
+  const items = itemList({ folder: container, route, mayWrite, signal, selection });
   if (isFolder) await items.open();
   const mayUpload = isFolder && mayWrite;
   // If the list cannot be updated, the current one stays visible.
-  const showFailure = (error: unknown) => signal.aborted || showMessage(messageOf(error));
+  const showProblem = (error: unknown) => signal.aborted || showMessage(messageOf(error));
   const upload = (uploads: Upload[]) => uploadTo({ folder: { _id: container._id, name }, uploads });
-  onArrival(route.id, signal, (kind) => void (kind === 'folder' ? refresh() : items.show().catch(showFailure)));
+  onUploaded(route.id, signal, (kind) => void (kind === 'folder' ? refresh() : items.show().catch(showProblem)));
   const isOwnPage = currentUser()?._id === route.id;
   const notices = await invitationNotices(
     'groupInvites' in container && isOwnPage ? (container.groupInvites ?? []) : [],
@@ -63,27 +65,29 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
       'div.page-heading.row.wrap',
       h('h1', name, container.public === false && h('span.tag', commonTexts.private)),
       isOwnPage && h('a.button', { href: routeHash('trash') }, icon('trash'), browseTexts.trash),
-      isOwnPage && button(accountTexts.changePassword, showPasswordDialog, { picture: 'settings' }),
-      type !== 'user' && place && ownerActions({ type, doc: place, level: place._accessLevel }, refresh),
-      mayWrite && button(browseTexts.newFolder, () => createFolder(type, route.id), { picture: 'plus' }),
+      isOwnPage && button(accountTexts.changePassword, showPasswordDialog, { icon: 'settings' }),
+      type !== 'user' &&
+        folderOrCollection &&
+        ownerActions({ type, doc: folderOrCollection, level: folderOrCollection._accessLevel }, refresh),
+      mayWrite && button(browseTexts.newFolder, () => createFolder(type, route.id), { icon: 'plus' }),
       mayUpload && uploadButtons(upload),
     ),
     ...notices,
-    place?.description && h('p.description.quiet-text', place.description),
-    metadataPanel(place?.meta ?? {}),
+    folderOrCollection?.description && h('p.description.quiet-text', folderOrCollection.description),
+    metadataPanel(folderOrCollection?.meta ?? {}),
     folders.total > 0 && h('ul.places', { 'aria-label': browseTexts.folders }, ...rows),
-    folderPage.links(folders.total),
+    folderPage.createLinks(folders.total),
     isFolder && items.element,
     !isFolder && folders.total === 0 && emptyNote('folder', noFoldersText(), mayWrite && browseTexts.noFoldersHint),
-    chosen.bar,
+    selection.bar,
   ]);
   fill(main, page);
-  chosen.show();
+  selection.update();
   if (mayUpload) acceptDrops({ name, signal, onUploads: upload });
   // Sizes are not compared, because every upload changes the sizes of its parent folders, which are not shown.
-  const haveChanged = async () =>
-    !isSame(contents, await load(), { ignoredMember: 'size' }) || (isFolder && (await items.haveChanged()));
-  return { title: name, hasChanged: async () => (await haveChanged()) && chosen.bar.hidden === true };
+  const haveContentsChanged = async () =>
+    !isSame(contents, await load(), { ignoredMember: 'size' }) || (isFolder && (await items.hasListChanged()));
+  return { title: name, hasChanged: async () => (await haveContentsChanged()) && selection.bar.hidden === true };
 }
 
 function metadataPanel(meta: Record<string, unknown>) {
@@ -95,8 +99,8 @@ function ownerActions(entry: PlaceEntry, refresh: () => Promise<void>) {
   const { level } = entry;
   const download = { class: 'button', href: downloadUrl([entry]), download: true, title: browseTexts.downloadAll };
   return actions(
-    level >= 2 && button(commonTexts.share, () => sharePlace(entry, refresh), { picture: 'people' }),
-    level >= 1 && button(commonTexts.edit, () => editDialog(entry, refresh), { picture: 'pencil' }),
+    level >= 2 && button(commonTexts.share, () => sharePlace(entry, refresh), { icon: 'people' }),
+    level >= 1 && button(commonTexts.edit, () => showEditDialog(entry, refresh), { icon: 'pencil' }),
     h('a', download, icon('download'), commonTexts.download),
   );
 }

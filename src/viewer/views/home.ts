@@ -1,9 +1,9 @@
 import { requestList, request } from '../api.js';
 import { nameFields } from '../browse/dialog-parts.js';
-import { pageOf } from '../browse/paging.js';
+import { readPage } from '../browse/paging.js';
 import { isSame, naturalOrder, type Place } from '../browse/model.js';
 import { placeRow } from '../browse/place-row.js';
-import { selection } from '../browse/selection.js';
+import { createSelection } from '../browse/selection.js';
 import { append, button, fill, h, icon } from '../dom.js';
 import { showFormDialog } from '../forms.js';
 import { languageChoice } from '../languages/choice.js';
@@ -14,33 +14,36 @@ import { accountTexts, browseTexts } from '../texts.js';
 
 /** The start page with all collections that the user can see. */
 export async function homeView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
-  const page = pageOf(route.query, { size: 50, listName: 'collections' });
+  const page = readPage(route.query, { size: 50, listName: 'collections' });
   const load = () => requestList('collection', { query: { ...page.query, sort: naturalOrder }, signal });
   const results = await load();
   const { entries, total } = results;
   signal.throwIfAborted();
   const user = currentUser();
   const pageElement = h('div.page.column');
-  const chosen = selection({ page: pageElement, refresh, signal });
-  const row = (doc: Place) =>
-    placeRow('collection', doc, { note: doc.description, box: chosen.box({ type: 'collection', doc, level: doc._accessLevel }) });
-  const createButton = button(browseTexts.newCollection, createCollection, { picture: 'plus', kind: 'primary' });
+  const selection = createSelection({ page: pageElement, refresh, signal });
+  const collectionRow = (doc: Place) =>
+    placeRow('collection', doc, {
+      note: doc.description,
+      checkbox: selection.createCheckbox({ type: 'collection', doc, level: doc._accessLevel }),
+    });
+  const createButton = button(browseTexts.newCollection, createCollection, { icon: 'plus', kind: 'primary' });
   const sharedLink = user && h('a.button', { href: routeHash('shared') }, icon('people'), sharingTexts.withMe);
   const heading = h('div.page-heading.row.wrap', h('h1', browseTexts.collections), sharedLink, user?.admin && createButton);
   const content =
-    total === 0 && page.page === 1
-      ? emptyNotice(user)
-      : h('ul.places', { 'aria-label': browseTexts.collections }, ...entries.map(row));
-  append(pageElement, [heading, content, page.links(total), chosen.bar, languageChoice()]);
+    total === 0 && page.pageNumber === 1
+      ? noCollectionsNotice(user)
+      : h('ul.places', { 'aria-label': browseTexts.collections }, ...entries.map(collectionRow));
+  append(pageElement, [heading, content, page.createLinks(total), selection.bar, languageChoice()]);
   fill(main, pageElement);
-  chosen.show();
+  selection.update();
   return {
     title: '',
-    hasChanged: async () => !isSame(results, await load(), { ignoredMember: 'size' }) && chosen.bar.hidden === true,
+    hasChanged: async () => !isSame(results, await load(), { ignoredMember: 'size' }) && selection.bar.hidden === true,
   };
 }
 
-function emptyNotice(user: User | null) {
+function noCollectionsNotice(user: User | null) {
   const notice = (title: string, text: string, ...links: HTMLElement[]) =>
     h('div.empty.column.quiet-text', icon('collection'), h('h2', title), h('p', text), h('p.actions.wrap', ...links));
   const link = (href: string, words: string, kind = '') => h('a', { class: `button ${kind}`, href }, words);

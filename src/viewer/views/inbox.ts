@@ -1,11 +1,11 @@
 import { requestList } from '../api.js';
 import { emptyNote } from '../browse/item-list.js';
 import { isSame } from '../browse/model.js';
-import { pageOf } from '../browse/paging.js';
+import { readPage } from '../browse/paging.js';
 import { createNotice } from '../admin/parts.js';
 import { byline, commentText, personName } from '../comments/comment-parts.js';
 import { setRead, type InboxComment } from '../comments/requests.js';
-import { askUnread } from '../comments/unread.js';
+import { refreshUnreadCount } from '../comments/unread.js';
 import { commentTexts as texts } from '../comment-texts.js';
 import { actions, fill, h } from '../dom.js';
 import { checkbox } from '../forms.js';
@@ -14,13 +14,13 @@ import { currentUser } from '../session.js';
 
 /** Comments that mention the user, and replies to the user's comments. */
 export async function inboxView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
-  const page = pageOf(route.query, { size: 50, listName: texts.inbox });
+  const page = readPage(route.query, { size: 50, listName: texts.inbox });
   const onlyUnread = route.query.get('unread') === '1';
   const query = { ...page.query, unread: onlyUnread || null };
   const load = () => requestList('comment/inbox', { query, signal });
   const results = await load();
   signal.throwIfAborted();
-  void askUnread();
+  void refreshUnreadCount();
   const notice = createNotice();
   const unreadBox = checkbox(texts.onlyUnread, { checked: onlyUnread });
   unreadBox.input.addEventListener('change', () => goTo(routeHash('inbox', '', { unread: unreadBox.input.checked ? 1 : null })));
@@ -48,9 +48,9 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
     await setRead({});
     await refresh();
   };
-  const empty = onlyUnread
-    ? emptyNote('inbox', texts.inboxNone, false)
-    : emptyNote('inbox', texts.inboxEmpty, texts.inboxEmptyMore);
+  const emptyInboxNote = onlyUnread
+    ? emptyNote('inbox', texts.noUnreadComments, false)
+    : emptyNote('inbox', texts.inboxIsEmpty, texts.inboxIsEmptyHint);
   fill(
     main,
     h(
@@ -61,8 +61,8 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
         actions(unreadBox.element, notice.button(texts.markAllRead, markAllRead)),
       ),
       notice.element,
-      results.total === 0 ? empty : h('ul.column.comment-list', { 'aria-label': texts.inbox }, ...rows),
-      page.links(results.total),
+      results.total === 0 ? emptyInboxNote : h('ul.column.comment-list', { 'aria-label': texts.inbox }, ...rows),
+      page.createLinks(results.total),
     ),
   );
   return { title: texts.inbox, hasChanged: async () => !isSame(results, await load()) };

@@ -1,7 +1,7 @@
 import { createNotice } from '../admin/parts.js';
 import { apiUrl, request } from '../api.js';
 import { breadcrumbs } from '../browse/breadcrumbs.js';
-import { editDialog } from '../browse/edit-dialog.js';
+import { showEditDialog } from '../browse/edit-dialog.js';
 import { neighborLinks } from '../browse/neighbors.js';
 import { readListAddress } from '../browse/order.js';
 import { imageState, isSame, type Folder, type Item } from '../browse/model.js';
@@ -19,20 +19,22 @@ import { setUpPrinting } from '../figure/print.js';
 import { openImage } from '../image/image-view.js';
 import type { ViewQuery } from '../image/view-address.js';
 import { showOpenInDialog } from '../image/open-in.js';
-import { pixelSizeEntry } from '../image/pixel-size.js';
+import { pixelSizeButton } from '../image/pixel-size.js';
 import { imagePanels } from '../image/panels.js';
 import { goTo, replaceRoute, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { currentUser } from '../session.js';
 import { browseTexts, commonTexts, imageTexts, openInTexts } from '../texts.js';
 
-/** An item with the folder and path that it is in, elements of its page, and whether the user may change it. */
+/** What the page of an item is built from. */
 interface ItemPage {
   item: Item;
   folder: Folder;
+  /** from the root to the folder */
   path: Parameters<typeof breadcrumbs>[0];
   buttons: HTMLElement;
   heading: HTMLElement;
   title: HTMLElement;
+  /** whether the user may change the item */
   mayWrite: boolean;
 }
 
@@ -51,7 +53,7 @@ export async function itemView(route: Route, context: ViewContext): Promise<View
     imageState(item) === 'yes' && responsiveButton('link', browseTexts.copyLink, copyLink),
     h('a.button', linkAttributes, icon('download'), h('span.wide-only', commonTexts.download)),
     mayWrite && [
-      responsiveButton('pencil', commonTexts.edit, () => editDialog({ type: 'item', doc: item }, refresh)),
+      responsiveButton('pencil', commonTexts.edit, () => showEditDialog({ type: 'item', doc: item }, refresh)),
       responsiveButton('trash', commonTexts.delete, () => removeItem(item)),
     ],
   );
@@ -63,8 +65,8 @@ export async function itemView(route: Route, context: ViewContext): Promise<View
 /** The page of an item that is not an image, or not yet. */
 async function filesPage({ item, heading, title, mayWrite }: ItemPage, { main, signal, refresh }: ViewContext): Promise<View> {
   const isPreparing = imageState(item) === 'soon';
-  const preparing = isPreparing && h('p.notice.surface', { role: 'status' }, browseTexts.preparing);
-  const notice = preparing || refusalNotice(item, mayWrite, refresh);
+  const preparingNotice = isPreparing && h('p.notice.surface', { role: 'status' }, browseTexts.preparing);
+  const notice = preparingNotice || refusalNotice(item, mayWrite, refresh);
   const files = await fileSection(item, signal);
   signal.throwIfAborted();
   const [facts, ...metadata] = itemSections(item);
@@ -80,15 +82,15 @@ async function imagePage(page: ItemPage, route: Route, context: ViewContext): Pr
   const { item, title, heading } = page;
   const { main, signal } = context;
   title.classList.add('visually-hidden');
-  const stage = h('section.stage.grow', { 'aria-label': imageTexts.image });
-  const stages = h('div.stages', stage);
+  const stageElement = h('section.stage.grow', { 'aria-label': imageTexts.image });
+  const stagesElement = h('div.stages', stageElement);
   const panel = h('aside.side-panel', { 'aria-label': imageTexts.about });
-  fill(main, h('div.item-layout', title, heading, stages, panel));
+  fill(main, h('div.item-layout', title, heading, stagesElement, panel));
   try {
-    return await showImage(page, { stage, stages, panel }, route, context);
+    return await showImage(page, { stageElement, stagesElement, panel }, route, context);
   } catch (error) {
     if (signal.aborted) throw error;
-    fill(stage, errorNotice(error));
+    fill(stageElement, errorNotice(error));
     fill(panel, ...itemSections(item), await fileSection(item, signal));
     return { title: item.name };
   }
@@ -96,7 +98,7 @@ async function imagePage(page: ItemPage, route: Route, context: ViewContext): Pr
 
 async function showImage(
   page: ItemPage,
-  { stage, stages, panel }: { stage: HTMLElement; stages: HTMLElement; panel: HTMLElement },
+  { stageElement, stagesElement, panel }: { stageElement: HTMLElement; stagesElement: HTMLElement; panel: HTMLElement },
   route: Route,
   { main, signal, refresh }: ViewContext,
 ): Promise<View> {
@@ -105,11 +107,11 @@ async function showImage(
   signal.throwIfAborted();
   let viewQuery: Partial<ViewQuery> = {};
   let comparison: ReturnType<typeof offerComparison> | null = null;
-  const list = readListAddress(route.query);
-  const writeAddress = () => replaceRoute(routeHash('item', item._id, { ...list, ...viewQuery, ...comparison?.query() }));
+  const listAddress = readListAddress(route.query);
+  const writeAddress = () => replaceRoute(routeHash('item', item._id, { ...listAddress, ...viewQuery, ...comparison?.query() }));
   const reopen = () => void refresh();
   const image = await openImage({
-    element: stage,
+    element: stageElement,
     item,
     metadata,
     query: route.query,
@@ -123,27 +125,27 @@ async function showImage(
     mayManage: folder._accessLevel >= 2,
     signal,
   });
-  const pixelSizeForm = mayWrite ? pixelSizeEntry(item._id, metadata, reopen) : null;
+  const pixelSizeElement = mayWrite ? pixelSizeButton(item._id, metadata, reopen) : null;
   const technical = technicalSection(item._id, signal);
-  fill(panel, ...imagePanels(image, metadata, undefined, pixelSizeForm), h('div.associated-place'), technical);
+  fill(panel, ...imagePanels(image, metadata, undefined, pixelSizeElement), h('div.associated-place'), technical);
   const itemFollower = followItem(page, technical, signal);
   void fillAssociated(panel, item, signal);
-  comparison = offerComparison({ first: { image, item, metadata }, stages, panel, onChange: writeAddress, signal });
+  comparison = offerComparison({ first: { image, item, metadata }, stagesElement, panel, onChange: writeAddress, signal });
   const sharedQuery = () => ({ ...viewQuery, channels: image.channelsQuery(), hide: null, comment: null });
   if (currentUser() !== null)
-    buttons.prepend(responsiveButton('people', commonTexts.share, () => shareImage({ item, folder, view: sharedQuery })));
+    buttons.prepend(responsiveButton('people', commonTexts.share, () => shareImage({ item, folder, viewQuery: sharedQuery })));
   buttons.prepend(responsiveButton('image', openInTexts.open, () => showOpenInDialog(item, metadata)));
   buttons.prepend(comparison.button);
   // Parameters for annotations and comments do not apply to other images.
   const neighborQuery = () => ({ ...viewQuery, hide: null, coloring: null, comment: null });
-  buttons.before(neighborLinks({ id: item._id, list, view: neighborQuery, signal }));
+  buttons.before(neighborLinks({ id: item._id, listAddress, viewQuery: neighborQuery, signal }));
   comparison.update(route.query);
   setUpPrinting({ main, title: () => item.name, image, compared: comparison.second, signal });
   return {
     get title() {
       return item.name;
     },
-    hasChanged: itemFollower.hasChanged,
+    hasChanged: itemFollower.showChanges,
     update(next) {
       image.update(next.query);
       comparison?.update(next.query);
@@ -156,17 +158,17 @@ function followItem({ item, path, title, heading, mayWrite }: ItemPage, technica
   let lastItem = item;
   let shownSections: HTMLElement[] = [];
   show();
-  return { hasChanged };
+  return { showChanges };
 
   function show() {
     const previousSections = shownSections;
-    shownSections = itemSections(item, { mayWrite, onSaved: hasChanged });
+    shownSections = itemSections(item, { mayWrite, onSaved: showChanges });
     technical.before(...shownSections);
     for (const previous of previousSections) previous.remove();
   }
 
-  /** Shows a new name and new metadata. @returns whether there are other changes, for which the view must be rebuilt */
-  async function hasChanged() {
+  /** Requests the item again, and shows its new name and metadata. @returns whether it has other changes, for which the view must be rebuilt */
+  async function showChanges() {
     const next = await request('GET', `item/${item._id}`, { signal });
     if (isSame(lastItem, next) || signal.aborted) return false;
     if (!isSame(lastItem.largeImage, next.largeImage) || lastItem.folderId !== next.folderId) return true;
@@ -189,7 +191,7 @@ async function fillAssociated(panel: HTMLElement, item: Item, signal: AbortSigna
   }
 }
 
-/** Notices about a file that the server serves from its original folder. */
+/** Warnings that a file, which the server reads in its original folder, is missing or has changed. */
 function fileNotices({ fileMissing, fileChanged }: Item) {
   const notice = (text: string) => h('p.notice.notice-warning.surface', { role: 'status' }, text);
   return [
@@ -237,9 +239,9 @@ function copyLink() {
 
 /** Leaves the page of an item that is put into the trash, and returns to it if this is undone. */
 function removeItem(item: Item) {
-  let isHere = true;
+  let isOnItemPage = true;
   void moveToTrash([{ type: 'item', doc: item }], async () => {
-    goTo(isHere ? routeHash('folder', item.folderId) : routeHash('item', item._id));
-    isHere = !isHere;
+    goTo(isOnItemPage ? routeHash('folder', item.folderId) : routeHash('item', item._id));
+    isOnItemPage = !isOnItemPage;
   });
 }

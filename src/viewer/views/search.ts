@@ -1,7 +1,7 @@
 import { requestList, request } from '../api.js';
 import { itemCard } from '../browse/item-card.js';
 import { placeRow } from '../browse/place-row.js';
-import { debounced, errorNotice, fill, h, newestOnly } from '../dom.js';
+import { debounced, errorNotice, fill, h, trackNewest } from '../dom.js';
 import { formatCount } from '../format.js';
 import { replaceRoute, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { browseTexts, commonTexts } from '../texts.js';
@@ -39,7 +39,7 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
   input.value = route.query.get('q') ?? '';
   fill(main, h('div.page.column', h('h1', commonTexts.search), h('div.field.column', input), results));
   input.focus();
-  const startSearch = newestOnly();
+  const startSearch = trackNewest();
   const showSoon = debounced(() => void show());
   /** The words and their results, as JSON; `''` if no results are shown. */
   let shownResults = '';
@@ -80,7 +80,7 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
       const paths = await requestPaths(matches, signal);
       if (!isNewest()) return;
       shownResults = newResults;
-      fill(results, ...sections(words, matches, paths));
+      fill(results, ...resultSections(words, matches, paths));
     } catch (error) {
       if (!signal.aborted && isNewest() && !isUpdate) fill(results, errorNotice(error));
     }
@@ -110,7 +110,7 @@ async function requestPaths({ folder, item }: Matches, signal: AbortSignal) {
   return Object.fromEntries(Object.entries(pathsById).map(([id, path]) => [id, splitPath(path).slice(1, -1).join(' / ')]));
 }
 
-function sections(words: string, matches: Matches, paths: Record<string, string>) {
+function resultSections(words: string, matches: Matches, paths: Record<string, string>) {
   const { collection, folder, item } = matches;
   const rows = {
     collection: collection.entries.map((document) => placeRow('collection', document, { note: document.description })),

@@ -1,7 +1,7 @@
 import { requestList } from '../api.js';
 import { emptyNote } from '../browse/item-list.js';
 import { isSame } from '../browse/model.js';
-import { pageOf } from '../browse/paging.js';
+import { readPage } from '../browse/paging.js';
 import { placeRow } from '../browse/place-row.js';
 import { fill, h } from '../dom.js';
 import type { Route, View, ViewContext } from '../router.js';
@@ -10,7 +10,7 @@ import { browseTexts } from '../texts.js';
 
 /** The collections and folders that others have shared with the user. */
 export async function sharedView(route: Route, { main, signal }: ViewContext): Promise<View> {
-  const page = pageOf(route.query, { size: 50, listName: sharingTexts.withMe });
+  const page = readPage(route.query, { size: 50, listName: sharingTexts.withMe });
   const load = () => requestList('resource/shared', { query: page.query, signal });
   const results = await load();
   signal.throwIfAborted();
@@ -24,7 +24,7 @@ export async function sharedView(route: Route, { main, signal }: ViewContext): P
       : h('ul.places', { 'aria-label': sharingTexts.withMe }, ...rows);
   fill(
     main,
-    h('div.page.column', h('div.page-heading.row.wrap', h('h1', sharingTexts.withMe)), content, page.links(results.total)),
+    h('div.page.column', h('div.page-heading.row.wrap', h('h1', sharingTexts.withMe)), content, page.createLinks(results.total)),
   );
   return { title: sharingTexts.withMe, hasChanged: async () => !isSame(results, await load(), { ignoredMember: 'size' }) };
 }

@@ -2,7 +2,7 @@ import { requestList, request } from '../api.js';
 import { askToRemove } from '../browse/dialog-parts.js';
 import { emptyNote } from '../browse/item-list.js';
 import { isSame } from '../browse/model.js';
-import { pageOf } from '../browse/paging.js';
+import { readPage } from '../browse/paging.js';
 import { resourceParameters, restore, type Trashable } from '../browse/trash.js';
 import { actions, button, fill, h, icon, messageOf, nameText, showMessage } from '../dom.js';
 import { formatBytes, formatDate } from '../format.js';
@@ -11,15 +11,15 @@ import { browseTexts } from '../texts.js';
 
 /** The folders and items in the trash that the user may restore. */
 export async function trashView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
-  const page = pageOf(route.query, { size: 50, listName: browseTexts.trash });
+  const page = readPage(route.query, { size: 50, listName: browseTexts.trash });
   const load = () => requestList('trash', { query: page.query, signal });
   const results = await load();
   signal.throwIfAborted();
   const { entries, total } = results;
-  const emptyButton = button(browseTexts.emptyTrash, emptyAll, { picture: 'trash', kind: 'danger' });
+  const emptyButton = button(browseTexts.emptyTrash, askToEmpty, { icon: 'trash', kind: 'danger' });
   const rows = entries.map(row);
   const content =
-    total === 0 && page.page === 1
+    total === 0 && page.pageNumber === 1
       ? emptyNote('trash', browseTexts.trashIsEmpty, browseTexts.trashHint)
       : h('ul.trash-list.column', { 'aria-label': browseTexts.trash }, ...rows);
   fill(
@@ -29,7 +29,7 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
       h('div.page-heading.row.wrap', h('h1', browseTexts.trash), total > 0 && emptyButton),
       total > 0 && h('p.quiet-text', browseTexts.trashHint),
       content,
-      page.links(total),
+      page.createLinks(total),
     ),
   );
   return { title: browseTexts.trash, hasChanged: async () => !isSame(results, await load()) };
@@ -46,25 +46,25 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
       : !isComplete
         ? browseTexts.beingTrashed
         : expires && browseTexts.trashedUntil(formatDate(expires));
-    const place = path.split('/').slice(2, -1).join(' / ');
+    const parentPath = path.split('/').slice(2, -1).join(' / ');
     return h(
       'li.place.surface.row.wrap',
       icon(type === 'folder' ? 'folder' : 'image'),
       h(
         'span.column.grow',
         h('span.place-name.break.strong', { title: name }, nameText(name)),
-        h('span.place-note.quiet-text.small', [place, extentText].filter(Boolean).join(' · ')),
+        h('span.place-note.quiet-text.small', [parentPath, extentText].filter(Boolean).join(' · ')),
         h('span.place-note.quiet-text.small', [trashedText, statusText].filter(Boolean).join(' ')),
       ),
       isComplete &&
         !isRemoving &&
         actions(
           button(browseTexts.restore, () => void restoreEntry(trashable), {
-            picture: 'undo',
+            icon: 'undo',
             name: browseTexts.restoreNamed(name),
           }),
-          button(browseTexts.deleteForGood, () => deleteEntry(trashable), {
-            picture: 'trash',
+          button(browseTexts.deleteForGood, () => askToDelete(trashable), {
+            icon: 'trash',
             name: browseTexts.deleteForGoodNamed(name),
           }),
         ),
@@ -80,7 +80,7 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
     await refresh();
   }
 
-  function deleteEntry(trashable: Trashable) {
+  function askToDelete(trashable: Trashable) {
     askToRemove({
       title: browseTexts.deleteNamed(trashable.doc.name),
       text: browseTexts.deleteText,
@@ -92,7 +92,7 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
     });
   }
 
-  function emptyAll() {
+  function askToEmpty() {
     askToRemove({
       title: browseTexts.emptyTrashTitle(total),
       text: browseTexts.deleteText,

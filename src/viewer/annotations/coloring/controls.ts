@@ -1,4 +1,4 @@
-import { errorNotice, fill, h, linkButton, newestOnly } from '../../dom.js';
+import { errorNotice, fill, h, linkButton, trackNewest } from '../../dom.js';
 import { annotationTexts } from '../../annotation-texts.js';
 import { objectTexts } from '../../object-texts.js';
 import type { AnnotationRecord } from '../model.js';
@@ -33,7 +33,7 @@ export class ColoringControls {
     onColor: (value, color) => this.#colorCategory(value, color),
   });
   readonly #scale: ColoringScale;
-  readonly #beginRefresh = newestOnly();
+  readonly #beginRefresh = trackNewest();
   #columns: ObjectColumn[] = [];
   /** The version of the annotation whose columns are loaded; -1 before that. */
   #columnsVersion = -1;

@@ -20,10 +20,10 @@ interface ObjectActionsOptions extends ObjectsContext {
 export function objectActions({ record, filter, itemId, mayCreate, onCreated, run, signal }: ObjectActionsOptions) {
   const downloads = (['csv', 'parquet'] as const).map((kind) =>
     button(objectTexts[kind], () => void run(() => saveTable(record(), filter(), kind, nameOf(record()))), {
-      picture: 'download',
+      icon: 'download',
     }),
   );
-  const copyButton = mayCreate && button(objectTexts.newAnnotation, () => void run(copy), { picture: 'plus' });
+  const copyButton = mayCreate && button(objectTexts.newAnnotation, () => void run(copy), { icon: 'plus' });
   return actions(...(isOpenedByLink() ? [] : downloads), copyButton);
 
   async function copy() {

@@ -1,4 +1,4 @@
-import { h, newestOnly, showMessage } from '../../dom.js';
+import { h, trackNewest, showMessage } from '../../dom.js';
 import { objectTexts } from '../../object-texts.js';
 import { nameOf, type Point } from '../model.js';
 import type { ObjectsContext } from './objects-context.js';
@@ -30,7 +30,7 @@ export class ObjectTable {
   readonly #selectedObjects: SelectedObjects;
   #columns: readonly string[] = [];
   #sorting: Sorting = { column: 'order', descending: false };
-  readonly #beginSelection = newestOnly();
+  readonly #beginSelection = trackNewest();
 
   constructor(private readonly options: ObjectTableOptions) {
     const { record, goTo, onSelection, onClear, onError, signal } = options;

@@ -76,7 +76,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
     void plot.refresh(name === 'plot');
     void summary.refresh();
   });
-  const closeButton = button('', onClose, { picture: 'close', name: commonTexts.close });
+  const closeButton = button('', onClose, { icon: 'close', name: commonTexts.close });
   const heading = [h('h2.clip', nameOf(record)), table.countElement, table.clearButton, views.tabs, closeButton];
   const element = h(
     'section.objects-panel.surface',

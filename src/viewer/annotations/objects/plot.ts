@@ -1,5 +1,5 @@
 import type uPlot from 'uplot';
-import { fill, h, newestOnly } from '../../dom.js';
+import { fill, h, trackNewest } from '../../dom.js';
 import { objectTexts } from '../../object-texts.js';
 import type { ObjectsContext } from './objects-context.js';
 import { PlotAxes } from './plot-axes.js';
@@ -27,8 +27,8 @@ export class ObjectPlot {
   /** The selected part as numbers. */
   readonly #rangeFields = h('div.row.wrap');
   readonly #markWords = h('p.small', { role: 'status' });
-  readonly #beginPlot = newestOnly();
-  readonly #beginMark = newestOnly();
+  readonly #beginPlot = trackNewest();
+  readonly #beginMark = trackNewest();
   #plot: uPlot | null = null;
   #isOpen = false;
   /** The clicked shape, and its values. */

@@ -1,4 +1,4 @@
-import { fill, h, newestOnly } from '../../dom.js';
+import { fill, h, trackNewest } from '../../dom.js';
 import { formatCount, formatNumber } from '../../format.js';
 import { annotationTexts } from '../../annotation-texts.js';
 import { objectTexts } from '../../object-texts.js';
@@ -13,7 +13,7 @@ const maxColumns = 12;
 /** The counts of the groups, and the means of their measurements. */
 export function summaryTable({ record, filter, run, signal }: ObjectsContext & { filter: () => ObjectFilter | null }) {
   let columns: string[] = [];
-  const begin = newestOnly();
+  const begin = trackNewest();
   const element = h('div.object-summary', { tabindex: 0, role: 'group', 'aria-label': objectTexts.summary });
   return {
     element,

@@ -1,4 +1,4 @@
-import { errorNotice, fill, h, linkButton, plainDialog } from '../../dom.js';
+import { errorNotice, fill, h, linkButton, showPlainDialog } from '../../dom.js';
 import { formatDate } from '../../format.js';
 import { annotationTexts } from '../../annotation-texts.js';
 import { listDeleted, restoreVersion } from '../requests.js';
@@ -8,7 +8,7 @@ import { nameOf } from '../model.js';
 export function deletedDialog(itemId: string, onRestored: () => Promise<void>) {
   const rows = h('ul.plain-list', { 'aria-label': annotationTexts.deletedOnes });
   const notice = h('div');
-  plainDialog(annotationTexts.deletedOnes, rows, notice);
+  showPlainDialog(annotationTexts.deletedOnes, rows, notice);
   showErrorsOf(showDeleted);
 
   function showErrorsOf(run: () => Promise<void>) {

@@ -1,5 +1,5 @@
 import { isGoneOrForbidden, pause } from '../../api.js';
-import { followChanges, haveChanged, isUpToDate, listAnnotations, type ListState } from '../requests.js';
+import { followChanges, haveAnnotationsChanged, isUpToDate, listAnnotations, type ListState } from '../requests.js';
 import type { AnnotationRecord } from '../model.js';
 
 /** Time in milliseconds after which a closed event stream is opened again. Without a stream, the list is requested at this interval. */
@@ -73,7 +73,7 @@ export async function followList(
 
   async function requestList() {
     const before = currentList();
-    if (!isReportedStale && !(await haveChanged(itemId, before, signal))) return;
+    if (!isReportedStale && !(await haveAnnotationsChanged(itemId, before, signal))) return;
     isReportedStale = false;
     const next = await listAnnotations(itemId, signal);
     // If a change was saved here during the request, it is newer than this list.

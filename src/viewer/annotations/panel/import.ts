@@ -28,7 +28,7 @@ export function importControls(options: {
   };
   for (const target of targets)
     for (const type of ['dragover', 'drop'] as const) target.addEventListener(type, onDrag, { signal });
-  return [button(annotationTexts.import, () => input.click(), { picture: 'upload' }), input];
+  return [button(annotationTexts.import, () => input.click(), { icon: 'upload' }), input];
 
   function importChosen() {
     void importFiles([...(input.files ?? [])]);

@@ -26,7 +26,7 @@ interface LegendOptions {
 export class Legend {
   readonly element: HTMLElement;
   /** The button that shows and hides the legend. */
-  readonly foldButton = button('', () => this.#setOpen(this.#isFolded), { picture: 'next', kind: 'fold' });
+  readonly foldButton = button('', () => this.#setOpen(this.#isFolded), { icon: 'next', kind: 'fold' });
   readonly #id: string;
   readonly #display: Display;
   #record: AnnotationRecord | null = null;

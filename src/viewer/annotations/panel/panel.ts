@@ -177,12 +177,12 @@ export class AnnotationPanel {
   }
 
   #createControls() {
-    const add = button(annotationTexts.new, () => this.#askToCreate(), { picture: 'plus' });
+    const add = button(annotationTexts.new, () => this.#askToCreate(), { icon: 'plus' });
     const { item, imageElement, signal } = this.options;
     const targets = [this.element, imageElement];
     const onImported = () => this.#reload();
     const deleted = button('', () => deletedDialog(item._id, onImported), {
-      picture: 'trash',
+      icon: 'trash',
       name: annotationTexts.deletedOnes,
     });
     return actions(
@@ -234,12 +234,12 @@ export class AnnotationPanel {
     const onchange = () => this.options.onDisplayChange(id, { visible: box.checked });
     const box = h('input', { type: 'checkbox', checked, onchange });
     const show = () => recordDialog(this.#latestVersionOf(record), mayEdit, () => this.#reload());
-    const download = button('', show, { picture: 'download', name: annotationTexts.downloadNamed(name) });
+    const download = button('', show, { icon: 'download', name: annotationTexts.downloadNamed(name) });
     const editName = (edited ? annotationTexts.stopEditing : annotationTexts.editNamed)(name);
     const edit = () => this.#startEditing(edited ? null : id);
-    const editButton = button('', edit, { picture: 'pencil', name: editName, isPressed: edited !== null });
+    const editButton = button('', edit, { icon: 'pencil', name: editName, isPressed: edited !== null });
     const table = button('', () => this.options.onToggleTable(id, this.#mayCreate), {
-      picture: 'table',
+      icon: 'table',
       name: objectTexts.openTable(name),
     });
     for (const [kind, control] of Object.entries({ box, table, download, editButton })) control.dataset.key = `${kind} ${id}`;

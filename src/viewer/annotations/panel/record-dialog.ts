@@ -1,6 +1,6 @@
 import { apiUrl, requestList, saveFile } from '../../api.js';
-import { shareDialog } from '../../browse/share-dialog.js';
-import { actions, button, errorNotice, fill, h, linkButton, plainDialog } from '../../dom.js';
+import { showShareDialog } from '../../browse/share-dialog.js';
+import { actions, button, errorNotice, fill, h, linkButton, showPlainDialog } from '../../dom.js';
 import { formatDate } from '../../format.js';
 import { commonTexts } from '../../texts.js';
 import { annotationTexts } from '../../annotation-texts.js';
@@ -24,11 +24,11 @@ export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onResto
     const onclick = showingErrors(() => saveFile(apiUrl(`annotation/${id}${path}`), `${name}.${ending}`));
     return h('button.button', { onclick }, annotationTexts[format]);
   });
-  const dialog = plainDialog(
+  const dialog = showPlainDialog(
     name,
     h('h3', commonTexts.download),
     actions(buttons),
-    record._accessLevel >= 2 && actions(button(commonTexts.share, share, { picture: 'people' })),
+    record._accessLevel >= 2 && actions(button(commonTexts.share, share, { icon: 'people' })),
     h('h3', annotationTexts.versions),
     versions,
     notice,
@@ -55,7 +55,7 @@ export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onResto
   function share() {
     dialog.close();
     const isPublic = record.public === true;
-    shareDialog({ path: `annotation/${id}`, name, isPublic, onSaved: onRestored });
+    showShareDialog({ path: `annotation/${id}`, name, isPublic, onSaved: onRestored });
   }
 
   async function restore(version: number) {
