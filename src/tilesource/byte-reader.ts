@@ -93,8 +93,8 @@ export async function openFileReader(path: string): Promise<ByteReader> {
   try {
     descriptor = await openDescriptor(path, 'r');
   } catch (cause) {
-    const isGone = ['ENOENT', 'ENOTDIR'].includes((cause as NodeJS.ErrnoException).code ?? '');
-    throw new FailedReadError(isGone ? `The file ${name} is missing.` : `The file ${name} cannot be opened.`, { cause });
+    const isMissing = ['ENOENT', 'ENOTDIR'].includes((cause as NodeJS.ErrnoException).code ?? '');
+    throw new FailedReadError(isMissing ? `The file ${name} is missing.` : `The file ${name} cannot be opened.`, { cause });
   }
   try {
     const stats = await statDescriptor(descriptor);

@@ -4,8 +4,8 @@ import { BadValueError } from '../errors.js';
 /** Red, green, blue and alpha, each 0 to 255. */
 export type Rgba = readonly [red: number, green: number, blue: number, alpha: number];
 
-/** Color names that CSS does not have or defines differently: `green` is pure green here. */
-const shortNames: Readonly<Record<string, Rgba>> = {
+/** Colors by names that are recognized in upper case. In CSS, `green` is darker, and one letter is no name. */
+const upperCaseNames: Readonly<Record<string, Rgba>> = {
   r: [255, 0, 0, 255],
   red: [255, 0, 0, 255],
   g: [0, 255, 0, 255],
@@ -16,22 +16,23 @@ const shortNames: Readonly<Record<string, Rgba>> = {
 };
 
 /**
- * Parses a color in any notation that requests can use, or returns `null`: CSS names, `#` with 3, 4, 6 or 8 digits, `rgb()`,
- * `hsl()`; R, G, B and GREEN are pure.
+ * Parses a color; `null` if it is not one. Requests can use CSS names, `#` with 3, 4, 6 or 8 digits, `rgb()`, `hsl()`, and some names
+ * in upper case: R, G, B and GREEN are pure colors.
  */
 export function tryParseColor(text: string): Rgba | null {
   const trimmed = text.trim();
-  const isShort = trimmed === trimmed.toUpperCase() && Object.hasOwn(shortNames, trimmed.toLowerCase());
-  const named = isShort ? shortNames[trimmed.toLowerCase()] : undefined;
+  const isUpperCaseName = trimmed === trimmed.toUpperCase() && Object.hasOwn(upperCaseNames, trimmed.toLowerCase());
+  const named = isUpperCaseName ? upperCaseNames[trimmed.toLowerCase()] : undefined;
   if (named) return named;
   if (trimmed.length > 100) return null;
-  const value = colorString.get.rgb(trimmed.toLowerCase()) ?? fromHsl(trimmed.toLowerCase());
+  const value = colorString.get.rgb(trimmed.toLowerCase()) ?? parseHsl(trimmed.toLowerCase());
   if (!value) return null;
   const [red = 0, green = 0, blue = 0, alpha = 1] = value;
   return [Math.round(red), Math.round(green), Math.round(blue), Math.round(alpha * 255)];
 }
 
-function fromHsl(text: string): number[] | null {
+/** Converts `hsl()` to red, green, blue and alpha, as CSS defines it. */
+function parseHsl(text: string): number[] | null {
   const value = colorString.get.hsl(text);
   if (!value) return null;
   const [hue = 0, saturation = 0, lightness = 0, alpha = 1] = value;
@@ -73,7 +74,7 @@ export function parseFill(text: string | undefined): Fill | null {
   return { color: parseColor(isCorner ? text.slice('corner:'.length) : text), anchor: isCorner ? 'corner' : 'center' };
 }
 
-/** Treatment of tiles at the border. */
+/** Treatment of tiles at the border. Without a color, they are padded with zeros. */
 export type Edge = { kind: 'pad'; color: Rgba | null } | { kind: 'crop' };
 
 /**

@@ -23,10 +23,10 @@ export interface Box extends Size {
 
 /** Number of levels of an image of this size: the number of halvings until it fits one tile, plus one. */
 export function levelCount(shape: Omit<PyramidShape, 'levels'>): number {
-  const ratio = Math.max(shape.sizeX / shape.tileWidth, shape.sizeY / shape.tileHeight);
+  const tiles = Math.max(shape.sizeX / shape.tileWidth, shape.sizeY / shape.tileHeight);
   let levels = 1;
   // Doubling instead of log2, which is off by one for some exact powers of two.
-  for (let covered = 1; covered < ratio; covered *= 2) levels += 1;
+  for (let coveredTiles = 1; coveredTiles < tiles; coveredTiles *= 2) levels += 1;
   return levels;
 }
 
@@ -59,8 +59,8 @@ export function tileContent(shape: PyramidShape, tile: { level: number; x: numbe
 /** Like {@link tileContent} without partial pixels, but at least 1 by 1: the size to which `edge` crops a tile. */
 export function croppedTileContent(shape: PyramidShape, tile: { level: number; x: number; y: number }): Size {
   const scale = levelScale(shape, tile.level);
-  const wholePixels = (size: number, index: number, length: number) =>
-    Math.max(1, Math.min(length, Math.floor(size / scale) - index * length));
+  const wholePixels = (imageSide: number, index: number, tileSide: number) =>
+    Math.max(1, Math.min(tileSide, Math.floor(imageSide / scale) - index * tileSide));
   return {
     width: wholePixels(shape.sizeX, tile.x, shape.tileWidth),
     height: wholePixels(shape.sizeY, tile.y, shape.tileHeight),
@@ -83,14 +83,13 @@ export function checkTile(shape: PyramidShape, tile: { level: number; x: number;
 }
 
 /**
- * Maximum number of levels between a missing level and the finer level that its tiles are made from. Larger gaps are filled in
- * stages.
+ * Maximum difference between a missing level and the finer level that its tiles are made from. Larger gaps are filled in stages.
  */
 export const maxLevelStep = 3;
 
 /**
- * The level from which a tile of `level` is made if the file does not contain that level: the nearest finer stored level, or one in
- * between that is itself made.
+ * The level from which a tile of `level` is made if the file does not contain that level: the nearest finer stored level, or, if
+ * that is too far away, a level in between that is made from it.
  */
 export function finerLevel(populated: readonly number[], level: number): number {
   const stored = populated.find((candidate) => candidate > level);
@@ -99,9 +98,9 @@ export function finerLevel(populated: readonly number[], level: number): number 
 }
 
 /**
- * The level to read for a requested one. Between stored levels, this is the nearest finer stored level or, if that is too far away,
- * a level made from it that is at most two levels finer than requested. Levels coarser than all stored ones are returned unchanged:
- * they are made by averaging, so that they are the same whichever levels a reader makes.
+ * The level to read if `level` is requested. Between stored levels, this is the nearest finer stored level or, if that is too far
+ * away, a level made from it that is at most two levels finer than requested. A level coarser than all stored ones is returned
+ * unchanged: it is always made by averaging, so its pixels do not depend on the level it is made from.
  */
 export function preferredLevel(populated: readonly number[], level: number): number {
   if (level < (populated[0] ?? 0)) return level;
@@ -110,11 +109,13 @@ export function preferredLevel(populated: readonly number[], level: number): num
 }
 
 /**
- * The coarsest level that is at least as fine as the rectangle `base` of base-layer pixels when scaled to `output`; below 0 for
- * very small outputs.
+ * The coarsest level that has enough pixels for a region to be scaled to `output` without enlarging it; negative for very small
+ * outputs.
+ *
+ * @param region size in base-layer pixels.
  */
-export function neededLevel({ levels }: Pick<PyramidShape, 'levels'>, base: Size, output: Size): number {
-  const octaves = Math.log2(Math.min(output.width / base.width, output.height / base.height));
+export function neededLevel({ levels }: Pick<PyramidShape, 'levels'>, region: Size, output: Size): number {
+  const octaves = Math.log2(Math.min(output.width / region.width, output.height / region.height));
   return levels - 1 + Math.min(0, Math.ceil(roundOctaves(octaves)));
 }
 
@@ -132,19 +133,19 @@ export function roundHalfEven(value: number): number {
 }
 
 /** A rectangle of base-layer pixels as the nearest whole pixels of a level, at least one. */
-export function boxAtLevel(shape: PyramidShape, base: Box, level: number): Box {
+export function boxAtLevel(shape: PyramidShape, region: Box, level: number): Box {
   const scale = levelScale(shape, level);
   const size = levelSize(shape, level);
-  const sideAtLevel = (from: number, length: number, limit: number): [number, number] => {
-    const start = Math.min(Math.round(from / scale), limit - 1);
-    return [start, Math.min(limit - start, Math.max(1, Math.round((from + length) / scale) - start))];
+  const sideAtLevel = (from: number, length: number, maxLength: number): [number, number] => {
+    const start = Math.min(Math.round(from / scale), maxLength - 1);
+    return [start, Math.min(maxLength - start, Math.max(1, Math.round((from + length) / scale) - start))];
   };
-  const [left, width] = sideAtLevel(base.left, base.width, size.width);
-  const [top, height] = sideAtLevel(base.top, base.height, size.height);
+  const [left, width] = sideAtLevel(region.left, region.width, size.width);
+  const [top, height] = sideAtLevel(region.top, region.height, size.height);
   return { left, top, width, height };
 }
 
-/** A rectangle in pixels of a picture, with fractions. It can extend beyond the picture, whose border is then repeated. */
+/** A rectangle in fractional pixels of a picture. It can extend beyond the picture, whose border is then repeated. */
 export interface Window extends Size {
   left: number;
   top: number;
@@ -153,15 +154,15 @@ export interface Window extends Size {
 /** How far the binary logarithm of the ratio of two levels can be from a whole number. */
 const ratioTolerance = 0.02;
 
-/** Whether the ratio of two levels is this power of two, apart from rounding. */
-export function isPowerOfTwo(ratio: number, power: number): boolean {
-  return Math.abs(Math.log2(ratio) - power) <= ratioTolerance;
+/** Whether the ratio of two levels is 2 to the power of `exponent`, apart from rounding. */
+export function isPowerOfTwo(ratio: number, exponent: number): boolean {
+  return Math.abs(Math.log2(ratio) - exponent) <= ratioTolerance;
 }
 
 /**
- * Whether a side of a level is the side at full resolution, reduced by this power of two. Formats round it up, down or to the
- * nearest pixel.
+ * Whether a side of a level is the side at full resolution, halved this many times. Formats round it up, down or to the nearest
+ * pixel.
  */
-export function isReducedBy(power: number, fullSide: number, levelSide: number): boolean {
-  return isPowerOfTwo(fullSide / levelSide, power) || Math.abs(fullSide / 2 ** power - levelSide) <= 1;
+export function isReducedBy(halvings: number, fullSide: number, levelSide: number): boolean {
+  return isPowerOfTwo(fullSide / levelSide, halvings) || Math.abs(fullSide / 2 ** halvings - levelSide) <= 1;
 }

@@ -46,7 +46,7 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
   return createImage(source, options, new Renderer(source, options));
 }
 
-/** Adds the z parameters to the image: a request with them is answered from the projection over z planes that they define. */
+/** Adds the z parameters to the image. A request with z parameters is answered from the projection that they define. */
 function createImage(source: TileSource, options: LargeImageOptions, renderer: Renderer): LargeImage {
   const planes = createPlaneImage(source, options, renderer);
   const imageOverZ = createZProjector(source, renderer, options.rasterCache, (projected, rasterCache) =>
@@ -109,11 +109,11 @@ function createPlaneImage(source: TileSource, options: LargeImageOptions, render
     async thumbnail({ projection, composite = false, ...plain }) {
       const request = composite ? { ...compositeRequest(metadata), ...plain } : plain;
       if (projection === undefined) return regions.renderThumbnail(request);
-      const { image: shown, extent } = imageInProjection(projection);
+      const { image, extent } = imageInProjection(projection);
       const { left, top, width, height } = extent;
       const bounds = { left, top, right: left + width, bottom: top + height };
       const box = request.width === undefined && request.height === undefined ? { width: 256, height: 256 } : {};
-      return shown.region({ ...bounds, ...request, ...box });
+      return image.region({ ...bounds, ...request, ...box });
     },
 
     pixel: (request) => readPixel(renderer, request),
@@ -145,10 +145,10 @@ function createPlaneImage(source: TileSource, options: LargeImageOptions, render
     async dziTile(request) {
       const dzi = parseDziOptions(request);
       const name = parseDziName(request.name);
-      const { box: shown, output } = dziTileRegion(metadata, dzi, { level: request.level, x: name.x, y: name.y });
+      const { box: shownBox, output } = dziTileRegion(metadata, dzi, { level: request.level, x: name.x, y: name.y });
       // The last pixel of a level may represent less of the image than the others, so it must not be stretched.
       const scale = 2 ** (dziMaxLevel(metadata) - request.level);
-      const box = { ...shown, width: output.width * scale, height: output.height * scale };
+      const box = { ...shownBox, width: output.width * scale, height: output.height * scale };
       const encoding = parseEncoding({ ...request, encoding: name.encoding ?? dzi.encoding });
       return regions.renderExactBox({ box, output }, encoding, request);
     },
@@ -206,7 +206,7 @@ async function encodeAssociated(
 }
 
 /** The image in another projection. */
-interface Projected {
+interface ProjectedImage {
   image: LargeImage;
   /** Position of the image in the pixels of the projected pyramid. */
   extent: Box;
@@ -214,21 +214,25 @@ interface Projected {
 }
 
 /** Returns the image in other projections. Each is created at the first request. */
-function createProjector(source: TileSource, options: LargeImageOptions, renderer: Renderer): (projection: string) => Projected {
-  let projected: Projected | undefined;
+function createProjector(
+  source: TileSource,
+  options: LargeImageOptions,
+  renderer: Renderer,
+): (projection: string) => ProjectedImage {
+  let projected: ProjectedImage | undefined;
   return (projection) => {
     requireWebMercator(projection);
-    projected ??= createProjected(source, options, renderer);
+    projected ??= createProjectedImage(source, options, renderer);
     return projected;
   };
 }
 
-function createProjected(source: TileSource, options: LargeImageOptions, renderer: Renderer): Projected {
-  const { source: projected, extent, bounds } = projectToWebMercator(source);
+function createProjectedImage(source: TileSource, options: LargeImageOptions, renderer: Renderer): ProjectedImage {
+  const { source: projectedSource, extent, bounds } = projectToWebMercator(source);
   const { sourceBounds, sourceLevels, sourceSizeX, sourceSizeY } = wireMetadata(source.metadata);
   const sourceMembers = { bounds, sourceBounds, sourceLevels, sourceSizeX, sourceSizeY } as Partial<LargeImageMetadata>;
-  const image = createImage(projected, options, new Renderer(projected, options, renderer));
-  return { image, extent, metadata: { ...wireMetadata(projected.metadata), ...sourceMembers } };
+  const image = createImage(projectedSource, options, new Renderer(projectedSource, options, renderer));
+  return { image, extent, metadata: { ...wireMetadata(projectedSource.metadata), ...sourceMembers } };
 }
 
 function modeName({ bands, dtype }: { bands: number; dtype: string }): string {
@@ -272,18 +276,19 @@ async function encodeTile(source: TileSource, renderer: Renderer, request: TileR
   const edge = parseEdge(request.edge);
   const appearance = { ...(await renderer.displayAppearance(request, frame, signal)), mayDropAlpha: !options.keepsAlpha };
   const address = { level, x, y, frame };
-  const isPlain = !appearance.style && metadata.white === undefined;
-  const isUnchanged = isPlain && populatedLevels.includes(level) && renderer.profileFor(frame, appearance) === null;
-  if (isUnchanged && source.readStoredTile) {
+  const keepsColors = !appearance.style && metadata.white === undefined;
+  const canSendStored = keepsColors && populatedLevels.includes(level) && renderer.profileFor(frame, appearance) === null;
+  if (canSendStored && source.readStoredTile) {
     // Stored tiles are completely inside the image, so `edge` does not change them.
     const stored = await source.readStoredTile(address, signal && { signal });
     if (stored) {
-      const isUsable = isRequestedPicture(stored, options);
-      const bytes = isUsable ? stored.bytes : await transcode(stored, metadata.bandCount, options, signal);
+      const bytes = isRequestedPicture(stored, options)
+        ? stored.bytes
+        : await transcode(stored, metadata.bandCount, options, signal);
       return { kind: 'bytes', bytes, type: options.type };
     }
   }
-  // A corrupt stored tile is an error; in a tile that is made from others it is a hole.
+  // If the tile itself is stored and corrupt, this fails. Where tiles from which it is made are corrupt, it gets holes.
   const corrupt = new CorruptTiles();
   let picture = await renderer.renderTile({ ...address, corrupt }, appearance, signal);
   if (corrupt.count > 0) {
@@ -296,15 +301,15 @@ async function encodeTile(source: TileSource, renderer: Renderer, request: TileR
   const size = { width: metadata.tileWidth, height: metadata.tileHeight };
   if (edge.kind === 'crop') picture = crop(picture, croppedTileContent(metadata, address));
   else if (edge.color) picture = pad(crop(picture, croppedTileContent(metadata, address)), size, edge.color);
-  else picture = await padPlain(picture, size, options.keepsAlpha);
+  else picture = await padBorderTile(picture, size, options.keepsAlpha);
   const bytes = await encodePicture(picture, options, { background: backgroundOf(appearance), signal });
-  // A picture that the source has colored may be cached by the source, so it must not be changed.
+  // Without a style, the picture may be in a cache of the source, so its memory must not be reused.
   if (appearance.style && corrupt.count === 0) returnBytes(picture.data);
   return { kind: 'bytes', bytes, type: options.type, ...corruptTilesMember(corrupt) };
 }
 
-/** Pads a border tile: with transparent pixels if the encoding has alpha, otherwise with black. */
-async function padPlain(picture: Picture, size: { width: number; height: number }, keepsAlpha: boolean): Promise<Picture> {
+/** Pads a tile at the border: with transparent pixels if the encoding has alpha, otherwise with black. */
+async function padBorderTile(picture: Picture, size: { width: number; height: number }, keepsAlpha: boolean): Promise<Picture> {
   if (picture.width === size.width && picture.height === size.height) return picture;
   return keepsAlpha ? pad(await addAlpha(picture), size, transparent) : pad(picture, size, black);
 }

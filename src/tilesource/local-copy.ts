@@ -9,7 +9,7 @@ import type { ByteReader, SourceInput } from './tile-source.js';
 /** Maximum number of bytes of an image that are copied to this machine for a library that only reads paths. */
 export const maxCopiedBytes = 4 * 2 ** 30;
 /** Maximum total size of these copies in one process, in bytes. */
-const maxAllCopiedBytes = 16 * 2 ** 30;
+const maxTotalCopiedBytes = 16 * 2 ** 30;
 /** Bytes per read. Reads of this length are not cached, so a copy displaces nothing in the cache. */
 const chunkBytes = 16 * 2 ** 20;
 /** When a client should try again if the capacity is used up. */
@@ -26,13 +26,19 @@ export interface LocalFile {
 }
 
 /**
- * Makes a file readable at a path that does not exist yet: by a link if it is on this machine, otherwise by a copy. On failure,
- * nothing is left at the path.
+ * Makes a file readable at a path on this machine: links it if it is on this machine, otherwise copies it. On failure, nothing is
+ * left at the path.
  *
+ * @param path a path that does not exist yet.
  * @param maxBytes maximum number of bytes to copy: {@link maxCopiedBytes} minus the bytes of the image that are already copied.
  * @throws TileSourceError if the file is larger than `maxBytes`; BusyError if copies of other images use up the capacity.
  */
-export async function makeLocal(input: SourceInput, path: string, maxBytes: number, signal?: AbortSignal): Promise<LocalFile> {
+export async function linkOrCopyFile(
+  input: SourceInput,
+  path: string,
+  maxBytes: number,
+  signal?: AbortSignal,
+): Promise<LocalFile> {
   if (input.path !== null) {
     await symlink(resolve(input.path), path);
     return { bytes: 0, release: () => undefined };
@@ -45,7 +51,7 @@ export async function makeLocal(input: SourceInput, path: string, maxBytes: numb
         `${input.name} is not on this machine, and can only be read by path: at most ${maxCopiedBytes / 2 ** 30} GiB of an image are copied. Convert it.`,
       );
     }
-    if (copiedBytes + bytes > maxAllCopiedBytes) {
+    if (copiedBytes + bytes > maxTotalCopiedBytes) {
       throw new BusyError('Too many images that are not on this machine are open. Try again later.', retryAfterSeconds);
     }
     copiedBytes += bytes;

@@ -47,12 +47,12 @@ export interface LargeImageMetadata {
 /** Results of {@link wireMetadata}. */
 const wireMetadataByImage = new WeakMap<ImageMetadata, LargeImageMetadata>();
 
-/** Metadata of an image in the form of responses. It is made once, because there may be 100,000 frames. */
+/** Metadata of an image as in responses. It is kept, because an image may have 100,000 frames. */
 export function wireMetadata(image: ImageMetadata): LargeImageMetadata {
   return wireMetadataByImage.get(image) ?? storeWireMetadata(image, wireFrames(image.frames ?? [], image.channels));
 }
 
-/** Prepares {@link wireMetadata} in slices. */
+/** Computes what {@link wireMetadata} returns in advance, in slices. */
 export async function prepareWireMetadata(image: ImageMetadata): Promise<void> {
   if (wireMetadataByImage.has(image)) return;
   const steps = describeFrames(image.frames ?? [], image.channels);
@@ -98,7 +98,7 @@ function wireGeospatial(
   const size = { width: image.sizeX, height: image.sizeY };
   const bounds = boundsOf(size, (pixel) => toCoordinates(geo.transform, pixel), geo.projection ?? geo.proj4);
   const nodata = image.nodata === undefined ? {} : { nodata: image.nodata };
-  const names = bandInterpretations(image.bandCount);
+  const interpretations = bandInterpretations(image.bandCount);
   return {
     geospatial: true,
     sourceLevels: image.levels,
@@ -108,7 +108,10 @@ function wireGeospatial(
     bounds,
     sourceBounds: bounds,
     bands: Object.fromEntries(
-      Array.from({ length: image.bandCount }, (_, band) => [band + 1, { interpretation: names[band] ?? 'unknown', ...nodata }]),
+      Array.from({ length: image.bandCount }, (_, band) => [
+        band + 1,
+        { interpretation: interpretations[band] ?? 'unknown', ...nodata },
+      ]),
     ),
   };
 }
@@ -126,7 +129,7 @@ export function wireFrames(frames: readonly FrameMetadata[], channels?: readonly
 /** Number of frames that are described between checks of the time. */
 const framesAtOnce = 1024;
 
-/** Makes {@link wireFrames}; it can pause wherever it yields. */
+/** Computes what {@link wireFrames} returns. The caller can let other work run wherever this yields. */
 function* describeFrames(frames: readonly FrameMetadata[], channels?: readonly string[]): Generator<void, WireFrames> {
   const range: Record<string, number> = {};
   const stride: Record<string, number> = {};
@@ -145,7 +148,7 @@ function* describeFrames(frames: readonly FrameMetadata[], channels?: readonly s
     ...(Object.keys(range).length > 0 && { IndexRange: range, IndexStride: stride }),
     ...(names !== undefined && {
       channels: names,
-      channelmap: Object.fromEntries(names.map((name, position) => [name, position])),
+      channelmap: Object.fromEntries(names.map((name, index) => [name, index])),
     }),
   };
 }
@@ -176,7 +179,7 @@ function* numberFrames(frames: readonly FrameMetadata[], channels: readonly stri
   return numbered;
 }
 
-/** Whether a frame continues the set of the previous one: it is not the first frame, and only its channel differs. */
+/** Whether a frame is in the same set as the previous one: only its channel differs, and not all of its axes are 0. */
 function isSameSet(axes: Readonly<Record<string, number>>, previous: Readonly<Record<string, number>>): boolean {
   let isAtStart = true;
   for (const axis of Object.keys(axes)) {

@@ -118,7 +118,7 @@ export const pictureParameters = {
     kind: 'boolean',
     default: false,
     description:
-      'Show an image of several channels as a mixture of them, in the colors of the file or the usual ones of their names, and a stack at its middle plane. ' +
+      'Show an image of several channels as a mixture of them, in the colors from the file or those usual for their names, and a stack at its middle plane. ' +
       'Without effect on other images, and with a style or frame.',
   },
   framesAcross: { kind: 'integer', description: 'Columns; about as many as rows by default.' },
@@ -132,20 +132,20 @@ export const pictureParameters = {
     kind: 'number',
     minimum: 0,
     maximum: 1,
-    description: 'Also give, as `thresholds`, the range of `min:` and `max:` with this fraction in styles.',
+    description: 'Also return `thresholds`: the two values that `min:` and `max:` with this fraction mean in a style.',
   },
 } as const satisfies Readonly<Record<string, PictureParameter>>;
 
 /** Name of a parameter in requests. */
 export type PictureParameterName = keyof typeof pictureParameters;
 
-type Declared<Name extends PictureParameterName> = (typeof pictureParameters)[Name];
+type DeclarationOf<Name extends PictureParameterName> = (typeof pictureParameters)[Name];
 
 /** Type of the value of a parameter. */
-export type PictureValue<Name extends PictureParameterName> = ValueTypes[Declared<Name>['kind']];
+export type PictureValue<Name extends PictureParameterName> = ValueTypes[DeclarationOf<Name>['kind']];
 
 type RequestName<Name extends PictureParameterName> =
-  Declared<Name> extends { requestName: infer Other extends string } ? Other : Name;
+  DeclarationOf<Name> extends { requestName: infer Other extends string } ? Other : Name;
 
 /** The members of requests of the renderer for these parameters. */
 export type RequestOf<Name extends PictureParameterName> = { [N in Name as RequestName<N>]?: PictureValue<N> };
@@ -154,7 +154,7 @@ export type RequestOf<Name extends PictureParameterName> = { [N in Name as Reque
 export const declaredParameters: ReadonlyMap<string, PictureParameter> = new Map(Object.entries(pictureParameters));
 
 type NameWithDefault = {
-  [N in PictureParameterName]: Declared<N> extends { default: unknown } ? N : never;
+  [N in PictureParameterName]: DeclarationOf<N> extends { default: unknown } ? N : never;
 }[PictureParameterName];
 
 /** The default of each parameter that has one. */

@@ -1,6 +1,6 @@
 /**
- * Trims the names of positions; a position without a name stays `undefined`. If a name occurs more than once, the position's
- * number, from 1, is added to it.
+ * Trims the names of positions along axis XY. A position without a name stays `undefined`. If several positions have the same name,
+ * their numbers, from 1, are added.
  */
 export function positionNames(names: readonly (string | undefined)[]): (string | undefined)[] {
   const trimmed = names.map((name) => name?.trim());

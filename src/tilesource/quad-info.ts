@@ -2,7 +2,7 @@ import { forEachRange, isSliceOver, nextSlice } from '../core/concurrency/slices
 import { BadValueError } from '../errors.js';
 import { axisRange, type LargeImageMetadata } from './metadata.js';
 
-/** A count, or the name of a frame axis (`c`, `z`, `t`, `xy` …) for its range. */
+/** A count, or the name of a frame axis (`c`, `z`, `t`, `xy` …), which means the number of positions along the axis. */
 type CountOrAxis = number | string;
 
 /** Options of {@link quadInfo}; all optional. */
@@ -81,7 +81,7 @@ function isAxis(metadata: LargeImageMetadata, value: CountOrAxis): value is stri
   return defaultAxes.includes(value.toLowerCase()) || Object.hasOwn(metadata.IndexRange ?? {}, `Index${value.toUpperCase()}`);
 }
 
-/** The count that a value gives: a number, or an axis for its range. @throws BadValueError for any other value. */
+/** The count that an option means. @throws BadValueError if it is neither a number in range nor an axis. */
 function resolveCount(metadata: LargeImageMetadata, value: CountOrAxis, name: string): number {
   return isAxis(metadata, value) ? axisRange(metadata, value) : parseNumber(metadata, value, { minimum: 1, name });
 }
@@ -132,7 +132,7 @@ function resolveOptions(metadata: LargeImageMetadata, options: QuadInfoOptions):
  */
 export async function quadInfo(metadata: LargeImageMetadata, request: QuadInfoOptions = {}): Promise<QuadInfo> {
   const options = resolveOptions(metadata, request);
-  const shownOptions = { ...options };
+  const returnedOptions = { ...options };
   if (typeof options.frameBase === 'string') {
     const bases = axisRange(metadata, options.frameBase);
     const frames = metadata.frames?.length ?? 1;
@@ -143,29 +143,31 @@ export async function quadInfo(metadata: LargeImageMetadata, request: QuadInfoOp
     }
     const src: Record<string, unknown>[] = [];
     for (let base = 0; base < bases; base += 1) {
-      src.push(...texturesOf(fitFrames(metadata, { ...options, frameBase: base })));
+      src.push(...textureParameters(fitFrames(metadata, { ...options, frameBase: base })));
       if (isSliceOver()) await nextSlice();
     }
-    return { metadata, options: shownOptions, src };
+    return { metadata, options: returnedOptions, src };
   }
   const frameBase = checkNumber(options.frameBase, 0, 'frameBase');
-  return { metadata, options: shownOptions, ...(await layOut(metadata, { ...options, frameBase })) };
+  return { metadata, options: returnedOptions, ...(await layOut(metadata, { ...options, frameBase })) };
 }
 
-/** Numbers of the covered frames, in the order of the layout. */
-function chosenFrames(total: number, options: ResolvedOptions & { frameBase: number }): number[] {
+/** Selects the frames to show: their numbers, in the order of the layout. */
+function selectFrames(frameCount: number, options: ResolvedOptions & { frameBase: number }): number[] {
   const frames: number[] = [];
   for (let group = 0; group < options.frameGroupStride; group += 1) {
     const first = options.frameBase + group * options.frameStride;
-    if (first >= total) break;
-    for (let frame = first; frame < total; frame += options.frameStride * options.frameGroupStride) frames.push(frame);
+    if (first >= frameCount) break;
+    for (let frame = first; frame < frameCount; frame += options.frameStride * options.frameGroupStride) frames.push(frame);
   }
   return frames;
 }
 
+/** The grid of cells in each texture. A cell shows one frame. */
 interface Grid {
   cellWidth: number;
   cellHeight: number;
+  /** Number of cells in a row. */
   across: number;
   cellsPerTexture: number;
   textures: number;
@@ -173,37 +175,37 @@ interface Grid {
 
 /** Cell size and number of textures, computed step by step as existing clients expect. */
 function fitGrid(size: { width: number; height: number }, frames: number, options: ResolvedOptions): Grid {
-  const { alignment: unit, frameGroup: group, maxTotalTexturePixels: budget } = options;
+  const { alignment, frameGroup, maxTotalTexturePixels } = options;
   const { width, height } = size;
   let textureSide = options.maxTextureSize;
-  while (textureSide > unit && textureSide ** 2 > budget) textureSide = Math.floor(textureSide / 2);
+  while (textureSide > alignment && textureSide ** 2 > maxTotalTexturePixels) textureSide = Math.floor(textureSide / 2);
   let textures = options.maxTextures;
-  textures = Math.max(1, Math.min(textures, Math.floor(budget / textureSide ** 2)));
+  textures = Math.max(1, Math.min(textures, Math.floor(maxTotalTexturePixels / textureSide ** 2)));
   for (;;) {
     let framesPerTexture = Math.ceil(frames / textures);
-    const grouped = Math.ceil(framesPerTexture / group) * group;
-    if (group > 1 && grouped / framesPerTexture <= options.frameGroupFactor) framesPerTexture = grouped;
+    const roundedFrames = Math.ceil(framesPerTexture / frameGroup) * frameGroup;
+    if (frameGroup > 1 && roundedFrames / framesPerTexture <= options.frameGroupFactor) framesPerTexture = roundedFrames;
     const scale = Math.sqrt(textureSide ** 2 / (framesPerTexture * width * height));
-    let across = Math.ceil(textureSide / (unit * Math.ceil((width * scale) / unit)));
-    let down = Math.ceil(textureSide / (unit * Math.ceil((height * scale) / unit)));
-    let cellWidth = unit * Math.max(1, Math.floor(textureSide / across / unit));
+    let across = Math.ceil(textureSide / (alignment * Math.ceil((width * scale) / alignment)));
+    let down = Math.ceil(textureSide / (alignment * Math.ceil((height * scale) / alignment)));
+    let cellWidth = alignment * Math.max(1, Math.floor(textureSide / across / alignment));
     down = Math.max(Math.ceil(framesPerTexture / Math.floor(textureSide / cellWidth)), down);
-    let cellHeight = unit * Math.max(1, Math.floor(textureSide / down / unit));
+    let cellHeight = alignment * Math.max(1, Math.floor(textureSide / down / alignment));
     if (options.maxFrameSize !== null) {
-      const maxCellSide = unit * Math.floor(options.maxFrameSize / unit);
+      const maxCellSide = alignment * Math.floor(options.maxFrameSize / alignment);
       cellWidth = Math.min(cellWidth, maxCellSide);
       cellHeight = Math.min(cellHeight, maxCellSide);
     }
-    if (cellWidth > width) cellWidth = unit * Math.ceil(width / unit);
-    if (cellHeight > height) cellHeight = unit * Math.ceil(height / unit);
-    cellWidth = Math.min(unit * Math.ceil((cellHeight * width) / height / unit), cellWidth);
-    cellHeight = Math.min(unit * Math.ceil((cellWidth * height) / width / unit), cellHeight);
+    if (cellWidth > width) cellWidth = alignment * Math.ceil(width / alignment);
+    if (cellHeight > height) cellHeight = alignment * Math.ceil(height / alignment);
+    cellWidth = Math.min(alignment * Math.ceil((cellHeight * width) / height / alignment), cellWidth);
+    cellHeight = Math.min(alignment * Math.ceil((cellWidth * height) / width / alignment), cellHeight);
     across = Math.floor(textureSide / cellWidth);
     down = Math.min(Math.floor(textureSide / cellHeight), Math.ceil(frames / across));
     let cellsPerTexture = across * down;
-    if (textures > 1 && group > 1) {
-      const fitting = Math.floor(cellsPerTexture / group) * group;
-      if (fitting > 0 && fitting * textures >= frames) cellsPerTexture = fitting;
+    if (textures > 1 && frameGroup > 1) {
+      const roundedCells = Math.floor(cellsPerTexture / frameGroup) * frameGroup;
+      if (roundedCells > 0 && roundedCells * textures >= frames) cellsPerTexture = roundedCells;
     }
     if (textures > 1 && frames <= cellsPerTexture * (textures - 1)) {
       // One texture less is enough. There are never more textures than frames.
@@ -218,7 +220,7 @@ function fitGrid(size: { width: number; height: number }, frames: number, option
   }
 }
 
-/** The frames in the mosaic, and their grid. */
+/** The frames in the textures, and their grid. */
 interface FittedFrames {
   frames: number[];
   /** Number of frames of the image. */
@@ -229,7 +231,7 @@ interface FittedFrames {
 
 function fitFrames(metadata: LargeImageMetadata, options: ResolvedOptions & { frameBase: number }): FittedFrames {
   const total = metadata.frames?.length ?? 1;
-  const frames = chosenFrames(total, options);
+  const frames = selectFrames(total, options);
   if (frames.length === 0) {
     throw new BadValueError(`Invalid frameBase: ${options.frameBase}. The image has ${total} frame${total === 1 ? '' : 's'}.`);
   }
@@ -237,19 +239,19 @@ function fitFrames(metadata: LargeImageMetadata, options: ResolvedOptions & { fr
   return { frames, total, grid, options };
 }
 
-/** Parameters of each texture. */
-function texturesOf({ frames, total, grid, options }: FittedFrames): Record<string, unknown>[] {
+/** Parameters of each texture for tile_frames. */
+function textureParameters({ frames, total, grid, options }: FittedFrames): Record<string, unknown>[] {
   const src: Record<string, unknown>[] = [];
   for (let first = 0; first < frames.length; first += grid.cellsPerTexture) {
-    const list = frames.slice(first, first + grid.cellsPerTexture);
-    const hasAllFrames = list.length === total && list.every((frame, position) => frame === position);
+    const textureFrames = frames.slice(first, first + grid.cellsPerTexture);
+    const hasAllFrames = textureFrames.length === total && textureFrames.every((frame, index) => frame === index);
     src.push({
       framesAcross: grid.across,
       width: grid.cellWidth,
       height: grid.cellHeight,
       fill: 'corner:black',
       exact: false,
-      ...(!(hasAllFrames && total > 1) && { frameList: list }),
+      ...(!(hasAllFrames && total > 1) && { frameList: textureFrames }),
       ...options.format,
       ...options.query,
     });
@@ -257,6 +259,7 @@ function texturesOf({ frames, total, grid, options }: FittedFrames): Record<stri
   return src;
 }
 
+/** Computes the position of each frame in its texture. */
 async function layOut(metadata: LargeImageMetadata, options: ResolvedOptions & { frameBase: number }) {
   const { sizeX: width, sizeY: height } = metadata;
   const fitted = fitFrames(metadata, options);
@@ -268,22 +271,22 @@ async function layOut(metadata: LargeImageMetadata, options: ResolvedOptions & {
   const quadsToIdx: number[] = [];
   const framesToIdx: Record<string, number> = {};
   await forEachRange(frames.length, framesAtOnce, (from, to) => {
-    for (let at = from; at < to; at += 1) {
-      const position = at % grid.cellsPerTexture;
-      const count = Math.min(grid.cellsPerTexture, frames.length - at + position);
-      const left = (position % grid.across) * grid.cellWidth;
-      const bottom = (Math.ceil(count / grid.across) - Math.floor(position / grid.across)) * grid.cellHeight;
+    for (let index = from; index < to; index += 1) {
+      const cell = index % grid.cellsPerTexture;
+      const usedCells = Math.min(grid.cellsPerTexture, frames.length - index + cell);
+      const left = (cell % grid.across) * grid.cellWidth;
+      const bottom = (Math.ceil(usedCells / grid.across) - Math.floor(cell / grid.across)) * grid.cellHeight;
       quads.push({
         ul: { x: 0, y: 0, z: -1 },
         lr: { x: width, y: -height, z: -1 },
         crop: { x: width, y: height, left, top: bottom - usedHeight, right: left + usedWidth, bottom },
       });
-      quadsToIdx.push(Math.floor(at / grid.cellsPerTexture));
-      framesToIdx[String(frames[at])] = at;
+      quadsToIdx.push(Math.floor(index / grid.cellsPerTexture));
+      framesToIdx[String(frames[index])] = index;
     }
   });
   return {
-    src: texturesOf(fitted),
+    src: textureParameters(fitted),
     quads,
     quadsToIdx,
     frames,

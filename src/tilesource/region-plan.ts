@@ -13,7 +13,7 @@ import type { ImageMetadata } from './tile-source.js';
 
 /** A rectangle as in requests. For the names of units see `parseUnits`. */
 export interface RegionBounds {
-  /** Right and bottom are exclusive; negative values of the four count from the opposite edge. */
+  /** Negative values of `left`, `top`, `right` and `bottom` count from the opposite edge. `right` and `bottom` are exclusive. */
   left?: number;
   top?: number;
   right?: number;
@@ -26,10 +26,10 @@ export interface RegionBounds {
   unitsWH?: string;
 }
 
-/** Units of region coordinates. `length` units are multiples of a millimeter. */
+/** Units of region coordinates. `mm` is the length of a unit in millimeters. */
 export type Units = { kind: 'base' } | { kind: 'magnified' } | { kind: 'fraction' } | { kind: 'length'; mm: number };
 
-const lengthUnits: Readonly<Record<string, number>> = {
+const mmByUnit: Readonly<Record<string, number>> = {
   nm: 1e-6,
   nanometer: 1e-6,
   nanometers: 1e-6,
@@ -56,14 +56,14 @@ const magnifiedUnits = new Set(['pixel', 'pixels', 'mag_pixel', 'mag_pixels', 'm
 /**
  * Parses the name of units.
  *
- * @throws BadValueError for an unknown name; geospatial units belong to geospatial sources and are unknown here.
+ * @throws BadValueError for an unknown name. Geospatial units are unknown here, too: see `regionInPixels`.
  */
 export function parseUnits(name: string | undefined): Units {
   const key = (name ?? '').toLowerCase();
   if (baseUnits.has(key)) return { kind: 'base' };
   if (magnifiedUnits.has(key)) return { kind: 'magnified' };
   if (key === 'fraction') return { kind: 'fraction' };
-  const mm = Object.hasOwn(lengthUnits, key) ? lengthUnits[key] : undefined;
+  const mm = Object.hasOwn(mmByUnit, key) ? mmByUnit[key] : undefined;
   if (mm === undefined) throw new BadValueError(`Invalid units '${name}'`);
   return { kind: 'length', mm };
 }
@@ -77,10 +77,11 @@ export function nativeMagnification(image: Calibration): number | null {
   return image.mmX == null ? null : 0.01 / image.mmX;
 }
 
-/** Octaves between the base layer and a requested scale: 0 is full resolution, -1 half. `null` if no scale was requested. */
+/** A scale that a request has asked for. */
 export interface RequestedScale {
+  /** Octaves from the base layer to the scale: 0 is full resolution, -1 half. `null` if no scale was requested. */
   octaves: number | null;
-  /** Whether all values agree on a whole number of octaves. */
+  /** Whether all requested values give the same whole number of octaves. */
   isExact: boolean;
 }
 
@@ -91,7 +92,7 @@ export function requestedScale(
 ): RequestedScale {
   const octaves: number[] = [];
   const addOctaves = (ratio: number) => {
-    if (Number.isFinite(ratio) && ratio > 0) octaves.push(Math.round(Math.log2(ratio) * 1e4) / 1e4);
+    if (Number.isFinite(ratio) && ratio > 0) octaves.push(roundOctaves(Math.log2(ratio)));
   };
   const native = nativeMagnification(image);
   if (requested.magnification && native) addOctaves(requested.magnification / native);
@@ -177,16 +178,16 @@ function resolveInterval(
   bounds: { from?: number; to?: number; length?: number },
   lengthTakesPrecedence: boolean,
 ): [from: number, to: number] {
-  const fromEdge = (value: number | undefined) => (value !== undefined && value < 0 ? value + size : value);
-  let from = fromEdge(bounds.from);
-  let to = fromEdge(bounds.to);
+  const resolveNegative = (value: number | undefined) => (value !== undefined && value < 0 ? value + size : value);
+  let from = resolveNegative(bounds.from);
+  let to = resolveNegative(bounds.to);
   if (bounds.length !== undefined) {
     if (from === undefined && to !== undefined) from = to - bounds.length;
     else if (to === undefined || lengthTakesPrecedence) to = (from ?? 0) + bounds.length;
   }
-  const clip = (value: number) => Math.min(size, Math.max(0, roundHalfEven(value)));
-  const start = clip(from ?? 0);
-  return [start, Math.max(start, clip(to ?? size))];
+  const roundAndClip = (value: number) => Math.min(size, Math.max(0, roundHalfEven(value)));
+  const start = roundAndClip(from ?? 0);
+  return [start, Math.max(start, roundAndClip(to ?? size))];
 }
 
 /** If only one side of a box is given, the other can be this many times as long. */
@@ -202,10 +203,10 @@ export function fitSize(content: Size, box: { width?: number; height?: number })
   return { width: Math.max(1, Math.floor((content.width * height) / content.height)), height };
 }
 
-/** How to make a region: read `levelBox` of `level`, and scale it to `output`. */
+/** How to make the picture of a region: read `levelBox` of `level`, and scale it to `output`. */
 export interface RegionPlan {
   /** The region in base-layer pixels. */
-  base: Box;
+  region: Box;
   level: number;
   /** The region in pixels of the level. */
   levelBox: Box;
@@ -226,20 +227,21 @@ export interface RequestedOutput {
   exact?: boolean;
 }
 
-/** Maximum number of pixels of a level that are combined for one region before a coarser level is made instead. */
-const defaultReadLimit = 2 ** 26;
+/** Default of the maximum number of pixels that are read from a level finer than needed. */
+const defaultMaxReadPixels = 2 ** 26;
 
 /**
- * Determines the level from which a region is read and its size; `null` if it selects nothing.
+ * Plans from which level a region is read, and the size of its picture. `null` if the region is empty, or if `exact` is requested and
+ * no level has exactly the requested scale.
  *
- * @param readLimit pixels up to which a level finer than needed is read, if the needed one has to be made.
+ * @param maxReadPixels maximum number of pixels that are read from a level finer than needed. For more, the needed level is made.
  * @throws BadValueError for sizes and units that are not allowed.
  */
 export function planRegion(
   image: PyramidShape & Calibration,
   populated: readonly number[],
   requested: RegionBounds & RequestedOutput,
-  readLimit = defaultReadLimit,
+  maxReadPixels = defaultMaxReadPixels,
 ): RegionPlan | null {
   for (const side of [requested.width, requested.height]) {
     if (side === undefined) continue;
@@ -248,23 +250,23 @@ export function planRegion(
     }
     if (side === 0) throw new BadValueError('Invalid output width or height.  A picture cannot have 0 pixels.');
   }
-  const base = regionBox(image, requested, requested);
-  if (base.width === 0 || base.height === 0) return null;
+  const region = regionBox(image, requested, requested);
+  if (region.width === 0 || region.height === 0) return null;
   const { octaves, isExact } = requestedScale(image, requested);
-  let output: Size = { width: base.width, height: base.height };
-  if (requested.width !== undefined || requested.height !== undefined) output = fitSize(base, requested);
+  let output: Size = { width: region.width, height: region.height };
+  if (requested.width !== undefined || requested.height !== undefined) output = fitSize(region, requested);
   else if (octaves !== null) {
     if (requested.exact && !isExact) return null;
     const scale = 2 ** octaves;
-    output = { width: Math.max(1, Math.floor(base.width * scale)), height: Math.max(1, Math.floor(base.height * scale)) };
+    output = { width: Math.max(1, Math.floor(region.width * scale)), height: Math.max(1, Math.floor(region.height * scale)) };
   }
-  const needed = neededLevel(image, base, output);
+  const needed = neededLevel(image, region, output);
   const level = preferredLevel(populated, needed);
-  const outputOctaves = roundOctaves(Math.log2(Math.min(output.width / base.width, output.height / base.height)));
+  const outputOctaves = roundOctaves(Math.log2(Math.min(output.width / region.width, output.height / region.height)));
   if (requested.exact && (level !== image.levels - 1 + outputOctaves || !populated.includes(level))) return null;
-  const levelBox = boxAtLevel(image, base, level);
-  if (level > needed && levelBox.width * levelBox.height > readLimit) {
-    return { base, level: needed, levelBox: boxAtLevel(image, base, needed), output };
+  const levelBox = boxAtLevel(image, region, level);
+  if (level > needed && levelBox.width * levelBox.height > maxReadPixels) {
+    return { region, level: needed, levelBox: boxAtLevel(image, region, needed), output };
   }
-  return { base, level, levelBox, output };
+  return { region, level, levelBox, output };
 }

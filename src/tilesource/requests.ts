@@ -9,10 +9,10 @@ import type { RequestOf } from './picture-parameters.js';
 /** Color correction: `true` is perceptual, `false` is off, otherwise one of the four intents of ICC. */
 export type IccOption = boolean | 'PERCEPTUAL' | 'RELATIVE_COLORIMETRIC' | 'SATURATION' | 'ABSOLUTE_COLORIMETRIC';
 
-/** Parameters of the encoding, not checked yet, because they come directly from requests. */
+/** Encoding parameters as they arrive in requests. They are not checked yet. */
 export type EncodingRequest = RequestOf<'encoding' | 'jpegQuality' | 'jpegSubsampling' | 'tiffCompression'>;
 
-/** Combines the z planes of each frame: by `max`, `mean` or `min`, from one plane to another one, inclusive. */
+/** Combines the z planes of each frame, from `zFrom` to `zTo` inclusive, by `max`, `mean` or `min`. */
 export type ZRequest = RequestOf<'zProject' | 'zFrom' | 'zTo'>;
 
 /** Options of every request for a picture. */
@@ -32,7 +32,7 @@ export interface TileRequest extends RenderRequest {
   edge?: string;
 }
 
-/** Requested size or scale of a region, and how to scale it: by default with Lanczos to shrink and bicubic to enlarge. */
+/** Requested size or scale of a region, and how to scale it. The default is Lanczos to shrink and bicubic to enlarge. */
 export type RegionOutput = RequestOf<'width' | 'height' | 'magnification' | 'mm_x' | 'mm_y' | 'exact' | 'resample'>;
 
 /** The rectangle of a region. */
@@ -72,8 +72,8 @@ export interface HistogramRequest
   signal?: AbortSignal;
 }
 
-/** Statistics of a band. If the image is large, only parts of its finest level are measured. */
-export interface BandFacts {
+/** Interpretation and statistics of a band. If the image is large, only parts of its finest level are measured. */
+export interface BandSummary {
   interpretation: string;
   min: number;
   max: number;
@@ -161,8 +161,9 @@ export const defaultMaxOutputPixels = 2 ** 27;
  */
 export interface LargeImage {
   /**
-   * Metadata of the image in the form of responses; with a projection, of the projected image. @throws BadValueError,
-   * TileSourceError
+   * Metadata of the image as in responses; with a projection, of the projected image.
+   *
+   * @throws BadValueError for an unknown projection; TileSourceError if the image cannot be projected.
    */
   metadata(projection?: string): LargeImageMetadata;
   /** Metadata of the file, with `tilesource`, `iccprofiles` and `populatedLevels`. */
@@ -182,7 +183,7 @@ export interface LargeImage {
   /** One entry per band. */
   histogram(request: HistogramRequest): Promise<HistogramBand[]>;
   /** Statistics by band number, from 1. */
-  bands(request: { frame?: number; signal?: AbortSignal }): Promise<Record<string, BandFacts>>;
+  bands(request: { frame?: number; signal?: AbortSignal }): Promise<Record<string, BandSummary>>;
   tileFrames(request: TileFramesRequest): Promise<EncodedPicture | StreamedPicture>;
   /** How to cover the frames with few textures made by {@link LargeImage.tileFrames}. */
   quadInfo(options: QuadInfoOptions): Promise<QuadInfo>;

@@ -90,7 +90,7 @@ export interface FolderFile extends SourceInput {
   /** Identifies the file: two files with the same id are the same file. */
   readonly id: string;
   /**
-   * Opens the file as an image for one use. Others who use it at the same time or soon afterwards share the opened image.
+   * Opens the file as an image for one use. Other callers that use it at the same time or soon afterwards share the opened image.
    *
    * @throws TileSourceError if it is not an image, or is itself made from the borrowing image.
    */
@@ -189,7 +189,7 @@ export interface ImageMetadata {
   /** Value of samples where nothing was measured. They are left out of means. */
   nodata?: number;
   /**
-   * Whether the image has a palette. Then its colors must not be mixed, because a color between two of the palette means nothing.
+   * Whether the image has a palette. Its colors must not be averaged, because a color between two of the palette means nothing.
    */
   indexed?: boolean;
   /** Number of bits of a sample that the file uses, if its type has more: 12 of `uint16`. */
@@ -214,8 +214,8 @@ export interface EncodedImage {
   width: number;
   height: number;
   /**
-   * Size of the part, from the upper left, that shows the image. Present if it is smaller than the part of the tile inside the
-   * image.
+   * Size of the area at the upper left that shows the image. Present if the tile should show more of the image than this picture
+   * contains.
    */
   content?: { width: number; height: number };
 }
@@ -316,7 +316,7 @@ export interface TileSource {
    * @param options `partial`: the tile can extend beyond the right and bottom border, where its pixels are undefined.
    */
   readStoredTile?(address: TileAddress, options?: { signal?: AbortSignal; partial?: boolean }): Promise<EncodedImage | null>;
-  /** The tiles of a populated level as stored; `null` unless they are all stored in one encoding that others can read. */
+  /** The tiles of a populated level as stored; `null` unless all are stored in one encoding that other programs can read. */
   storedLevel?(where: { level: number; frame: number }, options?: { signal?: AbortSignal }): Promise<StoredLevel | null>;
   /** The files of the image, if it is DICOM. */
   readonly dicomFiles?: readonly DicomFile[];
@@ -331,8 +331,8 @@ export interface TileSource {
   /** Memory in bytes that this source retains while open, if it is much. It counts towards the limit of the source cache. */
   readonly retainedBytes?: number;
   /**
-   * Whether the samples are known to be lossy although the source has no stored tiles. Then a conversion also uses lossy
-   * compression.
+   * For a source without stored tiles: whether the samples are known to come from lossy compression. Then a conversion also uses
+   * lossy compression.
    */
   readonly isLossy?: boolean;
   /** The lossy codec that the samples were compressed with; `null` if there was none. */
@@ -358,13 +358,13 @@ export interface TileSourceDefinition {
    */
   readonly readsFolder?: 'files' | 'images';
   /**
-   * Whether an image may include another file of its folder.
+   * Whether an image may include another file of its folder. By default, it may include every file.
    *
    * @param name of the image's file.
-   * @param path of the other file, relative to the folder. By default, the image can include every file.
+   * @param path of the other file, relative to the folder.
    */
   mayHold?(name: string, path: string): boolean;
-  /** Whether files of this format are pictures that browsers show directly, if they are JPEG or PNG. */
+  /** Whether this source reads pictures that browsers can show themselves: JPEG and PNG. */
   readonly readsWebPictures?: boolean;
   /** Whether the process of a conversion opens the file itself. Images of other sources are read through the process that has them open. */
   readonly opensInConversion?: boolean;
@@ -377,7 +377,7 @@ export interface TileSourceDefinition {
    * @param metadata as {@link TileSource.internalMetadata} gives it.
    */
   seriesOf?(metadata: Readonly<Record<string, unknown>>): { series: string; study: string } | null;
-  /** Whether a file is a sound image of this format that only has too many pixels to be opened, so that a conversion helps. */
+  /** Whether a file is an intact image of this format that cannot be opened only because of its number of pixels. A conversion helps. */
   isOnlyTooLarge?(input: SourceInput, temporaryDirectory: string): Promise<boolean>;
   /** Priority by the complete name of a file, in lower case, where the extension is not enough. */
   readonly fileNames?: Readonly<Record<string, Priority>>;

@@ -31,7 +31,6 @@ export function parseXml(text: string, what = 'this TIFF'): XmlElement {
 }
 
 function toElement(value: unknown): XmlElement | null {
-  // Every object that the parser makes is a plain one whose members are looked up by name.
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as XmlElement) : null;
 }
 
@@ -48,7 +47,7 @@ export function attribute(element: XmlElement, name: string): string | undefined
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The text of a child element with or without attributes, or `undefined`. */
+/** The text of a child element, which may have attributes; `undefined` if there is no such child or text. */
 export function childText(element: XmlElement, name: string): string | undefined {
   const value = Object.hasOwn(element, name) ? element[name] : undefined;
   if (typeof value === 'string') return value;
@@ -62,21 +61,21 @@ export function childText(element: XmlElement, name: string): string | undefined
  * @param lists names of children that are always lists, even with one entry, so that readers need not distinguish the cases.
  */
 export function plainElement(element: XmlElement, lists: ReadonlySet<string>): Record<string, unknown> {
-  const plain = (value: unknown): unknown => {
+  const toPlain = (value: unknown): unknown => {
     const child = toElement(value);
     return child === null ? value : plainElement(child, lists);
   };
   const members = Object.entries(element).map(([name, value]): [string, unknown] => {
-    if (Array.isArray(value)) return [name, value.map(plain)];
-    if (lists.has(name)) return [name, [plain(value)]];
-    return [name === '#text' ? 'text' : name.replace(/^@/, ''), plain(value)];
+    if (Array.isArray(value)) return [name, value.map(toPlain)];
+    if (lists.has(name)) return [name, [toPlain(value)]];
+    return [name === '#text' ? 'text' : name.replace(/^@/, ''), toPlain(value)];
   });
   return Object.fromEntries(members);
 }
 
 /** A text as it is written in an attribute or element of XML. */
 export function escapeXml(text: string): string {
-  // eslint-disable-next-line no-control-regex -- XML has no way to write these
-  const plain = text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]|\p{Surrogate}/gu, '\ufffd');
-  return plain.replace(/[&<>"]/g, (char) => `&#${char.charCodeAt(0)};`);
+  // eslint-disable-next-line no-control-regex -- XML has no way to write these characters
+  const writable = text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]|\p{Surrogate}/gu, '\ufffd');
+  return writable.replace(/[&<>"]/g, (char) => `&#${char.charCodeAt(0)};`);
 }

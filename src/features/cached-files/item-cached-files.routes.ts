@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { BadParameterError, LargeImageError } from '../../errors.js';
-import { recognizeType } from '../../tilesource/mime-type.js';
+import { recognizeMimeType } from '../../tilesource/mime-type.js';
 import { boolean, integer, required, text, withDefault } from '../../http/parameters.js';
 import { anyText, component, idText, listOf, objectOf, anyBoolean } from '../../http/schemas.js';
 import { scopes } from '../../http/scopes.js';
@@ -85,7 +85,7 @@ const put = defineRoute({
     return cachedFiles.put(item, {
       kind: query.thumbnail ? 'thumbnail' : 'data',
       key: query.key,
-      content: { bytes, type: recognizeType(bytes) ?? (mimeType || 'application/octet-stream') },
+      content: { bytes, type: recognizeMimeType(bytes) ?? (mimeType || 'application/octet-stream') },
       creatorId: caller?.id ?? null,
     });
   },

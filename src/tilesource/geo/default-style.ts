@@ -1,7 +1,7 @@
 import { forEachRange } from '../../core/concurrency/slices.js';
 import type { ImageMetadata } from '../tile-source.js';
 import { fullValue, minValue, type Raster } from '../raster.js';
-import type { MeasuredSamples } from '../measure/measured-samples.js';
+import type { MeasuredSamples } from '../measure/sample-selection.js';
 
 /** Number of pixels that are processed between two checks of the time. */
 const pixelsAtOnce = 65_536;

@@ -3,7 +3,7 @@ import { processAsDoubles } from '../doubles.js';
 import { BadValueError } from '../../errors.js';
 import type { Raster } from '../raster.js';
 
-/** The samples of one band counted in bins. */
+/** Statistics of one band, and the number of its samples in each bin. */
 export interface HistogramBand {
   min: number;
   max: number;
@@ -43,9 +43,10 @@ export interface BandStatistics {
   count: number;
 }
 
-/** Maximum number of bins of a band, and of all bands together. */
+/** Maximum number of bins of one band. */
 const maxBins = 65_536;
-const maxBinsOfAll = 2 ** 19;
+/** Maximum number of bins of all bands together. */
+const maxTotalBins = 2 ** 19;
 
 /** Statistics of each band over several rasters of the same type; all 0 if there are no finite samples. */
 export async function bandStatistics(rasters: readonly Raster[]): Promise<BandStatistics[]> {
@@ -54,13 +55,13 @@ export async function bandStatistics(rasters: readonly Raster[]): Promise<BandSt
     min: Infinity,
     max: -Infinity,
     sum: 0,
-    squares: 0,
+    sumOfSquares: 0,
     count: 0,
     shift: NaN,
   }));
-  const countSamples = (samples: Float64Array, bands: number) => {
+  const addSamples = (samples: Float64Array, bands: number) => {
     for (const [band, accumulator] of accumulators.entries()) {
-      let { min, max, sum, squares, count, shift } = accumulator;
+      let { min, max, sum, sumOfSquares, count, shift } = accumulator;
       for (let position = band; position < samples.length; position += bands) {
         const value = samples[position]!;
         if (!Number.isFinite(value)) continue;
@@ -68,27 +69,29 @@ export async function bandStatistics(rasters: readonly Raster[]): Promise<BandSt
         if (count === 0) shift = value;
         if (value < min) min = value;
         if (value > max) max = value;
-        const distance = value - shift;
-        sum += distance;
-        squares += distance * distance;
+        const shifted = value - shift;
+        sum += shifted;
+        sumOfSquares += shifted * shifted;
         count += 1;
       }
-      accumulators[band] = { min, max, sum, squares, count, shift };
+      accumulators[band] = { min, max, sum, sumOfSquares, count, shift };
     }
   };
-  for (const raster of rasters) await processAsDoubles(raster, (samples) => countSamples(samples, raster.bands));
-  return accumulators.map(({ min, max, sum, squares, count, shift }) => {
+  for (const raster of rasters) await processAsDoubles(raster, (samples) => addSamples(samples, raster.bands));
+  return accumulators.map(({ min, max, sum, sumOfSquares, count, shift }) => {
     if (count === 0) return { min: 0, max: 0, mean: 0, stdev: 0, count: 0 };
-    const mean = sum / count;
-    return { min, max, mean: shift + mean, stdev: Math.sqrt(Math.max(0, squares / count - mean * mean)), count };
+    const shiftedMean = sum / count;
+    const variance = Math.max(0, sumOfSquares / count - shiftedMean * shiftedMean);
+    return { min, max, mean: shift + shiftedMean, stdev: Math.sqrt(variance), count };
   });
 }
 
 /**
  * Histogram of each band over several rasters of the same type.
  *
- * @param statistics of each band, if the rasters are only a part of the samples; otherwise computed from the rasters.
- * @throws BadValueError for a number of bins that is not 1 to 65536, too many bins of all bands, or a range that is empty.
+ * @param statistics of each band, if the rasters hold only some of the samples; by default computed from the rasters.
+ * @throws BadValueError if the number of bins is not 1 to 65536, all bands together have too many bins, or the range is empty or
+ * not finite.
  */
 export async function histogramOf(
   rasters: readonly Raster[],
@@ -100,8 +103,8 @@ export async function histogramOf(
     throw new BadValueError(`Invalid bins: ${bins}. Allowed values: 1 to ${maxBins}.`);
   }
   const bandCount = rasters[0]?.bands ?? 0;
-  if (bins * bandCount > maxBinsOfAll) {
-    throw new BadValueError(`Invalid bins: ${bins}. The ${bandCount} bands have at most ${maxBinsOfAll} bins together.`);
+  if (bins * bandCount > maxTotalBins) {
+    throw new BadValueError(`Invalid bins: ${bins}. The ${bandCount} bands have at most ${maxTotalBins} bins together.`);
   }
   if (!Number.isFinite(rangeMin) || !Number.isFinite(rangeMax)) {
     throw new BadValueError(`Invalid range: rangeMin ${rangeMin} and rangeMax ${rangeMax} must be finite numbers.`);
@@ -112,23 +115,24 @@ export async function histogramOf(
   );
   for (const raster of rasters) {
     await processAsDoubles(raster, (samples) => {
-      for (const { count } of counters) count(samples, raster.bands);
+      for (const { countSamples } of counters) countSamples(samples, raster.bands);
     });
   }
-  return counters.map(({ getHistogram: result }) => result());
+  return counters.map(({ getHistogram }) => getHistogram());
 }
 
-/** The statistics in the first list, with `min` and `max` of each band widened to include those in the other lists. */
-export function widenStatistics([first = [], ...further]: readonly (readonly BandStatistics[])[]): BandStatistics[] {
+/** The statistics in the first list. The range from `min` to `max` of each band is widened to include its ranges in the other lists. */
+export function widenStatistics([first = [], ...others]: readonly (readonly BandStatistics[])[]): BandStatistics[] {
   return first.map((statistics, band) => {
-    const nonEmpty = [statistics, ...further.flatMap((each) => each[band] ?? [])].filter(({ count }) => count > 0);
+    const nonEmpty = [statistics, ...others.flatMap((each) => each[band] ?? [])].filter(({ count }) => count > 0);
     if (nonEmpty.length === 0) return statistics;
-    const ends = { min: Math.min(...nonEmpty.map(({ min }) => min)), max: Math.max(...nonEmpty.map(({ max }) => max)) };
-    return { ...statistics, ...ends };
+    const min = Math.min(...nonEmpty.map((each) => each.min));
+    const max = Math.max(...nonEmpty.map((each) => each.max));
+    return { ...statistics, min, max };
   });
 }
 
-/** Creates a counter for the samples of one band. `count` takes interleaved samples of all bands. */
+/** Creates a counter for the samples of one band. Its `countSamples` takes interleaved samples of all bands. */
 function createBandCounter(isInteger: boolean, band: number, statistics: BandStatistics, options: HistogramOptions) {
   let { bins: binCount = pictureDefaults.bins } = options;
   const { rangeMin, rangeMax, roundRange = false, density = false } = options;
@@ -146,42 +150,40 @@ function createBandCounter(isInteger: boolean, band: number, statistics: BandSta
     high = low + step * binCount;
   }
   const counts = Array.from({ length: binCount }, () => 0);
-  const width = (high - low) / binCount;
-  let samples = 0;
-  const count = (run: Float64Array, bands: number) => {
-    let inside = 0;
-    for (let position = band; position < run.length; position += bands) {
-      const value = run[position]!;
+  const binWidth = (high - low) / binCount;
+  let countInRange = 0;
+  const countSamples = (samples: Float64Array, bands: number) => {
+    for (let position = band; position < samples.length; position += bands) {
+      const value = samples[position]!;
       if (!(value >= low && value <= high)) continue;
-      counts[Math.min(binCount - 1, Math.floor((value - low) / width))]! += 1;
-      inside += 1;
+      counts[Math.min(binCount - 1, Math.floor((value - low) / binWidth))]! += 1;
+      countInRange += 1;
     }
-    samples += inside;
   };
-  const result = (): HistogramBand => ({
+  const getHistogram = (): HistogramBand => ({
     min: statistics.min,
     max: statistics.max,
     mean: statistics.mean,
     stdev: statistics.stdev,
     range: [low, high],
     bins: binCount,
-    hist: density && samples > 0 ? counts.map((each) => each / samples) : counts,
-    bin_edges: Array.from({ length: binCount + 1 }, (_, edge) => (edge === binCount ? high : low + width * edge)),
-    samples,
+    hist: density && countInRange > 0 ? counts.map((each) => each / countInRange) : counts,
+    bin_edges: Array.from({ length: binCount + 1 }, (_, edge) => (edge === binCount ? high : low + binWidth * edge)),
+    samples: countInRange,
     density,
   });
-  return { count, getHistogram: result };
+  return { countSamples, getHistogram };
 }
 
-const interpretations: Readonly<Record<number, readonly string[]>> = {
+const interpretationsByBandCount: Readonly<Record<number, readonly string[]>> = {
   1: ['gray'],
   2: ['gray', 'alpha'],
   3: ['red', 'green', 'blue'],
   4: ['red', 'green', 'blue', 'alpha'],
 };
 
-/** The meaning of each band of an image with this many bands. */
+/** The meaning of each band of an image with this many bands: a color, `alpha` or `unknown`. */
 export function bandInterpretations(bandCount: number): string[] {
-  const names = interpretations[bandCount] ?? interpretations[3] ?? [];
+  const names = interpretationsByBandCount[bandCount] ?? interpretationsByBandCount[3] ?? [];
   return Array.from({ length: bandCount }, (_, band) => names[band] ?? 'unknown');
 }

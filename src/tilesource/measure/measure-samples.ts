@@ -7,39 +7,42 @@ import { CorruptTiles } from '../render/corrupt-tiles.js';
 import { cutOut } from '../render/pixels.js';
 import { asStored, type Appearance } from '../render/appearance.js';
 import type { Renderer } from '../render/renderer.js';
-import { extremeBoxes, measuredBoxes, searchLevel, tileBoxes, type MeasuredSamples } from './measured-samples.js';
+import { findExtremeBoxes, levelToSearch, selectBoxes, splitByTiles, type MeasuredSamples } from './sample-selection.js';
 
 /** Number of tiles that are read at the same time. */
 const tilesAtOnce = 2;
 
-/** Samples of a rectangle of the finest level, picked and not mixed. They are colors if the appearance has a style. */
+/**
+ * Reads samples of a region at the finest level: all of a small region, some tiles of a large one. No sample is an average of
+ * several. If the appearance has a style, colors are read instead.
+ */
 export async function measureSamples(
   renderer: Renderer,
-  { base, frame }: { base: Box; frame: number },
+  { region, frame }: { region: Box; frame: number },
   appearance: Appearance,
   signal?: AbortSignal,
 ): Promise<MeasuredSamples> {
   const { metadata, populatedLevels } = renderer;
-  const finestSamples = new FinestSamples(renderer, frame, appearance, signal);
-  const boxes = measuredBoxes(metadata, base);
-  const samples = await finestSamples.read(boxes);
-  // The smallest sample need not have the smallest color.
-  const level = boxes[0] === base || appearance.style ? null : searchLevel(metadata, populatedLevels, base);
+  const reader = new FinestSampleReader(renderer, frame, appearance, signal);
+  const boxes = selectBoxes(metadata, region);
+  const samples = await reader.read(boxes);
+  // With a style, the smallest sample need not have the smallest color.
+  const level = boxes[0] === region || appearance.style ? null : levelToSearch(metadata, populatedLevels, region);
   if (level === null) return { samples, extremes: [] };
-  let coarse: Raster;
+  let coarseRaster: Raster;
   try {
-    coarse = await renderer.readSamples({ level, frame, box: boxAtLevel(metadata, base, level) }, asStored, signal);
+    coarseRaster = await renderer.readSamples({ level, frame, box: boxAtLevel(metadata, region, level) }, asStored, signal);
   } catch (error) {
     // The coarser level is only used to find more extremes.
     if (error instanceof CorruptTileError) return { samples, extremes: [] };
     throw error;
   }
-  const furtherBoxes = await extremeBoxes(metadata, base, coarse, levelScale(metadata, level));
-  return { samples, extremes: await finestSamples.read(furtherBoxes) };
+  const furtherBoxes = await findExtremeBoxes(metadata, region, coarseRaster, levelScale(metadata, level));
+  return { samples, extremes: await reader.read(furtherBoxes) };
 }
 
 /** Reads samples of the finest level of a frame, and leaves out corrupt tiles. */
-class FinestSamples {
+class FinestSampleReader {
   constructor(
     private readonly renderer: Renderer,
     private readonly frame: number,
@@ -49,21 +52,23 @@ class FinestSamples {
 
   /** @throws CorruptTileError if all tiles are corrupt. */
   async read(boxes: readonly Box[]): Promise<Raster[]> {
-    const rasterLists = await mapConcurrently(boxes, tilesAtOnce, async (box) => {
-      const raster = await this.#readBox(box);
-      if (!(raster instanceof CorruptTileError)) return [raster];
-      const tiles = await mapConcurrently(tileBoxes(this.renderer.metadata, box), tilesAtOnce, async (tile) => {
-        const part = await this.#readBox(tile);
-        return part instanceof CorruptTileError ? [...(await this.#intactParts(tile)), part] : [part];
+    const resultsByBox = await mapConcurrently(boxes, tilesAtOnce, async (box) => {
+      const rasterOrError = await this.#readBox(box);
+      if (!(rasterOrError instanceof CorruptTileError)) return [rasterOrError];
+      const resultsByTile = await mapConcurrently(splitByTiles(this.renderer.metadata, box), tilesAtOnce, async (tile) => {
+        const result = await this.#readBox(tile);
+        return result instanceof CorruptTileError ? [...(await this.#readIntactParts(tile)), result] : [result];
       });
-      return tiles.flat();
+      return resultsByTile.flat();
     });
-    const rasters = rasterLists.flat().filter((each): each is Raster => !(each instanceof CorruptTileError));
-    const failure = rasterLists.flat().find((each) => each instanceof CorruptTileError);
-    if (rasters.length === 0 && failure !== undefined) throw failure;
+    const results = resultsByBox.flat();
+    const rasters = results.filter((each): each is Raster => !(each instanceof CorruptTileError));
+    const error = results.find((each) => each instanceof CorruptTileError);
+    if (rasters.length === 0 && error !== undefined) throw error;
     return rasters;
   }
 
+  /** Returns the error of a corrupt tile instead of throwing it. */
   async #readBox(box: Box): Promise<Raster | CorruptTileError> {
     this.signal?.throwIfAborted();
     try {
@@ -74,8 +79,8 @@ class FinestSamples {
     }
   }
 
-  /** The parts of a tile that are not corrupt. */
-  async #intactParts(tile: Box): Promise<Raster[]> {
+  /** Reads the parts of a tile that are not corrupt. */
+  async #readIntactParts(tile: Box): Promise<Raster[]> {
     const corrupt = new CorruptTiles();
     const raster = await this.#readSamples(tile, corrupt);
     return corrupt.intactBoxes(tile).map((box) => cutOut(raster, box));

@@ -1,7 +1,7 @@
 import { CorruptTileError } from '../../errors.js';
 import { forEachRange } from '../../core/concurrency/slices.js';
 import { positionInPixels } from '../geo/region-units.js';
-import { type Size } from '../geometry.js';
+import { isSameSize } from '../geometry.js';
 import { regionBox } from '../region-plan.js';
 import { pictureDefaults } from '../picture-parameters.js';
 import { createRaster, type Raster, type SampleType } from '../raster.js';
@@ -9,9 +9,9 @@ import type { Style } from '../style/parse.js';
 import { thresholdRange } from '../style/range.js';
 import { stylePixel } from '../style/render.js';
 import { canBeShown } from '../render/pixels.js';
-import type { BandFacts, HistogramRequest, LargeImage, PixelRequest, PixelValue } from '../requests.js';
+import type { BandSummary, HistogramRequest, LargeImage, PixelRequest, PixelValue } from '../requests.js';
 import { measureSamples } from './measure-samples.js';
-import { pickSamples } from './measured-samples.js';
+import { pickSamples } from './sample-selection.js';
 import { bandInterpretations, bandStatistics, histogramOf, widenStatistics, type HistogramBand } from './histogram.js';
 import type { Renderer } from '../render/renderer.js';
 
@@ -36,11 +36,11 @@ async function readHistogramBands(renderer: Renderer, request: HistogramRequest)
   const plan = renderer.planRegion(request);
   if (!plan) return [];
   const { signal, resample = false } = request;
-  const isMixed = resample !== false && resample !== 0 && !appearance.style && !sameSize(plan.base, plan.output);
-  // If a tile is corrupt, nothing is mixed, and the intact samples are counted as stored.
-  const mixed = isMixed ? await renderer.readMixedSamples(plan, frame, appearance, signal).catch(nullIfCorrupt) : null;
-  if (mixed !== null) return histogramOf([mixed], request);
-  const stored = await measureSamples(renderer, { base: plan.base, frame }, appearance, signal);
+  const usesMeans = resample !== false && resample !== 0 && !appearance.style && !isSameSize(plan.region, plan.output);
+  // If a tile is corrupt, the intact samples are counted as stored, instead of means.
+  const means = usesMeans ? await renderer.readMixedSamples(plan, frame, appearance, signal).catch(nullIfCorrupt) : null;
+  if (means !== null) return histogramOf([means], request);
+  const stored = await measureSamples(renderer, { region: plan.region, frame }, appearance, signal);
   const { style } = appearance;
   const measured = style
     ? { ...stored, samples: await convertToStyleType(stored.samples, style, renderer.metadata.dtype) }
@@ -49,27 +49,27 @@ async function readHistogramBands(renderer: Renderer, request: HistogramRequest)
   return histogramOf(await pickSamples(measured.samples, plan.output), request, statistics);
 }
 
-/** Interpretation and statistics of each band, by the number of the band from 1. */
+/** Interpretation and statistics of each band, by band number from 1. */
 export async function readBands(
   renderer: Renderer,
   { frame = pictureDefaults.frame, signal }: Parameters<LargeImage['bands']>[0],
-): Promise<Record<string, BandFacts>> {
+): Promise<Record<string, BandSummary>> {
   renderer.checkFrame(frame);
   const appearance = await renderer.appearanceOf(undefined);
   const { sizeX, sizeY } = renderer.metadata;
   const wholeImage = { left: 0, top: 0, width: sizeX, height: sizeY };
-  const { samples, extremes } = await measureSamples(renderer, { base: wholeImage, frame }, appearance, signal);
-  const names = bandInterpretations(renderer.metadata.bandCount);
-  const facts = widenStatistics([await bandStatistics(samples), await bandStatistics(extremes)]);
+  const { samples, extremes } = await measureSamples(renderer, { region: wholeImage, frame }, appearance, signal);
+  const interpretations = bandInterpretations(renderer.metadata.bandCount);
+  const statistics = widenStatistics([await bandStatistics(samples), await bandStatistics(extremes)]);
   return Object.fromEntries(
-    facts.map(({ min, max, mean, stdev }, band): [string, BandFacts] => [
+    statistics.map(({ min, max, mean, stdev }, band): [string, BandSummary] => [
       String(band + 1),
-      { interpretation: names[band] ?? 'unknown', min, max, mean, stdev },
+      { interpretation: interpretations[band] ?? 'unknown', min, max, mean, stdev },
     ]),
   );
 }
 
-/** The samples of one pixel, and the color in which it is displayed. Empty outside the image. */
+/** The samples of one pixel, and the color in which it is displayed. Empty if the pixel is outside the image. */
 export async function readPixel(renderer: Renderer, request: PixelRequest): Promise<PixelValue> {
   const { left = 0, top = 0, units, frame = pictureDefaults.frame, signal } = request;
   renderer.checkFrame(frame);
@@ -90,45 +90,42 @@ export async function readPixel(renderer: Renderer, request: PixelRequest): Prom
   }
   if (style) {
     const value = await stylePixel(style, await renderer.styleInputs(levelBox, { ...appearance, style }, signal));
-    const shown = value.map((sample) => Math.floor(sample));
-    return { value: value.map((sample) => toStyleType(sample, style, metadata.dtype)), ...channelValues(shown) };
+    const channels = value.map((sample) => Math.floor(sample));
+    return { value: value.map((sample) => toStyleType(sample, style, metadata.dtype)), ...channelValues(channels) };
   }
   const raster = await renderer.readSamples(levelBox, appearance, signal);
-  const shown = canBeShown({ ...metadata, bands: raster.bands })
+  const displayed = canBeShown({ ...metadata, bands: raster.bands })
     ? raster
     : await renderer.renderBox(levelBox, await renderer.displayAppearance(request, frame, signal), signal);
-  return { value: Array.from(raster.data), ...channelValues([...shown.data]) };
+  return { value: Array.from(raster.data), ...channelValues([...displayed.data]) };
 }
 
-/** Converts a color value of 0 to 255 to the sample type that the style names. */
-function toStyleType(sample: number, { dtype }: Style, source: SampleType): number {
-  const outputDtype = dtype === 'source' ? source : dtype;
+/** Converts a color value from 0 to 255 to the sample type that the style names. */
+function toStyleType(sample: number, { dtype }: Style, sourceDtype: SampleType): number {
+  const outputDtype = dtype === 'source' ? sourceDtype : dtype;
   if (outputDtype === 'uint8') return Math.floor(sample);
   if (outputDtype === 'uint16') return Math.floor((sample * 65_535) / 255);
   return outputDtype !== null && outputDtype.startsWith('float') ? sample / 255 : sample;
 }
 
 /** Converts rasters of color values to the sample type that the style names. */
-async function convertToStyleType(rasters: readonly Raster[], style: Style, source: SampleType): Promise<readonly Raster[]> {
-  const outputDtype = style.dtype === 'source' ? source : style.dtype;
+async function convertToStyleType(rasters: readonly Raster[], style: Style, sourceDtype: SampleType): Promise<readonly Raster[]> {
+  const outputDtype = style.dtype === 'source' ? sourceDtype : style.dtype;
   const dtype = outputDtype === 'uint16' ? 'uint16' : outputDtype?.startsWith('float') ? 'float32' : 'uint8';
   if (dtype === 'uint8') return rasters;
   const converted: Raster[] = [];
   for (const raster of rasters) {
     const out = createRaster({ ...raster, dtype });
     await forEachRange(raster.data.length, 65_536, (from, to) => {
-      for (let at = from; at < to; at += 1) out.data[at] = toStyleType(raster.data[at]!, style, source);
+      for (let at = from; at < to; at += 1) out.data[at] = toStyleType(raster.data[at]!, style, sourceDtype);
     });
     converted.push(out);
   }
   return converted;
 }
 
+/** The display channels of a pixel by their names. */
 function channelValues(samples: readonly number[]): PixelValue {
   const names = samples.length <= 2 ? (['l', 'a'] as const) : (['r', 'g', 'b', 'a'] as const);
-  return Object.fromEntries(samples.map((sample, position) => [names[position], sample]));
-}
-
-function sameSize(a: Size, b: Size): boolean {
-  return a.width === b.width && a.height === b.height;
+  return Object.fromEntries(samples.map((sample, index) => [names[index], sample]));
 }

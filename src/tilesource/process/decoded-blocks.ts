@@ -9,19 +9,19 @@ import { SharedWork } from './shared-work.js';
  */
 const bytesPerEntry = 2048;
 
-/** A block, and the set of all keys of its file. Evicting the block removes its key from the set. */
+/** A block, and the keys of all cached blocks of its file. Evicting the block removes its key from the set. */
 interface CachedBlock {
   raster: Raster;
   keys: Set<string>;
 }
 
 /**
- * Decoded parts of files that are larger than a tile, cached for neighboring tiles. Shared by all files of a tile source, so that
- * their total memory is bounded.
+ * Caches decoded blocks, the parts in which files store their samples, because neighboring tiles need the same block. One cache is
+ * shared by all files of a tile source, so that their total memory is bounded.
  */
 export class DecodedBlocks {
   readonly #blocks: LRUCache<string, CachedBlock>;
-  readonly #underWay = new SharedWork<Raster>();
+  readonly #decoding = new SharedWork<Raster>();
   #fileCount = 0;
 
   constructor(maxBytes: number) {
@@ -32,7 +32,7 @@ export class DecodedBlocks {
     });
   }
 
-  /** Creates the view of these blocks for a file that has been opened. */
+  /** Creates the access to the blocks of a file that has been opened. */
   createFileBlocks(): FileBlocks {
     this.#fileCount += 1;
     const prefix = `${this.#fileCount}/`;
@@ -42,7 +42,7 @@ export class DecodedBlocks {
         const key = prefix + name;
         const cached = this.#blocks.get(key);
         if (cached !== undefined) return Promise.resolve(cached.raster);
-        return this.#underWay.join(
+        return this.#decoding.join(
           key,
           async (sharedSignal) => {
             const raster = await decode(sharedSignal);
@@ -68,7 +68,7 @@ export class DecodedBlocks {
 /** The decoded blocks of one file. */
 export interface FileBlocks {
   /**
-   * Returns the block with this name. If it is not in memory, it is decoded once for all simultaneous callers. It must not be changed.
+   * Returns the block with this name. If it is not cached, it is decoded once for all simultaneous callers. They must not change it.
    *
    * @param decode gets a signal that is aborted when no caller is waiting.
    */

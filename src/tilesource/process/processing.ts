@@ -8,17 +8,18 @@ const libuvThreads = Number(process.env.UV_THREADPOOL_SIZE) || 4;
 
 /**
  * Tasks that may take long leave one thread free for files and compression, which all quick work needs. A task spends part of its
- * time waiting for threads of libvips: one task more than there are processors keeps them busy, and more would only slow down
- * each other and the event loop.
+ * time waiting for threads of libvips. One task more than there are processors therefore keeps the processors busy; more tasks
+ * would only slow down each other and the event loop.
  */
-const maxRunning = Math.max(1, Math.min(libuvThreads - 1, availableParallelism() + 1));
-const longTasks = new WorkQueue({ name: 'pictures', running: maxRunning });
+const maxLongTasks = Math.max(1, Math.min(libuvThreads - 1, availableParallelism() + 1));
+const longTasks = new WorkQueue({ name: 'pictures', running: maxLongTasks });
 
 /**
- * Small tasks, which end in some milliseconds, can also use the thread that long tasks leave free: other work does not wait long
- * for them, and they finish a seventh faster.
+ * Small tasks, which end in some milliseconds, can also use the thread that long tasks leave free. They finish a seventh faster,
+ * and other work does not wait long for the thread.
  */
-const allTasks = new WorkQueue({ name: 'pictures', running: Math.min(libuvThreads, maxRunning + 1) });
+const allTasks = new WorkQueue({ name: 'pictures', running: Math.min(libuvThreads, maxLongTasks + 1) });
+/** Maximum number of pixels of a small task. */
 const maxSmallPixels = 2 ** 20;
 
 /**
@@ -32,7 +33,10 @@ export function runProcessing<R>(work: () => Promise<R>, signal?: AbortSignal, p
   return pixels <= maxSmallPixels ? begin() : longTasks.run(begin, { signal });
 }
 
-/** Runs a task that takes a thread for minutes, one at a time. If there are several decoding threads, it is one of them. */
+/**
+ * Runs a task that takes a thread for minutes, as one of the long tasks. If only one long task can run at a time, the task starts at
+ * once in addition, so that other long tasks do not wait for minutes.
+ */
 export function runLongProcessing<R>(work: () => Promise<R>, signal?: AbortSignal): Promise<R> {
-  return maxRunning > 1 ? runProcessing(work, signal) : work();
+  return maxLongTasks > 1 ? runProcessing(work, signal) : work();
 }

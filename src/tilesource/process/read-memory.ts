@@ -1,23 +1,24 @@
 const pieceBytes = 2 ** 20;
-/** Maximum number of pieces of memory that are kept. When all are lent, new memory is allocated. */
+/** Maximum number of pieces of memory that are created. When all are lent, callers allocate their own memory. */
 const maxPieces = 4;
 
 const freePieces: Uint8Array[] = [];
 let createdPieces = 0;
 
 /**
- * Lends memory for bytes of a file that are not needed after the work, such as compressed bytes. If memory were allocated for each
- * piece, the garbage collector would run some ten times a second, which takes a quarter of the time of reading tiles.
+ * Lends memory to `work` for bytes that are not needed after it, such as compressed bytes of a file; `undefined` if none is free. If
+ * memory were allocated for each read, the garbage collector would run some ten times a second, which takes a quarter of the time
+ * of reading tiles.
  */
-export async function withReadMemory<Result>(work: (into: Uint8Array | undefined) => Promise<Result>): Promise<Result> {
-  let into = freePieces.pop();
-  if (into === undefined && createdPieces < maxPieces) {
-    into = new Uint8Array(Buffer.allocUnsafeSlow(pieceBytes).buffer);
+export async function withReadMemory<Result>(work: (memory: Uint8Array | undefined) => Promise<Result>): Promise<Result> {
+  let memory = freePieces.pop();
+  if (memory === undefined && createdPieces < maxPieces) {
+    memory = new Uint8Array(Buffer.allocUnsafeSlow(pieceBytes).buffer);
     createdPieces += 1;
   }
   try {
-    return await work(into);
+    return await work(memory);
   } finally {
-    if (into !== undefined) freePieces.push(into);
+    if (memory !== undefined) freePieces.push(memory);
   }
 }

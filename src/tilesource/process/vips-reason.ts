@@ -1,11 +1,11 @@
 /**
- * The reason of a libvips failure, in one line. libvips has one text of errors for the process, not one for each picture, so
- * another simultaneous failure may have taken it.
+ * The reason of a libvips failure, in one line. libvips keeps one error text for the whole process, so the text of this failure may
+ * have been lost to a simultaneous one.
  */
 export function vipsReason(error: unknown): string {
-  const [first = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
-  // The prefixes, which name a part of libvips and the kind of input, are removed, because they help no user.
-  const reason = first
+  const [firstLine = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
+  // Prefixes that name a part of libvips or the kind of input are removed, because they help no user.
+  const reason = firstLine
     .trim()
     .replace(/^Input (?:buffer|file) has corrupt header: /, '')
     .replace(/^\w+: /, '');

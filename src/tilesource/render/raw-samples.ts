@@ -41,7 +41,7 @@ export async function streamRawRegion(
   const plan = renderer.planRegion(request);
   if (plan === null) return { kind: 'bytes', bytes: new Uint8Array(0), type: 'image/tiff' };
   const { metadata } = renderer;
-  const { base, output } = plan;
+  const { region, output } = plan;
   const { bandCount: bands, dtype } = metadata;
   const bytes = output.width * output.height * bands * sampleBytes(dtype) * frames.length;
   if (bytes > maxSampleBytes) {
@@ -50,14 +50,14 @@ export async function streamRawRegion(
         `at most ${maxSampleBytes} are allowed. Choose a smaller region or fewer frames, or convert the image.`,
     );
   }
-  const isFinest = base.width * base.height <= maxPickedPixels;
+  const isFinest = region.width * region.height <= maxPickedPixels;
   const level = isFinest ? metadata.levels - 1 : plan.level;
-  const window = windowAtLevel(metadata, base, level);
+  const window = windowAtLevel(metadata, region, level);
   const scaling = planScaling(metadata, level, window, { output, kernel: 'nearest' });
   const order = planeOrder(metadata, frames);
   const pixelsPerCm = {
-    x: metadata.mmX && (10 * output.width) / base.width / metadata.mmX,
-    y: metadata.mmY && (10 * output.height) / base.height / metadata.mmY,
+    x: metadata.mmX && (10 * output.width) / region.width / metadata.mmX,
+    y: metadata.mmY && (10 * output.height) / region.height / metadata.mmY,
   };
   const tileTags = packingTags({ bands, dtype }, packing);
 
@@ -87,7 +87,7 @@ export async function streamRawRegion(
     const profile = renderer.profileFor(number, { style: null, correctsColors: true });
     const frameTags = [
       ...(profile === null ? [] : [tagOf.bytes(34_675, profile)]),
-      ...(index === 0 ? [tagOf.ascii(270, describeRegion(metadata, order, { region: base, output }))] : []),
+      ...(index === 0 ? [tagOf.ascii(270, describeRegion(metadata, order, { region, output }))] : []),
     ];
     return { ...levels[0]!, tags: [...levels[0]!.tags, ...frameTags], sub: levels.slice(1) };
   };

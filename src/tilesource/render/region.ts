@@ -166,9 +166,9 @@ export class RegionMaker {
       !canBeShown({ ...metadata, bands: metadata.bandCount });
     const method = keepsSamples || (resample === null && forbidsMixing(appearance.style)) ? 'nearest' : resample;
     // Values are picked at full resolution if it is not too large to read, because a coarser level may contain other values.
-    const isFinest = method === 'nearest' && plan.base.width * plan.base.height <= maxPickedPixels;
+    const isFinest = method === 'nearest' && plan.region.width * plan.region.height <= maxPickedPixels;
     const level = isFinest ? metadata.levels - 1 : plan.level;
-    const window = windowAtLevel(metadata, plan.base, level);
+    const window = windowAtLevel(metadata, plan.region, level);
     const kernel = method ?? this.#defaultScale(window, plan.output, appearance, frame);
     const scaling = planScaling(metadata, level, window, { output: plan.output, kernel });
     return { plan, frame, appearance, fill, canvas, level, scaling, keepsSamples };
@@ -229,11 +229,11 @@ export class RegionMaker {
   }
 
   /** A pyramid can be as large as the image. A larger one would fill the disk without new information. */
-  #checkEnlarged({ canvas, plan: { base } }: PreparedRegion): void {
+  #checkEnlarged({ canvas, plan: { region } }: PreparedRegion): void {
     const pixels = canvas.width * canvas.height;
-    if (pixels <= this.#maxPixels || pixels <= base.width * base.height) return;
+    if (pixels <= this.#maxPixels || pixels <= region.width * region.height) return;
     throw new BadValueError(
-      `Output of ${canvas.width} x ${canvas.height} pixels enlarges a region of ${base.width} x ${base.height} pixels ` +
+      `Output of ${canvas.width} x ${canvas.height} pixels enlarges a region of ${region.width} x ${region.height} pixels ` +
         `beyond the limit of ${this.#maxPixels} pixels.`,
     );
   }
@@ -324,10 +324,10 @@ export class RegionMaker {
   }
 
   /** Pixels per millimeter of the picture of a region, if the scale of the image is known. */
-  #pixelsPerMm({ plan: { base, output } }: PreparedRegion): { x: number; y: number } | undefined {
+  #pixelsPerMm({ plan: { region, output } }: PreparedRegion): { x: number; y: number } | undefined {
     const { mmX, mmY } = this.#renderer.metadata;
     if (!mmX) return undefined;
-    return { x: output.width / base.width / mmX, y: output.height / base.height / (mmY ?? mmX) };
+    return { x: output.width / region.width / mmX, y: output.height / region.height / (mmY ?? mmX) };
   }
 
   /** A block of the scaled region. */

@@ -126,7 +126,7 @@ export class Renderer {
     const cached = this.#defaultStyles.get(frame);
     if (cached !== undefined) return cached;
     const wholeImage = { left: 0, top: 0, width: this.metadata.sizeX, height: this.metadata.sizeY };
-    const bands = await defaultStyle(this.metadata, await measureSamples(this, { base: wholeImage, frame }, asStored, signal));
+    const bands = await defaultStyle(this.metadata, await measureSamples(this, { region: wholeImage, frame }, asStored, signal));
     if (this.#defaultStyles.size >= maxSurveys) this.#defaultStyles.clear();
     this.#defaultStyles.set(frame, bands);
     return bands;
@@ -281,8 +281,8 @@ export class Renderer {
   }
 
   /** Determines from which level a region is read and its size; `null` if it selects nothing. @throws BadValueError */
-  planRegion(request: RegionBounds & RegionOutput, readLimit?: number): RegionPlan | null {
-    return planRegion(this.metadata, this.populatedLevels, regionInPixels(this.metadata, request), readLimit);
+  planRegion(request: RegionBounds & RegionOutput, maxReadPixels?: number): RegionPlan | null {
+    return planRegion(this.metadata, this.populatedLevels, regionInPixels(this.metadata, request), maxReadPixels);
   }
 
   /** Samples of a region, mixed to its output size. */
@@ -372,7 +372,7 @@ export class Renderer {
     const wholeImage = { left: 0, top: 0, width: sizeX, height: sizeY };
     const measured = await measureSamples(
       this,
-      { base: wholeImage, frame },
+      { region: wholeImage, frame },
       { style: null, correctsColors: appearance.correctsColors },
       signal,
     );

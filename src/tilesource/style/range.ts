@@ -1,7 +1,7 @@
 import { forEachRange, isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { processAsDoubles } from '../doubles.js';
 import { bandStatistics, widenStatistics, type BandStatistics } from '../measure/histogram.js';
-import type { MeasuredSamples } from '../measure/measured-samples.js';
+import type { MeasuredSamples } from '../measure/sample-selection.js';
 import { sortByDigits } from './sort-by-digits.js';
 import { largestFloat } from '../pyramid/average.js';
 import type { Raster } from '../raster.js';

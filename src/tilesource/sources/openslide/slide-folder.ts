@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createTemporaryDirectory } from '../../../core/temporary-files.js';
 import { TileSourceError } from '../../../errors.js';
 import type { SourceInput } from '../../tile-source.js';
-import { makeLocal, maxCopiedBytes } from '../../local-copy.js';
+import { linkOrCopyFile, maxCopiedBytes } from '../../local-copy.js';
 import { fileNameOf, findSlideParts } from './slide-parts.js';
 
 /** A folder in which the files of a slide have the names under which OpenSlide looks for them. */
@@ -31,7 +31,7 @@ export async function makeSlideFolder(input: SourceInput, parent: string, signal
   };
   let remainingBytes = maxCopiedBytes;
   const addFile = async (part: SourceInput, path: string) => {
-    const local = await makeLocal(part, path, remainingBytes, signal);
+    const local = await linkOrCopyFile(part, path, remainingBytes, signal);
     releases.push(() => local.release());
     remainingBytes -= local.bytes;
   };

@@ -1,7 +1,7 @@
 import { unlink } from 'node:fs/promises';
 import { OtherFormatError, TileSourceError } from '../../../errors.js';
 import type { SourceInput } from '../../tile-source.js';
-import { makeLocal, maxCopiedBytes } from '../../local-copy.js';
+import { linkOrCopyFile, maxCopiedBytes } from '../../local-copy.js';
 import { unsupportedFormatMessage, recognizeFormat, type FileFormat } from './format.js';
 import { checkPng } from './png.js';
 import { refuseStoredInTiles } from './stored-in-tiles.js';
@@ -42,7 +42,7 @@ export async function prepareFile(file: SourceInput, directory: string, signal: 
     }
     // The path is used only once, so that libvips cannot find another file, or another state of it, in its cache by this path.
     const path = temporaryPath(directory);
-    const local = await makeLocal(file, path, maxCopiedBytes, signal);
+    const local = await linkOrCopyFile(file, path, maxCopiedBytes, signal);
     const release = async () => {
       local.release();
       await unlink(path).catch(() => undefined);
