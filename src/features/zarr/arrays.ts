@@ -36,9 +36,9 @@ export interface ArrayImage {
   metadata: ImageMetadata;
   axes: readonly AxisName[];
   lengths: AxisLengths;
-  /** Side of chunks, in pixels. */
-  side: number;
-  /** The sizes of the datasets, the finest first. Width and height are half of those before, rounded up. */
+  /** In pixels. */
+  chunkSide: number;
+  /** The sizes of the datasets, the finest first. Each is half as wide and high as the one before, rounded up. */
   levels: readonly Size[];
   /** The frame and band at a position; `null` if the file has none. */
   frameBandAt(plane: Plane): FrameBand | null;
@@ -117,7 +117,7 @@ function makeArrayImage(metadata: ImageMetadata, frameByPlane: ReadonlyMap<strin
     metadata,
     axes,
     lengths: { ...lengths, c: lengths.c * bandCount },
-    side,
+    chunkSide: side,
     levels: levelsOf(metadata, side),
     frameBandAt({ t, c, z }) {
       const frame = frameByPlane.get(`${t}/${Math.floor(c / bandCount)}/${z}`);

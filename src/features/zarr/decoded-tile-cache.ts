@@ -26,16 +26,17 @@ export class DecodedTileCache {
    * The samples of all bands of a chunk.
    *
    * @param state names the image and its state.
+   * @param makeReadBox returns a function that reads a box until the signal is aborted.
    */
   async readChunk(
     image: ArrayImage,
     { state, frame, level, row, column }: { state: string; frame: number; level: number; row: number; column: number },
-    read: (signal: AbortSignal) => ReadBox,
+    makeReadBox: (signal: AbortSignal) => ReadBox,
     signal: AbortSignal,
   ): Promise<Raster> {
-    const { metadata, side, levels } = image;
+    const { metadata, chunkSide, levels } = image;
     const size = levels[level]!;
-    const box = clipToLevel(size, { left: column * side, top: row * side, width: side, height: side });
+    const box = clipToLevel(size, { left: column * chunkSide, top: row * chunkSide, width: chunkSide, height: chunkSide });
     const readLevel = sourceLevelOf(image, level);
     const readCachedBox = (part: Box): Promise<Raster> => {
       const boxKey = `${state}/${frame}/${readLevel}/${part.left}/${part.top}/${part.width}`;
@@ -44,7 +45,7 @@ export class DecodedTileCache {
       return this.#reading.join(
         boxKey,
         async (sharedSignal) => {
-          const raster = await read(sharedSignal)({ frame, level: readLevel, box: part });
+          const raster = await makeReadBox(sharedSignal)({ frame, level: readLevel, box: part });
           this.#rasters.set(boxKey, raster);
           return raster;
         },
@@ -54,7 +55,7 @@ export class DecodedTileCache {
     const { tileWidth, tileHeight } = metadata;
     // If a tile is larger than chunks, the whole tile is cached, and several chunks are cut out of it.
     const cutsChunksFromTiles =
-      readLevel >= 0 && tileWidth >= side && tileHeight >= side && (tileWidth > side || tileHeight > side);
+      readLevel >= 0 && tileWidth >= chunkSide && tileHeight >= chunkSide && (tileWidth > chunkSide || tileHeight > chunkSide);
     if (!cutsChunksFromTiles) return readCachedBox(box);
     const target = createRaster({ ...box, bands: metadata.bandCount, dtype: metadata.dtype });
     for (let y = Math.floor(box.top / tileHeight); y * tileHeight < box.top + box.height; y += 1) {

@@ -39,8 +39,8 @@ export function multiscaleMetadata(
 }
 
 /** Sides of the chunks of an array. */
-export function chunkShapeOf({ axes, side }: Pick<ArrayImage, 'axes' | 'side'>): number[] {
-  return axes.map((axis) => (axis === 'y' || axis === 'x' ? side : 1));
+export function chunkShapeOf({ axes, chunkSide }: Pick<ArrayImage, 'axes' | 'chunkSide'>): number[] {
+  return axes.map((axis) => (axis === 'y' || axis === 'x' ? chunkSide : 1));
 }
 
 /** The group of an image and its arrays. */

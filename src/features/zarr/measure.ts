@@ -50,16 +50,16 @@ export async function measureImage(image: ArrayImage, populatedLevels: readonly 
       if (frameBand.frame !== sampledFrame) samples = await read({ ...coarse, frame: frameBand.frame }).catch(nullIfCorrupt);
       sampledFrame = frameBand.frame;
       if (samples === null) {
-        channels.push(channelOf(image, c, null));
+        channels.push(omeroChannelOf(image, c, null));
         continue;
       }
       if (codec === null) {
-        const bytes = toChunkBytes(samples, frameBand.band, image.side);
+        const bytes = toChunkBytes(samples, frameBand.band, image.chunkSide);
         codec = (await compressChunk(bytes)).length < bytes.length * maxCompressedShare ? 'zstd' : 'none';
       }
       if (!isColor) window = contrastWindow(samples, frameBand.band);
     }
-    channels.push(channelOf(image, c, window));
+    channels.push(omeroChannelOf(image, c, window));
   }
   const model = isColor || lengths.c > 1 ? 'color' : 'greyscale';
   return { omero: { channels, rdefs: { model, defaultT: 0, defaultZ } }, codec: codec ?? 'zstd' };
@@ -78,8 +78,8 @@ function coarseBox(image: ArrayImage, populatedLevels: readonly number[]): { lev
   const storedLevel = populatedLevels[0] ?? image.metadata.levels - 1;
   if (storedLevel - level <= maxComputedLevels) return { level, box: { left: 0, top: 0, ...image.levels[coarsestIndex]! } };
   const size = image.levels[image.metadata.levels - 1 - storedLevel]!;
-  const width = Math.min(size.width, image.side);
-  const height = Math.min(size.height, image.side);
+  const width = Math.min(size.width, image.chunkSide);
+  const height = Math.min(size.height, image.chunkSide);
   const left = Math.floor((size.width - width) / 2);
   return { level: storedLevel, box: { left, top: Math.floor((size.height - height) / 2), width, height } };
 }
@@ -91,11 +91,11 @@ function hasColors({ bandCount, dtype }: ImageMetadata): boolean {
 
 /** The window of a band: the range of its samples without the most extreme ones; `null` if no sample is a number. */
 function contrastWindow({ data, bands }: Raster, band: number): [number, number] | null {
-  const pixels = data.length / bands;
-  const step = Math.max(1, Math.ceil(pixels / maxSortedSamples));
-  const values = new Float64Array(Math.ceil(pixels / step));
+  const pixelCount = data.length / bands;
+  const step = Math.max(1, Math.ceil(pixelCount / maxSortedSamples));
+  const values = new Float64Array(Math.ceil(pixelCount / step));
   let count = 0;
-  for (let pixel = 0; pixel < pixels; pixel += step) {
+  for (let pixel = 0; pixel < pixelCount; pixel += step) {
     const value = data[pixel * bands + band]!;
     if (Number.isFinite(value)) values[count++] = value;
   }
@@ -105,7 +105,7 @@ function contrastWindow({ data, bands }: Raster, band: number): [number, number]
   return [sorted[clippedCount]!, sorted[count - 1 - clippedCount]!];
 }
 
-function channelOf({ metadata }: ArrayImage, c: number, window: [number, number] | null): Record<string, unknown> {
+function omeroChannelOf({ metadata }: ArrayImage, c: number, window: [number, number] | null): Record<string, unknown> {
   const { bandCount, channels, frames, dtype, white } = metadata;
   const channel = Math.floor(c / bandCount);
   const band = c % bandCount;
@@ -122,7 +122,7 @@ function channelOf({ metadata }: ArrayImage, c: number, window: [number, number]
   const [start, end] = window ?? [min, max];
   return {
     label,
-    color: colorOf({ ownColor: frame?.color, band, bandCount, channel, isOnly: (frames?.length ?? 1) === 1 }),
+    color: channelColorOf({ ownColor: frame?.color, band, bandCount, channel, isOnly: (frames?.length ?? 1) === 1 }),
     active: !isAlpha,
     window: {
       start,
@@ -133,7 +133,7 @@ function channelOf({ metadata }: ArrayImage, c: number, window: [number, number]
   };
 }
 
-function colorOf(channelInfo: {
+function channelColorOf(channelInfo: {
   ownColor: string | undefined;
   band: number;
   bandCount: number;

@@ -55,7 +55,7 @@ export interface ChunkAddress {
 
 /** The chunk named by the segments of a key; `null` if there is none. */
 export function parseChunkKey(
-  image: Pick<ArrayImage, 'axes' | 'lengths' | 'levels' | 'side'>,
+  image: Pick<ArrayImage, 'axes' | 'lengths' | 'levels' | 'chunkSide'>,
   segments: readonly string[],
   version: ZarrVersion,
 ): ChunkAddress | null {
@@ -68,7 +68,7 @@ export function parseChunkKey(
   const indexByAxis = { t: 0, c: 0, z: 0, y: 0, x: 0 };
   for (const [position, axis] of image.axes.entries()) {
     const index = parseIndex(rest[position]);
-    const chunkLength = axis === 'x' || axis === 'y' ? image.side : 1;
+    const chunkLength = axis === 'x' || axis === 'y' ? image.chunkSide : 1;
     if (index === null || index * chunkLength >= shape[position]!) return null;
     indexByAxis[axis] = index;
   }

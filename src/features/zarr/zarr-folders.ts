@@ -36,7 +36,7 @@ export class ZarrFolders {
   async answerKey(folder: FolderRecord, segments: readonly string[], request: StoreRequest): Promise<Reply> {
     const { images, zarrImages } = this.options;
     const { caller, version } = request;
-    const items = await this.#readableItems(folder, request);
+    const items = await this.#listReadableItems(folder, request);
     if (items.length > maxImages) throw tooManyImagesError(items.length);
     const [first, ...rest] = segments;
     const index = parseIndex(first);
@@ -57,8 +57,8 @@ export class ZarrFolders {
     return replyWithText(request, JSON.stringify(document));
   }
 
-  /** The images that the caller can read, and one more than the limit. */
-  #readableItems(folder: FolderRecord, { caller }: StoreRequest): Promise<ItemRecord[]> | ItemRecord[] {
+  /** The images that the caller can read, at most one more than { maxImages}. */
+  #listReadableItems(folder: FolderRecord, { caller }: StoreRequest): Promise<ItemRecord[]> | ItemRecord[] {
     const { records, access } = this.options;
     const callerKey = caller === null ? '' : `${caller.admin ? 'a' : 'u'}${caller.id ?? ''}`;
     return this.#imageLists.get(`${folder.id} ${callerKey}`, async () =>

@@ -72,8 +72,8 @@ export class ZarrImages {
     }
     const makeAllNodes = async (): Promise<ZarrNodes> => {
       const entries: [string, ZarrNode][] = [...nodes];
-      for (const number of images.keys())
-        entries.push(...moveBelow(String(number), await this.#makeNodes(item, layout, number, request)));
+      for (const imageIndex of images.keys())
+        entries.push(...moveBelow(String(imageIndex), await this.#makeNodes(item, layout, imageIndex, request)));
       return new Map(entries);
     };
     return this.#answerDocument(nodes, segments, request, makeAllNodes);
@@ -117,7 +117,7 @@ export class ZarrImages {
     segments: readonly string[],
     request: StoreRequest,
   ): Promise<Reply> {
-    const readable = this.#readableImage(item, layout, index);
+    const readable = this.#readableImageAt(item, layout, index);
     if (readable === null) throw noSuchKeyError();
     const isDocument = documentNames[request.version].includes(segments.at(-1) ?? '');
     if (!isDocument && segments[0] === 'labels')
@@ -131,7 +131,7 @@ export class ZarrImages {
 
   /** The nodes of an image, with its labels below it. */
   async #makeNodes(item: ItemRecord, layout: Layout, index: number, request: StoreRequest): Promise<ZarrNodes> {
-    const readable = this.#readableImage(item, layout, index)!;
+    const readable = this.#readableImageAt(item, layout, index)!;
     const name = imageNameOf(item, readable.image);
     const ownNodes = imageNodes(readable.image, await this.#measure(readable, request), name);
     return new Map([...ownNodes, ...moveBelow('labels', await this.options.labels.makeNodes(item, readable.image, request))]);
@@ -156,7 +156,7 @@ export class ZarrImages {
     return isConsolidated ? consolidate().then(write) : write(null);
   }
 
-  #readableImage(item: ItemRecord, { state, images, populatedLevels }: Layout, index: number): ReadableImage | null {
+  #readableImageAt(item: ItemRecord, { state, images, populatedLevels }: Layout, index: number): ReadableImage | null {
     const image = images[index];
     if (image === undefined) return null;
     const use: ReadableImage['use'] = async (work, signal) => {
@@ -184,17 +184,17 @@ export class ZarrImages {
     const { codec } = await this.#measure(readable, request);
     const key = `${state}/${level}/${frameBand.frame}/${frameBand.band}/${row}/${column}/${codec}`;
     const make = async (signal: AbortSignal): Promise<Uint8Array> => {
-      const read =
+      const makeReadBox =
         (sharedSignal: AbortSignal): ReadBox =>
         (where) =>
           readable.use((samples) => samples(where), sharedSignal);
       const raster = await this.#decodedTiles.readChunk(
         image,
         { state, frame: frameBand.frame, level, row, column },
-        read,
+        makeReadBox,
         signal,
       );
-      const bytes = toChunkBytes(raster, frameBand.band, image.side);
+      const bytes = toChunkBytes(raster, frameBand.band, image.chunkSide);
       return codec === 'zstd' ? compressChunk(bytes) : bytes;
     };
     return replyWithChunk(request, key, () => this.#makeCached(key, make, request));

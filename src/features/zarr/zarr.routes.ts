@@ -25,7 +25,7 @@ interface ZarrContext {
 const defineRoute = routeDefiner<ZarrContext>();
 
 /** The item or folder that a request may read, and the callers of its {@link StoreRequest}. */
-interface Granted<Subject> {
+interface StoreAccess<Subject> {
   subject: Subject;
   caller: Caller | null;
   queuedAs: Caller | null;
@@ -52,7 +52,7 @@ const documentSchema = component('ZarrDocument', {
   description: 'A document of Zarr 3 or Zarr 2.',
 });
 
-const shared = {
+const commonRouteFields = {
   method: 'get',
   errors: [
     'not-found',
@@ -72,11 +72,18 @@ const shared = {
   returns: { schema: documentSchema, types: ['application/json', 'application/octet-stream', 'application/xml'] },
 } as const;
 
-const signedInRoute = { ...shared, access: 'public', scope: scopes.read, cookie: true, anyOrigin: true, errorStatus } as const;
+const signedInRoute = {
+  ...commonRouteFields,
+  access: 'public',
+  scope: scopes.read,
+  cookie: true,
+  anyOrigin: true,
+  errorStatus,
+} as const;
 const linkRoute = {
-  ...shared,
+  ...commonRouteFields,
   ...tokenRoute,
-  errors: [...shared.errors, 'too-often'],
+  errors: [...commonRouteFields.errors, 'too-often'],
   errorStatus: { ...errorStatus, ...tokenRoute.errorStatus },
 } as const;
 
@@ -88,18 +95,18 @@ const folderPath = { folderId: required(id({ description: 'The id of the folder.
 
 type StorePathRequest<Params> = Pick<RouteRequest, 'caller' | 'address'> & { params: Params };
 
-async function mayRead(
+async function authorizeItem(
   { params, caller }: StorePathRequest<{ itemId: string }>,
   { images }: ZarrContext,
-): Promise<Granted<ItemRecord>> {
+): Promise<StoreAccess<ItemRecord>> {
   const subject = await images.load(params.itemId, caller);
   return { subject, caller, queuedAs: caller, showsAssociated: await images.showsAssociated(subject, caller) };
 }
 
-async function mayReadFolder(
+async function authorizeFolder(
   { params, caller }: StorePathRequest<{ folderId: string }>,
   { items }: ZarrContext,
-): Promise<Granted<FolderRecord>> {
+): Promise<StoreAccess<FolderRecord>> {
   return { subject: await items.loadFolder(params.folderId, 0, caller), caller, queuedAs: caller, showsAssociated: false };
 }
 
@@ -108,20 +115,20 @@ function queueCallerOf({ caller, link }: LinkGrant): Caller {
   return { ...caller, id: `link ${link._id.toHexString()}` };
 }
 
-async function mayReadByLink(
+async function authorizeItemByLink(
   { params: { token, itemId }, address }: StorePathRequest<{ token: string; itemId: string }>,
   { links }: ZarrContext,
-): Promise<Granted<ItemRecord>> {
+): Promise<StoreAccess<ItemRecord>> {
   const grant = await links.requireGrant(token, 'zarr', { address });
   const subject = await links.requireItem(grant, itemId);
   const showsAssociated = await links.showsAssociated(grant, subject);
   return { subject, caller: grant.caller, queuedAs: queueCallerOf(grant), showsAssociated };
 }
 
-async function mayReadFolderByLink(
+async function authorizeFolderByLink(
   { params: { token, folderId }, address }: StorePathRequest<{ token: string; folderId: string }>,
   { links }: ZarrContext,
-): Promise<Granted<FolderRecord>> {
+): Promise<StoreAccess<FolderRecord>> {
   const grant = await links.requireGrant(token, 'zarr', { address });
   return {
     subject: await links.requireFolder(grant, folderId),
@@ -133,7 +140,7 @@ async function mayReadFolderByLink(
 
 interface StoreRouteRequest<Subject> extends Pick<RouteRequest, 'headers' | 'signal'> {
   params: { '*': string };
-  authorized: Granted<Subject>;
+  authorized: StoreAccess<Subject>;
 }
 
 function toStoreRequest<Subject>(request: StoreRouteRequest<Subject>, version: ZarrVersion): StoreRequest {
@@ -174,7 +181,7 @@ export const zarrRoutes = storeFormats.flatMap(({ version, pathName, format }) =
     summary: `Read the image of an item as ${format}.`,
     description: 'Keys that do not exist are answered with 404, keys that the caller has no permission to read with 401.',
     params: itemPath,
-    authorize: mayRead,
+    authorize: authorizeItem,
     handle: answerImage(version),
   }),
   defineRoute({
@@ -182,7 +189,7 @@ export const zarrRoutes = storeFormats.flatMap(({ version, pathName, format }) =
     path: `/item/:itemId/${pathName}/t/:token/*`,
     summary: `Read the image of an item as ${format}, through a link.`,
     params: { ...itemPath, ...tokenPath },
-    authorize: mayReadByLink,
+    authorize: authorizeItemByLink,
     handle: answerImage(version),
   }),
   defineRoute({
@@ -191,7 +198,7 @@ export const zarrRoutes = storeFormats.flatMap(({ version, pathName, format }) =
     summary: `Read the images of a folder as one ${format}, \`0/\` and so on.`,
     description: 'At most 500 images.',
     params: folderPath,
-    authorize: mayReadFolder,
+    authorize: authorizeFolder,
     handle: answerFolder(version),
   }),
   defineRoute({
@@ -199,7 +206,7 @@ export const zarrRoutes = storeFormats.flatMap(({ version, pathName, format }) =
     path: `/folder/:folderId/${pathName}/t/:token/*`,
     summary: `Read the images of a folder as one ${format}, through a link.`,
     params: { ...folderPath, ...tokenPath },
-    authorize: mayReadFolderByLink,
+    authorize: authorizeFolderByLink,
     handle: answerFolder(version),
   }),
 ]);

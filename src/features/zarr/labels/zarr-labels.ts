@@ -54,7 +54,7 @@ export class ZarrLabels {
 
   constructor(private readonly options: ZarrLabelsOptions) {}
 
-  /** The group `labels` with the labels that the caller can read; nothing if there are none. */
+  /** The group `labels` with the labels that the caller can read; empty if there are none. */
   async makeNodes(item: ItemRecord, image: ArrayImage, { caller, signal }: StoreRequest): Promise<ZarrNodes> {
     const nodes = new Map<string, ZarrNode>();
     const names: string[] = [];
@@ -91,12 +91,12 @@ export class ZarrLabels {
     const id = isObjects ? path.slice(0, -objectsSuffix.length) : path;
     const chunk = parseChunkKey(withoutChannels(image), rest, request.version);
     if (chunk === null || !/^[0-9a-f]{24}$/.test(id)) throw noSuchKeyError();
-    const annotation = await this.#load(id, item, request);
+    const annotation = await this.#loadAnnotation(id, item, request);
     const { elements } = annotation;
     const { images, queues } = this.options;
     const { level, row, column } = chunk;
     const kind = isObjects ? 'objects' : 'groups';
-    const key = `zarr-labels/${annotation.id}/${elements.content}/${kind}/${image.side}/${level}/${row}/${column}`;
+    const key = `zarr-labels/${annotation.id}/${elements.content}/${kind}/${image.chunkSide}/${level}/${row}/${column}`;
     const { queuedAs, signal } = request;
     const make = async (sharedSignal: AbortSignal) => {
       const bytes = await this.#paint(elements, image, chunk, { isObjects, signal: sharedSignal });
@@ -110,7 +110,7 @@ export class ZarrLabels {
     );
   }
 
-  async #load(id: string, item: ItemRecord, { caller }: StoreRequest): Promise<AnnotationRecord> {
+  async #loadAnnotation(id: string, item: ItemRecord, { caller }: StoreRequest): Promise<AnnotationRecord> {
     try {
       const annotation = await this.options.annotations.writer.load(id, 0, caller);
       if (annotation.itemId === item.id && annotation.active) return annotation;
@@ -130,7 +130,7 @@ export class ZarrLabels {
     { level, row, column }: ChunkAddress,
     { isObjects, signal }: { isObjects: boolean; signal: AbortSignal },
   ): Promise<Uint8Array<ArrayBuffer> | null> {
-    const { side } = image;
+    const side = image.chunkSide;
     const view: LabelView = { left: column * side, top: row * side, side, scale: 2 ** level };
     const pixels: LabelPixels = new labelArrays[isObjects ? 'uint32' : smallestTypeFor(elements.groups.length)](side * side);
     const numberByGroup = new Map(elements.groups.map((name, index) => [name, index + 1]));
