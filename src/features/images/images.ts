@@ -98,7 +98,7 @@ export class Images {
   /** Whether the caller can see the label, macro and other associated images of an item that they can read. */
   async showsAssociated(item: ItemRecord, caller: Caller | null): Promise<boolean> {
     const limits = limitsOf(caller);
-    if (limits !== null) return limits.associated;
+    if (limits !== null) return limits.allowsAssociated;
     const requiredLevel = await this.options.settings.get('large_image.associated_images');
     if (requiredLevel !== 'WRITE' && requiredLevel !== 'ADMIN') return true;
     try {

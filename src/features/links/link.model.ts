@@ -75,7 +75,7 @@ export class LinkModel {
     return this.#model.find(filter).sort({ _id: -1 }).limit(maxListed).lean<LinkDocument[]>().exec();
   }
 
-  /** Number of links to a document that a user has made and that have not ended. */
+  /** Number of a user's links to a document that have not ended. */
   countCurrent({ type, id }: LinkSubject, makerId: string): Promise<number> {
     const current = { $or: [{ expires: null }, { expires: { $gt: new Date() } }] };
     return this.#model.countDocuments({ 'subject.type': type, 'subject.id': id, makerId, ...current }).exec();

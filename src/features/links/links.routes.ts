@@ -17,7 +17,7 @@ const defineRoute = routeDefiner<{ links: Links; items: Items; records: HostReco
 
 const kindSchema = { type: 'string', enum: linkKinds } as const;
 
-const linkFields = {
+const linkRequestFields = {
   name: { ...anyText, description: 'Purpose or recipient of the link. At most 200 characters.' },
   opens: {
     ...listOf(kindSchema),
@@ -37,9 +37,9 @@ const linkFields = {
   },
 };
 
-const linkRequestSchema = component('LinkRequest', objectOf({}, linkFields));
+const linkRequestSchema = component('LinkRequest', objectOf({}, linkRequestFields));
 
-const linkMembers = {
+const linkResponseFields = {
   _id: idText,
   subject: objectOf({ type: { type: 'string', enum: ['item', 'folder'] }, id: idText }),
   name: anyText,
@@ -53,11 +53,11 @@ const linkMembers = {
   lastUsed: { ...orNull(dateText), description: 'Last use, to within a minute.' },
 };
 
-const linkSchema = component('Link', objectOf(linkMembers));
+const linkSchema = component('Link', objectOf(linkResponseFields));
 
 const newLinkSchema = component(
   'NewLink',
-  objectOf({ ...linkMembers, token: { ...anyText, description: 'The token. It is shown only in this response.' } }),
+  objectOf({ ...linkResponseFields, token: { ...anyText, description: 'The token. It is shown only in this response.' } }),
 );
 
 function linkView({ digest: _digest, ...link }: LinkDocument) {
@@ -82,9 +82,9 @@ type User = Caller & { id: string };
 
 /** Reads a body of {@link linkRequestSchema}. @throws InvalidError */
 function readLinkRequest(body: Readonly<Record<string, unknown>>): Omit<NewLink, 'subject'> {
-  const unknownName = Object.keys(body).find((name) => !(name in linkFields));
+  const unknownName = Object.keys(body).find((name) => !(name in linkRequestFields));
   if (unknownName !== undefined) {
-    const fieldNames = Object.keys(linkFields).join(', ');
+    const fieldNames = Object.keys(linkRequestFields).join(', ');
     throw new InvalidError(
       `Links have no member ${JSON.stringify(unknownName.slice(0, 40))}. They have ${fieldNames}.`,
       unknownName.slice(0, 40),
@@ -262,8 +262,8 @@ const getOpened = defineRoute({
     const meta = records.itemFields.get(item, 'meta') ?? {};
     return {
       item: { _id, name, folderId, updated: new Date(changed), meta },
-      annotations: limits.annotations,
-      associated: limits.associated,
+      annotations: limits.allowsAnnotations,
+      associated: limits.allowsAssociated,
       expires: caller?.expires ?? null,
     };
   },

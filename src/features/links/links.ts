@@ -32,7 +32,7 @@ const keepEndedMs = 30 * dayMs;
 const minUseRecordIntervalMs = 60_000;
 /** Maximum number of tokens whose grant is cached, and of links whose last recorded use is remembered. */
 const maxRememberedLinks = 10_000;
-/** A header contains the token of a link to a page after this prefix. */
+/** In a header, the token of a link to a page follows this prefix. */
 export const pageTokenPrefix = 'view-link.';
 
 /** A link found by its token, with the rights that it gives. */
@@ -117,8 +117,12 @@ export class Links {
     const grant = await this.requireGrant(token, 'view', { address });
     const { subject, annotations, associated } = grant.link;
     const item = await this.requireItem(grant, subject.type === 'item' ? subject.id : '');
-    const only = { itemId: item.id, annotations, associated: associated && (await this.showsAssociated(grant, item)) };
-    return { ...grant.caller, only };
+    const limits = {
+      itemId: item.id,
+      allowsAnnotations: annotations,
+      allowsAssociated: associated && (await this.showsAssociated(grant, item)),
+    };
+    return { ...grant.caller, limits };
   }
 
   /**

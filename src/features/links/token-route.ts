@@ -1,6 +1,6 @@
 import { required, text } from '../../http/parameters.js';
 
-/** Declarations that routes with the token of a link in their path share. */
+/** Fields common to all routes with the token of a link in their path. */
 export const tokenRoute = {
   method: 'get',
   access: 'public',

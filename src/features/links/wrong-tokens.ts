@@ -9,7 +9,7 @@ const maxAddresses = 10_000;
 /** The wrong tokens of an address in a window of time. */
 interface TokenWindow {
   count: number;
-  /** As `performance.now()` gives it. */
+  /** In milliseconds, by the clock of `performance.now()`. */
   endsAt: number;
 }
 
@@ -22,19 +22,19 @@ export class WrongTokens {
 
   /** @throws TooOftenError if the address has sent too many wrong tokens. */
   requireUnderLimit(address: string): void {
-    const { count, endsAt } = this.#window(address);
+    const { count, endsAt } = this.#currentWindow(address);
     if (count < maxWrongTokens) return;
     throw new TooOftenError('Too many invalid tokens. Try again in a minute.', (endsAt - performance.now()) / 1000);
   }
 
   /** Counts a wrong token. */
   countWrongToken(address: string): void {
-    const window = this.#window(address);
+    const window = this.#currentWindow(address);
     window.count += 1;
     this.#windows.set(address, window);
   }
 
-  #window(address: string): TokenWindow {
+  #currentWindow(address: string): TokenWindow {
     const window = this.#windows.get(address);
     return window !== undefined && window.endsAt > performance.now()
       ? window

@@ -68,7 +68,7 @@ export class AnnotationPermissions {
   /** @throws AccessDeniedError */
   async requireLevel(annotation: AnnotationRecord, level: Level, caller: Caller | null): Promise<void> {
     const limits = limitsOf(caller);
-    const isWithinLimits = limits === null || (limits.annotations && limits.itemId === annotation.itemId && level === 0);
+    const isWithinLimits = limits === null || (limits.allowsAnnotations && limits.itemId === annotation.itemId && level === 0);
     if (isWithinLimits && (await this.level(annotation, caller)) >= level) return;
     throw new LevelDeniedError(level, `annotation ${annotation.id}`, caller?.id);
   }
@@ -80,7 +80,7 @@ export class AnnotationPermissions {
     options: { byListOnly?: boolean } = {},
   ): Promise<Pick<AnnotationFilter, 'permitted' | 'onlyOf'>> {
     const limits = limitsOf(caller);
-    const itemLimit = limits && { onlyOf: limits.annotations && level === 0 ? limits.itemId : null };
+    const itemLimit = limits && { onlyOf: limits.allowsAnnotations && level === 0 ? limits.itemId : null };
     if (caller?.admin === true) return { ...itemLimit };
     const userId = caller?.id ?? null;
     return { permitted: { level, userId, groupIds: await this.groupsOf(caller), ...options }, ...itemLimit };
