@@ -13,7 +13,7 @@ import type { AnnotationInstances } from './annotations/annotation-instances.js'
 import type { ImageIndex } from './images/image-index.js';
 import type { Address, ImageLocator, Instance } from './images/locator.js';
 import type { ImageSearch } from './search/search.js';
-import { askerOf } from './visibility.js';
+import { resolveVisibility } from './visibility.js';
 
 /** Services of the routes of this feature. */
 export interface DicomContext {
@@ -84,7 +84,7 @@ export async function loadInstances(
   request: Pick<RouteRequest, 'caller' | 'address'> & { params: Address },
   context: DicomContext,
 ): Promise<Instance[]> {
-  return context.locator.instances(request.params, await askerOf(request, context));
+  return context.locator.findAt(request.params, await resolveVisibility(request, context));
 }
 
 /** Adds a copy of each reading route, for use with a link. The path of the copy contains the token, because many clients lose headers and queries. */

@@ -51,7 +51,7 @@ const frames = defineRoute({
   authorize: loadInstances,
   async handle(request, { instances }) {
     const [instance] = request.authorized;
-    const forms = await instances.forms(instance!, request);
+    const forms = await instances.loadForms(instance!, request);
     const numbers = parseFrameNumbers(request.params.frames, forms.frameCount);
     const form = chooseFrameForm(acceptedTypes(request), forms.frameSyntaxes, numbers.length === 1);
     const uids = uidsOf(instance!);
@@ -61,7 +61,7 @@ const frames = defineRoute({
     const unchanged = answerConditional(request.headers, tag, headers);
     if (unchanged !== null) return unchanged;
     const type = `${form.type}; transfer-syntax=${form.syntax}`;
-    const loadFrame = (number: number) => instances.frame(instance!, number - 1, form.syntax, request);
+    const loadFrame = (number: number) => instances.loadFrame(instance!, number - 1, form.syntax, request);
     if (!form.isMultipart) return Reply.content(await loadFrame(numbers[0]!), type, { headers });
     const address = addressOf(serviceRoot(request), uids);
     const makePart = async (number: number): Promise<Part & { body: Uint8Array }> => ({

@@ -22,14 +22,14 @@ import type { Instance } from './images/locator.js';
 
 const dicomType = 'application/dicom';
 
-/** The transfer syntax in which a file is sent for an entry of `Accept`; `null` if the file is not available in the requested one. */
+/** The transfer syntax in which a file is sent for an entry of `Accept`; `null` if the instance is not available in the requested syntax. */
 async function chooseSyntax(
   instance: Instance,
   { syntax }: AcceptedType,
   instances: Instances,
   context: CallerContext,
 ): Promise<string | null> {
-  const { fileSyntaxes } = await instances.forms(instance, context);
+  const { fileSyntaxes } = await instances.loadForms(instance, context);
   return syntax === null || syntax === '*' ? fileSyntaxes[0]! : (fileSyntaxes.find((each) => each === syntax) ?? null);
 }
 
@@ -54,7 +54,7 @@ const instanceFile = defineRoute({
       if (!matchesType(accepted.type, dicomType)) continue;
       const syntax = await chooseSyntax(instance!, accepted, instances, request);
       if (syntax === null) continue;
-      const file = await instances.file(instance!, syntax, request);
+      const file = await instances.streamFile(instance!, syntax, request);
       const headers = { 'Cache-Control': 'private, no-cache' };
       if (!accepted.isMultipart && accepted.type !== '*/*') return fileReply(request, file, mediaTypeOf(syntax), headers);
       const boundary = newBoundary();
@@ -66,7 +66,7 @@ const instanceFile = defineRoute({
         headers,
       );
     }
-    const { fileSyntaxes } = await instances.forms(instance!, request);
+    const { fileSyntaxes } = await instances.loadForms(instance!, request);
     return throwNotAcceptable(
       'The instance',
       fileSyntaxes.map((syntax) => `multipart/related; type="${dicomType}"; transfer-syntax=${syntax}`),
@@ -74,7 +74,7 @@ const instanceFile = defineRoute({
   },
 });
 
-const instancesRoute = (path: string, params: typeof studyPath | typeof seriesPath, summary: string) =>
+const defineInstancesRoute = (path: string, params: typeof studyPath | typeof seriesPath, summary: string) =>
   defineRoute({
     ...commonRouteFields,
     path,
@@ -92,7 +92,7 @@ const instancesRoute = (path: string, params: typeof studyPath | typeof seriesPa
       const syntaxes = await Promise.all(authorized.map((instance) => chooseSyntax(instance, accepted, instances, request)));
       const missingIndex = syntaxes.indexOf(null);
       if (missingIndex >= 0) {
-        const { fileSyntaxes } = await instances.forms(authorized[missingIndex]!, request);
+        const { fileSyntaxes } = await instances.loadForms(authorized[missingIndex]!, request);
         return throwNotAcceptable(
           'An instance',
           fileSyntaxes.map((syntax) => `multipart/related; type="${dicomType}"; transfer-syntax=${syntax}`),
@@ -102,7 +102,7 @@ const instancesRoute = (path: string, params: typeof studyPath | typeof seriesPa
       const yieldParts = async function* (): AsyncGenerator<Part> {
         for (const [index, instance] of authorized.entries()) {
           const syntax = syntaxes[index]!;
-          const file = await instances.file(instance, syntax, request);
+          const file = await instances.streamFile(instance, syntax, request);
           yield { type: mediaTypeOf(syntax), location: addressOf(root, uidsOf(instance)), body: streamBytes(file) };
         }
       };
@@ -111,18 +111,18 @@ const instancesRoute = (path: string, params: typeof studyPath | typeof seriesPa
     },
   });
 
-const studyInstances = instancesRoute(
+const studyInstances = defineInstancesRoute(
   '/dicomweb/studies/:study',
   studyPath,
   'Get all instances of a study as DICOM files (WADO-RS).',
 );
-const seriesInstances = instancesRoute(
+const seriesInstances = defineInstancesRoute(
   '/dicomweb/studies/:study/series/:series',
   seriesPath,
   'Get all instances of a series as DICOM files (WADO-RS).',
 );
 
-const storeRoute = (path: string, params: Partial<typeof studyPath>) =>
+const defineStoreRoute = (path: string, params: Partial<typeof studyPath>) =>
   defineRoute({
     method: 'post',
     access: 'public',
@@ -146,6 +146,6 @@ export const instanceRoutes = [
   instanceFile,
   studyInstances,
   seriesInstances,
-  storeRoute('/dicomweb/studies', {}),
-  storeRoute('/dicomweb/studies/:study', studyPath),
+  defineStoreRoute('/dicomweb/studies', {}),
+  defineStoreRoute('/dicomweb/studies/:study', studyPath),
 ];

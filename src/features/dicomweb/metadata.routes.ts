@@ -19,7 +19,7 @@ import {
   studyPath,
   type DicomContext,
 } from './context.js';
-import { askerOf } from './visibility.js';
+import { resolveVisibility } from './visibility.js';
 import { dicomJson, requireJson } from './search/search.routes.js';
 
 const returns = { schema: { type: 'array', items: { type: 'object', additionalProperties: true } }, types: [dicomJson] } as const;
@@ -27,7 +27,7 @@ const returns = { schema: { type: 'array', items: { type: 'object', additionalPr
 /** Maximum number of instances in one response of metadata. */
 const maxInstances = 5000;
 
-const metadataRoute = (path: string, params: typeof instancePath | typeof seriesPath | typeof studyPath, summary: string) =>
+const defineMetadataRoute = (path: string, params: typeof instancePath | typeof seriesPath | typeof studyPath, summary: string) =>
   defineRoute({
     ...commonRouteFields,
     path,
@@ -49,24 +49,24 @@ const metadataRoute = (path: string, params: typeof instancePath | typeof series
       const root = serviceRoot(request);
       const datasets: DicomJson[] = [];
       for (const instance of instances) {
-        datasets.push(await instanceAnswers.metadata(instance, addressOf(root, uidsOf(instance)), request));
+        datasets.push(await instanceAnswers.loadMetadata(instance, addressOf(root, uidsOf(instance)), request));
         if (isSliceOver()) await nextSlice(request.signal);
       }
       return Reply.json(datasets, { headers: { 'Content-Type': dicomJson } });
     },
   });
 
-const studyMetadata = metadataRoute(
+const studyMetadata = defineMetadataRoute(
   '/dicomweb/studies/:study/metadata',
   studyPath,
   'Get the attributes of all instances of a study (WADO-RS).',
 );
-const seriesMetadata = metadataRoute(
+const seriesMetadata = defineMetadataRoute(
   '/dicomweb/studies/:study/series/:series/metadata',
   seriesPath,
   'Get the attributes of all instances of a series (WADO-RS).',
 );
-const instanceMetadata = metadataRoute(
+const instanceMetadata = defineMetadataRoute(
   '/dicomweb/studies/:study/series/:series/instances/:instance/metadata',
   instancePath,
   'Get the attributes of an instance (WADO-RS).',
@@ -87,7 +87,7 @@ const itemStudy = defineRoute({
     const record = await index.currentRecord(request.authorized);
     if (record === null) throw new LargeImageError('no-large-image', 'No large image file in this item.');
     if (record.reason !== null) throw new LargeImageError('conflict', `The image is not available as DICOM. ${record.reason}`);
-    const instances = await locator.instancesOfRecord(request.authorized, record, await askerOf(request, context));
+    const instances = await locator.findOfRecord(request.authorized, record, await resolveVisibility(request, context));
     return {
       studyInstanceUID: record.study,
       seriesInstanceUIDs: [...new Set(instances.map((instance) => uidsOf(instance).series))],
@@ -110,12 +110,12 @@ const bulkData = defineRoute({
     if (!/^[\w.-]{1,200}$/.test(name))
       throw new BadParameterError(`The instance has no value named ${JSON.stringify(name.slice(0, 100))}.`);
     if (instance!.kind === 'annotation')
-      return streamedValueReply(request, await annotations.bulkValue(instance!, name, request));
+      return streamedValueReply(request, await annotations.loadBulkValue(instance!, name, request));
     const value =
       instance!.kind === 'file'
-        ? await files.bulkValue(instance!, name, request)
+        ? await files.loadBulkValue(instance!, name, request)
         : name === 'icc'
-          ? await slides.colorProfile(instance!, request.signal)
+          ? await slides.loadColorProfile(instance!, request.signal)
           : null;
     if (value === null) throw new NotFoundError('The instance has no such value.');
     return valueReply(request, value);

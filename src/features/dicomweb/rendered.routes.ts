@@ -50,14 +50,14 @@ function parseViewport(value: string | undefined, side: number): Viewport {
   if (value === undefined) return { width: side, height: side, region: null };
   const numbers = value.split(',').map((each) => (/^\s*\d{1,9}(?:\.\d{1,6})?\s*$/.test(each) ? Number(each) : Number.NaN));
   const [width = 0, height = 0, left = 0, top = 0, regionWidth = 0, regionHeight = 0] = numbers;
-  const isWhole = numbers.length === 2;
-  if ((!isWhole && numbers.length !== 6) || numbers.some((each) => Number.isNaN(each)))
+  const showsWholeInstance = numbers.length === 2;
+  if ((!showsWholeInstance && numbers.length !== 6) || numbers.some((each) => Number.isNaN(each)))
     throw new BadParameterError('viewport must be two or six numbers, separated by commas.');
   if (!(width >= 1 && height >= 1 && Math.max(width, height) <= maxSide))
     throw new BadParameterError(`The sides of viewport must be from 1 to ${maxSide} pixels.`);
-  if (!isWhole && !(regionWidth > 0 && regionHeight > 0))
+  if (!showsWholeInstance && !(regionWidth > 0 && regionHeight > 0))
     throw new BadParameterError('The region in viewport must not be empty.');
-  return { width, height, region: isWhole ? null : { left, top, width: regionWidth, height: regionHeight } };
+  return { width, height, region: showsWholeInstance ? null : { left, top, width: regionWidth, height: regionHeight } };
 }
 
 function choosePictureType(request: Parameters<typeof acceptedTypes>[0]): PictureType {
@@ -152,7 +152,7 @@ function tileBox(
 
 const returns = { types: Object.keys(encodings) } as const;
 
-const renderedRoute = (path: string, side: number, summary: string) =>
+const defineRenderedRoute = (path: string, side: number, summary: string) =>
   defineRoute({
     ...commonRouteFields,
     path,
@@ -165,17 +165,21 @@ const renderedRoute = (path: string, side: number, summary: string) =>
     handle: (request, services) => renderInstance(request.authorized[0]!, request, services, side),
   });
 
-const instanceAddress = '/dicomweb/studies/:study/series/:series/instances/:instance';
-const rendered = renderedRoute(
-  `${instanceAddress}/rendered`,
+const instanceUrlPattern = '/dicomweb/studies/:study/series/:series/instances/:instance';
+const rendered = defineRenderedRoute(
+  `${instanceUrlPattern}/rendered`,
   defaultSide,
   'Get an instance as a picture that browsers show (WADO-RS).',
 );
-const thumbnail = renderedRoute(`${instanceAddress}/thumbnail`, thumbnailSide, 'Get a thumbnail of an instance (WADO-RS).');
+const thumbnail = defineRenderedRoute(
+  `${instanceUrlPattern}/thumbnail`,
+  thumbnailSide,
+  'Get a thumbnail of an instance (WADO-RS).',
+);
 
 const renderedFrame = defineRoute({
   ...commonRouteFields,
-  path: `${instanceAddress}/frames/:frames/rendered`,
+  path: `${instanceUrlPattern}/frames/:frames/rendered`,
   summary: 'Get a frame as a picture for browsers (WADO-RS).',
   params: { ...instancePath, frames: required(text({ description: 'Number of a frame, from 1.' })) },
   query: parameters,
@@ -184,14 +188,14 @@ const renderedFrame = defineRoute({
   authorize: loadInstances,
   async handle(request, services) {
     const [instance] = request.authorized;
-    const { frameCount } = await services.instances.forms(instance!, request);
+    const { frameCount } = await services.instances.loadForms(instance!, request);
     const numbers = parseFrameNumbers(request.params.frames, frameCount);
     if (numbers.length > 1) return throwNotAcceptable('Several frames', ['one frame']);
     return renderInstance(instance!, request, services, maxSide, numbers[0]! - 1);
   },
 });
 
-const thumbnailRoute = (path: string, params: typeof studyPath | typeof seriesPath, summary: string) =>
+const defineThumbnailRoute = (path: string, params: typeof studyPath | typeof seriesPath, summary: string) =>
   defineRoute({
     ...commonRouteFields,
     path,
@@ -204,8 +208,12 @@ const thumbnailRoute = (path: string, params: typeof studyPath | typeof seriesPa
     handle: (request, services) => renderInstance(request.authorized[0]!, request, services, thumbnailSide),
   });
 
-const thumbnailOfStudy = thumbnailRoute('/dicomweb/studies/:study/thumbnail', studyPath, 'Get a thumbnail of a study (WADO-RS).');
-const thumbnailOfSeries = thumbnailRoute(
+const thumbnailOfStudy = defineThumbnailRoute(
+  '/dicomweb/studies/:study/thumbnail',
+  studyPath,
+  'Get a thumbnail of a study (WADO-RS).',
+);
+const thumbnailOfSeries = defineThumbnailRoute(
   '/dicomweb/studies/:study/series/:series/thumbnail',
   seriesPath,
   'Get a thumbnail of a series (WADO-RS).',

@@ -5,8 +5,8 @@ import type { RouteRequest } from '../../http/route.js';
 import type { Images } from '../images/images.js';
 import type { Links } from '../links/links.js';
 
-/** The caller of a request, and the images that the request can show: with a link, only those of the link. */
-export interface Asker {
+/** Whose permissions a request has, and which images it can show: with a link, only the images of the link. */
+export interface Visibility {
   caller: Caller | null;
   /** Lists the ids of the items of a link, in batches; `null` if all items that the caller can read are shown. */
   listItemIds: (() => AsyncIterable<readonly string[]>) | null;
@@ -16,18 +16,22 @@ export interface Asker {
   showsAssociated(item: ItemRecord): Promise<boolean>;
 }
 
-/** Dependencies of {@link askerOf}. */
-export interface AskerParts {
+/** Dependencies of {@link resolveVisibility}. */
+export interface VisibilityServices {
   records: HostRecords;
   images: Images;
   links: Links;
 }
 
-/** The caller of a request, or the maker of the link whose token is in its path. @throws LargeImageError if there is no link with this token. */
-export async function askerOf(
+/**
+ * The visibility for the caller of a request. If the path contains the token of a link, it is the visibility for the link's creator.
+ *
+ * @throws LargeImageError if there is no link with this token.
+ */
+export async function resolveVisibility(
   { params, caller, address }: Pick<RouteRequest, 'caller' | 'address'> & { params: object },
-  { records, images, links }: AskerParts,
-): Promise<Asker> {
+  { records, images, links }: VisibilityServices,
+): Promise<Visibility> {
   const { token } = params as { token?: string };
   if (token === undefined) {
     return { caller, listItemIds: null, shows: () => true, showsAssociated: (item) => images.showsAssociated(item, caller) };

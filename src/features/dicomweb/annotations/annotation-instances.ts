@@ -29,13 +29,13 @@ import { codeItem, formatDateTime, slideClassUid, studyAttributes, unknownText }
 import { seriesOf } from '../images/structure.js';
 import { annotationClassUid, annotationSeriesAttributes, toOneLine } from './annotation-plan.js';
 import { labOf } from './lab.js';
-import { Spool, type SpooledAnnotation, type SpooledColumn, type SpooledGroup } from './spool.js';
+import { AnnotationSpooler, type SpooledAnnotation, type SpooledColumn, type SpooledGroup } from './spool.js';
 
-/** Coordinates up to this are exact to 1/64 of a pixel as 32-bit floats. */
+/** Coordinates above this need 64-bit floats: up to it, 32-bit floats are exact to 1/64 of a pixel. */
 const maxFloatCoordinate = 2 ** 18;
 /** Maximum number of annotations whose temporary files are kept. */
 const maxSpools = 16;
-/** Maximum total size of these files. */
+/** Maximum total size of the temporary files. */
 const maxSpoolBytes = 8 * 2 ** 30;
 /** How long temporary files are kept after their last use. */
 const spoolLifetimeMs = 10 * 60_000;
@@ -76,7 +76,7 @@ export class AnnotationInstances {
     await Promise.all(removals);
   }
 
-  async metadata(instance: AnnotationInstance, instanceAddress: string, request: CallerContext): Promise<DicomJson> {
+  async loadMetadata(instance: AnnotationInstance, instanceAddress: string, request: CallerContext): Promise<DicomJson> {
     const spool = await this.#loadSpool(instance.annotation, request);
     const groups = spool.groups.map((group, index) =>
       toJson(groupAttributes(instance.annotation, group, index, spool.isDouble), `${instanceAddress}/bulkdata`),
@@ -87,7 +87,7 @@ export class AnnotationInstances {
   }
 
   /** A bulk value by its name, the last part of its address in the metadata, such as `values-0-2`. @throws NotFoundError */
-  async bulkValue({ annotation }: AnnotationInstance, name: string, request: CallerContext): Promise<StreamedFile> {
+  async loadBulkValue({ annotation }: AnnotationInstance, name: string, request: CallerContext): Promise<StreamedFile> {
     const spool = await this.#loadSpool(annotation, request);
     const [kind, groupIndex = '', measurementIndex] = name.split('-');
     const group = spool.groups[Number(groupIndex)];
@@ -96,14 +96,14 @@ export class AnnotationInstances {
       points: group?.points,
       indices: group?.indices,
       values: measurement?.values,
-      elements: measurement?.elements,
+      elements: measurement?.shapeNumbers,
     }[kind ?? ''];
     if (column == null) throw new NotFoundError('The instance has no such value.');
     return this.#streamSegments(annotation, [column], request);
   }
 
   /** An annotation as a DICOM file. */
-  async file(instance: AnnotationInstance, request: CallerContext): Promise<StreamedFile> {
+  async streamFile(instance: AnnotationInstance, request: CallerContext): Promise<StreamedFile> {
     const { annotation, uid } = instance;
     const spool = await this.#loadSpool(annotation, request);
     const meta = fileMeta({ classUid: annotationClassUid, instanceUid: uid, syntax: transferSyntaxes.explicitLittle });
@@ -172,7 +172,7 @@ export class AnnotationInstances {
     const remove = () => directory.remove();
     const { box } = elements;
     const maxCoordinate = box === null ? 0 : Math.max(...[box.lowx, box.lowy, box.highx, box.highy].map(Math.abs));
-    const spool = new Spool(directory.path, maxCoordinate > maxFloatCoordinate);
+    const spooler = new AnnotationSpooler(directory.path, maxCoordinate > maxFloatCoordinate);
     const iterator = annotations.store.scan(elements, { signal })[Symbol.asyncIterator]();
     try {
       /** @returns whether no elements are left. */
@@ -180,13 +180,13 @@ export class AnnotationInstances {
         for (let count = 0; count < elementsAtOnce; count++) {
           const next = await iterator.next();
           if (next.done === true) return true;
-          await spool.add(next.value.element);
+          await spooler.add(next.value.element);
           if (isSliceOver()) await nextSlice(signal);
         }
         return false;
       };
       while (!(await annotations.readQueue.run(spoolNextElements, { signal, caller, isNeverRefused: true })));
-      return { ...(await spool.complete()), remove };
+      return { ...(await spooler.complete()), remove };
     } catch (error) {
       await remove();
       throw error;
@@ -204,7 +204,7 @@ function columnsOf(groups: readonly SpooledGroup[]): SpooledColumn[] {
   return groups.flatMap(({ points, indices, measurements }) => [
     points,
     ...(indices === null ? [] : [indices]),
-    ...measurements.flatMap(({ values, elements }) => [values, ...(elements === null ? [] : [elements])]),
+    ...measurements.flatMap(({ values, shapeNumbers }) => [values, ...(shapeNumbers === null ? [] : [shapeNumbers])]),
   ]);
 }
 
@@ -319,12 +319,12 @@ function groupAttributes(annotation: AnnotationRecord, group: SpooledGroup, grou
     [isDouble ? 'DoublePointCoordinatesData' : 'PointCoordinatesData']: new BulkValue(`points-${groupIndex}`, noBytes),
     ...(group.indices !== null && { LongPrimitivePointIndexList: new BulkValue(`indices-${groupIndex}`, noBytes) }),
     ...(group.measurements.length > 0 && {
-      MeasurementsSequence: group.measurements.map(({ name, elements }, measurementIndex) => ({
+      MeasurementsSequence: group.measurements.map(({ name, shapeNumbers }, measurementIndex) => ({
         ...measurementAttributes(name),
         MeasurementValuesSequence: [
           {
             FloatingPointValues: new BulkValue(`values-${groupIndex}-${measurementIndex}`, noBytes),
-            ...(elements !== null && {
+            ...(shapeNumbers !== null && {
               AnnotationIndexList: new BulkValue(`elements-${groupIndex}-${measurementIndex}`, noBytes),
             }),
           },
@@ -342,10 +342,10 @@ function groupSegments(annotation: AnnotationRecord, group: SpooledGroup, groupI
   segments.push(elementHeader(isDouble ? '00660022' : '00660016', isDouble ? 'OD' : 'OF', points.bytes), points);
   if (indices !== null) segments.push(elementHeader('00660040', 'OL', indices.bytes), indices);
   if (measurements.length > 0) segments.push(elementHeader('00660121', 'SQ', -1));
-  for (const { name, values, elements } of measurements) {
+  for (const { name, values, shapeNumbers } of measurements) {
     segments.push(itemHeader(-1), toBytes(measurementAttributes(name)), elementHeader('00660132', 'SQ', -1), itemHeader(-1));
     segments.push(elementHeader('00660125', 'OF', values.bytes), values);
-    if (elements !== null) segments.push(elementHeader('006A0011', 'OL', elements.bytes), elements);
+    if (shapeNumbers !== null) segments.push(elementHeader('006A0011', 'OL', shapeNumbers.bytes), shapeNumbers);
     segments.push(itemHeader(0, 'end of item'), itemHeader(0, 'end of sequence'), itemHeader(0, 'end of item'));
   }
   if (measurements.length > 0) segments.push(itemHeader(0, 'end of sequence'));

@@ -52,8 +52,8 @@ export function annotationRow(record: ImageRecord, annotation: AnnotationRecord,
   return {
     uid: series,
     modality: 'ANN',
-    attributes: () => toJson(annotationSeriesAttributes(record, annotation, annotationIndex), ''),
+    makeAttributes: () => toJson(annotationSeriesAttributes(record, annotation, annotationIndex), ''),
     instanceCount: 1,
-    instances: () => [{ uid: instance, attributes: () => attributes, allAttributes: () => attributes }],
+    makeInstances: () => [{ uid: instance, makeAttributes: () => attributes, makeAllAttributes: () => attributes }],
   };
 }

@@ -93,7 +93,7 @@ interface SpooledMeasurement {
   name: string;
   values: SpooledColumn;
   /** Numbers, from 1, of the shapes that have this measurement; `null` if all have it. */
-  elements: SpooledColumn | null;
+  shapeNumbers: SpooledColumn | null;
 }
 
 /** A file of numbers. */
@@ -133,11 +133,11 @@ export interface SpooledAnnotation {
 interface GroupWriter extends Omit<SpooledGroup, 'points' | 'indices' | 'measurements'> {
   points: SpooledColumnWriter;
   indices: SpooledColumnWriter | null;
-  measurements: Map<string, { values: SpooledColumnWriter; elements: SpooledColumnWriter }>;
+  measurements: Map<string, { values: SpooledColumnWriter; shapeNumbers: SpooledColumnWriter }>;
 }
 
 /** Sorts the elements of an annotation into groups by name and kind of shape, and writes their numbers to files. */
-export class Spool {
+export class AnnotationSpooler {
   readonly #groups = new Map<string, GroupWriter>();
   readonly #omittedCountByKind: Record<string, number> = {};
   #columnCount = 0;
@@ -153,7 +153,7 @@ export class Spool {
     if (type === null) return this.#countOmitted(element.type);
     if (element.type === 'polyline' && element.holes !== undefined && element.holes.length > 0)
       this.#countOmitted('hole', element.holes.length);
-    const group = this.#groupOf(element, type);
+    const group = this.#findOrAddGroup(element, type);
     if (group.indices !== null) {
       const slot = group.indices.reserve(1);
       const { view, at } = slot instanceof Promise ? await slot : slot;
@@ -175,7 +175,7 @@ export class Spool {
     return new SpooledColumnWriter(join(this.directory, `${this.#columnCount++}`), type);
   }
 
-  #groupOf(element: AnnotationElement, type: GraphicType): GroupWriter {
+  #findOrAddGroup(element: AnnotationElement, type: GraphicType): GroupWriter {
     const name = element.group ?? null;
     const key = `${type} ${name ?? ''}`;
     const group = this.#groups.get(key);
@@ -211,15 +211,15 @@ export class Spool {
           this.#countOmitted('measurement');
           continue;
         }
-        columns = { values: this.#addColumn(Float32Array), elements: this.#addColumn(Uint32Array) };
+        columns = { values: this.#addColumn(Float32Array), shapeNumbers: this.#addColumn(Uint32Array) };
         group.measurements.set(name, columns);
       }
       const valueReservation = columns.values.reserve(1);
       const valueSlot = valueReservation instanceof Promise ? await valueReservation : valueReservation;
       valueSlot.view[valueSlot.at] = value;
-      const elementReservation = columns.elements.reserve(1);
-      const elementSlot = elementReservation instanceof Promise ? await elementReservation : elementReservation;
-      elementSlot.view[elementSlot.at] = group.count;
+      const numberReservation = columns.shapeNumbers.reserve(1);
+      const numberSlot = numberReservation instanceof Promise ? await numberReservation : numberReservation;
+      numberSlot.view[numberSlot.at] = group.count;
     }
   }
 
@@ -234,10 +234,14 @@ export class Spool {
     };
     for (const { points, indices, measurements, ...group } of this.#groups.values()) {
       const spooledMeasurements: SpooledMeasurement[] = [];
-      for (const [name, { values, elements }] of measurements) {
-        const elementNumbers = await closeColumn(elements);
-        const hasAllShapes = elementNumbers.count === group.count;
-        spooledMeasurements.push({ name, values: await closeColumn(values), elements: hasAllShapes ? null : elementNumbers });
+      for (const [name, { values, shapeNumbers }] of measurements) {
+        const spooledNumbers = await closeColumn(shapeNumbers);
+        const haveAllShapes = spooledNumbers.count === group.count;
+        spooledMeasurements.push({
+          name,
+          values: await closeColumn(values),
+          shapeNumbers: haveAllShapes ? null : spooledNumbers,
+        });
       }
       groups.push({
         ...group,

@@ -34,14 +34,14 @@ export class DicomFiles {
   }
 
   /** Transfer syntaxes of the frames, the stored one first, and the number of frames. */
-  forms(instance: FileInstance, context: CallerContext): Promise<{ syntaxes: string[]; frameCount: number }> {
+  loadForms(instance: FileInstance, context: CallerContext): Promise<{ syntaxes: string[]; frameCount: number }> {
     return this.#useFile(instance, context, ({ transferSyntax, frames: frameCount, isEncapsulated }) => ({
       syntaxes: isEncapsulated ? [transferSyntax, transferSyntaxes.explicitLittle] : [transferSyntax],
       frameCount,
     }));
   }
 
-  metadata(instance: FileInstance, instanceAddress: string, context: CallerContext): Promise<DicomJson> {
+  loadMetadata(instance: FileInstance, instanceAddress: string, context: CallerContext): Promise<DicomJson> {
     return this.#useFile(instance, context, async (file) => ({
       ...(await file.json(`${instanceAddress}/bulkdata`, context.signal)),
       '00083002': { vr: 'UI', Value: [file.transferSyntax] },
@@ -49,12 +49,12 @@ export class DicomFiles {
   }
 
   /** A long value by its name in the metadata; `null` if there is none. */
-  bulkValue(instance: FileInstance, name: string, context: CallerContext): Promise<Uint8Array | null> {
+  loadBulkValue(instance: FileInstance, name: string, context: CallerContext): Promise<Uint8Array | null> {
     return this.#useFile(instance, context, (file) => file.value(name.split('.'), context.signal));
   }
 
-  /** A frame, from 0, as stored or decoded. */
-  frame(instance: FileInstance, frameIndex: number, syntax: string, context: CallerContext): Promise<Uint8Array> {
+  /** A frame, counted from 0, as stored or decoded. */
+  loadFrame(instance: FileInstance, frameIndex: number, syntax: string, context: CallerContext): Promise<Uint8Array> {
     return this.#useFile(instance, context, async (file) => {
       if (syntax === file.transferSyntax) return file.frame(frameIndex, context.signal);
       const { data } = await file.decoded(frameIndex, context.signal);
@@ -63,7 +63,7 @@ export class DicomFiles {
   }
 
   /** The file, unchanged. */
-  async file(instance: FileInstance, context: CallerContext): Promise<StreamedFile> {
+  async streamFile(instance: FileInstance, context: CallerContext): Promise<StreamedFile> {
     const size = await this.#useFile(instance, context, (file) => file.size);
     const pieceCount = Math.ceil(size / pieceBytes);
     return {

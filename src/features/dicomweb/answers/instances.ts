@@ -28,19 +28,19 @@ export interface InstanceForms {
 export class Instances {
   constructor(readonly parts: { slides: Slides; files: DicomFiles; annotations: AnnotationInstances }) {}
 
-  metadata(instance: Instance, instanceAddress: string, context: CallerContext): Promise<DicomJson> {
+  loadMetadata(instance: Instance, instanceAddress: string, context: CallerContext): Promise<DicomJson> {
     const { slides, files, annotations } = this.parts;
-    if (instance.kind === 'slide') return slides.metadata(instance, instanceAddress, context);
+    if (instance.kind === 'slide') return slides.loadMetadata(instance, instanceAddress, context);
     return instance.kind === 'file'
-      ? files.metadata(instance, instanceAddress, context)
-      : annotations.metadata(instance, instanceAddress, context);
+      ? files.loadMetadata(instance, instanceAddress, context)
+      : annotations.loadMetadata(instance, instanceAddress, context);
   }
 
-  async forms(instance: Instance, context: CallerContext): Promise<InstanceForms> {
+  async loadForms(instance: Instance, context: CallerContext): Promise<InstanceForms> {
     if (instance.kind === 'annotation')
       return { fileSyntaxes: [transferSyntaxes.explicitLittle], frameSyntaxes: [], frameCount: 0 };
     if (instance.kind === 'file') {
-      const { syntaxes, frameCount } = await this.parts.files.forms(instance, context);
+      const { syntaxes, frameCount } = await this.parts.files.loadForms(instance, context);
       return { fileSyntaxes: syntaxes.slice(0, 1), frameSyntaxes: syntaxes, frameCount };
     }
     const { plan, record } = instance;
@@ -52,16 +52,16 @@ export class Instances {
   }
 
   /** A frame, counted from 0. @throws LargeImageError `not-found` for an instance without frames. */
-  frame(instance: Instance, frameIndex: number, syntax: string, context: CallerContext): Promise<Uint8Array> {
+  loadFrame(instance: Instance, frameIndex: number, syntax: string, context: CallerContext): Promise<Uint8Array> {
     const { slides, files } = this.parts;
-    if (instance.kind === 'slide') return slides.frame(instance, frameIndex, syntax, context);
-    if (instance.kind === 'file') return files.frame(instance, frameIndex, syntax, context);
+    if (instance.kind === 'slide') return slides.loadFrame(instance, frameIndex, syntax, context);
+    if (instance.kind === 'file') return files.loadFrame(instance, frameIndex, syntax, context);
     throw new LargeImageError('not-found', 'Annotations have no frames.');
   }
 
-  file(instance: Instance, syntax: string, context: CallerContext): Promise<StreamedFile> {
+  streamFile(instance: Instance, syntax: string, context: CallerContext): Promise<StreamedFile> {
     const { slides, files, annotations } = this.parts;
-    if (instance.kind === 'slide') return slides.file(instance, syntax, context);
-    return instance.kind === 'file' ? files.file(instance, context) : annotations.file(instance, context);
+    if (instance.kind === 'slide') return slides.streamFile(instance, syntax, context);
+    return instance.kind === 'file' ? files.streamFile(instance, context) : annotations.streamFile(instance, context);
   }
 }

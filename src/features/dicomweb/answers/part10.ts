@@ -4,7 +4,7 @@ import { fileMeta, toBytes, transferSyntaxes, type Attributes } from '../format/
 import { maxNativeBytes } from '../images/structure.js';
 import type { StreamedFile } from './streamed-file.js';
 
-/** The parts of which a DICOM file with pixel data is made. */
+/** What a DICOM file with pixel data is made from. */
 export interface FileParts {
   classUid: string;
   instanceUid: string;
@@ -123,9 +123,9 @@ async function extendedOffsetTables(
 
 /** A frame as a fragment: an item header, and the frame padded to an even length. */
 function fragmentOf(frame: Uint8Array): Uint8Array {
-  const padded = frame.length + (frame.length % 2);
-  const bytes = Buffer.alloc(8 + padded);
-  itemHeader(padded).copy(bytes);
+  const paddedLength = frame.length + (frame.length % 2);
+  const bytes = Buffer.alloc(8 + paddedLength);
+  itemHeader(paddedLength).copy(bytes);
   bytes.set(frame, 8);
   return bytes;
 }

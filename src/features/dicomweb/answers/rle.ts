@@ -3,11 +3,11 @@ const headerBytes = 64;
 
 /** Encodes a frame in RLE: one segment for each byte of a sample, the most significant first. */
 export function encodeRle(native: Uint8Array, { columns, sampleBytes }: { columns: number; sampleBytes: number }): Uint8Array {
-  const pixels = native.length / sampleBytes;
+  const pixelCount = native.length / sampleBytes;
   const segments: Uint8Array[] = [];
-  const plane = new Uint8Array(pixels);
+  const plane = new Uint8Array(pixelCount);
   for (let byte = sampleBytes - 1; byte >= 0; byte--) {
-    for (let pixel = 0, from = byte; pixel < pixels; pixel++, from += sampleBytes) plane[pixel] = native[from]!;
+    for (let pixel = 0, from = byte; pixel < pixelCount; pixel++, from += sampleBytes) plane[pixel] = native[from]!;
     segments.push(packRows(plane, columns));
   }
   const header = Buffer.alloc(headerBytes);

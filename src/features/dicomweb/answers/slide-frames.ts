@@ -50,14 +50,14 @@ export interface FrameInputs {
   signal?: AbortSignal | undefined;
 }
 
-/** Locates a frame of an instance, counted from 0, in its image. @returns the frame of the source, the tile in it, and the optical path. */
+/** Locates a frame of an instance, counted from 0, in its image. @returns the frame of the source, the tile in it, and the index of its optical path. */
 export function locateFrame(
   { facts, plan }: Pick<FrameInputs, 'facts' | 'plan'>,
   frameIndex: number,
-): { frame: number; tile: number; path: number } {
-  const path = plan.paths[Math.floor(frameIndex / plan.tilesPerPath)]!;
-  const { channel } = opticalPaths(facts)[path]!;
-  return { frame: facts.positions[plan.position]!.frames[channel]!, tile: frameIndex % plan.tilesPerPath, path };
+): { frame: number; tile: number; pathIndex: number } {
+  const pathIndex = plan.paths[Math.floor(frameIndex / plan.tilesPerPath)]!;
+  const { channel } = opticalPaths(facts)[pathIndex]!;
+  return { frame: facts.positions[plan.position]!.frames[channel]!, tile: frameIndex % plan.tilesPerPath, pathIndex };
 }
 
 /**
@@ -102,14 +102,14 @@ async function makeFrameRaster(inputs: FrameInputs, frameIndex: number): Promise
       associated?.raster ?? createRaster({ width: plan.columns, height: plan.rows, bands: plan.samples, dtype: 'uint8' });
     return selectBands(raster, { columns: plan.columns, rows: plan.rows, samples: plan.samples, band: 0, range: null, bits: 8 });
   }
-  const { frame, tile, path } = locateFrame(inputs, frameIndex);
+  const { frame, tile, pathIndex } = locateFrame(inputs, frameIndex);
   const { level } = plan.content;
-  const range = inputs.ranges === null ? null : (inputs.ranges[path] ?? inputs.ranges[0]!);
+  const range = inputs.ranges === null ? null : (inputs.ranges[pathIndex] ?? inputs.ranges[0]!);
   const raster =
     level < 0
       ? await halveCoarsest(image, facts, frame, signal)
       : await image.samples(tileRequest(facts, plan, level, frame, tile), signal);
-  const { band } = opticalPaths(facts)[path]!;
+  const { band } = opticalPaths(facts)[pathIndex]!;
   return selectBands(raster, {
     columns: plan.columns,
     rows: plan.rows,

@@ -23,22 +23,22 @@ export interface CallerContext {
 }
 
 /** Maximum number of positions at which samples are measured to determine their range. */
-const measuredPositions = 8;
+const maxMeasuredPositions = 8;
 
 /** Answers for instances that are made from images. */
 export class Slides {
   constructor(private readonly parts: { images: Images; model: ImageRecordModel; queue: WorkQueue }) {}
 
   /** All attributes except the samples, for frames in the default transfer syntax. */
-  async metadata(instance: SlideInstance, instanceAddress: string, context: CallerContext): Promise<DicomJson> {
+  async loadMetadata(instance: SlideInstance, instanceAddress: string, context: CallerContext): Promise<DicomJson> {
     const [syntax] = frameSyntaxes(instance.record.facts, instance.plan);
-    const details = await this.#details(instance, syntax!, context);
+    const details = await this.#loadDetails(instance, syntax!, context);
     const attributes = slideAttributes(instance.record, instance.series, instance.plan, details);
     return toJson({ ...attributes, AvailableTransferSyntaxUID: [...instance.plan.syntaxes] }, instanceAddress);
   }
 
   /** The color profile; `null` for an instance without colors. */
-  async colorProfile({ item, plan }: SlideInstance, signal: AbortSignal): Promise<Uint8Array | null> {
+  async loadColorProfile({ item, plan }: SlideInstance, signal: AbortSignal): Promise<Uint8Array | null> {
     if (plan.samples !== 3) return null;
     const fileProfile =
       plan.content.kind === 'level'
@@ -48,11 +48,11 @@ export class Slides {
   }
 
   /** A frame, counted from 0, in one of the transfer syntaxes of the instance; from the tile cache if possible. */
-  async frame(instance: SlideInstance, frameIndex: number, syntax: string, context: CallerContext): Promise<Uint8Array> {
+  async loadFrame(instance: SlideInstance, frameIndex: number, syntax: string, context: CallerContext): Promise<Uint8Array> {
     const { images, queue } = this.parts;
     const { item, plan, record } = instance;
     const key = frameCacheName(record, `${plan.uid}/${frameIndex}/${syntax}`);
-    const ranges = await this.#sampleRanges(instance, context.signal);
+    const ranges = await this.#loadSampleRanges(instance, context.signal);
     const cachedFrame = await images.makeCached(
       key,
       (signal) =>
@@ -70,11 +70,11 @@ export class Slides {
   }
 
   /** The file of an instance. @throws LargeImageError `not-acceptable` if it is not available in the transfer syntax. */
-  async file(instance: SlideInstance, syntax: string, context: CallerContext): Promise<StreamedFile> {
+  async streamFile(instance: SlideInstance, syntax: string, context: CallerContext): Promise<StreamedFile> {
     const { images, queue } = this.parts;
     const { item, plan, record } = instance;
     const { facts } = record;
-    const details = await this.#details(instance, syntax, context);
+    const details = await this.#loadDetails(instance, syntax, context);
     const frameCount = plan.tilesPerPath * plan.paths.length;
     const bitsAllocated = plan.content.kind === 'associated' ? 8 : bitsOf(facts);
     const bytesPerFrame = plan.content.kind === 'associated' ? plan.columns * plan.rows * plan.samples : frameBytes(facts, plan);
@@ -85,7 +85,7 @@ export class Slides {
       );
     }
     const queueOptions = { signal: context.signal, caller: callerName(context.caller), isNeverRefused: true };
-    const ranges = await this.#sampleRanges(instance, context.signal);
+    const ranges = await this.#loadSampleRanges(instance, context.signal);
     return createDicomFile({
       classUid: slideClassUid,
       instanceUid: plan.uid,
@@ -95,7 +95,7 @@ export class Slides {
       frameBytes: bytesPerFrame,
       bitsAllocated,
       frameLengthOf:
-        syntax === plan.syntaxes[0] && plan.stored !== null ? await this.#frameLengths(instance, context.signal) : null,
+        syntax === plan.syntaxes[0] && plan.stored !== null ? await this.#loadFrameLengths(instance, context.signal) : null,
       makeFrame: (frameIndex) =>
         queue.run(
           () =>
@@ -111,7 +111,7 @@ export class Slides {
   }
 
   /** @returns a function that returns the length in bytes of a stored frame, counted from 0. */
-  async #frameLengths({ item, plan, record }: SlideInstance, signal: AbortSignal): Promise<(frame: number) => number> {
+  async #loadFrameLengths({ item, plan, record }: SlideInstance, signal: AbortSignal): Promise<(frame: number) => number> {
     const { facts } = record;
     if (plan.content.kind !== 'level') throw new TypeError('Only levels are stored in tiles.');
     const { level } = plan.content;
@@ -128,12 +128,16 @@ export class Slides {
     return (frame) => levelByPath[Math.floor(frame / plan.tilesPerPath)]!.lengthOf(frame % plan.tilesPerPath);
   }
 
-  async #details(instance: SlideInstance, syntax: string, { signal }: CallerContext): Promise<SlideDetails> {
-    return { profile: await this.colorProfile(instance, signal), ranges: await this.#sampleRanges(instance, signal), syntax };
+  async #loadDetails(instance: SlideInstance, syntax: string, { signal }: CallerContext): Promise<SlideDetails> {
+    return {
+      profile: await this.loadColorProfile(instance, signal),
+      ranges: await this.#loadSampleRanges(instance, signal),
+      syntax,
+    };
   }
 
   /** For each optical path, the sample values that become 0 and 65535; `null` if samples are not scaled. */
-  async #sampleRanges(
+  async #loadSampleRanges(
     { item, record, plan }: Pick<SlideInstance, 'item' | 'record' | 'plan'>,
     signal: AbortSignal,
   ): Promise<readonly SampleRange[] | null> {
@@ -158,7 +162,7 @@ async function measureRanges(
   const ranges: SampleRange[] = [];
   for (const { channel, band } of opticalPaths(facts)) {
     let [low, high] = [Infinity, -Infinity];
-    for (const { frames } of facts.positions.slice(0, measuredPositions)) {
+    for (const { frames } of facts.positions.slice(0, maxMeasuredPositions)) {
       const statistics = (await image.bands({ frame: frames[channel]!, signal }))[band + 1];
       if (statistics === undefined || !Number.isFinite(statistics.min) || !Number.isFinite(statistics.max)) continue;
       low = Math.min(low, statistics.min);

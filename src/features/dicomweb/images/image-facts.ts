@@ -59,7 +59,7 @@ const storedTags = new Set(
 );
 
 /** Maximum number of tiles of a level whose lengths are read to estimate the compression ratio. */
-const measuredTiles = 1024;
+const maxMeasuredTiles = 1024;
 
 /**
  * Reads the properties of an image.
@@ -129,14 +129,14 @@ function planesOf({ frames = [], channels = [] }: ImageMetadata): Pick<ImageFact
   if (frames.length > maxPlanes) return null;
   const positions = new Map<string, { label: string; frames: number[] }>();
   const channelList: { name: string; color: string | null }[] = [];
-  for (const [number, { axes, channel, color, position }] of frames.entries()) {
+  for (const [frameIndex, { axes, channel, color, position }] of frames.entries()) {
     const { C: c = 0, ...others } = axes;
     const otherAxes = Object.entries(others).filter(([, value]) => value !== undefined);
     const key = otherAxes.map(([axis, value]) => `${axis}${value}`).join(' ');
     const label = otherAxes.map(([axis, value]) => (axis === 'XY' && position) || `${axis}${value}`).join(' ');
     const entry = positions.get(key) ?? { label, frames: [] };
     positions.set(key, entry);
-    entry.frames[c] = number;
+    entry.frames[c] = frameIndex;
     channelList[c] ??= { name: channel ?? channels[c] ?? '', color: color ?? null };
   }
   const isComplete = [...positions.values()].every(
@@ -183,7 +183,7 @@ async function storedLevelOfAllPlanes(
 
 function compressionRatio(level: StoredLevel, tileBytes: number): number {
   let [bytes, tiles] = [0, 0];
-  for (; tiles < measuredTiles; tiles++) {
+  for (; tiles < maxMeasuredTiles; tiles++) {
     const length = level.lengthOf(tiles);
     if (!(length > 0)) break;
     bytes += length;

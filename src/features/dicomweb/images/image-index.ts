@@ -49,12 +49,12 @@ export interface IndexParts {
 
 /** The parsed settings that map metadata to attributes. */
 interface MetadataSettings {
-  /** The mapping as it is set. */
-  text: string;
-  /** A hash of the settings. */
-  name: string;
+  /** The mapping as text, as stored in the setting. */
+  mappingText: string;
+  /** A hash of both settings. */
+  hash: string;
   /** Keys of the metadata by attributes. */
-  keys: MetadataMapping;
+  keyByAttribute: MetadataMapping;
   /** The key that names the case of an image; empty if none is set. Images of a case are one study. */
   studyKey: string;
 }
@@ -81,15 +81,15 @@ export class ImageIndex {
       await this.#opening;
       await this.#comparing;
     });
-    onClose(records.markers.onChange((id) => this.#noteChange(id)));
-    onClose(events.on('item.saved', ({ item }) => this.#noteChange(idText(item._id))));
-    onClose(events.on('item.copied', ({ item }) => this.#noteChange(idText(item._id))));
+    onClose(records.markers.onChange((id) => this.#scheduleRefresh(id)));
+    onClose(events.on('item.saved', ({ item }) => this.#scheduleRefresh(idText(item._id))));
+    onClose(events.on('item.copied', ({ item }) => this.#scheduleRefresh(idText(item._id))));
     onClose(onItemsRemoved(events, (items) => this.parts.model.remove(items.map(({ _id }) => idText(_id)))));
-    onClose(events.on('item.shown', ({ items }) => items.forEach(({ _id }) => this.#noteChange(idText(_id)))));
+    onClose(events.on('item.shown', ({ items }) => items.forEach(({ _id }) => this.#scheduleRefresh(idText(_id)))));
     onClose(
       events.on('file.saved', ({ file, created }) => {
         const { itemId } = records.fileOf(file);
-        if (itemId !== null && !created) this.#noteChange(itemId);
+        if (itemId !== null && !created) this.#scheduleRefresh(itemId);
       }),
     );
     onClose(
@@ -131,15 +131,15 @@ export class ImageIndex {
       await model.remove([item.id]);
       return null;
     }
-    const metadataSettings = await this.#metadataSettings(settings);
+    const metadataSettings = await this.#loadMetadataSettings(settings);
     const state = await this.stateOf(item);
     const existing = loadedRecord === undefined ? await model.get(item.id) : loadedRecord;
-    const origin = { state, mapping: metadataSettings.name, changed: item.changed };
+    const origin = { state, mapping: metadataSettings.hash, changed: item.changed };
     if (existing !== null && stateName(existing) === stateName(origin)) return existing;
     const file = await records.findFile(fileId);
     if (file === null) return null;
     const fileData = existing?.state === state ? existing : await this.#readFile(item, file);
-    const values = mappedValues(records.metadataOf(item), metadataSettings.keys);
+    const values = mappedValues(records.metadataOf(item), metadataSettings.keyByAttribute);
     const { studyKey } = metadataSettings;
     const caseName = studyKey === '' ? null : plainText(valueAt(records.metadataOf(item), studyKey));
     const created = records.itemView(item).created;
@@ -168,7 +168,7 @@ export class ImageIndex {
   /** Whether a record matches the item, its file and the settings. May be answered from caches. */
   async isCurrent(item: ItemRecord, { state, mapping }: ImageRecord): Promise<boolean> {
     const { images, settings } = this.parts;
-    if (item.largeImage?.fileId === undefined || mapping !== (await this.#metadataSettings(settings)).name) return false;
+    if (item.largeImage?.fileId === undefined || mapping !== (await this.#loadMetadataSettings(settings)).hash) return false;
     return state.endsWith(` ${recordVersion}`) && state.startsWith(`${await images.stateName(item)} `);
   }
 
@@ -178,7 +178,7 @@ export class ImageIndex {
    */
   async matchesItem(item: ItemRecord, { state, mapping }: ImageRecord): Promise<boolean> {
     const { images, settings } = this.parts;
-    if (item.largeImage?.fileId === undefined || mapping !== (await this.#metadataSettings(settings)).name) return false;
+    if (item.largeImage?.fileId === undefined || mapping !== (await this.#loadMetadataSettings(settings)).hash) return false;
     return state.endsWith(` ${recordVersion}`) && state.startsWith(await images.stateNamePrefix(item));
   }
 
@@ -188,15 +188,17 @@ export class ImageIndex {
     return `${await images.stateName(item)} ${await core.records.imageState(item)} ${recordVersion}`;
   }
 
-  async #metadataSettings(settings: Settings): Promise<MetadataSettings> {
-    const text = plainText(await settings.get(mappingSetting)) ?? '';
+  async #loadMetadataSettings(settings: Settings): Promise<MetadataSettings> {
+    const mappingText = plainText(await settings.get(mappingSetting)) ?? '';
     const studyKey = plainText(await settings.get(studyKeySetting)) ?? '';
-    if (this.#lastMetadataSettings?.text === text && this.#lastMetadataSettings.studyKey === studyKey)
+    if (this.#lastMetadataSettings?.mappingText === mappingText && this.#lastMetadataSettings.studyKey === studyKey)
       return this.#lastMetadataSettings;
-    const stored = text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
-    const keys: MetadataMapping = Object.fromEntries(Object.entries(stored).filter(([, key]) => typeof key === 'string'));
-    const hash = createHash('sha256').update(JSON.stringify([text, studyKey]));
-    this.#lastMetadataSettings = { text, name: hash.digest('hex').slice(0, 16), keys, studyKey };
+    const stored = mappingText === '' ? {} : (JSON.parse(mappingText) as Record<string, unknown>);
+    const keyByAttribute: MetadataMapping = Object.fromEntries(
+      Object.entries(stored).filter(([, key]) => typeof key === 'string'),
+    );
+    const hash = createHash('sha256').update(JSON.stringify([mappingText, studyKey]));
+    this.#lastMetadataSettings = { mappingText, hash: hash.digest('hex').slice(0, 16), keyByAttribute, studyKey };
     return this.#lastMetadataSettings;
   }
 
@@ -241,7 +243,7 @@ export class ImageIndex {
     return hash.digest('hex');
   }
 
-  #noteChange(itemId: string): void {
+  #scheduleRefresh(itemId: string): void {
     if (this.#closing.signal.aborted) return;
     this.#changedIds.add(itemId);
     if (this.#pauseTimer === null) {
@@ -286,7 +288,7 @@ export class ImageIndex {
     const { core, model, settings } = this.parts;
     const { records } = core;
     const { signal } = this.#closing;
-    const { name: mapping } = await this.#metadataSettings(settings);
+    const { hash: mapping } = await this.#loadMetadataSettings(settings);
     for (let after: ItemRecord | null = null; ;) {
       const page: ItemRecord[] = await records.markers.page({ after, limit: pageSize });
       const states = await model.stateNames(page.map(({ id }) => id));

@@ -10,7 +10,7 @@ import type { AnnotationRecord } from '../../annotations/documents/annotation-re
 import type { Images } from '../../images/images.js';
 import { annotationUids } from '../annotations/annotation-plan.js';
 import { baseOf, isUid } from '../format/uids.js';
-import type { Asker } from '../visibility.js';
+import type { Visibility } from '../visibility.js';
 import type { ImageFacts } from './image-facts.js';
 import type { ImageIndex } from './image-index.js';
 import type { ImageRecord } from './image-record.js';
@@ -76,11 +76,11 @@ export class ImageLocator {
   ) {}
 
   /**
-   * The readable instances at an address: all of a study or series, or a single one.
+   * Finds the visible instances at an address: all of a study or series, or a single one.
    *
    * @throws BadParameterError for an invalid UID; NotFoundError; AccessDeniedError if the caller can read none of them.
    */
-  async instances(address: Address, asker: Asker): Promise<Instance[]> {
+  async findAt(address: Address, visibility: Visibility): Promise<Instance[]> {
     for (const uid of [address.study, address.series, address.instance]) {
       if (uid !== undefined && !isUid(uid)) throw new BadParameterError('A UID consists of at most 64 digits and dots.');
     }
@@ -88,9 +88,9 @@ export class ImageLocator {
     let denial: unknown = null;
     for (const record of await this.#findRecords(address)) {
       try {
-        const image = await this.#loadReadable(record, asker);
+        const image = await this.#loadReadable(record, visibility);
         if (image !== null && image.record.study === address.study)
-          instances.push(...(await this.#findInstances(image, address, asker)));
+          instances.push(...(await this.#findInstances(image, address, visibility)));
       } catch (error) {
         if (!(error instanceof AccessDeniedError)) throw error;
         denial ??= error;
@@ -100,14 +100,9 @@ export class ImageLocator {
     throw (denial as Error | null) ?? new NotFoundError(notFoundMessage);
   }
 
-  /** The instance at a complete address. @throws like {@link ImageLocator.instances} */
-  async instance(address: Required<Address>, asker: Asker): Promise<Instance> {
-    return (await this.instances(address, asker))[0]!;
-  }
-
-  /** All instances of an image that the caller can read. */
-  instancesOfRecord(item: ItemRecord, record: ImageRecord, asker: Asker): Promise<Instance[]> {
-    return this.#findInstances({ item, record }, { study: record.study }, asker);
+  /** All instances of an image that the request can show. */
+  findOfRecord(item: ItemRecord, record: ImageRecord, visibility: Visibility): Promise<Instance[]> {
+    return this.#findInstances({ item, record }, { study: record.study }, visibility);
   }
 
   /** Records that may have the requested instances, found by the most specific UID. */
@@ -132,7 +127,7 @@ export class ImageLocator {
   /** @returns `null` if the image is not shown or no longer available. @throws AccessDeniedError */
   async #loadReadable(
     cachedRecord: ImageRecord,
-    { caller, shows }: Asker,
+    { caller, shows }: Visibility,
   ): Promise<{ item: ItemRecord; record: ImageRecord } | null> {
     const { images, index } = this.parts;
     try {
@@ -149,7 +144,7 @@ export class ImageLocator {
   async #findInstances(
     { item, record }: { item: ItemRecord; record: ImageRecord },
     address: Address,
-    asker: Asker,
+    visibility: Visibility,
   ): Promise<Instance[]> {
     const { series, instance } = address;
     const isRequested = (seriesUid: string, uid: string) => (series ?? seriesUid) === seriesUid && (instance ?? uid) === uid;
@@ -157,21 +152,24 @@ export class ImageLocator {
     const instances: Instance[] = [];
     for (const file of dicom?.files ?? []) {
       const [seriesUid, uid] = [valueText(file, '0020000E'), valueText(file, '00080018')] as const;
-      if (isRequested(seriesUid, uid) && (!isAssociatedFile(file) || (await asker.showsAssociated(item))))
+      if (isRequested(seriesUid, uid) && (!isAssociatedFile(file) || (await visibility.showsAssociated(item))))
         instances.push({ kind: 'file', item, record, seriesUid, uid });
     }
     if (facts !== null) {
       for (const seriesPlan of this.#cachedSeriesOf(record, facts)) {
         if (series !== undefined && seriesPlan.uid !== series) continue;
         for (const plan of seriesPlan.instances) {
-          if (isRequested(seriesPlan.uid, plan.uid) && (plan.content.kind === 'level' || (await asker.showsAssociated(item))))
+          if (
+            isRequested(seriesPlan.uid, plan.uid) &&
+            (plan.content.kind === 'level' || (await visibility.showsAssociated(item)))
+          )
             instances.push({ kind: 'slide', item, record: record as never, series: seriesPlan, plan });
         }
         if (isSliceOver()) await nextSlice();
       }
     }
     if (instances.length > 0 && series !== undefined) return instances;
-    return [...instances, ...(await this.#findAnnotationInstances({ item, record }, isRequested, asker))];
+    return [...instances, ...(await this.#findAnnotationInstances({ item, record }, isRequested, visibility))];
   }
 
   #cachedSeriesOf(record: ImageRecord, facts: ImageFacts): SeriesPlan[] {
@@ -185,7 +183,7 @@ export class ImageLocator {
   async #findAnnotationInstances(
     { item, record }: { item: ItemRecord; record: ImageRecord },
     isRequested: (series: string, instance: string) => boolean,
-    { caller }: Asker,
+    { caller }: Visibility,
   ): Promise<AnnotationInstance[]> {
     const instances: AnnotationInstance[] = [];
     let annotationIndex = 0;

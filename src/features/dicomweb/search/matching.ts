@@ -6,14 +6,14 @@ import type { AttributeCondition } from './query.js';
 const dateRepresentations: ReadonlySet<string> = new Set(['DA', 'TM', 'DT']);
 
 /** Whether a data set meets all conditions. */
-export function meetsAll(dataset: DicomJson, conditions: readonly AttributeCondition[], fuzzy: boolean): boolean {
-  return conditions.every((condition) => meetsOne(dataset, condition, fuzzy));
+export function meetsAll(dataset: DicomJson, conditions: readonly AttributeCondition[], isFuzzy: boolean): boolean {
+  return conditions.every((condition) => meetsOne(dataset, condition, isFuzzy));
 }
 
-function meetsOne(dataset: DicomJson, { path, vr, values }: AttributeCondition, fuzzy: boolean): boolean {
+function meetsOne(dataset: DicomJson, { path, vr, values }: AttributeCondition, isFuzzy: boolean): boolean {
   if (values.length === 0) return true;
   const texts = elementsAt(dataset, path).flatMap(({ Value = [] }) => Value.map(textOfValue));
-  return texts.some((text) => values.some((pattern) => fitsValue(text, pattern, vr, fuzzy)));
+  return texts.some((text) => values.some((pattern) => fitsValue(text, pattern, vr, isFuzzy)));
 }
 
 function elementsAt(dataset: DicomJson, [tag, ...rest]: readonly string[]): DicomJsonElement[] {
@@ -25,9 +25,9 @@ function elementsAt(dataset: DicomJson, [tag, ...rest]: readonly string[]): Dico
   );
 }
 
-function fitsValue(text: string, pattern: string, vr: string, fuzzy: boolean): boolean {
+function fitsValue(text: string, pattern: string, vr: string, isFuzzy: boolean): boolean {
   if (dateRepresentations.has(vr)) return isInRange(text, pattern);
-  if (vr === 'PN') return fitsName(foldName(text), foldName(pattern), fuzzy);
+  if (vr === 'PN') return fitsName(foldName(text), foldName(pattern), isFuzzy);
   if (!/[*?]/.test(pattern))
     return (
       text === pattern ||
@@ -44,9 +44,9 @@ function isNumericRepresentation(vr: string): boolean {
   return ['DS', 'IS', 'US', 'SS', 'UL', 'SL', 'FL', 'FD'].includes(vr);
 }
 
-/** With fuzzy matching, each word need only match the start of a word of the name. */
-function fitsName(name: string, pattern: string, fuzzy: boolean): boolean {
-  if (!fuzzy) return /[*?]/.test(pattern) ? fitsPattern(name, pattern) : name === pattern;
+/** With isFuzzy matching, each word need only match the start of a word of the name. */
+function fitsName(name: string, pattern: string, isFuzzy: boolean): boolean {
+  if (!isFuzzy) return /[*?]/.test(pattern) ? fitsPattern(name, pattern) : name === pattern;
   if (fitsPattern(name, pattern)) return true;
   const words = name.split(/[\s^=,]+/);
   return pattern

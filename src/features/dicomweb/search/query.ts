@@ -18,7 +18,7 @@ export interface SearchQuery {
   include: ReadonlySet<string> | 'all';
   limit: number;
   offset: number;
-  fuzzy: boolean;
+  isFuzzy: boolean;
 }
 
 /** Default and maximum number of results in one response. */
@@ -48,7 +48,7 @@ export function parseSearch(url: string): SearchQuery {
     include: new Set(),
     limit: maxResults,
     offset: 0,
-    fuzzy: false,
+    isFuzzy: false,
   };
   const conditions: AttributeCondition[] = [];
   for (const [name, values] of parameters) {
@@ -56,7 +56,7 @@ export function parseSearch(url: string): SearchQuery {
     if (ignoredNames.has(lowerName)) continue;
     if (lowerName === 'limit') query.limit = Math.min(maxResults, parseCount(name, values));
     else if (lowerName === 'offset') query.offset = parseCount(name, values);
-    else if (lowerName === 'fuzzymatching') query.fuzzy = parseBoolean(name, values);
+    else if (lowerName === 'fuzzymatching') query.isFuzzy = parseBoolean(name, values);
     else if (lowerName === 'includefield') query.include = parseIncludedFields(values);
     else conditions.push(parseCondition(name, values));
   }

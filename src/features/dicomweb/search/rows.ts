@@ -19,18 +19,18 @@ export interface SeriesRow {
   uid: string;
   modality: string;
   /** Made only when needed, because a search of studies needs none. */
-  attributes: () => DicomJson;
-  /** Number of instances, known without calling `instances`. */
+  makeAttributes: () => DicomJson;
+  /** Number of instances, known without calling `makeInstances`. */
   instanceCount: number;
-  instances: () => readonly InstanceRow[];
+  makeInstances: () => readonly InstanceRow[];
 }
 
 /** An instance in search results. */
 interface InstanceRow {
   uid: string;
-  attributes: () => DicomJson;
+  makeAttributes: () => DicomJson;
   /** All attributes, made only when a request asks for further ones. */
-  allAttributes: () => DicomJson;
+  makeAllAttributes: () => DicomJson;
 }
 
 /** Tags of the attributes of a study that records contain. */
@@ -70,9 +70,9 @@ export function seriesRowsOfImage(record: ImageRecord, withAssociated: boolean):
   const recordWithFacts = { ...record, facts };
   return seriesOf(record.base, facts).map((series) => {
     const isVisible = ({ kind }: InstancePlan['content']) => withAssociated || kind === 'level';
-    const instances = () =>
+    const makeInstances = () =>
       series.instances.filter(({ content }) => isVisible(content)).map((plan) => slideRow(recordWithFacts, series, plan));
-    const attributes = (): Attributes => ({
+    const seriesAttributes = (): Attributes => ({
       Modality: 'SM',
       SeriesInstanceUID: series.uid,
       SeriesNumber: series.number,
@@ -80,7 +80,13 @@ export function seriesRowsOfImage(record: ImageRecord, withAssociated: boolean):
       ...equipmentAttributes(record),
     });
     const instanceCount = series.contents.filter(isVisible).length;
-    return { uid: series.uid, modality: 'SM', attributes: () => toJson(attributes(), ''), instanceCount, instances };
+    return {
+      uid: series.uid,
+      modality: 'SM',
+      makeAttributes: () => toJson(seriesAttributes(), ''),
+      instanceCount,
+      makeInstances,
+    };
   });
 }
 
@@ -88,7 +94,7 @@ function slideRow(record: ImageRecord & { facts: ImageFacts }, series: SeriesPla
   const syntax = frameSyntaxes(record.facts, plan)[0]!;
   return {
     uid: plan.uid,
-    attributes: () =>
+    makeAttributes: () =>
       toJson(
         {
           SOPClassUID: slideClassUid,
@@ -102,7 +108,7 @@ function slideRow(record: ImageRecord & { facts: ImageFacts }, series: SeriesPla
         },
         '',
       ),
-    allAttributes: () => toJson(slideAttributes(record, series, plan, { profile: null, ranges: null, syntax }), ''),
+    makeAllAttributes: () => toJson(slideAttributes(record, series, plan, { profile: null, ranges: null, syntax }), ''),
   };
 }
 
@@ -117,13 +123,13 @@ function seriesRowsOfFiles(files: readonly DicomJson[]): SeriesRow[] {
   return [...series].map(([uid, seriesFiles]) => ({
     uid,
     modality: valueText(seriesFiles[0], '00080060'),
-    attributes: () => pickTags(seriesFiles[0]!, seriesTags),
+    makeAttributes: () => pickTags(seriesFiles[0]!, seriesTags),
     instanceCount: seriesFiles.length,
-    instances: () =>
+    makeInstances: () =>
       seriesFiles.map((file) => ({
         uid: valueText(file, '00080018'),
-        attributes: () => pickInstanceAttributes(file),
-        allAttributes: () => file,
+        makeAttributes: () => pickInstanceAttributes(file),
+        makeAllAttributes: () => file,
       })),
   }));
 }

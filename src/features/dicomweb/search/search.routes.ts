@@ -6,7 +6,7 @@ import { defineRoute, seriesPath, serviceRoot, commonRouteFields, studyPath, typ
 import { matchesType, throwNotAcceptable, parseAccept } from '../format/accept.js';
 import { isUid } from '../format/uids.js';
 import { maxResults, parseSearch } from './query.js';
-import { askerOf, type Asker } from '../visibility.js';
+import { resolveVisibility, type Visibility } from '../visibility.js';
 import { maxScannedImages, type SearchLevel } from './search.js';
 
 export const dicomJson = 'application/dicom+json';
@@ -28,7 +28,7 @@ export function requireJson(headers: { accept?: string | undefined }, sent: Read
 
 async function answerSearch(
   request: Pick<
-    RouteInput<Parameters, Parameters, 'none', Asker>,
+    RouteInput<Parameters, Parameters, 'none', Visibility>,
     'headers' | 'sent' | 'url' | 'signal' | 'origin' | 'root' | 'params' | 'authorized'
   >,
   { search }: DicomContext,
@@ -44,7 +44,7 @@ async function answerSearch(
     ...(study !== undefined && { study }),
     ...(series !== undefined && { series }),
     root: serviceRoot(request),
-    asker: request.authorized,
+    visibility: request.authorized,
     signal: request.signal,
   });
   const headers = {
@@ -54,7 +54,7 @@ async function answerSearch(
   return Reply.json(rows, { headers });
 }
 
-const searchRoute = (path: string, level: SearchLevel, summary: string) =>
+const defineSearchRoute = (path: string, level: SearchLevel, summary: string) =>
   defineRoute({
     ...commonRouteFields,
     path,
@@ -62,15 +62,15 @@ const searchRoute = (path: string, level: SearchLevel, summary: string) =>
     description,
     returns,
     errors,
-    authorize: askerOf,
+    authorize: resolveVisibility,
     handle: (request, services) => answerSearch(request, services, level),
   });
 
-const studies = searchRoute('/dicomweb/studies', 'studies', 'Search studies (QIDO-RS); by default, each image is a study.');
-const series = searchRoute('/dicomweb/series', 'series', 'Search series of all studies (QIDO-RS).');
-const instances = searchRoute('/dicomweb/instances', 'instances', 'Search instances of all studies (QIDO-RS).');
+const studies = defineSearchRoute('/dicomweb/studies', 'studies', 'Search studies (QIDO-RS); by default, each image is a study.');
+const series = defineSearchRoute('/dicomweb/series', 'series', 'Search series of all studies (QIDO-RS).');
+const instances = defineSearchRoute('/dicomweb/instances', 'instances', 'Search instances of all studies (QIDO-RS).');
 
-const studySearchRoute = (path: string, level: SearchLevel, summary: string) =>
+const defineStudySearchRoute = (path: string, level: SearchLevel, summary: string) =>
   defineRoute({
     ...commonRouteFields,
     path,
@@ -79,12 +79,16 @@ const studySearchRoute = (path: string, level: SearchLevel, summary: string) =>
     params: studyPath,
     returns,
     errors,
-    authorize: askerOf,
+    authorize: resolveVisibility,
     handle: (request, services) => answerSearch(request, services, level, { study: request.params.study }),
   });
 
-const seriesOfStudy = studySearchRoute('/dicomweb/studies/:study/series', 'series', 'Search the series of a study (QIDO-RS).');
-const instancesOfStudy = studySearchRoute(
+const seriesOfStudy = defineStudySearchRoute(
+  '/dicomweb/studies/:study/series',
+  'series',
+  'Search the series of a study (QIDO-RS).',
+);
+const instancesOfStudy = defineStudySearchRoute(
   '/dicomweb/studies/:study/instances',
   'instances',
   'Search the instances of a study (QIDO-RS).',
@@ -98,7 +102,7 @@ const instancesOfSeries = defineRoute({
   params: seriesPath,
   returns,
   errors,
-  authorize: askerOf,
+  authorize: resolveVisibility,
   handle: (request, services) => answerSearch(request, services, 'instances', request.params),
 });
 

@@ -13,7 +13,7 @@ import { baseOf, uidOf } from '../format/uids.js';
 import { foldName, type ImageIndex } from '../images/image-index.js';
 import { indexedKeys, indexedTags, type ImageRecord, type IndexedKey } from '../images/image-record.js';
 import type { ImageRecordModel, KeyCondition, PagePosition } from '../images/image-record.model.js';
-import type { Asker } from '../visibility.js';
+import type { Visibility } from '../visibility.js';
 import { meetsAll } from './matching.js';
 import type { AttributeCondition, SearchQuery } from './query.js';
 import { seriesRowsOfImage, studyJson, studyTags, type SeriesRow } from './rows.js';
@@ -54,7 +54,7 @@ export interface SearchRequest {
   series?: string;
   /** The address of the service, which begins the addresses of results. */
   root: string;
-  asker: Asker;
+  visibility: Visibility;
   signal: AbortSignal;
 }
 
@@ -62,7 +62,7 @@ export interface SearchRequest {
 interface FoundImage {
   record: ImageRecord;
   /** Makes its series, including those of readable annotations. Called only when needed: results that the offset skips need none. */
-  series: () => SeriesRow[];
+  makeSeries: () => SeriesRow[];
 }
 
 /** Searches the images that a caller can read. */
@@ -72,8 +72,8 @@ export class ImageSearch {
   /** @throws LargeImageError `too-large` if too many images would have to be considered. */
   async search(request: SearchRequest): Promise<SearchResult> {
     await this.parts.index.waitUntilSettled();
-    const { asker, signal } = request;
-    return this.parts.queue.run(() => this.#search(request), { caller: callerName(asker.caller), signal });
+    const { visibility, signal } = request;
+    return this.parts.queue.run(() => this.#search(request), { caller: callerName(visibility.caller), signal });
   }
 
   async #search(request: SearchRequest): Promise<SearchResult> {
@@ -87,7 +87,7 @@ export class ImageSearch {
     const addResultsOfStudy = async (): Promise<boolean> => {
       if (studyImages.length === 0) return true;
       if (hasOnlyStudyConditions && resultPage.isSkipping) {
-        if (meetsAll(studyJson(studyImages[0]!.record), conditions, query.fuzzy)) resultPage.skip();
+        if (meetsAll(studyJson(studyImages[0]!.record), conditions, query.isFuzzy)) resultPage.skip();
         studyImages = [];
         return true;
       }
@@ -114,7 +114,7 @@ export class ImageSearch {
     if (study === uidOf(base, 'study')) return [];
     const ids = new Set(studyImages.map(({ record }) => record.id));
     const records = (await this.parts.model.findByUid(study, null, maxScannedImages)).filter(({ id }) => !ids.has(id));
-    const filter = await this.parts.access.filter(request.asker.caller, 'item', 0);
+    const filter = await this.parts.access.filter(request.visibility.caller, 'item', 0);
     const others: FoundImage[] = [];
     for await (const image of this.#filterReadable(records, request, filter)) others.push(image);
     return others;
@@ -122,10 +122,10 @@ export class ImageSearch {
 
   /** Yields readable images that may match. Images of one study follow one another. */
   async *#iterateCandidates(request: SearchRequest, conditions: readonly AttributeCondition[]): AsyncGenerator<FoundImage> {
-    const { asker, signal } = request;
-    const filter = await this.parts.access.filter(asker.caller, 'item', 0);
-    if (asker.listItemIds !== null) {
-      for await (const ids of asker.listItemIds()) {
+    const { visibility, signal } = request;
+    const filter = await this.parts.access.filter(visibility.caller, 'item', 0);
+    if (visibility.listItemIds !== null) {
+      for await (const ids of visibility.listItemIds()) {
         const records = (await this.parts.model.getMany(ids)).filter(({ reason }) => reason === null);
         yield* this.#filterReadable(records.toSorted(byStudy), request, filter);
       }
@@ -136,13 +136,13 @@ export class ImageSearch {
       yield* this.#filterReadable(recordsOfUids, request, filter);
       return;
     }
-    const keyCondition = chooseKeyCondition(request.query.fuzzy ? conditions.filter(({ vr }) => vr !== 'PN') : conditions);
+    const keyCondition = chooseKeyCondition(request.query.isFuzzy ? conditions.filter(({ vr }) => vr !== 'PN') : conditions);
     // Items and annotations are looked up only for images of studies that can be the result.
     const studyConditions = conditions.filter(isStudyCondition);
-    const { limit, offset, fuzzy } = request.query;
+    const { limit, offset, isFuzzy } = request.query;
     // One result more than requested shows that there are more; the image after it shows that its study is complete.
     const firstPageSize = Math.min(pageSize, limit + offset + 2);
-    let scanned = 0;
+    let scannedCount = 0;
     for (let after: PagePosition | null = null, size = firstPageSize; ; size = pageSize) {
       signal.throwIfAborted();
       const page: { record: ImageRecord; position: PagePosition }[] = await this.parts.model.page(keyCondition, {
@@ -151,14 +151,14 @@ export class ImageSearch {
       });
       const records: ImageRecord[] = [];
       for (const { record } of page) {
-        if (studyConditions.length === 0 || meetsAll(studyJson(record), studyConditions, fuzzy)) records.push(record);
+        if (studyConditions.length === 0 || meetsAll(studyJson(record), studyConditions, isFuzzy)) records.push(record);
         if (isSliceOver()) await nextSlice(signal);
       }
       yield* this.#filterReadable(records, request, filter);
       if (page.length < size) return;
       after = page.at(-1)!.position;
-      scanned += page.length;
-      if (scanned >= maxScannedImages) {
+      scannedCount += page.length;
+      if (scannedCount >= maxScannedImages) {
         throw new LargeImageError(
           'too-large',
           `The search would examine more than ${maxScannedImages} images. Add a condition that uses an index, such as PatientID.`,
@@ -190,8 +190,8 @@ export class ImageSearch {
     request: SearchRequest,
     filter: Record<string, unknown>,
   ): AsyncGenerator<FoundImage> {
-    const { asker } = request;
-    const { caller } = asker;
+    const { visibility } = request;
+    const { caller } = visibility;
     if (records.length === 0) return;
     const { records: hostRecords, index } = this.parts;
     const ids = records.map(({ id }) => id);
@@ -202,19 +202,19 @@ export class ImageSearch {
     const itemById = new Map(readableItems.map((item) => [item.id, item]));
     for (const imageRecord of records) {
       const item = itemById.get(imageRecord.id);
-      if (item === undefined || !asker.shows(item) || !(await this.#mayReadParts(item, caller))) continue;
+      if (item === undefined || !visibility.shows(item) || !(await this.#mayReadParts(item, caller))) continue;
       // Most records are current, and this check needs no query.
       const record = (await index.matchesItem(item, imageRecord))
         ? imageRecord
         : await index.currentRecord(item, imageRecord).catch(ignoreUnreadable);
       if (record === null || record.reason !== null) continue;
-      const withAssociated = await asker.showsAssociated(item);
+      const withAssociated = await visibility.showsAssociated(item);
       const annotationRows = (annotationCounts.get(item.id) ?? 0) > 0 ? await this.#annotationSeriesRows(record, caller) : [];
-      const series = () => [
+      const makeSeries = () => [
         ...seriesRowsOfImage(record, withAssociated).filter(({ instanceCount }) => instanceCount > 0),
         ...annotationRows,
       ];
-      yield { record, series };
+      yield { record, makeSeries };
     }
   }
 
@@ -298,7 +298,7 @@ async function* makeRows(
   const [first] = images;
   if (first === undefined) return;
   const { study } = first.record;
-  const allSeries = images.flatMap(({ series }) => series());
+  const allSeries = images.flatMap(({ makeSeries }) => makeSeries());
   const url = `${root}/studies/${study}`;
   const studyRow: DicomJson = {
     ...studyJson(first.record),
@@ -308,14 +308,14 @@ async function* makeRows(
     '00201206': { vr: 'IS', Value: [allSeries.length] },
     '00201208': { vr: 'IS', Value: [allSeries.reduce((sum, { instanceCount }) => sum + instanceCount, 0)] },
   };
-  const isMatch = (row: DicomJson) => meetsAll(row, conditions, query.fuzzy);
+  const isMatch = (row: DicomJson) => meetsAll(row, conditions, query.isFuzzy);
   /** Whether a row meets all conditions. If it lacks an attribute, it must meet them together with one of its instances. */
   const fitsWithInstance = async (row: DicomJson, series: readonly SeriesRow[]): Promise<boolean> => {
     if (conditions.every((condition) => hasAttributeOf(row, condition))) return isMatch(row);
     for (const each of series) {
-      const upperAttributes = { ...each.attributes(), ...row };
-      for (const instance of each.instances()) {
-        if (isMatch({ ...instance.allAttributes(), ...upperAttributes })) return true;
+      const upperAttributes = { ...each.makeAttributes(), ...row };
+      for (const instance of each.makeInstances()) {
+        if (isMatch({ ...instance.makeAllAttributes(), ...upperAttributes })) return true;
         if (isSliceOver()) await nextSlice(signal);
       }
     }
@@ -328,7 +328,7 @@ async function* makeRows(
   for (const series of allSeries) {
     const seriesRow: DicomJson = {
       ...studyRow,
-      ...series.attributes(),
+      ...series.makeAttributes(),
       '00081190': { vr: 'UR', Value: [`${url}/series/${series.uid}`] },
       '00201209': { vr: 'IS', Value: [series.instanceCount] },
     };
@@ -339,18 +339,18 @@ async function* makeRows(
     }
     // If the series itself fails a condition, its instances need not be made.
     const upperConditions = conditions.filter(({ path }) => path.length === 1 && tagsAboveInstances.has(path[0]!));
-    if (!meetsAll(seriesRow, upperConditions, query.fuzzy)) continue;
-    for (const instance of series.instances()) {
+    if (!meetsAll(seriesRow, upperConditions, query.isFuzzy)) continue;
+    for (const instance of series.makeInstances()) {
       const instanceRow: DicomJson = {
         ...seriesRow,
-        ...instance.attributes(),
+        ...instance.makeAttributes(),
         '00081190': { vr: 'UR', Value: [`${url}/series/${series.uid}/instances/${instance.uid}`] },
       };
       const needsAll =
         query.include === 'all' ||
         query.include.size > 0 ||
         !conditions.every((condition) => hasAttributeOf(instanceRow, condition));
-      const fullRow = needsAll ? { ...instance.allAttributes(), ...instanceRow } : instanceRow;
+      const fullRow = needsAll ? { ...instance.makeAllAttributes(), ...instanceRow } : instanceRow;
       if (isMatch(fullRow)) yield resultRow(instanceRow, fullRow, query);
       if (isSliceOver()) await nextSlice(signal);
     }
