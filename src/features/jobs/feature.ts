@@ -12,9 +12,9 @@ export const jobsFeature: Feature<{ core: Core }, { jobs: JobStore; runner: JobR
   async open({ core: { host, ownCollections, records, logger } }, onClose) {
     const model = new JobModel(ownCollections);
     await model.createIndexes();
-    const readableItems = async (ids: readonly string[], caller: Caller | null) =>
+    const filterReadableItems = async (ids: readonly string[], caller: Caller | null) =>
       new Set(await records.existingItemIds(ids, await host.access.filter(caller, 'item', 0)));
-    const jobs = new JobStore({ model, readableItems, logger, ...(host.notify && { notify: host.notify }) });
+    const jobs = new JobStore({ model, filterReadableItems, logger, ...(host.notify && { notify: host.notify }) });
     onClose(() => jobs.close());
     const runner = new JobRunner({ agenda: host.agenda, jobs, logger });
     return { offers: { jobs, runner }, routes: bindRoutes(jobRoutes, { jobs, directory: host.directory }) };

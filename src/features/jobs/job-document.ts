@@ -22,10 +22,10 @@ export const fullJobRights: JobRights = { level: 2, shownLevel: 2, seesDetails: 
  */
 export function jobRightsOf(job: Pick<JobRecord, 'public' | 'access'>, caller: Caller | null, mayReadItem: boolean): JobRights {
   if (caller?.admin === true) return fullJobRights;
-  const granted = Math.max(mayReadItem ? 0 : -1, accessListLevel(job, caller));
-  const level = job.public ? Math.max(0, granted) : granted;
+  const grantedLevel = Math.max(mayReadItem ? 0 : -1, accessListLevel(job, caller));
+  const level = job.public ? Math.max(0, grantedLevel) : grantedLevel;
   const isAnonymous = caller === null || caller.id === null;
-  return { level, shownLevel: isAnonymous ? level : granted, seesDetails: granted >= 0 };
+  return { level, shownLevel: isAnonymous ? level : grantedLevel, seesDetails: grantedLevel >= 0 };
 }
 
 /** The level that a job's access list gives a caller. */

@@ -91,7 +91,7 @@ export type NewJobRecord = Omit<JobRecord, 'id' | 'logCount' | 'logEpoch' | 'log
 /** Conditions under which a change is made. */
 export interface JobConditions {
   status?: number | readonly number[];
-  owner?: string | null;
+  workingProcess?: string | null;
   beat?: number;
   ticket?: string | null;
 }
@@ -104,7 +104,7 @@ export interface JobChanges {
   log?: readonly string[];
   /** The new log entries replace all previous ones. */
   overwrite?: boolean;
-  owner?: string | null;
+  workingProcess?: string | null;
   ticket?: string | null;
   starter?: string;
   /** 1 counts a new attempt; -1 undoes that. */

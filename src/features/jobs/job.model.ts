@@ -114,9 +114,9 @@ export class JobModel {
   }
 
   /** Only the status and the process that works on the job, for frequent calls. */
-  async findState(id: string): Promise<{ status: number; owner: string | null } | null> {
+  async findState(id: string): Promise<{ status: number; workingProcess: string | null } | null> {
     const doc = await this.#model.findById(id, { status: 1, run: 1 }).lean<Pick<JobDocument, 'status' | 'run'>>();
-    return doc === null ? null : { status: doc.status, owner: doc.run?.owner ?? null };
+    return doc === null ? null : { status: doc.status, workingProcess: doc.run?.owner ?? null };
   }
 
   /** The newest log entries, at most `count`, with the counters from the same read. */
@@ -154,7 +154,7 @@ export class JobModel {
   }
 
   /** Type, status and item of the jobs about items whose type or status is not in the given lists. */
-  async *eachAboutItems(
+  async *iterateJobsAboutItems(
     filter: JobFilter,
     { types, statuses }: { types: readonly string[]; statuses: readonly number[] },
   ): AsyncGenerator<{ type: string; status: number; itemId: string }> {
@@ -212,9 +212,9 @@ export class JobModel {
     }
   }
 
-  /** Records that the process `owner` is alive. @returns false if the job no longer exists or another process works on it. */
-  async recordBeat(id: string, owner: string): Promise<boolean> {
-    const result = await this.#model.updateOne({ _id: id, 'run.owner': owner }, { $inc: { 'run.beat': 1 } });
+  /** Records that the process is alive. @returns false if the job no longer exists or another process works on it. */
+  async recordBeat(id: string, workingProcess: string): Promise<boolean> {
+    const result = await this.#model.updateOne({ _id: id, 'run.owner': workingProcess }, { $inc: { 'run.beat': 1 } });
     return result.matchedCount > 0;
   }
 
@@ -257,7 +257,7 @@ function conditionQuery(id: string, conditions: JobConditions): QueryFilter<JobD
   const query: QueryFilter<JobDocument> & Record<string, unknown> = { _id: id };
   const { status } = conditions;
   if (status !== undefined) query.status = typeof status === 'number' ? status : { $in: [...status] };
-  if (conditions.owner !== undefined) query['run.owner'] = conditions.owner;
+  if (conditions.workingProcess !== undefined) query['run.owner'] = conditions.workingProcess;
   if (conditions.beat !== undefined) query['run.beat'] = conditions.beat;
   if (conditions.ticket !== undefined) query['run.ticket'] = conditions.ticket;
   return query;
@@ -274,7 +274,7 @@ function toUpdate(changes: JobChanges, newLogBytes: number): UpdateQuery<JobDocu
   }
   if (changes.progress !== undefined) set.progress = changes.progress;
   if (changes.results !== undefined) set.results = changes.results;
-  if (changes.owner !== undefined) set['run.owner'] = changes.owner;
+  if (changes.workingProcess !== undefined) set['run.owner'] = changes.workingProcess;
   if (changes.ticket !== undefined) set['run.ticket'] = changes.ticket;
   if (changes.starter !== undefined) set['run.starter'] = changes.starter;
   if (changes.attempts !== undefined) {

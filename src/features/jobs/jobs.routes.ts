@@ -9,7 +9,7 @@ import { hasScope } from '../../http/authentication.js';
 import { boolean, id, integer, json, number, oneOf, paging, required, text, withDefault } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
 import { routeDefiner } from '../../http/route.js';
-import { jobEventStream } from './events/event-stream.js';
+import { replyWithJobEvents } from './events/event-stream.js';
 import { toWire } from '../../core/wire.js';
 import { jobListSchema, jobSchema } from './schema.js';
 
@@ -162,7 +162,7 @@ const jobEvents = defineRoute({
   handle({ authorized: { job, rights }, caller, headers, signal }, { jobs }) {
     const lastEventId = headers['last-event-id'];
     const after = typeof lastEventId === 'string' ? lastEventId : undefined;
-    return jobEventStream(jobs, job, { caller, rights, after, signal });
+    return replyWithJobEvents(jobs, job, { caller, rights, after, signal });
   },
 });
 
@@ -183,9 +183,10 @@ const jobList = defineRoute({
   async handle({ query, caller }, { jobs, directory }) {
     const { userId, parentId } = query;
     if (parentId !== undefined) await requireParent(jobs, parentId, caller);
-    const owner = userId === undefined || userId === '' ? (caller?.id ?? null) : userId.toLowerCase() === 'none' ? null : userId;
-    if (owner !== null && owner !== caller?.id) await requireUser(directory, owner, caller);
-    const filter = toFilter(query, { userId: owner, ...(parentId !== undefined && { parentId }) });
+    const ownerId =
+      userId === undefined || userId === '' ? (caller?.id ?? null) : userId.toLowerCase() === 'none' ? null : userId;
+    if (ownerId !== null && ownerId !== caller?.id) await requireUser(directory, ownerId, caller);
+    const filter = toFilter(query, { userId: ownerId, ...(parentId !== undefined && { parentId }) });
     return replyWithList(jobs, filter, query, caller);
   },
 });

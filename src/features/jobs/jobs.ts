@@ -63,7 +63,7 @@ export interface JobStoreOptions {
   /** Sends messages to users. Default: none are sent. */
   notify?: ((notification: HostNotification) => Promise<void>) | undefined;
   /** Filters items to those that a caller can read now. Default: none. */
-  readableItems?: (ids: readonly string[], caller: Caller | null) => Promise<ReadonlySet<string>>;
+  filterReadableItems?: (ids: readonly string[], caller: Caller | null) => Promise<ReadonlySet<string>>;
   logger?: HostLogger | undefined;
 }
 
@@ -77,14 +77,14 @@ export interface VisibleJob {
 export class JobStore {
   readonly #model: JobModel;
   readonly #notifications: JobNotifications;
-  readonly #readableItems: NonNullable<JobStoreOptions['readableItems']>;
+  readonly #filterReadableItems: NonNullable<JobStoreOptions['filterReadableItems']>;
   readonly #logger: HostLogger | undefined;
   readonly #listeners = new Set<JobListener>();
   readonly #closing = sharedAbortController();
 
-  constructor({ model, notify, readableItems = async () => new Set<string>(), logger }: JobStoreOptions) {
+  constructor({ model, notify, filterReadableItems = async () => new Set<string>(), logger }: JobStoreOptions) {
     this.#model = model;
-    this.#readableItems = readableItems;
+    this.#filterReadableItems = filterReadableItems;
     this.#logger = logger;
     this.#notifications = new JobNotifications(notify, logger);
   }
@@ -152,12 +152,12 @@ export class JobStore {
     throw new LevelDeniedError(level, `job ${job.id}`, caller?.id);
   }
 
-  /** The rights of the caller on each job. */
+  /** Adds the rights of the caller to each job. */
   async #addRights(jobs: readonly JobRecord[], caller: Caller | null): Promise<VisibleJob[]> {
     // If the access list already permits the caller to see a job, its item need not be checked.
     const jobsToCheck = jobs.filter((job) => caller?.admin !== true && accessListLevel(job, caller) < 0);
     const itemIds = [...new Set(jobsToCheck.flatMap(({ itemId }) => itemId ?? []))];
-    const readable = itemIds.length === 0 ? null : await this.#readableItems(itemIds, caller);
+    const readable = itemIds.length === 0 ? null : await this.#filterReadableItems(itemIds, caller);
     const mayRead = ({ itemId }: JobRecord) => itemId !== null && readable?.has(itemId) === true;
     return jobs.map((job) => ({ job, rights: jobRightsOf(job, caller, mayRead(job)) }));
   }
@@ -189,11 +189,11 @@ export class JobStore {
     const types = new Set(known.types);
     const statuses = new Set(known.statuses);
     if (caller?.admin !== true) {
-      const jobsAboutItems = this.#model.eachAboutItems(filter, known);
+      const jobsAboutItems = this.#model.iterateJobsAboutItems(filter, known);
       for await (const jobs of groupInBatches(jobsAboutItems, jobsPerQuery)) {
         const candidates = jobs.filter(({ type, status }) => !types.has(type) || !statuses.has(status));
         if (candidates.length === 0) continue;
-        const readable = await this.#readableItems([...new Set(candidates.map(({ itemId }) => itemId))], caller);
+        const readable = await this.#filterReadableItems([...new Set(candidates.map(({ itemId }) => itemId))], caller);
         for (const { type, status, itemId } of candidates) {
           if (!readable.has(itemId)) continue;
           types.add(type);
@@ -230,11 +230,11 @@ export class JobStore {
    * @returns the changed job; `null` if it no longer exists or another process works on it.
    * @throws InvalidError with field `status` if the status cannot follow the stored one.
    */
-  async update(id: string, update: JobUpdate, conditions: Pick<JobConditions, 'owner'> = {}): Promise<JobRecord | null> {
+  async update(id: string, update: JobUpdate, conditions: Pick<JobConditions, 'workingProcess'> = {}): Promise<JobRecord | null> {
     for (;;) {
       const before = await this.#model.find(id);
       if (before === null) return null;
-      if (conditions.owner !== undefined && before.run?.owner !== conditions.owner) return null;
+      if (conditions.workingProcess !== undefined && before.run?.owner !== conditions.workingProcess) return null;
       if (update.status !== undefined) checkTransition(before.handler, before.status, update.status);
       const changes = toChanges(update, before);
       const after = await this.change(before, conditions, changes, update.notify);
@@ -320,30 +320,30 @@ export class JobStore {
   }
 
   /** Only the status of a job and the process that works on it, for frequent checks; `null` if the job no longer exists. */
-  findState(id: string): Promise<{ status: number; owner: string | null } | null> {
+  findState(id: string): Promise<{ status: number; workingProcess: string | null } | null> {
     return this.#model.findState(id);
   }
 
-  /** Records that the process `owner` is alive. @returns false if the job no longer exists or another process works on it. */
-  recordBeat(id: string, owner: string): Promise<boolean> {
-    return this.#model.recordBeat(id, owner);
+  /** Records that the process is alive. @returns false if the job no longer exists or another process works on it. */
+  recordBeat(id: string, workingProcess: string): Promise<boolean> {
+    return this.#model.recordBeat(id, workingProcess);
   }
 
   /**
-   * Claims a job for the process `owner` in one atomic step, so that only one process gets it.
+   * Claims a job for a process in one atomic step, so that only one process gets it.
    *
    * @returns the job, RUNNING, or `null` if there is nothing to do.
    */
-  async claim(id: string, owner: string): Promise<JobRecord | null> {
+  async claim(id: string, workingProcess: string): Promise<JobRecord | null> {
     const job = await this.#model.find(id);
     if (job?.run == null || job.run.owner !== null || job.status === jobStatus.canceling) return null;
     const isActive = activeStatuses.includes(job.status);
     if (!isActive && job.status !== jobStatus.inactive && job.status !== jobStatus.queued) return null;
-    const changes = { owner, attempts: 1, ...(!isActive && { status: jobStatus.running }) } as const;
-    const claimed = await this.change(job, { owner: null, beat: job.run.beat }, changes);
+    const changes = { workingProcess, attempts: 1, ...(!isActive && { status: jobStatus.running }) } as const;
+    const claimed = await this.change(job, { workingProcess: null, beat: job.run.beat }, changes);
     // The job was started or canceled in between, so the claim is repeated with the stored values. If another process has claimed
     // it, the check above ends this.
-    return claimed ?? this.claim(id, owner);
+    return claimed ?? this.claim(id, workingProcess);
   }
 
   /** Jobs of the runner in one of the statuses, oldest first. */

@@ -141,7 +141,7 @@ describe('a job', () => {
     await until('both stopped', () => stopped === 2);
     await until('both let go', async () => {
       const states = await Promise.all([canceled, failed].map(({ id }) => service.jobs.findState(id)));
-      return states.every((state) => state?.owner === null) && states.map((state) => state?.status).join() === '5,4';
+      return states.every((state) => state?.workingProcess === null) && states.map((state) => state?.status).join() === '5,4';
     });
   });
 

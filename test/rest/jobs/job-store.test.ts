@@ -59,7 +59,7 @@ describe('a job with many simultaneous writers', () => {
     for (let round = 0; round < 10; round++) {
       const job = await create();
       const claimed = await store.claim(job.id, 'gone');
-      await store.change(claimed!, { owner: 'gone' }, { owner: null });
+      await store.change(claimed!, { workingProcess: 'gone' }, { workingProcess: null });
       const owners = ['a', 'b', 'c', 'd', 'e', 'f'];
       const claims = await Promise.all(owners.map((owner) => store.claim(job.id, owner)));
       expect(claims.filter((claim) => claim !== null)).toHaveLength(1);
@@ -100,9 +100,9 @@ describe('claiming', () => {
   it('ignores writes from processes that lost the job', async () => {
     const job = await create();
     await store.claim(job.id, 'first');
-    await store.change((await store.find(job.id))!, { owner: 'first' }, { owner: null });
+    await store.change((await store.find(job.id))!, { workingProcess: 'first' }, { workingProcess: null });
     await store.claim(job.id, 'second');
-    expect(await store.update(job.id, { log: 'ghost', status: 3 }, { owner: 'first' })).toBeNull();
+    expect(await store.update(job.id, { log: 'ghost', status: 3 }, { workingProcess: 'first' })).toBeNull();
     expect(await store.recordBeat(job.id, 'first')).toBe(false);
     expect(await store.find(job.id, { log: true })).toMatchObject({ status: 2, log: [], run: { attempts: 2 } });
   });

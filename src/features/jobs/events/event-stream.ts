@@ -10,7 +10,7 @@ import { toWire } from '../../../core/wire.js';
 const retryMs = 1000;
 
 /** The changes of a job as `text/event-stream`. A follower who has seen the end gets 204, which makes an EventSource stop. */
-export function jobEventStream(jobs: JobStore, job: JobRecord, options: FollowOptions): Reply {
+export function replyWithJobEvents(jobs: JobStore, job: JobRecord, options: FollowOptions): Reply {
   if (options.after !== undefined && isFinished(job.status)) {
     const position = `${job.logEpoch}-${job.logCount}-${job.status}.${job.timestamps.length}`;
     if (options.after === position) return Reply.empty(204);

@@ -35,7 +35,7 @@ interface RunOptions {
   definition: JobDefinition<unknown>;
   /** The record of the job, as it was claimed. */
   job: JobRecord;
-  owner: string;
+  workingProcess: string;
   jobs: JobStore;
   timing: RunTiming;
   logger?: HostLogger | undefined;
@@ -148,13 +148,13 @@ export class JobRun {
   }
 
   async #flush(): Promise<void> {
-    const { jobs, owner, logger } = this.options;
+    const { jobs, workingProcess, logger } = this.options;
     const log = this.#log;
     const progress = this.#progress;
     if (log.length === 0 && progress === null) return;
     [this.#log, this.#logBytes, this.#progress] = [[], 0, null];
     try {
-      await jobs.update(this.id, { log, ...(progress && { progress }) }, { owner });
+      await jobs.update(this.id, { log, ...(progress && { progress }) }, { workingProcess });
     } catch (err) {
       logger?.warn({ err, jobId: this.id }, 'Job:FlushFailed');
       this.#log = [...log, ...this.#log];
@@ -170,7 +170,8 @@ export class JobRun {
    */
   #onJobEvent({ kind, job }: JobEvent): void {
     if (job.id !== this.id || this.#endWriting !== null) return;
-    if (this.#reasonToStop(kind === 'removed' ? null : { status: job.status, owner: job.run?.owner ?? null }) === null) return;
+    if (this.#reasonToStop(kind === 'removed' ? null : { status: job.status, workingProcess: job.run?.owner ?? null }) === null)
+      return;
     this.#isCheckDue = true;
     this.#checkNow();
   }
@@ -182,14 +183,14 @@ export class JobRun {
 
   #reasonToStop(state: JobState | null): StopReason | null {
     if (state === null) return 'removed';
-    if (state.owner !== this.options.owner) return 'lost';
+    if (state.workingProcess !== this.options.workingProcess) return 'lost';
     if (state.status === jobStatus.canceled || state.status === jobStatus.canceling) return 'canceled';
     return isFinished(state.status) ? 'ended' : null;
   }
 
   /** Checks the record and gives signs of life until the run is over, even while the work is still stopping. */
   async #watch(): Promise<void> {
-    const { jobs, owner, timing, logger, onBeat } = this.options;
+    const { jobs, workingProcess, timing, logger, onBeat } = this.options;
     let beatAt = Date.now();
     for (;;) {
       if (!this.#isCheckDue) await pause(timing.pollMs, this.#runEnded.signal, (end) => (this.#checkNow = end));
@@ -199,7 +200,7 @@ export class JobRun {
         this.#stopIfNeeded(await jobs.findState(this.id));
         if (Date.now() - beatAt < timing.beatMs) continue;
         beatAt = Date.now();
-        if (this.#endWriting === null) await jobs.recordBeat(this.id, owner);
+        if (this.#endWriting === null) await jobs.recordBeat(this.id, workingProcess);
         await onBeat?.();
       } catch (err) {
         // Work continues without the database. If another process takes the job in the meantime, the next check notices.
@@ -236,11 +237,11 @@ export class JobRun {
 
   /** @returns false if the record changed in between. */
   async #tryWriteEnd(failure: { error: unknown } | null): Promise<boolean> {
-    const { jobs, owner } = this.options;
+    const { jobs, workingProcess } = this.options;
     const job = await jobs.find(this.id);
-    if (job === null || job.run?.owner !== owner) return true;
+    if (job === null || job.run?.owner !== workingProcess) return true;
     const changes: JobChanges = {
-      owner: null,
+      workingProcess: null,
       // If the job should be restarted, this process queues it.
       starter: processName(),
       log: this.#log,
@@ -248,7 +249,7 @@ export class JobRun {
       ...(this.#results && { results: this.#results }),
       ...this.#makeEndChanges(job, failure),
     };
-    return (await jobs.change(job, { owner }, changes)) !== null;
+    return (await jobs.change(job, { workingProcess }, changes)) !== null;
   }
 
   /** The final status and log entry, which depend on the stored status and on how the work ended. */

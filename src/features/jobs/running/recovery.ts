@@ -71,13 +71,13 @@ export class JobRecovery {
     const previousSilenceDetectorByName = this.#silenceDetectorByName;
     this.#silenceDetectorByName = new Map();
     for (const job of active) {
-      if (job.status === jobStatus.canceling && job.run?.owner === null) await this.#takeFromOwner(job);
+      if (job.status === jobStatus.canceling && job.run?.owner === null) await this.#takeFromDeadProcess(job);
       else if (this.options.isRunningHere(job.id) || waitsForRestart(job)) continue;
       else if (
         hasEnded(job.run?.owner ?? '') ||
         this.#isSilent(job, { key: `${job.run?.owner} ${job.run?.beat}`, leaseMs }, previousSilenceDetectorByName)
       ) {
-        await this.#takeFromOwner(job);
+        await this.#takeFromDeadProcess(job);
       }
     }
     for (const job of waiting) {
@@ -106,16 +106,16 @@ export class JobRecovery {
   }
 
   /** Takes a job from a dead process: the job returns to the queue or ends. */
-  async #takeFromOwner(job: JobRecord): Promise<void> {
+  async #takeFromDeadProcess(job: JobRecord): Promise<void> {
     const { jobs, logger } = this.options;
     const run = job.run!;
-    const conditions = { owner: run.owner, beat: run.beat };
+    const conditions = { workingProcess: run.owner, beat: run.beat };
     const fields = { jobId: job.id, owner: run.owner, attempts: run.attempts };
     if (job.status === jobStatus.canceling) {
-      await jobs.change(job, conditions, { status: jobStatus.canceled, owner: null });
+      await jobs.change(job, conditions, { status: jobStatus.canceled, workingProcess: null });
     } else if (mayRestart(run)) {
       const log = ['The process that ran this job has ended; the job is restarted.\n'];
-      const released = await jobs.change(job, conditions, { owner: null, starter: processName(), log });
+      const released = await jobs.change(job, conditions, { workingProcess: null, starter: processName(), log });
       if (released === null) return;
       announceStep('job:released');
       logger?.warn(fields, 'Job:TakenUpAgain');
@@ -123,7 +123,7 @@ export class JobRecovery {
     } else {
       const times = run.resumable ? ` It was started ${run.attempts} times and is not restarted.` : '';
       const text = `The process that ran this job ended before the job.${times}\n`;
-      const changed = await jobs.change(job, conditions, { status: jobStatus.error, owner: null, log: [text] });
+      const changed = await jobs.change(job, conditions, { status: jobStatus.error, workingProcess: null, log: [text] });
       if (changed !== null) logger?.error(fields, 'Job:OwnerGone');
     }
   }

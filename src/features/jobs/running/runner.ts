@@ -152,7 +152,9 @@ export class JobRunner implements JobStarter {
     const ticket = entry.attrs._id === undefined ? null : String(entry.attrs._id);
     const changes = { ticket, starter: processName() };
     // If a process has already started the job, its queue entry need not be stored.
-    return (await this.#jobs.change(current, { owner: null, ticket: current.run.ticket }, changes)) ?? this.#jobs.find(job.id);
+    return (
+      (await this.#jobs.change(current, { workingProcess: null, ticket: current.run.ticket }, changes)) ?? this.#jobs.find(job.id)
+    );
   }
 
   /** Starts the host's Agenda, unless it is running. For processes that only run jobs. {@link JobRunner.close} stops it again. */
@@ -214,15 +216,15 @@ export class JobRunner implements JobStarter {
       this.#idsToRequeue.add(jobId);
       return;
     }
-    const owner = `${this.#runnerName}:${++this.#claimCount}`;
-    const job = await this.#jobs.claim(jobId, owner);
+    const workingProcess = `${this.#runnerName}:${++this.#claimCount}`;
+    const job = await this.#jobs.claim(jobId, workingProcess);
     if (job !== null) announceStep('job:claimed');
     const definition = job?.run == null ? undefined : this.#definitions.get(job.run.task);
     if (job === null || definition === undefined) return;
     const run = new JobRun({
       definition,
       job,
-      owner,
+      workingProcess,
       jobs: this.#jobs,
       timing: this.#timing,
       logger: this.#logger,
