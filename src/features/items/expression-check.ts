@@ -8,7 +8,7 @@ const maxChoices = 20;
  * Why a regular expression must not be sent to a database; `null` if it can be. Databases try one way of matching after the other.
  * If a repeated group can itself match in several ways, the number of ways doubles with each character of the text.
  */
-export function expressionProblem(expression: unknown): string | null {
+export function findExpressionProblem(expression: unknown): string | null {
   if (typeof expression !== 'string' || expression.length > maxCharacters)
     return `is not a text of at most ${maxCharacters} characters`;
   // Databases accept flags at the beginning of an expression, which JavaScript does not.
@@ -32,7 +32,7 @@ const tokens = /\\[\s\S]|\[\^?\]?(?:\\(?:[\s\S]|$)|[^\]\\])*(?:\]|$)|\(\?:|\([?*
 function findAmbiguity(text: string): string | null {
   const groups: GroupOrElement[] = [{ isAmbiguous: false }];
   let lastElement: GroupOrElement = { isAmbiguous: false };
-  let choices = 0;
+  let choiceCount = 0;
   for (const [token, min, comma, max] of text.matchAll(tokens)) {
     const group = groups.at(-1)!;
     if (/^\\[1-9kgQE]/.test(token)) return 'refers back to what it has matched';
@@ -43,17 +43,17 @@ function findAmbiguity(text: string): string | null {
       groups.at(-1)!.isAmbiguous ||= lastElement.isAmbiguous;
     } else if (token === '|') {
       group.isAmbiguous = true;
-      choices += 1;
+      choiceCount += 1;
     } else if (token === '*' || token === '+' || token === '?' || min !== undefined) {
       const highest = min === undefined ? Infinity : Number(comma === undefined ? min : max || Infinity);
       if (highest !== Infinity && highest > maxRepetitions) return `repeats something more than ${maxRepetitions} times`;
       if (lastElement.isAmbiguous && token !== '?' && highest > 1)
         return 'repeats a group that repeats something, or has alternatives';
       group.isAmbiguous ||= min === undefined || comma !== undefined;
-      choices += 1;
+      choiceCount += 1;
       // A second character after a quantifier only determines the order in which alternatives are tried.
     } else lastElement = { isAmbiguous: false };
-    if (choices > maxChoices) return `has more than ${maxChoices} repetitions and alternatives`;
+    if (choiceCount > maxChoices) return `has more than ${maxChoices} repetitions and alternatives`;
   }
   return null;
 }

@@ -7,11 +7,11 @@ import type { Host } from '../../host.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import { routeDefiner } from '../../http/route.js';
 import type { Items } from './items.js';
-import { itemPath, mayWriteItem } from './item-path.js';
+import { itemPath, loadWritableItem } from './item-path.js';
 
 const defineRoute = routeDefiner<{ items: Items; records: HostRecords; host: Pick<Host, 'metadataReplaced'> }>();
 
-const shared = {
+const fieldRoute = {
   path: '/item/:itemId/internal_metadata/:key',
   params: { ...itemPath, key: required(text({ description: 'Name of a field of the item, such as presets.' })) },
   errors: ['bad-parameter', 'unknown-id', 'access-denied'],
@@ -20,7 +20,7 @@ const shared = {
 const maxDepth = 100;
 
 const get = defineRoute({
-  ...shared,
+  ...fieldRoute,
   method: 'get',
   summary: 'Get a field that clients store on an item; null if it is missing.',
   access: 'public',
@@ -34,7 +34,7 @@ const get = defineRoute({
 });
 
 const put = defineRoute({
-  ...shared,
+  ...fieldRoute,
   method: 'put',
   summary: 'Store any JSON value in a field of an item.',
   description: 'Fields that the server itself uses are refused; `meta` is the metadata of the item.',
@@ -42,8 +42,8 @@ const put = defineRoute({
   scope: scopes.write,
   body: 'json',
   returns: { schema: { type: 'null' } },
-  errors: [...shared.errors, 'login-required'],
-  authorize: mayWriteItem,
+  errors: [...fieldRoute.errors, 'login-required'],
+  authorize: loadWritableItem,
   async handle({ params, authorized: item, body }, { items, records, host }) {
     if (!records.itemFields.mayWrite(params.key)) throw fieldRefusedError(params.key);
     if (hasTooManyValues([body, { ...item.doc, [params.key]: null }])) {
@@ -61,13 +61,13 @@ const put = defineRoute({
 });
 
 const remove = defineRoute({
-  ...shared,
+  ...fieldRoute,
   method: 'delete',
   summary: 'Remove a field that clients store on an item.',
   access: 'user',
   scope: scopes.write,
   returns: { schema: { type: 'null' } },
-  errors: [...shared.errors, 'login-required'],
+  errors: [...fieldRoute.errors, 'login-required'],
   async handle({ params, caller }, { items, records, host }) {
     const item = await items.loadFresh(params.itemId, 1, caller);
     if (!records.itemFields.mayWrite(params.key)) throw fieldRefusedError(params.key);

@@ -1,5 +1,5 @@
 import { BadParameterError } from '../../errors.js';
-import { expressionProblem } from './expression-check.js';
+import { findExpressionProblem } from './expression-check.js';
 
 /** Fields and directions to sort by, the first being the most important. */
 export type SortOrder = readonly (readonly [field: string, direction: 1 | -1])[];
@@ -151,7 +151,7 @@ function checkFilterValue(value: unknown, depth: number, count: { members: numbe
       const allowed = [...allowedOperators].join(', ');
       throw new BadParameterError(`"${key}" is not allowed in a _filter_; allowed are fields and ${allowed}.`);
     }
-    const problem = key === '$regex' ? expressionProblem(member) : null;
+    const problem = key === '$regex' ? findExpressionProblem(member) : null;
     if (problem !== null) throw new BadParameterError(`A $regex of a _filter_ ${problem}: ${String(member).slice(0, 200)}`);
     if (key === '$options' && !(typeof member === 'string' && /^[imsx]*$/.test(member))) {
       throw new BadParameterError('The $options of a regular expression are letters of "imsx".');

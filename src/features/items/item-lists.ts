@@ -81,7 +81,7 @@ export class ItemLists {
   async #countBefore(id: unknown, passes: readonly GroupPass[], conditions: Conditions, order: SortOrder): Promise<number> {
     const { remainingIds } = await this.#runPasses(passes, conditions, order);
     let countBefore = 0;
-    for await (const { _id } of this.queries.each(conditions, [], order)) {
+    for await (const { _id } of this.queries.iterate(conditions, [], order)) {
       if (idText(_id) === idText(id)) break;
       if (remainingIds?.has(idText(_id)) ?? true) countBefore++;
     }
@@ -120,7 +120,7 @@ export class ItemLists {
     const { remainingIds, countsByPass } = await this.#runPasses(passes, conditions, order);
     // The remaining items, in the requested order.
     const ids: unknown[] = [];
-    for await (const { _id } of this.queries.each(conditions, [], order)) if (remainingIds?.has(idText(_id))) ids.push(_id);
+    for await (const { _id } of this.queries.iterate(conditions, [], order)) if (remainingIds?.has(idText(_id))) ids.push(_id);
     const documents = await this.queries.findByIds(ids.slice(offset, limit > 0 ? offset + limit : undefined));
     const keys = passes.flatMap((pass) => pass.keys);
     const { meta: metaField } = this.queries.fieldNames.item;
@@ -146,9 +146,9 @@ export class ItemLists {
     let remainingIds: ReadonlySet<string> | null = null;
     const countsByPass: { pass: GroupPass; countsByValue: Map<string, number[]> }[] = [];
     for (const pass of passes) {
-      const previous: ReadonlySet<string> | null = remainingIds;
+      const previousIds: ReadonlySet<string> | null = remainingIds;
       if (pass.counts.length > 0)
-        countsByPass.push({ pass, countsByValue: await this.#countDistinct(pass, conditions, previous) });
+        countsByPass.push({ pass, countsByValue: await this.#countDistinct(pass, conditions, previousIds) });
       for (const key of pass.keys) remainingIds = await this.#findFirstIds(key, conditions, order, remainingIds);
     }
     return { remainingIds, countsByPass };
@@ -165,7 +165,7 @@ export class ItemLists {
     const firstIds = new Set<string>();
     const hasKey = { $and: [conditions, { [key]: { $exists: true } }] };
     const byKey: SortOrder = [[key, 1], ...order.filter(([field]) => field !== key)];
-    for await (const document of this.queries.each(hasKey, [key], byKey)) {
+    for await (const document of this.queries.iterate(hasKey, [key], byKey)) {
       const id = idText(document._id);
       if (amongIds !== null && !amongIds.has(id)) continue;
       const value = comparableText(valueAt(document, key));
@@ -186,7 +186,7 @@ export class ItemLists {
     const sources = counts.map(({ source }) => source);
     const valuesByGroup = new Map<string, Set<string>[]>();
     const hasKey = { $and: [conditions, { [key]: { $exists: true } }] };
-    for await (const document of this.queries.each(hasKey, [key, ...sources], [['_id', 1]])) {
+    for await (const document of this.queries.iterate(hasKey, [key, ...sources], [['_id', 1]])) {
       if (amongIds !== null && !amongIds.has(idText(document._id))) continue;
       const group = comparableText(valueAt(document, key));
       const sets = valuesByGroup.get(group) ?? sources.map(() => new Set<string>());

@@ -7,7 +7,7 @@ import type { Items } from './items.js';
 export const itemPath = { itemId: required(id({ description: 'The id of the item.' })) };
 
 /** Loads the item in the path from the database, not from a cache. The caller must have write access to it. */
-export function mayWriteItem(
+export function loadWritableItem(
   { params, caller }: Pick<RouteRequest, 'caller'> & { params: { itemId: string } },
   { items }: { items: Items },
 ): Promise<ItemRecord> {

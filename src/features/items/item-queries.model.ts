@@ -76,7 +76,7 @@ export class ItemQueries {
   }
 
   /** Some fields of the matching items, one by one. */
-  async *each(conditions: Conditions, fields: readonly string[], order: Order): AsyncGenerator<StoredDocument> {
+  async *iterate(conditions: Conditions, fields: readonly string[], order: Order): AsyncGenerator<StoredDocument> {
     const projection = Object.fromEntries(['_id', ...fields].map((field) => [field, 1]));
     const query = this.items.find(conditions, dropNestedFields(projection)).sort(sortOf(order)).maxTimeMS(listTimeoutMs);
     try {
@@ -94,7 +94,7 @@ export class ItemQueries {
   }
 
   /** Documents of a model with metadata, by ascending id. */
-  async *eachWithMetadata(type: 'item' | 'folder', conditions: Conditions): AsyncGenerator<StoredDocument> {
+  async *iterateWithMetadata(type: 'item' | 'folder', conditions: Conditions): AsyncGenerator<StoredDocument> {
     const model = type === 'item' ? this.items : this.folders;
     const hasMetadata = { $and: [conditions, { [this.fieldNames[type].meta]: { $exists: true, $nin: [null, {}] } }] };
     yield* iterateInSlices<StoredDocument>(model.find(hasMetadata).sort({ _id: 1 }).lean(), { batchSize });

@@ -101,8 +101,8 @@ export class Items {
     caller: Caller | null,
   ): Promise<{ hiddenCount: number }> {
     let hiddenCount = 0;
-    if (items.size > 0) hiddenCount += items.size - (await this.readableItems([...items], caller)).size;
-    if (folders.size > 0) hiddenCount += folders.size - (await this.readableFolders([...folders], caller)).size;
+    if (items.size > 0) hiddenCount += items.size - (await this.filterReadableItems([...items], caller)).size;
+    if (folders.size > 0) hiddenCount += folders.size - (await this.filterReadableFolders([...folders], caller)).size;
     return { hiddenCount };
   }
 
@@ -127,7 +127,7 @@ export class Items {
   }
 
   /** Filters items to those that the caller can read. */
-  async readableItems(ids: readonly string[], caller: Caller | null): Promise<Set<string>> {
+  async filterReadableItems(ids: readonly string[], caller: Caller | null): Promise<Set<string>> {
     const filter = await this.access.filter(caller, 'item', 0);
     const readable = new Set<string>();
     for (const batch of batches(ids)) for (const id of await this.records.existingItemIds(batch, filter)) readable.add(id);
@@ -135,7 +135,7 @@ export class Items {
   }
 
   /** Filters folders to those that the caller can read. */
-  async readableFolders(ids: readonly string[], caller: Caller | null): Promise<Set<string>> {
+  async filterReadableFolders(ids: readonly string[], caller: Caller | null): Promise<Set<string>> {
     return this.records.contents.filterFolders(ids, await this.access.filter(caller, 'folder', 0));
   }
 

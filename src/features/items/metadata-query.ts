@@ -24,13 +24,13 @@ export function parseMetadataQuery(text: string): MetadataQuery {
   const words = splitQuery(query);
   const fieldNames = words.filter((word) => word.startsWith(keyPrefix)).map((word) => word.slice(keyPrefix.length));
   const fields = [...new Set(fieldNames)];
-  const phrases = [...new Set(words.filter((word) => !word.startsWith(keyPrefix)))].map(matcherOf);
-  if (phrases.length === 0) return 'no-phrases';
-  if (phrases.length > maxPhrases) throw new BadParameterError(`A search may have at most ${maxPhrases} phrases.`);
+  const phraseMatchers = [...new Set(words.filter((word) => !word.startsWith(keyPrefix)))].map(matcherOf);
+  if (phraseMatchers.length === 0) return 'no-phrases';
+  if (phraseMatchers.length > maxPhrases) throw new BadParameterError(`A search may have at most ${maxPhrases} phrases.`);
   if (fields.length > maxPhrases) throw new BadParameterError(`A search may name at most ${maxPhrases} fields.`);
   return (metadata) => {
     const values = valuesOf(metadata, fields).map((value) => (typeof value === 'string' ? value.toLowerCase() : value));
-    return phrases.every((matches) => values.some(matches));
+    return phraseMatchers.every((matches) => values.some(matches));
   };
 }
 

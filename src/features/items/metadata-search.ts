@@ -64,7 +64,7 @@ export class MetadataSearch {
   ): Promise<StoredDocument[]> {
     const results: StoredDocument[] = [];
     let matchCount = 0;
-    for await (const document of this.queries.eachWithMetadata(type, await this.access.filter(caller, type, level))) {
+    for await (const document of this.queries.iterateWithMetadata(type, await this.access.filter(caller, type, level))) {
       if (isSliceOver()) await nextSlice();
       if (!matches(document[this.queries.fieldNames[type].meta])) continue;
       if (matchCount++ < offset) continue;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { expressionProblem } from '../../../src/features/items/expression-check.js';
+import { findExpressionProblem } from '../../../src/features/items/expression-check.js';
 
 it.each([
   '^slide',
@@ -13,7 +13,7 @@ it.each([
   '(a{3})+',
   'a+?b',
 ])('allows a query with the expression %s', (expression) => {
-  expect(expressionProblem(expression)).toBeNull();
+  expect(findExpressionProblem(expression)).toBeNull();
 });
 
 it.each([
@@ -33,5 +33,5 @@ it.each([
   ['a?'.repeat(21), 'more than 20'],
   ['(a|a)'.repeat(21), 'more than 20'],
 ])('refuses a query with the expression %s', (expression, problem) => {
-  expect(expressionProblem(expression)).toContain(problem);
+  expect(findExpressionProblem(expression)).toContain(problem);
 });
