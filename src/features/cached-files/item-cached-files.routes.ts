@@ -5,7 +5,7 @@ import { boolean, integer, required, text, withDefault } from '../../http/parame
 import { anyText, component, idText, listOf, objectOf, anyBoolean } from '../../http/schemas.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
-import { itemPath, mayWriteItem } from '../items/item-path.js';
+import { itemPath, loadWritableItem } from '../items/item-path.js';
 
 const shared = { path: '/item/:itemId/tiles/thumbnails', params: itemPath, errors: ['unknown-id', 'access-denied'] } as const;
 
@@ -75,7 +75,7 @@ const put = defineRoute({
   body: 'stream',
   returns: { schema: cachedFileSchema },
   errors: [...shared.errors, 'login-required', 'bad-parameter', 'too-large'],
-  authorize: mayWriteItem,
+  authorize: loadWritableItem,
   async handle({ query, authorized: item, body, caller }, { cachedFiles }) {
     const { mimeType } = query;
     if (mimeType !== undefined && mimeType !== '' && !mimeTypePattern.test(mimeType)) {

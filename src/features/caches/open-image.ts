@@ -6,8 +6,8 @@ export interface OpenImage {
   image: LargeImage;
   /** The same image, for other images that include it. */
   borrowed: BorrowedImage;
-  /** The other items and folders that the image consists of. `named` are the items among them that it refers to by id. */
-  parts: { items: ReadonlySet<string>; folders: ReadonlySet<string>; named: ReadonlySet<string> };
+  /** The other items and folders that the image consists of. `referencedItems` are the items among them that it refers to by id. */
+  parts: { items: ReadonlySet<string>; folders: ReadonlySet<string>; referencedItems: ReadonlySet<string> };
   sourceName: string;
   /** Memory that the open image uses, in bytes. */
   retainedBytes: number;

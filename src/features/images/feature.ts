@@ -48,10 +48,10 @@ export const imagesFeature: Feature<ImageNeeds, ImageOffers> = {
     const changes = new ImageChanges();
     const dependants = new FolderDependants(records.parts);
     await dependants.createIndexes();
-    const shared = { records, items, changes, files, blocks, logger, temporaryDirectory };
+    const commonParts = { records, items, changes, files, blocks, logger, temporaryDirectory };
     const forgetFile = (fileId: string) => caches.forgetFile(fileId);
-    const images = new Images({ ...shared, registry, sources, tiles, forgetFile, settings });
-    const imageMarking = new ImageMarking({ ...shared, registry, dependants, images, callers });
+    const images = new Images({ ...commonParts, registry, sources, tiles, forgetFile, settings });
+    const imageMarking = new ImageMarking({ ...commonParts, registry, dependants, images, callers });
     const seriesMerge = new SeriesMerge({ host, registry, records, dependants, items, images, imageMarking, settings, logger });
     new HostFollower({
       seriesMerge,

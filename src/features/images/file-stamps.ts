@@ -20,8 +20,8 @@ export interface FileStampsOptions {
   onChange(fileId: string): Promise<void>;
 }
 
-/** The stamp of a missing file. */
-const goneText = 'gone';
+/** The stamp text of a missing file. */
+const missingFileStamp = 'gone';
 
 interface Stamp {
   path: string | null;
@@ -50,7 +50,7 @@ export class FileStamps {
 
   async #read(fileId: string, previous: Stamp | undefined): Promise<Stamp> {
     // The path of a missing file is looked up again, because the file may have been moved.
-    const isPathKnown = previous !== undefined && previous.text !== goneText;
+    const isPathKnown = previous !== undefined && previous.text !== missingFileStamp;
     const path = isPathKnown ? previous.path : await this.options.pathOf(fileId);
     const text = path === null ? '' : await readStamp(path);
     if (previous !== undefined && previous.text !== text) await this.options.onChange(fileId);
@@ -64,6 +64,6 @@ async function readStamp(path: string): Promise<string> {
     return `${size}-${mtimeMs}-${ino}`;
   } catch {
     // Opening the file will report the problem.
-    return goneText;
+    return missingFileStamp;
   }
 }

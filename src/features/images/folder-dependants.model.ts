@@ -28,7 +28,10 @@ export class FolderDependants {
     ]);
   }
 
-  /** The items in the folder of an item that have the same source, belong to a series, and are not being merged into another item, oldest first. */
+  /**
+   * The items of a series in the folder of `item`, oldest first: those with its tile source that are not being merged into another
+   * item.
+   */
   async findItemsOfSeries(item: ItemRecord, { dicomSeriesUID, dicomStudyUID }: StoredSeries): Promise<ItemRecord[]> {
     const { items, fields, itemOf } = this.parts;
     const query = items

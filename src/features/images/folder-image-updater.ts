@@ -83,11 +83,11 @@ export class FolderImageUpdater {
         if (waiting.missingFiles?.missing.every((each) => each === '*') === true) await images.retry(waiting);
       }
       for (const servedItem of await this.parts.dependants.findItemsServedBySources(folder, [...sources.keys()])) {
-        const changedPart = changedFiles.find(
-          ({ item, paths }) => servedItem.id !== item.id && paths.some((path) => this.#mayHold(servedItem, pathPrefix + path)),
+        const changedFile = changedFiles.find(
+          ({ item, paths }) => servedItem.id !== item.id && paths.some((path) => this.#mayInclude(servedItem, pathPrefix + path)),
         );
-        if (changedPart === undefined) continue;
-        logger.debug({ itemId: servedItem.id, partOf: changedPart.item.id }, 'LargeImage:Parts:Changed');
+        if (changedFile === undefined) continue;
+        logger.debug({ itemId: servedItem.id, partOf: changedFile.item.id }, 'LargeImage:Parts:Changed');
         await images.changeRevision(servedItem);
       }
       pathPrefix = `${folder.name}/${pathPrefix}`;
@@ -102,7 +102,7 @@ export class FolderImageUpdater {
   }
 
   /** Whether the image of an item may include the file at a path. */
-  #mayHold({ name, largeImage }: ItemRecord, path: string): boolean {
+  #mayInclude({ name, largeImage }: ItemRecord, path: string): boolean {
     return this.parts.registry.get(largeImage?.sourceName ?? '')?.mayHold?.(name, path) ?? true;
   }
 }

@@ -67,7 +67,7 @@ export class HostFollower {
     items.forget(file.itemId);
     const item = await records.findItem(file.itemId);
     if (item === null) return;
-    if (item.largeImage === null) await this.#autoSet(item, file);
+    if (item.largeImage === null) await this.#tryToMakeImage(item, file);
     else if (item.largeImage.fileId !== file.id) await this.#updateAfterCompanionChange(item);
     else if (!created) await this.#redetectSource(item, file);
     await this.#folderImageUpdater.handleChange(item, file);
@@ -101,7 +101,7 @@ export class HostFollower {
   }
 
   /** Makes an item a large image of the first file that a source reads. Main files, whose formats read the other files of the item, are tried first. */
-  async #autoSet(item: ItemRecord, file: FileRecord): Promise<void> {
+  async #tryToMakeImage(item: ItemRecord, file: FileRecord): Promise<void> {
     const { imageMarking, seriesMerge } = this.parts;
     const others = await this.#mainFilesOf(item, file);
     for (const candidate of others.length > 0 && !this.#isMainFile(file) ? [...others, file] : [file, ...others]) {
@@ -195,7 +195,7 @@ export class HostFollower {
   async #retry(item: ItemRecord): Promise<void> {
     const file = item.missingFiles === null ? null : await this.parts.records.findFile(item.missingFiles.fileId);
     if (file === null || file.itemId !== item.id) return;
-    if (item.largeImage === null) await this.#autoSet(item, file);
+    if (item.largeImage === null) await this.#tryToMakeImage(item, file);
     else if (item.largeImage.originalId === undefined) await this.#updateAfterCompanionChange(item);
   }
 
@@ -236,7 +236,7 @@ export class HostFollower {
   /** Serves an item from another of its main files after the served one was removed. */
   async #serveFromAnotherFile(item: ItemRecord): Promise<void> {
     const [file] = await this.#mainFilesOf(item);
-    if (file !== undefined) await this.#autoSet(item, file);
+    if (file !== undefined) await this.#tryToMakeImage(item, file);
   }
 
   /** Removes everything stored for removed items. */

@@ -19,14 +19,16 @@ const bytesPerRecord = 500;
 
 /** The other parts of an image, besides its file. The image is shown only to callers who can read all of it. */
 export interface ImageParts {
+  /** Ids of the items whose files the image uses. */
   items: Set<string>;
+  /** Ids of the folders that the image uses as a whole. */
   folders: Set<string>;
   /** Ids of the items that the image refers to, in any folder. */
-  named: Set<string>;
+  referencedItems: Set<string>;
 }
 
 /** The files that a user can see around a file; all others count as missing. */
-export interface Visibility {
+export interface FileVisibility {
   isItemVisible(id: string): Promise<boolean>;
   /** Filters folders to the visible ones. */
   filterFolders(ids: readonly string[]): Promise<ReadonlySet<string>>;
@@ -47,15 +49,15 @@ export interface HostFolderOptions {
   /** The file of the image. Paths are relative to its folder. */
   file: FileRecord;
   item: ItemRecord;
-  folder: () => Promise<FolderRecord | null>;
+  findFolder: () => Promise<FolderRecord | null>;
   /** The files of the item, including this one. */
-  ownFiles: () => Promise<readonly FileRecord[]>;
+  listOwnFiles: () => Promise<readonly FileRecord[]>;
   /** The file of the large image of an item. */
   findImageFile: (itemId: string) => Promise<ItemFile | null>;
   /** Every item and folder that the image uses is added to this. */
   parts: ImageParts;
   /** `null` if everything is visible; then it is checked later whether the caller can see the image. */
-  visibility: Visibility | null;
+  visibility: FileVisibility | null;
   borrow: Borrow;
 }
 
@@ -100,8 +102,8 @@ export class HostFolder implements SourceFolder {
   async tree(path: string): Promise<FileTree | null> {
     const names = splitPath(path);
     if (names === null) return null;
-    const served = this.options.files.tree?.(this.options.file.doc) ?? null;
-    if (served !== null) return toFileTree(served, names);
+    const servedTree = this.options.files.tree?.(this.options.file.doc) ?? null;
+    if (servedTree !== null) return toFileTree(servedTree, names);
     const prefix = names.length === 0 ? '' : `${names.join('/')}/`;
     const ownEntries = [...(await this.#mapOwnFiles())].filter(
       ([each]) => each.startsWith(prefix) && each !== this.options.file.name,
@@ -125,7 +127,7 @@ export class HostFolder implements SourceFolder {
   async item(id: string): Promise<FolderFile | null> {
     // Ids of items that do not exist are added too, so that callers cannot find out whether an item exists that they cannot read.
     this.options.parts.items.add(id);
-    this.options.parts.named.add(id);
+    this.options.parts.referencedItems.add(id);
     if ((await this.options.visibility?.isItemVisible(id)) === false) return null;
     const image = await this.options.findImageFile(id);
     if (image === null) return null;
@@ -142,7 +144,7 @@ export class HostFolder implements SourceFolder {
   }
 
   async #folderAt(names: readonly string[]): Promise<FolderRecord | null> {
-    let folder = await this.options.folder();
+    let folder = await this.options.findFolder();
     for (const name of names) {
       if (folder === null) return null;
       folder = await this.options.contents.findChildFolder(folder, name);
@@ -153,9 +155,9 @@ export class HostFolder implements SourceFolder {
 
   /** Files of the item by their paths from the file of the image. */
   async #mapOwnFiles(): Promise<Map<string, FileRecord>> {
-    const { file, ownFiles } = this.options;
+    const { file, listOwnFiles } = this.options;
     const folderPrefix = file.name.slice(0, file.name.lastIndexOf('/') + 1);
-    const filesBelow = (await ownFiles()).filter(({ name }) => name.startsWith(folderPrefix));
+    const filesBelow = (await listOwnFiles()).filter(({ name }) => name.startsWith(folderPrefix));
     return new Map(filesBelow.toReversed().map((each) => [each.name.slice(folderPrefix.length), each]));
   }
 

@@ -12,7 +12,7 @@ import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 import type { Items } from '../items/items.js';
 import { hostFileInput } from './file-input.js';
 import type { FolderDependants } from './folder-dependants.model.js';
-import type { Visibility } from './host-folder.js';
+import type { FileVisibility } from './host-folder.js';
 import type { ImageChanges } from './image-changes.js';
 import type { Images } from './images.js';
 
@@ -89,11 +89,11 @@ export class ImageMarking {
   /**
    * Closes and removes everything that was made from the previous large image of an item, after the item was given another one.
    *
-   * @param before the item before the change.
+   * @param previousItem the item before the change.
    */
-  async discardPrevious(before: ItemRecord): Promise<void> {
-    this.options.images.closeFile(before.largeImage?.fileId);
-    await this.options.changes.announce([before]);
+  async discardPrevious(previousItem: ItemRecord): Promise<void> {
+    this.options.images.closeFile(previousItem.largeImage?.fileId);
+    await this.options.changes.announce([previousItem]);
   }
 
   /** Finds the source that reads a file, by trying them. @param item the item of the file, if it has just been read. @returns its name. @throws TileSourceError that says why none can. */
@@ -186,7 +186,7 @@ export class ImageMarking {
    * otherwise users could discover hidden files by whether theirs becomes an image. If the uploader is unknown, the file can refer
    * only to public items, but to all folders.
    */
-  #visibilityFor(file: FileRecord): Visibility {
+  #visibilityFor(file: FileRecord): FileVisibility {
     const { items, callers } = this.options;
     const creatorId = idText(file.doc.creatorId);
     const findUploader = async (): Promise<Caller | null> => {
@@ -201,10 +201,10 @@ export class ImageMarking {
     let uploaderPromise: ReturnType<typeof findUploader> | null = null;
     const getUploader = () => (uploaderPromise ??= findUploader());
     return {
-      isItemVisible: async (id) => (await items.readableItems([id], await getUploader())).has(id),
+      isItemVisible: async (id) => (await items.filterReadableItems([id], await getUploader())).has(id),
       async filterFolders(ids) {
         const caller = await getUploader();
-        return caller === null ? new Set(ids) : items.readableFolders(ids, caller);
+        return caller === null ? new Set(ids) : items.filterReadableFolders(ids, caller);
       },
     };
   }

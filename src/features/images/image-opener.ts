@@ -16,7 +16,7 @@ import type { IccOption, LargeImage } from '../../tilesource/requests.js';
 import type { OpenImage } from '../caches/open-image.js';
 import type { Settings } from '../settings/settings.js';
 import { hostFileInput } from './file-input.js';
-import { HostFolder, type Borrow, type ImageParts, type Visibility } from './host-folder.js';
+import { HostFolder, type Borrow, type ImageParts, type FileVisibility } from './host-folder.js';
 
 /** Maximum depth to which combined images can contain combined images. */
 const maxDepth = 4;
@@ -49,7 +49,7 @@ export interface OpenOptions {
   icc: IccOption;
   signal?: AbortSignal;
   /** The other files that the image may use. Default: all. */
-  visibility?: Visibility | null;
+  visibility?: FileVisibility | null;
   /** The size of a pixel that a user has entered for the item of the image. */
   scale?: EnteredScale | null;
   /** The item of the file, if it has just been read. */
@@ -59,7 +59,7 @@ export interface OpenOptions {
 /** Data about an image that is being opened, shared with the images nested in it. */
 interface OpeningContext {
   parts: ImageParts;
-  visibility: Visibility | null;
+  visibility: FileVisibility | null;
   /** The item of the file that is opened first, if it has just been read. */
   item: ItemRecord | undefined;
   /**
@@ -87,7 +87,7 @@ export class ImageOpener {
     { sourceName, icc, signal, visibility = null, scale = null, item }: OpenOptions,
   ): Promise<OpenImage> {
     const { logger, temporaryDirectory } = this.options;
-    const parts = { items: new Set<string>(), folders: new Set<string>(), named: new Set<string>() };
+    const parts = { items: new Set<string>(), folders: new Set<string>(), referencedItems: new Set<string>() };
     const context: OpeningContext = { parts, visibility, item, combinedByChain: new Map() };
     const closeNested = async (): Promise<void> => {
       for (const opened of await Promise.allSettled(context.combinedByChain.values())) {
@@ -151,10 +151,10 @@ export class ImageOpener {
     const { itemId } = file;
     const isItemGiven = context.item !== undefined && context.item.id === itemId;
     const item = isItemGiven ? context.item! : itemId === null ? null : await records.findItem(itemId);
-    const ownFiles = async () => (item === null ? [] : records.filesOfItem(item));
-    const input = await hostFileInput(file, this.options, async () => (await ownFiles()).filter(({ id }) => id !== file.id));
+    const listOwnFiles = async () => (item === null ? [] : records.filesOfItem(item));
+    const input = await hostFileInput(file, this.options, async () => (await listOwnFiles()).filter(({ id }) => id !== file.id));
     if (item === null) return input;
-    let ownFilesPromise: ReturnType<typeof ownFiles> | null = null;
+    let ownFilesPromise: ReturnType<typeof listOwnFiles> | null = null;
     let folderPromise: ReturnType<HostRecords['findFolder']> | null = null;
     const borrow: Borrow = (itemFile, use, options) => this.#borrow(itemFile, use, options, context, fileIdChain);
     return {
@@ -166,8 +166,8 @@ export class ImageOpener {
           blocks,
           file,
           item,
-          folder: () => (folderPromise ??= records.findFolder(item.folderId)),
-          ownFiles: () => (ownFilesPromise ??= ownFiles()),
+          findFolder: () => (folderPromise ??= records.findFolder(item.folderId)),
+          listOwnFiles: () => (ownFilesPromise ??= listOwnFiles()),
           findImageFile: (id) => this.#findImageFile(id),
           parts: context.parts,
           visibility: context.visibility,

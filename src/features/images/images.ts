@@ -125,7 +125,7 @@ export class Images {
     for (let attempt = 0; attempt < maxInspections; attempt++) {
       const state = await this.#states.stateOf(item);
       const parts = await this.#useOpen(item, state, (opened) => opened.parts);
-      this.#states.setReferencedItems(state, parts.named);
+      this.#states.setReferencedItems(state, parts.referencedItems);
       // The state gets another name once the named items are known.
       if ((await this.#states.stateOf(item)).name !== state.name) continue;
       this.#parts.set(state.name, parts);

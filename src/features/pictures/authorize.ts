@@ -4,7 +4,7 @@ import { scopes } from '../../http/scopes.js';
 import type { RouteRequest } from '../../http/route.js';
 import type { ItemRecord } from '../../core/host/records.js';
 import type { Images } from '../images/images.js';
-import { mayWriteItem } from '../items/item-path.js';
+import { loadWritableItem } from '../items/item-path.js';
 import type { Items } from '../items/items.js';
 
 type Request = Pick<RouteRequest, 'caller'> & { params: { itemId: string } };
@@ -19,7 +19,7 @@ export function loadReadableItem({ params, caller }: Request, { images }: { imag
  * must also be allowed to write to the item, and its token must have the scope for writing. A token from a cookie is refused if a
  * page of another site has sent the request.
  */
-export async function mayReadOrSchedule(
+export async function loadItemToReadOrSchedule(
   request: Request & Pick<RouteRequest, 'verified' | 'tokenFromCookie' | 'fromOtherSite'> & { query: { cache: string } },
   context: { items: Items; images: Images },
 ): Promise<ItemRecord> {
@@ -33,5 +33,5 @@ export async function mayReadOrSchedule(
     );
   }
   await loadReadableItem(request, context);
-  return mayWriteItem(request, context);
+  return loadWritableItem(request, context);
 }

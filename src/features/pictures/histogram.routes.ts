@@ -10,7 +10,7 @@ import { boolean, number, oneOf, withDefault } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute, type PictureContext } from './context.js';
-import { loadReadableItem, mayReadOrSchedule } from './authorize.js';
+import { loadReadableItem, loadItemToReadOrSchedule } from './authorize.js';
 import { itemPath } from '../items/item-path.js';
 import { dropUndefined, toPictureRequest, regionParameters, routeParameters, zParameters } from '../images/picture-parameters.js';
 import { bandsSchema, histogramSchema } from './schemas.js';
@@ -75,7 +75,7 @@ const histogram = defineRoute({
     ),
   },
   returns: { schema: histogramSchema },
-  authorize: mayReadOrSchedule,
+  authorize: loadItemToReadOrSchedule,
   async handle(input, services) {
     const { query, authorized: item, caller, headers, signal } = input;
     const { pictures, keptFiles } = services.queues;

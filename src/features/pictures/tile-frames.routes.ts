@@ -5,7 +5,7 @@ import { keyOfJobEntry, cacheJobNames, newCacheJob } from '../cached-files/cache
 import { imageKeys, pictureName, entryFromParameters, type CachedEntry } from '../cached-files/cached-pictures.js';
 import { boolean, integer, oneOf, text, withDefault, type ParameterValues } from '../../http/parameters.js';
 import { defineRoute, type PictureContext } from './context.js';
-import { mayReadOrSchedule } from './authorize.js';
+import { loadItemToReadOrSchedule } from './authorize.js';
 import {
   dropUndefined,
   dispositionParameters,
@@ -110,7 +110,7 @@ const quadInfo = defineRoute({
     ),
   },
   returns: { schema: quadInfoSchema },
-  authorize: mayReadOrSchedule,
+  authorize: loadItemToReadOrSchedule,
   async handle({ query, authorized: item, caller }, services) {
     const { cache, format, query: furtherParameters, ...numbers } = query;
     const options = dropUndefined({
