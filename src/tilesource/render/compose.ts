@@ -105,13 +105,13 @@ export class TileReader {
   async readBox(where: LevelBox, signal?: AbortSignal): Promise<Raster> {
     const { box } = where;
     const { tileWidth, tileHeight, bandCount, dtype } = this.#source.metadata;
-    const { tiles, offset } = this.#tilesOf(where);
+    const { tiles, boxInMosaic } = this.#tilesOf(where);
     const [first] = tiles;
     if (first !== undefined && tiles.length === 1) {
       const tile = await this.readTile(first, signal);
-      if (offset.left === 0 && offset.top === 0) return crop(tile, box);
+      if (boxInMosaic.left === 0 && boxInMosaic.top === 0) return crop(tile, box);
       const part = createRaster({ ...tile, width: box.width, height: box.height });
-      blit(part, tile, { left: -offset.left, top: -offset.top });
+      blit(part, tile, { left: -boxInMosaic.left, top: -boxInMosaic.top });
       return part;
     }
     const stored = tiles.length >= minMosaicTiles ? await this.#readMosaic(where, signal) : null;
@@ -131,16 +131,17 @@ export class TileReader {
   async openBox(where: LevelBox, signal?: AbortSignal): Promise<OpenedPicture | null> {
     const mosaic = await this.#storedMosaic(where, signal);
     if (mosaic === null || mosaic.tiles.includes(null)) return null;
-    const { offset } = this.#tilesOf(where);
-    const isShown = offset.left + offset.width <= mosaic.shown.width && offset.top + offset.height <= mosaic.shown.height;
-    return isShown ? openMosaic(mosaic, offset) : null;
+    const { boxInMosaic } = this.#tilesOf(where);
+    const isShown =
+      boxInMosaic.left + boxInMosaic.width <= mosaic.shown.width && boxInMosaic.top + boxInMosaic.height <= mosaic.shown.height;
+    return isShown ? openMosaic(mosaic, boxInMosaic) : null;
   }
 
-  /** The tiles that a box overlaps, row by row, and the position of the box in their mosaic. */
+  /** The tiles that a box overlaps, row by row, and the box in pixels of their mosaic. */
   #tilesOf({ level, frame, box, nearest, bandNodata, corrupt }: LevelBox): {
     tiles: TileRequest[];
     columns: number;
-    offset: Box;
+    boxInMosaic: Box;
   } {
     const { tileWidth, tileHeight } = this.#source.metadata;
     const first = { x: Math.floor(box.left / tileWidth), y: Math.floor(box.top / tileHeight) };
@@ -154,8 +155,8 @@ export class TileReader {
       for (let x = first.x; x <= last.x; x += 1)
         tiles.push({ level, frame, x, y, corrupt, ...(nearest && { nearest }), ...(bandNodata && { bandNodata }) });
     }
-    const offset = { ...box, left: box.left - first.x * tileWidth, top: box.top - first.y * tileHeight };
-    return { tiles, columns: last.x - first.x + 1, offset };
+    const boxInMosaic = { ...box, left: box.left - first.x * tileWidth, top: box.top - first.y * tileHeight };
+    return { tiles, columns: last.x - first.x + 1, boxInMosaic };
   }
 
   /** @throws TileSourceError if a picture would be made from too many stored tiles for tiles of this level. */
@@ -179,12 +180,12 @@ export class TileReader {
   ): Promise<{ raster: Raster; missing: TileAddress[] } | null> {
     const mosaic = await this.#storedMosaic(where, signal);
     if (mosaic === null) return null;
-    const { tiles, offset } = this.#tilesOf(where);
-    const width = Math.min(offset.width, mosaic.shown.width - offset.left);
-    const height = Math.min(offset.height, mosaic.shown.height - offset.top);
+    const { tiles, boxInMosaic } = this.#tilesOf(where);
+    const width = Math.min(boxInMosaic.width, mosaic.shown.width - boxInMosaic.left);
+    const height = Math.min(boxInMosaic.height, mosaic.shown.height - boxInMosaic.top);
     if (width < 1 || height < 1) return null;
     try {
-      const raster = await decodeMosaic(mosaic, { ...offset, width, height }, signal);
+      const raster = await decodeMosaic(mosaic, { ...boxInMosaic, width, height }, signal);
       if (raster === null) return null;
       const missing = tiles.filter((_, index) => mosaic.tiles[index] === null);
       where.corrupt?.addIntact(tiles.length - missing.length);
@@ -196,7 +197,7 @@ export class TileReader {
     }
   }
 
-  /** The JPEG tiles of a box, undecoded; `null` if the first tile is not a JPEG. */
+  /** The JPEG tiles of a box, undecoded; `null` if the first tile is not a JPEG, or if all of them together are too large. */
   async #storedMosaic(where: LevelBox, signal: AbortSignal | undefined): Promise<StoredMosaic | null> {
     const { metadata, populatedLevels } = this.#source;
     const isBytes = metadata.dtype === 'uint8' && metadata.white === undefined;

@@ -90,7 +90,7 @@ export class CorruptTiles {
     else if (samplePoints(drawn.box).some(([x, y]) => !areas.some((area) => isIn(area, x, y)))) this.#intactCount += 1;
   }
 
-  /** The parts of a rectangle in pixels of full resolution that no hole touches, from its corner. */
+  /** The parts of a rectangle that no hole touches, relative to its corner. All are in pixels of full resolution. */
   intactBoxes({ left, top, width, height }: Box): Box[] {
     const holes = [...this.#found.values()]
       .flatMap(({ parts }) => parts.map(({ box }) => box))

@@ -246,7 +246,7 @@ export async function completeBlock(
   return block;
 }
 
-/** How to mirror, rotate and make a picture gray or bitonal after scaling. */
+/** How a scaled picture is mirrored, rotated, and made gray or bitonal. */
 export interface Transform {
   /** Whether left and right are exchanged before the rotation. */
   mirror: boolean;

@@ -76,8 +76,8 @@ export async function streamRawRegion(
       encode: (tile) => packTile(tile, packing),
       signal,
     });
-    const levels = (await writer.write()).map((each, reduced): DirectoryPlan => {
-      const scale = 2 ** reduced;
+    const levels = (await writer.write()).map((each, halvings): DirectoryPlan => {
+      const scale = 2 ** halvings;
       const resolution =
         pixelsPerCm.x && pixelsPerCm.y
           ? [tagOf.rational(282, pixelsPerCm.x / scale), tagOf.rational(283, pixelsPerCm.y / scale), tagOf.short(296, 3)]

@@ -177,7 +177,7 @@ export class RegionMaker {
   /** How a region is scaled if the request names no method. */
   #defaultScale(window: Size, output: Size, appearance: Appearance, frame: number): ScaleMethod {
     const isReduced = output.width <= window.width && output.height <= window.height && !isSameSize(window, output);
-    return isReduced && this.#renderer.mayMissValues(appearance, frame) ? 'average' : defaultKernel(window, output);
+    return isReduced && this.#renderer.mayLackValues(appearance, frame) ? 'average' : defaultKernel(window, output);
   }
 
   /** A rectangle of a level, scaled. */
@@ -268,12 +268,13 @@ export class RegionMaker {
       ? await this.#renderer.renderBox({ ...where, corrupt }, appearance, signal)
       : await this.#drawScaled(drawing, corrupt, signal);
     signal?.throwIfAborted();
-    const isUnscaled = isScaledByLibvips && corrupt.count === 0;
-    const scaled = isScaledByLibvips && !isUnscaled ? await scalePicture(drawn, scaling, signal) : drawn;
+    // Holes are drawn after scaling, so a picture with holes is not scaled while it is encoded.
+    const scalesWhileEncoding = isScaledByLibvips && corrupt.count === 0;
+    const ready = isScaledByLibvips && !scalesWhileEncoding ? await scalePicture(drawn, scaling, signal) : drawn;
     corrupt.throwIfAllCorrupt();
-    const picture = await this.#withHoles(scaled, drawing, corrupt);
+    const picture = await this.#withHoles(ready, drawing, corrupt);
     const painted = addsColor ? await grayToColor(picture) : picture;
-    const rest = isUnscaled ? directSteps : { ...steps, signal };
+    const rest = scalesWhileEncoding ? directSteps : { ...steps, signal };
     return {
       kind: 'bytes',
       bytes: await encodePicture(painted, encoding, rest),

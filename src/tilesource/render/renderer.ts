@@ -160,8 +160,8 @@ export class Renderer {
   }
 
   /**
-   * `bandNodata`: the samples that mean no value in a style, if they differ from the nodata value of the image. Colors that a profile changes
-   * have none.
+   * `bandNodata`: the samples that mean no value in a style, if they differ from the nodata value of the image. Absent for a frame
+   * whose colors a profile changes.
    */
   #nodataOptions(appearance: Appearance, frame: number, readFrame: number): Pick<LevelBox, 'bandNodata'> {
     const { style } = appearance;
@@ -171,8 +171,8 @@ export class Renderer {
     return bandNodata.every((each) => each === null || each === nodata) ? {} : { bandNodata };
   }
 
-  /** Whether some samples may have no value. Pictures are then scaled by {@link Renderer.renderReduced}. */
-  mayMissValues(appearance: Appearance, frame: number): boolean {
+  /** Whether some samples may lack a value. Pictures are then scaled by {@link Renderer.renderReduced}. */
+  mayLackValues(appearance: Appearance, frame: number): boolean {
     if (forbidsMixing(appearance.style)) return false;
     const { nodata, dtype } = this.metadata;
     if (dtype.startsWith('float') || nodata !== undefined) return true;
@@ -341,17 +341,17 @@ export class Renderer {
   ): Promise<Picture> {
     const { style } = appearance;
     if (!style) return this.#correctColors(await toPicture(await read(frame), this.metadata.white), frame, appearance);
-    const corrected = async (each: number): Promise<Raster> => {
+    const readCorrected = async (each: number): Promise<Raster> => {
       const raster = await read(each);
       return isPicture(raster) ? this.#correctColors(raster, each, appearance) : raster;
     };
-    const rasters = await this.#styleRasters(style, frame, corrected);
+    const rasters = await this.#styleRasters(style, frame, readCorrected);
     const options = { mayDropAlpha: appearance.mayDropAlpha === true, ...(signal && { signal }) };
     const picture =
       style.bands.length > 0
         ? await styleRaster(style, this.#createInputs(appearance, frame, rasters, signal), options)
         : await this.#correctColors(await toPicture(await read(frame), this.metadata.white), frame, appearance);
-    return applyFunctions(style.functions, picture, async () => rasters.get(frame) ?? corrected(frame), signal);
+    return applyFunctions(style.functions, picture, async () => rasters.get(frame) ?? readCorrected(frame), signal);
   }
 
   async #correctColors(picture: Picture, frame: number, appearance: Appearance): Promise<Picture> {

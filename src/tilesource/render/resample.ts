@@ -22,7 +22,7 @@ export interface ResampleTask {
   to: number;
 }
 
-/** Distance from its center, in pixels of the coarser side, at which a kernel ends. */
+/** Distance from its center at which a kernel ends, in pixels of the source or of the result, whichever are larger. */
 const supports: Readonly<Record<ResampleTask['kernel'], number>> = { linear: 1, cubic: 2, lanczos3: 3 };
 
 const sinc = (x: number) => (x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x));
@@ -67,24 +67,24 @@ function mixturesAlong(
     weights: new Float32Array((to - from) * taps),
     taps,
   };
-  const last = axis.source - 1;
+  const limit = axis.source - 1;
   for (let index = from; index < to; index += 1) {
     const center = axis.start + (index + 0.5) * ratio;
     const low = Math.ceil(center - support - 0.5);
     const high = Math.floor(center + support - 0.5);
-    const first = Math.min(last, Math.max(0, low));
-    const end = Math.min(last, Math.max(0, high));
+    const first = Math.min(limit, Math.max(0, low));
+    const last = Math.min(limit, Math.max(0, high));
     const at = (index - from) * taps;
     let sum = 0;
     for (let position = low; position <= high; position += 1) {
       const weight = kernels[kernel](Math.abs(position + 0.5 - center) / stretch);
       // The border is repeated beyond the picture.
-      mixtures.weights[at + Math.min(end, Math.max(first, position)) - first]! += weight;
+      mixtures.weights[at + Math.min(last, Math.max(first, position)) - first]! += weight;
       sum += weight;
     }
-    for (let tap = 0; tap <= end - first; tap += 1) mixtures.weights[at + tap]! /= sum;
+    for (let tap = 0; tap <= last - first; tap += 1) mixtures.weights[at + tap]! /= sum;
     mixtures.firsts[index - from] = first;
-    mixtures.counts[index - from] = end - first + 1;
+    mixtures.counts[index - from] = last - first + 1;
   }
   return mixtures;
 }

@@ -149,7 +149,7 @@ class ProjectedStacks implements TileSource {
     if (existing !== undefined) return existing;
     const { from, to } = this.#projection;
     const framesAlongZ = await framesAlong(this.metadata, frame, 'Z', signal);
-    const chosenFrames = framesAlongZ.filter(({ position: place }) => place >= from && place <= to);
+    const chosenFrames = framesAlongZ.filter(({ position }) => position >= from && position <= to);
     if (chosenFrames.length === 0) {
       throw new BadValueError(`Invalid zFrom ${from} or zTo ${to}: frame ${frame} has no planes there.`);
     }
