@@ -67,9 +67,9 @@ export interface ColorTable {
   offset: number;
   /** Colors as bytes, with red in the lowest one. */
   words: Int32Array;
-  /** Values of each channel, 0 to 255 with fractions. Only for bands that are multiplied. */
+  /** Values of each channel, 0 to 255 with fractions. */
   planes: readonly Float32Array[];
-  /** Minimum and maximum byte of each channel. */
+  /** Minimum and maximum value of each channel. */
   lows: readonly number[];
   highs: readonly number[];
 }

@@ -123,7 +123,7 @@ async function sharpen(
   // libvips refuses pictures that are smaller than the kernel; beyond their borders their last rows and columns are repeated.
   const extended = fitBorder(picture, { width: Math.max(width, kernel), height: Math.max(height, kernel) });
   const raw = { width: extended.width, height: extended.height, channels: bands };
-  // Bands that libvips does not treat as colors stay unchanged.
+  // Alpha stays unchanged.
   const image = sharp(extended.data as Uint8Array, { raw, limitInputPixels: false }).median(kernel);
   const filtered = await runProcessing(
     () => (bands <= 2 ? image.extractChannel(0).toColourspace('b-w') : image).raw().toBuffer(),
@@ -155,7 +155,7 @@ async function maskPixels(
   { values, positive, negative }: Extract<StyleFunction, { name: 'maskPixelValues' }>,
   signal: AbortSignal | undefined,
 ): Promise<Picture> {
-  // A number is a single sample, or blue, green and red; missing bands are 255.
+  // A number is a single sample, or 0xBBGGRR; missing bands are 255.
   const maskValues = values.map((value) => {
     const samples = typeof value !== 'number' ? value : bands === 1 ? [value] : [0, 8, 16].map((bits) => (value >> bits) & 255);
     return Array.from({ length: bands }, (_, band) => samples[band] ?? 255);

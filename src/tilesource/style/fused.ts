@@ -90,7 +90,7 @@ const emptyTableLike = ({ offset }: ColorTable): ColorTable => ({
   highs: [0, 0, 0, 0],
 });
 
-/** Whether the maximum of the bytes of all layers is their union, in each channel: all but one are 0, or one is 255. */
+/** Whether the maximum of the layers' bytes is their bitwise or, in each channel: all but one are 0, or one is 255. */
 function shareNoChannel(layers: readonly FusedLayer[]): boolean {
   return [0, 1, 2, 3].every(
     (channel) =>

@@ -28,14 +28,14 @@ export interface BandStyle {
   composite: 'lighten' | 'multiply';
   /** Whether samples outside the range get the colors at its ends; otherwise they add nothing. */
   clamp: boolean;
-  /** The position of a sample in the range, 0 to 1, is raised to this power, so that smaller values lighten. */
+  /** The position of a sample in the range, 0 to 1, is raised to this power. So a number below 1 lightens the band. */
   gamma: number;
 }
 
 /** The smallest and the largest `gamma` of a band. */
 const gammaRange = [0.01, 100] as const;
 
-/** Sample type of a style's raw values. */
+/** Sample type of the values that clients measure in a picture with a style. */
 type StyleType = 'uint8' | 'uint16' | 'float' | 'source';
 
 /** A checked style. Without bands the image keeps its colors. */
@@ -43,7 +43,7 @@ export interface Style {
   bands: readonly BandStyle[];
   /** The functions applied to the colored picture, in order. */
   functions: readonly StyleFunction[];
-  /** `null` for fractions of bytes. */
+  /** `null` for 0 to 255 with fractions. */
   dtype: StyleType | null;
   /** The only output channel to keep. */
   axis: number | null;

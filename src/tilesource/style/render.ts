@@ -82,13 +82,15 @@ export async function styleRaster(
 ): Promise<Picture> {
   const layers = await makeLayers(style, inputs);
   const shape = outputShape(style, inputs);
-  const tables = layers.every(hasTable) ? layers : null;
-  if (options.mayDropAlpha && shape.bands === 4 && tables && isOpaque(tables)) shape.bands = 3;
+  const tableLayers = layers.every(hasTable) ? layers : null;
+  if (options.mayDropAlpha && shape.bands === 4 && tableLayers && isOpaque(tableLayers)) shape.bands = 3;
   const total = shape.width * shape.height;
   // All bytes are written below. Filling them with zeros first takes a fifth as long as coloring them.
   const data = borrowBytes(total * shape.bands);
   const pass =
-    tables && shape.bands !== 1 ? fusedPass(tables.map(fusedLayer), data, { bands: shape.bands, memo: inputs.memo }) : null;
+    tableLayers && shape.bands !== 1
+      ? fusedPass(tableLayers.map(fusedLayer), data, { bands: shape.bands, memo: inputs.memo })
+      : null;
   if (pass) {
     await forEachRange(total, chunkWork, (from, to) => pass(from, to - from), options.signal);
     return { data, width: shape.width, height: shape.height, bands: shape.bands, dtype: 'uint8' };
@@ -97,15 +99,15 @@ export async function styleRaster(
   const maxPixels = Math.min(chunkPixels, total);
   const bytes = new Uint8Array(maxPixels * 4);
   const work = { bytes, words: new Int32Array(bytes.buffer), indexes: new Uint16Array(maxPixels) };
-  const planes = tables?.some(({ colors }) => colors.isMultiplied) === false ? null : makePlanes(maxPixels);
+  const planes = tableLayers?.some(({ colors }) => colors.isMultiplied) === false ? null : makePlanes(maxPixels);
   for (let first = 0; first < total; first += chunkPixels) {
     if (first > 0 && isSliceOver()) await nextSlice(options.signal);
     const span = { first, count: Math.min(chunkPixels, total - first) };
     if (planes) {
       blend(layers, span, planes, work.indexes);
       storePlanes(planes, span, shape, data);
-    } else if (tables) {
-      lighten(tables, span, work);
+    } else if (tableLayers) {
+      lighten(tableLayers, span, work);
       storeBytes(work, span, shape, data);
     }
   }
@@ -177,7 +179,7 @@ function lighten(layers: readonly TableLayer[], span: PixelRun, { bytes, words, 
     findIndexes(layer, span, indexes);
     if (layer === base) for (let pixel = 0; pixel < count; pixel += 1) words[pixel] = colors[indexes[pixel]!]!;
     else if (active.every((channel) => maxPresent[channel] === 0)) {
-      // The maximum of a byte and 0, and of anything and 255, is their union.
+      // The maximum of a byte and 0, and of a byte and 255, is their bitwise or.
       for (let pixel = 0; pixel < count; pixel += 1) words[pixel]! |= colors[indexes[pixel]!]!;
     } else {
       const parts = new Uint8Array(colors.buffer);

@@ -23,7 +23,7 @@ export async function sortByDigits(values: Float64Array<ArrayBuffer>): Promise<F
       const positions = new Uint32Array(digitMask + 1);
       const digit = { word, shift };
       await inSlices((first, end) => countDigits({ from, first, end }, digit, positions));
-      // Most numbers have many bits in common, such as the last ones of whole numbers, so their digits are skipped.
+      // A digit that is the same in all numbers, such as the last one of whole numbers, is skipped.
       if (positions.includes(values.length)) continue;
       let before = 0;
       for (const [at, count] of positions.entries()) {

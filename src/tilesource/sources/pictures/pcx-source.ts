@@ -57,7 +57,7 @@ function paletteOf(bytes: Buffer, bits: number, planes: number): Uint8Array | nu
     const at = bytes.length - 769;
     return planes === 1 && at >= headerBytes && bytes[at] === paletteMark ? bytes.subarray(at + 1) : null;
   }
-  // Pictures of two colors without a palette are black and white.
+  // Pictures of two colors are black and white. Their palette is not used.
   const palette = bytes.subarray(16, 64);
   return bits * planes > 1 ? palette : Buffer.from([0, 0, 0, 255, 255, 255]);
 }

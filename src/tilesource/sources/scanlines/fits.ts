@@ -20,7 +20,7 @@ const sampleFormats: Readonly<Record<string, { dtype: SampleType; read: (bytes: 
   '-64': { dtype: 'float64', read: (bytes, at) => bytes.readDoubleBE(at) },
 };
 
-/** Offsets (BZERO) with which unsigned numbers are stored as signed ones. */
+/** Types by depth and offset (BZERO): files store unsigned numbers as signed ones, and signed bytes as unsigned ones. */
 const shiftedTypes: Readonly<Record<string, SampleType>> = { '8/-128': 'int8', '16/32768': 'uint16', '32/2147483648': 'uint32' };
 
 async function readCards(

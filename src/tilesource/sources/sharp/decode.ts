@@ -12,13 +12,13 @@ import type { PreparedFile } from './prepared-file.js';
 export type VipsFile = Pick<PreparedFile, 'input' | 'format'>;
 
 /** Maximum number of pixels of pictures that libvips must decode as a whole in memory. */
-const maxDecodedPixels = 2 ** 26;
+const maxWholePixels = 2 ** 26;
 
 /** Side of the tiles of pyramids made from large pictures. */
 export const tileSide = 256;
 
 /** Formats that libvips must decode as a whole in memory. */
-const decodedFormats: ReadonlySet<FileFormat> = new Set<FileFormat>(['avif', 'gif', 'svg', 'webp']);
+const wholeFormats: ReadonlySet<FileFormat> = new Set<FileFormat>(['avif', 'gif', 'svg', 'webp']);
 
 /** Converts an error of libvips to one that says what is wrong with the file. */
 export function toTileSourceError(error: unknown): unknown {
@@ -32,9 +32,9 @@ export async function readHeader(file: VipsFile, settings: SharpOptions, options
   const header = await sharp(file.input, { ...settings, limitInputPixels: false }).metadata();
   const { width, height } = header.autoOrient;
   if (!(width >= 1 && height >= 1)) throw new TileSourceError('The image has no pixels.');
-  const isDecoded = decodedFormats.has(file.format) || header.isProgressive === true;
+  const isDecodedWhole = wholeFormats.has(file.format) || header.isProgressive === true;
   const maxPixels = options.maxDecodedPixels ?? defaultMaxDecodedPixels;
-  const limit = isDecoded ? Math.min(maxPixels, maxDecodedPixels) : maxPixels;
+  const limit = isDecodedWhole ? Math.min(maxPixels, maxWholePixels) : maxPixels;
   if (width * height > limit) {
     throw new TileSourceError(
       `The image has ${width} x ${height} pixels; at most ${limit} are supported in a file of this kind.`,

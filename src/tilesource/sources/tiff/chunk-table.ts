@@ -11,7 +11,7 @@ export interface ChunkTable {
   lengths: TagNumbers;
 }
 
-/** Maximum number of chunks of a directory. */
+/** Maximum number of offsets, and of lengths, that are read. A directory may list more chunks than its picture needs. */
 const maxChunks = 16 * 1024 * 1024;
 
 /** Reads the positions of the chunks of a directory. */

@@ -270,8 +270,8 @@ async function readStrips(reader: ChunkReader, layout: ImageLayout, region: Stor
 }
 
 /**
- * Repeats the last column and row until the raster has the given size. Sizes of reduced levels are often rounded down, so that the pyramid has one
- * more column or row.
+ * Repeats the last column and row until the raster has the given size. Files often round the sizes of reduced levels down, while the
+ * sizes of levels are rounded up here, so the raster may lack a column or a row.
  */
 export function extendByEdges(raster: Raster, width: number, height: number): Raster {
   if (raster.width === width && raster.height === height) return raster;

@@ -239,7 +239,7 @@ function outputFormatOf(shape: SampleShape): { bands: number; dtype: SampleType 
   return { bands: samples, dtype: sampleType(sampleFormat, bits) };
 }
 
-/** The predictor, which only these compressions use. With others the tag has no meaning. */
+/** The predictor. With compressions that do not use it, the tag has no meaning. */
 async function readPredictor(directory: Directory, { compression, bits, sampleFormat }: SampleShape): Promise<number> {
   const predictor = compressionsWithPredictor.has(compression) ? await directory.number(tags.predictor, 1) : 1;
   const isSupported =

@@ -169,7 +169,7 @@ class TiffTileSource implements TileSource {
     const fullFrame = frames[frame];
     if (fullFrame === undefined) throw new TileOutsideError(`Frame ${frame} does not exist; there are ${frames.length}.`);
     if (fullFrame.directory === null) return null;
-    let { directory }: { directory: Directory | undefined } = { directory: fullFrame.directory };
+    let directory: Directory | undefined = fullFrame.directory;
     if (power > 0) {
       const reduction = reductionsByPower.get(power);
       if (reduction === undefined) throw new TileOutsideError(`This TIFF does not contain the level reduced by ${2 ** power}.`);
@@ -266,7 +266,7 @@ class TiffTileSource implements TileSource {
     const layout = await this.#layoutOf(address.level, address.frame);
     if (layout === null || storedEncoding(layout) === null) return null;
     if (layout.chunkWidth !== tileWidth || layout.chunkHeight !== tileHeight) return null;
-    // Sizes of reduced levels may be rounded down, so that the pyramid has one more column or row.
+    // Files may round the sizes of reduced levels down, while the sizes of levels are rounded up here.
     const content = { width: Math.min(width, layout.width - left), height: Math.min(height, layout.height - top) };
     const isShort = content.width < width || content.height < height;
     if ((isShort && options.partial !== true) || content.width < 1 || content.height < 1) return null;

@@ -113,7 +113,7 @@ function largestSummary(summaries: readonly DirectorySummary[]): DirectorySummar
   return best;
 }
 
-/** Groups reduced images by level. A level counts if it has one image for each frame. */
+/** Groups reduced images by level. A level counts if it has one image for each frame. If there is one frame, further images are ignored. */
 function mainReductions(base: DirectorySummary, frameCount: number, others: readonly DirectorySummary[]): Map<number, Reduction> {
   const byPower = new Map<number, Directory[]>();
   for (const other of others) {
@@ -216,10 +216,10 @@ async function selectReadableReductions(
  */
 function findMainSummary(summaries: readonly DirectorySummary[], description: string): DirectorySummary | undefined {
   const [first] = summaries;
-  const tiled = largestSummary(summaries.filter((each) => each.tiled));
-  if (first === undefined || tiled === undefined) return first;
+  const largestTiled = largestSummary(summaries.filter((each) => each.tiled));
+  if (first === undefined || largestTiled === undefined) return first;
   const isPicture = !first.tiled && (first.subfileType & 1) === 0 && associatedName(description, false) === null;
-  return isPicture && first.width * first.height > tiled.width * tiled.height ? first : tiled;
+  return isPicture && first.width * first.height > largestTiled.width * largestTiled.height ? first : largestTiled;
 }
 
 async function readGenericStructure(
@@ -267,7 +267,7 @@ async function readGenericStructure(
   const described = readDescription(description);
   const resolution = await readPixelSize(base.directory);
   const channelNames = frameMetadata.map(({ channel }) => channel);
-  const namesFromFrames = parsePerkinElmer(description) !== null && channelNames.every((name) => name !== undefined);
+  const hasChannelNames = parsePerkinElmer(description) !== null && channelNames.every((name) => name !== undefined);
   return {
     mainDirectories,
     baseLayout: layout,
@@ -279,7 +279,7 @@ async function readGenericStructure(
       ...described,
       mmX: described.mmX ?? resolution.mmX,
       mmY: described.mmY ?? resolution.mmY,
-      channels: described.channels ?? (namesFromFrames ? channelNames.filter((name) => name !== undefined) : null),
+      channels: described.channels ?? (hasChannelNames ? channelNames.filter((name) => name !== undefined) : null),
     },
     description,
     ome: null,
