@@ -200,8 +200,8 @@ export async function layOutSubBlocks(subBlocks: SubBlocks): Promise<CziLayout> 
   const usedAxes = [...axes].filter(([, values]) => values.length > 1);
   const blocksByFrame = await groupByFrame(subBlocks, axes);
   const frames = Array.from({ length: frameCount }, (_, frame) => {
-    const reductions = [...(blocksByFrame.get(frame)?.values() ?? [])];
-    return { axes: positionOf(usedAxes, frame), scenes: reductions.map((each) => groupsOf(each, origin)) };
+    const scenesOfFrame = [...(blocksByFrame.get(frame)?.values() ?? [])];
+    return { axes: positionOf(usedAxes, frame), scenes: scenesOfFrame.map((each) => groupsOf(each, origin)) };
   });
   const { width, height } = boxOf(extents.image, origin);
   const types = new Set(extents.fullSizeBlocks.map(({ pixelType }) => pixelType));

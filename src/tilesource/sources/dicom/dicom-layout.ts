@@ -36,7 +36,8 @@ export interface DicomLevel {
 
 /** The image that the files form. */
 export interface DicomLayout {
-  firstInstance: DicomInstance;
+  /** The instance whose header describes the image: of a slide, one of the finest level; otherwise, the opened one. */
+  mainInstance: DicomInstance;
   /** Levels by their reduction: the key n means that sides are 2^n times shorter. */
   levelsByPower: ReadonlyMap<number, DicomLevel>;
   /**
@@ -157,18 +158,18 @@ async function layOutSlide(instances: readonly DicomInstance[]): Promise<DicomLa
     for (const [name, instance] of associated) if (instance === volume[0]) associated.delete(name);
   }
   const groups = groupBySize(volume);
-  const firstInstance = groups[0]![0]!;
+  const mainInstance = groups[0]![0]!;
   const focalPlanes = Math.max(
-    firstInstance.header.focalPlanes,
+    mainInstance.header.focalPlanes,
     ...groups[0]!.map(({ header }) => countFocalPlanes(header.positions)),
   );
-  const pathCount = Math.max(1, firstInstance.header.opticalPaths.length);
+  const pathCount = Math.max(1, mainInstance.header.opticalPaths.length);
   const levelsByPower = new Map<number, DicomLevel>();
   for (const group of groups) {
-    const ratio = firstInstance.header.matrixColumns / group[0]!.header.matrixColumns;
+    const ratio = mainInstance.header.matrixColumns / group[0]!.header.matrixColumns;
     const power = Math.round(Math.log2(ratio));
-    const isReduced = group === groups[0] || (power > 0 && isPowerOfTwo(ratio, power));
-    if (!isReduced || levelsByPower.has(power) || !haveSameSamples(group[0]!, firstInstance)) continue;
+    const isLevel = group === groups[0] || (power > 0 && isPowerOfTwo(ratio, power));
+    if (!isLevel || levelsByPower.has(power) || !haveSameSamples(group[0]!, mainInstance)) continue;
     const isSparse = group.some(({ header }) => header.positions !== null);
     levelsByPower.set(power, isSparse ? await createSparseLevel(group, focalPlanes) : createFullLevel(group));
   }
@@ -176,7 +177,7 @@ async function layOutSlide(instances: readonly DicomInstance[]): Promise<DicomLa
     ...(pathCount > 1 ? { C: Math.floor(plane / focalPlanes) } : {}),
     ...(focalPlanes > 1 ? { Z: plane % focalPlanes } : {}),
   }));
-  return { firstInstance, levelsByPower, planes, channels: pathCount > 1 ? firstInstance.header.opticalPaths : [], associated };
+  return { mainInstance, levelsByPower, planes, channels: pathCount > 1 ? mainInstance.header.opticalPaths : [], associated };
 }
 
 function countFocalPlanes(positions: Int32Array | null): number {
@@ -220,7 +221,7 @@ function layOutStack(instances: readonly DicomInstance[], openedInstance: DicomI
     tilesIn: (plane) => positions.slice(plane, plane + 1).map((position) => ({ ...position, left: 0, top: 0 })),
   };
   const planes = Array.from({ length: count }, (_, z): Record<string, number> => (count > 1 ? { Z: z } : {}));
-  return { firstInstance: openedInstance, levelsByPower: new Map([[0, level]]), planes, channels: [], associated: new Map() };
+  return { mainInstance: openedInstance, levelsByPower: new Map([[0, level]]), planes, channels: [], associated: new Map() };
 }
 
 /** Determines the image that the files of one series form. @throws TileSourceError if it has too many planes, or unsupported samples. */

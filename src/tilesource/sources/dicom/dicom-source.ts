@@ -39,10 +39,10 @@ function isLikelyDicom(path: string): boolean {
   return /\.(?:dcm|dic|dicom|ima)$/i.test(name) || !name.includes('.') || /^[\d.]*$/.test(name);
 }
 
-function describeDicom({ firstInstance, planes, channels, levelsByPower }: DicomLayout): ImageMetadata {
+function describeDicom({ mainInstance, planes, channels, levelsByPower }: DicomLayout): ImageMetadata {
   const { width: sizeX, height: sizeY, tileWidth, tileHeight } = levelsByPower.get(0)!;
   const size = { sizeX, sizeY, tileWidth: Math.min(tileWidth, 4096), tileHeight: Math.min(tileHeight, 4096) };
-  const { dtype, bands } = sampleShape(firstInstance.header);
+  const { dtype, bands } = sampleShape(mainInstance.header);
   const frames = planes.map((axes): FrameMetadata => {
     const channel = axes.C === undefined ? undefined : channels[axes.C];
     return { axes, ...(channel === undefined ? {} : { channel }) };
@@ -50,13 +50,13 @@ function describeDicom({ firstInstance, planes, channels, levelsByPower }: Dicom
   return {
     ...size,
     levels: levelCount(size),
-    magnification: firstInstance.header.magnification,
-    mmX: firstInstance.header.mmX,
-    mmY: firstInstance.header.mmY,
-    ...(firstInstance.header.mmZ === null ? {} : { mmZ: firstInstance.header.mmZ }),
+    magnification: mainInstance.header.magnification,
+    mmX: mainInstance.header.mmX,
+    mmY: mainInstance.header.mmY,
+    ...(mainInstance.header.mmZ === null ? {} : { mmZ: mainInstance.header.mmZ }),
     dtype,
     bandCount: bands,
-    ...whiteOf(firstInstance.header),
+    ...whiteOf(mainInstance.header),
     ...(frames.length > 1 ? { frames } : {}),
     ...(channels.length > 0 ? { channels } : {}),
   };
@@ -188,8 +188,8 @@ class DicomTileSource implements TileSource {
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {
-    const { firstInstance } = this.#layout;
-    const { attributes, mmX, mmY, magnification } = firstInstance.header;
+    const { mainInstance } = this.#layout;
+    const { attributes, mmX, mmY, magnification } = mainInstance.header;
     const properties = Object.entries(attributes).map(([key, value]) => [`dicom.${key}`, [value].flat().join('\\')]);
     return {
       dicom: attributes,
@@ -204,7 +204,7 @@ class DicomTileSource implements TileSource {
   }
 
   iccProfile(): Uint8Array | null {
-    return this.#layout.firstInstance.header.icc;
+    return this.#layout.mainInstance.header.icc;
   }
 
   async close(): Promise<void> {
@@ -274,7 +274,7 @@ function createDicomSource(): TileSourceDefinition {
       try {
         instances = await openSeries(input, openedInstance, signal);
         const layout = await layOutSeries(instances, openedInstance);
-        await checkFirstFrame(layout.firstInstance, signal);
+        await checkFirstFrame(layout.mainInstance, signal);
         return new DicomTileSource(instances, layout, decodedBlocks.createFileBlocks());
       } catch (error) {
         await closeAll(instances);

@@ -210,7 +210,8 @@ export async function combineFrames(
   signal?: AbortSignal,
 ): Promise<MultiFrames> {
   const table = new FrameTable(description);
-  for (const [source, entry] of entries.entries()) await table.addSource(source, entry, metadataOfSources[source]!, signal);
+  for (const [sourceIndex, entry] of entries.entries())
+    await table.addSource(sourceIndex, entry, metadataOfSources[sourceIndex]!, signal);
   return table.buildFrames(signal);
 }
 

@@ -26,15 +26,15 @@ const concurrency = 8;
 const anyFile = '*';
 
 /**
- * Resolves the segments `.` and `..` of a path.
+ * Joins the parts of a path, without its segments `.`.
  *
- * @throws TileSourceError for a path that leaves the folder.
+ * @throws TileSourceError for an absolute part, or a segment `..`.
  */
 function resolvePath(...parts: string[]): string {
   const path = parts.join('/');
   const names = path.split('/').filter((name) => name !== '' && name !== '.');
-  const leavesFolder = parts.some((part) => part.startsWith('/') || part.includes('://') || /^[a-z]:/i.test(part));
-  if (leavesFolder || names.includes('..') || path.includes('\\') || path.includes('\0')) {
+  const hasAbsolutePart = parts.some((part) => part.startsWith('/') || part.includes('://') || /^[a-z]:/i.test(part));
+  if (hasAbsolutePart || names.includes('..') || path.includes('\\') || path.includes('\0')) {
     throw new TileSourceError(
       `The source "${parts.at(-1)!.slice(0, 200)}" is not allowed: sources are files of the same folder, or below it, by their paths from there.`,
     );
