@@ -1,4 +1,4 @@
-/** The files of the server in `host-adapter.ts`, in GridFS in place of a folder. */
+/** The files of the server in `host-adapter.ts`, in GridFS instead of a folder. */
 import { pipeline } from 'node:stream/promises';
 import { Readable } from 'node:stream';
 import type { HostFiles, StoredDocument } from 'express-large-image';
@@ -10,11 +10,11 @@ export function specimenFilesInGridFs({ Blobs, mongoose }: SpecimenServer): Host
   const idOf = (file: StoredDocument) => new ObjectId(String(file.storedAs));
   const removeBytes = (id: InstanceType<typeof ObjectId>) =>
     bucket.delete(id).catch((error: unknown) => {
-      // Another one has removed it at the same time.
+      // Another process has removed it at the same time.
       if (!String(error).includes('File not found')) throw error;
     });
   return {
-    // The plugin keeps parts of what lies elsewhere, so that it is not asked for every tile.
+    // There is no local file. The plugin caches parts of remote files, so that GridFS is not read for every tile.
     localPath: async () => null,
     async read(file, { start, end }) {
       return end > start ? bucket.openDownloadStream(idOf(file), { start, end }) : Readable.from([]);
@@ -29,7 +29,7 @@ export function specimenFilesInGridFs({ Blobs, mongoose }: SpecimenServer): Host
         const blob = await new Blobs({ ...bytes, ...owner, ...file.fields }).save();
         return blob.toObject() as StoredDocument;
       } catch (error) {
-        // What was sent before it failed; an upload that was broken off removes its parts.
+        // The first removes the parts of an upload that was broken off, the second a complete one.
         await upload.abort().catch(() => undefined);
         await removeBytes(upload.id);
         throw error;

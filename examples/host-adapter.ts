@@ -1,6 +1,6 @@
 /**
- * A server of another shape than the reference host: cabinets hold specimens, specimens hold blobs; owners are texts; rights are
- * roles. What `install` needs of it is `specimenHost` below.
+ * A server that is structured unlike the reference host: cabinets hold specimens, specimens hold blobs; owners are texts; rights are
+ * roles. `specimenHost` below is all that `install` needs.
  */
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -44,9 +44,9 @@ export async function openSpecimenServer(uri: string) {
   );
   const Badges = mongoose.model('Badge', new Schema({ secret: String, person: String }));
   const folder = await mkdtemp(join(tmpdir(), 'specimens-'));
-  // The type of the driver that Mongoose brings differs from that of Agenda's where both are installed.
+  // The types differ if Mongoose and Agenda each have their own version of the MongoDB driver.
   const agenda = new Agenda({ backend: new MongoBackend({ mongo: mongoose.connection.db as never }) });
-  // It makes its index: whoever closes the connection before that has a rejection that nobody handles.
+  // Agenda creates its index. If the connection were closed before that, a rejection would be unhandled.
   await agenda.ready;
   return { mongoose, Cabinets, Specimens, Blobs, Badges, folder, agenda, app: express() };
 }

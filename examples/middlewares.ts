@@ -1,4 +1,4 @@
-/** The server in `host-adapter.ts` behind a proxy, with what servers usually have before their routes, in an order that works. */
+/** The server in `host-adapter.ts` behind a proxy, with the usual middlewares in an order that works. */
 import compression from 'compression';
 import express from 'express';
 import helmet from 'helmet';
@@ -10,10 +10,10 @@ export async function serveSpecimens(server: SpecimenServer): Promise<Installati
   const { app, Badges } = server;
   // One proxy stands before the server: addresses of clients, https and the name of the site are taken from its headers.
   app.set('trust proxy', 1);
-  // Before the plugin: what changes answers. Pictures come with nosniff and a policy of their own; streams of events are passed on as they come.
+  // Before the plugin: middlewares that change responses. Pictures come with nosniff and a policy of their own; events are sent without delay.
   app.use(helmet());
   app.use(compression());
-  // A sign-in gives a cookie, which <img> and viewers send by themselves: the name that `auth.cookieName` says.
+  // A sign-in sets the cookie of `auth.cookieName`, which <img> and viewers send by themselves.
   app.post('/sign-in', express.json(), async (request, response) => {
     const { secret } = request.body as { secret?: unknown };
     const badge = typeof secret === 'string' ? await Badges.findOne({ secret }) : null;
@@ -22,10 +22,10 @@ export async function serveSpecimens(server: SpecimenServer): Promise<Installati
     response.json({ person: badge.person });
   });
   const installation = await install(specimenHost(server));
-  // After the plugin: what reads bodies, and routes of your own. The plugin reads its bodies itself, uploads as streams.
+  // After the plugin: middlewares that read bodies, and your own routes. The plugin reads its bodies itself, uploads as streams.
   app.use(express.json());
   app.post('/echo', (request, response) => void response.json(request.body));
-  // Last: what nobody knows.
+  // Last: the response for unknown paths.
   app.use('/specimens/api', answerUnknownPaths(installation.routes));
   return installation;
 }

@@ -1,23 +1,23 @@
-/** The files of the server in `host-adapter.ts`, in a bucket of an S3-compatible store in place of a folder: its records, and nothing else. */
+/** The files of the server in `host-adapter.ts`, in a bucket of an S3-compatible store instead of a folder. Only its records need code. */
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { HostFiles, StoredDocument } from 'express-large-image';
 import { s3Files } from 'express-large-image/s3';
 import type { SpecimenServer } from './host-adapter.js';
 
-/** @param swept how objects are known that have no record: what is written with them, and how long they may be without one */
+/** @param sweepOptions `owner` is stored with each object; objects of this owner without a record are removed after `graceMs`. */
 export function specimenFilesInBucket(
   { Blobs }: SpecimenServer,
   client: S3Client,
   bucket: string,
-  swept: { owner?: string; graceMs?: number } = {},
+  sweepOptions: { owner?: string; graceMs?: number } = {},
 ): HostFiles {
-  // What is stored under a key is known by its entity tag.
+  // The entity tag shows whether the object of this key has been replaced.
   Blobs.schema.add({ etag: String });
   return s3Files({
     client,
     bucket,
     prefix: 'specimens/',
-    ...swept,
+    ...sweepOptions,
     records: {
       object: ({ storedAs, etag }) => (typeof storedAs === 'string' ? { key: storedAs, etag: etag as string | undefined } : null),
       async insert(file, { key, etag }) {
@@ -36,7 +36,7 @@ export function specimenFilesInBucket(
         await Blobs.findByIdAndUpdate(file._id, { specimen: itemId });
       },
       async replaced(file, now) {
-        // The plugin sees what goes through the model, and makes the image anew.
+        // The plugin notices changes that are made through the model, and opens the image again.
         if (now !== null) await Blobs.findByIdAndUpdate(file._id, { bytes: now.size, etag: now.etag } as object);
       },
     },

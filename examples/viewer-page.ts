@@ -2,8 +2,8 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import express, { type Application } from 'express';
 
-/** Where the package has the element and the scripts that it loads. */
-const installed = () => dirname(fileURLToPath(import.meta.resolve('express-large-image/viewer')));
+/** The folder of the package with the element and the scripts that it loads. */
+const installedScripts = () => dirname(fileURLToPath(import.meta.resolve('express-large-image/viewer')));
 
 const page = (item: string) => `<!doctype html>
 <html lang="en">
@@ -25,7 +25,7 @@ viewer.addEventListener('session-end', () => location.assign('/sign-in'));
 `;
 
 /** Pages of your own with the viewer on them, under a policy that allows nothing from elsewhere and nothing inline. */
-export function addSlidePages(app: Application, scripts = installed()): void {
+export function addSlidePages(app: Application, scripts = installedScripts()): void {
   app.use('/large-image-viewer', express.static(scripts));
   app.get('/slide.js', (_request, response) => {
     response.type('js').send(script);
