@@ -16,7 +16,7 @@ async function copySwaggerUi(folder: string): Promise<void> {
   await mkdir(`${folder}/swagger-ui`, { recursive: true });
   const copy = async (name: string) => {
     const bytes = await readFile(`node_modules/swagger-ui-dist/${name}`);
-    // A tenth larger than by the highest quality, which takes five seconds.
+    // This is a tenth larger than with the highest quality, which takes five seconds.
     await writeFile(
       `${folder}/swagger-ui/${name}.br`,
       await compress(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
@@ -31,8 +31,8 @@ export async function copyRunTimeFiles(folder: string): Promise<void> {
   await Promise.all([writeViewer(`${folder}/viewer`), copyDatabase(), copySwaggerUi(folder)]);
 }
 
-/** The types of the element for any page, which name nothing of its parts but its texts. */
-async function describeElement(): Promise<void> {
+/** Writes the types of the element. Of the viewer's other modules they contain only its texts. */
+async function writeElementTypes(): Promise<void> {
   const words = [
     '-p',
     'src/viewer',
@@ -55,9 +55,12 @@ async function describeElement(): Promise<void> {
   await cp('src/viewer/react.d.ts', 'dist/viewer/react.d.ts');
 }
 
-/** What the licences of packages ask for that are built in: those among devDependencies, which would make an installation larger. */
-async function collectLicences(): Promise<void> {
-  // The file of dcmjs that is built in has its dependencies in it.
+/**
+ * Collects the licenses of the packages that are bundled, as they demand. These are devDependencies, because an installation with them
+ * would be larger.
+ */
+async function collectLicenses(): Promise<void> {
+  // The bundled file of dcmjs contains its dependencies.
   const { dependencies } = JSON.parse(await readFile('node_modules/dcmjs/package.json', 'utf8')) as { dependencies: object };
   const names = new Set(['openseadragon', 'swagger-ui-dist', 'core-js-pure', ...Object.keys(dependencies)]);
   const path = 'dist/metafile-esm.json';
@@ -77,8 +80,8 @@ async function collectLicences(): Promise<void> {
     const files = (await readdir(folder)).filter((file) => /^(licen[cs]e|notice|swagger-ui-bundle.*licen[cs]e)/i.test(file));
     if (files.length === 0) {
       const { version, license, repository } = JSON.parse(await readFile(`${folder}/package.json`, 'utf8'));
-      if (!license) throw new Error(`${name} is built in, and has no licence.`);
-      // The text of the licence is not among its files: what it says of itself stands here.
+      if (!license) throw new Error(`${name} is bundled, and has no license.`);
+      // The package has no file with the text of its license, so only the name of the license is included.
       texts.push(`${name} ${version}\n\n${license}, ${repository?.url ?? repository ?? 'npm'}\n`);
     }
     for (const file of files) texts.push(`${name}, ${file}\n\n${(await readFile(`${folder}/${file}`, 'utf8')).trim()}\n`);
@@ -86,11 +89,11 @@ async function collectLicences(): Promise<void> {
   await writeFile('dist/THIRD-PARTY-LICENSES.txt', texts.join(`\n${'-'.repeat(80)}\n\n`));
 }
 
-/** What lies beside the bundled code: all but types. */
+/** Adds everything except types to the bundled code. */
 export async function completeCode(): Promise<void> {
   await copyRunTimeFiles('dist');
   await writeFile('dist/viewer/react.js', "export * from './element.js';\n");
-  await collectLicences();
+  await collectLicenses();
 }
 
 /** How the published program is built. */
@@ -118,7 +121,7 @@ export const packageBuild = {
   // Node has required ES modules since 20.19, and Agenda, which every host has, is no CommonJS either.
   format: 'esm',
   target: 'node20',
-  // tsup bundles declarations of the compiler's: making them itself takes it more than twice as long.
+  // tsup bundles declarations that the compiler has made. Making them itself would take it more than twice as long.
   dts: {
     entry: {
       index: `${types}/index.d.ts`,
@@ -128,13 +131,13 @@ export const packageBuild = {
       testing: `${types}/testing/index.d.ts`,
     },
   },
-  // Packages that are built in, and written in CommonJS, ask for Node's own modules.
+  // Bundled packages that are written in CommonJS call `require` for Node's own modules.
   banner: {
     js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
   },
   splitting: true,
   metafile: true,
-  // Done before: it would take away types that it has not written, while it writes others.
+  // `npm run build` removes older files. tsup would also remove types that the build has just written.
   clean: false,
   // The built package has the page bundled already.
   external: ['esbuild'],
@@ -146,7 +149,7 @@ export const packageBuild = {
   },
   async onSuccess() {
     await completeCode();
-    await describeElement();
+    await writeElementTypes();
   },
 } satisfies Options;
 

@@ -39,9 +39,9 @@ export default defineConfig({
     pool: 'forks',
     // A process runs many files: loading everything anew for each takes longer than most tests.
     isolate: false,
-    // It lives for minutes and has memory: collecting garbage of a heap that grows from little takes an eighth of its time.
+    // A process lives for minutes. If its heap grew from a small size, collecting garbage would take an eighth of the time.
     execArgv: ['--initial-heap-size=1024', '--min-semi-space-size=64', '--max-semi-space-size=64'],
-    // Two processors are busy with three, and with four where many tests wait for killed processes and browsers. Each loads and compiles everything
+    // Three keep two processors busy, or four if many tests wait for killed processes and browsers. Each worker loads and compiles everything
     // anew, which takes it five seconds of processor time and more.
     maxWorkers: isFull ? 4 : 3,
     sequence: { sequencer: SlowFirst },

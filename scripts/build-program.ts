@@ -4,14 +4,14 @@ import { dirname, join } from 'node:path';
 import { build } from 'tsup';
 import { copyRunTimeFiles, packageBuild } from '../tsup.config.js';
 
-/** Older builds than this many are removed. Servers that run from them may still start threads. */
+/** Number of builds to keep, because servers that run from an older one may still start threads. */
 const keptBuilds = 4;
 
 const folder = process.argv[2]!;
-const all = dirname(folder);
+const builds = dirname(folder);
 process.stdout.write('Building the program (once, and again when the sources change).\n');
-await mkdir(all, { recursive: true });
-const unfinished = await mkdtemp(join(all, '.unfinished-'));
+await mkdir(builds, { recursive: true });
+const unfinished = await mkdtemp(join(builds, '.unfinished-'));
 await build({
   ...packageBuild,
   config: false,
@@ -30,9 +30,9 @@ await rename(unfinished, folder).catch(async (error: NodeJS.ErrnoException) => {
 await removeOldBuilds();
 
 async function removeOldBuilds(): Promise<void> {
-  const names = (await readdir(all)).filter((name) => !name.startsWith('.'));
+  const names = (await readdir(builds)).filter((name) => !name.startsWith('.'));
   const found = await Promise.all(
-    names.map(async (name) => ({ path: join(all, name), usedAt: (await stat(join(all, name))).mtimeMs })),
+    names.map(async (name) => ({ path: join(builds, name), usedAt: (await stat(join(builds, name))).mtimeMs })),
   );
   const old = found.toSorted((one, other) => other.usedAt - one.usedAt).slice(keptBuilds);
   for (const { path } of old) await rm(path, { recursive: true, force: true });
