@@ -57,7 +57,7 @@ function print(name: string, { main, all, count }: Cost & { count: number }, uni
   console.log(`${name.padEnd(34)}${number(main)} ms${number(all)} ms  ${unit}   (${count})`);
 }
 
-async function timeOf(kind: Kind): Promise<number> {
+async function countResponses(kind: Kind): Promise<number> {
   const [outcome] = await runClients([{ ...kind, clients: clientsAtOnce }], seconds);
   if (outcome === undefined || outcome.times.length === 0) throw new Error(`No request of the kind ${kind.name} was answered.`);
   return outcome.times.length;
@@ -99,7 +99,7 @@ async function residentMiB(host: Answering): Promise<string> {
 }
 
 /** Opens event streams of the users in turn, and prints what one costs while nothing happens. */
-async function printStreams(host: Answering, { tokens }: Scene, nothing: Cost, name: string, path: string): Promise<void> {
+async function printStreams(host: Answering, { tokens }: Scene, idle: Cost, name: string, path: string): Promise<void> {
   const serverState = async () => (await host.ask('state')) as ServerState;
   const measuring = new AbortController();
   const before = await serverState();
@@ -111,7 +111,7 @@ async function printStreams(host: Answering, { tokens }: Scene, nothing: Cost, n
   const refused = opened.find(({ ok }) => !ok);
   if (refused !== undefined) throw new Error(`An event stream was answered ${refused.status}: ${await refused.text()}`);
   const after = await serverState();
-  const streams = await cost(host, nothing, () => pause(seconds * 1000, seconds * streamCount));
+  const streams = await cost(host, idle, () => pause(seconds * 1000, seconds * streamCount));
   print(`a stream of ${name}`, streams, 'a second');
   const kib = (bytes: number) => (bytes / streamCount / 1024).toFixed(0);
   console.log(
@@ -151,13 +151,13 @@ try {
     3,
   );
 
-  // Garbage that the warm-up has left is not a cost of idle streams.
+  // This also collects the garbage of the warm-up, which would count as a cost of the idle server.
   await host.ask('state');
   await pause(3000);
-  const nothing = await cost(host, { main: 0, all: 0 }, () => pause(seconds * 1000, seconds));
+  const idle = await cost(host, { main: 0, all: 0 }, () => pause(seconds * 1000, seconds));
   console.log(`Processor time of the server, ${database.engine}: of its main thread, and of all threads and children\n`);
-  print('nothing', nothing, 'a second');
-  for (const kind of kinds) print(kind.name, await cost(host, nothing, () => timeOf(kind)));
+  print('nothing', idle, 'a second');
+  for (const kind of kinds) print(kind.name, await cost(host, idle, () => countResponses(kind)));
 
   const signIn: Kind = {
     name: 'sign-in',
@@ -166,15 +166,15 @@ try {
     headers: () => ({ Authorization: `Basic ${Buffer.from('bench0:bench.password').toString('base64')}` }),
     next: () => ({ method: 'GET', path: '/api/v1/user/authentication' }),
   };
-  print('sign-in (8 KiB hashes)', await cost(host, nothing, () => timeOf(signIn)));
+  print('sign-in (8 KiB hashes)', await cost(host, idle, () => countResponses(signIn)));
 
-  await printStreams(host, scene, nothing, 'messages', '/notification/stream?');
-  await printStreams(host, scene, nothing, 'changes', `/annotation/events?itemId=${scene.itemId}&`);
+  await printStreams(host, scene, idle, 'messages', '/notification/stream?');
+  await printStreams(host, scene, idle, 'changes', `/annotation/events?itemId=${scene.itemId}&`);
 
   const pixels = 8192 * 8192;
   print(
     'conversion to JPEG tiles',
-    await cost(host, nothing, () => convert(host.url, scene).then(() => pixels / 1e6)),
+    await cost(host, idle, () => convert(host.url, scene).then(() => pixels / 1e6)),
     'a megapixel',
   );
 
@@ -182,7 +182,7 @@ try {
   const polygons = join(directory, 'polygons.json');
   await writePolygons(polygons, shapes);
   const before = await storedBytes();
-  const stored = await cost(host, nothing, async () => {
+  const stored = await cost(host, idle, async () => {
     await call(host.url, scene.tokens[0]!, 'POST', `/annotation?itemId=${scene.itemId}`, createReadStream(polygons));
     return shapes / 1000;
   });

@@ -21,7 +21,7 @@ const frameSide = 256;
 const columns = slideSize / frameSide;
 const [connections, pageSize, atOnce, rounds] = [16, 100, 1000, 3];
 
-/** Images, polygons and bytes are measured several times, because other processes can only make a measurement longer. */
+/** The shortest of several times, because other processes can only make a measurement longer. */
 async function best(work: () => Promise<number>): Promise<number> {
   const times: number[] = [];
   for (let round = 0; round < rounds; round += 1) times.push(await work());
@@ -170,8 +170,8 @@ async function measureAnnotation(): Promise<void> {
     const grown = (await host.usage()).rss - before.rss;
     const geoJson = await best(async () => (await call('GET', `/annotation/${id}/geojson`)).ms);
     const again = await best(async () => (await call('GET', instance, { accept: 'application/dicom' })).ms);
-    const each = `${(first.ms / 1000).toFixed(1)} s; GeoJSON ${(geoJson / 1000).toFixed(1)} s`;
-    targets.check(`bulk data of ${polygons} polygons`, first.ms / geoJson, 1, '× GeoJSON', each);
+    const detail = `${(first.ms / 1000).toFixed(1)} s; GeoJSON ${(geoJson / 1000).toFixed(1)} s`;
+    targets.check(`bulk data of ${polygons} polygons`, first.ms / geoJson, 1, '× GeoJSON', detail);
     targets.print('  whole instance afterwards', `${(again / geoJson).toFixed(2)} × GeoJSON`);
     targets.check('  memory above idle', grown / 1e6, 150, 'MB');
   } finally {

@@ -74,7 +74,7 @@ try {
   const page = (query: Record<string, string | number>) => () =>
     send('GET', `${url}/api/v1/item`, { query: { folderId: folder._id, limit: pageSize, ...query } }, token);
   const sort = JSON.stringify([['meta.scanned', 1]]);
-  const pages: [name: string, target: boolean, query: Record<string, string | number>][] = [
+  const pages: [name: string, hasTarget: boolean, query: Record<string, string | number>][] = [
     ['a third of the items, sorted', true, { find: 'stain:HE', sort }],
     ['a thousandth, sorted', true, { find: 'batch:B7', sort }],
     ['a third, last page', true, { find: 'stain:HE', sort, offset: Math.floor(items / 3) - pageSize }],
@@ -82,11 +82,11 @@ try {
     ['all items, sorted', false, { sort }],
     ['all items, by name', false, {}],
   ];
-  for (const [name, isTarget, query] of pages) {
+  for (const [name, hasTarget, query] of pages) {
     await page(query)();
     const ms = await best(page(query));
     const detail = `${ms.toFixed(1)} ms; find ${reference.toFixed(1)} ms`;
-    if (isTarget) targets.check(name, ms / reference, 20, '× find', detail);
+    if (hasTarget) targets.check(name, ms / reference, 20, '× find', detail);
     else targets.print(name, `${(ms / reference).toFixed(0)} × find, ${detail}`);
   }
 } finally {

@@ -165,13 +165,13 @@ try {
     const counted = Number(await call('GET', '/large_image/thumbnails', {}));
     const counting = performance.now() - began;
     began = performance.now();
-    const removed = await host.context.models.file.countDocuments({ isLargeImageThumbnail: true });
+    const bareCount = await host.context.models.file.countDocuments({ isLargeImageThumbnail: true });
     const bare = performance.now() - began;
     began = performance.now();
-    const answered = Number(await removeAll());
+    const removed = Number(await removeAll());
     const removing = performance.now() - began;
-    if (counted !== count || removed !== count || answered !== count)
-      throw new Error(`${counted}, ${removed}, ${answered} of ${count}`);
+    if (counted !== count || bareCount !== count || removed !== count)
+      throw new Error(`${counted}, ${bareCount}, ${removed} of ${count}`);
     perFile.push({ count, counting, removing });
     console.log(
       `${count} files: counted in ${counting.toFixed(0)} ms (bare countDocuments ${bare.toFixed(0)} ms), removed in ${(removing / 1000).toFixed(1)} s (${((removing * 1000) / count).toFixed(0)} µs a file)`,

@@ -109,8 +109,8 @@ try {
       }
     }
   }
-  const of = (number: keyof Measured) =>
-    counts.map((count) => median(rounds.get(count)!.map((each) => each[number]))) as [number, number];
+  const of = (key: keyof Measured) =>
+    counts.map((count) => median(rounds.get(count)!.map((each) => each[key]))) as [number, number];
   const [one, several] = of('rate');
   const [oneCost, severalCost] = of('cost');
   const ratio = (counts[1]! * oneCost) / severalCost;

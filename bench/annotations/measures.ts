@@ -23,8 +23,8 @@ export function call({ host, token }: Pick<Bench, 'host' | 'token'>, method: str
   return send(method, `${host.url}/api/v1${path}`, sending, token);
 }
 
-/** The processor time and the elapsed time of some work of a child process, as text. */
-async function used(child: Child, work: () => Promise<Received>): Promise<Received & { cpuMs: number }> {
+/** The result of some work, with the processor time that it has taken in a child process. */
+async function withCpuMs(child: Child, work: () => Promise<Received>): Promise<Received & { cpuMs: number }> {
   const before = await child.usage();
   const received = await work();
   return { ...received, cpuMs: (await child.usage()).cpuMs - before.cpuMs };
@@ -36,12 +36,13 @@ function idOf({ text }: Received): string {
   return id;
 }
 
-/** Creates an annotation of a file. The host must be new; only something small may have been created in it. @returns its id. */
+/** Creates an annotation from a file. The host must be new; only something small may have been created in it. @returns its id. */
 export async function measureCreate(bench: Bench, path: string): Promise<string> {
   const { host, references, itemId, targets } = bench;
   const { size } = await stat(path);
   const before = await host.usage();
-  const create = () => used(host, () => call(bench, 'POST', '/annotation', { query: { itemId }, body: createReadStream(path) }));
+  const create = () =>
+    withCpuMs(host, () => call(bench, 'POST', '/annotation', { query: { itemId }, body: createReadStream(path) }));
   const creations = [await create()];
   while (creations[0]!.ms < 5000 && creations.length < 5) creations.push(await create());
   const grown = (await host.usage()).maxRss - before.rss;
@@ -67,8 +68,8 @@ export async function measureWholeRead(bench: Bench, id: string, copyPath: strin
   const pipes: typeof wholes = [];
   const rounds = (await stat(copyPath)).size > 1e8 ? 3 : 9;
   for (let round = 0; round < rounds; round += 1) {
-    pipes.push(await used(references, pipe));
-    wholes.push(await used(host, readAll));
+    pipes.push(await withCpuMs(references, pipe));
+    wholes.push(await withCpuMs(host, readAll));
   }
   const of = (all: typeof wholes, key: 'ms' | 'cpuMs' | 'headMs') => median(all.map((received) => received[key]));
   const ratio = of(wholes, 'ms') / of(pipes, 'ms');
@@ -116,7 +117,7 @@ export async function measureMany(
 ): Promise<void> {
   const { itemId, targets } = bench;
   const body = Readable.from(polygonDocument(count));
-  const created = await used(bench.host, () => call(bench, 'POST', `/annotation/item/${itemId}`, { body }));
+  const created = await withCpuMs(bench.host, () => call(bench, 'POST', `/annotation/item/${itemId}`, { body }));
   const most = (await bench.host.usage()).maxRss;
   targets.print('create', `${(created.ms / 1000).toFixed(0)} s, ${(created.cpuMs / 1000).toFixed(0)} s of processor time`);
   targets.check('resident while it is created', most / 1e6, 600, 'MB');
@@ -137,7 +138,7 @@ export async function measureMany(
   targets.check('rename', await medianMs(30, rename), 50, 'ms');
   const filter = JSON.stringify({ column: 'area', gte: 250 });
   const rows = () =>
-    used(bench.host, () => call(bench, 'GET', `/annotation/${id}/table/rows`, { query: { filter, sort: 'area' } }));
+    withCpuMs(bench.host, () => call(bench, 'GET', `/annotation/${id}/table/rows`, { query: { filter, sort: 'area' } }));
   const answers = [await rows(), await rows(), await rows()];
   const rowsMs = median(answers.map(({ ms }) => ms));
   targets.check('rows of a filter', rowsMs, 3000, 'ms', `first ${answers[0]!.ms.toFixed(0)} ms`);
@@ -145,7 +146,7 @@ export async function measureMany(
   const host = await restart();
   const tile = await call({ ...bench, host }, 'GET', `/annotation/${id}/tiles/zxy/0/0/0`);
   targets.check('first tile of the whole slide', tile.ms, 5000, 'ms', 'of a new process');
-  const centroids = await used(host, () =>
+  const centroids = await withCpuMs(host, () =>
     call({ ...bench, host }, 'GET', `/annotation/${id}`, { query: { centroids: 'true' } }),
   );
   const again = await call({ ...bench, host }, 'GET', `/annotation/${id}`, { query: { centroids: 'true' } });
@@ -176,8 +177,8 @@ export async function measureLong(bench: Bench, id: string, wholeMs: number): Pr
   const { host, itemId, targets } = bench;
   const before = await host.usage();
   const ask = async (method: string, path: string, query?: Sending['query'], times = 1) => {
-    const runs: Awaited<ReturnType<typeof used>>[] = [];
-    while (runs.length < times) runs.push(await used(host, () => call(bench, method, path, { ...(query && { query }) })));
+    const runs: Awaited<ReturnType<typeof withCpuMs>>[] = [];
+    while (runs.length < times) runs.push(await withCpuMs(host, () => call(bench, method, path, { ...(query && { query }) })));
     const resident = (await host.usage()).rss;
     const ms = median(runs.map((received) => received.ms));
     const cpuMs = median(runs.map((received) => received.cpuMs));

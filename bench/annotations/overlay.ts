@@ -6,7 +6,7 @@ const tileSize = 256;
 const levels = 10;
 const tilesPerLevel = 8;
 const [maxMsFirst, maxMs] = [200, 100];
-/** The host compiles its code for this long while a client signs in and sends other requests, before the first tile. */
+/** Time before the first tile, in which the host compiles its code, as it does while a client signs in and sends other requests. */
 const settleMs = 2000;
 
 /** Columns and rows of tiles of a level, spread over the slide. */

@@ -5,8 +5,8 @@ import { median, megabytes } from '../support/measure.js';
 import { repeat } from '../tiles/measure.js';
 import type { Openable } from './pictures.js';
 
-/** How often the memory is measured. */
-const looks = 20;
+/** How many times the memory is measured. */
+const measurementCount = 20;
 
 /** Resident bytes of this process and of those that it has started, as far as Linux reports them. */
 async function resident(): Promise<number> {
@@ -32,7 +32,7 @@ export async function memoryOverRequests(
     sizeOf: ({ retainedBytes = 0 }) => retainedBytes,
     onCloseError: (error) => console.error(error),
   });
-  const peaks: number[] = [];
+  const residentBytes: number[] = [];
   const counts = new Map<string, number>();
   let left = limits.requests;
   const requestTile = async () => {
@@ -42,18 +42,18 @@ export async function memoryOverRequests(
     await cache.use(String(index), open, anyTile);
     counts.set(name, (counts.get(name) ?? 0) + 1);
   };
-  for (let measurement = 1; measurement <= looks; measurement += 1) {
-    const remaining = Math.round(limits.requests * (1 - measurement / looks));
-    await repeat(limits.concurrency, requestTile, limits.seconds / looks, () => left <= remaining);
-    peaks.push(await resident());
+  for (let measurement = 1; measurement <= measurementCount; measurement += 1) {
+    const remaining = Math.round(limits.requests * (1 - measurement / measurementCount));
+    await repeat(limits.concurrency, requestTile, limits.seconds / measurementCount, () => left <= remaining);
+    residentBytes.push(await resident());
   }
   await cache.clear();
-  const [early, late] = [median(peaks.slice(2, 7)), median(peaks.slice(-5))];
+  const [early, late] = [median(residentBytes.slice(2, 7)), median(residentBytes.slice(-5))];
   const done = [...counts.values()].reduce((sum, count) => sum + count, 0);
   console.log(
     `${done} requests on ${files.length} files of ${counts.size} formats: ${megabytes(early)} resident after a quarter, ${megabytes(late)} at the end` +
       ` (target: 50 MB more; ${late - early < 50e6 ? 'reached' : 'NOT REACHED'})`,
   );
-  console.log(`MB at each twentieth: ${peaks.map((bytes) => (bytes / 1e6).toFixed(0)).join(' ')}`);
+  console.log(`MB at each twentieth: ${residentBytes.map((bytes) => (bytes / 1e6).toFixed(0)).join(' ')}`);
   console.log([...counts].map(([name, count]) => `${name} ${count}`).join('; '));
 }

@@ -33,7 +33,7 @@ function ico(png: Buffer): Buffer {
   return Buffer.concat([head, png]);
 }
 
-/** Writes this number of files of each format into a folder; none for OpenSlide if it is not installed. */
+/** Writes this number of files of each format into a folder. */
 export async function* smallImages(folder: string, count: number): AsyncGenerator<Openable> {
   const [png, jpeg, tiff] = await Promise.all([
     picture().png().toBuffer(),

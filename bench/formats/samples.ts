@@ -127,7 +127,7 @@ async function deepZoom(path: string, bytes: number): Promise<void> {
   await writeFile(path, writeZip(files).file);
 }
 
-/** Rows of zeros, which take no space on the disk, after the header of each format. */
+/** The headers of formats whose pixels are rows. The rows are zeros, which take no space on the disk. */
 const rowHeaders: Readonly<Record<string, (width: number) => Buffer>> = {
   ppm: (width) => Buffer.from(`P6\n${width} ${width}\n255\n`),
   bmp(width) {
@@ -182,8 +182,11 @@ const loadDecoder = require('@cornerstonejs/codec-openjpeg/decodewasmjs') as (
   options: object,
 ) => Promise<{ J2KDecoder: new () => J2kCodec }>;
 
-/** A code stream of many tiles, which are copies of one tile made by the library, each with its own number. */
-async function jpeg2000(path: string, expected: number): Promise<() => void> {
+/**
+ * Writes a code stream of many tiles, which are copies of one tile made by the library, each with its own number. @returns a function
+ * that decodes one tile.
+ */
+async function jpeg2000(path: string, fileBytes: number): Promise<() => void> {
   const { J2KEncoder } = await loadEncoder({ print() {}, printErr() {} });
   const wasmBinary = await readFile(require.resolve('@cornerstonejs/codec-openjpeg/decodewasm'));
   const { J2KDecoder } = await loadDecoder({ wasmBinary, print() {}, printErr() {} });
@@ -195,7 +198,7 @@ async function jpeg2000(path: string, expected: number): Promise<() => void> {
   let start = 2;
   while (bytes.readUInt16BE(start) !== 0xff_90) start += 2 + bytes.readUInt16BE(start + 2);
   const length = bytes.readUInt32BE(start + 6) || bytes.length - 2 - start;
-  const columns = across(expected / length);
+  const columns = across(fileBytes / length);
   const head = Buffer.from(bytes.subarray(0, start));
   const size = head.indexOf(Buffer.of(0xff, 0x51));
   for (const at of [6, 10]) head.writeUInt32BE(columns * side, size + at);
@@ -219,7 +222,7 @@ async function jpeg2000(path: string, expected: number): Promise<() => void> {
 }
 
 /**
- * Writes a file of each format, one after the other. The caller removes it before the next one is written.
+ * Writes a file of each format, one after the other. Each is removed before the next one is written.
  *
  * @param only a part of the names of the samples to write.
  */

@@ -65,7 +65,7 @@ export class Caller {
     throw new Error(`${method} ${path} answered ${status}: ${bytes.toString('utf8', 0, 300)}`);
   }
 
-  /** Sends a request that changes nothing until it is answered. */
+  /** Repeats a request, which changes nothing, until it is answered. */
   async get(path: string, query: Query = {}): Promise<Reply> {
     for (;;) {
       try {

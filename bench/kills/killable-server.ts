@@ -29,7 +29,7 @@ export class KillableServer {
     private readonly program: string,
     private readonly words: readonly string[],
     private readonly env: Readonly<Record<string, string>>,
-    private readonly errors: number,
+    private readonly errorDescriptor: number,
   ) {
     this.#up.catch(() => undefined);
   }
@@ -48,7 +48,7 @@ export class KillableServer {
     const started = performance.now();
     const child = spawn(process.execPath, [this.program, ...this.words], {
       env: { ...process.env, ...this.env },
-      stdio: ['ignore', 'pipe', this.errors],
+      stdio: ['ignore', 'pipe', this.errorDescriptor],
     });
     this.#child = child;
     const events = new EventEmitter();

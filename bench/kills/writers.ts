@@ -69,8 +69,8 @@ export const resumeMs: number[] = [];
 
 /** Sends files in chunks. Without a response, it asks what has arrived, and continues there. */
 export class Uploader extends Writer {
-  constructor(ground: Fixture, index: number, kind = 'uploads in chunks') {
-    super(kind, ground, index);
+  constructor(fixture: Fixture, index: number, kind = 'uploads in chunks') {
+    super(kind, fixture, index);
   }
 
   /** Hashes by file. */
@@ -153,11 +153,11 @@ export class Copier extends Uploader {
   readonly #removed: string[] = [];
 
   constructor(
-    ground: Fixture,
+    fixture: Fixture,
     index: number,
     private readonly sources: readonly Uploader[],
   ) {
-    super(ground, index, 'copies and removals');
+    super(fixture, index, 'copies and removals');
   }
 
   override async write(): Promise<void> {
@@ -196,14 +196,14 @@ abstract class Replacer extends Writer {
   /** Values that may be stored. */
   #possible: unknown[];
 
-  constructor(kind: string, ground: Fixture, index: number, stored: unknown) {
-    super(kind, ground, index);
+  constructor(kind: string, fixture: Fixture, index: number, stored: unknown) {
+    super(kind, fixture, index);
     this.#possible = [stored];
   }
 
   protected abstract valueAt(count: number): unknown;
   protected abstract store(value: unknown): Promise<unknown>;
-  /** The stored value in the same form; a text if this value was never written. */
+  /** The stored value, in the form of {@link valueAt}. Anything else is described by a text. */
   protected abstract read(): Promise<unknown>;
 
   async write(): Promise<void> {
@@ -226,8 +226,8 @@ abstract class Replacer extends Writer {
 export class Configurer extends Replacer {
   readonly #path = `/folder/${this.fixture.configurations}/yaml_config/${this.index}.yaml`;
 
-  constructor(ground: Fixture, index: number) {
-    super('configurations', ground, index, null);
+  constructor(fixture: Fixture, index: number) {
+    super('configurations', fixture, index, null);
   }
 
   protected valueAt(count: number): unknown {
@@ -249,8 +249,8 @@ export class Configurer extends Replacer {
 export class Editor extends Replacer {
   readonly #path = `/annotation/${this.fixture.annotation}/elements/${this.fixture.elementIds[this.index]!}`;
 
-  constructor(ground: Fixture, index: number) {
-    super('edits of annotations', ground, index, 1);
+  constructor(fixture: Fixture, index: number) {
+    super('edits of annotations', fixture, index, 1);
   }
 
   protected valueAt(count: number): unknown {
@@ -269,8 +269,8 @@ export class Editor extends Replacer {
 
 /** Makes a tree of folders public and private in turn. */
 export class Gatekeeper extends Replacer {
-  constructor(ground: Fixture, index: number) {
-    super('access of a tree', ground, index, false);
+  constructor(fixture: Fixture, index: number) {
+    super('access of a tree', fixture, index, false);
   }
 
   protected valueAt(count: number): unknown {
@@ -292,8 +292,8 @@ export class Gatekeeper extends Replacer {
 
 /** Sends whole annotations. */
 export class Annotator extends Writer {
-  constructor(ground: Fixture, index: number) {
-    super('new annotations', ground, index);
+  constructor(fixture: Fixture, index: number) {
+    super('new annotations', fixture, index);
   }
 
   readonly #made = new Map<string, { id: string; count: number }>();
@@ -332,8 +332,8 @@ export class Annotator extends Writer {
 
 /** Requests thumbnails of new sizes, which are cached. */
 export class Viewer extends Writer {
-  constructor(ground: Fixture, index: number) {
-    super('thumbnails', ground, index);
+  constructor(fixture: Fixture, index: number) {
+    super('thumbnails', fixture, index);
   }
 
   async write(): Promise<void> {
@@ -354,8 +354,8 @@ const finished = [3, 4, 5];
 
 /** Converts an image, and removes the result. */
 export class Converter extends Writer {
-  constructor(ground: Fixture, index: number) {
-    super('conversions', ground, index);
+  constructor(fixture: Fixture, index: number) {
+    super('conversions', fixture, index);
   }
 
   readonly #item = this.fixture.images[1 + this.index]!;
@@ -374,7 +374,7 @@ export class Converter extends Writer {
     await this.verify();
   }
 
-  /** Sends a request that may have been carried out already. */
+  /** Sends a request about the large image, unless the item has none. */
   async #settled(method: string): Promise<boolean> {
     if ((await this.#marker()) === undefined) return true;
     return this.succeeds(() => this.caller.request(method, `/item/${this.#item}/tiles`));

@@ -107,7 +107,7 @@ async function runClient(kind: Kind, client: number, end: number, outcome: Outco
     }
     if (!outcome.samples.has(status)) outcome.samples.set(status, text.slice(0, 300));
     if (status === 503 && retryAfter === null) outcome.unexplained += 1;
-    // Clients wait as long as the server says. Others also do not send requests without a pause.
+    // Clients wait as long as the server says, or for a second if it does not say.
     if (kind.isRude !== true) await pause((retryAfter ?? 1) * 1000);
   }
   agent.destroy();

@@ -40,10 +40,11 @@ function printTable(outcomes: readonly Outcome[], seconds: number): void {
   for (const outcome of outcomes) {
     const { name, clients, times } = outcome;
     const total = count(outcome, () => true);
-    const [ok, conflicts, busy] = [(s: number) => s >= 200 && s < 300, (s: number) => s === 409, (s: number) => s === 503];
-    const [oks, refused, busies] = [count(outcome, ok), count(outcome, conflicts), count(outcome, busy)];
+    const ok = count(outcome, (status) => status >= 200 && status < 300);
+    const conflicts = count(outcome, (status) => status === 409);
+    const busy = count(outcome, (status) => status === 503);
     const ms = [0.5, 0.99, 1].map((share) => quantile(times, share).toFixed(0));
-    const numbers = [total, (total / seconds).toFixed(1), oks, refused, busies, total - oks - refused - busies];
+    const numbers = [total, (total / seconds).toFixed(1), ok, conflicts, busy, total - ok - conflicts - busy];
     console.log(row([name, clients, ...numbers, ...ms]));
   }
 }

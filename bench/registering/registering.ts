@@ -36,8 +36,8 @@ class Measured {
   }
 }
 
-/** Waits until a process has finished its preparations and is idle. */
-async function quiet(child: Answering): Promise<void> {
+/** Waits until a process has finished its preparations. */
+async function waitUntilIdle(child: Answering): Promise<void> {
   for (let before = -1; ;) {
     const { cpuMs } = await child.usage();
     if (before >= 0 && cpuMs - before < 20) return;
@@ -64,7 +64,7 @@ const server = await startChild(script('server.ts'), [uri, join(directory, 'data
 try {
   await opener.ask('open', warm);
   await server.ask('register', warm);
-  for (const each of [opener, server]) await quiet(each);
+  for (const each of [opener, server]) await waitUntilIdle(each);
   const [opening, registering, again] = [new Measured(), new Measured(), new Measured()];
   // The speed of a shared machine changes, so one half is opened before and the other half afterwards.
   await opening.add(opener, 'open', halves[0]);

@@ -32,7 +32,7 @@ let unseen = 0;
  * A parameter that changes the name of a picture but not the picture, because subsampling below 0 is 0. So no response comes from a
  * cache.
  */
-const never = () => `jpegSubsampling=-${++unseen}`;
+const uncachedParameter = () => `jpegSubsampling=-${++unseen}`;
 
 function tilePath({ tiles, levels }: SlideHost, index: number): string {
   return `${tiles}/zxy/${levels - 1}/${index % columns}/${Math.floor(index / columns)}`;
@@ -87,7 +87,7 @@ async function passthrough(host: SlideHost, tiles: readonly Buffer[], directory:
       });
     const reference = requests({ url: bare.url, connections, path: () => `/tile/${random(tileCount)}` });
     const warm = ours(() => '');
-    const cold = ours(() => `?${never()}`);
+    const cold = ours(() => `?${uncachedParameter()}`);
     await compare('stored tile, warm', { ours: warm, reference, against: 'bare Express' }, { target: 0.7 });
     await compare('stored tile, uncached', { ours: cold, reference, against: 'bare Express' }, { target: 0.7 });
     if (iip === null) return;
@@ -151,7 +151,7 @@ async function decoded(host: SlideHost, tiles: readonly Buffer[]): Promise<void>
       await sharp(stored).raw().toBuffer();
       await write(sharp(data, { raw: { width: info.width, height: info.height, channels: info.channels } })).toBuffer();
     });
-    const path = () => `${tilePath(host, random(tileCount))}?${query}&${never()}`;
+    const path = () => `${tilePath(host, random(tileCount))}?${query}&${uncachedParameter()}`;
     const ours = client.downloads({ url: host.url, connections: decoding, headers: host.headers, path });
     await compare(name, { ours, reference, against: 'sharp' }, { target: 0.7, cpu: true });
   }
@@ -159,7 +159,7 @@ async function decoded(host: SlideHost, tiles: readonly Buffer[]): Promise<void>
 
 /** Rectangles of the finest level, against libvips reading the same rectangles of the same file. */
 async function regions(host: SlideHost): Promise<void> {
-  const read = (side: number, step: number) => ({
+  const randomCorner = (side: number, step: number) => ({
     left: random((slideSize - side) / step) * step,
     top: random((slideSize - side) / step) * step,
   });
@@ -170,12 +170,12 @@ async function regions(host: SlideHost): Promise<void> {
   ];
   for (const { name, side, output, step } of cases.filter((each) => isWanted(each.name))) {
     const reference = loop(decoding, async () => {
-      const image = sharp(host.file).extract({ ...read(side, step), width: side, height: side });
+      const image = sharp(host.file).extract({ ...randomCorner(side, step), width: side, height: side });
       await (output === side ? image : image.resize(output, output)).jpeg({ quality: 95, chromaSubsampling: '4:4:4' }).toBuffer();
     });
     const path = () => {
-      const { left, top } = read(side, step);
-      if (step > 1) return `${host.tiles}/dzi_files/13/${left / step}_${top / step}.jpg?tilesize=${step}&${never()}`;
+      const { left, top } = randomCorner(side, step);
+      if (step > 1) return `${host.tiles}/dzi_files/13/${left / step}_${top / step}.jpg?tilesize=${step}&${uncachedParameter()}`;
       return `${host.tiles}/region?left=${left}&top=${top}&regionWidth=${side}&regionHeight=${side}&width=${output}&height=${output}`;
     };
     const ours = client.downloads({ url: host.url, connections: decoding, headers: host.headers, path });

@@ -17,7 +17,7 @@ const measuring = { rounds: 3, best: true } as const;
 
 printLoad();
 
-// No tile comes from the tile cache, and in this order no tile of the previous round is still decoded.
+// No tile comes from the tile cache. The tiles take turns, so that none is still in memory from the previous round.
 const host = await startSlideHost({ tileCacheBytes: 0 });
 const client = await startClient();
 let next = 0;
