@@ -41,25 +41,22 @@ export function cachedFilesSweep({ model, records, hidden, files }: CachedFilesS
   };
 }
 
-/** @param docs newest first */
+/** @param docs newest first. Of the intact files with the same key, the newest is kept. */
 async function findUselessDocs(
   item: ItemRecord,
   docs: readonly StoredDocument[],
   { records, files }: Pick<CachedFilesSweepOptions, 'records' | 'files'>,
 ): Promise<StoredDocument[]> {
   const imageState = await records.imageState(item);
+  const isUsable = async (doc: StoredDocument) =>
+    isCurrentFile(doc, imageState) && !(await isMissingOrTruncated(doc, { records, files }));
+  const usability = await mapConcurrently(docs, concurrency, isUsable);
   const keptKeys = new Set<unknown>();
-  const uselessDocs: StoredDocument[] = [];
-  await mapConcurrently(docs, concurrency, async (doc) => {
-    const isDuplicate = keptKeys.has(doc.thumbnailKey);
-    if (!isCurrentFile(doc, imageState) || isDuplicate) {
-      uselessDocs.push(doc);
-      return;
-    }
+  return docs.filter((doc, index) => {
+    if (!usability[index] || keptKeys.has(doc.thumbnailKey)) return true;
     keptKeys.add(doc.thumbnailKey);
-    if (await isMissingOrTruncated(doc, { records, files })) uselessDocs.push(doc);
+    return false;
   });
-  return uselessDocs;
 }
 
 /** Whether a file that should be on this machine is missing or has the wrong size. */
