@@ -1,5 +1,5 @@
 import { UnknownIdError } from '../../errors.js';
-import { readCacheJobData, keyOfJobEntry, cacheJobNames } from './cache-files-job-data.js';
+import { readCacheJobData, keyOfJobFile, cacheJobNames } from './cache-files-job-data.js';
 import { obtainHistogram, obtainPicture } from './cached-pictures.js';
 import type { ThumbnailServices } from './thumbnail-files.js';
 import { failureText, type JobDefinition } from '../jobs/running/definition.js';
@@ -16,16 +16,16 @@ export function cacheFilesJob(services: Omit<ThumbnailServices, 'logger'>, kind:
     resumable: true,
     failureLog: (error) => `Failed caching ${fileNouns[kind]} (${failureText(error).trimEnd()})\n`,
     async run({ job, log, setProgress, signal }) {
-      const { itemId, entries } = readCacheJobData(job.kwargs);
+      const { itemId, specs } = readCacheJobData(job.kwargs);
       log(`Started caching ${fileNouns[kind]}\n`);
-      for (const [index, entry] of entries.entries()) {
+      for (const [index, spec] of specs.entries()) {
         if (signal.aborted) return;
-        log(`Caching ${keyOfJobEntry(kind, entry)}\n`);
+        log(`Caching ${keyOfJobFile(kind, spec)}\n`);
         const item = await services.records.findItem(itemId);
         if (item === null) throw new UnknownIdError('item', itemId);
-        if (kind === 'histogram') await obtainHistogram(services, item, entry, { signal, mustStore: true });
-        else await obtainPicture(services, item, entry, { signal, mustStore: true });
-        setProgress({ total: entries.length, current: index + 1 });
+        if (kind === 'histogram') await obtainHistogram(services, item, spec, { signal, mustStore: true });
+        else await obtainPicture(services, item, spec, { signal, mustStore: true });
+        setProgress({ total: specs.length, current: index + 1 });
       }
       log(`Finished caching ${fileNouns[kind]}\n`);
     },

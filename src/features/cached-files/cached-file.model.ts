@@ -156,7 +156,7 @@ export class CachedFileModel {
   }
 
   /** Matching records in batches. Records of hidden items are included only if the filter names the items. */
-  async *batches(filter: CachedFileFilter): AsyncGenerator<StoredDocument[]> {
+  async *iterateBatches(filter: CachedFileFilter): AsyncGenerator<StoredDocument[]> {
     const allDocs = iterateInSlices<StoredDocument>(this.#files.find(filterQuery(filter)).lean());
     for await (const docs of groupInBatches(allDocs, idsPerQuery)) {
       const itemIdOf = (doc: StoredDocument) => idText(doc.attachedToId);
@@ -166,7 +166,7 @@ export class CachedFileModel {
   }
 
   /** All records of a kind in batches: one batch for each item, newest first. */
-  async *batchesByItem(kind: CachedFileKind): AsyncGenerator<StoredDocument[]> {
+  async *iterateBatchesByItem(kind: CachedFileKind): AsyncGenerator<StoredDocument[]> {
     const cursor = this.#files.find(filterQuery({ kind })).sort({ attachedToId: 1, _id: -1 }).lean();
     let docs: StoredDocument[] = [];
     for await (const doc of iterateInSlices<StoredDocument>(cursor)) {

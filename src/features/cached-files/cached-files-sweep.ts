@@ -27,7 +27,7 @@ export function cachedFilesSweep({ model, records, hidden, files }: CachedFilesS
   return async ({ full, signal }) => {
     let removedCount = 0;
     for (const kind of full ? (['thumbnail', 'data'] as const) : []) {
-      for await (const docs of model.batchesByItem(kind)) {
+      for await (const docs of model.iterateBatchesByItem(kind)) {
         signal.throwIfAborted();
         const itemId = idText(docs[0]!.attachedToId);
         const item = await records.findItem(itemId);

@@ -8,13 +8,13 @@ import { unfilteredJobDocument } from '../jobs/job-document.js';
 import { storedJobSchema } from '../jobs/schema.js';
 import { newThumbnailJob, thumbnailJobName } from './thumbnails-job-data.js';
 
-const shared = { access: 'admin', errors: ['access-denied'] } as const;
+const adminRoute = { access: 'admin', errors: ['access-denied'] } as const;
 const returnsCount = { schema: { type: 'integer' } };
 
-const spec = text({
+const specParameter = text({
   description: 'JSON list of specifications, each compared exactly with the keys of the files; empty or absent for all files.',
 });
-const imageKey = text({ description: 'Name of the associated image, such as label; absent for all of them.' });
+const imageKeyParameter = text({ description: 'Name of the associated image, such as label; absent for all of them.' });
 
 /** Databases limit the length of regular expressions. */
 const maxKeyLength = 1000;
@@ -36,14 +36,14 @@ function associatedFilter(key: string | undefined): CachedFileFilter {
 const histogramFilter: CachedFileFilter = { kind: 'data', keyContains: '"imageKey":"histogram"' };
 
 const countThumbnails = defineRoute({
-  ...shared,
+  ...adminRoute,
   method: 'get',
   path: '/large_image/thumbnails',
   summary: 'Count the cached thumbnail files of all items.',
   scope: scopes.read,
-  query: { spec },
+  query: { spec: specParameter },
   returns: returnsCount,
-  errors: [...shared.errors, 'bad-parameter'],
+  errors: [...adminRoute.errors, 'bad-parameter'],
   async handle({ query }, { cachedFiles }) {
     let sum = 0;
     for (const filter of thumbnailFilters(query.spec)) sum += await cachedFiles.count(filter);
@@ -52,19 +52,19 @@ const countThumbnails = defineRoute({
 });
 
 const removeThumbnails = defineRoute({
-  ...shared,
+  ...adminRoute,
   method: 'delete',
   path: '/large_image/thumbnails',
   summary: 'Remove cached thumbnail files of all items.',
   scope: scopes.write,
-  query: { spec },
+  query: { spec: specParameter },
   returns: returnsCount,
-  errors: [...shared.errors, 'bad-parameter'],
+  errors: [...adminRoute.errors, 'bad-parameter'],
   handle: ({ query }, { cachedFiles }) => cachedFiles.remove(thumbnailFilters(query.spec)),
 });
 
 const createThumbnails = defineRoute({
-  ...shared,
+  ...adminRoute,
   method: 'put',
   path: '/large_image/thumbnails',
   summary: 'Start a job that creates cached thumbnail files of all large images.',
@@ -81,10 +81,10 @@ const createThumbnails = defineRoute({
     concurrent: text({ description: 'Number of files to make at once; below 1 or absent: the number of logical CPUs.' }),
   },
   returns: { schema: storedJobSchema },
-  errors: [...shared.errors, 'bad-parameter'],
+  errors: [...adminRoute.errors, 'bad-parameter'],
   async handle({ query, caller }, { cachedFiles, runner }) {
     const entries = parseSpecList(query.spec);
-    if ((await cachedFiles.maxThumbnails()) <= 0) throw new BadParameterError('Thumbnail files are not enabled.');
+    if ((await cachedFiles.readMaxThumbnails()) <= 0) throw new BadParameterError('Thumbnail files are not enabled.');
     // `logInterval` and `concurrent` are declared as texts and parsed here, so that the errors above are reported first.
     const logInterval = parseOptionalNumber('logInterval', query.logInterval);
     const concurrent = parseOptionalNumber('concurrent', query.concurrent);
@@ -99,29 +99,29 @@ function parseOptionalNumber(name: string, value: string | undefined): number | 
 }
 
 const countAssociated = defineRoute({
-  ...shared,
+  ...adminRoute,
   method: 'get',
   path: '/large_image/associated_images',
   summary: 'Count the cached associated-image files of all items.',
   scope: scopes.read,
-  query: { imageKey },
+  query: { imageKey: imageKeyParameter },
   returns: returnsCount,
   handle: ({ query }, { cachedFiles }) => cachedFiles.count(associatedFilter(query.imageKey)),
 });
 
 const removeAssociated = defineRoute({
-  ...shared,
+  ...adminRoute,
   method: 'delete',
   path: '/large_image/associated_images',
   summary: 'Remove cached associated-image files of all items.',
   scope: scopes.write,
-  query: { imageKey },
+  query: { imageKey: imageKeyParameter },
   returns: returnsCount,
   handle: ({ query }, { cachedFiles }) => cachedFiles.remove([associatedFilter(query.imageKey)]),
 });
 
 const countHistograms = defineRoute({
-  ...shared,
+  ...adminRoute,
   method: 'get',
   path: '/large_image/histograms',
   summary: 'Count the cached histograms of all items.',
@@ -131,7 +131,7 @@ const countHistograms = defineRoute({
 });
 
 const removeHistograms = defineRoute({
-  ...shared,
+  ...adminRoute,
   method: 'delete',
   path: '/large_image/histograms',
   summary: 'Remove the cached histograms of all items.',

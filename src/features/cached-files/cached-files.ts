@@ -97,14 +97,14 @@ export class CachedFiles {
   constructor(private readonly options: CachedFilesOptions) {}
 
   /** Maximum number of pictures of one kind per item; 0 stores none. */
-  async maxThumbnails(): Promise<number> {
+  async readMaxThumbnails(): Promise<number> {
     return Number(await this.options.settings.get('large_image.max_thumbnail_files'));
   }
 
   /** The stored content, or `null`. A file whose bytes cannot be read counts as missing. */
   async read(item: ItemRecord, name: CachedFileName): Promise<CachedContent | null> {
     const doc = await this.#find(item, name);
-    return doc === null ? null : this.#contentOf(doc);
+    return doc === null ? null : this.#readContent(doc);
   }
 
   async #find(item: ItemRecord, { kind, key }: CachedFileName): Promise<StoredDocument | null> {
@@ -147,7 +147,7 @@ export class CachedFiles {
       signal,
     }: Pick<ObtainFileOptions, 'isAbsent' | 'enqueue'> & { signal: AbortSignal },
   ): Promise<ObtainedFile> {
-    if (name.kind === 'thumbnail' && (await this.maxThumbnails()) <= 0) {
+    if (name.kind === 'thumbnail' && (await this.readMaxThumbnails()) <= 0) {
       await this.#prune(item, name);
       return { content: await enqueue(() => make(item, signal), signal), created: true };
     }
@@ -263,7 +263,7 @@ export class CachedFiles {
    */
   async #prune(item: ItemRecord, { kind, key }: CachedFileName): Promise<void> {
     const { model } = this.options;
-    const limit = kind === 'data' ? maxDataFiles : await this.maxThumbnails();
+    const limit = kind === 'data' ? maxDataFiles : await this.readMaxThumbnails();
     const ids = await model.listIds(item, kind);
     if (ids.length <= limit) return;
     const imageKey = imageKeyOf(key);
@@ -276,7 +276,7 @@ export class CachedFiles {
     if (doc !== null) await this.options.files.remove(doc);
   }
 
-  async #contentOf(doc: StoredDocument): Promise<CachedContent | null> {
+  async #readContent(doc: StoredDocument): Promise<CachedContent | null> {
     const { records, files, logger } = this.options;
     const { size, mimeType, id } = records.fileOf(doc);
     try {
@@ -319,15 +319,15 @@ export class CachedFiles {
   }
 
   /**
-   * Removes the oldest pictures of an item beyond `keep`; if `keep` is 0, also the histograms.
+   * Removes the oldest pictures of an item beyond `keptCount`; if `keptCount` is 0, also the histograms.
    *
    * @returns the number of files before the removal, and the number of removed files.
    */
-  async trim(item: ItemRecord, keep: number): Promise<[present: number, removed: number]> {
+  async trim(item: ItemRecord, keptCount: number): Promise<[present: number, removed: number]> {
     const { model } = this.options;
-    const kinds: CachedFileKind[] = keep === 0 ? ['thumbnail', 'data'] : ['thumbnail'];
+    const kinds: CachedFileKind[] = keptCount === 0 ? ['thumbnail', 'data'] : ['thumbnail'];
     const ids = (await Promise.all(kinds.map((kind) => model.listIds(item, kind)))).flat();
-    const surplus = ids.slice(keep);
+    const surplus = ids.slice(keptCount);
     await mapConcurrently(surplus, removalConcurrency, ({ _id }) => this.#removeById(_id));
     return [ids.length, surplus.length];
   }
@@ -366,7 +366,7 @@ export class CachedFiles {
 
   async #removeMatching(filter: CachedFileFilter, total = { count: 0 }): Promise<void> {
     const { model, files } = this.options;
-    for await (const docs of model.batches(filter)) {
+    for await (const docs of model.iterateBatches(filter)) {
       if (files.removeMany) await files.removeMany(docs);
       else await mapConcurrently(docs, removalConcurrency, (doc) => files.remove(doc));
       total.count += docs.length;

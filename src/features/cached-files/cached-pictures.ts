@@ -15,23 +15,23 @@ import type { CachedFileName, CachedFiles, ObtainedFile } from './cached-files.j
 import type { Images } from '../images/images.js';
 
 /**
- * Describes a cached file. The key of the file is made from its description. The member `imageKey` says what the file is: absent or
+ * The specification of a cached file, from which its key is made. The member `imageKey` says what the file is: absent or
  * empty for a thumbnail; one of {@link imageKeys} for several frames in one picture or a histogram; otherwise the name of an
  * associated image.
  */
-export type CachedEntry = Readonly<Record<string, unknown>>;
+export type CachedFileSpec = Readonly<Record<string, unknown>>;
 
 /** Values of `imageKey` that do not name an associated image. */
 export const imageKeys = { tileFrames: 'tileFrames', histogram: 'histogram' } as const;
 
 /** The name of the cached file of a picture. */
-export function pictureName(entry: CachedEntry): CachedFileName {
-  return { kind: 'thumbnail', key: cachedFileKey(entry) };
+export function pictureName(spec: CachedFileSpec): CachedFileName {
+  return { kind: 'thumbnail', key: cachedFileKey(spec) };
 }
 
-/** The name of the cached file of a histogram. Entries that describe the same histogram get the same name. */
-export function histogramName(entry: CachedEntry): CachedFileName {
-  const members = Object.entries(entry).filter(([name, value]) => value !== declaredParameters.get(name)?.default);
+/** The name of the cached file of a histogram. Specifications that describe the same histogram get the same name. */
+export function histogramName(spec: CachedFileSpec): CachedFileName {
+  const members = Object.entries(spec).filter(([name, value]) => value !== declaredParameters.get(name)?.default);
   return { kind: 'data', key: cachedFileKey({ ...Object.fromEntries(members), imageKey: imageKeys.histogram }) };
 }
 
@@ -53,18 +53,18 @@ export interface ObtainPictureOptions {
   signal?: AbortSignal;
 }
 
-/** Reads the picture of an entry from its cached file, or makes and stores it. @throws LargeImageError if it cannot be made. */
+/** Reads the picture of a specification from its cached file, or makes and stores it. @throws LargeImageError if it cannot be made. */
 export async function obtainPicture(
   { cachedFiles, images }: { cachedFiles: CachedFiles; images: Images },
   item: ItemRecord,
-  entry: CachedEntry,
+  spec: CachedFileSpec,
   options: ObtainPictureOptions = {},
 ): Promise<ObtainedFile> {
   const { enqueueRendering = (work) => work(), signal } = options;
   const make = (current: ItemRecord, sharedSignal: AbortSignal) =>
-    enqueueRendering(() => images.use(current, (image) => makePicture(image, entry, sharedSignal), sharedSignal), sharedSignal);
-  const name = options.name ?? pictureName(entry);
-  const imageKey = entry.imageKey ?? '';
+    enqueueRendering(() => images.use(current, (image) => makePicture(image, spec, sharedSignal), sharedSignal), sharedSignal);
+  const name = options.name ?? pictureName(spec);
+  const imageKey = spec.imageKey ?? '';
   if (options.storeMissing === true || imageKey === '' || imageKey === imageKeys.tileFrames) {
     return checkStored(await cachedFiles.obtain(item, name, make, options), options);
   }
@@ -84,22 +84,22 @@ function checkStored(obtained: ObtainedFile, { mustStore = false }: Pick<ObtainP
 }
 
 /**
- * Reads the histogram of an entry from its cached file, or makes and stores it. The result has one member for each band.
+ * Reads the histogram of a specification from its cached file, or makes and stores it. The result has one member for each band.
  *
  * @throws LargeImageError if it cannot be made.
  */
 export async function obtainHistogram(
   { cachedFiles, images }: { cachedFiles: CachedFiles; images: Images },
   item: ItemRecord,
-  entry: CachedEntry,
+  spec: CachedFileSpec,
   options: Pick<ObtainPictureOptions, 'mustStore' | 'signal' | 'enqueue' | 'enqueueRendering'> = {},
 ): Promise<HistogramBand[]> {
-  const name = histogramName(entry);
+  const name = histogramName(spec);
   const { signal, enqueue, enqueueRendering = (work) => work() } = options;
   const measure = (current: ItemRecord, sharedSignal?: AbortSignal) =>
     images.use(
       current,
-      (image) => image.histogram({ ...histogramRequest(entry), ...(sharedSignal && { signal: sharedSignal }) }),
+      (image) => image.histogram({ ...histogramRequest(spec), ...(sharedSignal && { signal: sharedSignal }) }),
       sharedSignal,
     );
   const make = (current: ItemRecord, sharedSignal?: AbortSignal) =>
@@ -137,11 +137,11 @@ function missingPicture(): EncodedPicture {
   return { kind: 'bytes', bytes: new Uint8Array(0), type: 'application/octet-stream' };
 }
 
-/** Renders the picture of an entry. @throws BadValueError */
-async function makePicture(image: LargeImage, entry: CachedEntry, signal: AbortSignal): Promise<EncodedPicture> {
-  const request = { ...pictureRequest(entry), signal };
+/** Renders the picture of a specification. @throws BadValueError */
+async function makePicture(image: LargeImage, spec: CachedFileSpec, signal: AbortSignal): Promise<EncodedPicture> {
+  const request = { ...pictureRequest(spec), signal };
   if (request.encoding === 'TILED') throw new BadValueError('Invalid encoding "TILED": such pictures are not stored');
-  const { imageKey } = entry;
+  const { imageKey } = spec;
   if (imageKey != null && typeof imageKey !== 'string') throw new BadValueError(`Invalid imageKey ${JSON.stringify(imageKey)}`);
   if (imageKey != null && imageKey !== '' && imageKey !== imageKeys.tileFrames) {
     return (await image.associatedImage(imageKey, request as AssociatedImageRequest)) ?? missingPicture();
@@ -151,20 +151,20 @@ async function makePicture(image: LargeImage, entry: CachedEntry, signal: AbortS
   return picture;
 }
 
-/** Converts parameters of a route to an entry, in which region, output and scale are nested objects. */
-export function entryFromParameters(parameters: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const entry: Record<string, unknown> = {};
+/** Converts parameters of a route to a specification, in which region, output and scale are nested objects. */
+export function specFromParameters(parameters: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const spec: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(parameters)) {
     if (value === undefined) continue;
     const { entryPath, isFloat }: Partial<PictureParameter> = declaredParameters.get(name) ?? {};
-    const entryValue = isFloat && typeof value === 'number' ? new FloatValue(value) : value;
-    if (entryPath === undefined) entry[name] = entryValue;
-    else entry[entryPath[0]] = { ...(entry[entryPath[0]] as object | undefined), [entryPath[1]]: entryValue };
+    const specValue = isFloat && typeof value === 'number' ? new FloatValue(value) : value;
+    if (entryPath === undefined) spec[name] = specValue;
+    else spec[entryPath[0]] = { ...(spec[entryPath[0]] as object | undefined), [entryPath[1]]: specValue };
   }
-  return entry;
+  return spec;
 }
 
-/** Whether a member of a stored entry, which may come from a client, has the type of its parameter. */
+/** Whether a member of a stored specification, which may come from a client, has the type of its parameter. */
 function isOfKind(value: unknown, kind: PictureParameter['kind']): boolean {
   switch (kind) {
     case 'text':
@@ -179,23 +179,25 @@ function isOfKind(value: unknown, kind: PictureParameter['kind']): boolean {
     case 'booleanOrInteger':
       return typeof value === 'number' || typeof value === 'boolean';
     case 'integers':
-      return Array.isArray(value) && value.every((entry) => typeof entry === 'number');
+      return Array.isArray(value) && value.every((each) => typeof each === 'number');
   }
 }
 
 /**
- * Converts an entry to a request for the renderer. Members that are not parameters of a picture are left out.
+ * Converts a specification to a request for the renderer. Members that are not parameters of a picture are left out.
  *
  * @throws BadValueError if a parameter has the wrong type.
  */
-function pictureRequest(entry: CachedEntry): TileFramesRequest {
+function pictureRequest(spec: CachedFileSpec): TileFramesRequest {
   const flat: Record<string, unknown> = {};
-  const plain = toPlainValue(entry) as CachedEntry;
+  const plain = toPlainValue(spec) as CachedFileSpec;
   for (const [name, { kind, entryPath, requestName = name }] of declaredParameters) {
-    // An entry can also have any parameter as a direct member.
+    // A specification can also have any parameter as a direct member.
     const group = entryPath === undefined ? undefined : plain[entryPath[0]];
     const nestedValue =
-      entryPath !== undefined && typeof group === 'object' && group !== null ? (group as CachedEntry)[entryPath[1]] : undefined;
+      entryPath !== undefined && typeof group === 'object' && group !== null
+        ? (group as CachedFileSpec)[entryPath[1]]
+        : undefined;
     const value = nestedValue ?? plain[name];
     if (value == null || (name === 'fill' && value === '')) continue;
     if (!isOfKind(value, kind)) throw new BadValueError(`Invalid ${name} ${JSON.stringify(value)}`);
@@ -205,6 +207,6 @@ function pictureRequest(entry: CachedEntry): TileFramesRequest {
   return flat as TileFramesRequest;
 }
 
-function histogramRequest(entry: CachedEntry): HistogramRequest {
-  return { ...(pictureRequest(entry) as HistogramRequest), ...(entry.range === 'round' && { roundRange: true }) };
+function histogramRequest(spec: CachedFileSpec): HistogramRequest {
+  return { ...(pictureRequest(spec) as HistogramRequest), ...(spec.range === 'round' && { roundRange: true }) };
 }

@@ -7,7 +7,11 @@ import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import { itemPath, loadWritableItem } from '../items/item-path.js';
 
-const shared = { path: '/item/:itemId/tiles/thumbnails', params: itemPath, errors: ['unknown-id', 'access-denied'] } as const;
+const cachedFilesRoute = {
+  path: '/item/:itemId/tiles/thumbnails',
+  params: itemPath,
+  errors: ['unknown-id', 'access-denied'],
+} as const;
 
 /** A media type as allowed in headers (RFC 9110, section 8.3.1), without quoted parameters. */
 const mimeTypePattern = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+( *; *[\w!#$&^.+-]+=[\w!#$&^.+-]+)*$/;
@@ -28,7 +32,7 @@ const cachedFileSchema = component('KeptFile', {
 });
 
 const list = defineRoute({
-  ...shared,
+  ...cachedFilesRoute,
   method: 'get',
   summary: 'List the cached files of an item: pictures, then data, each newest first.',
   access: 'admin',
@@ -40,7 +44,7 @@ const list = defineRoute({
 });
 
 const remove = defineRoute({
-  ...shared,
+  ...cachedFilesRoute,
   method: 'delete',
   summary: 'Remove cached files of an item.',
   description:
@@ -62,7 +66,7 @@ const remove = defineRoute({
 });
 
 const put = defineRoute({
-  ...shared,
+  ...cachedFilesRoute,
   method: 'post',
   summary: 'Store the body as a cached picture or cached data of an item, replacing the file with this key.',
   access: 'user',
@@ -74,7 +78,7 @@ const put = defineRoute({
   },
   body: 'stream',
   returns: { schema: cachedFileSchema },
-  errors: [...shared.errors, 'login-required', 'bad-parameter', 'too-large'],
+  errors: [...cachedFilesRoute.errors, 'login-required', 'bad-parameter', 'too-large'],
   authorize: loadWritableItem,
   async handle({ query, authorized: item, body, caller }, { cachedFiles }) {
     const { mimeType } = query;

@@ -6,7 +6,7 @@ import { WorkQueue } from '../../core/concurrency/work-queue.js';
 import type { HostLogger } from '../../host.js';
 import type { CachedFileName, CachedFiles } from './cached-files.js';
 import type { Images } from '../images/images.js';
-import { obtainPicture, pictureName, type CachedEntry } from './cached-pictures.js';
+import { obtainPicture, pictureName, type CachedFileSpec } from './cached-pictures.js';
 
 /** Counts of the files that a run has handled so far. */
 export interface ThumbnailCounts {
@@ -16,7 +16,7 @@ export interface ThumbnailCounts {
   failed: number;
   /** The item of the latest failure. */
   lastFailedItemId: string | null;
-  /** Number of items times number of entries; `null` while it is unknown. */
+  /** Number of items times number of specifications; `null` while it is unknown. */
   total: number | null;
 }
 
@@ -49,13 +49,13 @@ export interface ThumbnailServices {
  */
 export async function createThumbnailFiles(
   services: ThumbnailServices,
-  entries: readonly CachedEntry[],
+  specs: readonly CachedFileSpec[],
   counts: ThumbnailCounts,
   { concurrency, signal, onFile }: ThumbnailRunOptions,
 ): Promise<void> {
-  counts.total = (await services.records.markers.count()) * entries.length;
-  if (entries.length === 0) return;
-  const names = entries.map(pictureName);
+  counts.total = (await services.records.markers.count()) * specs.length;
+  if (specs.length === 0) return;
+  const names = specs.map(pictureName);
   const renderingQueue = new WorkQueue({ name: 'thumbnails', running: concurrency });
   const itemTasks = new Set<Promise<void>>();
   // While pictures of some items are being made, queries and writes for others run, grouped over several items.
@@ -64,12 +64,12 @@ export async function createThumbnailFiles(
   const mustStop = () => signal.aborted || outage !== null;
 
   const makePictures = async (item: ItemRecord, existing: ReadonlySet<string>) => {
-    for (const [position, entry] of entries.entries()) {
+    for (const [position, spec] of specs.entries()) {
       if (mustStop()) return;
       const name = names[position]!;
       try {
         const exists = existing.has(`${item.id}\n${name.key}`);
-        const created = !exists && (await makeThumbnail(services, renderingQueue, item, { entry, name, signal }));
+        const created = !exists && (await makeThumbnail(services, renderingQueue, item, { spec, name, signal }));
         if (created) counts.created += 1;
         else counts.checked += 1;
       } catch (error) {
@@ -88,7 +88,7 @@ export async function createThumbnailFiles(
     }
   };
 
-  for await (const { item, existing } of eachItemWithExistingFiles(services, names)) {
+  for await (const { item, existing } of iterateItemsWithExistingFiles(services, names)) {
     while (itemTasks.size >= maxItemsInProgress && !mustStop()) await Promise.race(itemTasks);
     if (mustStop()) break;
     const task = makePictures(item, existing).finally(() => itemTasks.delete(task));
@@ -103,9 +103,9 @@ async function makeThumbnail(
   { cachedFiles, images }: ThumbnailServices,
   renderingQueue: WorkQueue,
   item: ItemRecord,
-  { entry, name, signal }: { entry: CachedEntry; name: CachedFileName; signal: AbortSignal },
+  { spec, name, signal }: { spec: CachedFileSpec; name: CachedFileName; signal: AbortSignal },
 ): Promise<boolean> {
-  const { created } = await obtainPicture({ cachedFiles, images }, item, entry, {
+  const { created } = await obtainPicture({ cachedFiles, images }, item, spec, {
     name,
     isAbsent: true,
     storeMissing: true,
@@ -122,7 +122,7 @@ function logFailure({ logger }: ThumbnailServices, item: ItemRecord, name: Cache
   else logger.error({ ...fields, err: error }, 'Thumbnail:Failed');
 }
 
-async function* eachItemWithExistingFiles(
+async function* iterateItemsWithExistingFiles(
   { records, cachedFiles }: ThumbnailServices,
   names: readonly CachedFileName[],
 ): AsyncGenerator<{ item: ItemRecord; existing: ReadonlySet<string> }> {

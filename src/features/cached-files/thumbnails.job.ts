@@ -1,6 +1,6 @@
 import { cpus } from 'node:os';
 import { BadParameterError } from '../../errors.js';
-import type { CachedEntry } from './cached-pictures.js';
+import type { CachedFileSpec } from './cached-pictures.js';
 import { createThumbnailFiles, type ThumbnailCounts, type ThumbnailServices } from './thumbnail-files.js';
 import { readThumbnailJobData, thumbnailJobName } from './thumbnails-job-data.js';
 import type { JobDefinition } from '../jobs/running/definition.js';
@@ -45,7 +45,7 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
       const timer = intervalMs >= 1000 ? setInterval(logProgress, Math.min(maxTimerMs, intervalMs)) : undefined;
       try {
         // Every entry was checked above.
-        await createThumbnailFiles(services, entries as CachedEntry[], counts, {
+        await createThumbnailFiles(services, entries as CachedFileSpec[], counts, {
           concurrency,
           signal,
           onFile: () => {

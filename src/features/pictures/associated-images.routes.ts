@@ -11,8 +11,8 @@ import { itemPath } from '../items/item-path.js';
 import { dispositionParameters, encodingParameters, toPictureRequest, routeParameters } from '../images/picture-parameters.js';
 import { dispositionHeader, replyFromCachedFile } from './picture-reply.js';
 
-/** The item in the path. The caller must be allowed to see its associated images. */
-async function maySeeAssociated(
+/** Loads the item in the path. The caller must be allowed to see its associated images. */
+async function loadItemShowingAssociated(
   request: Parameters<typeof loadReadableItem>[0],
   { images }: { images: Images },
 ): Promise<ItemRecord> {
@@ -23,12 +23,12 @@ async function maySeeAssociated(
   );
 }
 
-const shared = {
+const associatedImageRoute = {
   method: 'get',
   access: 'public',
   scope: scopes.read,
   errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'corrupt-tile', 'busy'],
-  authorize: maySeeAssociated,
+  authorize: loadItemShowingAssociated,
 } as const;
 
 const imagePath = {
@@ -37,7 +37,7 @@ const imagePath = {
 };
 
 const list = defineRoute({
-  ...shared,
+  ...associatedImageRoute,
   path: '/item/:itemId/tiles/images',
   forLinks: true,
   summary: 'List the names of the associated images: label, macro, thumbnail.',
@@ -52,7 +52,7 @@ const list = defineRoute({
 });
 
 const get = defineRoute({
-  ...shared,
+  ...associatedImageRoute,
   path: '/item/:itemId/tiles/images/:image',
   forLinks: true,
   summary: 'Get an associated image, scaled to fit the given size.',
@@ -76,7 +76,7 @@ const get = defineRoute({
 });
 
 const metadata = defineRoute({
-  ...shared,
+  ...associatedImageRoute,
   path: '/item/:itemId/tiles/images/:image/metadata',
   summary: 'Get the size, mode and format of an associated image.',
   params: imagePath,

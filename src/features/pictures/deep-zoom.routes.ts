@@ -9,7 +9,7 @@ import { itemPath } from '../items/item-path.js';
 import { dropUndefined, renderParameters } from '../images/picture-parameters.js';
 import { replyFromTileCache } from './picture-reply.js';
 
-const shared = {
+const deepZoomRoute = {
   method: 'get',
   access: 'public',
   scope: scopes.read,
@@ -26,7 +26,7 @@ const gridParameters = {
 };
 
 const dziDescription = defineRoute({
-  ...shared,
+  ...deepZoomRoute,
   path: '/item/:itemId/tiles/dzi.dzi',
   summary: 'Get the Deep Zoom description of the image.',
   params: itemPath,
@@ -39,7 +39,7 @@ const dziDescription = defineRoute({
 });
 
 const dziTile = defineRoute({
-  ...shared,
+  ...deepZoomRoute,
   path: '/item/:itemId/tiles/dzi_files/:level/:xandy',
   summary: 'Get a Deep Zoom tile.',
   description: 'The extension of the name chooses JPEG or PNG.',

@@ -3,7 +3,7 @@ import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { batches } from '../../core/database/id-batches.js';
 import { BadParameterError } from '../../errors.js';
 import type { ItemRecord } from '../../core/host/records.js';
-import { histogramName, obtainHistogram, entryFromParameters, type CachedEntry } from '../cached-files/cached-pictures.js';
+import { histogramName, obtainHistogram, specFromParameters, type CachedFileSpec } from '../cached-files/cached-pictures.js';
 import type { Caller } from '../../host.js';
 import { answerConditional, cacheHeaders, entityTag } from '../../http/conditional.js';
 import { boolean, number, oneOf, withDefault } from '../../http/parameters.js';
@@ -16,7 +16,7 @@ import { dropUndefined, toPictureRequest, regionParameters, routeParameters, zPa
 import { bandsSchema, histogramSchema } from './schemas.js';
 import { startCacheJob } from './tile-frames.routes.js';
 
-const shared = {
+const statisticsRoute = {
   method: 'get',
   access: 'public',
   scope: scopes.read,
@@ -51,7 +51,7 @@ const { frame: frameParameter, style: styleParameter } = routeParameters('frame'
 const defaultSidePixels = 2048;
 
 const histogram = defineRoute({
-  ...shared,
+  ...statisticsRoute,
   path: '/item/:itemId/tiles/histogram',
   forLinks: true,
   summary: 'Get a histogram of the samples of each band.',
@@ -89,19 +89,19 @@ const histogram = defineRoute({
       ? bounds
       : { ...bounds, width: defaultSidePixels, height: defaultSidePixels, resample: bounds.resample ?? false };
     const histogramOptions = dropUndefined({ bins, density, threshold, frame: frameIndex, style, zProject, zFrom, zTo });
-    const entry = {
-      ...entryFromParameters(dropUndefined(region)),
+    const spec = {
+      ...specFromParameters(dropUndefined(region)),
       ...histogramOptions,
       ...(roundRange === true && { range: 'round' }),
     };
     const hasRange = rangeMin !== undefined || rangeMax !== undefined;
     if (cache !== 'none')
-      return reportCachedHistograms(services, item, { entry, hasRange, mayStartJob: cache === 'schedule', caller });
+      return reportCachedHistograms(services, item, { spec, hasRange, mayStartJob: cache === 'schedule', caller });
     const request = { ...toPictureRequest(region), ...histogramOptions, ...dropUndefined({ rangeMin, rangeMax, roundRange }) };
     return replyWithTaggedJson(services, { item, kind: 'histogram', request, requestHeaders: headers }, () =>
       hasRange
         ? enqueueRendering(() => services.images.use(item, (image) => image.histogram({ ...request, signal }), signal))
-        : obtainHistogram(services, item, entry, { signal, enqueueRendering, enqueue: enqueueFor(keptFiles, input) }),
+        : obtainHistogram(services, item, spec, { signal, enqueueRendering, enqueue: enqueueFor(keptFiles, input) }),
     );
   },
 });
@@ -113,21 +113,21 @@ const histogram = defineRoute({
 async function reportCachedHistograms(
   services: PictureContext,
   item: ItemRecord,
-  options: { entry: CachedEntry; hasRange: boolean; mayStartJob: boolean; caller: Caller | null },
+  options: { spec: CachedFileSpec; hasRange: boolean; mayStartJob: boolean; caller: Caller | null },
 ): Promise<{ cached: boolean[]; scheduledJob?: string }> {
   if (options.hasRange) return { cached: [] };
   const frameCount = await services.images.use(item, (image) => image.metadata().frames?.length ?? 1);
-  requireReportable(frameCount, options.entry);
+  requireReportable(frameCount, options.spec);
   const cached: boolean[] = [];
-  const missing: CachedEntry[] = [];
+  const missing: CachedFileSpec[] = [];
   for (const batch of batches(Array.from({ length: frameCount }, (_, index) => index))) {
-    const entries = batch.map((frame): CachedEntry => ({ ...options.entry, frame }));
-    const keys = entries.map((entry) => histogramName(entry).key);
-    const cachedEntries = await services.cachedFiles.findExisting([item], 'data', keys);
-    for (const [i, entry] of entries.entries()) {
-      const isCached = cachedEntries.has(`${item.id}\n${keys[i]}`);
+    const specs = batch.map((frame): CachedFileSpec => ({ ...options.spec, frame }));
+    const keys = specs.map((spec) => histogramName(spec).key);
+    const existingFiles = await services.cachedFiles.findExisting([item], 'data', keys);
+    for (const [i, spec] of specs.entries()) {
+      const isCached = existingFiles.has(`${item.id}\n${keys[i]}`);
       cached.push(isCached);
-      if (!isCached) missing.push(entry);
+      if (!isCached) missing.push(spec);
     }
     if (isSliceOver()) await nextSlice();
   }
@@ -141,15 +141,15 @@ async function reportCachedHistograms(
 const maxReportedCharacters = 2 ** 24;
 
 /** @throws BadParameterError if the parameters are too long for so many frames. */
-function requireReportable(frameCount: number, entry: CachedEntry): void {
-  if (frameCount * histogramName(entry).key.length <= maxReportedCharacters) return;
+function requireReportable(frameCount: number, spec: CachedFileSpec): void {
+  if (frameCount * histogramName(spec).key.length <= maxReportedCharacters) return;
   throw new BadParameterError(
     `With cache, the parameters of all frames may have ${maxReportedCharacters} characters in total; the image has ${frameCount} frames.`,
   );
 }
 
 const bands = defineRoute({
-  ...shared,
+  ...statisticsRoute,
   path: '/item/:itemId/tiles/bands',
   forLinks: true,
   summary: 'Get the bands of the image: their color interpretation, minimum, maximum and mean.',

@@ -1,7 +1,7 @@
 import { enqueueFor } from '../../core/concurrency/queues.js';
 import { create as contentDisposition } from 'content-disposition';
 import type { ItemRecord } from '../../core/host/records.js';
-import { obtainPicture, type CachedEntry, type ObtainPictureOptions } from '../cached-files/cached-pictures.js';
+import { obtainPicture, type CachedFileSpec, type ObtainPictureOptions } from '../cached-files/cached-pictures.js';
 import type { PictureContext } from './context.js';
 import { pictureDefaults } from '../../tilesource/picture-parameters.js';
 import type { EncodedPicture, LargeImage, StreamedPicture } from '../../tilesource/requests.js';
@@ -54,7 +54,7 @@ export async function replyFromTileCache(
 export async function replyFromCachedFile(
   services: PictureContext,
   requestedPicture: RequestedPicture,
-  entry: CachedEntry,
+  spec: CachedFileSpec,
 ): Promise<Reply> {
   const key = await services.images.pictureKey(requestedPicture.item, requestedPicture.kind, requestedPicture.request);
   const tag = entityTag(key);
@@ -64,9 +64,9 @@ export async function replyFromCachedFile(
   const { input } = requestedPicture;
   const { pictures, keptFiles } = services.queues;
   const obtain = async (options: ObtainPictureOptions) =>
-    (await obtainPicture(services, requestedPicture.item, entry, options)).content;
+    (await obtainPicture(services, requestedPicture.item, spec, options)).content;
   // If the settings allow no cached files, the picture is kept in the tile cache.
-  const keepsFiles = (await services.cachedFiles.maxThumbnails()) > 0;
+  const keepsFiles = (await services.cachedFiles.readMaxThumbnails()) > 0;
   const content = keepsFiles
     ? await obtain({ signal: input.signal, enqueue: enqueueFor(keptFiles, input), enqueueRendering: enqueueFor(pictures, input) })
     : await services.images.makeCachedPicture(requestedPicture.item, key, (_image, signal) => obtain({ signal }), {
@@ -113,7 +113,13 @@ export async function replyWithNewPicture(
 }
 
 /** File name extensions by encoding. An encoding that is missing here has its own name in lower case as extension. */
-const extensions: Readonly<Record<string, string>> = { JPEG: 'jpg', JFIF: 'jpg', PNG: 'png', TIFF: 'tiff', TILED: 'tiff' };
+const extensionByEncoding: Readonly<Record<string, string>> = {
+  JPEG: 'jpg',
+  JFIF: 'jpg',
+  PNG: 'png',
+  TIFF: 'tiff',
+  TILED: 'tiff',
+};
 
 /** The parameters on which the name of a download depends. */
 interface DispositionQuery {
@@ -130,13 +136,13 @@ export function dispositionHeader(item: ItemRecord, suffix: string, query: Dispo
   const type = query.contentDisposition;
   if (type !== 'inline' && type !== 'attachment') return {};
   const encoding = query.encoding ?? pictureDefaults.encoding;
-  const extension = extensions[encoding] ?? encoding.toLowerCase();
+  const extension = extensionByEncoding[encoding] ?? encoding.toLowerCase();
   const name = query.contentDispositionFilename ?? `${item.name.replace(/\.[^.]*$/, '')}-${suffix}.${extension}`;
   return { 'Content-Disposition': contentDisposition(name, { type }) };
 }
 
-/** File name extensions of regions, where they differ from `extensions`. */
-const regionExtensions: Readonly<Record<string, string>> = { TIFF: 'tif', TILED: 'tif', OMETIFF: 'ome.tif' };
+/** File name extensions of regions, where they differ from {@link extensionByEncoding}. */
+const regionExtensionByEncoding: Readonly<Record<string, string>> = { TIFF: 'tif', TILED: 'tif', OMETIFF: 'ome.tif' };
 
 /** {@link dispositionHeader} of a region, whose file name says where it is: `slide_region_4000_3000.tif`. */
 export function regionDispositionHeader(
@@ -144,7 +150,7 @@ export function regionDispositionHeader(
   query: DispositionQuery & { left?: number | undefined; top?: number | undefined },
 ): ReplyHeaders {
   const { left = 0, top = 0, encoding = pictureDefaults.encoding } = query;
-  const extension = regionExtensions[encoding] ?? extensions[encoding] ?? encoding.toLowerCase();
+  const extension = regionExtensionByEncoding[encoding] ?? extensionByEncoding[encoding] ?? encoding.toLowerCase();
   const name = `${item.name.replace(/(\.ome)?\.[^.]*$/i, '')}_region_${left}_${top}.${extension}`;
   return dispositionHeader(item, 'region', {
     ...query,

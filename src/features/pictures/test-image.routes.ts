@@ -19,7 +19,7 @@ const shapeParameters = {
   frames: text({ description: 'A count; counts of c, z, t and xy; or axis=count, separated by commas.' }),
 };
 
-const shared = {
+const testImageRoute = {
   method: 'get',
   access: 'public',
   scope: scopes.read,
@@ -28,7 +28,7 @@ const shared = {
 } as const;
 
 const metadata = defineRoute({
-  ...shared,
+  ...testImageRoute,
   path: '/item/test/tiles',
   summary: 'Get the metadata of the generated test image.',
   query: shapeParameters,
@@ -37,7 +37,7 @@ const metadata = defineRoute({
 });
 
 const tile = defineRoute({
-  ...shared,
+  ...testImageRoute,
   path: '/item/test/tiles/zxy/:z/:x/:y',
   summary: 'Get a tile of the generated test image.',
   cookie: true,
@@ -51,7 +51,7 @@ const tile = defineRoute({
     edge: text({ description: 'Tiles at the border: crop, or a color to pad with.' }),
   },
   returns: { types: ['image/png', 'image/jpeg', 'image/webp'] },
-  errors: [...shared.errors, 'tile-outside'],
+  errors: [...testImageRoute.errors, 'tile-outside'],
   async handle(input, { queues }) {
     const { params, query, signal } = input;
     const { encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style, edge, ...parameters } = query;

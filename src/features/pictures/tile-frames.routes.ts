@@ -1,8 +1,8 @@
 import type { QuadInfoOptions } from '../../tilesource/quad-info.js';
 import { BadParameterError } from '../../errors.js';
 import type { ItemRecord } from '../../core/host/records.js';
-import { keyOfJobEntry, cacheJobNames, newCacheJob } from '../cached-files/cache-files-job-data.js';
-import { imageKeys, pictureName, entryFromParameters, type CachedEntry } from '../cached-files/cached-pictures.js';
+import { keyOfJobFile, cacheJobNames, newCacheJob } from '../cached-files/cache-files-job-data.js';
+import { imageKeys, pictureName, specFromParameters, type CachedFileSpec } from '../cached-files/cached-pictures.js';
 import { boolean, integer, oneOf, text, withDefault, type ParameterValues } from '../../http/parameters.js';
 import { defineRoute, type PictureContext } from './context.js';
 import { loadItemToReadOrSchedule } from './authorize.js';
@@ -24,9 +24,9 @@ const frameParameters = {
   ...routeParameters('framesAcross', 'frameList'),
 };
 
-/** The entry of the cached file for these parameters. It has no `frame`, because `frameList` chooses the frames. */
-function tileFramesEntry(parameters: Omit<ParameterValues<typeof frameParameters>, 'frame'>): CachedEntry {
-  return { ...entryFromParameters(dropUndefined(parameters)), imageKey: imageKeys.tileFrames };
+/** The specification of the cached file for these parameters. It has no `frame`, because `frameList` chooses the frames. */
+function tileFramesSpec(parameters: Omit<ParameterValues<typeof frameParameters>, 'frame'>): CachedFileSpec {
+  return { ...specFromParameters(dropUndefined(parameters)), imageKey: imageKeys.tileFrames };
 }
 
 const tileFrames = defineRoute({
@@ -47,10 +47,10 @@ const tileFrames = defineRoute({
     const { encoding } = request;
     const extraHeaders = dispositionHeader(item, 'tileframes', { contentDisposition, contentDispositionFilename, encoding });
     const requestedPicture = { item, kind: 'tileFrames', request, input, extraHeaders };
-    const entry = tileFramesEntry(picture);
-    const usesCache = encoding !== 'TILED' && (cache || (await services.cachedFiles.read(item, pictureName(entry))) !== null);
+    const spec = tileFramesSpec(picture);
+    const usesCache = encoding !== 'TILED' && (cache || (await services.cachedFiles.read(item, pictureName(spec))) !== null);
     return usesCache
-      ? replyFromCachedFile(services, requestedPicture, entry)
+      ? replyFromCachedFile(services, requestedPicture, spec)
       : replyWithNewPicture(services, requestedPicture, (image, signal) => image.tileFrames({ ...request, signal }));
   },
 });
@@ -67,10 +67,10 @@ function parsePairs(value: string | undefined, name: string): Record<string, str
 }
 
 /**
- * The entry of the cached file for a texture. `source` is a member of `src` of the quad information; its values are parsed like the
+ * The specification of the cached file for a texture. `source` is a member of `src` of the quad information; its values are parsed like the
  * query string of {@link tileFrames}, so that the keys are equal. @throws BadParameterError
  */
-function textureEntry(source: Readonly<Record<string, unknown>>): CachedEntry {
+function textureSpec(source: Readonly<Record<string, unknown>>): CachedFileSpec {
   const values: Record<string, unknown> = {};
   for (const [name, parameter] of Object.entries(frameParameters)) {
     if (name === 'frame') continue;
@@ -79,7 +79,7 @@ function textureEntry(source: Readonly<Record<string, unknown>>): CachedEntry {
     const sentValue = Array.isArray(value) ? value.join(',') : value;
     values[name] = sentValue === undefined ? undefined : parameter.parse(`${sentValue}`, name);
   }
-  return tileFramesEntry(values as ParameterValues<typeof frameParameters>);
+  return tileFramesSpec(values as ParameterValues<typeof frameParameters>);
 }
 
 const quadInfo = defineRoute({
@@ -122,14 +122,14 @@ const quadInfo = defineRoute({
     const info = await services.images.use(item, (image) => image.quadInfo(options as QuadInfoOptions));
     if (cache === 'none') return info;
     requireReportable(info.src.length, (format ?? '').length + (furtherParameters ?? '').length);
-    const entries = info.src.map(textureEntry);
+    const specs = info.src.map(textureSpec);
     const existingFiles = await services.cachedFiles.findExisting(
       [item],
       'thumbnail',
-      entries.map((entry) => pictureName(entry).key),
+      specs.map((spec) => pictureName(spec).key),
     );
-    const cached = entries.map((entry) => existingFiles.has(`${item.id}\n${pictureName(entry).key}`));
-    const missing = entries.filter((_, index) => !cached[index]);
+    const cached = specs.map((spec) => existingFiles.has(`${item.id}\n${pictureName(spec).key}`));
+    const missing = specs.filter((_, index) => !cached[index]);
     return {
       ...info,
       cached,
@@ -164,12 +164,12 @@ export async function startCacheJob(
   { runner }: PictureContext,
   kind: keyof typeof cacheJobNames,
   item: ItemRecord,
-  missing: readonly CachedEntry[],
+  missing: readonly CachedFileSpec[],
   userId: string | null,
 ): Promise<{ scheduledJob?: string }> {
   const [first] = missing;
   if (first === undefined) return {};
-  const count = Math.max(1, Math.min(maxScheduledFiles, Math.floor(maxScheduledCharacters / keyOfJobEntry(kind, first).length)));
+  const count = Math.max(1, Math.min(maxScheduledFiles, Math.floor(maxScheduledCharacters / keyOfJobFile(kind, first).length)));
   const job = await runner.create(cacheJobNames[kind], newCacheJob(item.id, missing.slice(0, count), userId));
   await runner.start(job);
   return { scheduledJob: job.id };

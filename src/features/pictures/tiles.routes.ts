@@ -75,7 +75,7 @@ async function answerTile(
   return replyFromTileCache(services, requestedPicture, (image, signal) => image.tile({ ...request, signal }));
 }
 
-const shared = {
+const tileRoute = {
   method: 'get',
   access: 'public',
   scope: scopes.read,
@@ -99,7 +99,7 @@ const shared = {
 } as const;
 
 const zxy = defineRoute({
-  ...shared,
+  ...tileRoute,
   path: '/item/:itemId/tiles/zxy/:z/:x/:y',
   forLinks: true,
   summary: 'Get a tile of the image.',
@@ -111,7 +111,7 @@ const zxy = defineRoute({
 });
 
 const fzxy = defineRoute({
-  ...shared,
+  ...tileRoute,
   path: '/item/:itemId/tiles/fzxy/:frame/:z/:x/:y',
   forLinks: true,
   summary: 'Get a tile of one frame of the image.',

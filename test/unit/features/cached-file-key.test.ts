@@ -8,7 +8,7 @@ import {
   parseSpecList,
   toPlainValue,
 } from '../../../src/features/cached-files/cached-file-key.js';
-import { entryFromParameters } from '../../../src/features/cached-files/cached-pictures.js';
+import { specFromParameters } from '../../../src/features/cached-files/cached-pictures.js';
 
 describe('the key of a cached file', () => {
   it.each([
@@ -24,8 +24,8 @@ describe('the key of a cached file', () => {
   });
 
   it('of a region has region, output and scale as separate objects', () => {
-    const entry = entryFromParameters({ left: 1, width: 672, height: 416, exact: false, frameList: [0, 2], encoding: 'JPEG' });
-    expect(cachedFileKey({ ...entry, imageKey: 'tileFrames' })).toBe(
+    const spec = specFromParameters({ left: 1, width: 672, height: 416, exact: false, frameList: [0, 2], encoding: 'JPEG' });
+    expect(cachedFileKey({ ...spec, imageKey: 'tileFrames' })).toBe(
       '{"encoding":"JPEG","frameList":[0,2],"imageKey":"tileFrames","output":{"maxHeight":416,"maxWidth":672},"region":{"left":1.0},"scale":{"exact":false}}',
     );
   });

@@ -16,7 +16,7 @@ async function sweepFiles(docs: readonly { _id: string; thumbnailKey: string; si
   const removedIds: string[] = [];
   const sweep = cachedFilesSweep({
     model: {
-      async *batchesByItem(kind: string) {
+      async *iterateBatchesByItem(kind: string) {
         if (kind === 'thumbnail') yield docs.map((doc) => ({ ...doc, attachedToId: 'item' }));
       },
     },

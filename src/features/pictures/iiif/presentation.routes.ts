@@ -42,7 +42,7 @@ const manifestOfItem = defineRoute({
 const folderPath = { folderId: required(id({ description: 'The id of the folder.' })) };
 const folderErrors = ['unknown-id', 'access-denied', 'busy'] as const;
 
-function mayReadFolder(
+function loadReadableFolder(
   { params, caller }: { params: { folderId: string }; caller: Caller | null },
   { items }: Pick<PictureContext, 'items'>,
 ): Promise<FolderRecord> {
@@ -57,7 +57,7 @@ const collection = defineRoute({
   params: folderPath,
   returns: { schema: collectionSchema, types: jsonLdTypes },
   errors: folderErrors,
-  authorize: mayReadFolder,
+  authorize: loadReadableFolder,
   async handle(input, services) {
     const { authorized: folder, caller } = input;
     const items = await findReadableImages(services, folder, caller);
@@ -74,7 +74,7 @@ const manifestOfFolder = defineRoute({
   params: folderPath,
   returns: { schema: manifestSchema, types: jsonLdTypes },
   errors: folderErrors,
-  authorize: mayReadFolder,
+  authorize: loadReadableFolder,
   async handle(input, services) {
     const { authorized: folder, caller, signal } = input;
     const items = await findReadableImages(services, folder, caller);

@@ -213,11 +213,11 @@ function thumbnailOf(root: string, identifier: string, { sizeX, sizeY }: LargeIm
 }
 
 function metadataEntriesOf({ sizeX, sizeY, magnification, mm_x, mm_y, channels }: LargeImageMetadata): Json[] {
-  const facts: [label: string, value: string][] = [['Size', `${sizeX} × ${sizeY} pixels`]];
-  if (magnification !== null) facts.push(['Magnification', `${Number(magnification.toPrecision(4))} ×`]);
-  if (mm_x !== null) facts.push(['Pixel size', `${toMicrometers(mm_x)} × ${toMicrometers(mm_y ?? mm_x)} µm`]);
-  if (channels !== undefined) facts.push(['Channels', channels.join(', ')]);
-  return facts.map(([label, value]) => ({ label: { en: [label] }, value: labelOf(value) }));
+  const labeledValues: [label: string, value: string][] = [['Size', `${sizeX} × ${sizeY} pixels`]];
+  if (magnification !== null) labeledValues.push(['Magnification', `${Number(magnification.toPrecision(4))} ×`]);
+  if (mm_x !== null) labeledValues.push(['Pixel size', `${toMicrometers(mm_x)} × ${toMicrometers(mm_y ?? mm_x)} µm`]);
+  if (channels !== undefined) labeledValues.push(['Channels', channels.join(', ')]);
+  return labeledValues.map(([label, value]) => ({ label: { en: [label] }, value: labelOf(value) }));
 }
 
 function toMicrometers(mm: number): number {
