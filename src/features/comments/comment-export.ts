@@ -38,7 +38,7 @@ const csvColumns = [
   'text',
 ] as const;
 
-/** The comments on an item, in pieces of a text: each thread from its first comment to its last. */
+/** Yields the comments on an item as pieces of a text: one thread after the other, each from its first comment to its last. */
 export async function* exportComments(
   itemId: string,
   format: ExportFormat,
@@ -47,8 +47,8 @@ export async function* exportComments(
   if (format === 'csv') yield `${csvColumns.join(',')}\r\n`;
   else yield format === 'json' ? '[' : '{"type":"FeatureCollection","features":[';
   let separator = '';
-  for await (const part of groupInBatches(eachComment(model, itemId), commentsAtOnce)) {
-    for (const comment of await views.viewsOf(part, caller)) {
+  for await (const comments of groupInBatches(iterateComments(model, itemId), commentsAtOnce)) {
+    for (const comment of await views.viewsOf(comments, caller)) {
       if (format === 'csv') yield csvRow(comment);
       else yield `${separator}${JSON.stringify(format === 'json' ? exportedMembers(comment) : featureOf(comment))}`;
       separator = ',\n';
@@ -59,10 +59,10 @@ export async function* exportComments(
   if (format === 'geojson') yield ']}';
 }
 
-async function* eachComment(model: CommentModel, itemId: string) {
-  for await (const thread of model.eachThread(itemId)) {
+async function* iterateComments(model: CommentModel, itemId: string) {
+  for await (const thread of model.iterateThreads(itemId)) {
     yield thread;
-    if (thread.replies > 0) yield* model.eachReply(thread._id);
+    if (thread.replies > 0) yield* model.iterateReplies(thread._id);
   }
 }
 

@@ -190,7 +190,7 @@ export class CommentModel {
   }
 
   /** All threads of an item, oldest first, as they are consumed. */
-  eachThread(itemId: string): AsyncGenerator<CommentDocument> {
+  iterateThreads(itemId: string): AsyncGenerator<CommentDocument> {
     return iterateInSlices<CommentDocument>(this.#model.find(threadsFilter(itemId)).sort({ _id: 1 }).lean());
   }
 
@@ -219,7 +219,7 @@ export class CommentModel {
   }
 
   /** All replies of a thread, oldest first, as they are consumed. */
-  eachReply(threadId: Types.ObjectId): AsyncGenerator<CommentDocument> {
+  iterateReplies(threadId: Types.ObjectId): AsyncGenerator<CommentDocument> {
     return iterateInSlices<CommentDocument>(this.#model.find({ threadId }).sort({ _id: 1 }).lean());
   }
 
@@ -271,7 +271,7 @@ export class CommentModel {
   }
 
   /** Ids of the items with comments, in lists. */
-  itemIds(): AsyncGenerator<string[]> {
+  iterateItemIds(): AsyncGenerator<string[]> {
     return iterateIdBatches(this.#model.aggregate<{ _id: string }>([{ $group: { _id: '$itemId' } }]));
   }
 
@@ -282,9 +282,9 @@ export class CommentModel {
   async removeEmptyThreads(before: Date): Promise<number> {
     const emptyThreads = await this.#model.find({ deleted: { $lt: before } }, { replies: 1 }).lean<CommentDocument[]>();
     let removed = 0;
-    for (const part of batches(emptyThreads)) {
-      const counts = await this.countReplies(part.map(({ _id }) => _id));
-      for (const { _id, replies } of part) {
+    for (const batch of batches(emptyThreads)) {
+      const counts = await this.countReplies(batch.map(({ _id }) => _id));
+      for (const { _id, replies } of batch) {
         // The number that was read is compared, because somebody may be replying.
         if (!counts.has(idText(_id))) removed += (await this.#model.deleteOne({ _id, replies })).deletedCount;
       }

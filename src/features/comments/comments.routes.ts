@@ -115,7 +115,7 @@ const begin = defineRoute({
   accepts: newCommentSchema,
   returns: { schema: commentSchema },
   errors: ['invalid', 'unknown-id', 'not-found', 'access-denied', 'forbidden', 'conflict'],
-  authorize: ({ params, caller }, { comments }) => comments.loadItemToWrite(params.itemId, caller),
+  authorize: ({ params, caller }, { comments }) => comments.loadItemToComment(params.itemId, caller),
   handle: async ({ authorized: item, body, caller }, { comments, views }) =>
     views.viewOf(await comments.beginThread(item, body, caller as User), caller),
 });

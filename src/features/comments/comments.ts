@@ -78,7 +78,7 @@ export class Comments {
   }
 
   /** An item about which the caller may write comments. */
-  async loadItemToWrite(itemId: string, caller: Caller | null): Promise<ItemRecord> {
+  async loadItemToComment(itemId: string, caller: Caller | null): Promise<ItemRecord> {
     const item = await this.options.items.loadFresh(itemId, 0, caller);
     await this.options.annotations.permissions.requireAnnotate(item, caller);
     return item;
@@ -91,7 +91,7 @@ export class Comments {
     const text = readText(sent.text);
     const sentPlace = readPlace(sent.place);
     const shape = readShape(sent.shape);
-    const shapeCenter = shape === null ? null : await this.#centerOf(item, shape, author);
+    const shapeCenter = shape === null ? null : await this.#findCenter(item, shape, author);
     const place = sentPlace ?? shapeCenter;
     if ((await model.countThreads(item.id)) >= maxThreads) {
       throw new LargeImageError('conflict', `An image can have at most ${maxThreads} comments. Delete some of them first.`);
@@ -153,10 +153,10 @@ export class Comments {
   async sweep(): Promise<Record<string, number>> {
     const { model, records, hidden } = this.options;
     let comments = await model.removeEmptyThreads(new Date(Date.now() - emptyThreadDelayMs));
-    for await (const itemIds of model.itemIds()) {
-      for (const part of batches(itemIds)) {
-        const remaining = new Set([...(await records.existingItemIds(part)), ...(await hidden.filterHidden(part))]);
-        comments += await model.removeOfItems(part.filter((id) => !remaining.has(id)));
+    for await (const itemIds of model.iterateItemIds()) {
+      for (const batch of batches(itemIds)) {
+        const remaining = new Set([...(await records.existingItemIds(batch)), ...(await hidden.filterHidden(batch))]);
+        comments += await model.removeOfItems(batch.filter((id) => !remaining.has(id)));
       }
     }
     return { comments };
@@ -194,7 +194,7 @@ export class Comments {
    *
    * @throws InvalidError, UnknownIdError, AccessDeniedError, NotFoundError if the caller cannot see this shape on this item.
    */
-  async #centerOf(item: ItemRecord, { annotationId, elementId }: CommentShape, caller: Caller): Promise<CommentPlace> {
+  async #findCenter(item: ItemRecord, { annotationId, elementId }: CommentShape, caller: Caller): Promise<CommentPlace> {
     const { writer, store } = this.options.annotations;
     const annotation = await writer.load(annotationId, 0, caller);
     if (annotation.itemId !== item.id) throw new InvalidError('The annotation of shape belongs to another item.', 'shape');

@@ -27,7 +27,7 @@ export class SettingModel {
   }
 
   /** All stored values by key. */
-  async all(): Promise<Map<string, unknown>> {
+  async readAll(): Promise<Map<string, unknown>> {
     const stored = await this.#model.find().lean<SettingDocument[]>();
     return new Map(stored.map(({ key, value }) => [key, value]));
   }

@@ -4,7 +4,7 @@ import { constantName, type SettingDefinition } from './definition.js';
 
 /** The storage of values. */
 export interface SettingStore {
-  all(): Promise<Map<string, unknown>>;
+  readAll(): Promise<Map<string, unknown>>;
   set(key: string, value: unknown): Promise<void>;
   unset(key: string): Promise<void>;
 }
@@ -50,7 +50,7 @@ export class Settings {
   async get(name: string): Promise<unknown> {
     const definition = this.#definitions.get(this.keyOf(name));
     if (definition === undefined) return null;
-    const value = (await this.#values.get('all', () => this.store.all())).get(definition.key);
+    const value = (await this.#values.get('all', () => this.store.readAll())).get(definition.key);
     return value === undefined || value === null ? (definition.default ?? null) : value;
   }
 
