@@ -53,7 +53,7 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
     onClose(() => store.close());
     const model = new AnnotationModel(ownCollections);
     onClose(() => model.close());
-    await Promise.all([store.prepare(), model.createIndexes()]);
+    await Promise.all([store.createIndexes(), model.createIndexes()]);
     const followers = new ElementFollowers();
     const annotations = createAnnotationServices(host, {
       model,

@@ -131,7 +131,7 @@ export async function recordChunks(view: AnnotationView, sending: ElementsToSend
 export async function centroidChunks(view: AnnotationView, sending: ElementsToSend): Promise<Chunks> {
   const { store, elements, query, readingQueue, signal, annotationId, version } = sending;
   let reading!: CentroidReading;
-  const open = async () => (reading = await store.centroids(elements, query, { signal })).chunks;
+  const open = async () => (reading = await store.readCentroids(elements, query, { signal })).chunks;
   const chunks = await enqueueInParts(open, readingQueue, signal);
   const record = toWire(sortKeys(view.record)) as Record<string, unknown>;
   const annotation = sortKeys({ ...view.head });

@@ -15,7 +15,7 @@ beforeAll(async () => {
   database = await startTestDatabase();
   connection = await new Mongoose().createConnection(database.uri).asPromise();
   elements = openElements(connection);
-  await elements.store.prepare();
+  await elements.store.createIndexes();
 });
 afterAll(async () => {
   await connection.close();
@@ -72,7 +72,7 @@ it('hides a write or change that was killed at any moment, and sweeps its traces
     let packs = 0;
     let windows = 0;
     for (const { elements: stored } of await elements.documents.find({}).toArray()) {
-      packs += (await elements.store.summaries(stored)).length;
+      packs += (await elements.store.listPackSummaries(stored)).length;
       windows += stored.windows.length;
     }
     expect([await countOf('pack'), await countOf('window')]).toEqual([packs, windows]);
@@ -112,7 +112,7 @@ it('keeps the sweeper away from shared data, and writers away from swept data', 
     await store.write([{ type: 'point', center: [1, 2, 3] }])
   ).commit((reference) => Promise.resolve(reference));
   // No document refers to the elements while the copy is made.
-  await store.share(stored.family, async () => {
+  await store.keepFamilyWhile(stored.family, async () => {
     expect(await store.sweep(elementsOf, { families: [stored.family] })).toEqual({ families: 0, removed: 0, abandoned: 0 });
     await documents.insertOne({ version: 1, elements: stored });
   });
@@ -121,7 +121,7 @@ it('keeps the sweeper away from shared data, and writers away from swept data', 
   const order: string[] = [];
   await store.sweep(
     async (family) => {
-      sharing = store.share(family, () => Promise.resolve(order.push('shared')));
+      sharing = store.keepFamilyWhile(family, () => Promise.resolve(order.push('shared')));
       await new Promise((resolve) => setTimeout(resolve, 300));
       order.push('swept');
       return elementsOf(family);

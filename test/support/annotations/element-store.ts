@@ -22,7 +22,7 @@ export async function startElementStore() {
   const records = new MongoElementRecords(new OwnCollections(connection));
   const overlaySizes = () => Promise.resolve(null);
   const store = new PackedElementStore({ records, brand: 'service', overlaySizes, layout });
-  await store.prepare();
+  await store.createIndexes();
   return {
     connection,
     records,

@@ -33,7 +33,7 @@ export function marksOf(elements: readonly AnnotationElement[]): PackMarks {
   }
   if (union === null) throw new RangeError('a pack has at least one element');
   const orders = Float64Array.from(elements.keys());
-  const summary = { id: '0'.repeat(24), count: elements.length, detailsCount: union.details, box: union, window: 0 };
+  const summary = { id: '0'.repeat(24), count: elements.length, detailsCount: union.details, box: union, windowIndex: 0 };
   return { summary, boxes, orders, appearanceIndices, appearances };
 }
 

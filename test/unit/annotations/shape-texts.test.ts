@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { AnnotationElement } from '../../../src/annotation-format/schema/document.js';
 import { encodeColumns } from '../../../src/features/annotations/elements/packs/pack.js';
-import { itemOf, packOfItems } from '../../../src/features/annotations/elements/write/pack-items.js';
+import { toPackedElement, createPack } from '../../../src/features/annotations/elements/write/packed-elements.js';
 import { ShapeTexts } from '../../../src/features/annotations/table/shape-texts.js';
 import { shapeOf } from '../../../src/features/annotations/table/shapes.js';
 import { casesOf } from '../../support/run/sample.js';
@@ -12,8 +12,8 @@ const idOf = (number: number) => number.toString(16).padStart(24, '0');
 
 /** Checks that shapes made from texts of packs are equal to those of the parsed elements. */
 function expectSameShapes(elements: readonly AnnotationElement[]): void {
-  const items = elements.map((element, i) => itemOf(element, element.id ?? idOf(i), i, null));
-  const { rows, text } = packOfItems(items);
+  const items = elements.map((element, i) => toPackedElement(element, element.id ?? idOf(i), i, null));
+  const { rows, text } = createPack(items);
   const texts = new ShapeTexts([{ columns: encodeColumns(rows), text }]);
   for (const [i, item] of items.entries()) {
     expect(texts.shapeAt(i)).toEqual(shapeOf(JSON.parse(item.text.toString()) as AnnotationElement));

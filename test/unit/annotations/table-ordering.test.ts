@@ -10,20 +10,20 @@ const score: TableColumn = { name: '/score', type: 'number', source: '/score', i
 const group: TableColumn = { name: 'group', type: 'text', source: 'group', isMixed: false };
 
 /** A row of {@link blockOf}: many have the same values, and some none. */
-function rowOf(window: number, row: number) {
+function rowOf(windowIndex: number, row: number) {
   const at = row % 7;
   return {
-    score: at === 3 ? null : (row * 37 + window) % 50,
-    group: at === 5 ? null : groups[(row + window) % groups.length]!,
-    order: window * 65_536 + (rows - 1 - row),
+    score: at === 3 ? null : (row * 37 + windowIndex) % 50,
+    group: at === 5 ? null : groups[(row + windowIndex) % groups.length]!,
+    order: windowIndex * 65_536 + (rows - 1 - row),
   };
 }
 
-async function blockOf(window: number): Promise<BlockInput> {
-  const allRows = Array.from({ length: rows }, (_, row) => rowOf(window, row));
+async function blockOf(windowIndex: number): Promise<BlockInput> {
+  const allRows = Array.from({ length: rows }, (_, row) => rowOf(windowIndex, row));
   const codes = Float64Array.from(allRows, (row) => (row.group === null ? 0 : 1 + groups.indexOf(row.group)));
   return {
-    window,
+    windowIndex,
     rows,
     liveRanges: [[10, rows]],
     columns: [
@@ -38,8 +38,8 @@ it.each([score, group])('a page by $name comes from the first rows of each block
   const blocks = await Promise.all([0, 1, 2].map(blockOf));
   const name = by === score ? 'score' : 'group';
   for (const descending of [false, true]) {
-    const allRows = blocks.flatMap(({ window }) =>
-      Array.from({ length: rows - 10 }, (_, i) => ({ block: window, row: i + 10, ...rowOf(window, i + 10) })),
+    const allRows = blocks.flatMap(({ windowIndex }) =>
+      Array.from({ length: rows - 10 }, (_, i) => ({ block: windowIndex, row: i + 10, ...rowOf(windowIndex, i + 10) })),
     );
     allRows.sort((a, b) => {
       const [x, y] = [a[name], b[name]];

@@ -189,7 +189,7 @@ export class AnnotationBodies {
     if (isGeoJson(value)) {
       const elements = received.elementsOf(value);
       if (value.type !== 'FeatureCollection' || elements === null || elements.count === 0) {
-        if (elements !== null) throw new BadParameterError(emptyGeoJsonMessage(received.skippedOf(value)));
+        if (elements !== null) throw new BadParameterError(emptyGeoJsonMessage(received.skippedCountOf(value)));
         if (isLong(value)) return new LongGeoJson([value]);
         return this.#convertGeoJson(value);
       }
@@ -197,7 +197,11 @@ export class AnnotationBodies {
       // Geographic programs name collections with a member that the GeoJSON standard does not define.
       const name = typeof value.name === 'string' ? value.name : '';
       return [
-        { head: this.checkHead(withDefaultName({ name, ...head }, new Date())), elements, skipped: received.skippedOf(value) },
+        {
+          head: this.checkHead(withDefaultName({ name, ...head }, new Date())),
+          elements,
+          skipped: received.skippedCountOf(value),
+        },
       ];
     }
     if (form !== 'created' && isObject(value) && isObject(value.annotation))

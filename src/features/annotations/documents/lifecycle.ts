@@ -78,7 +78,7 @@ export class AnnotationLifecycle {
         updatedId: creatorId,
         version: firstVersion + index,
         head,
-        elements: elements ?? store.empty,
+        elements: elements ?? store.noElements,
       };
     });
     const inserted = await this.#insertMissing(annotations);
@@ -218,7 +218,7 @@ export class AnnotationLifecycle {
   async copy(id: string, item: ItemRecord, caller: Caller | null): Promise<AnnotationRecord> {
     const { store } = this.options;
     const source = await this.writer.load(id, 0, caller);
-    const copied = await store.share(source.elements.family, async () => {
+    const copied = await store.keepFamilyWhile(source.elements.family, async () => {
       const { head, elements } = await this.writer.load(id, 0, caller);
       const [copy] = await this.#insert(item, [{ head, elements }], caller?.id ?? null);
       return copy!;
@@ -233,7 +233,7 @@ export class AnnotationLifecycle {
     const initialAccess = await permissions.initialAccess(item, ownerId);
     const annotations = model.list({ itemIds: [sourceItemId] }, { limit: 0, offset: 0, sort: [['_id', 1]] });
     for await (const { id, elements } of annotations) {
-      await store.share(elements.family, async () => {
+      await store.keepFamilyWhile(elements.family, async () => {
         const source = await model.find(id);
         if (source === null || !source.active || source.itemId !== sourceItemId) return;
         const version = await model.nextVersion();

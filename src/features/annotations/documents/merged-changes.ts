@@ -187,7 +187,7 @@ export class MergedChanges {
       const firstVersion = model.nextVersions(changes.length);
       // An error is thrown where the number is awaited below. Until then, it must not count as unhandled.
       firstVersion.catch(() => undefined);
-      await editing.prepare(current.elements, ids);
+      await editing.preload(current.elements, ids);
       for (const [i, { request, change }] of changes.entries()) {
         // Elements of another family need a separate write.
         if (last.elements.family !== current.elements.family) break;

@@ -6,7 +6,7 @@ import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { LargeImageError } from '../../../errors.js';
 import { announceStep } from '../../../core/steps.js';
 
-/** Maximum bytes of text in one document of a pack. A document can have at most 16 MiB, so longer texts continue in more documents. */
+/** Maximum bytes of text in one document of a pack; longer texts continue in further documents. A document can have at most 16 MiB. */
 const pieceBytes = 8 * 1024 * 1024;
 /** Documents are inserted in messages of about this many bytes; a server accepts 48 MB. */
 const messageBytes = 2 * 1024 * 1024;
@@ -19,9 +19,9 @@ interface PackDocument {
   columns?: Buffer;
   codec?: 'none' | 'deflate';
   text?: Buffer;
-  /** Further pieces of the text, in order. */
+  /** Ids of the documents with the further pieces of the text, in order. */
   more?: Types.ObjectId[];
-  /** On a further piece: the pack that it belongs to. */
+  /** Only in a document with a further piece: the pack that it belongs to. */
   of?: Types.ObjectId;
 }
 
@@ -31,7 +31,7 @@ interface WindowDocument {
   packIndex: Buffer;
   groups: string;
   index: Types.ObjectId[];
-  /** Absent in windows that were stored before there were tables. */
+  /** Missing in windows that were stored by versions without tables. */
   table?: Types.ObjectId[][];
 }
 
@@ -51,7 +51,7 @@ interface FamilyDocument {
 const unsupportedFormatMessage =
   'The elements of this annotation were stored by an earlier version, in a form that is no longer supported. Create the annotation again.';
 
-/** Makes the driver return bytes as Buffers. Documents are read with the driver, because Mongoose would copy each one. */
+/** Makes the driver return bytes as Buffers. The driver is used, because Mongoose would copy each document. */
 const bufferOptions = { promoteBuffers: true } as const;
 
 /** The collections of the element store on a connection. */

@@ -50,14 +50,14 @@ export interface StoredElements {
   references: string[];
 }
 
-/** Options of operations of the store. If the signal is aborted, the operation rejects with the signal's reason. */
+/** Options of all operations of the store. When the signal is aborted, the operation rejects with the signal's reason. */
 export interface StoreOptions {
   signal?: AbortSignal;
 }
 
 /** Options of functions that store elements. */
 export interface WriteOptions extends StoreOptions {
-  /** Sizes of images that the writer may read, for the boxes of image and pixelmap elements. Default: those of the store. */
+  /** Finds the sizes of images that the writer may read, for the boxes of image and pixelmap elements. Default: that of the store. */
   overlaySizes?: FindOverlaySize | undefined;
 }
 
@@ -79,12 +79,12 @@ export type BodySource = Buffer | AsyncIterable<Uint8Array>;
 export interface ReadBodyOptions extends WriteOptions {
   /**
    * Called with a few elements at a time (for GeoJSON: those made from the features) before they are checked. Returns the elements
-   * to store instead, one for each. If nothing changes, it must return the same list, because their texts are then kept.
+   * to store instead, one for each. If it changes none, it must return the same list, so that their texts can be stored unchanged.
    */
-  prepare?: (elements: readonly unknown[]) => Promise<readonly unknown[]>;
+  transform?: (elements: readonly unknown[]) => Promise<readonly unknown[]>;
 }
 
-/** Elements in original order: parsed, valid or not. Those without an id get one. */
+/** Parsed elements in original order, not checked yet. Elements without an id get one. */
 export type ElementSource = Iterable<unknown> | AsyncIterable<unknown>;
 
 /**
@@ -112,7 +112,7 @@ export interface ElementWrite<Value> {
 
 /** A JSON body whose lists of elements were stored while it was read. */
 export interface ReceivedBody {
-  /** The parsed body, without the keys of lists that were stored. Not checked against any schema. */
+  /** The parsed body without the lists that were stored: their keys are removed. Not checked against any schema. */
   value: unknown;
   /**
    * The elements of an object in `value`: `elements` of an annotation document, or the features of a GeoJSON FeatureCollection
@@ -122,7 +122,7 @@ export interface ReceivedBody {
   /** The annotation of the first feature of a FeatureCollection in `value` (name, description, …; `properties.annotation`), unchecked. */
   annotationOf: (collection: unknown) => Record<string, unknown> | null;
   /** Number of features without a shape in a FeatureCollection in `value`. */
-  skippedOf: (collection: unknown) => number;
+  skippedCountOf: (collection: unknown) => number;
 }
 
 /** Changes to the elements of an annotation. */
@@ -133,8 +133,8 @@ export interface ElementChanges {
    */
   put?: readonly unknown[];
   /**
-   * Ids of elements to remove; unknown ids are ignored. An element whose id is also in `put` is removed first, then added at the
-   * end.
+   * Ids of elements to remove; unknown ids are ignored. If an id is also in `put`, the stored element is removed and the new one is
+   * added at the end.
    */
   remove?: Iterable<string>;
 }
@@ -156,7 +156,7 @@ export interface ElementReading {
    * read once, at any pace: nothing is fetched in advance.
    */
   chunks: AsyncIterable<Buffer>;
-  /** Counts of the elements sent so far, complete when `chunks` has ended. Used by `elementQueryEcho`. */
+  /** Counts the elements sent so far; complete when `chunks` has ended. Used by `elementQueryEcho`. */
   budget: ElementBudget;
   /** Box around the elements sent so far; `null` if there are none. Kept only if the query has `bbox`. */
   readonly box: BoundingBox | null;
@@ -164,14 +164,14 @@ export interface ElementReading {
   readonly orders: readonly number[];
 }
 
-/** Result of {@link ElementStore.centroids}. */
+/** Result of {@link ElementStore.readCentroids}. */
 export interface CentroidReading {
   /**
    * Whole records of 28 bytes: id (12 bytes), x and y of the center and the diagonal (float32), and the row of the appearance in
    * `props` (int32). The numbers are little-endian.
    */
   chunks: AsyncIterable<Buffer>;
-  /** Counts of the elements sent so far, see {@link ElementReading.budget}. */
+  /** See {@link ElementReading.budget}. */
   budget: ElementBudget;
   /** The rows that the records refer to; complete when `chunks` has ended. */
   props: CentroidPropTable;
@@ -188,7 +188,7 @@ export interface ScannedElement {
 /** An element as it is stored: its JSON text, in a buffer that is shared with others. */
 export interface ElementText extends Omit<ScannedElement, 'element'> {
   type: AnnotationElement['type'];
-  /** `null` if there is none. */
+  /** `null` if the element has none. */
   group: string | null;
   text: Buffer;
 }
@@ -196,7 +196,7 @@ export interface ElementText extends Omit<ScannedElement, 'element'> {
 /** Appearance of elements: everything that is visible of them when they are smaller than a pixel. */
 export interface ElementAppearance {
   type: AnnotationElement['type'];
-  /** `null` if it has none. */
+  /** `null` if the elements have none. */
   group: string | null;
   fillColor: string | null;
   lineColor: string | null;
@@ -213,7 +213,7 @@ export interface PackSummary {
   /** Box around the elements; `size` is that of the largest one, not of the box. */
   box: BoundingBox;
   /** Index of the pack's window in {@link StoredElements.windows}. Packs of a later window are drawn later. */
-  window: number;
+  windowIndex: number;
 }
 
 /** Boxes and appearances of the elements of a pack, without their shapes. Arrays of the same length, in no particular order. */
@@ -231,29 +231,30 @@ export interface PackMarks {
 /** A part of the table of an annotation: measurements of elements of one window, column by column. */
 export interface TableSegment {
   /** Index of the window in {@link StoredElements.windows}. */
-  window: number;
+  windowIndex: number;
   header: SegmentHeader;
-  /** Ranges of rows whose elements have not changed since: the first row, and the row after the last one. */
+  /** Ranges of rows whose elements have not changed since the segment was written: the first row, and the row after the last one. */
   liveRanges: readonly (readonly [from: number, to: number])[];
-  /** The bytes of columns of the header, in the requested order; see `decodeNumbers` and `decodeTexts`. */
-  load: (columns: readonly SegmentColumn[], signal?: AbortSignal) => Promise<Buffer[]>;
-  /** Packs, by their numbers in the header. They must have live rows. */
-  loadPacks: (packs: readonly number[], signal?: AbortSignal) => Promise<RawPack[]>;
+  /** Loads the bytes of columns of the header, in the requested order; see `decodeNumbers` and `decodeTexts`. */
+  loadColumns: (columns: readonly SegmentColumn[], signal?: AbortSignal) => Promise<Buffer[]>;
+  /** Loads packs by their indices in the header. They must have live rows. */
+  loadPacks: (packIndices: readonly number[], signal?: AbortSignal) => Promise<RawPack[]>;
 }
 
-/** Packs of one window, encoded. */
+/** Packs of one window, which are loaded encoded. */
 export interface WindowPacks {
   /** Id of the window, which never changes, so that it can be a key of caches. */
   id: string;
-  window: number;
+  /** Index of the window in {@link StoredElements.windows}. */
+  windowIndex: number;
   load(signal?: AbortSignal): Promise<RawPack[]>;
 }
 
 /** The table of an annotation. */
 export interface StoredTable {
   segments: TableSegment[];
-  /** Packs that are in no segment, because they were changed or their window is small. Their number per window is limited. */
-  loose: WindowPacks[];
+  /** By window: the packs that are in no segment, because they were changed or the window is small. There are few per window. */
+  loosePacks: WindowPacks[];
 }
 
 /** Conditions that all elements to read must meet, see `matchesConditions`. */
@@ -265,8 +266,8 @@ export interface ScanOptions extends StoreOptions {
  * Consecutive changes of one family, see {@link ElementStore.edit}. Each reads the elements as the changes before it left them.
  */
 export interface ElementEditing extends Pick<ElementStore, 'find' | 'scan'> {
-  /** Loads everything that changes of these elements need, in as few queries as possible. */
-  prepare(stored: StoredElements, ids: readonly string[]): Promise<void>;
+  /** Loads in advance, in as few queries as possible, everything that changes of these elements need. */
+  preload(stored: StoredElements, ids: readonly string[]): Promise<void>;
   /**
    * Like {@link ElementStore.change}. A failed change stores nothing, and further changes are possible. After a change whose `base`
    * has no elements, no further change is possible.
@@ -286,20 +287,20 @@ export interface SweepReport {
 
 /**
  * Stores the elements of annotations in immutable packs. Elements are invisible until the document of an annotation refers to them,
- * and {@link ElementStore.sweep} removes those that no document refers to. So a version, a copy or a rename takes only one
+ * and {@link ElementStore.sweep} removes those that no document refers to. So a new version, a copy or a rename writes only one
  * document.
  *
  * Invalid elements are refused with BadParameterError (400) before anything is published, with the messages of
  * `createElementValidator`.
  */
 export interface ElementStore {
-  /** Creates the indexes. */
-  prepare(): Promise<void>;
+  /** Creates the indexes of the collections. */
+  createIndexes(): Promise<void>;
 
   /** The value for an annotation without elements. */
-  readonly empty: StoredElements;
+  readonly noElements: StoredElements;
 
-  /** Milliseconds since a write last received elements or ended. Background work starts only when this is large enough. */
+  /** Milliseconds since a write last received elements or ended. Background work waits until this is large enough. */
   readonly idleMs: number;
 
   /**
@@ -328,52 +329,53 @@ export interface ElementStore {
    * Makes several changes of one annotation, each based on the result of the one before, and stores and publishes them together.
    * Otherwise like `change`.
    */
-  edit<Value>(make: (editing: ElementEditing) => Promise<Value>, options?: StoreOptions): Promise<ElementWrite<Value>>;
+  edit<Value>(makeChanges: (editing: ElementEditing) => Promise<Value>, options?: StoreOptions): Promise<ElementWrite<Value>>;
 
   /**
-   * Runs `publish` while no sweep can remove anything of a family. This is needed to write a second document (copy, revert) with
-   * the elements of a first one. `publish` must read the first document itself, because that may be removed before `publish` is called.
+   * Keeps sweeps away from a family while `publish` runs. This is needed to write a second document (copy, revert) with the elements
+   * of a first one. `publish` must read the first document itself, because that one may be removed before `publish` is called.
    *
    * @throws LargeImageError `unavailable` (503) if a sweep of this family does not end within seconds.
    */
-  share<Result>(family: string, publish: () => Promise<Result>): Promise<Result>;
+  keepFamilyWhile<Result>(family: string, publish: () => Promise<Result>): Promise<Result>;
 
   /** Elements by id, as stored; unknown ids are missing from the map. */
   find(stored: StoredElements, ids: Iterable<string>, options?: StoreOptions): Promise<Map<string, AnnotationElement>>;
 
-  /** Elements as JSON text, as selected and ordered by the query. Errors of the first chunk reject the promise. */
+  /** Reads elements as JSON text, selected and ordered by the query. Errors of the first chunk reject the promise. */
   read(stored: StoredElements, query: ElementQuery, options?: StoreOptions): Promise<ElementReading>;
 
-  /** Centers, sizes and appearances of elements, from the packs' columns without the shapes. Selects and orders like `read`. */
-  centroids(stored: StoredElements, query: ElementQuery, options?: StoreOptions): Promise<CentroidReading>;
+  /** Reads centers, sizes and appearances of elements, without loading their shapes. Selects and orders like `read`. */
+  readCentroids(stored: StoredElements, query: ElementQuery, options?: StoreOptions): Promise<CentroidReading>;
 
   /** Parsed elements in original order, one at a time, for export. */
   scan(stored: StoredElements, options?: ScanOptions): AsyncIterable<ScannedElement>;
 
-  /** Like {@link ElementStore.scan}, but as texts, to be parsed elsewhere. */
-  texts(stored: StoredElements, options?: ScanOptions): AsyncIterable<ElementText>;
+  /** Like {@link ElementStore.scan}, but yields texts, which the caller parses. */
+  scanTexts(stored: StoredElements, options?: ScanOptions): AsyncIterable<ElementText>;
 
-  /** The measurements of all elements, column by column, without their texts. */
-  table(stored: StoredElements, options?: StoreOptions): Promise<StoredTable>;
+  /** Opens the table of measurements of all elements. Its columns are loaded later. */
+  readTable(stored: StoredElements, options?: StoreOptions): Promise<StoredTable>;
 
-  /** All packs, window by window, for readers that need shapes and measurements together. */
-  packs(stored: StoredElements, options?: StoreOptions): Promise<WindowPacks[]>;
+  /** Lists all packs, window by window, for readers that need shapes and measurements together. */
+  listPacks(stored: StoredElements, options?: StoreOptions): Promise<WindowPacks[]>;
 
-  /** Packs that may contain elements which satisfy the conditions, judged by the pack indexes alone. */
-  summaries(stored: StoredElements, options?: ScanOptions): Promise<PackSummary[]>;
+  /** Lists the packs that may contain elements which satisfy the conditions. Reads only pack indexes. */
+  listPackSummaries(stored: StoredElements, options?: ScanOptions): Promise<PackSummary[]>;
 
   /**
-   * Boxes and appearances, pack by pack, of all packs that may contain elements which satisfy the conditions; or of the packs in
-   * `packs`.
+   * Loads boxes and appearances, pack by pack.
+   *
+   * @param options `packs`: the packs to load; default: all that may contain elements which satisfy the conditions.
    */
-  marks(stored: StoredElements, options?: ScanOptions & { packs?: readonly PackSummary[] }): AsyncIterable<PackMarks>;
+  loadPackMarks(stored: StoredElements, options?: ScanOptions & { packs?: readonly PackSummary[] }): AsyncIterable<PackMarks>;
 
   /**
    * Removes records that no document refers to. Families with a pending write are skipped. A write whose process has died, or that
    * has been silent for more than `staleMs`, does not count as pending.
    *
-   * @param elementsOf gives the stored elements of all documents of a family: annotations and previous versions.
-   * @param options `families`: the families to sweep, for example after an annotation was removed; default all. `dryRun`: nothing
+   * @param elementsOf returns the stored elements of all documents of a family: annotations and previous versions.
+   * @param options `families`: the families to sweep, for example after an annotation was removed; default: all. `dryRun`: nothing
    * is removed.
    */
   sweep(
@@ -381,6 +383,6 @@ export interface ElementStore {
     options?: StoreOptions & { families?: Iterable<string>; staleMs?: number; dryRun?: boolean },
   ): Promise<SweepReport>;
 
-  /** Families that were being written or swept by a process that has ended. */
-  abandonedFamilies(): Promise<string[]>;
+  /** Lists the families that a process was writing or sweeping when it was killed. */
+  listAbandonedFamilies(): Promise<string[]>;
 }

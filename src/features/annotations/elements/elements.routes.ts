@@ -47,7 +47,7 @@ const changeErrors = [
 const writeDescription =
   'Only the packs of the affected elements are written, so the cost does not grow with the annotation. With `If-Match` (an entity tag of any response about the annotation, or its `_version` in quotes) the change is only made to that version; otherwise 412. Without it, the current version is changed even if somebody else has just written it, so that both changes are kept.';
 
-const reportSchema = component('ElementChange', {
+const changeReportSchema = component('ElementChange', {
   type: 'object',
   required: ['ids', 'added', 'replaced', 'removed', '_version', '_elementCount', '_detailsCount'],
   properties: {
@@ -77,8 +77,8 @@ async function changeElements(annotations: AnnotationServices, request: ChangeRe
   const { version, elements, updated } = annotation;
   const { count, detailsCount, groups } = elements;
   const level = await annotations.permissions.shownLevel(annotation, request.caller);
-  const report = { ids, added, replaced, removed, _version: version, _elementCount: count, _detailsCount: detailsCount };
-  return Reply.json({ ...report, groups, updated }, { headers: annotationHeaders(annotationTag(annotation, level)) });
+  const changeReport = { ids, added, replaced, removed, _version: version, _elementCount: count, _detailsCount: detailsCount };
+  return Reply.json({ ...changeReport, groups, updated }, { headers: annotationHeaders(annotationTag(annotation, level)) });
 }
 
 function toChangeRequest({
@@ -136,7 +136,7 @@ const append = defineRoute({
   body: 'json',
   accepts: (brand) => ({ anyOf: [elementSchema(brand), listOf(elementSchema(brand))] }),
   maxBodyBytes: maxChangeBytes,
-  returns: { schema: reportSchema },
+  returns: { schema: changeReportSchema },
   errors: changeErrors,
   authorize: loadToChange,
   handle(input, { annotations }) {
@@ -151,7 +151,7 @@ const append = defineRoute({
   },
 });
 
-const bulk = defineRoute({
+const changeMany = defineRoute({
   method: 'patch',
   path: '/annotation/:id/elements',
   summary: 'Add, replace and remove many elements at once.',
@@ -162,15 +162,15 @@ const bulk = defineRoute({
   body: 'json-object',
   accepts: (brand) => objectOf({}, { put: listOf(elementSchema(brand)), remove: listOf(anyText) }),
   maxBodyBytes: maxChangeBytes,
-  returns: { schema: reportSchema },
+  returns: { schema: changeReportSchema },
   errors: changeErrors,
   authorize: loadToChange,
   async handle(input, { annotations }) {
-    return changeElements(annotations, toChangeRequest(input), await parseBulkEdit(input.body, input.signal));
+    return changeElements(annotations, toChangeRequest(input), await parseElementEdit(input.body, input.signal));
   },
 });
 
-async function parseBulkEdit(body: Json, signal: AbortSignal): Promise<ElementEdit> {
+async function parseElementEdit(body: Json, signal: AbortSignal): Promise<ElementEdit> {
   const unknownKey = Object.keys(body).find((key) => key !== 'put' && key !== 'remove');
   if (unknownKey !== undefined) {
     throw new BadParameterError(`Additional properties are not allowed (${JSON.stringify(unknownKey)}; allowed: put, remove)`);
@@ -198,7 +198,7 @@ const replace = defineRoute({
   body: 'json-object',
   accepts: elementSchema,
   maxBodyBytes: maxChangeBytes,
-  returns: { schema: reportSchema },
+  returns: { schema: changeReportSchema },
   errors: changeErrors,
   authorize: loadToChange,
   handle(input, { annotations }) {
@@ -218,7 +218,7 @@ const merge = defineRoute({
   body: 'json-object',
   accepts: anyObject,
   maxBodyBytes: maxChangeBytes,
-  returns: { schema: reportSchema },
+  returns: { schema: changeReportSchema },
   errors: changeErrors,
   authorize: loadToChange,
   handle(input, { annotations }) {
@@ -259,7 +259,7 @@ const remove = defineRoute({
   access: 'user',
   scope: scopes.write,
   params: elementPath,
-  returns: { schema: reportSchema },
+  returns: { schema: changeReportSchema },
   errors: changeErrors,
   authorize: loadToChange,
   handle(input, { annotations }) {
@@ -274,4 +274,4 @@ const remove = defineRoute({
 });
 
 /** Routes for single elements. */
-export const annotationElementRoutes = [get, append, bulk, replace, merge, remove];
+export const annotationElementRoutes = [get, append, changeMany, replace, merge, remove];

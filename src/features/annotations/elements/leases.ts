@@ -11,7 +11,7 @@ const renewEveryMs = 20_000;
 export const sweepStaleMs = 120_000;
 /** How long a writer waits for a sweep of its family to end. */
 const maxWaitMs = 10_000;
-/** A lease that was renewed this recently is not checked again: others wait many times longer before they consider it lost. */
+/** A lease that was renewed this recently is not checked again, because others consider it lost only after a much longer time. */
 const trustedMs = 10_000;
 
 /** A new id for a lease or a claim, which contains the id of this process. */
@@ -25,7 +25,7 @@ export async function endClaimOfDeadSweeper(records: ElementRecords, family: str
   if (claimId !== null && hasEnded(claimId)) await records.endClaim(family, claimId, false);
 }
 
-/** Keeps the sweeper away from a family until it is released, and reports every few seconds that this process is alive. */
+/** Keeps the sweeper away from a family until it is released, and reports every 20 seconds that this process is alive. */
 export class FamilyLease {
   readonly #renewal: Renewal;
 

@@ -20,7 +20,7 @@ export interface WindowRecord {
   groups: string;
   /** Ids of the parts of the index of element ids; none for windows of few packs. */
   idIndexParts: string[];
-  /** Segments of the table: ids of the parts of each, see `encodeSegment`. Packs that are in no segment are read directly. */
+  /** Segments of the table: the ids of the parts of each, see `encodeSegment`. */
   tableSegments: string[][];
 }
 
@@ -31,7 +31,7 @@ export interface PartRecord {
   bytes: Buffer;
 }
 
-/** The kinds of documents that {@link ElementRecords.listDocuments} lists. */
+/** The kinds of records, each in a collection. */
 export type RecordKind = 'pack' | 'window' | 'part';
 
 /** The fields of a pack to fetch. */
@@ -41,7 +41,7 @@ export type PackFields = 'columns' | 'text' | 'both';
 export type FetchedPack = Pick<PackRecord, 'columns' | 'codec' | 'text'>;
 
 /** Finds stored records by their ids, at most a few hundred at a time. Records that do not exist are missing in the results. */
-export interface StoredRecords {
+export interface RecordFinder {
   findPacks(ids: readonly string[], fields: PackFields): Promise<Map<string, FetchedPack>>;
   findWindows(ids: readonly string[]): Promise<Map<string, WindowRecord>>;
   findParts(ids: readonly string[]): Promise<Map<string, PartRecord>>;
@@ -51,7 +51,7 @@ export interface StoredRecords {
  * The documents behind the element store, with all queries on them. A family determines which documents can be shared, and holds the
  * leases of writers and the claim of a sweeper, which exclude each other.
  */
-export interface ElementRecords extends StoredRecords {
+export interface ElementRecords extends RecordFinder {
   createIndexes(): Promise<void>;
 
   insertPacks(packs: readonly PackRecord[]): Promise<void>;
@@ -75,8 +75,8 @@ export interface ElementRecords extends StoredRecords {
   /** Families with leases or a claim, including those of killed processes. */
   listLeasedFamilies(): Promise<{ family: string; leaseIds: string[] }[]>;
   /**
-   * Claims a family for a sweep. This succeeds if all of its leases are in `endedLeaseIds`, which are removed, and nobody else
-   * sweeps it. A sweep that was not renewed since `sweepStaleBefore` does not count.
+   * Claims a family for a sweep. Removes the leases in `endedLeaseIds`, and succeeds if no others are left and nobody else sweeps the
+   * family. A sweep that was not renewed since `sweepStaleBefore` does not count.
    *
    * @returns whether it was claimed.
    */
@@ -91,12 +91,11 @@ export interface ElementRecords extends StoredRecords {
   endClaim(family: string, claimId: string, isEmpty: boolean): Promise<void>;
 
   /**
-   * All documents of one kind in a family. `recordId` is the record that a document belongs to, because a long pack takes several
-   * documents.
+   * Lists all documents of one kind in a family. A long pack takes several documents; `recordId` is the id of the pack in each.
    */
   listDocuments(family: string, kind: RecordKind): AsyncIterable<{ id: string; recordId: string }>;
-  /** Removes documents by the `id` from {@link listDocuments}. @returns how many. */
+  /** Removes documents by the `id` from {@link listDocuments}. @returns how many were removed. */
   removeDocuments(kind: RecordKind, ids: readonly string[]): Promise<number>;
-  /** Removes all documents of a family and the family. @returns how many documents. */
+  /** Removes a family with all its documents. @returns how many documents were removed. */
   removeFamily(family: string): Promise<number>;
 }

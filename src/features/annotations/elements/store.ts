@@ -63,7 +63,7 @@ const defaultPackIndexCacheBytes = 64 * 1024 * 1024;
 
 /** The element store on top of a set of records. */
 export class PackedElementStore implements ElementStore {
-  readonly empty: StoredElements = noElements;
+  readonly noElements: StoredElements = noElements;
   readonly #tools: ChangeTools;
   /** When a write last received elements or ended, by `performance.now()`. */
   #lastWriteMs = -Infinity;
@@ -80,7 +80,7 @@ export class PackedElementStore implements ElementStore {
       ids: new IdMaker(),
       loader: new ElementLoader(records, packIndexCacheBytes),
       validate: createElementValidator(brand),
-      long: new LongElements(brand),
+      longElements: new LongElements(brand),
       recordActivity: () => {
         this.#lastWriteMs = performance.now();
       },
@@ -106,13 +106,13 @@ export class PackedElementStore implements ElementStore {
     return performance.now() - this.#lastWriteMs;
   }
 
-  prepare(): Promise<void> {
+  createIndexes(): Promise<void> {
     return this.#tools.records.createIndexes();
   }
 
   /** Stops the threads of this store. */
   close(): Promise<void> {
-    return this.#tools.long.close();
+    return this.#tools.longElements.close();
   }
 
   readBody(body: BodySource, options: ReadBodyOptions = {}): Promise<ElementWrite<ReceivedBody>> {
@@ -127,11 +127,14 @@ export class PackedElementStore implements ElementStore {
     return this.edit((editing) => editing.change(base, changes, options), options);
   }
 
-  edit<Value>(make: (editing: ElementEditing) => Promise<Value>, options: StoreOptions = {}): Promise<ElementWrite<Value>> {
-    return Editing.begin(this.#tools, make, options.signal);
+  edit<Value>(
+    makeChanges: (editing: ElementEditing) => Promise<Value>,
+    options: StoreOptions = {},
+  ): Promise<ElementWrite<Value>> {
+    return Editing.begin(this.#tools, makeChanges, options.signal);
   }
 
-  async share<Result>(family: string, publish: () => Promise<Result>): Promise<Result> {
+  async keepFamilyWhile<Result>(family: string, publish: () => Promise<Result>): Promise<Result> {
     if (family === noElements.family) return publish();
     const lease = await FamilyLease.leaseFamily(this.#tools.records, family, this.#tools.ids);
     try {
@@ -149,7 +152,7 @@ export class PackedElementStore implements ElementStore {
     return readElements(this.#tools.loader, stored, query, options);
   }
 
-  centroids(stored: StoredElements, query: ElementQuery, options?: StoreOptions): Promise<CentroidReading> {
+  readCentroids(stored: StoredElements, query: ElementQuery, options?: StoreOptions): Promise<CentroidReading> {
     return readCentroids(this.#tools.loader, stored, query, options);
   }
 
@@ -157,27 +160,27 @@ export class PackedElementStore implements ElementStore {
     return scanElements(this.#tools.loader, stored, options);
   }
 
-  texts(stored: StoredElements, options?: ScanOptions): AsyncIterable<ElementText> {
+  scanTexts(stored: StoredElements, options?: ScanOptions): AsyncIterable<ElementText> {
     return scanElementTexts(this.#tools.loader, stored, options);
   }
 
-  table(stored: StoredElements, options?: StoreOptions): Promise<StoredTable> {
+  readTable(stored: StoredElements, options?: StoreOptions): Promise<StoredTable> {
     return readTable(this.#tools.loader, stored, options);
   }
 
-  packs(stored: StoredElements, options?: StoreOptions): Promise<WindowPacks[]> {
+  listPacks(stored: StoredElements, options?: StoreOptions): Promise<WindowPacks[]> {
     return listWindowPacks(this.#tools.loader, stored, options);
   }
 
-  summaries(stored: StoredElements, options?: ScanOptions): Promise<PackSummary[]> {
+  listPackSummaries(stored: StoredElements, options?: ScanOptions): Promise<PackSummary[]> {
     return listPackSummaries(this.#tools.loader, stored, options);
   }
 
-  marks(stored: StoredElements, options?: ScanOptions & { packs?: readonly PackSummary[] }): AsyncIterable<PackMarks> {
+  loadPackMarks(stored: StoredElements, options?: ScanOptions & { packs?: readonly PackSummary[] }): AsyncIterable<PackMarks> {
     return loadPackMarks(this.#tools.loader, stored, options);
   }
 
-  async abandonedFamilies(): Promise<string[]> {
+  async listAbandonedFamilies(): Promise<string[]> {
     const leased = await this.#tools.records.listLeasedFamilies();
     return leased.flatMap(({ family, leaseIds }) => (leaseIds.some(hasEnded) ? [family] : []));
   }

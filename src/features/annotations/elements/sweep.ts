@@ -12,7 +12,7 @@ const defaultStaleMs = 10 * 60_000;
 const removalsPerRenewal = 1024;
 const windowsPerQuery = 64;
 
-/** Gives the stored elements of all documents of a family, see ElementStore.sweep. */
+/** Returns the stored elements of all documents of a family, see ElementStore.sweep. */
 export type ElementsOfFamily = (family: string) => Promise<Iterable<StoredElements>> | AsyncIterable<StoredElements>;
 
 /** Options of a sweep. */
@@ -37,7 +37,7 @@ export async function sweepFamilies(
     const leaseStaleBefore = new Date(now.getTime() - staleMs);
     const isEnded = ({ id, at }: { id: string; at: Date }) => at < leaseStaleBefore || hasEnded(id);
     if (families === undefined) {
-      // This check needs no claim, so writers of families with nothing to remove need not wait.
+      // This check needs no claim, so that writers do not wait for it if there is nothing to remove.
       const familyState = await checkFamily(records, family, elementsOf, isEnded);
       if (familyState === null) continue;
       report.families += 1;
@@ -75,9 +75,10 @@ export async function sweepFamilies(
 }
 
 /**
- * Checks whether a family has records that no document refers to. A family has no records after a body without elements, for example.
+ * Checks whether a family has records that no document refers to. It can have no records at all, for example after a body without
+ * elements.
  *
- * @returns null if the family has a pending write.
+ * @returns `null` if the family has a pending write.
  */
 async function checkFamily(
   records: ElementRecords,

@@ -151,7 +151,7 @@ export class AnnotationCleanup {
     const annotationVersions = full ? await this.#cleanUpOrphans({ shouldRemove: true, signal }) : 0;
     const elementsOf = (family: string) => model.elementsOfFamily(family);
     // A full sweep skips families whose packs are all in use. So leases of ended processes on such families are removed here.
-    const families = await store.abandonedFamilies();
+    const families = await store.listAbandonedFamilies();
     const { removed } = await store.sweep(elementsOf, { families, signal });
     const otherElements = full ? (await store.sweep(elementsOf, { signal })).removed : 0;
     const derived = await followers.sweep(elementsOf, full ? undefined : families);

@@ -86,7 +86,7 @@ export class AnnotationHistory {
     if (former === null) throw noVersionError();
     let reverted: AnnotationRecord;
     try {
-      reverted = await store.share(former.elements.family, async () => {
+      reverted = await store.keepFamilyWhile(former.elements.family, async () => {
         const source = await findSource();
         if (source === null) throw noVersionError();
         return this.writer.commit(current, { head: source.head, elements: source.elements }, request.caller);

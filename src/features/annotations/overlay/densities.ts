@@ -35,7 +35,7 @@ const quietMs = 1000;
 
 /** Options of {@link AnnotationDensities}. */
 export interface AnnotationDensitiesOptions {
-  store: Pick<ElementStore, 'marks' | 'idleMs'>;
+  store: Pick<ElementStore, 'loadPackMarks' | 'idleMs'>;
   model: Pick<AnnotationDensityModel, 'findSummaries' | 'findBlocks' | 'write' | 'listFamilies' | 'keepOnly'>;
   /** Counts the elements of windows. */
   drawer: Pick<Drawer, 'countWindow'>;
@@ -150,7 +150,7 @@ export class AnnotationDensities {
       windows: [window],
     };
     const packs: PackMarks[] = [];
-    for await (const marks of store.marks(windowAlone)) {
+    for await (const marks of store.loadPackMarks(windowAlone)) {
       packs.push(marks);
       if (isSliceOver()) await nextSlice();
     }
@@ -187,7 +187,7 @@ export class AnnotationDensities {
     if (cached !== undefined) return cached;
     const counter = new DensityCounter();
     const colors = new GroupColorCounter();
-    for await (const marks of this.options.store.marks(stored, { ...(signal && { signal }) })) {
+    for await (const marks of this.options.store.loadPackMarks(stored, { ...(signal && { signal }) })) {
       counter.add(marks);
       colors.add(marks);
     }

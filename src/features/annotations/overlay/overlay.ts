@@ -49,7 +49,7 @@ export function windowsIn(stored: StoredElements, view: View): number[] {
 
 /** Options of {@link AnnotationOverlay}. */
 export interface AnnotationOverlayOptions {
-  store: Pick<ElementStore, 'texts' | 'marks'>;
+  store: Pick<ElementStore, 'scanTexts' | 'loadPackMarks'>;
   densities: AnnotationDensities;
   drawer: Drawer;
 }
@@ -209,7 +209,7 @@ export class AnnotationOverlay {
     if (Math.max(largestSize, pointDiagonal) < minSize) return;
     const conditions = conditionsOf(view, drawnMargin);
     if (minSize > pointDiagonal) conditions.push({ field: 'size', operator: '$gte', value: minSize });
-    for await (const element of this.options.store.texts(stored, { conditions, ...(signal && { signal }) }))
+    for await (const element of this.options.store.scanTexts(stored, { conditions, ...(signal && { signal }) }))
       if (element.box.size >= minSize || element.type === 'point') yield element;
   }
 
@@ -218,7 +218,7 @@ export class AnnotationOverlay {
     if (stored.count >= minStoredElements) return this.#loadStoredDensityTiles(stored, view, level, { signal });
     const counter = new DensityCounter();
     const conditions = conditionsOf(view, 0);
-    for await (const marks of this.options.store.marks(stored, { conditions, ...(signal && { signal }) })) {
+    for await (const marks of this.options.store.loadPackMarks(stored, { conditions, ...(signal && { signal }) })) {
       counter.add(marks, level);
     }
     const { classes } = counter;

@@ -90,12 +90,12 @@ function artificialOverlay(): { stored: StoredElements; overlay: AnnotationOverl
     windows: [window],
     references: [],
   };
-  const store: Pick<ElementStore, 'texts' | 'marks' | 'idleMs'> = {
+  const store: Pick<ElementStore, 'scanTexts' | 'loadPackMarks' | 'idleMs'> = {
     idleMs: Infinity,
-    async *texts(_stored, { conditions = [] } = {}) {
+    async *scanTexts(_stored, { conditions = [] } = {}) {
       for (const element of elements) if (matchesConditions(element.box, conditions)) yield element;
     },
-    async *marks() {},
+    async *loadPackMarks() {},
   };
   const logger = { debug: doNothing, info: doNothing, warn: doNothing, error: doNothing };
   const drawer = new Drawer();

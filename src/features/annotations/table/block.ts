@@ -7,7 +7,7 @@ import type { TableFilter } from './filter.js';
 
 /** A part of a table with the columns that a query needs, as it is sent to a thread. */
 export interface BlockInput {
-  window: number;
+  windowIndex: number;
   rows: number;
   /** Ranges of rows whose elements have not changed since the block was written; `to` is exclusive. */
   liveRanges: readonly (readonly [from: number, to: number])[];
@@ -47,7 +47,7 @@ export class Block {
     if (values === undefined) {
       const stored = this.#storedBytes.get(`number ${source}`);
       values = stored === undefined ? new Float64Array(this.rows).fill(NaN) : decodeNumbers(stored, this.rows);
-      if (source === 'order') values = values.map((position) => this.input.window * windowPositions + position);
+      if (source === 'order') values = values.map((position) => this.input.windowIndex * windowPositions + position);
       this.#numbers.set(source, values);
     }
     return values;

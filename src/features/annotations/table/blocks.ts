@@ -38,7 +38,7 @@ export function tableThreads(): ThreadPool<TableFunctions> {
 export interface TableBlock {
   header: SegmentHeader;
   /** Index of its window in the annotation. */
-  window: number;
+  windowIndex: number;
   /** Number of elements that have not changed since the block was written. */
   liveCount: number;
   /** The block with its stored columns, and the buffers to transfer when the block is sent to a thread. */
@@ -57,9 +57,9 @@ export interface OpenTable {
 }
 
 /** A block whose columns can be loaded. Only stored segments can load their packs. */
-type LoadableBlock = Pick<TableSegment, 'header' | 'window' | 'liveRanges'> &
+type LoadableBlock = Pick<TableSegment, 'header' | 'windowIndex' | 'liveRanges'> &
   Partial<Pick<TableSegment, 'loadPacks'>> & {
-    load: (columns: readonly SegmentColumn[], signal?: AbortSignal) => Promise<Uint8Array[]>;
+    loadColumns: (columns: readonly SegmentColumn[], signal?: AbortSignal) => Promise<Uint8Array[]>;
   };
 
 interface LooseSegment {
@@ -80,24 +80,25 @@ export class TableBlocks {
   ) {}
 
   async open(stored: StoredElements, signal: AbortSignal): Promise<OpenTable> {
-    const { segments, loose } = await this.store.table(stored, { signal });
+    const { segments, loosePacks } = await this.store.readTable(stored, { signal });
     const blocks = segments.map((segment) => this.#toBlock(segment));
-    for (const packs of loose) {
+    for (const packs of loosePacks) {
       const { header, parts } = await this.#segmentFromPacks(packs, signal);
       const partIndexByColumn = new Map(header.columns.map((column, i) => [column, i]));
       // Loose packs are few, so each column fits into one part.
-      const load = async (columns: readonly SegmentColumn[]) => columns.map((column) => parts[partIndexByColumn.get(column)!]!);
-      blocks.push(this.#toBlock({ header, window: packs.window, liveRanges: [[0, header.rows]], load }));
+      const loadColumns = async (columns: readonly SegmentColumn[]) =>
+        columns.map((column) => parts[partIndexByColumn.get(column)!]!);
+      blocks.push(this.#toBlock({ header, windowIndex: packs.windowIndex, liveRanges: [[0, header.rows]], loadColumns }));
     }
     const { columns, isCut } = tableColumns(blocks.map(({ header }) => header));
     return { content: stored.content, blocks, names: new ColumnNames(columns), isCut };
   }
 
   #toBlock(segment: LoadableBlock): TableBlock {
-    const { header, window, liveRanges } = segment;
+    const { header, windowIndex, liveRanges } = segment;
     return {
       header,
-      window,
+      windowIndex,
       liveCount: liveRanges.reduce((sum, [from, to]) => sum + to - from, 0),
       load: (columns, signal) => loadBlock(segment, columns, signal),
       loadCells: (columns, rows, signal) => this.#loadCells(segment, columns, rows, signal),
@@ -105,7 +106,7 @@ export class TableBlocks {
   }
 
   async #loadCells(segment: LoadableBlock, columns: TableColumn[], rows: Uint32Array, signal: AbortSignal): Promise<Cell[][]> {
-    const { header, window, loadPacks } = segment;
+    const { header, windowIndex, loadPacks } = segment;
     const selected = packsOfRows(header, rows);
     // A cut segment lacks some columns. One made from a few of its packs could lack different columns, so it is not made.
     if (loadPacks === undefined || header.isCut === true || selected.packs.length > maxPacksForCells) {
@@ -115,7 +116,7 @@ export class TableBlocks {
     const { input, transfer } = toPacksInput(await loadPacks(selected.packs, signal));
     return this.threads.run(
       'cellsOfPacks',
-      { ...input, window, columns, rows: selected.rows },
+      { ...input, windowIndex, columns, rows: selected.rows },
       { inputName: taskSubject, signal, transfer },
     );
   }
@@ -164,15 +165,15 @@ function packsOfRows({ counts }: SegmentHeader, rows: Uint32Array): { packs: num
 
 /** Loads the stored columns of a block that these columns of the table need. */
 async function loadBlock(
-  { header, window, liveRanges, load }: LoadableBlock,
+  { header, windowIndex, liveRanges, loadColumns }: LoadableBlock,
   columns: Iterable<TableColumn>,
   signal: AbortSignal,
 ): Promise<{ block: BlockInput; transfer: ArrayBuffer[] }> {
   const needed = storedColumns(header, columns);
-  const columnBytes = await load(needed, signal);
+  const columnBytes = await loadColumns(needed, signal);
   const transfer: ArrayBuffer[] = [];
   const block: BlockInput = {
-    window,
+    windowIndex,
     rows: header.rows,
     liveRanges,
     columns: needed.map(({ name, kind }, i) => {

@@ -68,7 +68,7 @@ export class TableFiles {
     ];
     const sources = candidateBlocks(table, filter);
     const write = async (packs: WindowPacks) => {
-      const windowBlocks = sources.filter(({ window }) => window === packs.window);
+      const windowBlocks = sources.filter(({ windowIndex }) => windowIndex === packs.windowIndex);
       if (windowBlocks.length === 0) return null;
       const loaded = await mapConcurrently(windowBlocks, blocksAtOnce, (source) => source.load(neededColumns, signal));
       const { input, transfer } = toPacksInput(await packs.load(signal));

@@ -34,10 +34,10 @@ async function segmentOf({ packs }: PacksInput): Promise<{ header: SegmentHeader
 /** The values of columns at some rows of packs, one pack after the other. */
 async function cellsOfPacks({
   packs,
-  window,
+  windowIndex,
   columns,
   rows,
-}: PacksInput & { window: number; columns: TableColumn[]; rows: Uint32Array }): Promise<Cell[][]> {
+}: PacksInput & { windowIndex: number; columns: TableColumn[]; rows: Uint32Array }): Promise<Cell[][]> {
   const { header, parts } = await segmentOf({ packs });
   const partsByColumn = new Map(header.columns.map((column, i) => [column, parts[i]!]));
   const blockColumns = storedColumns(header, columns).map((column) => ({
@@ -45,7 +45,7 @@ async function cellsOfPacks({
     kind: column.kind,
     bytes: partsByColumn.get(column)!,
   }));
-  const block = { window, rows: header.rows, liveRanges: [[0, header.rows]] as const, columns: blockColumns };
+  const block = { windowIndex, rows: header.rows, liveRanges: [[0, header.rows]] as const, columns: blockColumns };
   return cells({ block, columns, rows });
 }
 

@@ -310,7 +310,7 @@ const formats: FileFormat[] = [
     summary: 'Get the table of an annotation, or the rows that match a filter, with their shapes as GeoParquet 1.1.',
     description: `${unordered} Each row group contains elements that are close to each other, and \`bbox\` is the box of each element.`,
     write: async (tableQuery, columns, { context, annotation }) => {
-      const windows = await context.annotations.store.packs(annotation.elements, { signal: tableQuery.signal });
+      const windows = await context.annotations.store.listPacks(annotation.elements, { signal: tableQuery.signal });
       return context.files.parquet(tableQuery, columns, windows);
     },
   },

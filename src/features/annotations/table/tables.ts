@@ -163,10 +163,10 @@ export class Tables {
    */
   async loadValues(
     { table, filter, signal }: TableQuery,
-    { window, column, subtrahend }: { window: number; column: TableColumn | null; subtrahend: number },
+    { windowIndex, column, subtrahend }: { windowIndex: number; column: TableColumn | null; subtrahend: number },
   ): Promise<WindowValues> {
     const needed = [table.names.find('order'), ...(column === null ? [] : [column]), ...filterColumns(filter, table.names)];
-    const blocks = candidateBlocks(table, filter).filter((block) => block.window === window);
+    const blocks = candidateBlocks(table, filter).filter((block) => block.windowIndex === windowIndex);
     let merged: WindowValues | null = null;
     for (const source of blocks) {
       const { block, transfer } = await source.load(needed, signal);

@@ -32,7 +32,7 @@ export function values({
   const windowValues = noValues();
   const rows = block.selectRows(filter);
   const orders = block.numbers('order');
-  const firstOrder = input.window * windowPositions;
+  const firstOrder = input.windowIndex * windowPositions;
   const valueAt = column === null ? () => NaN : valueReader(block, column, { subtrahend, texts: windowValues.texts });
   for (const row of rows) windowValues.values[orders[row]! - firstOrder] = valueAt(row);
   return windowValues;

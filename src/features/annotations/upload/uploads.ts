@@ -202,7 +202,7 @@ export class AnnotationUploads {
       const { created, skipped } = await annotations.lifecycle.create(item, annotationBytes(bytes), 'file', {
         caller,
         signal,
-        prepare: references.prepare,
+        transform: references.prepare,
         confirm: () => {
           if (references.unresolved.length > 0) throw new MissingUploadsError(references.unresolved);
         },

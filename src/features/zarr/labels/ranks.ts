@@ -7,10 +7,10 @@ export interface Ranks {
 }
 
 /** Reads the order numbers of all elements of an annotation. @returns the ranks of these numbers. */
-export async function readRanks(store: Pick<ElementStore, 'marks'>, elements: StoredElements): Promise<Ranks> {
+export async function readRanks(store: Pick<ElementStore, 'loadPackMarks'>, elements: StoredElements): Promise<Ranks> {
   const orders = new Float64Array(elements.count);
   let count = 0;
-  for await (const marks of store.marks(elements)) {
+  for await (const marks of store.loadPackMarks(elements)) {
     orders.set(marks.orders.subarray(0, orders.length - count), count);
     count += marks.orders.length;
   }

@@ -118,7 +118,7 @@ async function expectSameAnswers(
   const centroidQuery = { ...query, asCentroids: true, includesBoxes: false };
   const chosen = selectNaively(model, centroidQuery).elements;
   const naive = centroidsNaively(chosen);
-  const centroids = await store.centroids(stored, centroidQuery);
+  const centroids = await store.readCentroids(stored, centroidQuery);
   const parts: Buffer[] = [];
   for await (const chunk of centroids.chunks) parts.push(chunk);
   expect(Buffer.concat(parts).equals(naive.bytes)).toBe(true);
@@ -167,10 +167,10 @@ describe('stored elements', () => {
         expect(elements.has(absent)).toBe(false);
         const groups = new Set(model.map(({ group }) => group ?? null));
         expect(new Set(stored.groups)).toEqual(groups);
-        const summaries = await store.summaries(stored);
+        const summaries = await store.listPackSummaries(stored);
         expect(summaries.reduce((sum, { count }) => sum + count, 0)).toBe(model.length);
         let marks = 0;
-        for await (const pack of store.marks(stored)) {
+        for await (const pack of store.loadPackMarks(stored)) {
           marks += pack.boxes.length / 4;
           for (const index of pack.appearanceIndices) expect(groups).toContain(pack.appearances[index]!.group);
         }

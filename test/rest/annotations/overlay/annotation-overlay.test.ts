@@ -57,7 +57,7 @@ describe('the overlay of stored elements', () => {
     records = new MongoElementRecords(ownCollections);
     store = new PackedElementStore({ records, brand: 'service', overlaySizes: () => Promise.resolve(null) });
     model = new AnnotationDensityModel(ownCollections);
-    await store.prepare();
+    await store.createIndexes();
     await model.createIndexes();
     elements = shapes(3 * minStoredElements);
     stored = await commitWrite(await store.write(elements));

@@ -4,13 +4,13 @@ import type { FetchedPack, PackRecord } from '../records.js';
 
 const inflate = promisify<Buffer, ZlibOptions, Buffer>(inflateRaw);
 
-/** Shorter texts are not compressed. */
+/** Texts shorter than this are not compressed. */
 const minCompressedBytes = 256;
 /** Compression level. How it was chosen: docs/annotation-store.md. */
 const deflateLevel = 1;
 /**
- * Size of the texts that one call decompresses, in bytes. A call has as much overhead as 20 KB of text, but several calls can
- * use the thread pool at the same time.
+ * Maximum bytes of text to decompress in one call. Each call has as much overhead as 20 KB of text, but several calls can run in the
+ * thread pool at the same time.
  */
 const textBytesPerCall = 1024 * 1024;
 
@@ -60,7 +60,7 @@ export async function compress(text: Buffer): Promise<Pick<PackRecord, 'codec' |
   return { codec: 'deflate', text: await deflate(text) };
 }
 
-/** A compressed text and its uncompressed length. */
+/** The compressed text of a pack, and its uncompressed length. */
 export interface CompressedText {
   pack: Pick<FetchedPack, 'codec' | 'text'>;
   textBytes: number;
@@ -97,7 +97,7 @@ async function decompressTogether(packs: readonly CompressedText[], texts: Buffe
   }
   if (deflatedIndices.length === 0) return;
   const joined = Buffer.concat(deflatedIndices.map((i) => packs[i]!.pack.text));
-  // The buffer has the right size, so that pieces need not be joined afterwards.
+  // With this chunk size the output fits into one buffer, so that zlib does not join several.
   const text = await inflate(joined, { finishFlush: constants.Z_SYNC_FLUSH, chunkSize: Math.max(64, bytes + 1) });
   if (text.length !== bytes) throw new Error(`The texts of packs have ${text.length} bytes, not ${bytes}`);
   let offset = 0;

@@ -49,7 +49,7 @@ export class ColumnWriter {
     this.#buffer.write(value, offset, 'utf8');
   }
 
-  /** Whole numbers of at most 53 bits. */
+  /** Writes a column of whole numbers of at most 53 bits. */
   writeIntegers(values: ArrayLike<number>): void {
     let [low, high] = [Infinity, -Infinity];
     for (let i = 0; i < values.length; i += 1) {
@@ -65,7 +65,7 @@ export class ColumnWriter {
     writeValues(viewAt(this.#buffer, offset + 1 + doubleBytes, width * values.length), width, low, values);
   }
 
-  /** Two columns of finite numbers, with `high` at least `low`. Numbers with up to five decimals are stored as whole numbers. */
+  /** Writes two columns of finite numbers; `high` is at least `low` in each row. Numbers with up to five decimals are stored as whole numbers. */
   writeRanges(low: Float64Array, high: Float64Array): void {
     const scaledLow = new Float64Array(low.length);
     const extent = new Float64Array(low.length);
@@ -82,7 +82,7 @@ export class ColumnWriter {
     this.#writeDoubles(high);
   }
 
-  /** A column of numbers, in which `NaN` marks rows without a number. */
+  /** Writes a column of numbers, in which `NaN` marks rows without a number. */
   writeNumbers(values: Float64Array): void {
     let presentCount = 0;
     for (let i = 0; i < values.length; i += 1) if (!Number.isNaN(values[i])) presentCount += 1;
@@ -203,7 +203,7 @@ export class ColumnReader {
     return { low, high };
   }
 
-  /** A column of numbers, `NaN` where there is none. */
+  /** Reads a column of numbers, with `NaN` in rows without a number. */
   readNumbers(length: number): Float64Array {
     const presentCount = this.readUint32();
     if (presentCount === 0) return new Float64Array(length).fill(NaN);

@@ -1,7 +1,7 @@
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
 
-/** A new index has so many parts that they have at most this many entries on average. Looking up one id reads one part. */
+/** Maximum average number of entries in the parts of a new index. Looking up one id reads one part. */
 const maxEntriesPerPart = 4096;
 /** Bytes of an entry: its hash and the slot of the pack in the pack index. */
 const entryBytes = 6;
@@ -20,7 +20,7 @@ function partCountFor(entryCount: number): number {
   return partCount;
 }
 
-/** The part that contains a hash. */
+/** Number of the part that contains a hash. */
 export function partNumberOf(hash: number, partCount: number): number {
   return Math.floor(hash / (2 ** 32 / partCount));
 }
@@ -67,7 +67,7 @@ export function needsMoreParts(partCount: number, entryCount: number): boolean {
   return entryCount > 2 * maxEntriesPerPart * partCount;
 }
 
-/** Slots of the packs that may contain an id with this hash. */
+/** Finds the slots of the packs that may contain an id with this hash. */
 export function findSlots(part: Buffer, hash: number): number[] {
   const length = part.length / entryBytes;
   let [low, high] = [0, length];

@@ -23,7 +23,7 @@ export class IdMaker {
 }
 
 /** Number of 32-bit words in an id. */
-const idWords = 3;
+const wordsPerId = 3;
 
 /** A column of ids, as three columns of 32-bit words. */
 export interface IdColumns {
@@ -43,7 +43,7 @@ export function idWord(id: string, word: number): number {
   return value >>> 0;
 }
 
-const idBytes = Buffer.alloc(4 * idWords);
+const idBytes = Buffer.alloc(4 * wordsPerId);
 
 /** The id at a row of a column. */
 export function idAt({ high, middle, low }: IdColumns, row: number): string {

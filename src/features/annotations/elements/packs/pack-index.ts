@@ -1,12 +1,12 @@
 import { unionBox, type BoundingBox } from '../../../../annotation-format/bounding-box.js';
 import { ColumnReader, ColumnWriter } from './columns.js';
 import { idAt, idWord } from './ids.js';
-import { diagonal, type PackRows } from './pack.js';
+import { diagonalLength, type PackRows } from './pack.js';
 
 /** Facts about a pack in the index of its window. */
 export interface PackEntry {
   id: string;
-  /** 0 if the pack was removed; its slot stays, because the id index refers to slots. */
+  /** 0 if all elements were removed; the pack keeps its slot, because the id index refers to slots. */
   count: number;
   detailsCount: number;
   /** Bytes of the uncompressed texts. */
@@ -18,14 +18,14 @@ export interface PackEntry {
 /** A window's pack index. */
 export interface PackIndex {
   packs: PackEntry[];
-  /** Position of the next element that is added at the end; 65,536 if none is left. */
+  /** Position for the next element that is added at the end; 65,536 if the window has no position left. */
   nextPosition: number;
 }
 
 /** Number of positions in a window, which fit 16 bits. */
 export const windowPositions = 65_536;
 
-/** The entry of a pack. */
+/** Makes the entry of a pack from its rows. */
 export function makePackEntry(id: string, rows: PackRows): PackEntry {
   const box: BoundingBox = { lowx: 0, lowy: 0, lowz: 0, highx: 0, highy: 0, highz: 0, size: 0, details: 0 };
   let textBytes = 0;
@@ -37,7 +37,7 @@ export function makePackEntry(id: string, rows: PackRows): PackEntry {
     box.highx = isFirst ? (rows.highx[i] as number) : Math.max(box.highx, rows.highx[i] as number);
     box.highy = isFirst ? (rows.highy[i] as number) : Math.max(box.highy, rows.highy[i] as number);
     box.highz = isFirst ? (rows.highz[i] as number) : Math.max(box.highz, rows.highz[i] as number);
-    const size = diagonal(
+    const size = diagonalLength(
       (rows.highx[i] as number) - (rows.lowx[i] as number),
       (rows.highy[i] as number) - (rows.lowy[i] as number),
     );
@@ -62,26 +62,26 @@ export function boxAround(entries: Iterable<{ count: number; box: BoundingBox }>
 /** Encodes a pack index: about 40 bytes per pack. */
 export function encodePackIndex({ packs, nextPosition }: PackIndex): Buffer {
   const writer = new ColumnWriter(packs.length * 64 + 256);
-  const column = (valueOf: (pack: PackEntry) => number) => Float64Array.from(packs, valueOf);
+  const columnOf = (valueOf: (pack: PackEntry) => number) => Float64Array.from(packs, valueOf);
   writer.writeUint32(packs.length);
   writer.writeUint32(nextPosition);
-  for (let word = 0; word < 3; word += 1) writer.writeIntegers(column(({ id }) => idWord(id, word)));
-  writer.writeIntegers(column(({ count }) => count));
-  writer.writeIntegers(column(({ detailsCount }) => detailsCount));
-  writer.writeIntegers(column(({ textBytes }) => textBytes));
+  for (let word = 0; word < 3; word += 1) writer.writeIntegers(columnOf(({ id }) => idWord(id, word)));
+  writer.writeIntegers(columnOf(({ count }) => count));
+  writer.writeIntegers(columnOf(({ detailsCount }) => detailsCount));
+  writer.writeIntegers(columnOf(({ textBytes }) => textBytes));
   writer.writeRanges(
-    column(({ box }) => box.lowx),
-    column(({ box }) => box.highx),
+    columnOf(({ box }) => box.lowx),
+    columnOf(({ box }) => box.highx),
   );
   writer.writeRanges(
-    column(({ box }) => box.lowy),
-    column(({ box }) => box.highy),
+    columnOf(({ box }) => box.lowy),
+    columnOf(({ box }) => box.highy),
   );
   writer.writeRanges(
-    column(({ box }) => box.lowz),
-    column(({ box }) => box.highz),
+    columnOf(({ box }) => box.lowz),
+    columnOf(({ box }) => box.highz),
   );
-  const sizes = column(({ box }) => box.size);
+  const sizes = columnOf(({ box }) => box.size);
   writer.writeRanges(sizes, sizes);
   return writer.writtenBytes();
 }

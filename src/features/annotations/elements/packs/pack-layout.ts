@@ -10,9 +10,9 @@ export interface PackLayout {
   windowElements: number;
   /** A window is closed when its text is longer than this, in bytes. */
   windowTextBytes: number;
-  /** Maximum number of packs of a window that are in no segment of its table. Readers of the table parse their texts instead. */
+  /** Maximum number of packs of a window that are in no segment of its table. Readers of the table parse the texts of these packs. */
   maxLoosePacks: number;
-  /** Maximum number of segments of a window's table. Beyond that, they are merged into one. */
+  /** Maximum number of segments of a window's table. Instead of a further one, a segment of the whole window is written. */
   maxSegments: number;
 }
 

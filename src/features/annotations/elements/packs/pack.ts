@@ -24,7 +24,7 @@ export interface PackRows {
   appearanceTexts: string[];
 }
 
-/** Rows of `count` elements, to be filled. */
+/** Creates rows of `count` elements, to be filled. */
 export function createRows(count: number): PackRows {
   const column = () => new Float64Array(count);
   return {
@@ -67,7 +67,7 @@ const emptyReader = new ColumnReader(Buffer.alloc(0));
 type Boxes = Pick<PackRows, 'lowx' | 'highx' | 'lowy' | 'highy' | 'lowz' | 'highz'>;
 type IdsAndAppearances = Pick<PackRows, 'ids' | 'appearanceIndices'> & { appearancesJson: string };
 
-/** The columns of a pack, made from encoded columns, which are decoded on demand, or from rows. */
+/** The columns of a pack. They are made from rows, or from encoded columns, most of which are decoded on demand. */
 export class PackColumns {
   readonly count: number;
   readonly positions: Float64Array;
@@ -160,7 +160,7 @@ export class PackColumns {
   /** The `size` of the box of one element. */
   sizeAt(row: number): number {
     const { lowx, highx, lowy, highy } = this.boxes;
-    return diagonal((highx[row] as number) - (lowx[row] as number), (highy[row] as number) - (lowy[row] as number));
+    return diagonalLength((highx[row] as number) - (lowx[row] as number), (highy[row] as number) - (lowy[row] as number));
   }
 
   /** The offset at which the text of each element begins, followed by the offset at which the last one ends. */
@@ -172,7 +172,7 @@ export class PackColumns {
 }
 
 /** The `size` of a box, by the same rule as `boundingBox`. */
-export function diagonal(dx: number, dy: number): number {
+export function diagonalLength(dx: number, dy: number): number {
   const size = Math.sqrt(dx * dx + dy * dy);
   return Number.isFinite(size) ? size : Math.min(Number.MAX_VALUE, Math.hypot(dx, dy));
 }

@@ -2,14 +2,14 @@ import { forEachRange } from '../../../../core/concurrency/slices.js';
 import { ColumnReader, ColumnWriter } from './columns.js';
 import type { PackColumns } from './pack.js';
 
-/** A column of a segment: either numbers, or texts and truth values. A name with values of both kinds has two columns. */
+/** A column of a segment: either numbers, or texts and booleans. A name with values of both kinds has two columns. */
 export interface SegmentColumn {
-  /** One of `baseColumns`, or the JSON pointer of a value in `user`. */
+  /** One of `baseColumnNames`, a name in `copiedColumnGetters`, `appearanceColumnName`, or the JSON pointer of a value in `user`. */
   name: string;
   kind: 'number' | 'text';
-  /** Whether there are only truth values. */
+  /** Whether all values are booleans. */
   isBoolean?: true;
-  /** Rows without a value. */
+  /** Number of rows without a value. */
   nulls: number;
   /** Smallest and largest number. */
   low?: number;
@@ -21,11 +21,11 @@ export interface SegmentColumn {
 /** The first part of a segment, which describes its contents. */
 export interface SegmentHeader {
   rows: number;
-  /** Ids of the packs whose elements are the rows, in the order of the rows, and the number of elements of each. */
+  /** Ids of the packs whose elements are the rows, in the order of the rows, and the number of elements in each. */
   packs: string[];
   counts: number[];
   columns: SegmentColumn[];
-  /** Whether elements had more names than there are columns for. */
+  /** Whether elements had more names of measurements than a segment has columns for. */
   isCut?: true;
 }
 
@@ -50,10 +50,10 @@ export const baseColumnNames = [
 export const idColumnNames = ['id0', 'id1', 'id2'] as const;
 
 /**
- * Columns that a segment copies from its packs. With these and the appearances, a request can read the segment instead of each of
- * its packs. Some of them are also columns of the table.
+ * The columns that a segment copies from its packs. With these and the appearances, a request can read one segment instead of many
+ * packs. Some of them are also columns of the table.
  */
-export const copiedColumns = {
+export const copiedColumnGetters = {
   id0: ({ ids }: PackColumns) => ids.high,
   id1: ({ ids }: PackColumns) => ids.middle,
   id2: ({ ids }: PackColumns) => ids.low,
@@ -76,7 +76,7 @@ const textsAtOnce = 1024;
 /** A value that is not a number. */
 export type TextOrBoolean = string | boolean;
 
-/** Encodes the numbers of a column, `NaN` where there are none. */
+/** Encodes a column of numbers, with `NaN` in rows without a number. */
 export function encodeNumbers(values: Float64Array): Buffer {
   const writer = new ColumnWriter(values.length * 4 + 64);
   writer.writeNumbers(values);

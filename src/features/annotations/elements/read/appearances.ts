@@ -20,7 +20,7 @@ export class AppearanceTable {
   readonly #indexByKey = new Map<string, number>();
   readonly #compared: ComparedAppearance[] = [];
 
-  /** Index of the appearance of an element, added when it is new. */
+  /** Finds the index of the appearance of an element. A new appearance is added. */
   findOrAdd(element: AnnotationElement): number {
     // Types without one of these fields have no value for it.
     const appearance = element as Pick<PolylineElement, 'group' | 'fillColor' | 'lineColor' | 'lineWidth' | 'closed'>;
@@ -50,7 +50,7 @@ export class AppearanceTable {
     return index;
   }
 
-  /** Index of a stored appearance, added when it is new. */
+  /** Finds the index of a stored appearance. A new appearance is added. */
   findOrAddText(text: string, group: string | null): number {
     let index = this.#indexByText.get(text);
     if (index === undefined) {

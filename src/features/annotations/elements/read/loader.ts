@@ -6,10 +6,10 @@ import type { StoredElements, StoredWindow } from '../element-store.js';
 import { decodePackIndex, type PackIndex, type PackEntry } from '../packs/pack-index.js';
 import type { SegmentHeader } from '../packs/segment.js';
 import { PackColumns } from '../packs/pack.js';
-import type { PackFields, StoredRecords } from '../records.js';
+import type { PackFields, RecordFinder } from '../records.js';
 import { loadPackColumns, loadJoinedColumns } from './segment-columns.js';
 
-/** The decoded pack index of a window. */
+/** A window as stored, with its pack index decoded. */
 export interface LoadedWindow extends PackIndex {
   id: string;
   groups: [group: string | null, count: number][];
@@ -47,7 +47,7 @@ const windowsPerQuery = 64;
 const packsPerQuery = 128;
 
 /**
- * The error for a read whose elements were removed meanwhile, because the annotation was changed or removed and its family swept.
+ * The error for a read whose elements a sweep has removed meanwhile, because the annotation was changed or removed.
  */
 function elementsRemovedError(): LargeImageError {
   return new LargeImageError('unavailable', 'The elements were removed while they were read. Try again.');
@@ -111,18 +111,18 @@ export class ElementLoader {
 
   /** @param cache memory for pack indexes in bytes, or the caches of another loader. */
   constructor(
-    private readonly records: StoredRecords,
+    private readonly records: RecordFinder,
     cache: number | LoaderCaches,
   ) {
     this.#cache = typeof cache === 'number' ? new LoaderCaches(cache) : cache;
   }
 
   /** A loader for other records that shares the caches of this one. */
-  withRecords(records: StoredRecords): ElementLoader {
+  withRecords(records: RecordFinder): ElementLoader {
     return new ElementLoader(records, this.#cache);
   }
 
-  /** The pack indexes of windows, in their order. @throws LargeImageError if one was removed. */
+  /** Loads the pack indexes of windows, in the order of `stored`. @throws LargeImageError if one was removed. */
   async loadWindows(stored: readonly StoredWindow[], signal?: AbortSignal): Promise<LoadedWindow[]> {
     const loaded = new Map<string, LoadedWindow>();
     const missing: string[] = [];
@@ -192,12 +192,12 @@ export class ElementLoader {
     });
   }
 
-  /** The pack indexes of all windows of an annotation. */
+  /** Loads the pack indexes of all windows of an annotation. */
   async loadAllWindows(stored: StoredElements, signal?: AbortSignal): Promise<LoadedWindow[]> {
     return this.loadWindows(stored.windows, signal);
   }
 
-  /** Parts of id indexes, by their ids. @throws LargeImageError if one was removed. */
+  /** Loads parts of id indexes. @returns them by id. @throws LargeImageError if one was removed. */
   async loadIndexParts(ids: readonly string[]): Promise<Map<string, Buffer>> {
     const parts = new Map<string, Buffer>();
     const missing = ids.filter((id) => {
@@ -206,15 +206,15 @@ export class ElementLoader {
       return cached === undefined;
     });
     if (missing.length === 0) return parts;
-    for (const [id, { bytes: entries }] of await this.records.findParts(missing)) {
-      this.#cache.indexParts.set(id, entries);
-      parts.set(id, entries);
+    for (const [id, { bytes }] of await this.records.findParts(missing)) {
+      this.#cache.indexParts.set(id, bytes);
+      parts.set(id, bytes);
     }
     if (parts.size < new Set(ids).size) throw elementsRemovedError();
     return parts;
   }
 
-  /** Headers of segments of tables, by the id of their first part. Cached. @param segments ids of the parts of each segment. */
+  /** Loads and caches headers of segments. @param segments ids of the parts of each. @returns the headers by the id of the first part. */
   async loadTableHeaders(segments: readonly (readonly string[])[]): Promise<Map<string, SegmentHeader>> {
     const headers = new Map<string, SegmentHeader>();
     const missing: string[] = [];
@@ -233,12 +233,12 @@ export class ElementLoader {
     return headers;
   }
 
-  /** The header of a segment of a table. Cached. @param parts ids of the parts of the segment. */
+  /** Loads and caches the header of one segment. @param parts ids of the parts of the segment. */
   async loadTableHeader(parts: readonly string[]): Promise<SegmentHeader> {
     return (await this.loadTableHeaders([parts])).get(parts[0]!)!;
   }
 
-  /** Columns and texts of packs, decompressed but not decoded. They are not cached, so that their buffers can be handed over to a thread. */
+  /** Loads columns and texts of packs, decompressed but not decoded. They are not cached, so their buffers can be transferred to a thread. */
   async loadRawPacks(entries: readonly PackEntry[], signal?: AbortSignal): Promise<RawPack[]> {
     const packs: RawPack[] = [];
     for (let start = 0; start < entries.length; start += packsPerQuery) {
@@ -251,8 +251,8 @@ export class ElementLoader {
     return packs;
   }
 
-  /** Loads packs with columns and texts, some at a time, and yields them one by one. */
-  async *loadPacksInGroups(
+  /** Loads packs with columns and texts in batches, and yields them one by one. */
+  async *loadPacksInBatches(
     entries: readonly PackEntry[],
     signal?: AbortSignal,
   ): AsyncGenerator<{ columns: PackColumns; text: Buffer }> {
@@ -263,7 +263,7 @@ export class ElementLoader {
     }
   }
 
-  /** Parts of tables, by their ids in their order, not cached. @throws LargeImageError if one was removed. */
+  /** Loads parts of tables, in the order of the ids, without caching them. @throws LargeImageError if one was removed. */
   async loadTableParts(ids: readonly string[]): Promise<Buffer[]> {
     const found = await this.records.findParts(ids);
     return ids.map((id) => {
@@ -275,12 +275,12 @@ export class ElementLoader {
 
   /** Loads packs without caching them, in the order of the entries. @throws LargeImageError if one was removed. */
   async loadPacks(entries: readonly PackEntry[], fields: PackFields, signal?: AbortSignal): Promise<LoadedPack[]> {
-    const groups: Promise<LoadedPack[]>[] = [];
+    const batches: Promise<LoadedPack[]>[] = [];
     // Packs that have arrived are decompressed while others are fetched.
     for (let start = 0; start < entries.length; start += packsPerQuery) {
-      groups.push(this.#loadPackGroup(entries.slice(start, start + packsPerQuery), fields, signal));
+      batches.push(this.#loadPackBatch(entries.slice(start, start + packsPerQuery), fields, signal));
     }
-    return (await Promise.all(groups)).flat();
+    return (await Promise.all(batches)).flat();
   }
 
   /**
@@ -288,19 +288,19 @@ export class ElementLoader {
    * from the segment, which takes a fraction of the documents.
    */
   async loadPacksWithColumns(partialWindows: readonly PartialWindow[], signal?: AbortSignal): Promise<LoadedPack[]> {
-    const fromTable = new Map<string, PackColumns>();
-    for (const group of partialWindows) await this.#addColumnsFromTable(group, fromTable, signal);
+    const columnsFromTable = new Map<string, PackColumns>();
+    for (const partialWindow of partialWindows) await this.#addColumnsFromTable(partialWindow, columnsFromTable, signal);
     const entries = partialWindows.flatMap(({ packs }) => packs);
-    const others = entries.filter(({ id }) => !fromTable.has(id));
+    const others = entries.filter(({ id }) => !columnsFromTable.has(id));
     const loaded = new Map((await this.loadPacks(others, 'columns', signal)).map((pack) => [pack.entry.id, pack.columns]));
     return entries.map((entry) => {
-      return { entry, columns: fromTable.get(entry.id) ?? loaded.get(entry.id) ?? null, text: null };
+      return { entry, columns: columnsFromTable.get(entry.id) ?? loaded.get(entry.id) ?? null, text: null };
     });
   }
 
   /**
-   * Like {@link loadPacksWithColumns}, for each window separately. Packs whose columns come from one segment are joined to one, because hundreds of small
-   * ones take longer.
+   * Like {@link loadPacksWithColumns}, but returns a list for each window, in which the packs whose columns come from one segment are
+   * joined to one pack, because processing hundreds of small packs takes longer.
    */
   async loadPacksWithJoinedColumns(partialWindows: readonly PartialWindow[], signal?: AbortSignal): Promise<LoadedPack[][]> {
     const loaded: LoadedPack[][] = [];
@@ -333,20 +333,20 @@ export class ElementLoader {
     return loaded;
   }
 
-  /** The segments of a window's table from which reading columns is faster than from the packs themselves. */
+  /** Finds the segments of a window's table to read instead of the packs themselves, because that is faster. */
   async #findSegmentsToRead({ window, packs }: PartialWindow, entriesById: ReadonlyMap<string, PackEntry>) {
     // If few packs of the window are needed, a segment probably has few of them, so its header is not read.
     if (packs.length * 2 < window.packs.length) return [];
     const headers = await this.loadTableHeaders(window.tableSegments);
     return window.tableSegments.flatMap((parts) => {
       const header = headers.get(parts[0]!)!;
-      // A segment is read as a whole, which takes as long as reading a third of its packs.
+      // A segment is read as a whole, so this pays only if many of its packs are needed.
       const sharedCount = header.packs.filter((id) => entriesById.has(id)).length;
       return sharedCount * 2 < header.packs.length ? [] : [{ parts, header }];
     });
   }
 
-  /** Adds the columns of packs that are in segments of the window's table. */
+  /** Adds to `columns` those of packs that are in segments of the window's table. */
   async #addColumnsFromTable(
     { window, packs }: PartialWindow,
     columns: Map<string, PackColumns>,
@@ -360,7 +360,7 @@ export class ElementLoader {
     }
   }
 
-  async #loadPackGroup(entries: readonly PackEntry[], fields: PackFields, signal?: AbortSignal): Promise<LoadedPack[]> {
+  async #loadPackBatch(entries: readonly PackEntry[], fields: PackFields, signal?: AbortSignal): Promise<LoadedPack[]> {
     const fetched = await this.#fetchPacks(entries, fields, signal);
     return fetched.map(({ entry, pack, text }) => {
       return { entry, columns: fields === 'text' ? null : new PackColumns(pack.columns), text };

@@ -19,13 +19,13 @@ export interface Location {
 
 /** Number of packs in one fetch. */
 const packsPerFetch = 128;
-/** Default: if at most this many packs must be searched for ids, they are loaded with their texts and cached. */
+/** Default value: if at most this many packs of a window must be searched for ids, they are loaded with their texts and cached. */
 const defaultMaxPacksWithTexts = 8;
 /** Number of ids between checks of the time. */
 const idsAtOnce = 1024;
 
-/** The ids that each pack of a window may contain, by the index of the pack. */
-async function candidateIdsBySlot(
+/** Finds the ids that each pack of a window may contain. @returns them by the slot of the pack. */
+async function findCandidateIds(
   loader: ElementLoader,
   window: LoadedWindow,
   ids: readonly string[],
@@ -41,11 +41,11 @@ async function candidateIdsBySlot(
     for (const slot of window.packs.keys()) for (const id of ids) addCandidate(slot, id);
     return idsBySlot;
   }
-  const needed = new Set<string>();
+  const neededParts = new Set<string>();
   await forEachRange(ids.length, idsAtOnce, (from, to) => {
-    for (const id of ids.slice(from, to)) needed.add(window.idIndexParts[partNumberOf(hashId(id), partCount)] as string);
+    for (const id of ids.slice(from, to)) neededParts.add(window.idIndexParts[partNumberOf(hashId(id), partCount)] as string);
   });
-  const partsById = await loader.loadIndexParts([...needed]);
+  const partsById = await loader.loadIndexParts([...neededParts]);
   await forEachRange(ids.length, idsAtOnce, (from, to) => {
     for (const id of ids.slice(from, to)) {
       const hash = hashId(id);
@@ -56,7 +56,7 @@ async function candidateIdsBySlot(
   return idsBySlot;
 }
 
-/** Finds the positions of elements by id. Unknown ids are missing in the result. @param maxPacksWithTexts as {@link defaultMaxPacksWithTexts}. */
+/** Finds the positions of elements by id. Unknown ids are missing in the result. @param maxPacksWithTexts see {@link defaultMaxPacksWithTexts}. */
 export async function locateElements(
   loader: ElementLoader,
   stored: StoredElements,
@@ -64,7 +64,7 @@ export async function locateElements(
   signal?: AbortSignal,
   maxPacksWithTexts = defaultMaxPacksWithTexts,
 ): Promise<Map<string, Location>> {
-  const found = new Map<string, Location>();
+  const locations = new Map<string, Location>();
   const distinctIds = [...(await createSetInSlices(ids, signal))];
   // One query loads the pack indexes of all windows that may contain an id.
   const windowIndices: number[] = [];
@@ -80,11 +80,11 @@ export async function locateElements(
     windows.map(async (window, i) => {
       const windowIndex = windowIndices[i] as number;
       const { lowId, highId } = stored.windows[windowIndex]!;
-      const inRange: string[] = [];
+      const idsInRange: string[] = [];
       await forEachRange(distinctIds.length, idsAtOnce, (from, to) => {
-        for (const id of distinctIds.slice(from, to)) if (id >= lowId && id <= highId) inRange.push(id);
+        for (const id of distinctIds.slice(from, to)) if (id >= lowId && id <= highId) idsInRange.push(id);
       });
-      const idsBySlot = await candidateIdsBySlot(loader, window, inRange);
+      const idsBySlot = await findCandidateIds(loader, window, idsInRange);
       const liveSlots = [...idsBySlot.keys()].filter((slot) => (window.packs[slot]?.count ?? 0) > 0);
       for (let start = 0; start < liveSlots.length; start += packsPerFetch) {
         const slots = liveSlots.slice(start, start + packsPerFetch);
@@ -100,17 +100,17 @@ export async function locateElements(
           const columns = requireColumns(pack);
           for (let row = 0; row < columns.count; row += 1) {
             const id = columns.idAt(row);
-            if (candidateIds.has(id)) found.set(id, { windowIndex, slot, row });
+            if (candidateIds.has(id)) locations.set(id, { windowIndex, slot, row });
           }
           if (isSliceOver()) await nextSlice(signal);
         }
       }
     }),
   );
-  return found;
+  return locations;
 }
 
-/** Elements by id, parsed; see ElementStore.find. */
+/** See ElementStore.find. */
 export async function findElements(
   loader: ElementLoader,
   stored: StoredElements,
@@ -139,7 +139,7 @@ export async function findElements(
   return elements;
 }
 
-/** One element of a pack, parsed. */
+/** Parses the element in a row of a pack. */
 async function parseElementAt(pack: LoadedPack, row: number, signal: AbortSignal | undefined): Promise<AnnotationElement> {
   const offsets = requireColumns(pack).textOffsets();
   return parseElement(requireText(pack).subarray(offsets[row], offsets[row + 1]), signal);

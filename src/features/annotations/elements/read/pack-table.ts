@@ -3,13 +3,13 @@ import type { PackColumns } from '../packs/pack.js';
 import { parseElement } from './locate.js';
 import { cellsOf, TableDraft } from '../write/table-draft.js';
 
-/** Makes the table of packs that are in no segment from the texts of their elements. @param onElement is awaited for each element. */
+/** Makes the table of packs that are in no segment, from the texts of their elements. @param onElement is called for each element, and awaited. */
 export async function draftTableOfPacks(
   packs: AsyncIterable<{ columns: PackColumns; text: Buffer }> | Iterable<{ columns: PackColumns; text: Buffer }>,
   onElement: (element: AnnotationElement) => Promise<void> | void = () => {},
 ): Promise<{ table: TableDraft; packColumns: PackColumns[] }> {
   const table = new TableDraft();
-  const columnsOfPacks: PackColumns[] = [];
+  const packColumns: PackColumns[] = [];
   for await (const { columns, text } of packs) {
     const offsets = columns.textOffsets();
     for (let row = 0; row < columns.count; row += 1) {
@@ -17,7 +17,7 @@ export async function draftTableOfPacks(
       table.add(cellsOf(element, columns.boxAt(row)));
       await onElement(element);
     }
-    columnsOfPacks.push(columns);
+    packColumns.push(columns);
   }
-  return { table, packColumns: columnsOfPacks };
+  return { table, packColumns };
 }

@@ -8,32 +8,33 @@ function isLive({ count }: PackEntry): boolean {
   return count > 0;
 }
 
-/** See ElementStore.table. */
+/** See ElementStore.readTable. */
 export async function readTable(
   loader: ElementLoader,
   stored: StoredElements,
   { signal }: StoreOptions = {},
 ): Promise<StoredTable> {
-  const table: StoredTable = { segments: [], loose: [] };
+  const table: StoredTable = { segments: [], loosePacks: [] };
   const windows = await loader.loadAllWindows(stored, signal);
   const headers = await loader.loadTableHeaders(windows.flatMap((window) => window.tableSegments));
   for (const [windowIndex, window] of windows.entries()) {
     const entriesById = new Map(window.packs.filter(isLive).map((pack) => [pack.id, pack]));
-    const livePacks = new Map(entriesById);
+    const remainingPacks = new Map(entriesById);
     for (const parts of window.tableSegments) {
       const header = headers.get(parts[0]!)!;
       // A pack that was replaced has another id.
-      const liveRanges = rowRangesOf(header, livePacks);
-      for (const id of header.packs) livePacks.delete(id);
-      table.segments.push(createSegment(loader, { window: windowIndex, parts, header, liveRanges }, entriesById));
+      const liveRanges = rowRangesOf(header, remainingPacks);
+      for (const id of header.packs) remainingPacks.delete(id);
+      table.segments.push(createSegment(loader, { windowIndex: windowIndex, parts, header, liveRanges }, entriesById));
     }
-    if (livePacks.size > 0) table.loose.push(createWindowPacks(loader, window, windowIndex, [...livePacks.values()]));
+    if (remainingPacks.size > 0)
+      table.loosePacks.push(createWindowPacks(loader, window, windowIndex, [...remainingPacks.values()]));
     if (isSliceOver()) await nextSlice(signal);
   }
   return table;
 }
 
-/** See ElementStore.packs. */
+/** See ElementStore.listPacks. */
 export async function listWindowPacks(
   loader: ElementLoader,
   stored: StoredElements,
@@ -46,27 +47,27 @@ export async function listWindowPacks(
 function createWindowPacks(
   loader: ElementLoader,
   { id }: LoadedWindow,
-  window: number,
+  windowIndex: number,
   packs: readonly PackEntry[],
 ): WindowPacks {
-  return { id, window, load: (signal) => loader.loadRawPacks(packs, signal) };
+  return { id, windowIndex, load: (signal) => loader.loadRawPacks(packs, signal) };
 }
 
 function createSegment(
   loader: ElementLoader,
-  { parts, ...segment }: Omit<TableSegment, 'load' | 'loadPacks'> & { parts: readonly string[] },
-  entries: ReadonlyMap<string, PackEntry>,
+  { parts, ...segment }: Omit<TableSegment, 'loadColumns' | 'loadPacks'> & { parts: readonly string[] },
+  entriesById: ReadonlyMap<string, PackEntry>,
 ): TableSegment {
   const { header } = segment;
   return {
     ...segment,
-    load(columns, signal) {
+    loadColumns(columns, signal) {
       signal?.throwIfAborted();
       return loadColumnBytes({ header, parts }, columns, (ids) => loader.loadTableParts(ids));
     },
-    loadPacks(packs, signal) {
+    loadPacks(packIndices, signal) {
       return loader.loadRawPacks(
-        packs.map((packNumber) => entries.get(header.packs[packNumber]!)!),
+        packIndices.map((packIndex) => entriesById.get(header.packs[packIndex]!)!),
         signal,
       );
     },

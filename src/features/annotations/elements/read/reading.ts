@@ -7,7 +7,7 @@ import type { CentroidReading, ElementAppearance, ElementReading, StoredElements
 import type { ElementLoader, LoadedPack } from './loader.js';
 import { parseAppearances } from './appearances.js';
 import { windowPositions } from '../packs/pack-index.js';
-import { diagonal, type PackColumns } from '../packs/pack.js';
+import { diagonalLength, type PackColumns } from '../packs/pack.js';
 import {
   requireColumns,
   packNumberOf,
@@ -23,7 +23,7 @@ import { selectSorted } from './select-sorted.js';
 /** Approximate size of a chunk in bytes. */
 const chunkBytes = 256 * 1024;
 const comma = 0x2c;
-/** Centroids that are made together. */
+/** Number of centroids to make together. */
 const centroidsAtOnce = 65_536;
 /** If a reader takes longer than this for a chunk, texts that it does not need yet are dropped from memory. */
 const dropTextsAfterMs = 1000;
@@ -32,10 +32,8 @@ function selectElements(request: SelectRequest): AsyncGenerator<Selection, void,
   return request.query.sort[0] === '_id' ? selectInOrder(request) : selectSorted(request);
 }
 
-/** Makes the first chunk immediately, so that early errors occur before the response begins. */
-async function prepareFirstChunk(
-  chunks: AsyncGenerator<Buffer, void, undefined>,
-): Promise<AsyncGenerator<Buffer, void, undefined>> {
+/** Makes the first chunk immediately, so that early errors are thrown before the response begins. */
+async function makeFirstChunk(chunks: AsyncGenerator<Buffer, void, undefined>): Promise<AsyncGenerator<Buffer, void, undefined>> {
   const first = await chunks.next();
   return (async function* () {
     try {
@@ -60,11 +58,11 @@ export async function readElements(
   const selections = selectElements({ loader, stored, query, budget, needsTexts: true, signal });
   const onBox = query.includesBoxes ? (box: BoundingBox) => (reading.box = unionBox(reading.box, box)) : null;
   const reload = (selection: Selection) => loadTexts(loader, [selection], signal);
-  const chunks = await prepareFirstChunk(textChunks(selections, onBox, query.includesOrders ? reading.orders : null, reload));
+  const chunks = await makeFirstChunk(makeTextChunks(selections, onBox, query.includesOrders ? reading.orders : null, reload));
   return Object.assign(reading, { chunks });
 }
 
-/** Yields a chunk. If the reader is slow, the texts are dropped from memory and loaded again when it continues. */
+/** Yields a chunk. If the reader is slow, drops the texts from memory; they are loaded again when it continues. */
 function* yieldChunk(chunk: Buffer, { dropTexts }: Selection): Generator<Buffer, void, undefined> {
   const timer = dropTexts && setTimeout(dropTexts, dropTextsAfterMs).unref();
   try {
@@ -75,13 +73,13 @@ function* yieldChunk(chunk: Buffer, { dropTexts }: Selection): Generator<Buffer,
 }
 
 /**
- * The texts of the selected elements, joined by commas, in chunks.
+ * Joins the texts of the selected elements by commas, and yields them in chunks.
  *
- * @param onBox receives the box of each element, which is then also added to the text as `_bbox`; `null`: no boxes are added.
+ * @param onBox receives the box of each element. If given, the box is also added to the text as `_bbox`.
  * @param orders receives the original order of each element; `null` if it is not needed.
  * @param reload loads texts that have been dropped.
  */
-async function* textChunks(
+async function* makeTextChunks(
   selections: AsyncIterable<Selection>,
   onBox: ((box: BoundingBox) => void) | null,
   orders: number[] | null,
@@ -108,7 +106,7 @@ async function* textChunks(
       const starts = offsets[packNumber] ?? [];
       const start = elementText === undefined ? (starts[row] as number) : 0;
       const end = elementText === undefined ? (starts[row + 1] as number) : elementText.length;
-      const suffix = onBox === null ? '' : boxSuffix(columns, row, onBox);
+      const suffix = onBox === null ? '' : makeBoxSuffix(columns, row, onBox);
       const neededBytes = end - start + 1 + suffix.length;
       if (filledBytes + neededBytes > chunk.length) {
         if (filledBytes > 0) yield* yieldChunk(chunk.subarray(0, filledBytes), selection);
@@ -140,14 +138,14 @@ async function* textChunks(
   }
 }
 
-function boxSuffix(columns: PackColumns, row: number, onBox: (box: BoundingBox) => void): string {
+function makeBoxSuffix(columns: PackColumns, row: number, onBox: (box: BoundingBox) => void): string {
   const box = columns.boxAt(row);
   onBox(box);
   const { lowx, lowy, lowz, highx, highy, highz, details, size } = box;
   return `,"_bbox":${JSON.stringify({ lowx, lowy, lowz, highx, highy, highz, details, size })}}`;
 }
 
-/** See ElementStore.centroids. */
+/** See ElementStore.readCentroids. */
 export async function readCentroids(
   loader: ElementLoader,
   stored: StoredElements,
@@ -157,10 +155,10 @@ export async function readCentroids(
   const budget = new ElementBudget(query);
   const props = new CentroidPropTable();
   const selections = selectElements({ loader, stored, query, budget, needsTexts: false, signal });
-  return { chunks: await prepareFirstChunk(centroidChunks(selections, props)), budget, props };
+  return { chunks: await makeFirstChunk(makeCentroidChunks(selections, props)), budget, props };
 }
 
-async function* centroidChunks(
+async function* makeCentroidChunks(
   selections: AsyncIterable<Selection>,
   props: CentroidPropTable,
 ): AsyncGenerator<Buffer, void, undefined> {
@@ -178,11 +176,11 @@ async function* centroidChunks(
           appearances[packNumber] = packAppearances = knownAppearances.findOrAdd(requireColumns(packs[packNumber] as LoadedPack));
           if (isSliceOver()) await nextSlice();
         }
-        if (packAppearances.withoutRowCount === 0) continue;
+        if (packAppearances.missingRowCount === 0) continue;
         const appearanceIndex = requireColumns(packs[packNumber] as LoadedPack).appearanceIndices[rowInPack(member)] as number;
         if (packAppearances.propRows[appearanceIndex] !== -1) continue;
         packAppearances.propRows[appearanceIndex] = findOrAddPropRow(packAppearances.appearances[appearanceIndex]!, props);
-        packAppearances.withoutRowCount -= 1;
+        packAppearances.missingRowCount -= 1;
       }
       if (isSliceOver()) await nextSlice();
       const records = Buffer.allocUnsafeSlow(memberBatch.length * centroidBytes);
@@ -202,7 +200,7 @@ async function writeCentroids(
   packs: readonly LoadedPack[],
   appearances: readonly (PackAppearances | undefined)[],
 ): Promise<void> {
-  // For each pack: first the number of its members, then where they begin in `byPack`, and finally where they end.
+  // For each pack: first the number of its members, then where they begin in `memberIndicesByPack`, and finally where they end.
   const ends = new Uint32Array(packs.length);
   for (let i = 0; i < members.length; i += 1) ends[packNumberOf(members[i] as number)]! += 1;
   let sum = 0;
@@ -233,7 +231,7 @@ async function writeCentroids(
 /**
  * Writes the records of members of one pack, in the order of its rows and without an object for each, which takes a tenth of the time.
  *
- * @param selection `places`: indices of this pack's members in `members`; their records are at the same places.
+ * @param selection `memberIndices`: indices of this pack's members in `members`. The record of a member has the same index.
  */
 function writePackCentroids(
   view: DataView,
@@ -260,7 +258,7 @@ function writePackCentroids(
     // Halves are added, so that the sum of two large numbers does not overflow.
     view.setFloat32(offset + 12, left / 2 + right / 2, true);
     view.setFloat32(offset + 16, top / 2 + bottom / 2, true);
-    view.setFloat32(offset + 20, diagonal(right - left, bottom - top), true);
+    view.setFloat32(offset + 20, diagonalLength(right - left, bottom - top), true);
     view.setInt32(offset + 24, propRows[appearanceIndices[row] as number] as number, true);
   }
 }
@@ -271,13 +269,13 @@ interface PackAppearances {
   /** The row in `props` of each appearance; -1 until an element with this appearance is sent. */
   propRows: Int32Array;
   /** Number of appearances that have no row yet. */
-  withoutRowCount: number;
+  missingRowCount: number;
 }
 
-/** Maximum number of lists of appearances to keep. */
+/** Maximum number of different lists of appearances to keep. */
 const maxKnownLists = 1024;
 
-/** The appearances of packs. Many packs have the same ones. */
+/** Keeps the lists of appearances of packs, because many packs have the same list. */
 class KnownAppearances {
   readonly #byText = new Map<string, PackAppearances>();
 
@@ -286,7 +284,7 @@ class KnownAppearances {
     let existing = this.#byText.get(text);
     if (existing === undefined) {
       const appearances = parseAppearances(text);
-      existing = { appearances, propRows: new Int32Array(appearances.length).fill(-1), withoutRowCount: appearances.length };
+      existing = { appearances, propRows: new Int32Array(appearances.length).fill(-1), missingRowCount: appearances.length };
       if (this.#byText.size === maxKnownLists) this.#byText.clear();
       this.#byText.set(text, existing);
     }
@@ -295,7 +293,7 @@ class KnownAppearances {
 }
 
 function findOrAddPropRow(appearance: ElementAppearance, props: CentroidPropTable): number {
-  // Fields that are null are missing in the element.
-  const defined = Object.fromEntries(Object.entries(appearance).filter(([, value]) => value !== null));
-  return props.findOrAdd(defined as unknown as AnnotationElement);
+  // An element does not have the fields that are null here.
+  const presentFields = Object.fromEntries(Object.entries(appearance).filter(([, value]) => value !== null));
+  return props.findOrAdd(presentFields as unknown as AnnotationElement);
 }

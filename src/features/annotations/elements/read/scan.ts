@@ -12,7 +12,7 @@ import type {
 import { windowPositions, type PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
 import { parseElement } from './locate.js';
-import { candidatePacks, requireColumns, packNumberOf, requireText, rowInPack, selectInOrder } from './select.js';
+import { findCandidatePacks, requireColumns, packNumberOf, requireText, rowInPack, selectInOrder } from './select.js';
 
 /** See ElementStore.scan. */
 export async function* scanElements(
@@ -25,7 +25,7 @@ export async function* scanElements(
   }
 }
 
-/** See ElementStore.texts. */
+/** See ElementStore.scanTexts. */
 export async function* scanElementTexts(
   loader: ElementLoader,
   stored: StoredElements,
@@ -65,11 +65,11 @@ export async function* scanElementTexts(
   }
 }
 
-function summaryOf({ id, count, detailsCount, box }: PackEntry, window: number): PackSummary {
-  return { id, count, detailsCount, box, window };
+function summaryOf({ id, count, detailsCount, box }: PackEntry, windowIndex: number): PackSummary {
+  return { id, count, detailsCount, box, windowIndex };
 }
 
-/** See ElementStore.summaries. */
+/** See ElementStore.listPackSummaries. */
 export async function listPackSummaries(
   loader: ElementLoader,
   stored: StoredElements,
@@ -77,11 +77,11 @@ export async function listPackSummaries(
 ): Promise<PackSummary[]> {
   const windows = await loader.loadAllWindows(stored, signal);
   return windows.flatMap((window, windowIndex) =>
-    candidatePacks(window, conditions).map((entry) => summaryOf(entry, windowIndex)),
+    findCandidatePacks(window, conditions).map((entry) => summaryOf(entry, windowIndex)),
   );
 }
 
-/** See ElementStore.marks. */
+/** See ElementStore.loadPackMarks. */
 export async function* loadPackMarks(
   loader: ElementLoader,
   stored: StoredElements,
@@ -89,15 +89,15 @@ export async function* loadPackMarks(
 ): AsyncGenerator<PackMarks, void, undefined> {
   const summaries = options.packs ?? (await listPackSummaries(loader, stored, options));
   let nextPacks: Promise<LoadedPack[]> | null = null;
-  const fetchFrom = (start: number) => {
+  const startLoading = (start: number) => {
     const packs = loadPacksOfWindow(loader, stored, summaries.slice(start, endOfWindow(summaries, start)), options.signal);
     packs.catch(() => undefined);
     return packs;
   };
   for (let start = 0; start < summaries.length;) {
-    const packs = await (nextPacks ?? fetchFrom(start));
+    const packs = await (nextPacks ?? startLoading(start));
     const end = endOfWindow(summaries, start);
-    nextPacks = end < summaries.length ? fetchFrom(end) : null;
+    nextPacks = end < summaries.length ? startLoading(end) : null;
     for (const [i, pack] of packs.entries()) yield marksOf(summaries[start + i] as PackSummary, pack);
     start = end;
   }
@@ -106,19 +106,19 @@ export async function* loadPackMarks(
 /** Index of the first pack of the next window. */
 function endOfWindow(summaries: readonly PackSummary[], start: number): number {
   let end = start + 1;
-  while (end < summaries.length && summaries[end]!.window === summaries[start]!.window) end += 1;
+  while (end < summaries.length && summaries[end]!.windowIndex === summaries[start]!.windowIndex) end += 1;
   return end;
 }
 
-/** The columns of packs of one window. */
+/** Loads packs of one window, without their texts. */
 async function loadPacksOfWindow(
   loader: ElementLoader,
   stored: StoredElements,
   summaries: readonly PackSummary[],
   signal: AbortSignal | undefined,
 ): Promise<LoadedPack[]> {
-  const [window] = await loader.loadWindows([stored.windows[summaries[0]!.window]!], signal);
-  // The number of bytes does not matter, because texts are not loaded.
+  const [window] = await loader.loadWindows([stored.windows[summaries[0]!.windowIndex]!], signal);
+  // `textBytes` does not matter, because texts are not loaded.
   const packs = summaries.map((summary) => ({ ...summary, textBytes: 0 }));
   return loader.loadPacksWithColumns([{ window: window!, packs }], signal);
 }
@@ -136,7 +136,7 @@ function marksOf(summary: PackSummary, pack: LoadedPack): PackMarks {
   return {
     summary,
     boxes,
-    orders: columns.positions.map((position) => summary.window * windowPositions + position),
+    orders: columns.positions.map((position) => summary.windowIndex * windowPositions + position),
     appearanceIndices: Uint32Array.from(columns.appearanceIndices),
     appearances: columns.appearances(),
   };

@@ -4,7 +4,7 @@ import {
   appearanceColumnName,
   decodeNumbers,
   decodeTexts,
-  copiedColumns,
+  copiedColumnGetters,
   type SegmentColumn,
   type SegmentHeader,
 } from '../packs/segment.js';
@@ -19,7 +19,7 @@ export interface StoredSegment {
 /** Loads parts by their ids, in this order. */
 export type LoadParts = (ids: readonly string[]) => Promise<Buffer[]>;
 
-/** The bytes of columns of a segment, in the requested order. */
+/** Loads the bytes of columns of a segment, in the requested order. */
 export async function loadColumnBytes(
   { header, parts }: StoredSegment,
   columns: readonly SegmentColumn[],
@@ -41,9 +41,9 @@ export async function loadColumnBytes(
   });
 }
 
-const copiedColumnNames = Object.keys(copiedColumns) as (keyof typeof copiedColumns)[];
+const copiedColumnNames = Object.keys(copiedColumnGetters) as (keyof typeof copiedColumnGetters)[];
 
-/** Ranges of the rows of a segment that belong to some packs: first row, and the one after the last. */
+/** Ranges of the rows of a segment that belong to the given packs: the first row, and the row after the last one. */
 export function rowRangesOf({ packs, counts }: SegmentHeader, packIds: { has(id: string): boolean }): [number, number][] {
   const ranges: [number, number][] = [];
   let from = 0;
@@ -59,7 +59,7 @@ export function rowRangesOf({ packs, counts }: SegmentHeader, packIds: { has(id:
   return ranges;
 }
 
-/** The columns of some packs of a segment, joined as if they were one pack; `null` if the segment does not have them. */
+/** Loads the columns of some packs of a segment, joined as if they were one pack; `null` if the segment lacks one of these columns. */
 export async function loadJoinedColumns(
   segment: StoredSegment,
   packIds: { has(id: string): boolean },
@@ -103,7 +103,7 @@ function mapColumns(
   };
 }
 
-/** The columns of all rows of a segment; `null` if the segment does not have them. */
+/** Loads the columns of all rows of a segment; `null` if the segment lacks one of these columns. */
 async function loadRows(segment: StoredSegment, loadParts: LoadParts, signal?: AbortSignal): Promise<PackRows | null> {
   const { rows, columns } = segment.header;
   const columnsByKey = new Map(columns.map((column) => [`${column.kind} ${column.name}`, column]));
@@ -137,7 +137,7 @@ async function loadRows(segment: StoredSegment, loadParts: LoadParts, signal?: A
   };
 }
 
-/** The columns of the packs of a segment, by their ids; `null` if the segment does not have them. */
+/** Loads the columns of the packs of a segment. @returns them by the id of the pack; `null` if the segment lacks one of these columns. */
 export async function loadPackColumns(
   segment: StoredSegment,
   loadParts: LoadParts,

@@ -7,7 +7,7 @@ import type { ElementLoader, LoadedPack } from './loader.js';
 import { parseElement } from './locate.js';
 import type { PackColumns } from '../packs/pack.js';
 import {
-  candidatePacks,
+  findCandidatePacks,
   requireColumns,
   matchingRows,
   packNumberOf,
@@ -18,10 +18,10 @@ import {
   type SelectRequest,
 } from './select.js';
 
-/** Maximum bytes of uncompressed texts in a part of the response. Packs are read again for each part that needs them. */
-const maxPartTextBytes = 64 * 1024 * 1024;
+/** Maximum bytes of uncompressed texts in one selection. Packs are read again for each selection that needs them. */
+const maxSelectionTextBytes = 64 * 1024 * 1024;
 /**
- * Number of packs in one fetch, and fetches at the same time: while the packs of one are processed, the next ones are fetched.
+ * Number of packs in one fetch, and of fetches at the same time: while the packs of one fetch are processed, the next are loaded.
  */
 const packsPerFetch = 256;
 const fetchesAtOnce = 3;
@@ -56,7 +56,7 @@ interface SortField {
   needsText: boolean;
 }
 
-function numberGetter(name: string): GetSortNumber | null {
+function createNumberGetter(name: string): GetSortNumber | null {
   if (name === 'size') return (columns, row) => columns.sizeAt(row);
   if (name === 'details') return (columns, row) => columns.details[row] as number;
   const box = boxFields.find((known) => known === name);
@@ -68,7 +68,7 @@ function sortFieldOf(field: string): SortField {
   const name = path.join('.');
   // If elements are sorted by a field that is not stored, all are equal.
   const unknownField: SortField = { getNumber: null, getValue: () => null, needsText: false };
-  if (root === 'bbox') return { ...unknownField, getNumber: numberGetter(name) };
+  if (root === 'bbox') return { ...unknownField, getNumber: createNumberGetter(name) };
   if (root === 'element' && name === 'id') return { ...unknownField, getValue: (_, columns, row) => columns.idAt(row) };
   if (root !== 'element' || path.length === 0) return unknownField;
   return { ...unknownField, getValue: (pack, columns, row) => valueAtPath(pack, columns, row, path), needsText: true };
@@ -100,7 +100,7 @@ function compareValues(a: SortValue, b: SortValue): number {
 async function findMatches({ loader, stored, query, signal }: SelectRequest): Promise<Matches> {
   const { getNumber, getValue, needsText } = sortFieldOf(query.sort[0]);
   const windows = await loader.loadAllWindows(stored, signal);
-  const candidates = windows.map((window) => candidatePacks(window, query.conditions));
+  const candidates = windows.map((window) => findCandidatePacks(window, query.conditions));
   const total = candidates.flat().reduce((sum, { count }) => sum + count, 0);
   const numbers = getNumber === null ? null : new Float64Array(total);
   const matches: Matches = {
@@ -110,47 +110,47 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
     orders: new Float64Array(total),
     count: 0,
   };
-  const addMatches = async (window: number, pack: LoadedPack) => {
+  const addMatches = async (windowIndex: number, pack: LoadedPack) => {
     const columns = requireColumns(pack);
     const packNumber = matches.packs.length;
     const countBefore = matches.count;
     for (const row of matchingRows(columns, query.conditions)) {
-      const match = matches.count;
-      matches.members[match] = packNumber * maxPackRows + row;
-      matches.orders[match] = window * windowPositions + (columns.positions[row] as number);
-      if (numbers !== null) numbers[match] = getNumber!(columns, row);
+      const matchIndex = matches.count;
+      matches.members[matchIndex] = packNumber * maxPackRows + row;
+      matches.orders[matchIndex] = windowIndex * windowPositions + (columns.positions[row] as number);
+      if (numbers !== null) numbers[matchIndex] = getNumber!(columns, row);
       else {
         const sortValue = getValue(pack, columns, row);
-        (matches.sortValues as SortValue[])[match] = sortValue instanceof Promise ? await sortValue : sortValue;
+        (matches.sortValues as SortValue[])[matchIndex] = sortValue instanceof Promise ? await sortValue : sortValue;
       }
       matches.count += 1;
       if (needsText && isSliceOver()) await nextSlice(signal);
     }
     if (matches.count > countBefore) matches.packs.push({ ...pack, text: null });
   };
-  const packRuns = windows.flatMap((window, windowIndex) => {
+  const packBatches = windows.flatMap((window, windowIndex) => {
     const packEntries = candidates[windowIndex] as PackEntry[];
     // Texts of a whole window would take too much memory.
     const packsAtOnce = needsText ? packsPerFetch : Math.max(1, packEntries.length);
-    return splitIntoRuns(packEntries, packsAtOnce).map((packs) => ({ window, number: windowIndex, packs }));
+    return splitIntoBatches(packEntries, packsAtOnce).map((packs) => ({ window, windowIndex: windowIndex, packs }));
   });
-  const load = async ({ window, number, packs }: (typeof packRuns)[number]) => {
+  const load = async ({ window, windowIndex, packs }: (typeof packBatches)[number]) => {
     const loaded = needsText
       ? await loader.loadPacks(packs, 'both', signal)
       : (await loader.loadPacksWithJoinedColumns([{ window, packs }], signal))[0]!;
-    return { number, loaded };
+    return { windowIndex, loaded };
   };
-  for await (const { number, loaded } of mapAhead(packRuns, fetchesAtOnce, load)) {
+  for await (const { windowIndex, loaded } of mapAhead(packBatches, fetchesAtOnce, load)) {
     for (const pack of loaded) {
-      await addMatches(number, pack);
+      await addMatches(windowIndex, pack);
       if (isSliceOver()) await nextSlice(signal);
     }
   }
   return matches;
 }
 
-/** Indices of the first `limit` matches in the order of the response. Equal values keep their original order. */
-async function sortedIndices(
+/** Sorts the matches. @returns the indices of the first `limit`. Equal values keep their original order. */
+async function sortMatches(
   { sortValues, orders, count }: Matches,
   direction: 1 | -1,
   limit: number,
@@ -165,18 +165,20 @@ async function sortedIndices(
   }
   const numbers = sortValues.subarray(0, count);
   const byNumber = (a: number, b: number) => direction * ((numbers[a] as number) - (numbers[b] as number)) || byOrder(a, b);
-  const indices = await firstCandidates(numbers, direction, limit, signal);
+  const indices = await findFirstCandidates(numbers, direction, limit, signal);
   return (await sortInSlices(indices, byNumber, signal)).subarray(0, limit);
 }
 
-/** Number of bins by which the first numbers are separated from the others. */
+/** Number of bins in which numbers are counted, see {@link findFirstCandidates}. */
 const binCount = 65_536;
 
 /**
- * Indices of at least `limit` numbers that come first in a direction, and few others, unsorted. Numbers are counted in bins, because
- * sorting all of them would take many times as long.
+ * Finds the first `limit` numbers in a direction, and few others, without sorting them. Numbers are counted in bins, because sorting
+ * all of them would take many times as long.
+ *
+ * @returns their indices, in no particular order.
  */
-async function firstCandidates(
+async function findFirstCandidates(
   numbers: Float64Array,
   direction: 1 | -1,
   limit: number,
@@ -199,13 +201,13 @@ async function firstCandidates(
   const scale = binCount / (high - low);
   const canBin = limit < length && Number.isFinite(scale) && scale > 0;
   if (!canBin) return Uint32Array.from({ length }, (_, index) => index);
-  const from = direction === 1 ? low : high;
-  const binOf = (number: number) => Math.min(binCount - 1, Math.floor(direction * (number - from) * scale));
+  const origin = direction === 1 ? low : high;
+  const binOf = (number: number) => Math.min(binCount - 1, Math.floor(direction * (number - origin) * scale));
   const counts = new Uint32Array(binCount);
-  const count = (start: number, end: number) => {
+  const countInBins = (start: number, end: number) => {
     for (let i = start; i < end; i += 1) counts[binOf(numbers[i] as number)]! += 1;
   };
-  await forEachRange(length, valuesAtOnce, count, signal);
+  await forEachRange(length, valuesAtOnce, countInBins, signal);
   let [lastBin, foundCount] = [0, counts[0] as number];
   while (foundCount < limit) foundCount += counts[(lastBin += 1)] as number;
   const indices = new Uint32Array(foundCount);
@@ -217,17 +219,17 @@ async function firstCandidates(
   return indices;
 }
 
-/** Indices of the matches that the query selects, sorted. */
-async function selectedIndices(matches: Matches, request: SelectRequest): Promise<Uint32Array> {
+/** Finds the matches that the query selects. @returns their indices, sorted. */
+async function selectIndices(matches: Matches, request: SelectRequest): Promise<Uint32Array> {
   const { query, signal } = request;
   const total = matches.count;
   const maxIndices = Math.min(total, query.offset + maxElements(query));
   const { detailsCount, count } = request.stored;
-  // If the query limits details, few elements are usually enough. This many are tried first.
+  // If the query limits details, few elements are usually enough. So many are sorted first.
   const typicalCount = Math.ceil((1.5 * query.maxDetails * count) / Math.max(1, detailsCount)) + query.minElements + 1000;
   let limit = query.maxDetails > 0 ? Math.min(maxIndices, query.offset + typicalCount) : maxIndices;
   for (;;) {
-    const indices = (await sortedIndices(matches, query.sort[1], limit, signal)).subarray(query.offset);
+    const indices = (await sortMatches(matches, query.sort[1], limit, signal)).subarray(query.offset);
     const trialBudget = new ElementBudget(query);
     let selectedCount = 0;
     for (; selectedCount < indices.length && trialBudget.allowsMore; selectedCount += 1) {
@@ -248,12 +250,12 @@ function detailsOf({ packs, members }: Matches, index: number): number {
 export async function* selectSorted(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
   const { loader, budget, needsTexts, signal } = request;
   const matches = await findMatches(request);
-  const indices = await selectedIndices(matches, request);
+  const indices = await selectIndices(matches, request);
   let start = 0;
   while (start < indices.length) {
     let [end, bytes] = [start, 0];
     const members: number[] = [];
-    while (end < indices.length && (bytes < maxPartTextBytes || !needsTexts)) {
+    while (end < indices.length && (bytes < maxSelectionTextBytes || !needsTexts)) {
       const index = indices[end] as number;
       const member = matches.members[index] as number;
       members.push(member);
@@ -292,7 +294,7 @@ async function addElementTexts(loader: ElementLoader, selection: Selection, sign
     if (isSliceOver()) await nextSlice(signal);
   }
   const load = (entries: PackEntry[]) => loader.loadPacks(entries, 'text', signal);
-  for await (const loaded of mapAhead(splitIntoRuns([...rangesByPack.keys()], packsPerFetch), fetchesAtOnce, load)) {
+  for await (const loaded of mapAhead(splitIntoBatches([...rangesByPack.keys()], packsPerFetch), fetchesAtOnce, load)) {
     for (const pack of loaded) {
       const text = requireText(pack);
       // Texts are copied, because a part of a pack's buffer would keep all of it in memory.
@@ -304,7 +306,7 @@ async function addElementTexts(loader: ElementLoader, selection: Selection, sign
   return { ...selection, elementTexts };
 }
 
-/** The stored pack that contains a row of a loaded pack, and the row of the loaded pack at which it begins. */
+/** The stored pack that contains a row of a loaded pack, and the first row of the loaded pack that belongs to it. */
 function storedPackOf({ entry, joined }: LoadedPack, row: number): { entry: PackEntry; firstRow: number } {
   if (joined === undefined) return { entry, firstRow: 0 };
   let [low, high] = [0, joined.firstRows.length];
@@ -316,7 +318,7 @@ function storedPackOf({ entry, joined }: LoadedPack, row: number): { entry: Pack
   return { entry: joined.entries[low] as PackEntry, firstRow: joined.firstRows[low] as number };
 }
 
-/** Consecutive parts of a list, each with at most a given number of entries. */
-function splitIntoRuns<T>(list: readonly T[], maxLength: number): T[][] {
+/** Splits a list into consecutive batches of at most `maxLength` entries. */
+function splitIntoBatches<T>(list: readonly T[], maxLength: number): T[][] {
   return Array.from({ length: Math.ceil(list.length / maxLength) }, (_, i) => list.slice(i * maxLength, (i + 1) * maxLength));
 }

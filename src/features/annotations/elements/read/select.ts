@@ -17,12 +17,13 @@ export interface Selection {
   windowIndex: number;
   /** The packs that contain the elements, with texts if the request needs them. */
   packs: readonly LoadedPack[];
-  /** The elements, called members: index into `packs` × {@link maxPackRows} + row in the pack. */
+  /** The selected elements, called members. A member is a number: index in `packs` × {@link maxPackRows} + row in the pack. */
   members: Float64Array;
-  /** The text of each element, if they are kept instead of the texts of whole packs. */
+  /** The text of each member, if it is loaded without the texts of whole packs. */
   elementTexts?: readonly Buffer[];
   /**
-   * Drops the texts of these packs, and of those fetched ahead, while the reader is slow. {@link loadTexts} loads them again.
+   * Drops the texts of these packs, and of packs that were fetched ahead. To be called when the reader is slow; {@link loadTexts} loads
+   * them again.
    */
   dropTexts?: () => void;
 }
@@ -43,12 +44,12 @@ export function rowInPack(member: number): number {
 /** Maximum bytes of uncompressed texts in a batch of windows. */
 const maxBatchTextBytes = 32 * 1024 * 1024;
 /**
- * Texts of at most this many bytes are loaded together with the columns, although not all may be needed. In an annotation of many windows, a
- * small region touches a pack of each, and most have no element in it.
+ * If the texts of a batch have at most this many bytes, they are loaded together with the columns, although not all may be needed. Above
+ * this they wait, because in an annotation of many windows, a small region touches a pack of each, and most have no element in it.
  */
 const maxEagerTextBytes = 4 * 1024 * 1024;
 
-/** If a window has more members than this and all are selected, they are placed by their positions instead of sorted. */
+/** Above this many members, a window whose elements are all selected is not sorted: its members are placed by their positions. */
 const maxSortedMembers = 4096;
 
 /** A request to select elements. */
@@ -62,19 +63,19 @@ export interface SelectRequest {
   signal: AbortSignal | undefined;
 }
 
-/** Columns of a pack. The caller must have loaded them. */
+/** Returns the columns of a pack. The caller must have loaded them. */
 export function requireColumns(pack: LoadedPack): PackColumns {
   if (pack.columns === null) throw new Error(`The columns of pack ${pack.entry.id} were not fetched`);
   return pack.columns;
 }
 
-/** Text of a pack. The caller must have loaded it. */
+/** Returns the text of a pack. The caller must have loaded it. */
 export function requireText(pack: LoadedPack): Buffer {
   if (pack.text === null) throw new Error(`The text of pack ${pack.entry.id} was not fetched`);
   return pack.text;
 }
 
-/** Rows of the elements in a pack that satisfy the conditions. */
+/** Yields the rows of the elements in a pack that satisfy the conditions. */
 export function* matchingRows(columns: PackColumns, conditions: readonly BoxCondition[]): Generator<number, void, undefined> {
   if (conditions.length === 0) {
     for (let row = 0; row < columns.count; row += 1) yield row;
@@ -95,8 +96,8 @@ export function* matchingRows(columns: PackColumns, conditions: readonly BoxCond
   }
 }
 
-/** Packs of a window that may contain an element which satisfies the conditions. */
-export function candidatePacks(window: LoadedWindow, conditions: readonly BoxCondition[]): PackEntry[] {
+/** Finds the packs of a window that may contain an element which satisfies the conditions. */
+export function findCandidatePacks(window: LoadedWindow, conditions: readonly BoxCondition[]): PackEntry[] {
   return window.packs.filter(({ count, box }) => count > 0 && (conditions.length === 0 || mayMatchWithin(box, conditions)));
 }
 
@@ -106,11 +107,11 @@ interface WindowBatch {
 }
 
 /**
- * Windows with their candidate packs, in batches whose packs are fetched together.
+ * Divides the windows, with their candidate packs, into batches whose packs are fetched together.
  *
- * @param skipped counts the elements before the offset; those of windows that are left out are added.
+ * @param skipped counts the elements before the offset; here the elements of windows that are left out are added.
  */
-async function* windowBatches(
+async function* makeWindowBatches(
   { loader, stored, query, signal }: SelectRequest,
   skipped: { count: number },
 ): AsyncGenerator<WindowBatch> {
@@ -130,7 +131,7 @@ async function* windowBatches(
     const windowGroup = windows.slice(start, start + windowsPerLoad);
     const loaded = await loader.loadWindows(windowGroup, signal);
     for (const [i, window] of loaded.entries()) {
-      const candidates = candidatePacks(window, conditions);
+      const candidates = findCandidatePacks(window, conditions);
       const textBytes = candidates.reduce((sum, entry) => sum + entry.textBytes, 0);
       if (batch.windows.length > 0 && batch.textBytes + textBytes > maxBatchTextBytes) {
         yield batch;
@@ -150,7 +151,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
   const isUnlimited = query.conditions.length === 0 && query.limit === 0 && query.maxDetails === 0;
   // The next batch is fetched while the current one is sent.
   let nextBatch: Promise<{ batch: WindowBatch; packs: LoadedPack[][] } | null> | null = null;
-  const batches = windowBatches(request, skipped);
+  const batches = makeWindowBatches(request, skipped);
   const fetchNext = async () => {
     const result = await batches.next();
     if (result.done) return null;
@@ -201,7 +202,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
   }
 }
 
-/** The matching members of a window's packs in order, without those before the offset, and as many as the budget allows. */
+/** Selects the matching members of a window's packs, in order: those after the offset, as many as the budget allows. */
 async function selectMembers(
   packs: readonly LoadedPack[],
   query: ElementQuery,
@@ -212,8 +213,8 @@ async function selectMembers(
   const count = packs.reduce((sum, { entry }) => sum + entry.count, 0);
   const isLargeAndUnfiltered = query.conditions.length === 0 && count > maxSortedMembers;
   const sorted = isLargeAndUnfiltered
-    ? await allMembers(packs, signal)
-    : await matchingMembers(packs, query.conditions, { capacity: count, signal });
+    ? await placeAllMembers(packs, signal)
+    : await sortMatchingMembers(packs, query.conditions, { capacity: count, signal });
   if (query.sort[1] === -1) sorted.reverse();
   const from = Math.min(sorted.length, query.offset - skipped.count);
   skipped.count += from;
@@ -231,8 +232,8 @@ async function selectMembers(
   return sorted.subarray(from, to);
 }
 
-/** All members in order. Each position of a window is used at most once, so members are placed by position instead of sorted. */
-async function allMembers(packs: readonly LoadedPack[], signal: AbortSignal | undefined): Promise<Float64Array> {
+/** Returns all members in order. Each position of a window is used at most once, so members are placed by position, not sorted. */
+async function placeAllMembers(packs: readonly LoadedPack[], signal: AbortSignal | undefined): Promise<Float64Array> {
   const membersByPosition = new Float64Array(windowPositions).fill(-1);
   for (const [packNumber, pack] of packs.entries()) {
     const { positions, count } = requireColumns(pack);
@@ -247,8 +248,8 @@ async function allMembers(packs: readonly LoadedPack[], signal: AbortSignal | un
   return membersByPosition.subarray(0, count);
 }
 
-/** The matching members in order. */
-async function matchingMembers(
+/** Returns the matching members in order. */
+async function sortMatchingMembers(
   packs: readonly LoadedPack[],
   conditions: readonly BoxCondition[],
   { capacity, signal }: { capacity: number; signal: AbortSignal | undefined },

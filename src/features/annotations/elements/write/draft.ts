@@ -7,13 +7,13 @@ import { idWord } from '../packs/ids.js';
 import { defaultPackLayout, type PackLayout } from '../packs/pack-layout.js';
 import { cellsOf, TableDraft, type ElementCells } from './table-draft.js';
 import { AppearanceTable } from '../read/appearances.js';
-import { diagonal, createRows, type PackRows } from '../packs/pack.js';
+import { diagonalLength, createRows, type PackRows } from '../packs/pack.js';
 
 const numbersPerBox = 6;
 const firstCapacity = 256;
 const firstTextBytes = 64 * 1024;
-/** Number of elements or appearances between checks of the time. */
-const keysAtOnce = 1024;
+/** Number of entries of an array (elements or appearances) between checks of the time. */
+const entriesAtOnce = 1024;
 
 /** Collects the elements of a window: texts in one buffer, numbers in flat arrays. It is reused for the next window. */
 export class WindowDraft {
@@ -21,13 +21,13 @@ export class WindowDraft {
   #texts = Buffer.allocUnsafe(firstTextBytes);
   #textBytes = 0;
   #capacity = 0;
-  #ends = new Uint32Array(0);
+  #textEnds = new Uint32Array(0);
   #ids = new Uint32Array(0);
   #boxes = new Float64Array(0);
   #details = new Float64Array(0);
   #appearanceIndices = new Uint32Array(0);
   #appearances = new AppearanceTable();
-  /** `null` when the cells of an element are not known. */
+  /** `null` if the cells of some element are not known. */
   #table: TableDraft | null = new TableDraft();
 
   constructor(readonly layout: PackLayout = defaultPackLayout) {}
@@ -43,44 +43,44 @@ export class WindowDraft {
     this.#table = new TableDraft();
   }
 
-  /** The table of the elements; `null` when the cells of one are not known. */
+  /** The table of the elements; `null` if the cells of some element are not known. */
   get table(): TableDraft | null {
     return this.#table;
   }
 
   #grow(): void {
     this.#capacity = Math.max(firstCapacity, this.#capacity * 4);
-    const larger = <T extends Uint32Array | Float64Array>(old: T, make: new (length: number) => T, width: number): T => {
+    const enlarge = <T extends Uint32Array | Float64Array>(old: T, make: new (length: number) => T, width: number): T => {
       const array = new make(this.#capacity * width);
       array.set(old);
       return array;
     };
-    this.#ends = larger(this.#ends, Uint32Array, 1);
-    this.#ids = larger(this.#ids, Uint32Array, 3);
-    this.#boxes = larger(this.#boxes, Float64Array, numbersPerBox);
-    this.#details = larger(this.#details, Float64Array, 1);
-    this.#appearanceIndices = larger(this.#appearanceIndices, Uint32Array, 1);
+    this.#textEnds = enlarge(this.#textEnds, Uint32Array, 1);
+    this.#ids = enlarge(this.#ids, Uint32Array, 3);
+    this.#boxes = enlarge(this.#boxes, Float64Array, numbersPerBox);
+    this.#details = enlarge(this.#details, Float64Array, 1);
+    this.#appearanceIndices = enlarge(this.#appearanceIndices, Uint32Array, 1);
   }
 
-  /** Reserves space for a text at the end of the buffer. {@link add} says how long the text became. */
-  reserve(bytes: number): { buffer: Buffer; at: number } {
+  /** Reserves space for the text of the next element. @returns where to write it; {@link add} then gets its actual length. */
+  reserve(bytes: number): { buffer: Buffer; offset: number } {
     const needed = this.#textBytes + bytes;
     if (needed > this.#texts.length) {
       const larger = Buffer.allocUnsafe(Math.max(needed, this.#texts.length * 2));
       this.#texts.copy(larger, 0, 0, this.#textBytes);
       this.#texts = larger;
     }
-    return { buffer: this.#texts, at: this.#textBytes };
+    return { buffer: this.#texts, offset: this.#textBytes };
   }
 
-  /** Adds an element whose text was written to {@link reserve}. @param measures of the element, if they are known. */
+  /** Adds an element whose text was written where {@link reserve} said. @param measures of the element, if they are known. */
   add(element: AnnotationElement, id: string, box: BoundingBox, textBytes: number, measures?: Measures): void {
-    const index = this.#appearances.findOrAdd(element);
+    const appearanceIndex = this.#appearances.findOrAdd(element);
     this.#table?.add(cellsOf(element, box, measures));
-    this.#add(index, id, box, textBytes);
+    this.#add(appearanceIndex, id, box, textBytes);
   }
 
-  /** Like {@link add}, for an element whose stored appearance and cells are known. Without cells the window gets no table. */
+  /** Like {@link add}, for an element whose stored appearance is known. If `cells` is missing, the window gets no table. */
   addWithAppearance(
     { appearance, group, cells = null }: { appearance: string; group: string | null; cells?: ElementCells | null },
     id: string,
@@ -92,13 +92,13 @@ export class WindowDraft {
     this.#add(this.#appearances.findOrAddText(appearance, group), id, box, textBytes);
   }
 
-  #add(appearance: number, id: string, box: BoundingBox, textBytes: number): void {
-    const at = this.count;
-    if (at === this.#capacity) this.#grow();
+  #add(appearanceIndex: number, id: string, box: BoundingBox, textBytes: number): void {
+    const index = this.count;
+    if (index === this.#capacity) this.#grow();
     this.#textBytes += textBytes;
-    this.#ends[at] = this.#textBytes;
-    for (let word = 0; word < 3; word += 1) this.#ids[at * 3 + word] = idWord(id, word);
-    const start = at * numbersPerBox;
+    this.#textEnds[index] = this.#textBytes;
+    for (let word = 0; word < 3; word += 1) this.#ids[index * 3 + word] = idWord(id, word);
+    const start = index * numbersPerBox;
     const boxes = this.#boxes;
     boxes[start] = box.lowx;
     boxes[start + 1] = box.lowy;
@@ -106,26 +106,26 @@ export class WindowDraft {
     boxes[start + 3] = box.highx;
     boxes[start + 4] = box.highy;
     boxes[start + 5] = box.highz;
-    this.#details[at] = box.details;
-    this.#appearanceIndices[at] = appearance;
-    this.count = at + 1;
+    this.#details[index] = box.details;
+    this.#appearanceIndices[index] = appearanceIndex;
+    this.count = index + 1;
   }
 
-  /** Number of elements of each group, with `null` for those without a group. */
-  async groups(): Promise<Map<string | null, number>> {
+  /** Counts the elements of each group; `null` is the key of elements without a group. */
+  async countGroups(): Promise<Map<string | null, number>> {
     const groups = new Map<string | null, number>();
     const counts = new Uint32Array(this.#appearances.texts.length);
     for (let i = 0; i < this.count; i += 1) counts[this.#appearanceIndices[i] as number]! += 1;
-    for (const [appearance, count] of counts.entries()) {
-      const group = this.#appearances.groups[appearance] as string | null;
+    for (const [appearanceIndex, count] of counts.entries()) {
+      const group = this.#appearances.groups[appearanceIndex] as string | null;
       groups.set(group, (groups.get(group) ?? 0) + count);
-      if (appearance % keysAtOnce === 0 && isSliceOver()) await nextSlice();
+      if (appearanceIndex % entriesAtOnce === 0 && isSliceOver()) await nextSlice();
     }
     return groups;
   }
 
-  /** Original positions sorted by size class of their elements, large ones first, then along a space-filling curve. */
-  async #packOrder(): Promise<Uint32Array> {
+  /** Sorts the elements by size class, large ones first, then along a space-filling curve. @returns their original positions. */
+  async #sortForPacks(): Promise<Uint32Array> {
     const { count } = this;
     const boxes = this.#boxes;
     let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
@@ -136,18 +136,21 @@ export class WindowDraft {
       if (y < top) top = y;
       if (y > bottom) bottom = y;
     }
-    const [perX, perY] = [cellsPerAxis / (right - left || 1), cellsPerAxis / (bottom - top || 1)];
+    const [perX, perY] = [curveCellsPerAxis / (right - left || 1), curveCellsPerAxis / (bottom - top || 1)];
     const keys = new Float64Array(count);
     for (let i = 0; i < count; i += 1) {
       const start = i * numbersPerBox;
-      const size = diagonal(
+      const size = diagonalLength(
         (boxes[start + 3] as number) - (boxes[start] as number),
         (boxes[start + 4] as number) - (boxes[start + 1] as number),
       );
-      const alongCurve = hilbert(cellOf((this.#center(i, 0) - left) * perX), cellOf((this.#center(i, 1) - top) * perY));
+      const alongCurve = hilbertPosition(
+        curveCellOf((this.#center(i, 0) - left) * perX),
+        curveCellOf((this.#center(i, 1) - top) * perY),
+      );
       // The class, 32 bits of curve and 16 bits of position in the window: 52 bits, which a double holds exactly.
-      keys[i] = (sizeClasses - sizeClass(size)) * 2 ** 48 + alongCurve * 2 ** 16 + i;
-      if (i % keysAtOnce === 0 && isSliceOver()) await nextSlice();
+      keys[i] = (sizeClasses - sizeClassOf(size)) * 2 ** 48 + alongCurve * 2 ** 16 + i;
+      if (i % entriesAtOnce === 0 && isSliceOver()) await nextSlice();
     }
     const sorted = await sortInSlices(keys);
     const order = new Uint32Array(count);
@@ -155,42 +158,42 @@ export class WindowDraft {
     return order;
   }
 
-  #center(at: number, axis: 0 | 1): number {
-    const start = at * numbersPerBox + axis;
+  #center(index: number, axis: 0 | 1): number {
+    const start = index * numbersPerBox + axis;
     return (this.#boxes[start] as number) / 2 + (this.#boxes[start + 3] as number) / 2;
   }
 
-  /** The elements divided into packs of neighbors of similar size. The texts are copies. */
-  async *packs(): AsyncGenerator<{ rows: PackRows; text: Buffer }, void, undefined> {
-    const order = await this.#packOrder();
+  /** Divides the elements into packs of neighbors of similar size. Texts are copied. */
+  async *divideIntoPacks(): AsyncGenerator<{ rows: PackRows; text: Buffer }, void, undefined> {
+    const order = await this.#sortForPacks();
     const { packElements, packTextBytes } = this.layout;
     let start = 0;
     while (start < order.length) {
       let end = start;
       let bytes = 0;
       while (end < order.length && end - start < packElements && bytes < packTextBytes) {
-        bytes += this.#textLength(order[end] as number);
+        bytes += this.#textBytesOf(order[end] as number);
         end += 1;
       }
-      yield this.#pack(order.subarray(start, end), bytes);
+      yield this.#makePack(order.subarray(start, end), bytes);
       if (isSliceOver()) await nextSlice();
       start = end;
     }
   }
 
-  #textLength(at: number): number {
-    return (this.#ends[at] as number) - (at === 0 ? 0 : (this.#ends[at - 1] as number));
+  #textBytesOf(index: number): number {
+    return (this.#textEnds[index] as number) - (index === 0 ? 0 : (this.#textEnds[index - 1] as number));
   }
 
-  #pack(members: Uint32Array, bytes: number): { rows: PackRows; text: Buffer } {
+  #makePack(members: Uint32Array, bytes: number): { rows: PackRows; text: Buffer } {
     const rows = createRows(members.length);
     const text = Buffer.allocUnsafeSlow(bytes);
-    const newIndexOf = new Map<number, number>();
+    const indexInPackByAppearance = new Map<number, number>();
     let written = 0;
     for (let i = 0; i < members.length; i += 1) {
       const at = members[i] as number;
-      const end = this.#ends[at] as number;
-      const length = this.#textLength(at);
+      const end = this.#textEnds[at] as number;
+      const length = this.#textBytesOf(at);
       this.#texts.copy(text, written, end - length, end);
       written += length;
       rows.positions[i] = at;
@@ -206,42 +209,42 @@ export class WindowDraft {
       rows.ids.high[i] = this.#ids[at * 3] as number;
       rows.ids.middle[i] = this.#ids[at * 3 + 1] as number;
       rows.ids.low[i] = this.#ids[at * 3 + 2] as number;
-      const appearance = this.#appearanceIndices[at] as number;
-      let index = newIndexOf.get(appearance);
-      if (index === undefined) {
-        index = rows.appearanceTexts.length;
-        newIndexOf.set(appearance, index);
-        rows.appearanceTexts.push(this.#appearances.texts[appearance] as string);
+      const appearanceIndex = this.#appearanceIndices[at] as number;
+      let indexInPack = indexInPackByAppearance.get(appearanceIndex);
+      if (indexInPack === undefined) {
+        indexInPack = rows.appearanceTexts.length;
+        indexInPackByAppearance.set(appearanceIndex, indexInPack);
+        rows.appearanceTexts.push(this.#appearances.texts[appearanceIndex] as string);
       }
-      rows.appearanceIndices[i] = index;
+      rows.appearanceIndices[i] = indexInPack;
     }
     return { rows, text };
   }
 }
 
-/** Number of cells of the curve along each axis. */
-const cellsPerAxis = 65_536;
+/** Number of cells of the space-filling curve along each axis. */
+const curveCellsPerAxis = 65_536;
 const sizeClasses = 15;
 
-/** Size class of a box, in powers of 4, so that a view of the whole slide reads few packs, those with large shapes first. */
-function sizeClass(size: number): number {
+/** Size class of a box: one for each power of 4. Packs of large shapes come first, so that a view of the whole slide reads few. */
+function sizeClassOf(size: number): number {
   return Math.max(0, Math.min(sizeClasses, Math.floor(Math.log2(size + 1) / 2)));
 }
 
-function cellOf(value: number): number {
-  // A difference of two coordinates can exceed the range of a number.
-  return Number.isFinite(value) ? Math.max(0, Math.min(cellsPerAxis - 1, Math.floor(value))) : 0;
+function curveCellOf(value: number): number {
+  // The difference of two coordinates can overflow to infinity.
+  return Number.isFinite(value) ? Math.max(0, Math.min(curveCellsPerAxis - 1, Math.floor(value))) : 0;
 }
 
 /** Position along a Hilbert curve through 65,536 × 65,536 cells. */
-function hilbert(cellX: number, cellY: number): number {
+function hilbertPosition(cellX: number, cellY: number): number {
   let [x, y, alongCurve] = [cellX, cellY, 0];
-  for (let side = cellsPerAxis / 2; side > 0; side >>= 1) {
+  for (let side = curveCellsPerAxis / 2; side > 0; side >>= 1) {
     const right = (x & side) > 0 ? 1 : 0;
     const low = (y & side) > 0 ? 1 : 0;
     alongCurve += side * side * ((3 * right) ^ low);
     if (low === 0) {
-      if (right === 1) [x, y] = [cellsPerAxis - 1 - x, cellsPerAxis - 1 - y];
+      if (right === 1) [x, y] = [curveCellsPerAxis - 1 - x, curveCellsPerAxis - 1 - y];
       [x, y] = [y, x];
     }
   }

@@ -6,11 +6,12 @@ import { draftTableOfPacks } from '../read/pack-table.js';
 import type { WindowWriter } from './window-writer.js';
 
 /**
- * The segments of a window whose packs have changed. Stored packs never change, so a segment stays valid for those of its packs
+ * Updates the table of a window whose packs have changed. Stored packs never change, so a segment stays valid for those of its packs
  * that still exist, and most edits write no segment. When many packs are in no segment, one is written for them.
  *
- * @param previous the segments before the change: ids of the parts of each.
- * @param live the current packs.
+ * @param previousSegments the segments before the change: the ids of the parts of each.
+ * @param livePacks the packs after the change.
+ * @returns the segments after the change.
  */
 export async function updateTable(
   {
@@ -19,26 +20,26 @@ export async function updateTable(
     layout,
     signal,
   }: { loader: ElementLoader; writer: WindowWriter; layout: PackLayout; signal: AbortSignal | undefined },
-  previous: readonly (readonly string[])[],
-  live: readonly PackEntry[],
+  previousSegments: readonly (readonly string[])[],
+  livePacks: readonly PackEntry[],
 ): Promise<string[][]> {
-  const present = new Set(live.map(({ id }) => id));
-  const covered = new Set<string>();
+  const liveIds = new Set(livePacks.map(({ id }) => id));
+  const coveredIds = new Set<string>();
   const segments: string[][] = [];
-  for (const segment of previous) {
-    const packs = (await loader.loadTableHeader(segment)).packs.filter((id) => present.has(id));
+  for (const segment of previousSegments) {
+    const packs = (await loader.loadTableHeader(segment)).packs.filter((id) => liveIds.has(id));
     if (packs.length === 0) continue;
-    for (const id of packs) covered.add(id);
+    for (const id of packs) coveredIds.add(id);
     segments.push([...segment]);
     if (isSliceOver()) await nextSlice(signal);
   }
-  const loose = live.filter(({ id }) => !covered.has(id));
-  if (loose.length <= layout.maxLoosePacks) return segments;
-  // The packs may be among those that are just being written.
+  const loosePacks = livePacks.filter(({ id }) => !coveredIds.has(id));
+  if (loosePacks.length <= layout.maxLoosePacks) return segments;
+  // Some of these packs may not be stored yet.
   await writer.finish();
   const isFull = segments.length >= layout.maxSegments;
-  const packs = isFull ? live : loose;
-  const draft = await draftTableOfPacks(loader.loadPacksInGroups(packs, signal), async () => {
+  const packs = isFull ? livePacks : loosePacks;
+  const draft = await draftTableOfPacks(loader.loadPacksInBatches(packs, signal), async () => {
     if (isSliceOver()) await nextSlice(signal);
   });
   const segment = await writer.writeSegment(

@@ -17,16 +17,16 @@ import { changeElements, createElements, type ChangeTools } from './change.js';
 import { PendingRecords } from './pending-records.js';
 import { PendingWrite } from './pending-write.js';
 
-/** Maximum number of elements whose packs are looked up, and read with their texts, before the changes begin. */
-const maxPreparedElements = 128;
+/** If a request changes at most this many elements, their packs are loaded with their texts before the changes begin. */
+const maxPreloadedElements = 128;
 
 /** See ElementStore.edit. */
 export class Editing implements ElementEditing {
   readonly #pending: PendingRecords;
   readonly #tools: ChangeTools;
   #lease: Promise<FamilyLease> | null = null;
-  /** The write that creates the first elements, if there were none. */
-  #created: PendingWrite<unknown> | null = null;
+  /** The write that stores the first elements, if the annotation had none. */
+  #firstElementsWrite: PendingWrite<unknown> | null = null;
 
   private constructor(
     tools: ChangeTools,
@@ -36,37 +36,37 @@ export class Editing implements ElementEditing {
     this.#tools = { ...tools, loader: tools.loader.withRecords(this.#pending) };
   }
 
-  /** Runs `make`, which changes elements, and stores the result. If it fails, nothing is kept. */
+  /** Runs `makeChanges` and stores the records of its changes. If it fails, nothing is kept. */
   static async begin<Value>(
     tools: ChangeTools,
-    make: (editing: ElementEditing) => Promise<Value>,
+    makeChanges: (editing: ElementEditing) => Promise<Value>,
     signal: AbortSignal | undefined,
   ): Promise<ElementWrite<Value>> {
     const editing = new Editing(tools, signal);
     const steps = {
       signal,
-      lease: async () => editing.#lease,
+      getLease: async () => editing.#lease,
       undo: () => editing.#pending.undo(),
       recordActivity: tools.recordActivity,
     };
-    const write = await PendingWrite.begin(steps, () => make(editing)).catch(async (error: unknown) => {
-      await editing.#created?.discard();
+    const write = await PendingWrite.begin(steps, () => makeChanges(editing)).catch(async (error: unknown) => {
+      await editing.#firstElementsWrite?.discard();
       throw error;
     });
     // If the first elements were created, nothing else was changed.
-    if (editing.#created !== null) return editing.#created.map(async () => write.value);
+    if (editing.#firstElementsWrite !== null) return editing.#firstElementsWrite.map(async () => write.value);
     return write.map(async (value) => {
       await editing.#pending.flush();
       return value;
     });
   }
 
-  async prepare(stored: StoredElements, ids: readonly string[]): Promise<void> {
+  async preload(stored: StoredElements, ids: readonly string[]): Promise<void> {
     if (stored.count === 0 || ids.length === 0) return;
     const locating =
-      ids.length > maxPreparedElements
+      ids.length > maxPreloadedElements
         ? undefined
-        : locateElements(this.#tools.loader, stored, ids, this.signal, maxPreparedElements);
+        : locateElements(this.#tools.loader, stored, ids, this.signal, maxPreloadedElements);
     await Promise.all([this.#takeLease(stored), locating]);
   }
 
@@ -93,7 +93,7 @@ export class Editing implements ElementEditing {
     const tools = overlaySizes === undefined ? this.#tools : { ...this.#tools, overlaySizes };
     if (base.count === 0) {
       const created = await createElements(tools, base, changes, options);
-      this.#created = created;
+      this.#firstElementsWrite = created;
       return created.value;
     }
     const { writtenCount } = this.#pending;

@@ -1,15 +1,15 @@
 /** Runs a limited number of tasks at the same time. After a failure, no further task is started. */
-export class Limit {
+export class TaskLimit {
   readonly #running = new Set<Promise<void>>();
   #failure: { error: unknown } | null = null;
 
   constructor(private readonly maxRunning: number) {}
 
-  /** Starts a task as soon as fewer than the limit are running. @throws the error of an earlier task. */
-  async start(work: () => Promise<void>): Promise<void> {
+  /** Waits until fewer tasks than the limit are running, then starts this one. @throws the error of an earlier task. */
+  async start(task: () => Promise<void>): Promise<void> {
     while (this.#running.size >= this.maxRunning) await Promise.race(this.#running);
     this.#check();
-    const running: Promise<void> = work()
+    const running: Promise<void> = task()
       .catch((error: unknown) => {
         this.#failure ??= { error };
       })
@@ -33,14 +33,13 @@ export class Limit {
   }
 }
 
-/** Number of records in one insert, and number of simultaneous inserts. */
 const recordsPerInsert = 64;
 const maxRunningInserts = 2;
 
-/** Collects records and inserts many of them with one call. */
+/** Collects records and inserts them in batches. */
 export class Inserter<R> {
   #pending: R[] = [];
-  readonly #limit = new Limit(maxRunningInserts);
+  readonly #limit = new TaskLimit(maxRunningInserts);
 
   constructor(private readonly insert: (records: readonly R[]) => Promise<void>) {}
 

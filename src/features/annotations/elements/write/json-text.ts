@@ -1,7 +1,7 @@
 import { BadParameterError } from '../../../../errors.js';
 
 /** The error for a body that is not JSON, with the message that existing clients expect. */
-export function invalidJson(extra: string): BadParameterError {
+export function invalidJsonError(extra: string): BadParameterError {
   return new BadParameterError('Invalid JSON passed in request body.', { details: { extra } });
 }
 

@@ -11,7 +11,7 @@ import { WindowDraft } from './draft.js';
 import type { IdMaker } from '../packs/ids.js';
 import { countKeys } from './json-text.js';
 import type { PackLayout } from '../packs/pack-layout.js';
-import { elementTooLong, maxElementBytes, requireListableGroups, sortedGroups } from './element-limits.js';
+import { elementTooLongError, maxElementBytes, checkGroupLimits, sortGroups } from './element-limits.js';
 import type { ElementSlice } from './body-scanner.js';
 import { isLongText } from '../../../../core/json.js';
 import { isLong } from '../../../../core/json-pieces.js';
@@ -26,9 +26,9 @@ export interface ListContext {
   validate: ElementValidator;
   overlaySizes: FindOverlaySize;
   ids: IdMaker;
-  long: LongElements;
-  windows: WindowWriter;
-  drafts: DraftPool;
+  longElements: LongElements;
+  windowWriter: WindowWriter;
+  draftPool: DraftPool;
   signal: AbortSignal | undefined;
   /** Creates the family; called before the first record is stored. */
   createFamily: () => Promise<void>;
@@ -45,14 +45,14 @@ export class DraftPool {
     this.#free = [new WindowDraft(layout), new WindowDraft(layout)];
   }
 
-  /** A draft without elements. */
-  async take(): Promise<WindowDraft> {
+  /** Waits for a draft that is not being stored. It is empty. */
+  async takeFreeDraft(): Promise<WindowDraft> {
     if (this.#free.length === 0) await this.#storing;
     // Each draft is returned before the next one is stored.
     return this.#free.pop() as WindowDraft;
   }
 
-  /** Stores a draft in the background, one at a time. @throws the error of storing an earlier one. */
+  /** Starts to store a draft, once the previous one is stored. @throws the error of storing an earlier draft. */
   async store(draft: WindowDraft, write: (draft: WindowDraft) => Promise<void>): Promise<void> {
     await this.#storing;
     const storing = write(draft).finally(() => {
@@ -81,7 +81,7 @@ export class ListWriter {
   readonly #sizes: KnownOverlaySizes;
   readonly #windows: StoredWindow[] = [];
   readonly #groups = new Set<string | null>();
-  #index = 0;
+  #count = 0;
   #draft: WindowDraft | null = null;
   #elements: StoredElements = noElements;
 
@@ -91,14 +91,14 @@ export class ListWriter {
 
   /** Number of elements so far. */
   get count(): number {
-    return this.#index;
+    return this.#count;
   }
 
   /**
-   * Takes the next elements.
+   * Checks the next elements and adds them.
    *
-   * @param elements parsed elements, or line texts of the slice.
-   * @param slice contains the texts of exactly these elements. Canonical texts are stored unchanged.
+   * @param elements parsed elements, or {@link LineText}s of the slice.
+   * @param slice contains the texts of exactly these elements; those that are canonical are stored unchanged.
    */
   async add(elements: readonly unknown[], slice?: ElementSlice): Promise<void> {
     this.context.signal?.throwIfAborted();
@@ -110,41 +110,41 @@ export class ListWriter {
         continue;
       }
       const line = value instanceof LineText ? value : null;
-      const element = line?.element ?? this.context.validate(value, this.#index);
+      const element = line?.element ?? this.context.validate(value, this.#count);
       const givenId = line === null ? element.id : line.id;
-      if (givenId !== undefined && !this.#ids.add(givenId)) throw duplicateIdError(givenId, this.#index);
+      if (givenId !== undefined && !this.#ids.add(givenId)) throw duplicateIdError(givenId, this.#count);
       if (this.#sizes.isSizeMissing(element)) await this.#sizes.loadSize(element);
       const draft = this.#draft ?? (await this.#nextDraft());
       const id = givenId ?? this.context.ids.make();
       // If the validator dropped something, it returns another object.
       const isAsSent =
-        line !== null || (element === value && slice?.isCanonical[i] === 1 && hasKeys(element, slice.keyCounts[i]!));
+        line !== null || (element === value && slice?.isCanonical[i] === 1 && hasKeyCount(element, slice.keyCounts[i]!));
       const bytes = isAsSent ? copyText(draft, slice!, i, id, givenId !== undefined) : writeText(draft, element, id);
-      if (bytes > maxElementBytes) throw elementTooLong(this.#index);
+      if (bytes > maxElementBytes) throw elementTooLongError(this.#count);
       if (line === null) draft.add(element, id, boundingBox(element, this.#sizes.sizeOf(element)), bytes);
       else draft.add(element, id, boxOfLine(line.positions), bytes, measureOutline(line.positions, line.isClosed));
-      this.#index += 1;
+      this.#count += 1;
       if (draft.isFull) await this.#storeDraft();
       if (i % elementsAtOnce === 0 && isSliceOver()) await nextSlice(this.context.signal);
     }
   }
 
   async #addLong(element: unknown): Promise<void> {
-    const { long, ids, signal } = this.context;
-    const options = { name: nameByIndex(this.#index), newId: ids.make(), sizes: this.#sizes, signal };
-    const { id, hasOwnId, text, appearance, group, box, cells } = await long.check(element, options);
-    if (hasOwnId && !this.#ids.add(id)) throw duplicateIdError(id, this.#index);
-    if (text.length > maxElementBytes) throw elementTooLong(this.#index);
+    const { longElements, ids, signal } = this.context;
+    const options = { name: nameByIndex(this.#count), newId: ids.make(), sizes: this.#sizes, signal };
+    const { id, hasOwnId, text, appearance, group, box, cells } = await longElements.check(element, options);
+    if (hasOwnId && !this.#ids.add(id)) throw duplicateIdError(id, this.#count);
+    if (text.length > maxElementBytes) throw elementTooLongError(this.#count);
     const draft = this.#draft ?? (await this.#nextDraft());
-    const { buffer, at } = draft.reserve(text.length);
-    buffer.set(text, at);
+    const { buffer, offset } = draft.reserve(text.length);
+    buffer.set(text, offset);
     draft.addWithAppearance({ appearance, group, cells }, id, box, text.length);
-    this.#index += 1;
+    this.#count += 1;
     if (draft.isFull) await this.#storeDraft();
   }
 
   async #nextDraft(): Promise<WindowDraft> {
-    this.#draft = await this.context.drafts.take();
+    this.#draft = await this.context.draftPool.takeFreeDraft();
     return this.#draft;
   }
 
@@ -152,24 +152,24 @@ export class ListWriter {
     const draft = this.#draft;
     if (draft === null) return;
     this.#draft = null;
-    for (const group of (await draft.groups()).keys()) this.#groups.add(group);
+    for (const group of (await draft.countGroups()).keys()) this.#groups.add(group);
     if (isSliceOver()) await nextSlice(this.context.signal);
-    requireListableGroups(this.#groups);
-    await this.context.drafts.store(draft, async () => {
+    checkGroupLimits(this.#groups);
+    await this.context.draftPool.store(draft, async () => {
       await this.context.createFamily();
-      this.#windows.push(await this.context.windows.write(draft));
+      this.#windows.push(await this.context.windowWriter.write(draft));
     });
   }
 
-  /** Ends the list. Everything is stored when the drafts and windows of the context have finished, see {@link elements}. */
+  /** Ends the list, so that {@link elements} returns it. Its last records are stored when the window writer has finished. */
   async finish(): Promise<void> {
     await this.#storeDraft();
-    await this.context.drafts.finish();
+    await this.context.draftPool.finish();
     const { family, ids } = this.context;
-    this.#elements = await storedElements(family, ids.make(), this.#windows, this.#groups, this.#sizes.itemIds());
+    this.#elements = await makeStoredElements(family, ids.make(), this.#windows, this.#groups, this.#sizes.itemIds());
   }
 
-  /** The elements of the list, after {@link finish}. */
+  /** Returns the elements of the list. Must be called after {@link finish}. */
   elements(): StoredElements {
     return this.#elements;
   }
@@ -187,8 +187,8 @@ export const noElements: StoredElements = {
   references: [],
 };
 
-/** The value for the document of an annotation, made from windows in original order. */
-export async function storedElements(
+/** Makes the value for the document of an annotation. @param windows in original order. */
+export async function makeStoredElements(
   family: string,
   content: string,
   windows: readonly StoredWindow[],
@@ -202,36 +202,36 @@ export async function storedElements(
     content,
     count: windows.reduce((sum, { count }) => sum + count, 0),
     detailsCount: box.details,
-    groups: await sortedGroups(groups),
+    groups: await sortGroups(groups),
     box,
     windows: [...windows],
     references: [...new Set(references)].sort(),
   };
 }
 
-/** Whether the text has exactly the keys of the parsed element. Repeated keys are visible only in the text. */
-function hasKeys(element: AnnotationElement, keys: number): boolean {
+/** Whether an element has this number of keys. A text with repeated keys has more than the element that was parsed from it. */
+function hasKeyCount(element: AnnotationElement, keyCount: number): boolean {
   let count = 0;
   for (const _key in element) count += 1;
-  return count === keys || countKeys(element) === keys;
+  return count === keyCount || countKeys(element) === keyCount;
 }
 
-/** Copies the text of an element to the buffer of a draft. @returns its length in bytes. */
+/** Copies the text of an element from a slice to a draft, and adds its id if it has none. @returns the length in bytes. */
 function copyText(draft: WindowDraft, slice: ElementSlice, i: number, id: string, hasId: boolean): number {
   const start = slice.starts[i] as number;
   const end = slice.ends[i] as number;
-  const { buffer, at } = draft.reserve(end - start + idPrefixBytes);
-  if (hasId) return slice.bytes.copy(buffer, at, start, end);
-  const written = buffer.write(`{"id":"${id}",`, at, 'latin1');
-  return written + slice.bytes.copy(buffer, at + written, start + 1, end);
+  const { buffer, offset } = draft.reserve(end - start + idPrefixBytes);
+  if (hasId) return slice.bytes.copy(buffer, offset, start, end);
+  const written = buffer.write(`{"id":"${id}",`, offset, 'latin1');
+  return written + slice.bytes.copy(buffer, offset + written, start + 1, end);
 }
 
-/** Writes the text of an element to the buffer of a draft. @returns its length in bytes. */
+/** Writes an element to a draft as JSON text. @returns the length in bytes. */
 function writeText(draft: WindowDraft, element: AnnotationElement, id: string): number {
   const text = elementText(element, id);
   // A UTF-16 unit takes at most three bytes.
-  const { buffer, at } = draft.reserve(text.length * 3);
-  return buffer.write(text, at, 'utf8');
+  const { buffer, offset } = draft.reserve(text.length * 3);
+  return buffer.write(text, offset, 'utf8');
 }
 
 /** JSON text of an element as it is stored. */

@@ -6,7 +6,7 @@ import { ThreadPool } from '../../../../core/concurrency/thread-pool.js';
 import { findProgram } from '../../../../core/concurrency/program.js';
 import { BadParameterError } from '../../../../errors.js';
 import { jsonBytes } from '../../../../core/json-pieces.js';
-import { invalidJson } from './json-text.js';
+import { invalidJsonError } from './json-text.js';
 import type { FeatureElements, LongElement, LongFunctions, Refusal } from './long-thread.js';
 
 const timeoutMs = 60_000;
@@ -35,9 +35,9 @@ export class LongElements {
     const checked = await this.#threads.run(
       'check',
       { text, brand: this.brand, name, newId },
-      { inputName: name, signal, ...transferOf(text) },
+      { inputName: name, signal, ...transferOptionsOf(text) },
     );
-    if ('refused' in checked) throw malformedError(checked) ?? raise(checked.refused);
+    if ('problem' in checked) throw malformedError(checked) ?? raise(checked.problem);
     const { overlay } = checked;
     if (overlay === null) return checked;
     if (sizes.isSizeMissing(overlay)) await sizes.loadSize(overlay);
@@ -50,9 +50,9 @@ export class LongElements {
    * feature; the signal's reason.
    */
   async readFeature(text: Uint8Array, index: number, signal?: AbortSignal): Promise<FeatureElements> {
-    const options = { inputName: `GeoJSON feature ${index}`, signal, ...transferOf(text) };
+    const options = { inputName: `GeoJSON feature ${index}`, signal, ...transferOptionsOf(text) };
     const read = await this.#threads.run('readFeature', { text, brand: this.brand, index }, options);
-    if ('refused' in read) throw malformedError(read) ?? new BadParameterError(read.refused);
+    if ('problem' in read) throw malformedError(read) ?? new BadParameterError(read.problem);
     return read;
   }
 
@@ -73,11 +73,11 @@ export interface CheckOptions {
   signal?: AbortSignal | undefined;
 }
 
-function malformedError({ refused, isMalformed }: Refusal): BadParameterError | null {
-  return isMalformed ? invalidJson(refused) : null;
+function malformedError({ problem, isMalformed }: Refusal): BadParameterError | null {
+  return isMalformed ? invalidJsonError(problem) : null;
 }
 
-/** The option that transfers a text to the thread, if its buffer contains nothing else. Copying it would block the event loop. */
-function transferOf({ buffer, byteLength }: Uint8Array): { transfer: ArrayBuffer[] } {
+/** Transfers a text to the thread if its buffer contains nothing else, because copying it would block the event loop. */
+function transferOptionsOf({ buffer, byteLength }: Uint8Array): { transfer: ArrayBuffer[] } {
   return { transfer: buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [] };
 }

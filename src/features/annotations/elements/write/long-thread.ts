@@ -8,14 +8,15 @@ import { BadParameterError, InvalidError } from '../../../../errors.js';
 import { cellsOf, maxCellLength, type ElementCells } from './table-draft.js';
 import { AppearanceTable } from '../read/appearances.js';
 
-/** The problem with an input, from which the caller makes an error message. */
+/** Why an input is refused. */
 export interface Refusal {
-  refused: string;
+  /** The error message. */
+  problem: string;
   /** True if it is not JSON. */
   isMalformed?: true;
 }
 
-/** A long element that was checked, as it is stored. */
+/** A long element that passed validation, as it is stored. */
 export interface LongElement {
   id: string;
   /** Whether the element had an id. */
@@ -26,13 +27,14 @@ export interface LongElement {
   group: string | null;
   box: BoundingBox;
   cells: ElementCells;
-  /** An image or pixelmap without its values, so that its box can be computed again when the size of its image is known. */
+  /** An image or pixelmap without its values; otherwise `null`. The caller computes its box again when it knows the size of its image. */
   overlay: AnnotationElement | null;
 }
 
-function refusal(error: unknown): Refusal {
-  if (error instanceof SyntaxError) return { refused: error.message, isMalformed: true };
-  if (error instanceof BadParameterError || error instanceof InvalidError) return { refused: error.message };
+/** @throws the error if it is not about the input. */
+function toRefusal(error: unknown): Refusal {
+  if (error instanceof SyntaxError) return { problem: error.message, isMalformed: true };
+  if (error instanceof BadParameterError || error instanceof InvalidError) return { problem: error.message };
   throw error;
 }
 
@@ -55,27 +57,27 @@ function check(input: { text: Uint8Array; brand: string; name: string; newId: st
       appearance: appearances.texts[0]!,
       group: appearances.groups[0]!,
       box,
-      cells: { ...cells, user: withoutLongTexts(cells.user) as ElementCells['user'] },
+      cells: { ...cells, user: limitUserValues(cells.user) as ElementCells['user'] },
       overlay: isOverlay ? ({ ...element, values: [] } as unknown as AnnotationElement) : null,
     };
     return transferBytes(checked, text);
   } catch (error) {
-    return refusal(error);
+    return toRefusal(error);
   }
 }
 
 /** Maximum number of values of `user` to return for the table. */
 const maxUserValues = 10_000;
 
-/** The values of `user` that the table may have columns for: few enough to be copied to the event loop. */
-function withoutLongTexts(user: unknown, budget = { values: maxUserValues }, depth = 16): unknown {
+/** Returns the values of `user` that the table may have columns for. They must be few, because they are copied to the event loop. */
+function limitUserValues(user: unknown, budget = { values: maxUserValues }, depth = 16): unknown {
   if (typeof user === 'string') return user.length > maxCellLength ? null : user;
   if (typeof user !== 'object' || user === null) return user;
   const kept: [string, unknown][] = [];
   for (const [key, value] of Object.entries(user)) {
     if (budget.values === 0 || depth === 0) break;
     budget.values -= 1;
-    kept.push([key, withoutLongTexts(value, budget, depth - 1)]);
+    kept.push([key, limitUserValues(value, budget, depth - 1)]);
   }
   return Object.fromEntries(kept);
 }
@@ -89,10 +91,10 @@ export interface FeatureElements {
   ends: Uint32Array;
   annotation: Record<string, unknown>;
   /** 1 if the feature has no shape, otherwise 0. */
-  skipped: number;
+  skippedCount: number;
 }
 
-/** Makes elements, not checked yet, from the JSON text of a GeoJSON feature. @param input `index`: its position, for messages. */
+/** Makes elements from the JSON text of a GeoJSON feature, without checking them. @param input `index`: that of the feature, for messages. */
 function readFeature(input: { text: Uint8Array; brand: string; index: number }): FeatureElements | Refusal {
   const reader = createGeoJsonReader(input.brand);
   try {
@@ -102,13 +104,13 @@ function readFeature(input: { text: Uint8Array; brand: string; index: number }):
     let end = 0;
     for (const [i, text] of texts.entries()) ends[i] = end += text.length;
     const text = unsharedBytes(Buffer.concat(texts));
-    return transferBytes({ text, ends, annotation: reader.head, skipped: reader.skipped }, text);
+    return transferBytes({ text, ends, annotation: reader.head, skippedCount: reader.skipped }, text);
   } catch (error) {
-    return refusal(error);
+    return toRefusal(error);
   }
 }
 
-/** A copy of the bytes, unless their buffer contains nothing else. */
+/** Returns the bytes in a buffer that contains nothing else: a copy unless they are already in one. */
 function unsharedBytes(bytes: Buffer): Uint8Array {
   return bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);
 }

@@ -7,7 +7,7 @@ import type {
   PackFields,
   PackRecord,
   RecordKind,
-  StoredRecords,
+  RecordFinder,
   WindowRecord,
 } from '../records.js';
 
@@ -18,37 +18,37 @@ const maxCompressing = 8;
 
 /**
  * The records of several changes that are published together. They stay in memory, where the next change reads them, until all are
- * inserted together. If they are not published, nothing has to be removed from the database.
+ * inserted together. If the changes are discarded before that, nothing has to be removed from the database.
  */
-export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'insertPacks' | 'insertWindows' | 'insertParts'> {
+export class PendingRecords implements RecordFinder, Pick<ElementRecords, 'insertPacks' | 'insertWindows' | 'insertParts'> {
   readonly #packs = new Map<string, PackRecord>();
   readonly #windows = new Map<string, WindowRecord>();
   readonly #parts = new Map<string, PartRecord>();
-  /** All records that were written, in order, including those already inserted. */
+  /** All records that were added, in order, including those already inserted. */
   readonly #written: { kind: RecordKind; id: string }[] = [];
-  #bytes = 0;
+  #pendingBytes = 0;
   /** The last insert; it never rejects. */
   #flushed: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly records: ElementRecords) {}
 
-  /** Number of records written so far. {@link undo} can remove those written after it. */
+  /** Number of records added so far. {@link undo} can remove all that are added after this. */
   get writtenCount(): number {
     return this.#written.length;
   }
 
   async #add<R extends { id: string }>(
     kind: RecordKind,
-    to: Map<string, R>,
+    pending: Map<string, R>,
     added: readonly R[],
     bytesOf: (record: R) => number,
   ): Promise<void> {
     for (const record of added) {
-      to.set(record.id, record);
+      pending.set(record.id, record);
       this.#written.push({ kind, id: record.id });
-      this.#bytes += bytesOf(record);
+      this.#pendingBytes += bytesOf(record);
     }
-    if (this.#bytes > maxPendingBytes) await this.flush();
+    if (this.#pendingBytes > maxPendingBytes) await this.flush();
   }
 
   insertPacks(packs: readonly PackRecord[]): Promise<void> {
@@ -60,11 +60,11 @@ export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'inse
   }
 
   insertParts(parts: readonly PartRecord[]): Promise<void> {
-    return this.#add('part', this.#parts, parts, ({ bytes: entries }) => entries.length);
+    return this.#add('part', this.#parts, parts, ({ bytes }) => bytes.length);
   }
 
-  findPacks(ids: readonly string[], part: PackFields): Promise<Map<string, FetchedPack>> {
-    return findWithPending<FetchedPack>(this.#packs, ids, (missing) => this.records.findPacks(missing, part));
+  findPacks(ids: readonly string[], fields: PackFields): Promise<Map<string, FetchedPack>> {
+    return findWithPending<FetchedPack>(this.#packs, ids, (missing) => this.records.findPacks(missing, fields));
   }
 
   findWindows(ids: readonly string[]): Promise<Map<string, WindowRecord>> {
@@ -76,10 +76,10 @@ export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'inse
   }
 
   /**
-   * Inserts the pending records. Changes can write while an insert is running: only the records of that insert are dropped from
-   * memory, and the next insert starts after it.
+   * Inserts the pending records, after an insert that is still running. Changes can add records meanwhile: these stay in memory for
+   * the next insert.
    *
-   * @throws the error of an insert, once none is running.
+   * @throws the error of the insert, after all parts of it have ended.
    */
   flush(): Promise<void> {
     const flushed = this.#flushed.then(() => this.#insert());
@@ -88,7 +88,7 @@ export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'inse
   }
 
   async #insert(): Promise<void> {
-    this.#bytes = 0;
+    this.#pendingBytes = 0;
     const [packs, windows, parts] = [[...this.#packs.values()], [...this.#windows.values()], [...this.#parts.values()]];
     const compressed = await mapConcurrently(packs, maxCompressing, async (pack) => ({
       ...pack,
@@ -105,7 +105,10 @@ export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'inse
     for (const { id } of parts) this.#parts.delete(id);
   }
 
-  /** Removes all records except the first `keptCount` that were written, see {@link writtenCount}. */
+  /**
+   * Removes all records except the first `keptCount` that were added, see {@link writtenCount}. Of a pack that takes several documents,
+   * only the first is removed. The others are invisible without it, and the next sweep removes them.
+   */
   async undo(keptCount = 0): Promise<void> {
     await this.#flushed;
     const idsByKind: Record<RecordKind, string[]> = { pack: [], window: [], part: [] };

@@ -2,18 +2,18 @@ import { LargeImageError } from '../../../../errors.js';
 import type { ElementWrite } from '../element-store.js';
 import type { FamilyLease } from '../leases.js';
 
-/** How a write is ended. */
+/** The parts of a write that {@link PendingWrite} needs. */
 interface WriteSteps {
   signal: AbortSignal | undefined;
-  /** Keeps the sweeper away; `null` if nothing was stored. */
-  lease: () => Promise<FamilyLease | null>;
+  /** Returns the lease that keeps the sweeper away; `null` if nothing was stored. */
+  getLease: () => Promise<FamilyLease | null>;
   /** Removes the stored elements. */
   undo: () => Promise<void>;
   /** Must be called when elements arrive. */
   recordActivity: () => void;
 }
 
-/** Whether an error means that nothing was published. Errors raised on purpose do; a lost connection does not. */
+/** Whether an error of `publish` means that nothing was published. A lost connection does not mean this. */
 function isRefusal(error: unknown): boolean {
   return error instanceof LargeImageError;
 }
@@ -41,11 +41,11 @@ export class PendingWrite<Value> implements ElementWrite<Value> {
   }
 
   async commit<Result>(publish: (value: Value) => Promise<Result>): Promise<Result> {
-    const { signal, lease, undo } = this.steps;
+    const { signal, getLease, undo } = this.steps;
     let mayBeVisible = false;
     try {
       signal?.throwIfAborted();
-      await (await lease())?.confirm();
+      await (await getLease())?.confirm();
       mayBeVisible = true;
       return await publish(this.value);
     } catch (error) {
@@ -66,6 +66,6 @@ export class PendingWrite<Value> implements ElementWrite<Value> {
 
   async #end(): Promise<void> {
     this.steps.recordActivity();
-    await (await this.steps.lease())?.release();
+    await (await this.steps.getLease())?.release();
   }
 }

@@ -12,14 +12,14 @@ import type { FeatureElements } from './long-thread.js';
 import { BodyScanner, type ElementSlice } from './body-scanner.js';
 import { FamilyWrite, type WriteTools } from './write.js';
 
-/** A list of the body that is being stored. */
+/** A list of a body whose elements are stored as they arrive. */
 interface ReceivedList {
   key: string;
   writer: ListWriter;
-  /** Reader of a list of GeoJSON features. */
+  /** Turns features into elements; `null` if the list contains elements. */
   reader: GeoJsonReader | null;
-  /** The entry of the body that contains the list; `null` if the body is not a list. */
-  entry: number | null;
+  /** Index of the entry of the body that contains this list; `null` if the body is not a list. */
+  entryIndex: number | null;
 }
 
 type JsonObject = Record<string, unknown>;
@@ -28,8 +28,8 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The chunks of a body. @throws BadParameterError if the body ends before it is complete. */
-async function* chunksOf(body: BodySource): AsyncGenerator<Uint8Array, void, undefined> {
+/** Yields the chunks of a body. @throws BadParameterError if the body ends before it is complete. */
+async function* readChunks(body: BodySource): AsyncGenerator<Uint8Array, void, undefined> {
   if (Buffer.isBuffer(body)) {
     yield body;
     return;
@@ -44,40 +44,41 @@ async function* chunksOf(body: BodySource): AsyncGenerator<Uint8Array, void, und
 
 /** See ElementStore.readBody. */
 export function receiveBody(tools: WriteTools, body: BodySource, options: ReadBodyOptions): Promise<ElementWrite<ReceivedBody>> {
-  return FamilyWrite.begin(tools, options.signal, (write) => receive(tools, write, body, options));
+  return FamilyWrite.begin(tools, options.signal, (write) => storeLists(tools, write, body, options));
 }
 
-async function receive(
+/** Stores the lists of a body as they arrive, and parses the rest of the body. */
+async function storeLists(
   tools: WriteTools,
   write: FamilyWrite,
   body: BodySource,
-  { signal, prepare }: ReadBodyOptions,
+  { signal, transform }: ReadBodyOptions,
 ): Promise<ReceivedBody> {
   const scanner = new BodyScanner();
   const lists: ReceivedList[] = [];
   const lines = new LineTexts(tools.validate);
-  for await (const chunk of chunksOf(body)) {
+  for await (const chunk of readChunks(body)) {
     // Without this check, up to 32 packets (two megabytes) would be processed in one turn of the event loop.
     if (isSliceOver()) await nextSlice(signal);
     for (const event of scanner.push(chunk)) {
       signal?.throwIfAborted();
       if (event.kind === 'list-start') {
         const reader = event.key === 'features' ? createGeoJsonReader(tools.brand) : null;
-        lists.push({ key: event.key, writer: write.startList(), reader, entry: event.entry });
+        lists.push({ key: event.key, writer: write.startList(), reader, entryIndex: event.entryIndex });
       } else {
-        const list = lists[event.list] as ReceivedList;
+        const list = lists[event.listIndex] as ReceivedList;
         const added =
           event.kind === 'slice'
-            ? storeSlice({ long: tools.long, lines }, list, event, { prepare, signal })
+            ? storeSlice({ longElements: tools.longElements, lines }, list, event, { transform, signal })
             : list.writer.finish();
         await added.catch((error: unknown) => {
-          throw list.entry === null ? error : addEntryNumber(error, list.entry);
+          throw list.entryIndex === null ? error : addEntryNumber(error, list.entryIndex);
         });
         if (isSliceOver()) await nextSlice(signal);
       }
     }
   }
-  // Megabytes are joined and decoded, each in a separate turn of the event loop.
+  // The rest can have megabytes, so it is joined, decoded and parsed in separate turns of the event loop.
   const rest = scanner.endBody();
   if (isSliceOver()) await nextSlice(signal);
   const text = decodeUtf8(rest);
@@ -86,36 +87,39 @@ async function receive(
 }
 
 async function storeSlice(
-  { long, lines }: { long: LongElements; lines: LineTexts },
+  { longElements, lines }: { longElements: LongElements; lines: LineTexts },
   { writer, reader }: ReceivedList,
   slice: ElementSlice,
-  { prepare, signal }: Pick<ReadBodyOptions, 'prepare' | 'signal'>,
+  { transform, signal }: Pick<ReadBodyOptions, 'transform' | 'signal'>,
 ): Promise<void> {
   if (reader !== null) {
-    for await (const elements of convertFeatures(long, reader, slice, signal)) {
-      await writer.add(prepare === undefined ? elements : await prepare(elements));
+    for await (const elements of convertFeatures(longElements, reader, slice, signal)) {
+      await writer.add(transform === undefined ? elements : await transform(elements));
     }
     return;
   }
-  // Prepared elements must have been parsed.
-  const values = await parseSlice(slice, { lines: prepare === undefined ? lines : null, signal });
-  const prepared = prepare === undefined ? values : await prepare(values);
-  // The texts in the slice are valid only while `prepare` has not changed the elements.
-  await writer.add(prepared, prepared === values ? slice : undefined);
+  // `transform` receives parsed elements.
+  const values = await parseSlice(slice, { lines: transform === undefined ? lines : null, signal });
+  const transformed = transform === undefined ? values : await transform(values);
+  // The texts in the slice are those of the elements only if `transform` has changed none.
+  await writer.add(transformed, transformed === values ? slice : undefined);
 }
 
-/** Parser options for text whose length is limited already. Containers are not limited, because an element can have millions of points. */
-function lengthLimitedOptions(signal: AbortSignal | undefined): { signal: AbortSignal | undefined; maxContainers: number } {
+/** Parser options for a text whose length was checked. Containers are not limited, because an element can have millions of points. */
+function parserOptionsFor(signal: AbortSignal | undefined): { signal: AbortSignal | undefined; maxContainers: number } {
   return { signal, maxContainers: Infinity };
 }
 
-/** Bytes of element texts that are parsed without a pause, which takes about 3 ms. */
+/** Number of bytes to parse without a pause, which takes about 3 ms. */
 const textBytesAtOnce = 64 * 1024;
 
 /** Number of texts that are read between checks of the time. */
 const textsAtOnce = 64;
 
-/** The elements of a slice: parsed, or if `lines` is given, some as line texts and `null` for long ones. */
+/**
+ * Parses the elements of a slice. If `lines` is given, it reads polylines and arrows without parsing them, and long elements become
+ * `null`.
+ */
 async function parseSlice(
   slice: ElementSlice,
   { lines, signal }: { lines: LineTexts | null; signal: AbortSignal | undefined },
@@ -124,23 +128,23 @@ async function parseSlice(
   const isLong = (i: number) => isLongText(ends[i]! - starts[i]!);
   const values: unknown[] = [];
   lines?.begin(slice);
-  /** First of the elements that are parsed together. */
+  /** Index of the first element that is not parsed yet. */
   let from = 0;
   for (let i = 0; i < count; i += 1) {
     if (i % textsAtOnce === 0 && isSliceOver()) await nextSlice(signal);
     const line = isLong(i) ? null : (lines?.read(slice, i) ?? null);
     if (line === null && !isLong(i)) continue;
-    await parseShort(slice, { from, to: i }, values, signal);
+    await parseShortInto(slice, { from, to: i }, values, signal);
     from = i + 1;
     if (lines !== null) values.push(line);
-    else values.push(await parseJsonText(sliceText(slice, i, i + 1), lengthLimitedOptions(signal)));
+    else values.push(await parseJsonText(textOfRange(slice, i, i + 1), parserOptionsFor(signal)));
   }
-  await parseShort(slice, { from, to: count }, values, signal);
+  await parseShortInto(slice, { from, to: count }, values, signal);
   return values;
 }
 
-/** Adds the parsed elements or features of a part of a slice to `values`. None of them is long. */
-async function parseShort(
+/** Parses a range of elements or features of a slice, none of which is long, and appends them to `values`. */
+async function parseShortInto(
   slice: ElementSlice,
   range: { from: number; to: number },
   values: unknown[],
@@ -152,47 +156,47 @@ async function parseShort(
     let to = from + 1;
     while (to < range.to && ends[to]! - starts[from]! <= textBytesAtOnce) to += 1;
     // The scanner has limited how deeply they are nested.
-    for (const value of parseShortJson(`[${sliceText(slice, from, to)}]`) as unknown[]) values.push(value);
+    for (const value of parseShortJson(`[${textOfRange(slice, from, to)}]`) as unknown[]) values.push(value);
     if (isSliceOver()) await nextSlice(signal);
     from = to;
   }
 }
 
-function sliceText(slice: ElementSlice, from: number, to: number): string {
+function textOfRange(slice: ElementSlice, from: number, to: number): string {
   return decodeUtf8(slice.bytes.subarray(slice.starts[from], slice.ends[to - 1]));
 }
 
-/** Number of elements made from features that are stored at a time. */
-const elementsPerPart = 1024;
+/** Number of elements, made from features, to store at a time. */
+const elementsPerBatch = 1024;
 
-/** The elements of the features of a slice, a few at a time. Long features are read in a thread. */
+/** Turns the features of a slice into elements and yields these in batches. Long features are read in a thread. */
 async function* convertFeatures(
-  long: LongElements,
+  longElements: LongElements,
   reader: GeoJsonReader,
   slice: ElementSlice,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<unknown[], void, undefined> {
-  const { starts, ends, first } = slice;
+  const { starts, ends, firstIndex } = slice;
   for (let from = 0, to = 0; from < slice.count; from = to) {
     while (to < slice.count && !isLongText(ends[to]! - starts[to]!)) to += 1;
     if (to > from) {
       const features: unknown[] = [];
-      await parseShort(slice, { from, to }, features, signal);
-      let part: unknown[] = [];
+      await parseShortInto(slice, { from, to }, features, signal);
+      let batch: unknown[] = [];
       for (const [i, feature] of features.entries()) {
-        for (const element of reader.read(feature, first + from + i)) part.push(element);
-        if (part.length >= elementsPerPart) {
-          yield part;
-          part = [];
+        for (const element of reader.read(feature, firstIndex + from + i)) batch.push(element);
+        if (batch.length >= elementsPerBatch) {
+          yield batch;
+          batch = [];
         }
         if (isSliceOver()) await nextSlice(signal);
       }
-      yield part;
+      yield batch;
       continue;
     }
     const feature = Buffer.from(slice.bytes.subarray(starts[to], ends[to]));
-    const result = await long.readFeature(feature, first + to, signal);
-    reader.addOtherReader(result.annotation, result.skipped);
+    const result = await longElements.readFeature(feature, firstIndex + to, signal);
+    reader.addOtherReader(result.annotation, result.skippedCount);
     yield* parseFeatureElements(result, signal);
     to += 1;
   }
@@ -203,20 +207,20 @@ async function* parseFeatureElements(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<unknown[], void, undefined> {
   const texts = bufferOf(text);
-  for (let from = 0; from < ends.length; from += elementsPerPart) {
-    const part: unknown[] = [];
-    for (let i = from; i < Math.min(ends.length, from + elementsPerPart); i += 1) {
-      part.push(await parseJsonText(texts.toString('utf8', i === 0 ? 0 : ends[i - 1], ends[i]), lengthLimitedOptions(signal)));
+  for (let from = 0; from < ends.length; from += elementsPerBatch) {
+    const batch: unknown[] = [];
+    for (let i = from; i < Math.min(ends.length, from + elementsPerBatch); i += 1) {
+      batch.push(await parseJsonText(texts.toString('utf8', i === 0 ? 0 : ends[i - 1], ends[i]), parserOptionsFor(signal)));
       if (isSliceOver()) await nextSlice(signal);
     }
-    yield part;
+    yield batch;
   }
 }
 
-/** Maximum number of entries of a body that is a list, apart from lists of elements. */
+/** Maximum number of entries of a body that is a list. (Lists of elements are not limited.) */
 const maxEntries = 100_000;
 
-/** Assigns the stored lists to their objects. The scanner has replaced each list by `[number]`. */
+/** Assigns the stored lists to the objects that contained them. The scanner has replaced each list by `[index of the list]`. */
 function assignLists(value: unknown, lists: readonly ReceivedList[]): ReceivedBody {
   if (Array.isArray(value) && value.length > maxEntries) {
     throw new BadParameterError(`The body is a list of more than ${maxEntries} entries: ${value.length}.`);
@@ -226,34 +230,34 @@ function assignLists(value: unknown, lists: readonly ReceivedList[]): ReceivedBo
   const assignedLists = new Set<number>();
   const assignList = (object: JsonObject, key: string): void => {
     const placeholder = object[key];
-    const number: unknown = Array.isArray(placeholder) ? placeholder[0] : undefined;
-    const list = typeof number === 'number' ? lists[number] : undefined;
+    const listIndex: unknown = Array.isArray(placeholder) ? placeholder[0] : undefined;
+    const list = typeof listIndex === 'number' ? lists[listIndex] : undefined;
     if (list === undefined) throw schemaError(`${key}: must be an array, not ${describeValue(placeholder)}`);
-    assignedLists.add(number as number);
-    // Only a FeatureCollection has this member; on other objects, the check of the document reports it.
+    assignedLists.add(listIndex as number);
+    // Only a FeatureCollection has features. On another object they stay, so that the check of the document refuses them.
     if (key === 'features' && object.type !== 'FeatureCollection') return;
     delete object[key];
     elements.set(object, list.writer.elements());
     if (list.reader !== null) readers.set(object, list.reader);
   };
-  const assignListsOf = (body: unknown): void => {
+  const assignListsIn = (body: unknown): void => {
     if (!isObject(body)) return;
     for (const key of ['elements', 'features']) if (Object.hasOwn(body, key)) assignList(body, key);
   };
   for (const entry of Array.isArray(value) ? (value as unknown[]) : [value]) {
-    assignListsOf(entry);
+    assignListsIn(entry);
     if (isObject(entry) && isObject(entry.annotation) && Object.hasOwn(entry.annotation, 'elements')) {
       assignList(entry.annotation, 'elements');
     }
   }
-  // A repeated key hides the first list.
-  const hiddenList = lists.find((_, number) => !assignedLists.has(number));
+  // If a key is repeated, the second list hides the first.
+  const hiddenList = lists.find((_, listIndex) => !assignedLists.has(listIndex));
   if (hiddenList !== undefined)
     throw new BadParameterError(`The key "${hiddenList.key}" is repeated in one object of the request body.`);
   return {
     value,
     elementsOf: (body) => elements.get(body as object) ?? null,
     annotationOf: (collection) => readers.get(collection as object)?.head ?? null,
-    skippedOf: (collection) => readers.get(collection as object)?.skipped ?? 0,
+    skippedCountOf: (collection) => readers.get(collection as object)?.skipped ?? 0,
   };
 }

@@ -6,7 +6,7 @@ import {
   appearanceColumnName,
   encodeNumbers,
   encodeTexts,
-  copiedColumns,
+  copiedColumnGetters,
   type SegmentColumn,
   type SegmentHeader,
   type TextOrBoolean,
@@ -18,19 +18,19 @@ const maxUserColumns = 1000;
 /** Maximum number of nodes of `user`, including objects, and maximum length of the JSON pointer to a node. */
 const maxUserNodes = 4 * maxUserColumns;
 const maxPointerLength = 1024;
-/** Maximum number of values of one element that are read, because more than this are not measurements. */
+/** Maximum number of values to read of one element. An element with more does not contain measurements. */
 const maxValuesPerElement = 10_000;
 /** Maximum depth at which values in `user` are read. */
 const maxDepth = 16;
-/** Longest text in a cell, in UTF-16 units; longer ones are not categories, and remain only in the element itself. */
+/** Maximum length of a text in a cell, in UTF-16 units. A longer text is not a category, and remains only in the element itself. */
 export const maxCellLength = 1024;
 /**
- * Maximum number of different appearances in a segment. Reading more would occupy the event loop for too long; they are read from
- * packs.
+ * Maximum number of different appearances in a segment. Decoding more would block the event loop, so they are read from packs
+ * instead.
  */
 const maxAppearances = 4096;
-/** Maximum size of a part in bytes. A document can have 16 MiB, so longer columns are divided into several parts. */
-const partBytes = 8 * 1024 * 1024;
+/** Maximum size of a part in bytes; longer columns are divided into several parts. A document can have 16 MiB. */
+const maxPartBytes = 8 * 1024 * 1024;
 
 /** The values of an element for the table, besides its id and its box. */
 export interface ElementCells extends Measures {
@@ -40,7 +40,7 @@ export interface ElementCells extends Measures {
   user: Record<string, unknown> | undefined;
 }
 
-/** The cells of an element that passed validation. @param measures of the element; they become part of the cells. */
+/** The cells of an element that passed validation. @param measures of the element; this object is extended to the cells. */
 export function cellsOf(element: AnnotationElement, box: BoundingBox, measures = measure(element, box)): ElementCells {
   const { type, group = null, label, user } = element;
   const cells = measures as ElementCells;
@@ -51,12 +51,12 @@ export function cellsOf(element: AnnotationElement, box: BoundingBox, measures =
   return cells;
 }
 
-/** Whether an object is a shape of GeoJSON, such as the nucleus of a cell from QuPath. Its coordinates are not measurements, and would fill the table. */
+/** Whether an object is a shape of GeoJSON, such as the nucleus of a cell from QuPath. Its coordinates are not measurements. */
 function isGeometry({ type, coordinates }: { type?: unknown; coordinates?: unknown }): boolean {
   return typeof type === 'string' && Array.isArray(coordinates);
 }
 
-/** Values of a column with their rows. Only rows that have one take memory. */
+/** The values of a column, with their rows. Rows without a value take no memory. */
 class ColumnCells {
   length = 0;
   rows = new Uint32Array(64);
@@ -76,7 +76,7 @@ class ColumnCells {
   }
 }
 
-/** Values of a column that are not numbers, as indices of the distinct ones, from 1. */
+/** The values of a column that are not numbers: each is stored as a code, which numbers the distinct values from 1. */
 class TextColumnCells extends ColumnCells {
   readonly codes = new Map<TextOrBoolean, number>();
 
@@ -116,7 +116,7 @@ export class TableDraft {
     (typeof textNames)[number],
     TextColumnCells
   >;
-  readonly #user = newUserNode('');
+  readonly #userRoot = newUserNode('');
   /** The nodes that become columns, because elements have values there. */
   readonly #nodesWithValues: UserNode[] = [];
   #nodeCount = 0;
@@ -137,7 +137,7 @@ export class TableDraft {
     if (cells.label !== null && cells.label.length <= maxCellLength) this.#texts.label.addText(row, cells.label);
     if (cells.user !== undefined) {
       this.#valuesLeft = maxValuesPerElement;
-      this.#addValues(row, cells.user, this.#user, maxDepth);
+      this.#addValues(row, cells.user, this.#userRoot, maxDepth);
     }
     this.count = row + 1;
   }
@@ -182,7 +182,7 @@ export class TableDraft {
    *
    * @param packs columns of the packs with the elements.
    * @param ids ids of the packs.
-   * @param order rows of the draft in the order of the packs; `null` if they are in this order.
+   * @param order the rows of the draft in the order of the packs' elements; `null` if they are in this order already.
    */
   async *encodeSegment(
     packs: readonly PackColumns[],
@@ -194,34 +194,34 @@ export class TableDraft {
     for (let i = 0; i < (order?.length ?? 0); i += 1) newRows![order![i] as number] = i;
     const columns: SegmentColumn[] = [];
     const parts: Buffer[] = [];
-    const dense = new Float64Array(count);
-    const add = (column: Omit<SegmentColumn, 'parts'>, bytes: Buffer) => {
-      const before = parts.length;
-      for (let start = 0; start < bytes.length; start += partBytes) parts.push(bytes.subarray(start, start + partBytes));
-      columns.push({ ...column, parts: parts.length - before });
+    const valuesByRow = new Float64Array(count);
+    const addColumn = (column: Omit<SegmentColumn, 'parts'>, bytes: Buffer) => {
+      const countBefore = parts.length;
+      for (let start = 0; start < bytes.length; start += maxPartBytes) parts.push(bytes.subarray(start, start + maxPartBytes));
+      columns.push({ ...column, parts: parts.length - countBefore });
     };
-    for (const [name, numbersOf] of Object.entries(copiedColumns)) {
-      writeColumnOfPacks(dense, packs, numbersOf);
-      add({ name, kind: 'number', nulls: 0, ...rangeOf(dense) }, encodeNumbers(dense));
+    for (const [name, getNumbers] of Object.entries(copiedColumnGetters)) {
+      writeColumnOfPacks(valuesByRow, packs, getNumbers);
+      addColumn({ name, kind: 'number', nulls: 0, ...rangeOf(valuesByRow) }, encodeNumbers(valuesByRow));
       if (isSliceOver()) await nextSlice();
     }
-    const appearances = await writeAppearancesOfPacks(dense, packs);
+    const appearances = await writeAppearancesOfPacks(valuesByRow, packs);
     if (appearances.length <= maxAppearances) {
-      add({ name: appearanceColumnName, kind: 'text', nulls: 0 }, await encodeTexts(dense, appearances));
+      addColumn({ name: appearanceColumnName, kind: 'text', nulls: 0 }, await encodeTexts(valuesByRow, appearances));
     }
     for (const { name, cells } of this.#columns()) {
       const isText = cells instanceof TextColumnCells;
-      dense.fill(isText ? 0 : NaN);
+      valuesByRow.fill(isText ? 0 : NaN);
       for (let i = 0; i < cells.length; i += 1) {
         const row = cells.rows[i] as number;
-        dense[newRows === null ? row : (newRows[row] as number)] = cells.values[i] as number;
+        valuesByRow[newRows === null ? row : (newRows[row] as number)] = cells.values[i] as number;
       }
       const nulls = count - cells.length;
       if (isText) {
         const values = [...cells.codes.keys()];
         const isBoolean = values.length > 0 && values.every((value) => typeof value === 'boolean');
-        add({ name, kind: 'text', nulls, ...(isBoolean && { isBoolean }) }, await encodeTexts(dense, values));
-      } else add({ name, kind: 'number', nulls, ...rangeOf(dense) }, encodeNumbers(dense));
+        addColumn({ name, kind: 'text', nulls, ...(isBoolean && { isBoolean }) }, await encodeTexts(valuesByRow, values));
+      } else addColumn({ name, kind: 'number', nulls, ...rangeOf(valuesByRow) }, encodeNumbers(valuesByRow));
       if (isSliceOver()) await nextSlice();
     }
     const counts = packs.map((pack) => pack.count);
@@ -233,28 +233,28 @@ export class TableDraft {
   *#columns(): Generator<{ name: string; cells: ColumnCells }> {
     for (const name of measureNames) yield { name, cells: this.#numbers[name] };
     for (const name of textNames) yield { name, cells: this.#texts[name] };
-    for (const { pointer: name, numbers, texts: others } of this.#nodesWithValues) {
+    for (const { pointer: name, numbers, texts } of this.#nodesWithValues) {
       if (numbers !== null) yield { name, cells: numbers };
-      if (others !== null) yield { name, cells: others };
+      if (texts !== null) yield { name, cells: texts };
     }
   }
 }
 
-/** Writes a column of all packs to `dense`, pack by pack. */
+/** Writes one column of all packs to `valuesByRow`, pack by pack. */
 function writeColumnOfPacks(
-  dense: Float64Array,
+  valuesByRow: Float64Array,
   packs: readonly PackColumns[],
-  numbersOf: (pack: PackColumns) => Float64Array,
+  getNumbers: (pack: PackColumns) => Float64Array,
 ): void {
   let at = 0;
   for (const pack of packs) {
-    dense.set(numbersOf(pack), at);
+    valuesByRow.set(getNumbers(pack), at);
     at += pack.count;
   }
 }
 
-/** Writes the appearance of each element to `dense`, as 1 + its index in the returned list of distinct ones. */
-async function writeAppearancesOfPacks(dense: Float64Array, packs: readonly PackColumns[]): Promise<string[]> {
+/** Writes the appearance of each element to `valuesByRow`, as 1 + its index in the returned list of distinct appearances. */
+async function writeAppearancesOfPacks(valuesByRow: Float64Array, packs: readonly PackColumns[]): Promise<string[]> {
   const codes = new Map<string, number>();
   let at = 0;
   for (const pack of packs) {
@@ -263,14 +263,14 @@ async function writeAppearancesOfPacks(dense: Float64Array, packs: readonly Pack
       codes.set(text, code);
       return code;
     });
-    for (const index of pack.appearanceIndices) dense[at++] = codesOfPack[index] as number;
+    for (const index of pack.appearanceIndices) valuesByRow[at++] = codesOfPack[index] as number;
     // There can be as many appearances as elements.
     if (isSliceOver()) await nextSlice();
   }
   return [...codes.keys()];
 }
 
-/** Smallest and largest number; empty if there are no numbers. */
+/** The smallest and the largest number; an empty object if there are no numbers. */
 function rangeOf(values: Float64Array): { low?: number; high?: number } {
   let [low, high] = [Infinity, -Infinity];
   for (let i = 0; i < values.length; i += 1) {

@@ -7,16 +7,16 @@ import type { TableDraft } from './table-draft.js';
 import { encodeIdIndex, makeIndexEntry } from '../packs/id-index.js';
 import { idAt, hashIdWords, type IdMaker } from '../packs/ids.js';
 import { encodeColumns, PackColumns, type PackRows } from '../packs/pack.js';
-import { Inserter, Limit } from './inserter.js';
+import { Inserter, TaskLimit } from './inserter.js';
 import type { ElementRecords, PartRecord, PackRecord, WindowRecord } from '../records.js';
 
 /** Windows of at most this many packs have no id index. To find an id, all their packs are searched. */
-export const packsWithoutIndex = 4;
+export const maxPacksWithoutIndex = 4;
 /** Number of packs to compress at the same time; the thread pool has four threads. */
 const maxCompressing = 8;
 
-/** Writes an index entry for each element of a pack to `entries`, starting at `from`. */
-function putIndexEntries(entries: Float64Array, from: number, rows: Pick<PackRows, 'count' | 'ids'>, slot: number): void {
+/** Writes an id index entry for each element of a pack to `entries`, starting at index `from`. */
+function writeIndexEntries(entries: Float64Array, from: number, rows: Pick<PackRows, 'count' | 'ids'>, slot: number): void {
   const { high, middle, low } = rows.ids;
   for (let i = 0; i < rows.count; i += 1) {
     entries[from + i] = makeIndexEntry(hashIdWords(high[i] as number, middle[i] as number, low[i] as number), slot);
@@ -24,8 +24,8 @@ function putIndexEntries(entries: Float64Array, from: number, rows: Pick<PackRow
 }
 
 /**
- * The smallest and the largest of some ids. Ids are compared as numbers, because converting them all to text would take as long as all
- * other work on them.
+ * Finds the smallest and the largest of some ids. Ids are compared as numbers, because converting all of them to text would take as
+ * long as all other work on them.
  */
 class IdRange {
   low = '';
@@ -56,8 +56,8 @@ function isBelow(high: number, middle: number, low: number, [a, b, c]: [number, 
   return high !== a ? high < a : middle !== b ? middle < b : low < c;
 }
 
-/** The positions of all elements of the packs, pack by pack. */
-function joinedPositions(packs: readonly PackColumns[], count: number): Float64Array {
+/** Joins the positions of the elements of packs. */
+function joinPositions(packs: readonly PackColumns[], count: number): Float64Array {
   const positions = new Float64Array(count);
   let at = 0;
   for (const pack of packs) {
@@ -69,21 +69,21 @@ function joinedPositions(packs: readonly PackColumns[], count: number): Float64A
 
 /** Writes windows of one family. Records are collected, so that many small windows take few inserts. */
 export class WindowWriter {
-  readonly #packs: Inserter<PackRecord>;
-  readonly #windows: Inserter<WindowRecord>;
-  readonly #parts: Inserter<PartRecord>;
+  readonly #packInserter: Inserter<PackRecord>;
+  readonly #windowInserter: Inserter<WindowRecord>;
+  readonly #partInserter: Inserter<PartRecord>;
 
   constructor(
     records: Pick<ElementRecords, 'insertPacks' | 'insertWindows' | 'insertParts'>,
     private readonly family: string,
     private readonly ids: IdMaker,
     private readonly signal: AbortSignal | undefined,
-    /** Compresses the texts of packs, unless that is postponed. */
+    /** Compresses the text of a pack, or returns it unchanged to postpone this. */
     private readonly compressText: (text: Buffer) => Promise<Pick<PackRecord, 'codec' | 'text'>> = compress,
   ) {
-    this.#packs = new Inserter((packs) => records.insertPacks(packs));
-    this.#windows = new Inserter((windows) => records.insertWindows(windows));
-    this.#parts = new Inserter((parts) => records.insertParts(parts));
+    this.#packInserter = new Inserter((packs) => records.insertPacks(packs));
+    this.#windowInserter = new Inserter((windows) => records.insertWindows(windows));
+    this.#partInserter = new Inserter((parts) => records.insertParts(parts));
   }
 
   /**
@@ -91,21 +91,21 @@ export class WindowWriter {
    * {@link finish} has returned.
    */
   async write(draft: WindowDraft): Promise<StoredWindow> {
-    const entries: PackEntry[] = [];
+    const packEntries: PackEntry[] = [];
     const indexEntries = new Float64Array(draft.count);
     let count = 0;
     const packs: PackColumns[] = [];
-    const range = new IdRange();
-    const compressionLimit = new Limit(maxCompressing);
+    const idRange = new IdRange();
+    const compressionLimit = new TaskLimit(maxCompressing);
     try {
-      for await (const { rows, text } of draft.packs()) {
+      for await (const { rows, text } of draft.divideIntoPacks()) {
         this.signal?.throwIfAborted();
         const id = this.ids.make();
-        putIndexEntries(indexEntries, count, rows, entries.length);
+        writeIndexEntries(indexEntries, count, rows, packEntries.length);
         count += rows.count;
-        range.add(rows.ids);
+        idRange.add(rows.ids);
         packs.push(new PackColumns(rows));
-        entries.push(makePackEntry(id, rows));
+        packEntries.push(makePackEntry(id, rows));
         await compressionLimit.start(async () => void (await this.writePack(id, rows, text)));
       }
       await compressionLimit.finish();
@@ -113,33 +113,33 @@ export class WindowWriter {
       // A failed write is undone only after all its inserts have ended.
       await compressionLimit.settle();
     }
-    const idIndexParts = entries.length > packsWithoutIndex ? await this.writeIndex(indexEntries) : [];
+    const idIndexParts = packEntries.length > maxPacksWithoutIndex ? await this.writeIdIndex(indexEntries) : [];
     const id = this.ids.make();
-    const packIndex = encodePackIndex({ packs: entries, nextPosition: draft.count });
-    const groups = [...(await draft.groups())];
+    const packIndex = encodePackIndex({ packs: packEntries, nextPosition: draft.count });
+    const groups = [...(await draft.countGroups())];
     if (isSliceOver()) await nextSlice(this.signal);
     // A small window gets no table, because reading its few packs is faster than storing their data twice.
-    const rows = entries.length > draft.layout.maxLoosePacks ? draft.table : null;
-    const packIds = entries.map((entry) => entry.id);
+    const table = packEntries.length > draft.layout.maxLoosePacks ? draft.table : null;
+    const packIds = packEntries.map((entry) => entry.id);
     // The draft's table has a row for each element in original order, so an element's position is its row.
     const tableSegments =
-      rows === null ? [] : [await this.writeSegment(rows, packs, packIds, joinedPositions(packs, draft.count))];
+      table === null ? [] : [await this.writeSegment(table, packs, packIds, joinPositions(packs, draft.count))];
     await this.writeWindow({ id, packIndex, groups: JSON.stringify(groups), idIndexParts, tableSegments });
-    const box = boxAround(entries);
+    const box = boxAround(packEntries);
     if (box === null) throw new Error('A window without elements cannot be written');
-    return { id, count: draft.count, detailsCount: box.details, box, lowId: range.low, highId: range.high };
+    return { id, count: draft.count, detailsCount: box.details, box, lowId: idRange.low, highId: idRange.high };
   }
 
   /** Stores one pack. @returns its columns as stored. */
   async writePack(id: string, rows: PackRows, text: Buffer): Promise<Buffer> {
     const columns = encodeColumns(rows);
-    await this.#packs.add({ id, family: this.family, columns, ...(await this.compressText(text)) });
+    await this.#packInserter.add({ id, family: this.family, columns, ...(await this.compressText(text)) });
     return columns;
   }
 
   /** Stores the record of a window. */
   async writeWindow(window: Omit<WindowRecord, 'family'>): Promise<void> {
-    await this.#windows.add({ ...window, family: this.family });
+    await this.#windowInserter.add({ ...window, family: this.family });
   }
 
   /** Stores a segment of the table, see `TableDraft.encodeSegment`. @returns the ids of its parts. */
@@ -153,14 +153,14 @@ export class WindowWriter {
   }
 
   /** Stores one part of an index or of a segment. @returns its id. */
-  async writePart(entries: Buffer): Promise<string> {
+  async writePart(bytes: Buffer): Promise<string> {
     const id = this.ids.make();
-    await this.#parts.add({ id, family: this.family, bytes: entries });
+    await this.#partInserter.add({ id, family: this.family, bytes });
     return id;
   }
 
   /** Stores an id index. @returns the ids of its parts. */
-  async writeIndex(entries: Float64Array): Promise<string[]> {
+  async writeIdIndex(entries: Float64Array): Promise<string[]> {
     const ids: string[] = [];
     for await (const part of encodeIdIndex(entries)) ids.push(await this.writePart(part));
     return ids;
@@ -168,6 +168,6 @@ export class WindowWriter {
 
   /** Waits until everything is stored. @throws the error of an insert. */
   async finish(): Promise<void> {
-    await Promise.all([this.#packs.finish(), this.#windows.finish(), this.#parts.finish()]);
+    await Promise.all([this.#packInserter.finish(), this.#windowInserter.finish(), this.#partInserter.finish()]);
   }
 }

@@ -10,7 +10,7 @@ import { PendingWrite } from './pending-write.js';
 import type { ElementRecords } from '../records.js';
 import { WindowWriter } from './window-writer.js';
 
-/** The parts of the store that writing needs. */
+/** The dependencies of writing. */
 export interface WriteTools {
   records: ElementRecords;
   ids: IdMaker;
@@ -18,12 +18,12 @@ export interface WriteTools {
   overlaySizes: FindOverlaySize;
   layout: PackLayout;
   validate: ElementValidator;
-  long: LongElements;
+  longElements: LongElements;
   /** Must be called when elements arrive, so that background work lets writes go first. */
   recordActivity: () => void;
 }
 
-/** A write of a new family with lists of elements. Nothing is stored until a window is full or a list ends. */
+/** Writes lists of elements as a new family. Nothing is stored until a window is full or a list ends. */
 export class FamilyWrite {
   readonly #family: string;
   readonly #context: ListContext;
@@ -33,29 +33,41 @@ export class FamilyWrite {
     private readonly tools: WriteTools,
     signal: AbortSignal | undefined,
   ) {
-    const { ids, brand, overlaySizes, validate, long, records, recordActivity } = tools;
+    const { ids, brand, overlaySizes, validate, longElements, records, recordActivity } = tools;
     const family = ids.make();
     this.#family = family;
-    const windows = new WindowWriter(records, family, ids, signal);
-    const drafts = new DraftPool(tools.layout);
+    const windowWriter = new WindowWriter(records, family, ids, signal);
+    const draftPool = new DraftPool(tools.layout);
     const createFamily = async () => {
       this.#lease ??= FamilyLease.createFamily(records, family, ids);
       await this.#lease;
     };
-    this.#context = { family, brand, overlaySizes, validate, long, ids, windows, drafts, signal, createFamily, recordActivity };
+    this.#context = {
+      family,
+      brand,
+      overlaySizes,
+      validate,
+      longElements,
+      ids,
+      windowWriter,
+      draftPool,
+      signal,
+      createFamily,
+      recordActivity,
+    };
   }
 
-  /** Calls `fill`, which writes lists of elements and returns the value to publish. */
+  /** Begins a write. @param fill writes lists of elements and returns the value to publish. */
   static begin<Value>(
     tools: WriteTools,
     signal: AbortSignal | undefined,
     fill: (write: FamilyWrite) => Promise<Value>,
   ): Promise<PendingWrite<Value>> {
     const write = new FamilyWrite(tools, signal);
-    const steps = { signal, lease: async () => write.#lease, undo: () => write.#undo(), recordActivity: tools.recordActivity };
+    const steps = { signal, getLease: async () => write.#lease, undo: () => write.#undo(), recordActivity: tools.recordActivity };
     return PendingWrite.begin(steps, async () => {
       const filled = await fill(write);
-      await write.#context.windows.finish();
+      await write.#context.windowWriter.finish();
       return filled;
     });
   }
@@ -67,8 +79,8 @@ export class FamilyWrite {
 
   async #undo(): Promise<void> {
     // Running inserts would otherwise finish after the removal.
-    await Promise.allSettled([this.#context.drafts.finish()]);
-    await Promise.allSettled([this.#context.windows.finish()]);
+    await Promise.allSettled([this.#context.draftPool.finish()]);
+    await Promise.allSettled([this.#context.windowWriter.finish()]);
     if (this.#lease !== null) await this.tools.records.removeFamily(this.#family);
   }
 }

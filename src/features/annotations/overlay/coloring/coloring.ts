@@ -133,10 +133,10 @@ export class Coloring {
     if (this.#scale !== null && Number.isNaN(this.#scale.high)) this.#scale.high = await this.#findHighestNumber(signal);
   }
 
-  async #loadWindow(window: number, signal: AbortSignal): Promise<WindowColors> {
-    const cached = this.#colorsByWindow.get(window);
+  async #loadWindow(windowIndex: number, signal: AbortSignal): Promise<WindowColors> {
+    const cached = this.#colorsByWindow.get(windowIndex);
     if (cached !== undefined) return cached;
-    const request = { window, column: this.#column, subtrahend: this.#subtrahend, name: this.#hash };
+    const request = { windowIndex, column: this.#column, subtrahend: this.#subtrahend, name: this.#hash };
     const values = await this.colorings.loadValues(this.#elements, this.#tableQuery(signal), request);
     return { values: values.values, colors: this.#colorsOf(values) };
   }
@@ -227,10 +227,10 @@ export class Coloring {
     const windows = new Map<number, WindowColors>();
     const isColored = this.#column !== null && this.kind === 'colors';
     for (const { summary, orders, boxes, appearances, appearanceIndices } of packs) {
-      const window = onlyWindow ?? summary.window;
+      const window = onlyWindow ?? summary.windowIndex;
       const loaded = windows.get(window) ?? (await this.#loadWindow(window, signal));
       windows.set(window, loaded);
-      const firstOrder = summary.window * windowPositions;
+      const firstOrder = summary.windowIndex * windowPositions;
       const values = Float32Array.from(orders, (order) => loaded.values[order - firstOrder]!);
       const colors = isColored ? Int32Array.from(values, (value) => this.#colorOf(value, loaded.colors)) : null;
       valued.push({ boxes, appearances, appearanceIndices, values, colors });

@@ -22,7 +22,7 @@ const [maxTables, maxLists] = [16, 100];
 
 /** Options of {@link Colorings}. */
 interface ColoringsOptions extends TableOffers {
-  store: Pick<ElementStore, 'marks'>;
+  store: Pick<ElementStore, 'loadPackMarks'>;
   densities: AnnotationDensities;
   drawer: Drawer;
 }
@@ -58,14 +58,19 @@ export class Colorings {
   async loadValues(
     stored: StoredElements,
     query: TableQuery,
-    { window, column, subtrahend, name }: { window: number; column: TableColumn | null; subtrahend: number; name: string },
+    {
+      windowIndex,
+      column,
+      subtrahend,
+      name,
+    }: { windowIndex: number; column: TableColumn | null; subtrahend: number; name: string },
   ): Promise<WindowValues> {
     // The number of the window matters to filters of the order.
-    const key = `${stored.windows[window]!.id}/${window}/${name}`;
+    const key = `${stored.windows[windowIndex]!.id}/${windowIndex}/${name}`;
     const cached = this.#values.get(key);
     if (cached !== undefined) return cached;
     const load = async (signal: AbortSignal) => {
-      const values = await this.options.tables.loadValues({ ...query, signal }, { window, column, subtrahend });
+      const values = await this.options.tables.loadValues({ ...query, signal }, { windowIndex, column, subtrahend });
       this.#values.set(key, values);
       return values;
     };
@@ -86,7 +91,7 @@ export class Colorings {
   /** Boxes and appearances of elements. Reading lets other work run in between. */
   async loadMarks(stored: StoredElements, options: ScanOptions & { signal: AbortSignal }): Promise<PackMarks[]> {
     const packs: PackMarks[] = [];
-    for await (const marks of this.options.store.marks(stored, options)) {
+    for await (const marks of this.options.store.loadPackMarks(stored, options)) {
       packs.push(marks);
       if (isSliceOver()) await nextSlice(options.signal);
     }

@@ -7,8 +7,8 @@ import { AppearanceTable } from '../read/appearances.js';
 import { createRows, type PackRows } from '../packs/pack.js';
 import { requireColumns, requireText } from '../read/select.js';
 
-/** One element of a pack that is being changed. */
-export interface PackItem {
+/** An element as a pack stores it, while its window is edited. */
+export interface PackedElement {
   id: string;
   position: number;
   text: Buffer;
@@ -18,28 +18,33 @@ export interface PackItem {
   group: string | null;
 }
 
-/** The elements of a pack that was loaded with columns and text. */
-export function itemsOf(pack: LoadedPack): PackItem[] {
+/** Returns the elements of a pack that was loaded with columns and text. */
+export function unpackElements(pack: LoadedPack): PackedElement[] {
   const columns = requireColumns(pack);
   const text = requireText(pack);
   const offsets = columns.textOffsets();
   const appearances = columns.appearanceTexts();
   const groups = columns.appearances().map(({ group }) => group);
-  return Array.from({ length: columns.count }, (_, at) => {
-    const appearance = columns.appearanceIndices[at] as number;
+  return Array.from({ length: columns.count }, (_, row) => {
+    const appearanceIndex = columns.appearanceIndices[row] as number;
     return {
-      id: columns.idAt(at),
-      position: columns.positions[at] as number,
-      text: text.subarray(offsets[at], offsets[at + 1]),
-      box: columns.boxAt(at),
-      appearance: appearances[appearance] as string,
-      group: groups[appearance] as string | null,
+      id: columns.idAt(row),
+      position: columns.positions[row] as number,
+      text: text.subarray(offsets[row], offsets[row + 1]),
+      box: columns.boxAt(row),
+      appearance: appearances[appearanceIndex] as string,
+      group: groups[appearanceIndex] as string | null,
     };
   });
 }
 
-/** A checked element as an item of a pack. */
-export function itemOf(element: AnnotationElement, id: string, position: number, overlay: OverlaySize | null): PackItem {
+/** Converts a checked element. */
+export function toPackedElement(
+  element: AnnotationElement,
+  id: string,
+  position: number,
+  overlay: OverlaySize | null,
+): PackedElement {
   const appearances = new AppearanceTable();
   appearances.findOrAdd(element);
   return {
@@ -52,11 +57,10 @@ export function itemOf(element: AnnotationElement, id: string, position: number,
   };
 }
 
-/** Makes a pack of items. */
-export function packOfItems(items: readonly PackItem[]): { rows: PackRows; text: Buffer } {
-  const rows = createRows(items.length);
+export function createPack(elements: readonly PackedElement[]): { rows: PackRows; text: Buffer } {
+  const rows = createRows(elements.length);
   const appearanceIndices = new Map<string, number>();
-  for (const [i, { id, position, text, box, appearance }] of items.entries()) {
+  for (const [i, { id, position, text, box, appearance }] of elements.entries()) {
     rows.positions[i] = position;
     rows.textLengths[i] = text.length;
     rows.details[i] = box.details;
@@ -77,5 +81,5 @@ export function packOfItems(items: readonly PackItem[]): { rows: PackRows; text:
     }
     rows.appearanceIndices[i] = index;
   }
-  return { rows, text: Buffer.concat(items.map(({ text }) => text)) };
+  return { rows, text: Buffer.concat(elements.map(({ text }) => text)) };
 }

@@ -1,4 +1,4 @@
-/** Paths to lists of elements; `*` is an entry of a list. */
+/** Paths to lists of elements in a body; `*` stands for any entry of a list. */
 const listPaths: ReadonlySet<string> = new Set([
   'elements',
   'annotation.elements',
@@ -10,7 +10,7 @@ const listPaths: ReadonlySet<string> = new Set([
 
 /** Maximum depth of containers on a path. */
 const maxPathDepth = 4;
-/** Longer keys are not on any path. */
+/** Maximum number of bytes of a key to keep. Longer keys are not on any path. */
 const maxKeyLength = 64;
 
 const [quote, comma, colon, backslash] = [0x22, 0x2c, 0x3a, 0x5c];
@@ -23,50 +23,50 @@ interface Container {
 }
 
 /** Reads JSON text in chunks of any length, and finds where its lists of elements begin. */
-export class ListKeys {
+export class ListFinder {
   readonly #containers: Container[] = [];
   /** Number of open containers below {@link maxPathDepth}. */
   #extraDepth = 0;
-  #inString = false;
-  #escaped = false;
+  #isInString = false;
+  #isAfterBackslash = false;
   /** Whether the next string is a key. */
   #expectsKey = false;
   #keyBytes: number[] | null = null;
-  #entry = 0;
+  #entryIndex = 0;
 
-  /** The entry of the body that is being read; `null` if the body is not a list. */
-  get entry(): number | null {
-    return this.#containers[0]?.isObject === false ? this.#entry : null;
+  /** Index of the entry of the body that is being read; `null` if the body is not a list. */
+  get entryIndex(): number | null {
+    return this.#containers[0]?.isObject === false ? this.#entryIndex : null;
   }
 
-  /** Reads from `from`. @returns where it stopped, and the key of the list that begins there; `null` at the end of the text. */
-  read(text: Buffer, from: number, end: number): { end: number; key: string | null } {
-    for (let at = from; at < end; at += 1) {
+  /** Reads from `from` to `limit`. @returns the offset after the bracket that opens the next list, and its key; `null` if there is none. */
+  findNextList(text: Buffer, from: number, limit: number): { end: number; key: string | null } {
+    for (let at = from; at < limit; at += 1) {
       const byte = text[at] as number;
-      if (this.#inString) this.#readString(byte);
+      if (this.#isInString) this.#readString(byte);
       else if (byte === quote) {
-        this.#inString = true;
+        this.#isInString = true;
         if (this.#expectsKey && this.#extraDepth === 0) this.#keyBytes = [];
-      } else if (byte === openList && this.#extraDepth === 0 && listPaths.has(this.#path())) {
+      } else if (byte === openList && this.#extraDepth === 0 && listPaths.has(this.#currentPath())) {
         return { end: at + 1, key: this.#containers.at(-1)?.key ?? '' };
       } else if (byte === openList || byte === openObject) this.#open(byte === openObject);
       else if (byte === closeList || byte === closeObject) this.#close();
       else if (byte === comma && this.#extraDepth === 0) this.#startNextEntry();
       else if (byte === colon) this.#expectsKey = false;
     }
-    return { end, key: null };
+    return { end: limit, key: null };
   }
 
   #startNextEntry(): void {
     this.#expectsKey = this.#containers.at(-1)?.isObject ?? false;
-    if (this.#containers.length === 1) this.#entry += 1;
+    if (this.#containers.length === 1) this.#entryIndex += 1;
   }
 
   #readString(byte: number): void {
-    if (this.#escaped) this.#escaped = false;
-    else if (byte === backslash) this.#escaped = true;
+    if (this.#isAfterBackslash) this.#isAfterBackslash = false;
+    else if (byte === backslash) this.#isAfterBackslash = true;
     else if (byte === quote) {
-      this.#inString = false;
+      this.#isInString = false;
       this.#endKey();
       return;
     }
@@ -80,7 +80,7 @@ export class ListKeys {
     this.#keyBytes = null;
   }
 
-  #path(): string {
+  #currentPath(): string {
     return this.#containers.map(({ key }) => key).join('.');
   }
 
@@ -100,13 +100,13 @@ export class ListKeys {
   }
 }
 
-/** Decodes the escapes of a key. A dot or star in a key is not part of a path. */
+/** Decodes a key. A key that is not on any path becomes `?`, so that a dot or star in it cannot be taken for part of a path. */
 function decodeKey(raw: string): string {
   let key = raw;
   try {
     key = JSON.parse(`"${raw}"`) as string;
   } catch {
-    // Invalid text is reported when the rest is parsed.
+    // An invalid key is reported when the rest of the body is parsed.
   }
   return /^[a-z]+$/.test(key) ? key : '?';
 }
