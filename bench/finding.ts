@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Types } from 'mongoose';
 import { createReferenceHost } from '../src/reference-host/index.js';
-import { searchFields } from '../src/reference-host/tree/finding/terms.js';
+import { computeSearchFields } from '../src/reference-host/tree/finding/terms.js';
 import { send } from './annotations/client.js';
 import { Targets } from './annotations/targets.js';
 import { benchDatabase } from './support/database.js';
@@ -61,7 +61,7 @@ try {
         description: '',
         meta,
         words: [],
-        ...searchFields({ name, meta }),
+        ...computeSearchFields({ name, meta }),
       };
       return { _id: new Types.ObjectId(), folderId, ...root, ...named, created: new Date(), updated: new Date(), size: 0 };
     });

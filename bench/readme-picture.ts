@@ -31,7 +31,7 @@ try {
     isPublic: true,
     register: (file) => host.registerFileInPlace(file),
   });
-  await addNuclei(host.context, { url, itemId, report: () => undefined, signal: new AbortController().signal });
+  await addNuclei(host.context, { url, itemId, onProgress: () => undefined, signal: new AbortController().signal });
   const page = await browser.newPage({ viewport: size, deviceScaleFactor: 1 });
   await page.route('**/annotation/events?*', (route) => route.abort());
   await page.goto(`${url}/#item/${itemId.toHexString()}?at=${size.slide / 2},${size.slide / 2},1400`);

@@ -67,7 +67,7 @@ async function runConvert(from: string, to: string, options: Record<string, Opti
         concurrent: parseInteger(options.concurrent, 'concurrent'),
       },
       overwrite: options.overwrite === true,
-      onProgress: (fraction) => display.report({ text: `Converting ${from}`, fraction }),
+      onProgress: (fraction) => display.showProgress({ text: `Converting ${from}`, fraction }),
       signal: interrupted.signal,
     });
     display.endProgress();

@@ -19,7 +19,7 @@ import { createServerWithTimeouts } from './http/server-timeouts.js';
 import { offerUpgrades, type UpgradeHandler } from './http/upgrades.js';
 import { hostRoutes } from './routes.js';
 import { notifyUser } from './notifications/notifications.js';
-import { notificationSockets } from './notifications/web-sockets.js';
+import { createNotificationUpgradeHandler } from './notifications/web-sockets.js';
 import { forgetTokens, createTokenVerifier } from './accounts/tokens/tokens.js';
 import { removeExpiredHourly } from './accounts/tokens/expired-records.js';
 import { coreSettingDefinitions } from './system/settings.js';
@@ -77,7 +77,7 @@ export function createReferenceHost(options: ReferenceHostOptions): Promise<Refe
   return retryWhileDatabaseIsAway(() => openHost(options, logger), {
     uri: options.mongoUri,
     waitMs: options.databaseWaitMs ?? defaultDatabaseWaitMs,
-    report: (text) => logger.warn({}, text),
+    reportOutage: (text) => logger.warn({}, text),
   });
 }
 
@@ -128,7 +128,7 @@ async function openHost(options: ReferenceHostOptions, logger: HostLogger): Prom
     if (options.upkeep !== false) {
       closeSteps.push(await startUpkeep(context, { uploadLifetimeMs: (options.uploadLifetimeHours ?? 7 * 24) * hourMs }));
     }
-    const upgrade = await notificationSockets(context);
+    const upgrade = await createNotificationUpgradeHandler(context);
     return assembleHost(installation, { app, upgrade, host, context, closing, closeSteps, closeAll });
   } catch (error) {
     await closeAll();
@@ -183,14 +183,14 @@ function buildHost(
 /** Mounts the host's own routes, its page, and the handlers for unknown paths. */
 function mountHost(app: Express, context: HostContext, plugin: Installation, viewer: ViewerFiles | null): void {
   const { apiRoot, logger } = context;
-  const serving = {
+  const routeOptions = {
     context,
     authenticate: createTokenVerifier(context),
     tokenLocations: { cookieName: context.cookieName, headerName: 'Girder-Token' },
     logger,
   };
-  app.use(apiRoot, mountRoutes(hostRoutes, { ...serving, observe: plugin.observe }));
-  app.use(mountRoutes(operationRoutes, serving));
+  app.use(apiRoot, mountRoutes(hostRoutes, { ...routeOptions, observe: plugin.observe }));
+  app.use(mountRoutes(operationRoutes, routeOptions));
   if (viewer !== null) mountViewer(app, viewer, { apiRoot, title: () => pageTitle(context) });
   app.use(apiRoot, answerOptions, answerUnknownPaths(plugin.routes));
   app.use(answerPageNotFound);

@@ -6,10 +6,18 @@ import type { AccessEntry } from './access/access-list.model.js';
 import type { FileDocument } from './files/file.model.js';
 import type { FolderDocument } from './tree/folder.model.js';
 import type { ItemDocument } from './tree/item.model.js';
-import { accessFilter, flagsOn, itemAccessFilter, levelOn, principalOf, system, type Principal } from './access/access.js';
+import {
+  accessFilter,
+  flagsOn,
+  itemAccessFilter,
+  levelOn,
+  principalOf,
+  systemPrincipal,
+  type Principal,
+} from './access/access.js';
 import { loadFolder } from './tree/folders.js';
 import { localPath, moveFile, readFile, removeFile } from './files/files.js';
-import { openTree } from './files/file-trees.js';
+import { openFileTree } from './files/file-trees.js';
 import { removeFiles, storeFiles } from './files/stored-files.js';
 import { removeItem } from './tree/item-removals.js';
 import { createItem } from './tree/items.js';
@@ -61,7 +69,7 @@ export function hostAccess(context: HostContext): HostAccess {
 /** Makes an item for the plugin. */
 export function hostCreateItem(context: HostContext): NonNullable<Host['createItem']> {
   return async ({ name, folderId, creatorId, fields }) => {
-    const folder = await loadFolder(context, folderId, system, 1);
+    const folder = await loadFolder(context, folderId, systemPrincipal, 1);
     const creator = creatorId === null ? null : new Types.ObjectId(creatorId);
     return { ...(await createItem(context, folder, { name, creatorId: creator, fields })) };
   };
@@ -93,7 +101,7 @@ export function hostFiles(context: HostContext): HostFiles {
     },
     removeMany: (files) => removeFiles(context, files.map(asFile)),
     move: (file, itemId) => moveFile(context, asFile(file), new Types.ObjectId(itemId)),
-    tree: (file) => openTree(context, asFile(file)),
+    tree: (file) => openFileTree(context, asFile(file)),
     downloadPath: (file) => `${context.apiRoot}/file/${asFile(file)._id.toHexString()}/download`,
   };
 }

@@ -119,7 +119,7 @@ async function connect(mongoose: Mongoose, uri: string, closeSteps: (() => Promi
   const connection = mongoose.createConnection(uri, { ...timeoutsFor(uri), writeConcern: durableWriteConcern });
   closeSteps.push(() => connection.close());
   await connection.asPromise();
-  endedConnections.follow(connection);
+  endedConnections.watch(connection);
   return connection;
 }
 
@@ -140,8 +140,8 @@ async function findOtherFolder(
   if (folderId !== null) {
     await hostState.updateOne({ _id: 'store', folder: null }, { $set: { folder: folderId, ...location } });
     // A folder that was moved has the same id.
-    const thisFolder = await hostState.updateOne({ _id: 'store', folder: folderId }, { $set: location });
-    if (thisFolder.matchedCount > 0) return null;
+    const locationUpdate = await hostState.updateOne({ _id: 'store', folder: folderId }, { $set: location });
+    if (locationUpdate.matchedCount > 0) return null;
   }
   const { root, machine } = (await hostState.findById('store').lean()) ?? {};
   return { root: root ?? null, machine: machine ?? null };

@@ -44,8 +44,8 @@ const securityHeaders = {
 /** The address of an asset changes with its bytes, so a copy never becomes outdated. */
 const immutableHeaders = { ...securityHeaders, 'Cache-Control': 'public, max-age=31536000, immutable' };
 
-/** The bundled scripts by name, shared by all hosts in this process. */
-let bundle: Promise<Map<string, Buffer>> | null = null;
+/** The scripts by name, bundled once for all hosts in this process. */
+let bundledScripts: Promise<Map<string, Buffer>> | null = null;
 
 interface Asset {
   bytes: Buffer;
@@ -73,8 +73,8 @@ export async function readViewer(): Promise<ViewerFiles> {
   const read = (name: string) => readFile(join(folder, name), 'utf8');
   const [assets, template, texts] = await Promise.all([readAssets(folder), read('index.html'), read('page-texts.json')]);
   if (folder === viewerSources) {
-    bundle ??= bundleViewer();
-    for (const [name, bytes] of await bundle) assets.set(name, { bytes, type: contentTypes['.js']! });
+    bundledScripts ??= bundleViewer();
+    for (const [name, bytes] of await bundledScripts) assets.set(name, { bytes, type: contentTypes['.js']! });
   }
   return { assets, template, texts: JSON.parse(texts) };
 }
@@ -85,7 +85,7 @@ export function mountViewer(
   { assets, template, texts }: ViewerFiles,
   options: ViewerOptions,
 ): void {
-  const assetPath = `/viewer/${digest([...assets].flatMap(([name, { bytes }]) => [name, bytes]))}`;
+  const assetPath = `/viewer/${hashParts([...assets].flatMap(([name, { bytes }]) => [name, bytes]))}`;
   // Relative to the address of the page, which a proxy may serve below any path.
   const fixedValues = { apiRoot: options.apiRoot.slice(1), assets: assetPath.slice(1) };
   const languages = Object.keys(texts);
@@ -122,7 +122,7 @@ async function readAssets(folder: string): Promise<Map<string, Asset>> {
 }
 
 /** A hash of all parts, for the address of the assets. */
-function digest(parts: (string | Buffer)[]): string {
+function hashParts(parts: (string | Buffer)[]): string {
   const hash = createHash('sha256');
   for (const part of parts) hash.update(part).update('\0');
   return hash.digest('hex').slice(0, 16);

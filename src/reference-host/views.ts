@@ -9,7 +9,7 @@ import type { UploadDocument } from './uploads/upload.model.js';
 import type { UserDocument } from './accounts/users/user.model.js';
 import type { Resource } from './resources/resources.js';
 
-/** The fields of a document that it has. */
+/** Selects those of the fields that the document has. */
 function pickFields<D extends object>(document: D, fields: readonly string[]): Record<string, unknown> {
   const picked: Record<string, unknown> = {};
   for (const field of fields) {
@@ -90,10 +90,10 @@ const privateUserFields = ['email', 'groups', 'groupInvites', 'status', 'emailVe
 
 /** A user as clients see them. The user and site administrators see more. */
 export function userView(user: UserDocument, principal: Principal): Record<string, unknown> {
-  const isPrivy = principal.seesPrivate && levelOn(user, principal) >= 2;
+  const seesPrivateFields = principal.seesPrivate && levelOn(user, principal) >= 2;
   return {
     ...pickFields(user, userFields),
-    ...(isPrivy && { ...pickFields(user, privateUserFields), otp: false }),
+    ...(seesPrivateFields && { ...pickFields(user, privateUserFields), otp: false }),
     _accessLevel: shownLevel(user, principal),
     _modelType: 'user',
   };

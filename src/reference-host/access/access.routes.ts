@@ -57,7 +57,7 @@ function toStoredEntry({ id, level, flags = [] }: GrantedAccess['users'][number]
   return { id: new Types.ObjectId(id), level, flags: [...flags] };
 }
 
-/** A document with its list of permissions. */
+/** Adds the list of permissions of a document, with names, to its view. */
 export async function addAccessList(context: HostContext, view: object, document: AccessControlled) {
   return { ...view, access: await describeAccessList(context, document) };
 }

@@ -27,7 +27,7 @@ export type AccessModel = 'folder' | 'collection' | 'user' | 'group';
 const anonymous: Principal = { id: null, admin: false, groups: [], seesPrivate: false };
 
 /** A caller who passes every check, for actions of the host itself. */
-export const system: Principal = { id: null, admin: true, groups: [], seesPrivate: true };
+export const systemPrincipal: Principal = { id: null, admin: true, groups: [], seesPrivate: true };
 
 /** Loads the data that a caller's permissions depend on. */
 export async function principalOf({ models }: HostContext, caller: Caller | null): Promise<Principal> {

@@ -14,11 +14,11 @@ export interface AccessChange {
 }
 
 /** The update for a change of permissions. */
-export function accessUpdate({ access, public: isPublic, publicFlags }: AccessChange): Partial<AccessControlled> {
+export function createAccessUpdate({ access, public: isPublic, publicFlags }: AccessChange): Partial<AccessControlled> {
   return { access, ...(isPublic !== undefined && { public: isPublic }), ...(publicFlags !== undefined && { publicFlags }) };
 }
 
-/** Replaces the permissions of a folder and, optionally, of the folders below it that the principal administers. */
+/** Replaces the permissions of a folder and, if `administrator` is not `null`, of the folders below it that this principal administers. */
 export async function setFolderAccess(
   context: HostContext,
   folder: FolderDocument,
@@ -27,7 +27,7 @@ export async function setFolderAccess(
 ): Promise<FolderDocument> {
   return setAccessRecursively(context, { type: 'folder', id: folder._id, change, administrator }, async () => {
     const updated = await context.models.folder
-      .findOneAndUpdate({ _id: folder._id }, { $set: accessUpdate(change) }, { returnDocument: 'after' })
+      .findOneAndUpdate({ _id: folder._id }, { $set: createAccessUpdate(change) }, { returnDocument: 'after' })
       .lean<FolderDocument>();
     if (updated === null) throw new UnknownIdError('folder', folder._id.toHexString());
     return updated;
@@ -39,11 +39,14 @@ export interface RecursiveAccessChange {
   type: 'folder' | 'collection';
   id: Types.ObjectId;
   change: AccessChange;
-  /** The principal; `null` if only the document itself is to be changed. */
+  /** The principal whose rights on the folders below count; `null` if only the document itself is to be changed. */
   administrator: Rights | null;
 }
 
-/** Calls `setOne`, which changes the permissions of one document, then changes those of the folders below it. An interrupted change is completed later. */
+/**
+ * Calls `setOne`, which changes the permissions of one document, then changes those of the folders below it that the administrator
+ * administers, if there is one. An interrupted change is completed later.
+ */
 export async function setAccessRecursively<D>(
   context: HostContext,
   recursiveChange: RecursiveAccessChange,
@@ -68,7 +71,7 @@ export async function setAccessRecursively<D>(
 
 /** A change without undefined members, which the database would store as null. */
 function withoutUndefined(change: AccessChange): AccessChange {
-  return { access: change.access, ...accessUpdate(change) };
+  return { access: change.access, ...createAccessUpdate(change) };
 }
 
 /**
@@ -91,7 +94,7 @@ export async function setAccessBelow(
         (child) => levelOn(child, administrator) >= 2 || (isRepeated && accessMatches(child, change)),
       );
       for (const batch of batches(changedFolders.map(({ _id }) => _id))) {
-        await models.folder.updateMany({ _id: { $in: [...batch] } }, { $set: accessUpdate(change) });
+        await models.folder.updateMany({ _id: { $in: [...batch] } }, { $set: createAccessUpdate(change) });
         announceStep('access:spread');
         changedIds.push(...batch);
       }
@@ -102,7 +105,7 @@ export async function setAccessBelow(
 
 /** Whether a document already has the permissions of a change. */
 export function accessMatches(document: AccessControlled, change: AccessChange): boolean {
-  return isDeepStrictEqual(toComparableAccess({ ...document, ...accessUpdate(change) }), toComparableAccess(document));
+  return isDeepStrictEqual(toComparableAccess({ ...document, ...createAccessUpdate(change) }), toComparableAccess(document));
 }
 
 function toComparableAccess({ access, public: isPublic, publicFlags = [] }: AccessControlled): unknown {

@@ -22,10 +22,10 @@ export async function listSharedWith({ models }: HostContext, { id, groups }: Pr
   const filter = { $or: [{ 'access.users.id': id }, { 'access.groups.id': { $in: groups } }], creatorId: { $ne: id } };
   const order = { naturalName: 1, _id: 1 } as const;
   const collections = await models.collection.find(filter, { _id: 1 }).sort(order).lean();
-  const othersFilter = { ...filter, baseParentId: { $ne: id } };
+  const foldersOfOthersFilter = { ...filter, baseParentId: { $ne: id } };
   const folders: FolderWithParent[] = [];
   for await (const folder of iterateInSlices<FolderWithParent>(
-    models.folder.find(othersFilter, { parentId: 1 }).sort(order).lean(),
+    models.folder.find(foldersOfOthersFilter, { parentId: 1 }).sort(order).lean(),
   ))
     folders.push(folder);
   const listedIds = new Set([...collections, ...folders].map(({ _id }) => _id.toHexString()));

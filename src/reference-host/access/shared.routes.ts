@@ -2,7 +2,7 @@ import { integer, listOf, withDefault, type RouteDefinition } from '../../larger
 import { defineRoute, type HostContext } from '../context.js';
 import { scopes } from '../http/parameters.js';
 import { collectionSchema, folderSchema } from '../http/schemas.js';
-import { listReply, createViews } from '../tree/lists.js';
+import { replyWithList, createViews } from '../tree/lists.js';
 import { collectionView, folderView } from '../views.js';
 import { principalOf } from './access.js';
 import { loadSharedDocuments, listSharedWith } from './shared-with.js';
@@ -31,7 +31,7 @@ export const sharedRoutes: RouteDefinition<HostContext>[] = [
       const views = await createViews(documents, (entry) =>
         entry.type === 'collection' ? collectionView(entry.doc, principal) : folderView(entry.doc, principal),
       );
-      return listReply(views, entries.length);
+      return replyWithList(views, entries.length);
     },
   }),
 ];

@@ -7,7 +7,7 @@ import { repeatCollisions } from '../../larger-host.js';
 class ConnectedBackend extends MongoBackend {
   #opened: Promise<void> | null = null;
 
-  /** Agenda connects again and ignores the result. */
+  /** Connects once. Agenda calls this again and ignores the result. */
   override connect(): Promise<void> {
     this.#opened ??= super.connect();
     return this.#opened;
@@ -24,7 +24,7 @@ export async function openAgendaBackend(connection: Connection, logger: HostLogg
   // Mongoose and the back end import the same class of the driver by two paths.
   const backend = new ConnectedBackend({ mongo: connection.db as never });
   await backend.connect();
-  // The member with this name is a collection of the back end.
+  // The repository of this back end always has this class.
   const repository = backend.repository as MongoJobRepository;
   repeatCollisions(repository.collection);
   queryDueQueuesTogether(repository);
@@ -41,7 +41,7 @@ export async function openAgendaBackend(connection: Connection, logger: HostLogg
  */
 function queryDueQueuesTogether(repository: MongoJobRepository): void {
   const getNextJob = repository.getNextJobToRun.bind(repository);
-  let nextQuery: { until: Date; lockedBefore: Date; due: Promise<ReadonlySet<string>> } | null = null;
+  let nextQuery: { until: Date; lockedBefore: Date; dueQueues: Promise<ReadonlySet<string>> } | null = null;
   const queryDueQueues = async () => {
     // Calls share a response only until the query is sent. A later call might otherwise miss entries that are queued in between.
     await new Promise(setImmediate);
@@ -51,10 +51,10 @@ function queryDueQueuesTogether(repository: MongoJobRepository): void {
     return new Set<string>(await repository.collection.distinct('name', { $or: lockable }));
   };
   repository.getNextJobToRun = async (name, nextScanAt, lockDeadline, now, options) => {
-    nextQuery ??= { until: nextScanAt, lockedBefore: lockDeadline, due: queryDueQueues() };
+    nextQuery ??= { until: nextScanAt, lockedBefore: lockDeadline, dueQueues: queryDueQueues() };
     if (nextScanAt > nextQuery.until) nextQuery.until = nextScanAt;
     if (lockDeadline > nextQuery.lockedBefore) nextQuery.lockedBefore = lockDeadline;
-    const due = await nextQuery.due;
-    return due.has(name) ? getNextJob(name, nextScanAt, lockDeadline, now, options) : undefined;
+    const dueQueues = await nextQuery.dueQueues;
+    return dueQueues.has(name) ? getNextJob(name, nextScanAt, lockDeadline, now, options) : undefined;
   };
 }

@@ -7,6 +7,6 @@ import { join, resolve } from 'node:path';
  */
 export function cacheDirectory(env: Readonly<Record<string, string | undefined>>): string {
   if (env.LARGE_IMAGE_CACHE_DIR) return resolve(env.LARGE_IMAGE_CACHE_DIR);
-  const base = env.XDG_CACHE_HOME || env.LOCALAPPDATA || join(homedir(), '.cache');
-  return join(resolve(base), 'express-large-image');
+  const userCacheDirectory = env.XDG_CACHE_HOME || env.LOCALAPPDATA || join(homedir(), '.cache');
+  return join(resolve(userCacheDirectory), 'express-large-image');
 }

@@ -79,46 +79,51 @@ export function startChild(command: string, args: readonly string[], env: Readon
   };
 }
 
-/** Like {@link startChild}, for a program that ignores its standard input. `folder` is removed when the program has ended. */
+/** Like {@link startChild}, for a program that ignores its standard input. `temporaryFolder` is removed when the program has ended. */
 export function startGuarded(
   command: string,
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
-  folder: string | null,
+  temporaryFolder: string | null,
 ): Child {
-  return startChild(process.execPath, ['-e', guardScript, folder ?? '', command, ...args], env);
+  return startChild(process.execPath, ['-e', guardScript, temporaryFolder ?? '', command, ...args], env);
 }
 
 /**
  * Waits for a child process that does some work and then ends.
  *
- * @param options `measureProgress` is called every half second and returns a value that changes while there is progress; `firstStallMs`
- * is the time limit until the first progress, `stallMs` after it
- * @throws if it exits with a code other than 0, makes no progress within the time limit, or the signal is aborted; in the last two
- * cases the child is killed
+ * @param options `measureProgress` is called every half second and returns a value that changes while there is progress. If
+ * that value stays the same for `maxFirstStallMs` at the start, or for `maxStallMs` later, the child is killed
+ * @throws if it exits with a code other than 0, makes no progress for too long, or the signal is aborted; if the signal is
+ * aborted, the child is killed, too
  */
 export async function waitForExit(
   child: Child,
-  options: { measureProgress: () => Promise<unknown>; firstStallMs: number; stallMs: number; signal?: AbortSignal | undefined },
+  options: {
+    measureProgress: () => Promise<unknown>;
+    maxFirstStallMs: number;
+    maxStallMs: number;
+    signal?: AbortSignal | undefined;
+  },
 ): Promise<void> {
   let progress = await options.measureProgress();
   let progressAt = Date.now();
-  let allowedMs = options.firstStallMs;
+  let limitMs = options.maxFirstStallMs;
   for (;;) {
     const timeout = new Promise<null>((resolve) => setTimeout(resolve, 500, null));
     const exitReason = await Promise.race([child.exited, timeout]);
     if (exitReason === 'ended with code 0') return;
     if (exitReason !== null) throw new Error(child.lastLines() || exitReason);
-    const now = await options.measureProgress();
-    if (now !== progress) {
-      progress = now;
+    const newProgress = await options.measureProgress();
+    if (newProgress !== progress) {
+      progress = newProgress;
       progressAt = Date.now();
-      allowedMs = options.stallMs;
+      limitMs = options.maxStallMs;
     }
-    if (options.signal?.aborted || Date.now() - progressAt > allowedMs) {
+    if (options.signal?.aborted || Date.now() - progressAt > limitMs) {
       await child.stop(2000);
       options.signal?.throwIfAborted();
-      throw new Error(`no progress for ${Math.round(allowedMs / 1000)} seconds`);
+      throw new Error(`no progress for ${Math.round(limitMs / 1000)} seconds`);
     }
   }
 }

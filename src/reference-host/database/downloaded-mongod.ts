@@ -22,17 +22,17 @@ MongoBinary.getPath(JSON.parse(process.argv[2])).then(
 );
 `;
 
-/** Path of a `mongod` that mongodb-memory-server has downloaded, now or earlier. */
+/** Downloads `mongod` with mongodb-memory-server, unless that was done earlier. @returns its path */
 export async function downloadMongod(
   options: Pick<DatabaseOptions, 'env' | 'report' | 'signal' | 'downloadStallMs'>,
 ): Promise<string> {
-  const name = 'mongodb-memory-server';
-  if (!isInstalled(name)) throw new Error(notInstalled(name));
-  const library = createRequire(import.meta.url).resolve(name);
+  const libraryName = 'mongodb-memory-server';
+  if (!isInstalled(libraryName)) throw new Error(notInstalled(libraryName));
+  const libraryPath = createRequire(import.meta.url).resolve(libraryName);
   const downloadDir = options.env.MONGOMS_DOWNLOAD_DIR ?? join(cacheDirectory(options.env), 'mongod');
   await mkdir(downloadDir, { recursive: true });
-  const binary = { version: options.env.MONGOMS_VERSION ?? mongodVersion, downloadDir };
-  const child = startChild(process.execPath, ['-e', downloadScript, library, JSON.stringify(binary)], {
+  const binaryOptions = { version: options.env.MONGOMS_VERSION ?? mongodVersion, downloadDir };
+  const child = startChild(process.execPath, ['-e', downloadScript, libraryPath, JSON.stringify(binaryOptions)], {
     ...options.env,
     // The library checks certificates only if npm's setting says so.
     npm_config_strict_ssl: options.env.npm_config_strict_ssl ?? 'true',
@@ -51,17 +51,17 @@ export async function downloadMongod(
   });
   const { signal, downloadStallMs } = options;
   await waitForExit(child, {
-    measureProgress: () => folderSize(downloadDir),
-    firstStallMs: downloadStallMs ?? defaultStallMs.beforeFirstByte,
-    stallMs: downloadStallMs ?? defaultStallMs.later,
+    measureProgress: () => sumFileSizes(downloadDir),
+    maxFirstStallMs: downloadStallMs ?? defaultStallMs.beforeFirstByte,
+    maxStallMs: downloadStallMs ?? defaultStallMs.later,
     signal,
   });
   if (path === null) throw new Error(`mongodb-memory-server returned no path: ${child.lastLines()}`);
   return path;
 }
 
-/** Bytes in the files of a folder. The number grows while a download makes progress, even that of another process. */
-async function folderSize(folder: string): Promise<number> {
+/** Adds up the sizes of the files in a folder, in bytes. The sum grows while this or another process downloads into it. */
+async function sumFileSizes(folder: string): Promise<number> {
   // A lock file is created before the download starts, so it is not a sign of progress.
   const names = (await readdir(folder).catch(() => [])).filter((name) => !name.endsWith('.lock'));
   const sizes = await Promise.all(

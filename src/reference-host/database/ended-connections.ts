@@ -10,9 +10,9 @@ const channel = 'net.client.socket';
  * command waits too. The driver does listen for errors of the socket, so one is emitted here. TLS
  * connections are not covered.
  *
- * @returns a function that takes a connection to watch, and one that stops watching.
+ * @returns `watch` adds a connection to watch, `stop` ends the watching of all.
  */
-export function watchEndedConnections(): { follow(connection: Connection): void; stop(): void } {
+export function watchEndedConnections(): { watch(connection: Connection): void; stop(): void } {
   const ports = new Set<number>();
   const failOpenCommands = (socket: Socket): void => {
     if (socket.listenerCount('drain') === 0) return;
@@ -32,12 +32,12 @@ export function watchEndedConnections(): { follow(connection: Connection): void;
   };
   subscribe(channel, watchSocket);
   return {
-    follow(connection) {
+    watch(connection) {
       const client = connection.getClient();
-      const add = (address: string) => ports.add(Number(address.slice(address.lastIndexOf(':') + 1)));
-      for (const host of client.options.hosts) add(host.toString());
-      // Members of a replica set that the address does not name.
-      client.on('connectionCreated', ({ address }) => add(address));
+      const addPort = (address: string) => ports.add(Number(address.slice(address.lastIndexOf(':') + 1)));
+      for (const host of client.options.hosts) addPort(host.toString());
+      // A replica set may have members that the connection string does not name.
+      client.on('connectionCreated', ({ address }) => addPort(address));
     },
     stop: () => void unsubscribe(channel, watchSocket),
   };

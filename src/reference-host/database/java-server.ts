@@ -31,7 +31,7 @@ const mavenProject = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 type JavaServerOptions = Pick<DatabaseOptions, 'env' | 'report' | 'signal'>;
 
-/** Folder with the Java archives of mongo-java-server. If they are missing, Maven fetches and verifies them. */
+/** Fetches the Java archives of mongo-java-server with Maven, unless they are in the cache. @returns their folder */
 async function fetchArchives(options: JavaServerOptions): Promise<string> {
   const cache = cacheDirectory(options.env);
   const folder = join(cache, `mongo-java-server-${serverVersion}`);
@@ -71,8 +71,8 @@ async function fetchArchives(options: JavaServerOptions): Promise<string> {
     });
     await waitForExit(child, {
       measureProgress: () => Promise.resolve(outputBytes),
-      firstStallMs: 30_000,
-      stallMs: 30_000,
+      maxFirstStallMs: 30_000,
+      maxStallMs: 30_000,
       signal: options.signal,
     });
     const jars = await readdir(join(temporaryFolder, 'jars')).catch(() => []);
@@ -108,8 +108,8 @@ async function prepareLauncher(java: string, archiveFolder: string, options: Jav
     const child = startChild(java, [...compiler, '-cp', libraries, '-d', join(temporaryFolder, 'classes'), source], options.env);
     const waitOptions = {
       measureProgress: () => Promise.resolve(0),
-      firstStallMs: startTimeoutMs,
-      stallMs: startTimeoutMs,
+      maxFirstStallMs: startTimeoutMs,
+      maxStallMs: startTimeoutMs,
       signal: options.signal,
     };
     await waitForExit(child, waitOptions);
@@ -138,7 +138,7 @@ export async function startJavaServer(options: JavaServerOptions): Promise<Datab
   const archiveFolder = await fetchArchives(options);
   const child = startChild(java, await prepareLauncher(java, archiveFolder, options), options.env);
   try {
-    const port = await readAnnouncedPort(child, options.signal);
+    const port = await waitForAnnouncedPort(child, options.signal);
     const address = `127.0.0.1:${port}`;
     const uri = `mongodb://${address}/`;
     await ping(uri, startTimeoutMs);
@@ -165,8 +165,8 @@ export async function startJavaServer(options: JavaServerOptions): Promise<Datab
 }
 
 /** Waits for the port that the launcher prints when it listens. */
-async function readAnnouncedPort(child: Child, signal: AbortSignal | undefined): Promise<number> {
-  const { promise, resolve, reject } = deferred<number>();
+async function waitForAnnouncedPort(child: Child, signal: AbortSignal | undefined): Promise<number> {
+  const { promise, resolve, reject } = createDeferred<number>();
   let output = '';
   const onOutput = (chunk: Buffer): void => {
     output += chunk.toString('utf8');
@@ -188,12 +188,12 @@ async function readAnnouncedPort(child: Child, signal: AbortSignal | undefined):
   }
 }
 
-function deferred<T>(): { promise: Promise<T>; resolve: (value: T) => void; reject: (reason: unknown) => void } {
+function createDeferred<T>(): { promise: Promise<T>; resolve: (value: T) => void; reject: (reason: unknown) => void } {
   let resolve: (value: T) => void = () => undefined;
   let reject: (reason: unknown) => void = () => undefined;
-  const promise = new Promise<T>((yes, no) => {
-    resolve = yes;
-    reject = no;
+  const promise = new Promise<T>((onResolve, onReject) => {
+    resolve = onResolve;
+    reject = onReject;
   });
   return { promise, resolve, reject };
 }

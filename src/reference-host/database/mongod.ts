@@ -15,8 +15,8 @@ export function hasMongodData(directory: string): boolean {
   return existsSync(join(directory, 'WiredTiger'));
 }
 
-/** A free port of 127.0.0.1. */
-export async function freePort(): Promise<number> {
+/** Finds a free port of 127.0.0.1. */
+export async function findFreePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -55,7 +55,7 @@ export async function startMongod(
     const temporaryDirectory = options.directory === null ? await mkdtemp(join(tmpdir(), 'large-image-database-')) : null;
     const directory = temporaryDirectory ?? options.directory ?? '';
     await mkdir(directory, { recursive: true });
-    const port = await freePort();
+    const port = await findFreePort();
     const logPath = join(directory, 'mongod.log');
     const args = ['--dbpath', directory, '--port', `${port}`, '--bind_ip', '127.0.0.1', '--logpath', logPath];
     const child = startGuarded(program, args, options.env, temporaryDirectory);

@@ -31,20 +31,20 @@ export async function startDatabase(options: DatabaseOptions): Promise<Database>
   if (callerUri !== undefined && callerUri !== '') return connectTo(callerUri, options);
 
   const { directory } = options;
-  const tried: string[] = [];
-  const attempt = async (what: string, start: () => Promise<Database>): Promise<Database | null> => {
+  const failures: string[] = [];
+  const attempt = async (description: string, start: () => Promise<Database>): Promise<Database | null> => {
     try {
       options.signal?.throwIfAborted();
       const database = await start();
       return { ...database, uri: withDatabaseName(database.uri, defaultDatabaseName) };
     } catch (error) {
       options.signal?.throwIfAborted();
-      tried.push(`${what}: ${error instanceof Error ? error.message : String(error)}`);
+      failures.push(`${description}: ${error instanceof Error ? error.message : String(error)}`);
       return null;
     }
   };
 
-  const durable =
+  const mongod =
     (await attempt('mongod on PATH', () => {
       const program = findExecutable(options.env, 'mongod');
       if (program === null) throw new Error('there is none');
@@ -53,19 +53,19 @@ export async function startDatabase(options: DatabaseOptions): Promise<Database>
     (await attempt('mongod downloaded by mongodb-memory-server', async () =>
       startMongod(await downloadMongod(options), options),
     ));
-  if (durable !== null) return durable;
+  if (mongod !== null) return mongod;
 
-  const list = (): string => tried.map((line) => `  - ${line.replaceAll('\n', '\n    ')}`).join('\n');
+  const listFailures = (): string => failures.map((line) => `  - ${line.replaceAll('\n', '\n    ')}`).join('\n');
   // An empty database in memory instead of a full one on disk would look as if all data were lost.
   if (directory !== null && hasMongodData(directory)) {
     throw new DatabaseUnavailableError(
-      `${directory} contains MongoDB data, but no mongod could be started on it:\n${list()}\n${advice}\n` +
+      `${directory} contains MongoDB data, but no mongod could be started on it:\n${listFailures()}\n${advice}\n` +
         '  - or choose another DATA_DIR to start with an empty database',
     );
   }
-  const memory = await attempt('mongo-java-server', () => startJavaServer(options));
-  if (memory !== null) return memory;
-  throw new DatabaseUnavailableError(`No database. Tried in this order:\n  - MONGODB_URI: not set\n${list()}\n${advice}`);
+  const memoryDatabase = await attempt('mongo-java-server', () => startJavaServer(options));
+  if (memoryDatabase !== null) return memoryDatabase;
+  throw new DatabaseUnavailableError(`No database. Tried in this order:\n  - MONGODB_URI: not set\n${listFailures()}\n${advice}`);
 }
 
 /** Connects to a server that the caller runs. */
@@ -77,7 +77,12 @@ async function connectTo(uri: string, { waitMs = 0, report, signal }: DatabaseOp
     );
   }
   try {
-    await retryWhileDatabaseIsAway(() => ping(uri, pingTimeoutMs), { uri, waitMs, report: (text) => report?.({ text }), signal });
+    await retryWhileDatabaseIsAway(() => ping(uri, pingTimeoutMs), {
+      uri,
+      waitMs,
+      reportOutage: (text) => report?.({ text }),
+      signal,
+    });
   } catch (error) {
     signal?.throwIfAborted();
     const reason = withoutCredentials(error instanceof Error ? error.message : String(error));

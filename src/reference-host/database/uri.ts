@@ -3,14 +3,16 @@ import mongoose from 'mongoose';
 const connectionString = /^(mongodb(?:\+srv)?:\/\/)(?:([^/?#]*)@)?([^/?#@]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
 
 /** Parts of a connection string; `null` for any other text. */
-function parseUri(uri: string): { scheme: string; login: string | null; hosts: string; name: string; query: string } | null {
+function parseUri(
+  uri: string,
+): { scheme: string; login: string | null; hosts: string; databaseName: string; query: string } | null {
   const match = connectionString.exec(uri);
   if (!match) return null;
   return {
     scheme: match[1] ?? '',
     login: match[2] ?? null,
     hosts: match[3] ?? '',
-    name: match[4] ?? '',
+    databaseName: match[4] ?? '',
     query: match[5] ?? '',
   };
 }
@@ -35,13 +37,13 @@ export function withoutCredentials(text: string): string {
 export function withDatabaseName(uri: string, name: string, existing: 'keep' | 'replace' = 'replace'): string {
   const uriParts = parseUri(uri);
   if (!uriParts) throw new Error('Not a MongoDB connection string: it has the form mongodb://host:port/database.');
-  if (existing === 'keep' && uriParts.name !== '') return uri;
+  if (existing === 'keep' && uriParts.databaseName !== '') return uri;
   const query = new URLSearchParams(uriParts.query);
   // Without authSource the driver authenticates the user in the database that the path names, which is about to change.
   if (uriParts.login !== null && !query.has('authSource'))
-    query.set('authSource', uriParts.name === '' ? 'admin' : uriParts.name);
-  const text = query.toString();
-  return `${uriParts.scheme}${uriParts.login === null ? '' : `${uriParts.login}@`}${uriParts.hosts}/${name}${text === '' ? '' : `?${text}`}`;
+    query.set('authSource', uriParts.databaseName === '' ? 'admin' : uriParts.databaseName);
+  const queryText = query.toString();
+  return `${uriParts.scheme}${uriParts.login === null ? '' : `${uriParts.login}@`}${uriParts.hosts}/${name}${queryText === '' ? '' : `?${queryText}`}`;
 }
 
 /**

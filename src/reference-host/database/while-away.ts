@@ -2,15 +2,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DatabaseUnavailableError } from './database-options.js';
 import { hostsOf, withoutCredentials } from './uri.js';
 
-const pauseMs = 500;
+const retryDelayMs = 500;
 
 /** Options of {@link retryWhileDatabaseIsAway}. */
 export interface RetryOptions {
   uri: string;
-  /** Maximum time, in milliseconds. */
+  /** How long to wait for the database, in milliseconds. */
   waitMs: number;
   /** Called once with a message if the database is unreachable. */
-  report: (text: string) => void;
+  reportOutage: (text: string) => void;
   signal?: AbortSignal | undefined;
 }
 
@@ -21,7 +21,7 @@ export interface RetryOptions {
  */
 export async function retryWhileDatabaseIsAway<T>(
   work: () => Promise<T>,
-  { uri, waitMs, report, signal }: RetryOptions,
+  { uri, waitMs, reportOutage, signal }: RetryOptions,
 ): Promise<T> {
   const deadline = performance.now() + waitMs;
   for (let isReported = false; ; isReported = true) {
@@ -29,7 +29,7 @@ export async function retryWhileDatabaseIsAway<T>(
       return await work();
     } catch (error) {
       signal?.throwIfAborted();
-      // This module imports everything, so `npm start` loads it while its database starts.
+      // `larger-host.js` imports almost everything. Loaded here, it does not delay the start of the database by `npm start`.
       const { isDatabaseOutage } = await import('../../larger-host.js');
       if (!isDatabaseOutage(error)) throw error;
       const reason = withoutCredentials(error instanceof Error ? error.message : String(error));
@@ -39,8 +39,8 @@ export async function retryWhileDatabaseIsAway<T>(
         throw new DatabaseUnavailableError(`The database at ${address} could not be reached${time}: ${reason}`, { cause: error });
       }
       if (!isReported)
-        report(`The database at ${address} cannot be reached (${reason}). Waiting for it, up to ${waitMs / 1000} s.`);
-      await delay(pauseMs, undefined, signal === undefined ? {} : { signal });
+        reportOutage(`The database at ${address} cannot be reached (${reason}). Waiting for it, up to ${waitMs / 1000} s.`);
+      await delay(retryDelayMs, undefined, signal === undefined ? {} : { signal });
     }
   }
 }

@@ -5,6 +5,7 @@ export interface BlobReference {
   fileId: Types.ObjectId;
   /** The process that made, or makes, the record. */
   process: string;
+  /** When the record was made, or was about to be made. */
   since: Date;
 }
 

@@ -63,7 +63,7 @@ export class ByteStore {
   async prepare(databaseId: string): Promise<void> {
     await mkdir(this.#filesFolder, { recursive: true });
     await mkdir(this.#uploadsFolder, { recursive: true });
-    if ((await fileLength(this.#ownerPath)) !== null) return;
+    if ((await readFileLength(this.#ownerPath)) !== null) return;
     if ((await readdir(this.#filesFolder)).length > 0 || (await readdir(this.#uploadsFolder)).length > 0) return;
     const candidate = `${this.#ownerPath}.${randomUUID()}`;
     await writeFile(candidate, `${databaseId}\n${randomUUID()}\n`, { flush: true });
@@ -130,12 +130,12 @@ export class ByteStore {
 
   /** Number of bytes of an upload that are on disk; `null` if it has no file. */
   async lengthOf(uploadId: string): Promise<number | null> {
-    return fileLength(this.#uploadPath(uploadId));
+    return readFileLength(this.#uploadPath(uploadId));
   }
 
   /** Whether the bytes of a key are stored. */
   async has(key: string): Promise<boolean> {
-    return (await fileLength(this.pathOf(key))) !== null;
+    return (await readFileLength(this.pathOf(key))) !== null;
   }
 
   /**
@@ -180,9 +180,9 @@ export class ByteStore {
 
   /** Everything in the store, finished or not, except files whose names do not come from the store. */
   async *list(): AsyncGenerator<{ key: string; remove: () => Promise<void> }> {
-    for (const key of await keysIn(this.#uploadsFolder)) yield { key, remove: () => this.discard(key) };
+    for (const key of await listKeys(this.#uploadsFolder)) yield { key, remove: () => this.discard(key) };
     for (const directory of await readdir(this.#filesFolder)) {
-      for (const key of await keysIn(join(this.#filesFolder, directory))) yield { key, remove: () => this.remove(key) };
+      for (const key of await listKeys(join(this.#filesFolder, directory))) yield { key, remove: () => this.remove(key) };
     }
   }
 
@@ -267,17 +267,18 @@ function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
-async function keysIn(directory: string): Promise<string[]> {
+async function listKeys(directory: string): Promise<string[]> {
   const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
   return entries.filter((entry) => entry.isFile() && keyPattern.test(entry.name)).map(({ name }) => name);
 }
 
+/** Throws a {@link MissingBytesError} for an error about a missing file, and any other error unchanged. */
 function throwMissing(cause: unknown): never {
   if (isMissing(cause)) throw new MissingBytesError('The upload has no bytes on disk.', { cause });
   throw cause;
 }
 
-async function fileLength(path: string): Promise<number | null> {
+async function readFileLength(path: string): Promise<number | null> {
   try {
     return (await stat(path)).size;
   } catch (error) {

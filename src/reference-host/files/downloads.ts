@@ -11,7 +11,7 @@ import {
 } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
-import { readFile, currentSize } from './files.js';
+import { readFile, readCurrentSize } from './files.js';
 
 /** Parameters of downloads of one file. */
 export const downloadQuery = {
@@ -28,7 +28,7 @@ export interface DownloadRequest {
   /** A header `Range` overrides `offset` and `endByte`. */
   headers: IncomingMessage['headers'];
   offset: number;
-  /** Exclusive. */
+  /** The byte after the last one to send. */
   endByte: number | undefined;
   disposition: 'inline' | 'attachment';
 }
@@ -36,7 +36,7 @@ export interface DownloadRequest {
 /** The response to a download: the bytes or a part of them, or a redirect for a link. */
 export async function downloadFile(context: HostContext, file: FileDocument, request: DownloadRequest): Promise<Reply> {
   if (file.linkUrl !== undefined) return Reply.redirect(file.linkUrl);
-  const size = await currentSize(file);
+  const size = await readCurrentSize(file);
   const range = requestedRange(request.headers, { size, tag: null }) ?? readParameterRange(request, size);
   const { start, end } = range ?? { start: 0, end: size };
   const body = await readFile(context, file, { start, end });

@@ -5,7 +5,7 @@ import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
 
 /** Gives access to the files of a Zarr, if `file` is its description and served in place; `null` for other files. */
-export function openTree(context: HostContext, { name, storage }: FileDocument): HostFileTree | null {
+export function openFileTree(context: HostContext, { name, storage }: FileDocument): HostFileTree | null {
   if ((storage.kind !== 'in-place' && storage.kind !== 'bucket') || storage.isTree !== true) return null;
   if (storage.kind === 'in-place') return { file: (path) => openDiskFile(dirname(storage.path), path) };
   const prefix = storage.path.slice(0, storage.path.length - name.length);
@@ -41,11 +41,11 @@ async function openDiskFile(folder: string, path: string): Promise<TreeFile> {
   }
 }
 
-async function openObject({ buckets }: HostContext, name: string, key: string): Promise<TreeFile> {
-  const bucket = await buckets.openBucket(name);
+async function openObject({ buckets }: HostContext, bucketName: string, key: string): Promise<TreeFile> {
+  const bucket = await buckets.openBucket(bucketName);
   const state = await bucket.state(key).catch((error: { $metadata?: { httpStatusCode?: number } }) => {
     if (error.$metadata?.httpStatusCode === 404) return null;
-    throw new LargeImageError('unavailable', `${key} cannot be read from the bucket ${name}.`, { cause: error });
+    throw new LargeImageError('unavailable', `${key} cannot be read from the bucket ${bucketName}.`, { cause: error });
   });
   if (state === null) return null;
   return {

@@ -65,7 +65,9 @@ export interface NewFileRecord {
   linkUrl?: string;
   storage: FileStorage;
   creatorId: Types.ObjectId | null;
+  /** Whether the file is attached to the item instead of being one of its files. */
   attached?: boolean;
+  /** Further fields, which the plugin adds. */
   fields?: Record<string, unknown>;
 }
 
@@ -76,7 +78,7 @@ export interface NewFileOfItem {
 }
 
 /**
- * Stores the record of a file of an item, or attached to it. The bytes must be complete before.
+ * Stores the record of a file that belongs to an item, or is attached to it. The bytes of the file must be stored before.
  *
  * @throws InvalidError if the item no longer exists; then no record is left.
  */
@@ -92,9 +94,9 @@ export async function insertFiles(
   files: readonly NewFileOfItem[],
 ): Promise<PromiseSettledResult<FileDocument>[]> {
   const { models } = context;
-  const created = files.map(createRecord);
+  const createdFiles = files.map(createRecord);
   // The records are stored without casting, because values from clients have been checked.
-  await models.file.insertMany(created, { lean: true });
+  await models.file.insertMany(createdFiles, { lean: true });
   announceStep('file:recorded');
   const itemIds = [...new Map(files.map(({ itemId }) => [itemId.toHexString(), itemId])).values()];
   const itemDocuments = await models.item
@@ -103,7 +105,7 @@ export async function insertFiles(
   const itemsById = new Map(itemDocuments.map((item) => [item._id.toHexString(), item]));
   const results: PromiseSettledResult<FileDocument>[] = [];
   for (const [index, { itemId, record }] of files.entries()) {
-    const file = created[index]!;
+    const file = createdFiles[index]!;
     const item = itemsById.get(itemId.toHexString());
     if (item === undefined) {
       await models.file.deleteOne({ _id: file._id });
@@ -120,10 +122,10 @@ export async function insertFiles(
 
 /** Stores the records of files whose items are stored afterwards. Nobody sees the files before that. */
 export async function insertHiddenFiles({ models }: HostContext, files: readonly NewFileOfItem[]): Promise<FileDocument[]> {
-  const created = files.map(createRecord);
-  await models.file.insertMany(created, { lean: true });
+  const createdFiles = files.map(createRecord);
+  await models.file.insertMany(createdFiles, { lean: true });
   announceStep('file:recorded');
-  return created;
+  return createdFiles;
 }
 
 function createRecord({ itemId, record }: NewFileOfItem): FileDocument {
@@ -161,7 +163,7 @@ export async function removeFilesInBatches(
   }
 }
 
-/** Removes what a file leaves behind after its record was removed. `isRepeated` is whether an earlier call may have done a part of this. */
+/** Removes everything that belonged to a file after its record was removed. `isRepeated` says whether an earlier call may have done a part of this. */
 export async function removeFileLeftovers(context: HostContext, file: FileDocument, isRepeated = false): Promise<void> {
   const item =
     file.itemId === null ? null : await context.models.item.findById(file.itemId, null, withTrashed).lean<ItemDocument>();
@@ -176,10 +178,10 @@ async function removeBytesAndAttachments(context: HostContext, files: readonly F
     context,
     files.map(({ _id, storage }) => ({ fileId: _id, storage })),
   );
-  const attached = { attachedToType: 'file', attachedToId: { $in: files.map(({ _id }) => _id) } };
+  const attachedFilter = { attachedToType: 'file', attachedToId: { $in: files.map(({ _id }) => _id) } };
   await removeFilesInBatches(
     context,
-    iterateInSlices<FileDocument>(context.models.file.find(attached, null, withoutReadLimit).lean()),
+    iterateInSlices<FileDocument>(context.models.file.find(attachedFilter, null, withoutReadLimit).lean()),
   );
   await context.events.emit('files.removed', { files: files.map((file) => ({ ...file })) });
 }
@@ -239,8 +241,8 @@ export function localPath({ store }: HostContext, { storage }: FileDocument): st
   return storage.kind === 'in-place' ? storage.path : null;
 }
 
-/** Current length of a file in bytes, because a file served in place may have been replaced; 0 for links. */
-export async function currentSize({ size = 0, storage }: FileDocument): Promise<number> {
+/** The length of a file in bytes; 0 for links. If the file is served in place, the length is read from the disk, because the file may have been replaced. */
+export async function readCurrentSize({ size = 0, storage }: FileDocument): Promise<number> {
   if (storage.kind !== 'in-place') return size;
   // If the file no longer exists, reading it reports that.
   return stat(storage.path).then(
@@ -260,7 +262,7 @@ export async function readFile(
   const path = localPath(context, file);
   if (path === null)
     throw new InvalidError(`The file ${file.name} is a link; its bytes are at ${file.linkUrl ?? 'its address'}.`);
-  return readBytes(path, { start: range.start, end: Math.min(range.end, await currentSize(file)) });
+  return readBytes(path, { start: range.start, end: Math.min(range.end, await readCurrentSize(file)) });
 }
 
 /** Moves a file to another item. */

@@ -44,9 +44,9 @@ export async function refreshFileInBucket(
   { size, etag, tree = file.storage.tree }: ObjectState & { tree?: string | undefined },
 ): Promise<void> {
   const { models } = context;
-  const isSame = size === file.size && etag === file.storage.etag;
-  if (isSame && tree === file.storage.tree) return;
-  const isReplaced = !isSame || file.storage.tree !== undefined;
+  const isSameObject = size === file.size && etag === file.storage.etag;
+  if (isSameObject && tree === file.storage.tree) return;
+  const isReplaced = !isSameObject || file.storage.tree !== undefined;
   const replacedAt = new Date();
   const updated = await models.file
     .findOneAndUpdate(

@@ -36,8 +36,8 @@ export type FileInPlace = FileDocument & { storage: { kind: 'in-place' } };
 /** Number of bytes at the start, and at the end, of a file that its digest covers. */
 const digestedBytes = 16 * 1024;
 
-/** Whether the digest of a file covers only a part of it. */
-export function hasMiddle(size: number): boolean {
+/** Whether the digest of a file of this length covers only a part of it. */
+export function isDigestPartial(size: number): boolean {
   return size > 2 * digestedBytes;
 }
 
@@ -55,8 +55,8 @@ async function readState(
     const fileStats = stats ?? (await statDescriptor(descriptor));
     const { size } = fileStats;
     const hash = createHash('sha256').update(`${size}\0`);
-    const length = hasMiddle(size) ? digestedBytes : size;
-    for (const position of hasMiddle(size) ? [0, size - length] : [0]) {
+    const length = isDigestPartial(size) ? digestedBytes : size;
+    for (const position of isDigestPartial(size) ? [0, size - length] : [0]) {
       const { bytesRead, buffer } = await readDescriptor(descriptor, Buffer.allocUnsafe(length), 0, length, position);
       hash.update(buffer.subarray(0, bytesRead));
     }
@@ -97,7 +97,7 @@ export async function registerFileInPlace(
  * Makes items of several files as {@link registerFileInPlace} does, with few commands to the database. The paths must be resolved, without
  * symbolic links, and must be those of files.
  *
- * @returns one result for each file, which is rejected where its name is invalid or it cannot be read.
+ * @returns one result for each file; it is rejected if the name is invalid or the file cannot be read
  */
 export async function registerFilesInPlace(
   context: HostContext,
@@ -112,13 +112,15 @@ export async function registerFilesInPlace(
       return { name: itemName, creatorId, record: { name: basename(path), size, storage, creatorId } };
     }),
   );
-  const registered = await registerAll(
+  const registered = await registerItemsWithFiles(
     context,
     folder,
     prepared.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])),
   );
-  let next = 0;
-  return prepared.map((each) => (each.status === 'fulfilled' ? { status: 'fulfilled', value: registered[next++]! } : each));
+  let registeredIndex = 0;
+  return prepared.map((each) =>
+    each.status === 'fulfilled' ? { status: 'fulfilled', value: registered[registeredIndex++]! } : each,
+  );
 }
 
 /** An item to be made, and its only file. */
@@ -128,8 +130,8 @@ interface NewItemWithFile {
   record: NewFileRecord & { size: number };
 }
 
-/** Stores items with a file each, and announces them. */
-async function registerAll(
+/** Stores items, each with one file, and announces them. */
+async function registerItemsWithFiles(
   context: HostContext,
   folder: FolderDocument,
   newItems: readonly NewItemWithFile[],
@@ -242,5 +244,5 @@ export async function registerObjects(
     { _id: { $in: items.map(({ _id }) => _id) }, fileMissing: { $ne: null } },
     { $unset: { fileMissing: 1 } },
   );
-  await registerAll(context, folder, newItems);
+  await registerItemsWithFiles(context, folder, newItems);
 }

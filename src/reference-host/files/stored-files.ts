@@ -10,6 +10,7 @@ import { removeFilesInBatches, insertFiles, removeFile, type NewFileOfItem } fro
 /** Number of files that are written, or removed, at the same time. */
 const maxConcurrentWrites = 8;
 
+/** A file to store: its future record, the key of its bytes, and where the bytes come from. */
 interface PlannedFile {
   entry: NewFileOfItem;
   key: string;
@@ -51,8 +52,8 @@ async function storePlanned(
     context,
     planned.filter((_, index) => written[index]!.status === 'fulfilled'),
   );
-  let next = 0;
-  return written.map((each) => (each.status === 'fulfilled' ? recorded[next++]! : each));
+  let recordedIndex = 0;
+  return written.map((each) => (each.status === 'fulfilled' ? recorded[recordedIndex++]! : each));
 }
 
 function rejectMissingItem({ file, content }: NewFileContent): PromiseRejectedResult {
@@ -142,14 +143,14 @@ async function insertRecords(
     );
     return inserted.map((each) => (each.status === 'fulfilled' ? { status: each.status, value: { ...each.value } } : each));
   } catch (reason) {
-    // Some records may have been stored before the error. If that cannot be determined, the bytes are kept, because a record
-    // without bytes would be half a file.
+    // Some records may have been stored before the error. If they cannot be removed, the bytes are kept, because a record without bytes
+    // would be half a file.
     const ids = written.map(({ key }) => key);
-    const noRecords = await context.models.file.deleteMany({ _id: { $in: ids } }).then(
+    const areRecordsRemoved = await context.models.file.deleteMany({ _id: { $in: ids } }).then(
       () => true,
       () => false,
     );
-    if (noRecords) await releasePlanned(context, written);
+    if (areRecordsRemoved) await releasePlanned(context, written);
     return written.map(() => ({ status: 'rejected', reason }));
   }
 }

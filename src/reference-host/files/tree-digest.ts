@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { groupInBatches } from '../../larger-host.js';
 
 /** Number of files whose state is read at the same time. */
-const filesAtOnce = 16;
+const maxConcurrentReads = 16;
 
 /** A digest of the names and states of many files, which tells whether one has changed, without reading them. The order does not matter. */
 export class TreeDigest {
@@ -27,8 +27,8 @@ export async function computeTreeDigest(folder: string, signal?: AbortSignal): P
   const pendingFolders = [''];
   for (let subfolder = pendingFolders.pop(); subfolder !== undefined; subfolder = pendingFolders.pop()) {
     for await (const entries of groupInBatches(
-      await opendir(join(folder, subfolder), { bufferSize: filesAtOnce }),
-      filesAtOnce,
+      await opendir(join(folder, subfolder), { bufferSize: maxConcurrentReads }),
+      maxConcurrentReads,
     )) {
       signal?.throwIfAborted();
       await Promise.all(

@@ -12,7 +12,7 @@ import { accessFilter, principalOf, type Principal } from '../access/access.js';
 import { contentDisposition } from './downloads.js';
 import { loadFile, readFile } from './files.js';
 
-/** One entry of an archive: the bytes of a file, or a text. A long text is a function, which is called when the entry is sent. */
+/** One entry of an archive: the bytes of a file, or a text. A function that returns a text is called when the entry is sent. */
 export interface ZipEntry {
   path: string;
   date: Date;
@@ -37,7 +37,7 @@ interface EntryOptions {
   mimeTypes?: ReadonlySet<string> | undefined;
 }
 
-/** The files of an item, below its name, and its metadata if it has any. */
+/** The files of an item, in a folder with its name, and its metadata if it has any. */
 export function itemEntries(context: HostContext, item: ItemDocument): AsyncGenerator<ZipEntry> {
   return entriesOfItems(context, [item], {});
 }
@@ -83,11 +83,12 @@ async function readMetadataText({ models }: HostContext, { _id }: ItemForArchive
   return Object.keys(meta).length > 0 ? JSON.stringify(toWire(meta)) : '';
 }
 
-/** Limits of one query: number of items, and of files. */
+/** Maximum number of items whose files one query finds. */
 const maxQueryItems = 100;
+/** Maximum number of files that one query for several items finds. */
 const maxQueryFiles = 5000;
 
-/** Everything in a folder that the caller can read, below the folder's name. */
+/** Everything in a folder that the caller can read, in a folder with its name. */
 export async function* folderEntries(
   context: HostContext,
   folder: FolderDocument,
@@ -119,7 +120,7 @@ export async function* subfolderEntries(
  * An archive as a response. It is made while it is sent, and only as long as the caller can read the entries. Entries are not
  * compressed, because images hardly get smaller.
  */
-export function zipReply(context: HostContext, caller: Caller | null, name: string, entries: AsyncIterable<ZipEntry>): Reply {
+export function replyWithZip(context: HostContext, caller: Caller | null, name: string, entries: AsyncIterable<ZipEntry>): Reply {
   let lastSentFile: FileDocument | null = null;
   const archive = zipStream(entries, {
     open: async (file) => {
@@ -171,7 +172,7 @@ export function zipStream(
     const usedPaths = new Set<string>();
     for await (const { path, date, content, isBuffered, buffered } of mapAhead(entries, maxPreparedEntries, prepareEntry)) {
       if (typeof content !== 'object') {
-        body = Readable.from(textPieces(typeof content === 'string' ? content : await content()));
+        body = Readable.from(splitText(typeof content === 'string' ? content : await content()));
       } else {
         if (content.linkUrl !== undefined) continue;
         onSend?.(content);
@@ -200,18 +201,18 @@ export function zipStream(
 }
 
 /** Calls `work` for each value, some of them in advance. Results are in the order of the values. */
-async function* mapAhead<T, R>(values: AsyncIterable<T>, ahead: number, work: (value: T) => Promise<R>): AsyncGenerator<R> {
+async function* mapAhead<T, R>(values: AsyncIterable<T>, maxPending: number, work: (value: T) => Promise<R>): AsyncGenerator<R> {
   const started: Promise<R>[] = [];
   for await (const value of values) {
     const result = work(value);
     // The error is thrown at its turn.
     result.catch(() => undefined);
-    if (started.push(result) === ahead) yield await started.shift()!;
+    if (started.push(result) === maxPending) yield await started.shift()!;
   }
   for (const result of started) yield await result;
 }
 
-function* textPieces(text: string): Generator<Buffer> {
+function* splitText(text: string): Generator<Buffer> {
   const bytes = Buffer.from(text);
   for (let start = 0; start < bytes.length; start += pieceBytes) yield bytes.subarray(start, start + pieceBytes);
 }

@@ -3,7 +3,7 @@ import { boolean, paging, required, text, withDefault, type RouteDefinition, lis
 import { defineRoute, type HostContext } from '../context.js';
 import { accessFilter, principalOf } from '../access/access.js';
 import { createGroup, loadGroup, removeGroup, updateGroup } from './groups.js';
-import { pageReply } from '../tree/lists.js';
+import { replyWithPage } from '../tree/lists.js';
 import { wordsFilter } from '../resources/resources.js';
 import { byId, returnsMessage, searchText } from '../http/parameters.js';
 import { requireSignedIn } from '../http/signed-in.js';
@@ -29,7 +29,7 @@ export const groupRoutes: RouteDefinition<HostContext>[] = [
         ...accessFilter(principal, 0),
         ...(isExact ? { lowerName: query.text!.trim().toLowerCase() } : wordsFilter(query.text)),
       };
-      return pageReply(context.models.group, filter, query, (group) => groupView(group, principal));
+      return replyWithPage(context.models.group, filter, query, (group) => groupView(group, principal));
     },
   }),
   defineRoute({

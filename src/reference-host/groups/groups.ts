@@ -27,8 +27,8 @@ export async function loadGroup(
   return group;
 }
 
-/** An error that says that the name is taken, if that is the cause of a database error. Other errors are returned unchanged. */
-function asNameTakenError(error: unknown): unknown {
+/** Converts the error of the database for a name that is taken. Other errors are returned unchanged. */
+function toDuplicateNameError(error: unknown): unknown {
   return isDuplicateKey(error) ? new InvalidError('A group with that name already exists.', 'name') : error;
 }
 
@@ -57,7 +57,7 @@ export async function createGroup(
     await context.models.group.create(group);
   } catch (error) {
     await context.models.user.updateOne({ _id: creatorId }, { $pull: { groups: group._id } });
-    throw asNameTakenError(error);
+    throw toDuplicateNameError(error);
   }
   await context.events.emit('access.changed', {});
   return group;
@@ -85,7 +85,7 @@ export async function updateGroup(
       .findOneAndUpdate({ _id: group._id }, { $set: set }, { returnDocument: 'after' })
       .lean<GroupDocument>();
   } catch (error) {
-    throw asNameTakenError(error);
+    throw toDuplicateNameError(error);
   }
   if (updated === null) throw new UnknownIdError('group', group._id.toHexString());
   return updated;
@@ -119,7 +119,7 @@ export async function mayAddWithoutInvitation(
   return (policy === 'yesadmin' && level >= 2) || (policy === 'yesmod' && level >= 1);
 }
 
-/** Gives a user at least an access level on a group. */
+/** Raises the access level of a user on a group to at least this level. */
 async function raiseLevel({ models }: HostContext, group: GroupDocument, userId: Types.ObjectId, level: GrantedLevel) {
   const raised = await models.group.updateOne(
     { _id: group._id, 'access.users.id': userId },
@@ -196,12 +196,12 @@ export async function setMemberLevel(
   await raiseLevel(context, group, userId, 0);
   const current = await models.group.findById(group._id).lean<GroupDocument>();
   const users = current?.access.users ?? [];
-  const changed = users.map((entry) => (entry.id.equals(userId) ? { ...entry, level } : entry));
-  if (!principal.admin && !changed.some((entry) => entry.level === 2)) throw createNoAdministratorError();
+  const changedUsers = users.map((entry) => (entry.id.equals(userId) ? { ...entry, level } : entry));
+  if (!principal.admin && !changedUsers.some((entry) => entry.level === 2)) throw createNoAdministratorError();
   // The list must not have changed since it was read: otherwise, two administrators who demote each other at once would leave none.
   const { matchedCount } = await models.group.updateOne(
     { _id: group._id, 'access.users': users },
-    { $set: { 'access.users': changed } },
+    { $set: { 'access.users': changedUsers } },
   );
   if (matchedCount === 0)
     throw new LargeImageError('conflict', 'Somebody else has just changed the members of this group. Try again.');
@@ -230,10 +230,10 @@ export async function leaveGroup(
   const level = group.access.users.find((entry) => entry.id.equals(userId))?.level ?? -1;
   if (level > levelOn(group, principal))
     throw new AccessDeniedError('You cannot remove a member with a higher level than yours.');
-  const hasOtherAdministrator = { 'access.users': { $elemMatch: { id: { $ne: userId }, level: 2 } } };
-  const isNotAdministrator = { 'access.users': { $not: { $elemMatch: { id: userId, level: 2 } } } };
+  const otherAdministratorFilter = { 'access.users': { $elemMatch: { id: { $ne: userId }, level: 2 } } };
+  const noAdministratorFilter = { 'access.users': { $not: { $elemMatch: { id: userId, level: 2 } } } };
   const removed = await models.group.updateOne(
-    { _id: group._id, ...(!principal.admin && { $or: [hasOtherAdministrator, isNotAdministrator] }) },
+    { _id: group._id, ...(!principal.admin && { $or: [otherAdministratorFilter, noAdministratorFilter] }) },
     { $pull: { 'access.users': { id: userId }, requests: userId } },
   );
   if (removed.matchedCount === 0) throw createNoAdministratorError();

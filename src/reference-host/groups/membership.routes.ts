@@ -24,7 +24,7 @@ import type { UserDocument } from '../accounts/users/user.model.js';
 import { byId } from '../http/parameters.js';
 import { groupSchema, userSchema } from '../http/schemas.js';
 import { requireSignedIn } from '../http/signed-in.js';
-import { pageReply } from '../tree/lists.js';
+import { replyWithPage } from '../tree/lists.js';
 import { groupView, userView } from '../views.js';
 import type { GroupDocument } from './group.model.js';
 import { inviteToGroup, joinGroup, leaveGroup, loadGroup, mayAddWithoutInvitation, setMemberLevel } from './groups.js';
@@ -62,7 +62,7 @@ async function loadGroupWithRoles(context: HostContext, { _id }: GroupDocument, 
 }
 
 /** A route that lists the users who have the group's id in a field. */
-function usersRoute(name: 'member' | 'invitation', summary: string, field: string) {
+function defineUserListRoute(name: 'member' | 'invitation', summary: string, field: string) {
   return defineRoute({
     method: 'get',
     path: `/group/:id/${name}`,
@@ -76,13 +76,15 @@ function usersRoute(name: 'member' | 'invitation', summary: string, field: strin
       const principal = await principalOf(context, caller);
       const group = await loadGroup(context, params.id, principal, 0);
       const sortable = ['lastName', 'firstName', 'login', 'created', '_id'];
-      return pageReply(context.models.user, { [field]: group._id }, { ...query, sortable }, (user) => userView(user, principal));
+      return replyWithPage(context.models.user, { [field]: group._id }, { ...query, sortable }, (user) =>
+        userView(user, principal),
+      );
     },
   });
 }
 
 /** A route that makes a member moderator or administrator (POST), or an ordinary member again (DELETE). */
-function roleRoute(method: 'post' | 'delete', role: 'moderator' | 'admin') {
+function defineRoleRoute(method: 'post' | 'delete', role: 'moderator' | 'admin') {
   const roleName = role === 'admin' ? 'administrator' : 'moderator';
   return defineRoute({
     method,
@@ -118,9 +120,9 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
       return loadGroupWithRoles(context, await loadGroup(context, params.id, principal, 0), principal);
     },
   }),
-  usersRoute('member', 'The members of a group.', 'groups'),
-  usersRoute('invitation', 'The users who are invited to a group.', 'groupInvites.groupId'),
-  ...(['moderator', 'admin'] as const).flatMap((role) => [roleRoute('post', role), roleRoute('delete', role)]),
+  defineUserListRoute('member', 'The members of a group.', 'groups'),
+  defineUserListRoute('invitation', 'The users who are invited to a group.', 'groupInvites.groupId'),
+  ...(['moderator', 'admin'] as const).flatMap((role) => [defineRoleRoute('post', role), defineRoleRoute('delete', role)]),
   defineRoute({
     method: 'post',
     path: '/group/:id/invitation',

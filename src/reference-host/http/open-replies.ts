@@ -40,19 +40,19 @@ export class OpenReplies {
 
   /** Ends responses early. Clients that have received nothing yet get the status 503 with the reason. */
   async end(replies: Iterable<ServerResponse>): Promise<void> {
-    const ending = [...replies].filter((reply) => !reply.closed);
-    const allClosed = Promise.all(ending.map(whenClosed));
-    for (const reply of ending) {
+    const endingReplies = [...replies].filter((reply) => !reply.closed);
+    const allClosed = Promise.all(endingReplies.map(waitUntilClosed));
+    for (const reply of endingReplies) {
       if (reply.headersSent) reply.destroy();
       else answerUnavailable(reply);
     }
     await Promise.race([allClosed, wait(lastSendMs, undefined, { ref: false })]);
-    for (const reply of ending) reply.destroy();
+    for (const reply of endingReplies) reply.destroy();
   }
 }
 
-/** Resolves when a response was sent or dropped and its connection is closed. */
-async function whenClosed(reply: ServerResponse): Promise<void> {
+/** Waits until a response was sent or dropped, and its connection is closed. */
+async function waitUntilClosed(reply: ServerResponse): Promise<void> {
   const { socket } = reply;
   const closing = [reply, socket].filter((each) => each !== null && !each.closed);
   // The event `close` also comes after errors, for which `finished` would reject.

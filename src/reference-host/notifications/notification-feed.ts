@@ -26,7 +26,7 @@ export class OpenStream {
   }
 
   /** Resolves when the stream is woken, or was woken since the last call; otherwise when the time is up or the signal aborts. */
-  async untilWoken(milliseconds: number, endSignal: AbortSignal): Promise<void> {
+  async waitUntilWoken(milliseconds: number, endSignal: AbortSignal): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     let finish = () => {};
     await new Promise<void>((resolve) => {
@@ -92,18 +92,18 @@ export class NotificationFeed {
     let deliveredKeys = new Set<string>();
     while (this.#streams.size > 0) {
       await new Promise((resolve) => setTimeout(resolve, pollMs).unref());
-      const started = Date.now();
+      const startedAt = Date.now();
       try {
         const filter = { updated: { $gt: searchedFrom } };
         const notifications = await this.#notifications()
           .find(filter, { userId: 1, tokenId: 1, updated: 1 })
           .limit(maxMessages)
           .lean<NotificationDocument[]>();
-        const changeKey = ({ _id, updated }: NotificationDocument) => `${_id.toHexString()} ${updated.getTime()}`;
+        const changeKeyOf = ({ _id, updated }: NotificationDocument) => `${_id.toHexString()} ${updated.getTime()}`;
         if (notifications.length === maxMessages || !(await this.#isEnabled())) this.#wakeAll();
-        else for (const message of notifications) if (!deliveredKeys.has(changeKey(message))) this.wake(message);
-        deliveredKeys = new Set(notifications.map(changeKey));
-        searchedFrom = new Date(started - overlapMs);
+        else for (const message of notifications) if (!deliveredKeys.has(changeKeyOf(message))) this.wake(message);
+        deliveredKeys = new Set(notifications.map(changeKeyOf));
+        searchedFrom = new Date(startedAt - overlapMs);
       } catch {
         // The streams meet the same error when they read their messages, and report it.
         this.#wakeAll();

@@ -66,7 +66,7 @@ interface StreamOptions {
   signal: AbortSignal;
 }
 
-/** New messages of an owner, until none comes for `silenceMs` or streams are switched off. */
+/** Yields the new messages of an owner, until none comes for `silenceMs` or streams are switched off. */
 export async function* followNotifications(
   context: HostContext,
   owner: NotificationOwner,
@@ -87,14 +87,14 @@ export async function* followNotifications(
       }
       seenIds = new Set(notifications.map(({ _id }) => _id.toHexString()));
       searchedFrom = new Date(Math.max(since.getTime(), Date.now() - overlapMs));
-      if (newMessages.length === 0) await stream.untilWoken(lastSentAt + silenceMs - Date.now(), endSignal);
+      if (newMessages.length === 0) await stream.waitUntilWoken(lastSentAt + silenceMs - Date.now(), endSignal);
     }
   } finally {
     stream.close();
   }
 }
 
-/** New messages as server-sent events. @param options `format` converts a message to JSON text */
+/** Yields the new messages as server-sent events. @param options `format` converts a message to JSON text */
 export async function* streamNotifications(
   context: HostContext,
   owner: NotificationOwner,

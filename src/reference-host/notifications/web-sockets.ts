@@ -23,10 +23,11 @@ const closeCodes = { invalid: 3000, goingAway: 1001, failed: 1011, tryLater: 101
 const maxSocketsPerUser = 50;
 
 /**
- * Sends messages of users by web sockets at `/notifications/me?token=…`, each as a text, because web clients of Girder 5 do not use the event stream.
+ * Creates a handler that sends messages of users by web sockets at `/notifications/me?token=…`, each as a text, because web clients of Girder 5
+ * do not use the event stream.
  * Without the package `ws` the response is 501.
  */
-export async function notificationSockets(context: HostContext): Promise<UpgradeHandler> {
+export async function createNotificationUpgradeHandler(context: HostContext): Promise<UpgradeHandler> {
   const path = `${context.apiRoot.replace(/\/api\/v1$/, '')}/notifications/me`;
   const isForNotifications = ({ headers, url = '' }: IncomingMessage): boolean => {
     if (headers.upgrade?.toLowerCase() !== 'websocket' || context.closing.aborted) return false;
@@ -36,7 +37,7 @@ export async function notificationSockets(context: HostContext): Promise<Upgrade
   };
   if (!isInstalled('ws')) return (request, socket) => isForNotifications(request) && answerNotInstalled(socket);
   const { WebSocketServer } = await import('ws');
-  const sockets = new WebSocketServer({
+  const socketServer = new WebSocketServer({
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
@@ -47,7 +48,7 @@ export async function notificationSockets(context: HostContext): Promise<Upgrade
     if (!isForNotifications(request)) return false;
     const [, query = ''] = request.url!.split('?', 2);
     const token = new URLSearchParams(query).get('token');
-    sockets.handleUpgrade(
+    socketServer.handleUpgrade(
       request,
       socket,
       head,

@@ -11,13 +11,13 @@ import type { Resource } from './resources.js';
 export const treeTypes = ['item', 'folder', 'collection', 'user'] as const;
 export type TreeType = (typeof treeTypes)[number];
 
-/** The ids of the parameter `resources`, by type. @throws BadParameterError, InvalidError */
+/** Parses the parameter `resources`. @returns type and id of each document. @throws BadParameterError, InvalidError */
 export function parseResources(
   resources: Record<string, unknown>,
   allowed: readonly TreeType[],
   { limit = Infinity } = {},
 ): [TreeType, string][] {
-  // A document that is named twice is returned once.
+  // A document that the parameter names twice is returned once.
   const references = new Map<string, [TreeType, string]>();
   for (const [type, ids] of Object.entries(resources)) {
     const treeType = allowed.find((name) => name === type);
@@ -55,11 +55,11 @@ async function findByIds<D extends { _id: Types.ObjectId }>(model: Model<D>, ids
  */
 export async function loadResources(
   { models }: HostContext,
-  resources: readonly [TreeType, string][],
+  references: readonly [TreeType, string][],
   principal: Principal,
   level: GrantedLevel,
 ): Promise<Resource[]> {
-  const idsOf = (requestedType: TreeType) => resources.flatMap(([type, id]) => (type === requestedType ? [id] : []));
+  const idsOf = (requestedType: TreeType) => references.flatMap(([type, id]) => (type === requestedType ? [id] : []));
   const items = await findByIds<ItemDocument>(models.item, idsOf('item'));
   const itemFolderIds = [...items.values()].map(({ folderId }) => folderId.toHexString());
   const folders = await findByIds<FolderDocument>(models.folder, [...idsOf('folder'), ...itemFolderIds]);
@@ -69,7 +69,7 @@ export async function loadResources(
     collection: await findByIds(models.collection, idsOf('collection')),
     user: await findByIds(models.user, idsOf('user')),
   };
-  return resources.map(([type, id]) => {
+  return references.map(([type, id]) => {
     const doc = documentsByType[type].get(id);
     // Rights on an item are those on its folder.
     const accessDocument = type === 'item' ? folders.get(String(items.get(id)?.folderId)) : doc;
@@ -80,14 +80,14 @@ export async function loadResources(
   });
 }
 
-/** Filters a list of documents to those that still exist. */
+/** Loads the documents that still exist. */
 export async function loadExistingResources(
   { models }: HostContext,
-  named: readonly { type: string; id: Types.ObjectId }[],
+  references: readonly { type: string; id: Types.ObjectId }[],
 ): Promise<Resource[]> {
   const resources: Resource[] = [];
   for (const type of treeTypes) {
-    const ids = named.flatMap((each) => (each.type === type ? [each.id.toHexString()] : []));
+    const ids = references.flatMap((each) => (each.type === type ? [each.id.toHexString()] : []));
     const documents = await findByIds(models[type] as unknown as Model<Resource['doc']>, ids);
     // The document was read from the model of its type.
     for (const doc of documents.values()) resources.push({ type, doc } as Resource);

@@ -29,7 +29,7 @@ export async function finishRemovals(context: HostContext, named: readonly Docum
   for (const batch of batches(named)) await removeEach(context, await loadExistingResources(context, batch));
 }
 
-/** @throws the first error, after all other documents have been removed. */
+/** Removes documents, several at the same time. @throws the first error, after all other documents have been removed. */
 async function removeEach(context: HostContext, resources: readonly Resource[]): Promise<void> {
   const limitRemovals = pLimit(maxConcurrentRemovals);
   const items = resources.flatMap(({ type, doc }) => (type === 'item' ? [doc] : []));

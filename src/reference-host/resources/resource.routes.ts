@@ -39,8 +39,8 @@ import { loadResource, loadResources, parseResources, treeTypes, type TreeType }
 import { removeResources } from './removals.js';
 import type { FolderOrItem } from '../tree/tree-documents.js';
 import { changeTags, parseTags } from './tags.js';
-import { findByPath, createPath, search, searchedTypes, type Resource, type SearchedType } from './resources.js';
-import { folderEntries, subfolderEntries, itemEntries, zipReply, type ZipEntry } from '../files/zip.js';
+import { findByPath, createPath, searchDocuments, searchedTypes, type Resource, type SearchedType } from './resources.js';
+import { folderEntries, subfolderEntries, itemEntries, replyWithZip, type ZipEntry } from '../files/zip.js';
 import { byId, copyAnnotations, folderParentType, scopes } from '../http/parameters.js';
 import { collectionView, folderView, groupView, itemView, resourceView, userView } from '../views.js';
 
@@ -150,8 +150,8 @@ const searchRoutes: RouteDefinition<HostContext>[] = [
     authorize: ({ caller }, context) => principalOf(context, caller),
     async handle({ body, authorized: principal }, context) {
       // Web clients request the paths of everything that a search has found. Groups have no path.
-      const { group, ...lists } = body;
-      const resources = group !== undefined && Object.keys(lists).length === 0 ? [] : parseResources(lists, treeTypes);
+      const { group, ...idsByType } = body;
+      const resources = group !== undefined && Object.keys(idsByType).length === 0 ? [] : parseResources(idsByType, treeTypes);
       if (resources.length > maxPaths) throw new BadParameterError(`At most ${maxPaths} paths can be requested at once.`);
       const paths: Record<string, Record<string, string>> = group === undefined ? {} : { group: {} };
       for (const [type, id] of resources) {
@@ -200,7 +200,7 @@ const searchRoutes: RouteDefinition<HostContext>[] = [
         if (searchedType === undefined) {
           throw new BadParameterError(`Invalid value for types: "${String(type)}". Allowed values: ${searchedTypes.join(', ')}.`);
         }
-        const documents = await search(context, searchedType, principal, { query: q, mode, level, limit, offset });
+        const documents = await searchDocuments(context, searchedType, principal, { query: q, mode, level, limit, offset });
         results[searchedType] = await createViews(documents, (doc) => searchView(searchedType, doc, principal));
       }
       return results;
@@ -372,7 +372,7 @@ const changeRoutes: RouteDefinition<HostContext>[] = [
         async function* entries() {
           for (const resource of resources) yield* archiveEntries(context, resource, principal);
         }
-        return zipReply(context, caller, 'Resources', entries());
+        return replyWithZip(context, caller, 'Resources', entries());
       },
     }),
   ),

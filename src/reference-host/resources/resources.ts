@@ -9,7 +9,7 @@ import type { UserDocument } from '../accounts/users/user.model.js';
 import { accessFilter, itemAccessFilter, levelOn, requireLevel, type Principal } from '../access/access.js';
 import { loadAncestors, type FolderParent } from '../tree/folders.js';
 
-/** A document with the name of its model. */
+/** A document of the tree, with the name of its model. */
 export type Resource = FolderParent | { type: 'item'; doc: ItemDocument };
 
 /** The parts of a path such as `/collection/A\/B/C`, in which `\/` is a slash within a name and `\\` a backslash. */
@@ -32,16 +32,16 @@ export function escapeName(name: string): string {
 /** Finds the document at a path, if the caller may read it. @throws InvalidError that names the path. */
 export async function findByPath(context: HostContext, path: string, principal: Principal): Promise<Resource> {
   const parts = splitPath(path);
-  const [model, rootName, ...rest] = parts;
-  if ((model !== 'collection' && model !== 'user') || rootName === undefined) throw new InvalidError('Invalid path format');
-  const root = await findRoot(context, model, rootName);
+  const [rootType, rootName, ...rest] = parts;
+  if ((rootType !== 'collection' && rootType !== 'user') || rootName === undefined) throw new InvalidError('Invalid path format');
+  const root = await findRoot(context, rootType, rootName);
   const isRootReadable = root !== null && levelOn(root.doc, principal) >= 0;
   // Callers must not learn that a root exists if they can read neither it nor the document.
   const notFound = () =>
     new InvalidError(
       isRootReadable
         ? `Path not found: ${parts.join('/')}`
-        : `${model === 'user' ? 'User' : 'Collection'} not found: ${rootName}`,
+        : `${rootType === 'user' ? 'User' : 'Collection'} not found: ${rootName}`,
     );
   if (root === null || (rest.length === 0 && !isRootReadable)) throw notFound();
   let current: Resource = root;
@@ -95,7 +95,7 @@ export async function createPath(context: HostContext, resource: Resource, princ
 export const searchedTypes = ['item', 'folder', 'collection', 'group', 'user'] as const;
 export type SearchedType = (typeof searchedTypes)[number];
 
-/** A search: words, types and options. */
+/** A search in one model: its text and options. */
 export interface SearchRequest {
   query: string;
   mode: string;
@@ -119,8 +119,8 @@ interface SearchedDocument {
   login?: string;
 }
 
-/** Matching documents of one model on which the caller has the level, best first. */
-export async function search(
+/** Finds the documents of one model that match a search and on which the caller has the level, best first. */
+export async function searchDocuments(
   context: HostContext,
   type: SearchedType,
   principal: Principal,
@@ -128,13 +128,13 @@ export async function search(
 ): Promise<object[]> {
   // Only members that all searched models share are used here.
   const model = context.models[type] as unknown as Model<SearchedDocument>;
-  const access =
+  const permissionFilter =
     type === 'item'
       ? await itemAccessFilter(context, principal, request.level)
       : (accessFilter(principal, request.level) as QueryFilter<AccessControlled>);
-  const match = createMatch(type, request);
-  if (match === null) return [];
-  const filter = { $and: [match, access] } as QueryFilter<SearchedDocument>;
+  const searchFilter = createSearchFilter(type, request);
+  if (searchFilter === null) return [];
+  const filter = { $and: [searchFilter, permissionFilter] } as QueryFilter<SearchedDocument>;
   const { limit, offset, query, mode } = request;
   const endIndex = limit > 0 ? offset + limit : undefined;
   if (mode === 'prefix') {
@@ -159,7 +159,8 @@ export async function search(
   return ranked.map(({ id }) => documentsById.get(id.toHexString())).filter((document) => document !== undefined);
 }
 
-function createMatch(type: SearchedType, { mode, query }: SearchRequest): QueryFilter<SearchedDocument> | null {
+/** Creates a filter for documents that match a search; `null` if none can match. */
+function createSearchFilter(type: SearchedType, { mode, query }: SearchRequest): QueryFilter<SearchedDocument> | null {
   if (mode === 'text') {
     const words = searchWords(query);
     return words.length === 0 ? null : { words: { $in: words } };

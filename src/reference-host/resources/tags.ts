@@ -1,20 +1,21 @@
 import { InvalidError, UnknownIdError } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
-import { indexTerms, unindexedMark } from '../tree/finding/index-terms.js';
+import { indexTerms, createUnindexedMark } from '../tree/finding/index-terms.js';
 import type { TreeDocument } from '../tree/folder.model.js';
 import { treeModel, type FolderOrItem } from '../tree/tree-documents.js';
 
-/** Limits of the tags of one document. */
+/** Maximum number of tags of one document. */
 const maxTags = 200;
+/** Largest length of a tag, in characters. */
 const maxTagLength = 200;
 
 /** The tags of a request, trimmed, without empty tags and duplicates. @throws InvalidError if a tag is no text or too long, or if there are too many */
 export function parseTags(tags: readonly unknown[], field: string): string[] {
   const trimmedTags = tags.map((tag) => {
     if (typeof tag !== 'string') throw new InvalidError(`Tags must be text, not ${JSON.stringify(tag)}.`, field);
-    const text = tag.trim();
-    if (text.length > maxTagLength) throw new InvalidError(`A tag may have at most ${maxTagLength} characters.`, field);
-    return text;
+    const trimmed = tag.trim();
+    if (trimmed.length > maxTagLength) throw new InvalidError(`A tag may have at most ${maxTagLength} characters.`, field);
+    return trimmed;
   });
   const distinct = [...new Set(trimmedTags)].filter((tag) => tag !== '');
   if (distinct.length > maxTags) throw new InvalidError(`At most ${maxTags} tags can be given at once.`, field);
@@ -30,27 +31,27 @@ export function parseTags(tags: readonly unknown[], field: string): string[] {
 export async function changeTags(
   context: HostContext,
   { type, doc }: FolderOrItem,
-  add: string[],
-  remove: string[],
+  tagsToAdd: readonly string[],
+  tagsToRemove: readonly string[],
 ): Promise<void> {
   const { tags } = doc.meta ?? {};
-  const isList = tags === undefined || tags === null || Array.isArray(tags);
-  if (!isList) throw new InvalidError(`The metadata of ${doc.name} has "tags" that are not a list.`, 'resources');
-  const newTags = add.filter((tag) => !tags?.includes(tag));
+  const isListOrMissing = tags === undefined || tags === null || Array.isArray(tags);
+  if (!isListOrMissing) throw new InvalidError(`The metadata of ${doc.name} has "tags" that are not a list.`, 'resources');
+  const newTags = tagsToAdd.filter((tag) => !tags?.includes(tag));
   if ((tags?.length ?? 0) + newTags.length > maxTags) {
     throw new InvalidError(`${doc.name} would have more than ${maxTags} tags.`, 'resources');
   }
   const model = treeModel(context, type);
   const { _id } = doc;
   const update = async (change: object, filter: object = {}) => {
-    const commonChange = { $set: { updated: new Date(), ...unindexedMark() } };
+    const commonChange = { $set: { updated: new Date(), ...createUnindexedMark() } };
     return model
       .findOneAndUpdate({ _id, ...filter }, { ...change, ...commonChange }, { returnDocument: 'after' })
       .lean<TreeDocument>();
   };
   if (tags === null) await update({ $unset: { 'meta.tags': '' } }, { 'meta.tags': null });
-  if (remove.length > 0 && tags) await update({ $pull: { 'meta.tags': { $in: remove } } });
-  const changed = await update(add.length > 0 ? { $addToSet: { 'meta.tags': { $each: add } } } : {});
+  if (tagsToRemove.length > 0 && tags) await update({ $pull: { 'meta.tags': { $in: tagsToRemove } } });
+  const changed = await update(tagsToAdd.length > 0 ? { $addToSet: { 'meta.tags': { $each: tagsToAdd } } } : {});
   if (changed === null) throw new UnknownIdError(type, _id.toHexString());
   await indexTerms(model, changed);
   // Listeners get plain documents.

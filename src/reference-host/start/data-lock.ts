@@ -26,7 +26,7 @@ export class DataDirectoryInUseError extends Error {
  */
 export async function lockDataDirectory(directory: string): Promise<() => Promise<void>> {
   await mkdir(directory, { recursive: true });
-  const path = await socketPath(directory);
+  const path = await findSocketPath(directory);
   for (let attempt = 0; ; attempt++) {
     const server = await tryListen(path);
     if (server !== null) {
@@ -34,10 +34,10 @@ export async function lockDataDirectory(directory: string): Promise<() => Promis
         await new Promise<void>((resolve) => server.close(() => resolve()));
       };
     }
-    const holder = await readTextFrom(path);
-    if (holder !== null || attempt >= maxAttempts) {
+    const holderPid = await readTextFrom(path);
+    if (holderPid !== null || attempt >= maxAttempts) {
       throw new DataDirectoryInUseError(
-        `Another server${holder ? ` (process ${holder})` : ''} is using the data folder ${directory}. ` +
+        `Another server${holderPid ? ` (process ${holderPid})` : ''} is using the data folder ${directory}. ` +
           'Stop it, or set DATA_DIR to another folder for this one.',
       );
     }
@@ -76,7 +76,7 @@ async function removeDeadSocket(path: string): Promise<void> {
   }
 }
 
-async function socketPath(directory: string): Promise<string> {
+async function findSocketPath(directory: string): Promise<string> {
   const realDirectory = await realpath(directory);
   const digest = createHash('sha256').update(realDirectory).digest('hex').slice(0, 24);
   if (process.platform === 'win32') return `\\\\.\\pipe\\large-image-${digest}`;

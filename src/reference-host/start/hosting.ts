@@ -15,7 +15,7 @@ import type { ListeningServer } from './listen.js';
 import { openLog } from './log.js';
 import { addNuclei, nucleiName } from './content/nuclei.js';
 import type { StartOptions } from './options.js';
-import { addOwnBuckets } from './content/own-buckets.js';
+import { addBucketObjects } from './content/bucket-objects.js';
 import { readOrCreatePassword } from './content/password.js';
 import type { WatchedProcess } from './processes.js';
 import type { ProgressDisplay } from './progress.js';
@@ -24,7 +24,7 @@ import { issueSignInLink, linkMinutes } from '../accounts/sign-in/sign-in-link.j
 import type { UserDocument } from '../accounts/users/user.model.js';
 import { isLoopback } from '../http/loopback.js';
 
-/** A process of `npm start` opens its host with this, once its database answers. */
+/** What a process of `npm start` needs to open its host once its database answers. */
 export interface HostingContext {
   options: StartOptions;
   mongoUri: string;
@@ -123,7 +123,7 @@ function otherFolderText({ root, machine }: DataFolder, folder: string): string 
 /** Scans the files and buckets that are served in place. Each scan uses the host that is running then. */
 function createRescans(hosting: HostingContext, runningHost: () => RunningHost | null): Rescans {
   const { display, signal } = hosting;
-  const use = <T>(work: (host: ReferenceHost) => Promise<T>): Promise<T> => {
+  const useHost = <T>(work: (host: ReferenceHost) => Promise<T>): Promise<T> => {
     const running = runningHost();
     if (running === null) throw new Error('The server is starting.');
     return running.use(work);
@@ -139,7 +139,7 @@ function createRescans(hosting: HostingContext, runningHost: () => RunningHost |
   };
   const contentHashes = hosting.options.comparesContents
     ? new ContentHashes({
-        useContext: (work) => use(({ context }) => work(context)),
+        useContext: (work) => useHost(({ context }) => work(context)),
         onChanged: (changed) => display.writeLine(`Served files: ${changed} changed in the middle.`),
         onFailure: (error) =>
           display.writeLine(`The served files could not be compared: ${error instanceof Error ? error.message : String(error)}`),
@@ -147,7 +147,7 @@ function createRescans(hosting: HostingContext, runningHost: () => RunningHost |
       })
     : null;
   return new Rescans({
-    ...createScan(use, hosting, contentHashes),
+    ...createScanOptions(useHost, hosting, contentHashes),
     paths: hosting.options.paths,
     onScan: showCounts,
     onFailure: showFailure,
@@ -166,7 +166,7 @@ async function issueSignInLines(
   return [`Open      ${server.url}/#enter/${secret}   (signs in as ${user.login}: once, within ${linkMinutes} minutes)`];
 }
 
-/** Makes items of the user's files, or else of the synthetic slide. The server answers requests while this runs. */
+/** Adds the user's files as items, or the synthetic slide if there are none. The server answers requests while this runs. */
 async function addAllContents(
   running: RunningHost,
   creatorId: Types.ObjectId | null,
@@ -210,7 +210,7 @@ async function createMetricsRegistry(watched: WatchedProcess | null): Promise<Re
   return registry;
 }
 
-/** Does work that only one of several servers on a database may do at a time. The others wait. */
+/** Does work that only one of the servers on a database may do at a time. The others wait. */
 function runExclusively<T>(host: ReferenceHost, name: 'administrator' | 'filling', work: () => Promise<T>): Promise<T> {
   const createBusyError = () => new Error('Another server on this database has been filling it for an hour.');
   return host.context.claims.run(name, { patienceMs: 60 * 60 * 1000, createBusyError }, work);
@@ -221,7 +221,7 @@ function addExclusively(running: RunningHost, work: (host: ReferenceHost) => Pro
   return running.use((host) => runExclusively(host, 'filling', () => work(host)));
 }
 
-/** Makes the synthetic slide an item, and annotates it. */
+/** Adds the synthetic slide as an item, and annotates it. */
 async function addSlideAndNuclei(
   running: RunningHost,
   creatorId: Types.ObjectId | null,
@@ -229,7 +229,7 @@ async function addSlideAndNuclei(
 ): Promise<void> {
   const path = join(options.dataDirectory, 'synthetic-tissue-slide.tiff');
   await addExclusively(running, async (host) => {
-    await makeSyntheticSlide(path, { onProgress: (progress) => display.report(progress), signal });
+    await makeSyntheticSlide(path, { onProgress: (progress) => display.showProgress(progress), signal });
     const itemId = await addSyntheticSlide(host.context, {
       path,
       creatorId,
@@ -240,7 +240,7 @@ async function addSlideAndNuclei(
     const count = await addNuclei(host.context, {
       url: server.url,
       itemId,
-      report: (progress) => display.report(progress),
+      onProgress: (progress) => display.showProgress(progress),
       signal,
     });
     display.endProgress();
@@ -254,37 +254,37 @@ async function addSlideAndNuclei(
 const minShownFiles = 100;
 
 /** Options of {@link Rescans}: how to scan the files and buckets that are served in place, in one process at a time. */
-function createScan(
-  use: <T>(work: (host: ReferenceHost) => Promise<T>) => Promise<T>,
+function createScanOptions(
+  useHost: <T>(work: (host: ReferenceHost) => Promise<T>) => Promise<T>,
   { options, display, signal }: HostingContext,
   contentHashes: ContentHashes | null,
 ): { scan(): Promise<ScanCounts>; listFolders(): ReadonlySet<string> } {
   const showLeftOut = (path: string, reason: string) => display.writeLine(`Left out ${path}: ${reason}`);
   const { paths, buckets, isPublic } = options;
-  const showProgress = (done: number, total: number) => {
-    if (total >= minShownFiles) display.report({ text: 'Registering files', fraction: done / total });
+  const showRegistered = (done: number, total: number) => {
+    if (total >= minShownFiles) display.showProgress({ text: 'Registering files', fraction: done / total });
   };
-  let served: ServedFiles | null = null;
-  const leftOutOfBuckets = new Set<string>();
+  let servedFiles: ServedFiles | null = null;
+  const leftOutObjects = new Set<string>();
   const scan = async ({ context }: ReferenceHost): Promise<ScanCounts> => {
     const creatorId = (await context.models.user.findOne({ login: adminLogin }, { _id: 1 }).lean())?._id ?? null;
     const commonOptions = { creatorId, isPublic, onLeftOut: showLeftOut };
     const counts: ScanCounts = { files: 0, added: 0, moved: 0, changed: 0, missing: 0 };
     if (paths.length > 0) {
-      served ??= new ServedFiles({ ...commonOptions, paths, onProgress: showProgress });
-      Object.assign(counts, await served.scan(context, signal));
-      contentHashes?.compare(served.uncomparedIds);
+      servedFiles ??= new ServedFiles({ ...commonOptions, paths, onProgress: showRegistered });
+      Object.assign(counts, await servedFiles.scan(context, signal));
+      contentHashes?.compare(servedFiles.uncomparedIds);
     }
     if (buckets.length > 0) {
-      const objects = await addOwnBuckets(context, {
+      const objects = await addBucketObjects(context, {
         ...commonOptions,
         onLeftOut: (path, reason) => {
-          if (leftOutOfBuckets.has(path)) return;
-          leftOutOfBuckets.add(path);
+          if (leftOutObjects.has(path)) return;
+          leftOutObjects.add(path);
           showLeftOut(path, reason);
         },
         prefixes: buckets,
-        onObject: () => display.report({ text: 'Registering files in buckets' }),
+        onObject: () => display.showProgress({ text: 'Registering files in buckets' }),
         signal,
       });
       counts.files += objects.files;
@@ -294,12 +294,12 @@ function createScan(
     return counts;
   };
   return {
-    scan: () => use((host) => runExclusively(host, 'filling', () => scan(host))),
-    listFolders: () => served?.folders ?? new Set(),
+    scan: () => useHost((host) => runExclusively(host, 'filling', () => scan(host))),
+    listFolders: () => servedFiles?.folders ?? new Set(),
   };
 }
 
-/** Makes the user's files items, and follows their changes. */
+/** Adds the user's files as items, and follows their changes. */
 async function registerFiles(rescans: Rescans, { options, display }: HostingContext): Promise<void> {
   const { files, missing } = await rescans.rescan();
   const description = options.paths.length > 0 ? 'of your own files' : 'files in buckets';

@@ -15,9 +15,12 @@ function writeLine(descriptor: number, line: string): void {
   }
 }
 
-/** The log on standard error: one JSON object per line, each with the members of `base`. It never ends the process. */
-export function openLog(level: string, base: Readonly<Record<string, unknown>> | null = null): HostLogger {
-  return pino({ level, base, timestamp: stdTimeFunctions.isoTime }, { write: (line) => writeLine(process.stderr.fd, line) });
+/** The log on standard error: one JSON object per line, each with the members of `commonMembers`. Lines that cannot be written are dropped. */
+export function openLog(level: string, commonMembers: Readonly<Record<string, unknown>> | null = null): HostLogger {
+  return pino(
+    { level, base: commonMembers, timestamp: stdTimeFunctions.isoTime },
+    { write: (line) => writeLine(process.stderr.fd, line) },
+  );
 }
 
 /** Keeps the process running if its output cannot be written. Without a listener, the error would end the process. */

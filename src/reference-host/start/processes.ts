@@ -36,6 +36,7 @@ const numbersTimeoutMs = 3000;
 
 /** Options of {@link ServingProcesses}. */
 export interface ServingProcessesOptions {
+  /** Number of processes. */
   count: number;
   /** Added to the environment of each process. */
   env: Readonly<Record<string, string>>;

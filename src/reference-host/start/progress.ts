@@ -3,7 +3,7 @@ import type { Progress } from '../database/database-options.js';
 
 /** Shows progress on a terminal as a bar, elsewhere as lines, about one every five seconds. */
 export interface ProgressDisplay {
-  report(progress: Progress): void;
+  showProgress(progress: Progress): void;
   /** Writes a line without disturbing the bar. */
   writeLine(text: string): void;
   /** Removes the bar. */
@@ -32,7 +32,7 @@ function createBarDisplay(stream: NodeJS.WriteStream): ProgressDisplay {
   return {
     endProgress,
     writeLine,
-    report({ text, fraction }) {
+    showProgress({ text, fraction }) {
       if (fraction === undefined) {
         if (text !== title) writeLine(text);
         title = text;
@@ -59,7 +59,7 @@ function createLineDisplay(stream: NodeJS.WriteStream): ProgressDisplay {
     writeLine: (text) => {
       stream.write(`${text}\n`);
     },
-    report({ text, fraction }) {
+    showProgress({ text, fraction }) {
       const now = Date.now();
       const title = textBeforeNumbers(text);
       if (title === lastTitle && now - lastShownAt < lineIntervalMs && fraction !== 1) return;

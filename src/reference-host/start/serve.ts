@@ -35,7 +35,7 @@ async function startServer(words: readonly string[], command: string): Promise<v
   const watched = WatchedProcess.connect({ stop: () => void stop(0, 'Stopping.'), restart: () => restart() });
   if (watched === null && options.processCount > 1) return watchProcesses(options);
   const signal = stopping.signal;
-  if (options.buckets.length > 0) await (await import('./content/own-buckets.js')).requireBuckets(options.buckets, signal);
+  if (options.buckets.length > 0) await (await import('./content/bucket-objects.js')).requireBuckets(options.buckets, signal);
   await lockOwnDatabase(options);
   // If other processes may serve the same data, this one opens its port only when it can answer, because a load balancer sends requests to
   // open ports. Whether the port is free is checked now.
@@ -107,7 +107,7 @@ async function openDatabase(options: StartOptions): Promise<Database> {
     env: process.env,
     directory: join(options.dataDirectory, 'database'),
     waitMs: options.databaseWaitMs,
-    report: (progress) => display.report(progress),
+    report: (progress) => display.showProgress(progress),
     signal: stopping.signal,
   });
   await closers.add('database', () => database.stop());

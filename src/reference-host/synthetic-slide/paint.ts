@@ -215,17 +215,18 @@ interface Corners {
   d: number;
 }
 
-function blend(pixels: Buffer, at: number, color: Color, strength: number): void {
-  pixels[at] = mix(pixels[at] ?? 0, color[0], strength);
-  pixels[at + 1] = mix(pixels[at + 1] ?? 0, color[1], strength);
-  pixels[at + 2] = mix(pixels[at + 2] ?? 0, color[2], strength);
+/** Mixes a color into the pixel whose red byte is at an offset. */
+function blend(pixels: Buffer, offset: number, color: Color, strength: number): void {
+  pixels[offset] = mix(pixels[offset] ?? 0, color[0], strength);
+  pixels[offset + 1] = mix(pixels[offset + 1] ?? 0, color[1], strength);
+  pixels[offset + 2] = mix(pixels[offset + 2] ?? 0, color[2], strength);
 }
 
-/** Makes a pixel lighter, or darker if `amount` is negative. */
-function lighten(pixels: Buffer, at: number, amount: number): void {
-  for (let channel = at; channel < at + 3; channel++) {
-    const value = (pixels[channel] ?? 0) + amount;
-    pixels[channel] = value < 0 ? 0 : value > 255 ? 255 : value;
+/** Makes the pixel whose red byte is at an offset lighter, or darker if `amount` is negative. */
+function lighten(pixels: Buffer, offset: number, amount: number): void {
+  for (let position = offset; position < offset + 3; position++) {
+    const value = (pixels[position] ?? 0) + amount;
+    pixels[position] = value < 0 ? 0 : value > 255 ? 255 : value;
   }
 }
 

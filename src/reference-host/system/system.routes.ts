@@ -25,7 +25,7 @@ import {
 } from '../../larger-host.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { UploadDocument } from '../uploads/upload.model.js';
-import { pageReply } from '../tree/lists.js';
+import { replyWithPage } from '../tree/lists.js';
 import { readDiskCapacity } from '../uploads/capacity.js';
 import { discardUpload } from '../uploads/upload-removal.js';
 import { accessFlags } from '../access/access.routes.js';
@@ -198,7 +198,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
     query: { ...uploadParameters, ...paging('updated') },
     returns: { schema: listOf(uploadSchema) },
     async handle({ query }, { models }) {
-      return pageReply(models.upload, createUploadFilter(query), query, uploadView);
+      return replyWithPage(models.upload, createUploadFilter(query), query, uploadView);
     },
   }),
   defineRoute({

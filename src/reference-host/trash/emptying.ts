@@ -14,7 +14,7 @@ const dayMs = 24 * 60 * 60 * 1000;
 /** Permanently removes folders and items that are in the trash. If it takes longer than clients wait, it continues after this returns. */
 export function removeFromTrash(context: HostContext, documents: readonly TrashedDocument[]): Promise<void> {
   return context.journal.undertakeWithoutUndo({ kind: 'trash-removal', named: [...documents] }, () =>
-    finishRemoval(context, documents),
+    finishTrashRemoval(context, documents),
   );
 }
 
@@ -23,7 +23,7 @@ export function removeFromTrash(context: HostContext, documents: readonly Trashe
  *
  * @param resumesRemovals whether to continue removals that have begun
  */
-export async function finishRemoval(
+export async function finishTrashRemoval(
   context: HostContext,
   documents: readonly TrashedDocument[],
   resumesRemovals = false,
@@ -31,7 +31,7 @@ export async function finishRemoval(
   const idsOf = (wantedType: FolderOrItem['type']) => documents.flatMap(({ type, id }) => (type === wantedType ? [id] : []));
   for (const ids of batches(idsOf('folder'))) {
     for (const folder of await claimForRemoval<FolderDocument>(context, 'folder', ids, resumesRemovals)) {
-      await removeWithProgress(context, folder);
+      await removeTrashedFolder(context, folder);
       announceStep('trash-removal:removed');
     }
   }
@@ -59,18 +59,19 @@ async function claimForRemoval<D extends FolderDocument | ItemDocument>(
 }
 
 /** Removes a folder from the trash. The folder stays there until its items are removed, and shows how many are left. */
-async function removeWithProgress(context: HostContext, folder: FolderDocument): Promise<void> {
+async function removeTrashedFolder(context: HostContext, folder: FolderDocument): Promise<void> {
   const { models } = context;
   const { _id } = folder;
-  let { items, size } = await countTrashed(context, _id);
+  let { items: remainingItems, size: remainingBytes } = await countTrashed(context, _id);
   const trashedItems = models.item
     .find({ 'trashed.root': _id }, withoutLargeFields, { ...withTrashed, ...withoutReadLimit })
     .lean();
   for await (const batch of groupInBatches(iterateInSlices<ItemDocument>(trashedItems), idsPerQuery)) {
     await removeItems(context, batch);
-    items -= batch.length;
-    for (const item of batch) size -= item.size;
-    await models.folder.updateOne({ _id }, { $set: { 'trashed.items': items, 'trashed.size': size } }, withTrashed);
+    remainingItems -= batch.length;
+    for (const item of batch) remainingBytes -= item.size;
+    const remaining = { 'trashed.items': remainingItems, 'trashed.size': remainingBytes };
+    await models.folder.updateOne({ _id }, { $set: remaining }, withTrashed);
     announceStep('trash-removal:items');
   }
   await removeFolder(context, folder);
@@ -94,11 +95,11 @@ export async function removeExpiredTrash(context: HostContext, signal: AbortSign
   const days = await context.setting('core.trash_days');
   if (days === 0) return 0;
   const expired: TrashedDocument[] = [];
-  const oldestKept = new Date(Date.now() - days * dayMs);
-  for await (const each of findTrashedDocuments(context, { 'trashed.entry': { $lte: oldestKept } })) expired.push(each);
+  const lastExpired = new Date(Date.now() - days * dayMs);
+  for await (const each of findTrashedDocuments(context, { 'trashed.entry': { $lte: lastExpired } })) expired.push(each);
   for (const batch of batches(expired)) {
     signal.throwIfAborted();
-    await context.journal.undertake({ kind: 'trash-removal', named: [...batch] }, () => finishRemoval(context, batch));
+    await context.journal.undertake({ kind: 'trash-removal', named: [...batch] }, () => finishTrashRemoval(context, batch));
   }
   return expired.length;
 }

@@ -7,7 +7,7 @@ import type { CollectionDocument } from '../tree/collection.model.js';
 import { listFoldersBelow, setRootBelow } from '../tree/folder-trees.js';
 import type { FolderDocument, FolderParentType } from '../tree/folder.model.js';
 import { createFolder, rootOf, type FolderParent } from '../tree/folders.js';
-import { indexTerms, unindexedMark } from '../tree/finding/index-terms.js';
+import { indexTerms, createUnindexedMark } from '../tree/finding/index-terms.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import { sortableNames } from '../tree/names/checked-name.js';
 import { claimFreeName } from '../tree/names/names.js';
@@ -29,12 +29,12 @@ export interface RestoredDocument extends TrashedDocument, RestoredLocation {
 
 /**
  * Restores an item, or a folder with everything that was put into the trash with it. It is restored to `target`, or if `target` is `null`,
- * to its former folder. If the former folder no longer exists, it is restored to a folder of the user. If its name is taken, it gets another one. If
- * making all of its contents visible again takes longer than clients wait, the work continues after this returns.
+ * to its former folder. If the former folder no longer exists, it is restored to a folder of the user. If its name is taken, a number is
+ * appended. If making all of its contents visible again takes longer than clients wait, the work continues after this returns.
  *
  * @throws UnknownIdError if it is not in the trash; LargeImageError `conflict` if it is still being put there.
  */
-export async function restore(
+export async function restoreFromTrash(
   context: HostContext,
   resource: FolderOrItem,
   { target, userId }: { target: FolderParent | null; userId: Types.ObjectId },
@@ -76,7 +76,7 @@ async function findParent({ models }: HostContext, type: FolderParentType, id: T
   return doc === null ? null : ({ type, doc } as FolderParent);
 }
 
-/** The folder of a user for documents whose own folder no longer exists. */
+/** Finds or creates the folder of a user for restored documents whose own folder no longer exists. */
 async function ensureRestoredFolder(context: HostContext, userId: Types.ObjectId): Promise<FolderParent> {
   const user = await findParent(context, 'user', userId);
   if (user === null) throw new UnknownIdError('user', userId.toHexString());
@@ -145,11 +145,12 @@ async function chooseLocation(
 ): Promise<RestoredLocation> {
   // The folder may have been removed since it was claimed. Then a folder of the user who trashed the document replaces it.
   const parent = await findParent(context, claimed.parentType, claimed.parentId);
-  const by = doc.trashed?.by;
+  const trashedBy = doc.trashed?.by;
   const { type: parentType, doc: parentDocument } =
-    parent ?? (by ? await ensureRestoredFolder(context, by) : { type: claimed.parentType, doc: { _id: claimed.parentId } });
-  const request = { parentId: parentDocument._id, ownerType: type, ownerId: doc._id };
-  const location = { parentType, parentId: parentDocument._id, name: await claimFreeName(context, request, doc.name) };
+    parent ??
+    (trashedBy ? await ensureRestoredFolder(context, trashedBy) : { type: claimed.parentType, doc: { _id: claimed.parentId } });
+  const nameOwner = { parentId: parentDocument._id, ownerType: type, ownerId: doc._id };
+  const location = { parentType, parentId: parentDocument._id, name: await claimFreeName(context, nameOwner, doc.name) };
   const change = { $set: { 'trashed.restoring': location } };
   const filter = { _id: doc._id, 'trashed.root': doc._id };
   await treeModel(context, type).updateOne(filter, change, withTrashed);
@@ -162,7 +163,7 @@ const createNameFields = ({ description }: { description: string }, name: string
   name,
   ...sortableNames(name),
   words: searchWords(name, description),
-  ...unindexedMark(),
+  ...createUnindexedMark(),
 });
 
 async function placeItem(context: HostContext, item: ItemDocument, { parentId, name }: RestoredLocation): Promise<void> {
@@ -187,10 +188,10 @@ async function placeItem(context: HostContext, item: ItemDocument, { parentId, n
 
 async function placeFolder(context: HostContext, folder: FolderDocument, location: RestoredLocation): Promise<void> {
   const { models } = context;
-  const contents = { 'trashed.root': folder._id, _id: { $ne: folder._id } };
+  const contentsFilter = { 'trashed.root': folder._id, _id: { $ne: folder._id } };
   const removeMark = { $unset: { trashed: 1 } };
-  await models.folder.updateMany(contents, removeMark as object, withTrashed);
-  await models.item.updateMany(contents, removeMark as object, withTrashed);
+  await models.folder.updateMany(contentsFilter, removeMark as object, withTrashed);
+  await models.item.updateMany(contentsFilter, removeMark as object, withTrashed);
   announceStep('restore:contents');
   const parent = await findParent(context, location.parentType, location.parentId);
   const root = parent === null ? null : rootOf(parent);

@@ -16,15 +16,16 @@ function ownerOf({ itemId, attachedToType, attachedToId }: FileDocument) {
 
 /** Leaves out the files that belong to something in the trash. */
 async function filterOutTrashed(context: HostContext, files: readonly FileDocument[]): Promise<FileDocument[]> {
-  const trashed = new Set<string>();
+  const trashedIds = new Set<string>();
   for (const type of ['folder', 'item'] as const) {
     const ids = files.flatMap((file) => (ownerOf(file).type === type ? (ownerOf(file).id ?? []) : []));
     for (const batch of batches(ids)) {
       const query = { _id: { $in: [...batch] }, trashed: { $ne: null } };
-      for (const { _id } of await treeModel(context, type).find(query, { _id: 1 }, withTrashed).lean()) trashed.add(String(_id));
+      for (const { _id } of await treeModel(context, type).find(query, { _id: 1 }, withTrashed).lean())
+        trashedIds.add(String(_id));
     }
   }
-  return files.filter((file) => !trashed.has(String(ownerOf(file).id)));
+  return files.filter((file) => !trashedIds.has(String(ownerOf(file).id)));
 }
 
 /** One page of the files that match a filter and do not belong to anything in the trash, and the number of all of them. */
@@ -38,9 +39,9 @@ export async function listShownFiles(
   let earlierCount = 0;
   for await (const batch of groupInBatches(iterateInSlices<FileDocument>(matches), batchSize)) {
     const files = await filterOutTrashed(context, batch);
-    const pageFiles = files.slice(Math.max(0, page.offset - earlierCount));
+    const filesFromOffset = files.slice(Math.max(0, page.offset - earlierCount));
     earlierCount += files.length;
-    shown.push(...(page.limit === 0 ? pageFiles : pageFiles.slice(0, page.limit - shown.length)));
+    shown.push(...(page.limit === 0 ? filesFromOffset : filesFromOffset.slice(0, page.limit - shown.length)));
     if (page.limit > 0 && shown.length >= page.limit) break;
   }
   return { shown, total: await countShownFiles(context, filter) };
@@ -50,13 +51,13 @@ async function countShownFiles(context: HostContext, filter: QueryFilter<FileDoc
   const { file } = context.models;
   let count = await file.countDocuments(filter);
   for (const type of ['folder', 'item'] as const) {
-    const trashed = treeModel(context, type)
+    const trashedDocuments = treeModel(context, type)
       .find({ trashed: { $ne: null } }, { _id: 1 }, withTrashed)
       .lean();
-    for await (const batch of groupInBatches(iterateInSlices<{ _id: Types.ObjectId }>(trashed), batchSize)) {
-      const ids = { $in: batch.map(({ _id }) => _id) };
+    for await (const batch of groupInBatches(iterateInSlices<{ _id: Types.ObjectId }>(trashedDocuments), batchSize)) {
+      const isInBatch = { $in: batch.map(({ _id }) => _id) };
       const ownedByTrashed = {
-        $or: [{ attachedToType: type, attachedToId: ids }, ...(type === 'item' ? [{ itemId: ids }] : [])],
+        $or: [{ attachedToType: type, attachedToId: isInBatch }, ...(type === 'item' ? [{ itemId: isInBatch }] : [])],
       };
       count -= await file.countDocuments({ $and: [filter, ownedByTrashed] } as QueryFilter<FileDocument>);
     }

@@ -42,8 +42,8 @@ export async function* listTrash(context: HostContext, principal: Principal): As
   }
   entries.sort((one, other) => other.trashedAtMs - one.trashedAtMs);
   for (const batch of batches(entries, checkedBatchSize)) {
-    const keys = batch.map(({ type, id }): [FolderOrItem['type'], string] => [type, id.toHexString()]);
-    for (const document of await loadTrashedDocuments(context, keys)) {
+    const references = batch.map(({ type, id }): [FolderOrItem['type'], string] => [type, id.toHexString()]);
+    for (const document of await loadTrashedDocuments(context, references)) {
       if (document !== null && mayManage(document.resource, document.folder, principal)) yield document.resource;
     }
   }
@@ -75,8 +75,12 @@ async function loadTrashedDocuments(context: HostContext, references: readonly [
   });
 }
 
-/** Loads documents in the trash. @throws UnknownIdError, AccessDeniedError for the first document that is not in the trash, or that the caller may not restore. */
-export async function loadTrashed(
+/**
+ * Loads documents in the trash that the caller may restore.
+ *
+ * @throws UnknownIdError for a document that is not in the trash; AccessDeniedError for one that the caller may not restore
+ */
+export async function loadRestorable(
   context: HostContext,
   references: readonly [string, string][],
   principal: Principal,

@@ -7,7 +7,7 @@ export interface TrashedDocument {
   id: Types.ObjectId;
 }
 
-/** Where something comes back from the trash, and under which name. */
+/** Where a folder or item is restored, and under which name. */
 export interface RestoredLocation {
   parentType: FolderParentType;
   parentId: Types.ObjectId;
@@ -39,7 +39,7 @@ export interface TrashMark {
 /** Member of schemas of documents that can be in the trash. */
 export const trashField = { trashed: { type: Schema.Types.Mixed, default: undefined } } as const;
 
-/** Option of queries that see what is in the trash as well. All other queries leave it out. */
+/** Option of queries that also find folders and items in the trash. Queries without it leave them out. */
 export const withTrashed: {
   readonly withTrashed: true;
   /** The member that all types of options share. */
@@ -60,8 +60,8 @@ const queryMethods = [
 ] as const;
 
 /**
- * Hides what is in the trash from every query with a schema, so that other code need not handle it. Only code with the option
- * {@link withTrashed} sees it: the trash itself, sizes, and removals.
+ * Makes all queries with a schema leave out documents in the trash, so that other code need not handle them. Only queries with the option
+ * {@link withTrashed} find them: those of the trash itself, of sizes, and of removals.
  */
 export function hideTrashed(schema: Schema): void {
   schema.pre([...queryMethods], function hide(this: Query<unknown, unknown>) {

@@ -24,11 +24,11 @@ import { folderParentType, scopes } from '../http/parameters.js';
 import { loadResources, parseResources } from '../resources/named-resources.js';
 import { listFoldersBelow } from '../tree/folder-trees.js';
 import { loadParent } from '../tree/folders.js';
-import { listReply } from '../tree/lists.js';
+import { replyWithList } from '../tree/lists.js';
 import type { FolderOrItem } from '../tree/tree-documents.js';
 import { removeFromTrash } from './emptying.js';
-import { restore, type RestoredDocument } from './restoring.js';
-import { loadTrashed, listTrash, readTrashPage } from './trash-list.js';
+import { restoreFromTrash, type RestoredDocument } from './restoring.js';
+import { loadRestorable, listTrash, readTrashPage } from './trash-list.js';
 import type { TrashedDocument } from './trash-mark.js';
 import { countItems, moveToTrash } from './trashing.js';
 
@@ -119,17 +119,17 @@ async function computeExtent(context: HostContext, named: readonly FolderOrItem[
   return extent;
 }
 
-/** Folders and items in the trash, as clients see them. */
-async function createTrashViews(context: HostContext, shown: readonly FolderOrItem[]): Promise<unknown[]> {
+/** Converts folders and items in the trash to the form that clients get. */
+async function createTrashViews(context: HostContext, documents: readonly FolderOrItem[]): Promise<unknown[]> {
   const { models } = context;
   const days = await context.setting('core.trash_days');
   const loginsById = new Map<string, string>();
-  for (const batch of batches(shown.flatMap(({ doc }) => doc.trashed?.by ?? []))) {
+  for (const batch of batches(documents.flatMap(({ doc }) => doc.trashed?.by ?? []))) {
     for (const { _id, login } of await models.user.find({ _id: { $in: [...batch] } }, { login: 1 }).lean()) {
       loginsById.set(_id.toHexString(), login);
     }
   }
-  return shown.map(({ type, doc }) => {
+  return documents.map(({ type, doc }) => {
     const { entry = new Date(0), by, path = '', folders, items, size, removing = false } = doc.trashed ?? {};
     return {
       _id: doc._id,
@@ -150,12 +150,12 @@ function restoredView({ type, id: _id, name, parentType, parentId, isRenamed, is
   return { _id, _modelType: type, name, parentType, parentId, isRenamed, isMoved };
 }
 
-/** The trash of folders and items. */
+/** Routes for the trash of folders and items. */
 export const trashRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/resource/extent',
-    summary: 'Count the folders and items in the given ones, and their size.',
+    summary: 'Count the contents of folders and items, and add up their sizes.',
     description: 'For asking for confirmation before they are removed, so the caller must have permission to remove them.',
     access: 'user',
     scope: scopes.read,
@@ -202,12 +202,17 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
       const principal = await principalOf(context, caller);
       const { parentType = 'folder', parentId } = query;
       const target = parentId === undefined ? null : await loadParent(context, parentType, parentId, principal, 1);
-      const named = await loadTrashed(context, parseResources(query.resources, trashTypes, { limit: maxDocuments }), principal);
+      const named = await loadRestorable(
+        context,
+        parseResources(query.resources, trashTypes, { limit: maxDocuments }),
+        principal,
+      );
       if (target !== null && target.type !== 'folder' && named.some(({ type }) => type === 'item')) {
         throw new InvalidError(`Items must be in a folder, not in a ${target.type}.`, 'parentType');
       }
       const restored: unknown[] = [];
-      for (const each of named) restored.push(restoredView(await restore(context, each, { target, userId: principal.id! })));
+      for (const each of named)
+        restored.push(restoredView(await restoreFromTrash(context, each, { target, userId: principal.id! })));
       return restored;
     },
   }),
@@ -224,7 +229,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: listOf(trashedSchema) },
     async handle({ query, caller }, context) {
       const { shown, total } = await readTrashPage(context, await principalOf(context, caller), query);
-      return listReply(await createTrashViews(context, shown), total);
+      return replyWithList(await createTrashViews(context, shown), total);
     },
   }),
   defineRoute({
@@ -241,7 +246,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
       const named: TrashedDocument[] = [];
       const addDocument = ({ type, doc }: FolderOrItem) => named.push({ type, id: doc._id });
       if (query.resources === undefined) for await (const each of listTrash(context, principal)) addDocument(each);
-      else (await loadTrashed(context, parseResources(query.resources, trashTypes), principal)).forEach(addDocument);
+      else (await loadRestorable(context, parseResources(query.resources, trashTypes), principal)).forEach(addDocument);
       if (named.length > 0) await removeFromTrash(context, named);
       return null;
     },

@@ -1,6 +1,6 @@
 import type { AggregateOptions, Types } from 'mongoose';
 import { batches, iterateInSlices, groupInBatches, announceStep, withoutReadLimit } from '../../larger-host.js';
-import { system } from '../access/access.js';
+import { systemPrincipal } from '../access/access.js';
 import type { HostContext } from '../context.js';
 import { escapeName, createPath } from '../resources/resources.js';
 import type { FolderDocument } from '../tree/folder.model.js';
@@ -40,7 +40,7 @@ interface TrashingFields {
 
 /** The path of a folder; `null` if a folder above it is in the trash already, so that the folder is hidden together with that one. */
 async function findVisiblePath(context: HostContext, folder: FolderDocument | null): Promise<string | null> {
-  const path = folder === null ? '' : await createPath(context, { type: 'folder', doc: folder }, system);
+  const path = folder === null ? '' : await createPath(context, { type: 'folder', doc: folder }, systemPrincipal);
   return /^\/(collection|user)\//.test(path) ? path : null;
 }
 
@@ -83,20 +83,20 @@ export async function finishTrashing(
   const idsOf = (requestedType: TrashedDocument['type']) => named.flatMap(({ type, id }) => (type === requestedType ? [id] : []));
   const { models, events } = context;
   for (const id of idsOf('folder')) {
-    const uncounted = { _id: id, 'trashed.entry': at, 'trashed.size': null };
-    if ((await models.folder.exists(uncounted).setOptions(withTrashed)) === null) continue;
+    const uncountedFilter = { _id: id, 'trashed.entry': at, 'trashed.size': null };
+    if ((await models.folder.exists(uncountedFilter).setOptions(withTrashed)) === null) continue;
     await releaseNames(context, [id]);
     await hideContents(context, id);
     await events.emit('access.changed', {});
     await announceItems(context, 'item.hidden', { 'trashed.root': id });
     const { folders, items, size } = await countTrashed(context, id);
     const counted = { 'trashed.folders': folders, 'trashed.items': items, 'trashed.size': size };
-    await models.folder.updateOne(uncounted, { $set: counted }, withTrashed);
+    await models.folder.updateOne(uncountedFilter, { $set: counted }, withTrashed);
     announceStep('trash:counted');
   }
   for (const batch of batches(idsOf('item'))) {
-    const uncounted = { _id: { $in: [...batch] }, 'trashed.entry': at, 'trashed.size': null };
-    const items = await models.item.find(uncounted, { size: 1 }, withTrashed).lean();
+    const uncountedFilter = { _id: { $in: [...batch] }, 'trashed.entry': at, 'trashed.size': null };
+    const items = await models.item.find(uncountedFilter, { size: 1 }, withTrashed).lean();
     if (items.length === 0) continue;
     const ids = items.map(({ _id }) => _id);
     await releaseNames(context, ids);
@@ -110,37 +110,37 @@ export async function finishTrashing(
   }
 }
 
-/** Marks everything below a folder, except what is in the trash already. */
-async function hideContents({ models }: HostContext, root: Types.ObjectId): Promise<void> {
-  const $set = { trashed: { root } };
-  for (let parentIds = [root]; parentIds.length > 0;) {
+/** Marks everything below a folder as trashed with it, except what is in the trash already. */
+async function hideContents({ models }: HostContext, rootId: Types.ObjectId): Promise<void> {
+  const $set = { trashed: { root: rootId } };
+  for (let parentIds = [rootId]; parentIds.length > 0;) {
     const childIds: Types.ObjectId[] = [];
     for (const batch of batches(parentIds)) {
-      const parents = { $in: [...batch] };
-      const children = { parentId: parents, $or: [{ trashed: null }, { 'trashed.root': root }] };
-      const folders = models.folder.find(children, { _id: 1 }, { ...withTrashed, ...withoutReadLimit }).lean();
+      const isInBatch = { $in: [...batch] };
+      const childFilter = { parentId: isInBatch, $or: [{ trashed: null }, { 'trashed.root': rootId }] };
+      const folders = models.folder.find(childFilter, { _id: 1 }, { ...withTrashed, ...withoutReadLimit }).lean();
       for await (const { _id } of iterateInSlices<FolderDocument>(folders)) childIds.push(_id);
       // Folders are hidden first, so that a request that creates an item in one of them finds that the folder no longer exists.
-      await models.folder.updateMany({ parentId: parents }, { $set });
-      await models.item.updateMany({ folderId: parents }, { $set });
+      await models.folder.updateMany({ parentId: isInBatch }, { $set });
+      await models.item.updateMany({ folderId: isInBatch }, { $set });
       announceStep('trash:below');
     }
     parentIds = childIds;
   }
 }
 
-/** Number and size of the items that were put into the trash with a folder or item, and number of the folders below it. */
-export async function countTrashed(context: HostContext, root: Types.ObjectId) {
-  const contentsFilter = { 'trashed.root': root };
+/** Counts the items that were put into the trash with a folder or item and the folders below it, and adds up the sizes of the items in bytes. */
+export async function countTrashed(context: HostContext, rootId: Types.ObjectId) {
+  const contentsFilter = { 'trashed.root': rootId };
   const options = { ...withTrashed, ...withoutReadLimit };
   const [folders, sum] = await Promise.all([
-    context.models.folder.countDocuments({ ...contentsFilter, _id: { $ne: root } }, options),
+    context.models.folder.countDocuments({ ...contentsFilter, _id: { $ne: rootId } }, options),
     countItems(context, contentsFilter, options),
   ]);
   return { folders, ...sum };
 }
 
-/** Number and total size of items. */
+/** Counts the items that match a filter, and adds up their sizes in bytes. */
 export async function countItems({ models }: Pick<HostContext, 'models'>, filter: object, options: AggregateOptions) {
   const [sum] = await models.item.aggregate<{ items: number; size: number }>(
     [{ $match: filter }, { $group: { _id: null, items: { $sum: 1 }, size: { $sum: '$size' } } }],

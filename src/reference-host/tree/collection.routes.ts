@@ -17,18 +17,18 @@ import {
   createCollection,
   loadCollection,
   removeCollection,
-  requireCollectionCreator,
+  requireMayCreateCollections,
   setCollectionAccess,
   setCollectionMetadata,
   updateCollection,
 } from './collections.js';
-import { findFilter, findText } from './finding/find-filter.js';
-import { pageReply } from './lists.js';
+import { findFilter, findTextParameter } from './finding/find-filter.js';
+import { replyWithPage } from './lists.js';
 import { wordsFilter } from '../resources/resources.js';
-import { subfolderEntries, zipReply } from '../files/zip.js';
+import { subfolderEntries, replyWithZip } from '../files/zip.js';
 import {
   accessRoutes,
-  readAuthorizer,
+  createReadAuthorizer,
   downloadRoute,
   metadataRoutes,
   readRoutes,
@@ -44,7 +44,7 @@ const kind: DocumentKind<CollectionDocument> = {
   view: collectionView,
   schema: collectionSchema,
 };
-const mayReadCollection = readAuthorizer(kind);
+const authorizeReading = createReadAuthorizer(kind);
 
 /** Routes for collections. */
 export const collectionRoutes: RouteDefinition<HostContext>[] = [
@@ -54,13 +54,13 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
     summary: 'List or search collections.',
     access: 'public',
     scope: scopes.read,
-    query: { text: searchText, find: findText, ...paging('name') },
+    query: { text: searchText, find: findTextParameter, ...paging('name') },
     returns: { schema: listOf(collectionSchema) },
     errors: ['bad-parameter'],
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
       const filter = { ...accessFilter(principal, 0), ...wordsFilter(query.text), ...findFilter(query.find) };
-      return pageReply(context.models.collection, filter, query, (collection) => collectionView(collection, principal));
+      return replyWithPage(context.models.collection, filter, query, (collection) => collectionView(collection, principal));
     },
   }),
   defineRoute({
@@ -74,7 +74,7 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
     errors: ['invalid', 'access-denied'],
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
-      await requireCollectionCreator(context, principal);
+      await requireMayCreateCollections(context, principal);
       const collection = await createCollection(context, {
         name: query.name,
         description: query.description?.trim() ?? null,
@@ -120,9 +120,9 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
     path: '/collection/:id/download',
     summary: 'Download a collection as an archive.',
     returns: { types: ['application/zip'] },
-    authorize: mayReadCollection,
+    authorize: authorizeReading,
     handle: ({ authorized: { document, principal }, caller }, context) =>
-      zipReply(context, caller, document.name, subfolderEntries(context, document._id, principal, { prefix: '' })),
+      replyWithZip(context, caller, document.name, subfolderEntries(context, document._id, principal, { prefix: '' })),
   }),
   ...readRoutes(kind),
   ...removalRoutes(kind, { level: 2, remove: removeCollection, nameOf: ({ name }) => name }),

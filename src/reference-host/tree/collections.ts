@@ -8,9 +8,9 @@ import { checkName, sortableNames } from './names/checked-name.js';
 import { requireLevel, withUserLevel, type Principal } from '../access/access.js';
 import { isDuplicateKey } from '../duplicate-key.js';
 import { removeFoldersIn } from './folder-trees.js';
-import { accessUpdate, setAccessRecursively, type AccessChange } from '../access/folder-access.js';
-import { indexTerms, unindexedMark } from './finding/index-terms.js';
-import { searchFields } from './finding/terms.js';
+import { createAccessUpdate, setAccessRecursively, type AccessChange } from '../access/folder-access.js';
+import { indexTerms, createUnindexedMark } from './finding/index-terms.js';
+import { computeSearchFields } from './finding/terms.js';
 import { writeMetadata, type MetadataUpdate } from './metadata.js';
 import { removeWithBelongings } from '../upkeep/removal.js';
 
@@ -28,13 +28,13 @@ export async function loadCollection(
 }
 
 /** @throws AccessDeniedError if the principal cannot create collections. */
-export async function requireCollectionCreator(context: HostContext, principal: Principal): Promise<void> {
+export async function requireMayCreateCollections(context: HostContext, principal: Principal): Promise<void> {
   if (principal.admin) return;
   const { open, users, groups } = await context.setting('core.collection_create_policy');
   const id = principal.id?.toHexString();
-  const isInPolicy =
+  const isListedInPolicy =
     id !== undefined && (users.includes(id) || principal.groups.some((group) => groups.includes(group.toHexString())));
-  if (!(open && id !== undefined) && !isInPolicy) {
+  if (!(open && id !== undefined) && !isListedInPolicy) {
     throw new AccessDeniedError('You are not authorized to create collections.');
   }
 }
@@ -63,7 +63,7 @@ export async function createCollection(
     size: 0,
     meta: {},
     words: searchWords(checkedName, description),
-    ...searchFields({ name: checkedName, description }),
+    ...computeSearchFields({ name: checkedName, description }),
     access: creatorId === null ? emptyList : withUserLevel(emptyList, creatorId, 2),
     public: isPublic,
   };
@@ -92,7 +92,7 @@ export async function updateCollection(
     ...sortableNames(name),
     description,
     words: searchWords(name, description),
-    ...unindexedMark(),
+    ...createUnindexedMark(),
     updated: new Date(),
   };
   let updated: CollectionDocument | null;
@@ -119,7 +119,7 @@ export async function setCollectionMetadata(
   return updated;
 }
 
-/** Replaces the permissions of a collection and, optionally, of the folders below it that the principal administers. */
+/** Replaces the permissions of a collection and, if `administrator` is not `null`, of the folders below it that this principal administers. */
 export async function setCollectionAccess(
   context: HostContext,
   collection: CollectionDocument,
@@ -128,7 +128,7 @@ export async function setCollectionAccess(
 ): Promise<CollectionDocument> {
   return setAccessRecursively(context, { type: 'collection', id: collection._id, change, administrator }, async () => {
     const updated = await context.models.collection
-      .findOneAndUpdate({ _id: collection._id }, { $set: accessUpdate(change) }, { returnDocument: 'after' })
+      .findOneAndUpdate({ _id: collection._id }, { $set: createAccessUpdate(change) }, { returnDocument: 'after' })
       .lean<CollectionDocument>();
     if (updated === null) throw new UnknownIdError('collection', collection._id.toHexString());
     return updated;

@@ -73,10 +73,10 @@ function withAccessSchema(schema: Schema): Schema {
   return { allOf: [schema, objectOf({ access: accessSchema })] };
 }
 
-/** GET and PUT of the access list. `setAccess` gets the caller as `recurseAs` if the folders below get the same list; otherwise `null`. */
+/** GET and PUT of the access list. `setAccess` gets the caller as `administrator` if the folders below are to get the same list; otherwise `null`. */
 export function accessRoutes<D extends AccessControlled>(
   { type, load, view, schema }: DocumentKind<D>,
-  setAccess: (context: HostContext, document: D, change: AccessChange, recurseAs: Principal | null) => Promise<D>,
+  setAccess: (context: HostContext, document: D, change: AccessChange, administrator: Principal | null) => Promise<D>,
 ): Routes {
   const sharedMembers = {
     path: `/${type}/:id/access`,
@@ -122,7 +122,7 @@ export function metadataRoutes<D>(
   { type, load, view, schema }: DocumentKind<D>,
   setMetadata: (context: HostContext, document: D, update: MetadataUpdate) => Promise<D>,
 ): Routes {
-  const authorize = writeAuthorizer({ load });
+  const authorize = createWriteAuthorizer({ load });
   const sharedMembers = {
     path: `/${type}/:id/metadata`,
     access: 'user',
@@ -171,7 +171,7 @@ export const downloadRoute = {
 } as const;
 
 /** Creates a function that loads the document named in the path, and the principal of the caller. @throws AccessDeniedError if the caller cannot read the document */
-export function readAuthorizer<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
+export function createReadAuthorizer<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
   return async ({ params, caller }: { params: { id: string }; caller: Caller | null }, context: HostContext) => {
     const principal = await principalOf(context, caller);
     return { document: await load(context, params.id, principal, 0), principal };
@@ -179,7 +179,7 @@ export function readAuthorizer<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
 }
 
 /** Creates a function that loads the document named in the path, and the principal of the caller. @throws AccessDeniedError if the caller cannot write to the document */
-function writeAuthorizer<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
+function createWriteAuthorizer<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
   return async ({ params, caller }: { params: { id: string }; caller: Caller | null }, context: HostContext) => {
     const principal = await principalOf(context, caller);
     return { document: await load(context, params.id, principal, 1), principal };

@@ -20,7 +20,7 @@ import { loadAncestors, createFolder, writeFolder, rootOf, type FolderParent } f
 import { removeItems, withoutLargeFields } from './item-removals.js';
 import { copyItemAs } from './items.js';
 import { releaseNames, releaseOldNames } from './names/names.js';
-import { correctSizes, rootSizes } from './recount.js';
+import { correctSizes, createRootSizeComputer } from './recount.js';
 import { withTrashed } from '../trash/trash-mark.js';
 import { removeWithBelongings } from '../upkeep/removal.js';
 import { addRootSize, rootModel } from './sizes.js';
@@ -30,11 +30,11 @@ type RootFields = { baseParentType: RootType; baseParentId: Types.ObjectId };
 
 /** Removes a folder with everything in it. */
 export function removeFolder(context: HostContext, folder: FolderDocument): Promise<void> {
-  return removeWithBelongings(context, 'folder', folder, (removed) => removeLeftovers(context, removed));
+  return removeWithBelongings(context, 'folder', folder, (removed) => removeFolderLeftovers(context, removed));
 }
 
 /** Removes everything that belonged to a folder after its record was removed. Can be repeated. */
-export async function removeLeftovers(context: HostContext, folder: FolderDocument): Promise<void> {
+export async function removeFolderLeftovers(context: HostContext, folder: FolderDocument): Promise<void> {
   await releaseNames(context, [folder._id]);
   await removeContents(context, folder._id, selectContents(folder));
   await context.events.emit('folder.removed', { folder: { ...folder } });
@@ -44,7 +44,7 @@ export async function removeLeftovers(context: HostContext, folder: FolderDocume
 export function emptyFolder(context: HostContext, { _id }: FolderDocument): Promise<void> {
   const before = new Date();
   return context.journal.undertakeWithoutUndo({ kind: 'emptying', id: _id, before }, () =>
-    removeContentsUntil(context, _id, before),
+    removeContentsCreatedUntil(context, _id, before),
   );
 }
 
@@ -63,16 +63,19 @@ export async function requireRemovableFolders(
 }
 
 /** Removes the contents of a folder that were created no later than `before`. Can be repeated. */
-export function removeContentsUntil(context: HostContext, folderId: Types.ObjectId, before: Date): Promise<void> {
+export function removeContentsCreatedUntil(context: HostContext, folderId: Types.ObjectId, before: Date): Promise<void> {
   return removeContents(context, folderId, { filter: { created: { $lte: before } }, options: {} });
 }
 
-/** Selects the contents that are removed with a folder. If the folder is in the trash, these were moved there with it; otherwise, they are not in the trash. */
+/**
+ * Selects the contents to remove with a folder: of a folder in the trash, the contents that were moved to the trash with it; of any other
+ * folder, the contents that are not in the trash.
+ */
 function selectContents({ trashed }: FolderDocument): ContentsSelection {
   return trashed === undefined ? { filter: {}, options: {} } : { filter: { 'trashed.root': trashed.root }, options: withTrashed };
 }
 
-/** Selects contents of a folder. */
+/** Filter and query options that select contents of a folder. */
 interface ContentsSelection {
   filter: { created?: { $lte: Date }; 'trashed.root'?: Types.ObjectId };
   options: Partial<typeof withTrashed>;
@@ -191,7 +194,7 @@ export async function finishMove(
   const newRoot = { baseParentType: outermost.type, baseParentId: outermost.doc._id };
   await setRootBelow(context, folder, newRoot);
   for (const root of [from, newRoot]) {
-    await correctSizes(rootModel(context, root.baseParentType) as never, rootSizes(context), [root.baseParentId]);
+    await correctSizes(rootModel(context, root.baseParentType) as never, createRootSizeComputer(context), [root.baseParentId]);
   }
   await events.emit('access.changed', {});
 }
@@ -228,7 +231,7 @@ export async function copyFolder(
   );
 }
 
-/** Largest number of items and folders of a copy. An interrupted copy is undone. */
+/** Largest number of items and folders in a copy. The number is limited because an interrupted copy is undone as a whole. */
 const maxCopiedDocuments = 5000;
 /** Number of items that are copied at the same time. */
 const maxConcurrentCopies = 4;
@@ -244,17 +247,17 @@ async function copyFolderAs(
   const { creatorId, copyAnnotations } = options;
   const folderIds = [source, ...foldersBelow].map(({ _id }) => _id);
   const itemIdsByFolder = new Map<string, Types.ObjectId[]>(folderIds.map((id) => [id.toHexString(), []]));
-  let count = foldersBelow.length;
+  let documentCount = foldersBelow.length;
   for (const batch of batches(folderIds)) {
     const items = context.models.item.find({ folderId: { $in: [...batch] } }, { folderId: 1 }).lean();
     for (const { _id, folderId } of await readInSlices<Pick<ItemDocument, '_id' | 'folderId'>>(items)) {
       itemIdsByFolder.get(folderId.toHexString())?.push(_id);
-      count += 1;
+      documentCount += 1;
     }
   }
-  if (count > maxCopiedDocuments) {
+  if (documentCount > maxCopiedDocuments) {
     throw new InvalidError(
-      `A folder with at most ${maxCopiedDocuments} items and folders in it can be copied at once; this one has ${count}. Copy its folders separately.`,
+      `A folder with at most ${maxCopiedDocuments} items and folders in it can be copied at once; this one has ${documentCount}. Copy its folders separately.`,
     );
   }
   const copy = await createFolder(context, target, {
@@ -267,23 +270,23 @@ async function copyFolderAs(
     allowRename: true,
   });
   options.onCopy(copy);
-  const copiesBySource = new Map([[source._id.toHexString(), copy]]);
+  const copiesBySourceId = new Map([[source._id.toHexString(), copy]]);
   const limitCopies = pLimit(maxConcurrentCopies);
   for (const folder of [source, ...foldersBelow]) {
     const key = folder._id.toHexString();
-    if (!copiesBySource.has(key)) {
-      const parent = copiesBySource.get(folder.parentId.toHexString());
+    if (!copiesBySourceId.has(key)) {
+      const parent = copiesBySourceId.get(folder.parentId.toHexString());
       if (parent === undefined || !options.isReadable(folder)) continue;
       const { name, description, meta } = folder;
       const properties = { name, description, public: folder.public, copiedMetadata: meta, creatorId, allowRename: true };
-      copiesBySource.set(key, await createFolder(context, { type: 'folder', doc: parent }, properties));
+      copiesBySourceId.set(key, await createFolder(context, { type: 'folder', doc: parent }, properties));
     }
     const copyItemById = async (id: Types.ObjectId) => {
       const item = await context.models.item.findById(id).lean<ItemDocument>();
       if (item === null) return;
       await copyItemAs(context, item, {
         _id: new Types.ObjectId(),
-        folder: copiesBySource.get(key)!,
+        folder: copiesBySourceId.get(key)!,
         creatorId,
         copyAnnotations,
       });

@@ -26,14 +26,14 @@ import {
   updateFolder,
 } from './folders.js';
 import { setFolderAccess } from '../access/folder-access.js';
-import { findFilter, findText } from './finding/find-filter.js';
-import { pageReply } from './lists.js';
+import { findFilter, findTextParameter } from './finding/find-filter.js';
+import { replyWithPage } from './lists.js';
 import { createMetadataUpdate } from './metadata.js';
 import { wordsFilter } from '../resources/resources.js';
-import { folderEntries, zipReply } from '../files/zip.js';
+import { folderEntries, replyWithZip } from '../files/zip.js';
 import {
   accessRoutes,
-  readAuthorizer,
+  createReadAuthorizer,
   downloadRoute,
   metadataRoutes,
   readRoutes,
@@ -53,9 +53,9 @@ import {
 import { folderView, resourceView } from '../views.js';
 
 const kind: DocumentKind<FolderDocument> = { type: 'folder', load: loadFolder, view: folderView, schema: folderSchema };
-const mayReadFolder = readAuthorizer(kind);
+const authorizeReading = createReadAuthorizer(kind);
 
-/** Folders. */
+/** Routes for folders. */
 export const folderRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
@@ -68,7 +68,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
       parentId: id(),
       name: text({ description: 'Only the folder with exactly this name.' }),
       text: searchText,
-      find: findText,
+      find: findTextParameter,
       ...byLowerName,
     },
     returns: { schema: listOf(folderSchema) },
@@ -85,7 +85,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
         const parent = await loadParent(context, query.parentType, query.parentId, principal, 0);
         Object.assign(filter, { parentId: parent.doc._id });
       } else if (!query.text && !query.find) throw new BadParameterError('Invalid search mode.');
-      return pageReply(context.models.folder, filter, query, (folder) => folderView(folder, principal));
+      return replyWithPage(context.models.folder, filter, query, (folder) => folderView(folder, principal));
     },
   }),
   defineRoute({
@@ -225,10 +225,10 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
     summary: 'Download a folder as an archive.',
     query: { mimeFilter: json({ kind: 'array', description: 'Only files of these types.' }) },
     returns: { types: ['application/zip'] },
-    authorize: mayReadFolder,
+    authorize: authorizeReading,
     handle({ query, authorized: { document, principal }, caller }, context) {
       const mimeTypes = query.mimeFilter && new Set(query.mimeFilter.map(String));
-      return zipReply(context, caller, document.name, folderEntries(context, document, principal, { mimeTypes }));
+      return replyWithZip(context, caller, document.name, folderEntries(context, document, principal, { mimeTypes }));
     },
   }),
   ...readRoutes(kind),

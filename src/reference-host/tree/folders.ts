@@ -6,10 +6,10 @@ import type { CollectionDocument } from './collection.model.js';
 import type { FolderDocument, FolderParentType, RootType } from './folder.model.js';
 import type { UserDocument } from '../accounts/users/user.model.js';
 import { checkName, sortableNames } from './names/checked-name.js';
-import { accessFilter, levelOn, requireLevel, system, withUserLevel, type Principal } from '../access/access.js';
-import { indexTerms, unindexedMark } from './finding/index-terms.js';
-import { searchFields } from './finding/terms.js';
-import { withoutNullValues, writeMetadata, type MetadataUpdate } from './metadata.js';
+import { accessFilter, levelOn, requireLevel, systemPrincipal, withUserLevel, type Principal } from '../access/access.js';
+import { indexTerms, createUnindexedMark } from './finding/index-terms.js';
+import { computeSearchFields } from './finding/terms.js';
+import { prepareMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
 import { claimFreeName, claimName, releaseName } from './names/names.js';
 import { withTrashed } from '../trash/trash-mark.js';
 
@@ -68,7 +68,7 @@ export interface NewFolder {
   _id?: Types.ObjectId;
   name: string;
   description?: string | undefined;
-  /** By default as in the parent; by default private directly below a user. */
+  /** Whether everybody can read it. By default as in the parent, or `false` if the parent is a user. */
   public?: boolean | undefined;
   metadata?: Record<string, unknown> | undefined;
   /** Metadata of another folder, which is stored without checks. */
@@ -76,7 +76,7 @@ export interface NewFolder {
   creatorId: Types.ObjectId | null;
   /** Whether to return an existing folder of this name, if `principal` may read it. */
   reuseExisting?: boolean | undefined;
-  /** The caller; by default one who can read everything. */
+  /** Whose permissions `reuseExisting` checks; by default those of the system, which can read everything. */
   principal?: Principal;
   /** Whether a number is appended to a name that is taken; otherwise that is an error. */
   allowRename?: boolean | undefined;
@@ -92,10 +92,10 @@ export function rootOf(parent: FolderParent): { baseParentType: RootType; basePa
 export async function createFolder(context: HostContext, parent: FolderParent, folder: NewFolder): Promise<FolderDocument> {
   const { models } = context;
   const requestedName = checkName('Folder', folder.name);
-  const metadata = folder.copiedMetadata ?? withoutNullValues(folder.metadata);
+  const metadata = folder.copiedMetadata ?? prepareMetadata(folder.metadata);
   if (folder.reuseExisting) {
     const existing = await models.folder.findOne({ parentId: parent.doc._id, name: requestedName }).lean<FolderDocument>();
-    if (existing !== null && levelOn(existing, folder.principal ?? system) >= 0) return existing;
+    if (existing !== null && levelOn(existing, folder.principal ?? systemPrincipal) >= 0) return existing;
   }
   const _id = folder._id ?? new Types.ObjectId();
   const nameOwner = { parentId: parent.doc._id, ownerType: 'folder' as const, ownerId: _id };
@@ -119,7 +119,7 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
     size: 0,
     meta: metadata,
     words: searchWords(name, description),
-    ...searchFields({ name, description, meta: metadata }),
+    ...computeSearchFields({ name, description, meta: metadata }),
     access,
     public: folder.public ?? isPublic,
     ...(publicFlags && { publicFlags }),
@@ -174,7 +174,7 @@ export async function updateFolder(
 ): Promise<FolderDocument> {
   const name = changes.name === undefined ? folder.name : checkName('Folder', changes.name);
   const description = changes.description?.trim() ?? folder.description;
-  const fields = { name, ...sortableNames(name), description, words: searchWords(name, description), ...unindexedMark() };
+  const fields = { name, ...sortableNames(name), description, words: searchWords(name, description), ...createUnindexedMark() };
   const write = () => writeFolder(context, folder, fields);
   const undertaking = { kind: 'naming', type: 'folder', id: folder._id, before: new Date() } as const;
   const updated = name === folder.name ? await write() : await context.journal.undertake(undertaking, write);

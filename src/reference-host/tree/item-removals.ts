@@ -8,7 +8,7 @@ import { selectRecordedFields, unrecordedFields, removeWithBelongings } from '..
 import { discardUploadsOf } from '../uploads/upload-removal.js';
 import type { ItemDocument } from './item.model.js';
 import { releaseNames } from './names/names.js';
-import { folderSizes, correctSizes, rootSizes } from './recount.js';
+import { createFolderSizeComputer, correctSizes, createRootSizeComputer } from './recount.js';
 import { addFolderSize, addRootSize, rootModel } from './sizes.js';
 
 /** Projection that leaves out the fields of items that may be large and are not needed to remove them. */
@@ -21,7 +21,7 @@ export function removeItem(context: HostContext, item: ItemDocument): Promise<vo
 
 /**
  * Removes items as {@link removeItem} does, but in batches, so that each step is one command to the database. An interrupted batch is
- * finished later. The batches that have not begun are not: the caller must record them.
+ * finished later. Batches that have not begun by then are not finished, unless the caller has recorded the removal.
  */
 export async function removeItems(context: HostContext, items: readonly ItemDocument[]): Promise<void> {
   for (const batch of batches(items)) {
@@ -47,11 +47,15 @@ export async function finishItemRemovals(context: HostContext, items: readonly I
   }
 }
 
-/** Removes everything that belonged to items after their records were removed; at most one batch. @param isRepeated whether an earlier call may have done a part of this. */
+/**
+ * Removes everything that belonged to items whose records were removed. There are at most as many items as one batch has.
+ *
+ * @param recountSizes whether sizes are counted again instead of reduced, because an earlier call may have reduced some of them
+ */
 export async function removeItemLeftovers(
   context: HostContext,
   items: readonly ItemDocument[],
-  isRepeated = false,
+  recountSizes = false,
 ): Promise<void> {
   const { models } = context;
   const ids = items.map(({ _id }) => _id);
@@ -62,11 +66,12 @@ export async function removeItemLeftovers(
   }
   announceStep('item-removal:emptied');
   for (const [item, size] of sumSizesBy(items, ({ folderId }) => folderId)) {
-    if (isRepeated) await correctSizes(models.folder as never, folderSizes(context), [item.folderId]);
+    if (recountSizes) await correctSizes(models.folder as never, createFolderSizeComputer(context), [item.folderId]);
     else await addFolderSize(context, item.folderId, -size);
   }
   for (const [item, size] of sumSizesBy(items, ({ baseParentId }) => baseParentId)) {
-    if (isRepeated) await correctSizes(rootModel(context, item.baseParentType) as never, rootSizes(context), [item.baseParentId]);
+    if (recountSizes)
+      await correctSizes(rootModel(context, item.baseParentType) as never, createRootSizeComputer(context), [item.baseParentId]);
     else await addRootSize(context, item, -size);
   }
   await context.events.emit('items.removed', { items: items.map((item) => ({ ...item })) });

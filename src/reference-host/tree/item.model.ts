@@ -17,7 +17,7 @@ export interface ItemDocument extends TreeDocument {
 }
 
 /** The ids of an item, its folder and its root. */
-export type ItemPosition = Pick<ItemDocument, '_id' | 'folderId' | 'baseParentType' | 'baseParentId'>;
+export type ItemLocation = Pick<ItemDocument, '_id' | 'folderId' | 'baseParentType' | 'baseParentId'>;
 
 /** Schema of {@link ItemDocument}. */
 export const itemSchema = new Schema<ItemDocument>(

@@ -17,14 +17,14 @@ import { downloadFile, downloadQuery } from '../files/downloads.js';
 import { loadAncestors, loadTargetFolder } from './folders.js';
 import { removeItem } from './item-removals.js';
 import { copyItem, createItem, listFiles, loadItem, setItemMetadata, updateItem } from './items.js';
-import { findFilter, findText } from './finding/find-filter.js';
-import { listReply, pageReply, findPosition, createViews } from './lists.js';
+import { findFilter, findTextParameter } from './finding/find-filter.js';
+import { replyWithList, replyWithPage, findPosition, createViews } from './lists.js';
 import { createMetadataUpdate } from './metadata.js';
 import { wordsFilter } from '../resources/resources.js';
-import { itemEntries, zipReply } from '../files/zip.js';
+import { itemEntries, replyWithZip } from '../files/zip.js';
 import {
   downloadRoute,
-  readAuthorizer,
+  createReadAuthorizer,
   metadataRoutes,
   readRoutes,
   removalRoutes,
@@ -36,7 +36,7 @@ import { fileView, itemView, resourceView } from '../views.js';
 const listQuery = {
   folderId: id({ description: 'Folder whose items are listed.' }),
   text: searchText,
-  find: findText,
+  find: findTextParameter,
   name: text({ description: 'Only the item with exactly this name.' }),
   ...byLowerName,
 };
@@ -58,13 +58,13 @@ async function createListFilter(
 
 const kind: DocumentKind<ItemDocument> = {
   type: 'item',
-  load: async (...words) => (await loadItem(...words)).item,
+  load: async (...parameters) => (await loadItem(...parameters)).item,
   view: itemView,
   schema: itemSchema,
 };
-const mayReadItem = readAuthorizer(kind);
+const authorizeReading = createReadAuthorizer(kind);
 
-/** Items. */
+/** Routes for items. */
 export const itemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
@@ -83,10 +83,10 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
       if (extended !== null) {
         // The documents come from the model of items.
         const documents = extended.documents as unknown as ItemDocument[];
-        return listReply(await createViews(documents, itemView), extended.total);
+        return replyWithList(await createViews(documents, itemView), extended.total);
       }
       const filter = await createListFilter(context, query, await principalOf(context, caller));
-      return pageReply(context.models.item, filter, query, itemView);
+      return replyWithPage(context.models.item, filter, query, itemView);
     },
   }),
   defineRoute({
@@ -142,7 +142,9 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);
       const { item } = await loadItem(context, params.id, principal, 0);
-      return pageReply(context.models.file, { itemId: item._id }, query, (file) => fileView(file, principal, context.storeId));
+      return replyWithPage(context.models.file, { itemId: item._id }, query, (file) =>
+        fileView(file, principal, context.storeId),
+      );
     },
   }),
   defineRoute({
@@ -212,13 +214,13 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     errors: [...downloadRoute.errors, 'unsatisfiable-range'],
     query: { ...downloadQuery, format: oneOf(['zip', '']) },
     returns: { types: ['application/octet-stream', 'application/zip'] },
-    authorize: mayReadItem,
+    authorize: authorizeReading,
     async handle({ query, authorized: { document: item }, caller, headers }, context) {
       const files = await listFiles(context, item);
       if (files.length === 1 && query.format !== 'zip') {
         return downloadFile(context, files[0]!, { ...query, headers, disposition: query.contentDisposition });
       }
-      return zipReply(context, caller, item.name, itemEntries(context, item));
+      return replyWithZip(context, caller, item.name, itemEntries(context, item));
     },
   }),
   ...readRoutes(kind),

@@ -8,9 +8,9 @@ import type { ItemDocument } from './item.model.js';
 import { checkName, sortableNames } from './names/checked-name.js';
 import { requireLevel, type Principal } from '../access/access.js';
 import { copyFile } from '../files/files.js';
-import { withoutNullValues, writeMetadata, type MetadataUpdate } from './metadata.js';
-import { indexTerms, unindexedMark } from './finding/index-terms.js';
-import { searchFields } from './finding/terms.js';
+import { prepareMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
+import { indexTerms, createUnindexedMark } from './finding/index-terms.js';
+import { computeSearchFields } from './finding/terms.js';
 import { claimFreeName, claimFreeNames, releaseName, releaseNames } from './names/names.js';
 import { addFolderSize, addRootSize } from './sizes.js';
 import { withTrashed } from '../trash/trash-mark.js';
@@ -49,7 +49,7 @@ export interface NewItem {
 /** Creates an item. A number is appended to a name that is taken. */
 export async function createItem(context: HostContext, folder: FolderDocument, item: NewItem): Promise<ItemDocument> {
   const name = checkName('Item', item.name);
-  const metadata = withoutNullValues(item.metadata);
+  const metadata = prepareMetadata(item.metadata);
   if (item.reuseExisting) {
     const existing = await context.models.item.findOne({ folderId: folder._id, name }).lean<ItemDocument>();
     if (existing !== null) return existing;
@@ -66,7 +66,7 @@ export async function createItems(
   return insertItems(
     context,
     folder,
-    items.map((item) => toInitialItem({ ...item, name: checkName('Item', item.name) }, withoutNullValues(item.metadata))),
+    items.map((item) => toInitialItem({ ...item, name: checkName('Item', item.name) }, prepareMetadata(item.metadata))),
   );
 }
 
@@ -97,12 +97,12 @@ async function insertItems(
   initialItems: readonly InitialItem[],
 ): Promise<ItemDocument[]> {
   const { models } = context;
-  const nameRequests = initialItems.map(({ _id, name }) => {
-    return { request: { parentId: folder._id, ownerType: 'item' as const, ownerId: _id }, name };
+  const namesWithOwners = initialItems.map(({ _id, name }) => {
+    return { owner: { parentId: folder._id, ownerType: 'item' as const, ownerId: _id }, name };
   });
   const items: ItemDocument[] = [];
   try {
-    const names = await claimFreeNames(context, nameRequests);
+    const names = await claimFreeNames(context, namesWithOwners);
     announceStep('item:named');
     const now = new Date();
     for (const [index, initial] of initialItems.entries()) {
@@ -117,7 +117,7 @@ async function insertItems(
         created: now,
         updated: now,
         words: searchWords(name, initial.description),
-        ...searchFields({ ...initial, name }),
+        ...computeSearchFields({ ...initial, name }),
       });
     }
     // The driver is used directly: copies have fields of the plugin, and Mongoose would interpret `$` keys in metadata as operators.
@@ -158,12 +158,12 @@ export interface ItemChanges {
 export function updateItem(context: HostContext, item: ItemDocument, changes: ItemChanges): Promise<ItemDocument> {
   const isRenamed = changes.name !== undefined && changes.name !== item.name;
   const isMoved = changes.folder !== undefined && !changes.folder._id.equals(item.folderId);
-  if (!isRenamed && !isMoved) return changeItem(context, item, changes);
+  if (!isRenamed && !isMoved) return writeItemChanges(context, item, changes);
   const undertaking = { kind: 'naming', type: 'item', id: item._id, before: new Date() } as const;
-  return context.journal.undertake(undertaking, () => changeItem(context, item, changes));
+  return context.journal.undertake(undertaking, () => writeItemChanges(context, item, changes));
 }
 
-async function changeItem(context: HostContext, item: ItemDocument, changes: ItemChanges): Promise<ItemDocument> {
+async function writeItemChanges(context: HostContext, item: ItemDocument, changes: ItemChanges): Promise<ItemDocument> {
   const { models } = context;
   const folderId = changes.folder?._id ?? item.folderId;
   const requestedName = changes.name === undefined ? item.name : checkName('Item', changes.name);
@@ -171,7 +171,7 @@ async function changeItem(context: HostContext, item: ItemDocument, changes: Ite
   const nameOwner = { parentId: folderId, ownerType: 'item' as const, ownerId: item._id };
   const name = isMoved || requestedName !== item.name ? await claimFreeName(context, nameOwner, requestedName) : item.name;
   const description = changes.description?.trim() ?? item.description;
-  const folderOrItem = changes.folder ?? item;
+  const { baseParentType, baseParentId } = changes.folder ?? item;
   const updated = await models.item
     .findOneAndUpdate(
       // If another request has moved or renamed the item since it was read, nothing is written, and the change is repeated below.
@@ -182,10 +182,10 @@ async function changeItem(context: HostContext, item: ItemDocument, changes: Ite
           ...sortableNames(name),
           description,
           words: searchWords(name, description),
-          ...unindexedMark(),
+          ...createUnindexedMark(),
           folderId,
-          baseParentType: folderOrItem.baseParentType,
-          baseParentId: folderOrItem.baseParentId,
+          baseParentType,
+          baseParentId,
           updated: new Date(),
         },
       },
@@ -198,7 +198,7 @@ async function changeItem(context: HostContext, item: ItemDocument, changes: Ite
     if (isMoved || name !== item.name) await releaseName(context, nameOwner, name);
     const current = await models.item.findById(item._id).lean<ItemDocument>();
     if (current === null) throw new UnknownIdError('item', item._id.toHexString());
-    return changeItem(context, current, changes);
+    return writeItemChanges(context, current, changes);
   }
   if (isMoved || name !== item.name) {
     await releaseName(context, { parentId: item.folderId, ownerId: item._id }, item.name);
@@ -234,7 +234,7 @@ async function emitSaved(context: HostContext, item: ItemDocument): Promise<Item
   return item;
 }
 
-/** The files of an item by name, without attached ones. */
+/** The files of an item, sorted by name. Attached files are left out. */
 export async function listFiles({ models }: HostContext, item: Pick<ItemDocument, '_id'>): Promise<FileDocument[]> {
   return models.file.find({ itemId: item._id }).sort({ name: 1, _id: 1 }).lean<FileDocument[]>();
 }
@@ -293,20 +293,20 @@ export async function copyItemAs(
     creatorId,
     copyOfItem: source._id,
   });
-  const fileIds = new Map<string, string>();
+  const copiedIdsByFileId = new Map<string, string>();
   for (const file of await listFiles(context, source)) {
     const copied = await copyFile(context, file, copy, creatorId);
-    fileIds.set(file._id.toHexString(), copied._id.toHexString());
+    copiedIdsByFileId.set(file._id.toHexString(), copied._id.toHexString());
   }
-  const complete = (await context.models.item.findById(_id).lean<ItemDocument>()) ?? copy;
-  onCopy?.(complete);
+  const copyWithFiles = (await context.models.item.findById(_id).lean<ItemDocument>()) ?? copy;
+  onCopy?.(copyWithFiles);
   await context.events.emit('item.copied', {
     source: { ...source },
-    item: { ...complete },
-    fileIds,
+    item: { ...copyWithFiles },
+    fileIds: copiedIdsByFileId,
     userId: creatorId?.toHexString() ?? null,
     copyAnnotations: copyAnnotations !== false,
   });
   announceStep('item-copy:announced');
-  return (await context.models.item.findById(_id).lean<ItemDocument>()) ?? complete;
+  return (await context.models.item.findById(_id).lean<ItemDocument>()) ?? copyWithFiles;
 }

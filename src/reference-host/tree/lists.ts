@@ -2,8 +2,9 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { Model, QueryFilter, Types } from 'mongoose';
 import { BadParameterError, iterateInSlices, parseSortOrder, readInSlices, Reply } from '../../larger-host.js';
 
-/** Numbers of documents that are read, or converted, before other work can use the event loop. */
-const batchSize = 1000;
+/** Number of documents that are read before other work can use the event loop. */
+const readBatchSize = 1000;
+/** Number of documents that are converted before other work can use the event loop. */
 const viewBatchSize = 100;
 
 /** A part of a sorted list. `limit` 0 means no limit. */
@@ -27,11 +28,12 @@ const hiddenFields: ReadonlySet<string> = new Set([
 ]);
 
 /** @throws BadParameterError for a field that no response contains */
-export function requireVisibleField(field: string, name: string): void {
-  if (hiddenFields.has(field.split('.', 1)[0]!)) throw new BadParameterError(`Invalid value for parameter ${name}: ${field}.`);
+export function requireVisibleField(field: string, parameterName: string): void {
+  if (hiddenFields.has(field.split('.', 1)[0]!))
+    throw new BadParameterError(`Invalid value for parameter ${parameterName}: ${field}.`);
 }
 
-/** The sort order of a page by field. @throws BadParameterError for a field that lists cannot be sorted by. */
+/** The sort order of a page in the form of MongoDB: directions by field. @throws BadParameterError for a field that lists cannot be sorted by */
 export function sortOrder(
   { sort, sortdir }: Pick<Page, 'sort' | 'sortdir'>,
   sortable?: readonly string[],
@@ -50,7 +52,7 @@ export function sortOrder(
  * Answers with one page of the documents that match a filter, converted by `view`, and with the number of all matches. Documents with equal sort
  * keys are ordered by id, so that pages never overlap.
  */
-export async function pageReply<D>(
+export async function replyWithPage<D>(
   model: Model<D>,
   filter: QueryFilter<D>,
   page: Page & { sortable?: readonly string[] },
@@ -59,7 +61,7 @@ export async function pageReply<D>(
   const query = model.find(filter).sort(sortOrder(page, page.sortable)).skip(page.offset);
   if (page.limit > 0) query.limit(page.limit);
   const [documents, total] = await Promise.all([readInSlices<D>(query.lean()), model.countDocuments(filter)]);
-  return listReply(await createViews(documents, view), total);
+  return replyWithList(await createViews(documents, view), total);
 }
 
 /** The number of matching documents before one of them in sort order; the number of all matches if the document is not among them. */
@@ -72,7 +74,7 @@ export async function findPosition<D>(
   // The list is read up to the document. Comparing with its sort keys would miss documents without the field or with values of other types.
   const matches = model.find(filter, { _id: 1 }).sort(sortOrder(page)).lean();
   let before = 0;
-  for await (const { _id } of iterateInSlices<{ _id: Types.ObjectId }>(matches, { batchSize })) {
+  for await (const { _id } of iterateInSlices<{ _id: Types.ObjectId }>(matches, { batchSize: readBatchSize })) {
     if (id.equals(_id)) break;
     before++;
   }
@@ -90,6 +92,6 @@ export async function createViews<D>(documents: readonly D[], view: (document: D
 }
 
 /** A list as a response, with the number of all matches in its header. */
-export function listReply(entries: unknown[], total: number): Reply {
+export function replyWithList(entries: unknown[], total: number): Reply {
   return Reply.json(entries, { headers: { 'Girder-Total-Count': total } });
 }

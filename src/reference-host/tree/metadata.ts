@@ -1,6 +1,6 @@
 import type { Model, Types } from 'mongoose';
 import { hasTooManyValues, InvalidError, maxStoredValues } from '../../larger-host.js';
-import { indexTerms, unindexedMark } from './finding/index-terms.js';
+import { indexTerms, createUnindexedMark } from './finding/index-terms.js';
 
 /** Largest depth of a value. MongoDB allows 100 levels, some of which the document itself needs. */
 const maxDepth = 80;
@@ -71,8 +71,8 @@ export function createMetadataRemoval(keys: readonly unknown[]): MetadataUpdate 
   return { $set: {}, $unset: Object.fromEntries(names.map((name) => [`meta.${name}`, ''])) };
 }
 
-/** The metadata to store in a new document, without `null` values. @throws InvalidError for a key that cannot be stored. */
-export function withoutNullValues(metadata: Readonly<Record<string, unknown>> | undefined): Record<string, unknown> {
+/** Checks the metadata of a new document. @returns it without `null` values. @throws InvalidError for a key that cannot be stored. */
+export function prepareMetadata(metadata: Readonly<Record<string, unknown>> | undefined): Record<string, unknown> {
   if (metadata === undefined) return {};
   checkMetadata(metadata);
   return Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== null));
@@ -96,7 +96,7 @@ export async function writeMetadata<D extends DocumentWithMetadata>(
   const remaining = Object.entries(meta ?? {}).filter(([key]) => !(`meta.${key}` in $set) && !(`meta.${key}` in $unset));
   checkValueCount([$set, Object.fromEntries(remaining)]);
   const update = {
-    $set: { ...$set, ...unindexedMark(), updated: new Date() },
+    $set: { ...$set, ...createUnindexedMark(), updated: new Date() },
     ...(Object.keys($unset).length > 0 && { $unset }),
   };
   const collection = model.collection as unknown as NativeCollection<D>;
@@ -105,14 +105,14 @@ export async function writeMetadata<D extends DocumentWithMetadata>(
     if (changed !== null) await indexTerms(model, changed);
     return changed;
   } catch (cause) {
-    if (isTooLarge(cause))
+    if (isTooLargeError(cause))
       throw new InvalidError('The metadata of a document must not be larger than 16 MiB.', 'metadata', { cause });
     throw cause;
   }
 }
 
 /** Whether an error of MongoDB means that the update would make the document too large. */
-function isTooLarge(error: unknown): boolean {
+function isTooLargeError(error: unknown): boolean {
   return error instanceof Error && 'code' in error && [10334, 17419, 17420].includes(Number(error.code));
 }
 

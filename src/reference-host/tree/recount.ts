@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Model, Types } from 'mongoose';
 import type { HostContext } from '../context.js';
 import { withTrashed } from '../trash/trash-mark.js';
-import type { ItemPosition } from './item.model.js';
+import type { ItemLocation } from './item.model.js';
 import { rootModel } from './sizes.js';
 
 /**
@@ -20,18 +20,18 @@ interface DocumentWithSize {
 /** Computes the sizes of documents from their contents, in bytes by id. Documents without contents are missing in the result. */
 export type ComputeSizes = (ids: readonly Types.ObjectId[]) => Promise<Map<string, number>>;
 
-/** Computes the sizes of items: the bytes of their files. */
-export function itemSizes({ models }: HostContext): ComputeSizes {
+/** Creates a function that computes the sizes of items: the bytes of their files. */
+export function createItemSizeComputer({ models }: HostContext): ComputeSizes {
   return (ids) => sumSizes(models.file, 'itemId', ids);
 }
 
-/** Computes the sizes of folders: the bytes of the items directly in them. */
-export function folderSizes({ models }: HostContext): ComputeSizes {
+/** Creates a function that computes the sizes of folders: the bytes of the items directly in them. */
+export function createFolderSizeComputer({ models }: HostContext): ComputeSizes {
   return (ids) => sumSizes(models.item, 'folderId', ids);
 }
 
-/** Computes the sizes of collections or users: the bytes of all items below them. */
-export function rootSizes({ models }: HostContext): ComputeSizes {
+/** Creates a function that computes the sizes of collections or users: the bytes of all items below them. */
+export function createRootSizeComputer({ models }: HostContext): ComputeSizes {
   return (ids) => sumSizes(models.item, 'baseParentId', ids);
 }
 
@@ -58,34 +58,31 @@ export async function correctSizes(
   ids: readonly Types.ObjectId[],
 ): Promise<number> {
   // Only fields that all documents with a size have are used here.
-  const documents = model as unknown as Model<DocumentWithSize>;
+  const modelWithSize = model as unknown as Model<DocumentWithSize>;
   const findWrongSizes = async (someIds: readonly Types.ObjectId[]) => {
-    const sizes = await documents.find({ _id: { $in: someIds } }, { size: 1 }, withTrashed).lean<DocumentWithSize[]>();
-    const counted = await computeSizes(someIds);
-    const compared = sizes.map(({ _id, size }) => ({ _id, size, counted: counted.get(_id.toHexString()) ?? 0 }));
-    return compared.filter((each) => each.size !== each.counted);
+    const documents = await modelWithSize.find({ _id: { $in: someIds } }, { size: 1 }, withTrashed).lean<DocumentWithSize[]>();
+    const contentBytesById = await computeSizes(someIds);
+    return documents
+      .map(({ _id, size }) => ({ _id, size, contentBytes: contentBytesById.get(_id.toHexString()) ?? 0 }))
+      .filter(({ size, contentBytes }) => size !== contentBytes);
   };
   const firstWrong = await findWrongSizes(ids);
   if (firstWrong.length === 0) return 0;
   await delay(confirmDelayMs);
   let correctedCount = 0;
-  for (const now of await findWrongSizes(firstWrong.map(({ _id }) => _id))) {
-    const before = firstWrong.find(({ _id }) => _id.equals(now._id))!;
-    if (before.size !== now.size || before.counted !== now.counted) continue;
-    const { modifiedCount } = await documents.updateOne(
-      { _id: now._id, size: now.size },
-      { $set: { size: now.counted } },
-      withTrashed,
-    );
+  for (const { _id, size, contentBytes } of await findWrongSizes(firstWrong.map((document) => document._id))) {
+    const earlier = firstWrong.find((document) => document._id.equals(_id))!;
+    if (earlier.size !== size || earlier.contentBytes !== contentBytes) continue;
+    const { modifiedCount } = await modelWithSize.updateOne({ _id, size }, { $set: { size: contentBytes } }, withTrashed);
     correctedCount += modifiedCount;
   }
   return correctedCount;
 }
 
-/** {@link correctSizes} for an item, its folder and its root. */
-export async function correctSizesAround(context: HostContext, item: ItemPosition): Promise<void> {
+/** Corrects the sizes of an item, its folder and its root, see {@link correctSizes}. */
+export async function correctSizesAround(context: HostContext, item: ItemLocation): Promise<void> {
   const { models } = context;
-  await correctSizes(models.item as never, itemSizes(context), [item._id]);
-  await correctSizes(models.folder as never, folderSizes(context), [item.folderId]);
-  await correctSizes(rootModel(context, item.baseParentType) as never, rootSizes(context), [item.baseParentId]);
+  await correctSizes(models.item as never, createItemSizeComputer(context), [item._id]);
+  await correctSizes(models.folder as never, createFolderSizeComputer(context), [item.folderId]);
+  await correctSizes(rootModel(context, item.baseParentType) as never, createRootSizeComputer(context), [item.baseParentId]);
 }

@@ -2,10 +2,10 @@ import type { Model, Types } from 'mongoose';
 import type { HostContext } from '../context.js';
 import { withTrashed } from '../trash/trash-mark.js';
 import type { RootType } from './folder.model.js';
-import type { ItemPosition } from './item.model.js';
+import type { ItemLocation } from './item.model.js';
 
 /** Adds bytes to the sizes of an item, its folder and its root. */
-export async function addItemSize(context: HostContext, item: ItemPosition, bytes: number): Promise<void> {
+export async function addItemSize(context: HostContext, item: ItemLocation, bytes: number): Promise<void> {
   if (bytes === 0) return;
   await context.models.item.updateOne({ _id: item._id }, { $inc: { size: bytes } }, withTrashed);
   await addFolderSize(context, item.folderId, bytes);
@@ -26,7 +26,7 @@ export async function addRootSize(
   if (bytes !== 0) await rootModel(context, baseParentType).updateOne({ _id: baseParentId }, { $inc: { size: bytes } });
 }
 
-/** The model of a root. */
+/** The model of collections or of users, the roots of trees of folders. */
 export function rootModel({ models }: HostContext, type: RootType): Model<{ size: number }> {
   // Only the size is used, which both models have.
   return (type === 'collection' ? models.collection : models.user) as unknown as Model<{ size: number }>;

@@ -7,7 +7,7 @@ import { isDuplicateKey } from '../duplicate-key.js';
 import type { ProcessLife } from './process-life.js';
 
 const pollMs = 25;
-const releaseAgainMs = 1000;
+const releaseRetryMs = 1000;
 
 /** Lets one request at a time, among all processes, do some work. A claim ends at the latest with the process that has it. */
 export class Claims {
@@ -42,7 +42,7 @@ export class Claims {
   /** Whether a live process has the claim. */
   async isTaken(key: string): Promise<boolean> {
     const claim = await this.options.models.claim.findById(key).lean();
-    return claim !== null && !(await this.#isLeftOver(claim));
+    return claim !== null && !(await this.#isAbandoned(claim));
   }
 
   /** Waits until the claim is free, and takes it. @returns the fence of the claim; `null` if it was not free by the deadline */
@@ -55,9 +55,9 @@ export class Claims {
         const current = await models.claim.findById(key).lean();
         if (current === null) {
           if (await this.#insertClaim({ _id: key, process: life.id, fence })) return fence;
-        } else if (await this.#isLeftOver(current)) {
-          const takeover = { $set: { process: life.id, fence } };
-          if ((await models.claim.updateOne({ _id: key, fence: current.fence }, takeover)).matchedCount === 1) return fence;
+        } else if (await this.#isAbandoned(current)) {
+          const takeoverUpdate = { $set: { process: life.id, fence } };
+          if ((await models.claim.updateOne({ _id: key, fence: current.fence }, takeoverUpdate)).matchedCount === 1) return fence;
         } else if (Date.now() > deadline) break;
         else await delay(pollMs);
       }
@@ -81,8 +81,8 @@ export class Claims {
     }
   }
 
-  /** Whether nobody works under a stored claim any more. */
-  async #isLeftOver({ process, fence }: ClaimDocument): Promise<boolean> {
+  /** Whether no request works under a stored claim any more. */
+  async #isAbandoned({ process, fence }: ClaimDocument): Promise<boolean> {
     const { life } = this.options;
     return process === life.id ? !this.#fences.has(fence) : !(await life.isAlive(process));
   }
@@ -95,7 +95,7 @@ export class Claims {
     } catch (err) {
       logger.warn({ err, key }, 'Claim:Release:Failed');
       if (closing.aborted) return;
-      void delay(releaseAgainMs, undefined, { ref: false }).then(() => this.#releaseClaim(key, fence));
+      void delay(releaseRetryMs, undefined, { ref: false }).then(() => this.#releaseClaim(key, fence));
     }
   }
 }

@@ -18,7 +18,8 @@ export interface JournalOptions {
 
 /** Records multi-step writes (undertakings) while they run, so that interrupted ones can be finished or undone. */
 export class Journal {
-  readonly #active = new Set<string>();
+  /** Ids of the undertakings that this process is doing. */
+  readonly #activeIds = new Set<string>();
 
   constructor(private readonly options: JournalOptions) {}
 
@@ -48,10 +49,10 @@ export class Journal {
   }
 
   /**
-   * Like {@link undertake}, for work that may take longer than clients wait. Then returns the partial result, and the work
-   * continues. If it fails later, `recover` finishes or undoes it.
+   * Like {@link undertake}, for work that may take longer than clients wait. If it does, this returns the partial result, and the work
+   * continues. If the work fails later, `recover` finishes or undoes it.
    *
-   * @param getPartialResult `null` until there is a partial result.
+   * @param getPartialResult returns `null` until there is a partial result.
    */
   async undertakeOrReturnPartialResult<T>(
     undertaking: Undertaking,
@@ -72,7 +73,7 @@ export class Journal {
     const { models, life } = this.options;
     const recorded: UndertakingDocument = { ...undertaking, _id: new Types.ObjectId(), process: life.id };
     const key = recorded._id.toHexString();
-    this.#active.add(key);
+    this.#activeIds.add(key);
     try {
       // The driver is used directly, because Mongoose would interpret `$` keys in texts of users as operators.
       await models.undertaking.collection.insertOne(recorded as never);
@@ -80,7 +81,7 @@ export class Journal {
     } catch (error) {
       // The work has not begun, but the record may have been stored.
       await this.#recover(recorded);
-      this.#active.delete(key);
+      this.#activeIds.delete(key);
       throw error;
     }
   }
@@ -94,7 +95,7 @@ export class Journal {
       await this.#recover(undertaking);
       throw error;
     } finally {
-      this.#active.delete(undertaking._id.toHexString());
+      this.#activeIds.delete(undertaking._id.toHexString());
     }
   }
 
@@ -105,15 +106,15 @@ export class Journal {
    */
   async recoverInterrupted(): Promise<number> {
     const { models, life } = this.options;
-    const recorded = await models.undertaking.find().sort({ _id: 1 }).lean<UndertakingDocument[]>();
-    const others = [...new Set(recorded.map(({ process }) => process))].filter((id) => id !== life.id);
-    const alive = new Set(await Promise.all(others.map(async (id) => ((await life.isAlive(id)) ? id : null))));
-    let count = 0;
-    for (const each of recorded) {
-      const isRunning = each.process === life.id ? this.#active.has(each._id.toHexString()) : alive.has(each.process);
-      if (!isRunning && (await this.#isStillRecorded(each)) && (await this.#recover(each))) count++;
+    const undertakings = await models.undertaking.find().sort({ _id: 1 }).lean<UndertakingDocument[]>();
+    const otherProcesses = [...new Set(undertakings.map(({ process }) => process))].filter((id) => id !== life.id);
+    const aliveProcesses = new Set(await Promise.all(otherProcesses.map(async (id) => ((await life.isAlive(id)) ? id : null))));
+    let recoveredCount = 0;
+    for (const each of undertakings) {
+      const isRunning = each.process === life.id ? this.#activeIds.has(each._id.toHexString()) : aliveProcesses.has(each.process);
+      if (!isRunning && (await this.#isStillRecorded(each)) && (await this.#recover(each))) recoveredCount++;
     }
-    return count;
+    return recoveredCount;
   }
 
   /**

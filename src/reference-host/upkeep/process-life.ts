@@ -44,7 +44,7 @@ export class ProcessLife {
   /** @param options `root`: the data folder. */
   static async start(options: { models: Models; root: string; logger: HostLogger }): Promise<ProcessLife> {
     const life = new ProcessLife(options);
-    life.#machine = await machineId();
+    life.#machine = await readMachineId();
     await life.#listen();
     await life.#recordHeartbeat();
     await life.#removeSocketsWithoutRecord();
@@ -76,8 +76,8 @@ export class ProcessLife {
   /** Finds the processes that ended without {@link stop}. @returns their ids */
   async findDeadProcesses(): Promise<string[]> {
     const ids = await this.#recordedIds();
-    const alive = await Promise.all(ids.map((id) => this.isAlive(id)));
-    return ids.filter((_, index) => !alive[index]);
+    const areAlive = await Promise.all(ids.map((id) => this.isAlive(id)));
+    return ids.filter((_, index) => !areAlive[index]);
   }
 
   /** Removes the record and socket of a process whose work has been completed. */
@@ -88,7 +88,7 @@ export class ProcessLife {
   }
 
   /**
-   * Must be called before exclusive work becomes visible.
+   * Checks that exclusive work may become visible. Must be called immediately before that.
    *
    * @param term value of {@link term} when the work started
    * @throws LargeImageError `unavailable` if others may have considered this process dead since then, which happens after a long
@@ -140,11 +140,11 @@ export class ProcessLife {
   }
 
   async #recordHeartbeat(): Promise<void> {
-    const started = Date.now();
-    const fields = { machine: this.#machine, listens: this.#server !== null, beat: new Date(started) };
+    const startedAt = Date.now();
+    const fields = { machine: this.#machine, listens: this.#server !== null, beat: new Date(startedAt) };
     await this.#models.hostProcess.updateOne({ _id: this.id }, { $set: fields }, { upsert: true });
-    if (started - this.#lastHeartbeat >= doubtAfterMs) this.#term++;
-    this.#lastHeartbeat = started;
+    if (startedAt - this.#lastHeartbeat >= doubtAfterMs) this.#term++;
+    this.#lastHeartbeat = startedAt;
   }
 
   #socketPathOf(id: string): string {
@@ -152,8 +152,8 @@ export class ProcessLife {
   }
 }
 
-/** An id of the machine since its last start, which is the same in all of its containers; if there is none, the host's name. */
-async function machineId(): Promise<string> {
+/** Reads the id that the machine has since it was started, which is the same in all of its containers; if there is none, the host's name. */
+async function readMachineId(): Promise<string> {
   return readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
     (text) => text.trim(),
     () => hostname(),

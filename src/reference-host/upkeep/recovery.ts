@@ -5,7 +5,7 @@ import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import type { Undertaking } from './undertaking.model.js';
 import { removeFileLeftovers, removeFilesInBatches } from '../files/files.js';
-import { removeLeftovers, removeContentsUntil, finishMove, removeFoldersIn } from '../tree/folder-trees.js';
+import { removeFolderLeftovers, removeContentsCreatedUntil, finishMove, removeFoldersIn } from '../tree/folder-trees.js';
 import { accessMatches, setAccessBelow } from '../access/folder-access.js';
 import { removeTracesOfGroup } from '../groups/groups.js';
 import { removeItemLeftovers, finishItemRemovals } from '../tree/item-removals.js';
@@ -13,7 +13,7 @@ import { finishRemovals } from '../resources/removals.js';
 import { releaseOldNames } from '../tree/names/names.js';
 import { correctSizesAround } from '../tree/recount.js';
 import { findFolderOrItem, removeFolderOrItem } from '../tree/tree-documents.js';
-import { finishRemoval as finishTrashRemoval } from '../trash/emptying.js';
+import { finishTrashRemoval } from '../trash/emptying.js';
 import { finishRestoring } from '../trash/restoring.js';
 import { finishTrashing } from '../trash/trashing.js';
 import { stillExists } from './removal.js';
@@ -23,13 +23,13 @@ import { removeTracesOfUser, finishRegistration } from '../accounts/users/users.
 export async function recoverFrom(context: HostContext, undertaking: Undertaking): Promise<void> {
   switch (undertaking.kind) {
     case 'removal':
-      return finishRemoval(context, undertaking);
+      return finishDocumentRemoval(context, undertaking);
     case 'removals':
       return finishRemovals(context, undertaking.named);
     case 'item-removals':
       return finishItemRemovals(context, undertaking.items as ItemDocument[]);
     case 'emptying':
-      return removeContentsUntil(context, undertaking.id, undertaking.before);
+      return removeContentsCreatedUntil(context, undertaking.id, undertaking.before);
     case 'making':
       return undoMaking(context, undertaking);
     case 'registering':
@@ -43,7 +43,7 @@ export async function recoverFrom(context: HostContext, undertaking: Undertaking
     case 'naming':
       return finishNaming(context, undertaking);
     case 'access':
-      return finishAccess(context, undertaking);
+      return finishAccessChange(context, undertaking);
     case 'trashing':
       return finishTrashing(context, undertaking);
     case 'restoring':
@@ -58,7 +58,7 @@ export async function recoverFrom(context: HostContext, undertaking: Undertaking
 
 type UndertakingOf<K extends Undertaking['kind']> = Extract<Undertaking, { kind: K }>;
 
-async function finishRemoval(context: HostContext, { type, doc }: UndertakingOf<'removal'>): Promise<void> {
+async function finishDocumentRemoval(context: HostContext, { type, doc }: UndertakingOf<'removal'>): Promise<void> {
   if (await stillExists(context, type, doc._id)) return;
   switch (type) {
     // The recorded document has this type, without the fields that are not needed here.
@@ -67,7 +67,7 @@ async function finishRemoval(context: HostContext, { type, doc }: UndertakingOf<
     case 'item':
       return removeItemLeftovers(context, [doc as ItemDocument], true);
     case 'folder':
-      return removeLeftovers(context, doc as FolderDocument);
+      return removeFolderLeftovers(context, doc as FolderDocument);
     case 'collection':
       return removeFoldersIn(context, doc._id);
     case 'user':
@@ -96,7 +96,7 @@ async function finishNaming(context: HostContext, { type, id, before }: Undertak
   if (item !== null) await correctSizesAround(context, item);
 }
 
-async function finishAccess(context: HostContext, undertaking: UndertakingOf<'access'>): Promise<void> {
+async function finishAccessChange(context: HostContext, undertaking: UndertakingOf<'access'>): Promise<void> {
   const { type, id, change } = undertaking;
   const { models } = context;
   const document = type === 'folder' ? await models.folder.findById(id).lean() : await models.collection.findById(id).lean();

@@ -5,7 +5,13 @@ import type { BlobDocument } from '../files/blob.model.js';
 import type { FileStorage } from '../files/file.model.js';
 import { releaseBytes, type FileReference } from '../files/blobs.js';
 import { indexMissingTerms } from '../tree/finding/index-terms.js';
-import { folderSizes, itemSizes, correctSizes, rootSizes, type ComputeSizes } from '../tree/recount.js';
+import {
+  createFolderSizeComputer,
+  createItemSizeComputer,
+  correctSizes,
+  createRootSizeComputer,
+  type ComputeSizes,
+} from '../tree/recount.js';
 import { removeExpiredTrash } from '../trash/emptying.js';
 import { withTrashed } from '../trash/trash-mark.js';
 import { discardStaleUploads } from '../uploads/upload-removal.js';
@@ -51,10 +57,10 @@ export async function sweep(context: HostContext, { uploadLifetimeMs, signal }: 
   const { registrations, missing } = await sweepRegistrations(context, signal);
   const bytes = (await store.belongsTo(storeId.toHexString())) ? await sweepBytes(context, signal) : 0;
   const sizes =
-    (await recountAll(models.item as never, itemSizes(context), signal)) +
-    (await recountAll(models.folder as never, folderSizes(context), signal)) +
-    (await recountAll(models.collection as never, rootSizes(context), signal)) +
-    (await recountAll(models.user as never, rootSizes(context), signal));
+    (await correctAllSizes(models.item as never, createItemSizeComputer(context), signal)) +
+    (await correctAllSizes(models.folder as never, createFolderSizeComputer(context), signal)) +
+    (await correctAllSizes(models.collection as never, createRootSizeComputer(context), signal)) +
+    (await correctAllSizes(models.user as never, createRootSizeComputer(context), signal));
   const indexed = await indexMissingTerms([models.item, models.folder, models.collection] as never, signal);
   for (const id of await life.findDeadProcesses()) {
     await models.claim.deleteMany({ process: id });
@@ -68,38 +74,38 @@ async function sweepRegistrations(
   signal: AbortSignal,
 ): Promise<Pick<SweepCounts, 'registrations' | 'missing'>> {
   const { models, store } = context;
-  const alive = new Map<string, Promise<boolean>>();
+  const isAliveByProcess = new Map<string, Promise<boolean>>();
   const isAlive = (id: string) => {
-    if (!alive.has(id)) alive.set(id, context.life.isAlive(id));
-    return alive.get(id)!;
+    if (!isAliveByProcess.has(id)) isAliveByProcess.set(id, context.life.isAlive(id));
+    return isAliveByProcess.get(id)!;
   };
   let registrations = 0;
   let missing = 0;
   const registered = models.blob.find({}, null, withoutReadLimit).lean();
-  for await (const blobs of inBatches(iterateInSlices<BlobDocument>(registered), signal)) {
+  for await (const blobs of readInBatches(iterateInSlices<BlobDocument>(registered), signal)) {
     const keys = blobs.map(({ _id }) => _id);
-    const unfinished = await uploadsAmong(context, keys);
+    const uploadKeys = await findUploadKeys(context, keys);
     const files = await models.file.find({ 'storage.key': { $in: keys } }, { storage: 1 }).lean();
-    const recorded = new Set(
+    const recordedReferences = new Set(
       files.map(({ _id, storage }) => (storage.kind === 'stored' ? `${storage.key}/${_id.toHexString()}` : '')),
     );
-    const leftOver: FileReference[] = [];
+    const allUnusedReferences: FileReference[] = [];
     for (const { _id: key, references } of blobs) {
-      if (unfinished.has(key)) continue;
-      const lost: FileReference[] = [];
-      const isRecorded = references.some(({ fileId }) => recorded.has(`${key}/${fileId.toHexString()}`));
+      if (uploadKeys.has(key)) continue;
+      const unusedReferences: FileReference[] = [];
+      const isRecorded = references.some(({ fileId }) => recordedReferences.has(`${key}/${fileId.toHexString()}`));
       for (const { fileId, process, since } of references) {
-        if (recorded.has(`${key}/${fileId.toHexString()}`)) continue;
+        if (recordedReferences.has(`${key}/${fileId.toHexString()}`)) continue;
         const mayStillBeRecorded = Date.now() - since.getTime() < maxRecordingMs && (await isAlive(process));
-        if (!mayStillBeRecorded) lost.push({ fileId, storage: { kind: 'stored', key } });
+        if (!mayStillBeRecorded) unusedReferences.push({ fileId, storage: { kind: 'stored', key } });
       }
       if (references.length === 0) await models.blob.deleteOne({ _id: key, 'references.0': { $exists: false } });
       // The bytes may be about to be stored, or the file may have been removed since its record was read.
       else if (isRecorded && !(await store.has(key)) && (await models.file.exists({ 'storage.key': key })) !== null) missing++;
-      leftOver.push(...lost);
-      if (lost.length > 0 || references.length === 0) registrations++;
+      allUnusedReferences.push(...unusedReferences);
+      if (unusedReferences.length > 0 || references.length === 0) registrations++;
     }
-    await releaseBytes(context, leftOver);
+    await releaseBytes(context, allUnusedReferences);
   }
   return { registrations, missing };
 }
@@ -107,46 +113,46 @@ async function sweepRegistrations(
 /** Removes bytes in the data folder that belong to no upload, registration or recorded file. @returns the number of removed files */
 async function sweepBytes(context: HostContext, signal: AbortSignal): Promise<number> {
   const { models, store } = context;
-  let count = 0;
-  for await (const stored of inBatches(store.list(), signal)) {
-    const keys = stored.map(({ key }) => key);
+  let removedCount = 0;
+  for await (const storedFiles of readInBatches(store.list(), signal)) {
+    const keys = storedFiles.map(({ key }) => key);
     // Uploads are read before registrations, because bytes are registered before their upload is removed.
-    const unfinished = await uploadsAmong(context, keys);
+    const uploadKeys = await findUploadKeys(context, keys);
     const registered = await models.blob.find({ _id: { $in: keys } }, { _id: 1 }).lean();
-    const used = await models.file.find({ 'storage.key': { $in: keys } }, { storage: 1 }).lean();
-    const knownKeys = new Set([...registered.map(({ _id }) => _id), ...used.map(({ storage }) => storageKeyOf(storage))]);
-    for (const { key, remove } of stored) {
-      if (unfinished.has(key) || knownKeys.has(key)) continue;
+    const files = await models.file.find({ 'storage.key': { $in: keys } }, { storage: 1 }).lean();
+    const knownKeys = new Set([...registered.map(({ _id }) => _id), ...files.map(({ storage }) => storageKeyOf(storage))]);
+    for (const { key, remove } of storedFiles) {
+      if (uploadKeys.has(key) || knownKeys.has(key)) continue;
       await remove();
-      count++;
+      removedCount++;
     }
   }
-  return count;
+  return removedCount;
 }
 
 const storageKeyOf = (storage: FileStorage) => (storage.kind === 'stored' ? storage.key : '');
 
-async function uploadsAmong({ models }: HostContext, keys: readonly string[]): Promise<Set<string>> {
+async function findUploadKeys({ models }: HostContext, keys: readonly string[]): Promise<Set<string>> {
   const ids = keys.filter((key) => key.length === 24);
   return new Set((await models.upload.find({ _id: { $in: ids } }, { _id: 1 }).lean()).map(({ _id }) => _id.toHexString()));
 }
 
-async function recountAll(model: Model<never>, computeSizes: ComputeSizes, signal: AbortSignal): Promise<number> {
-  let count = 0;
-  const ids = (model as unknown as Model<{ _id: Types.ObjectId }>)
+async function correctAllSizes(model: Model<never>, computeSizes: ComputeSizes, signal: AbortSignal): Promise<number> {
+  let correctedCount = 0;
+  const documents = (model as unknown as Model<{ _id: Types.ObjectId }>)
     .find({}, { _id: 1 }, { ...withoutReadLimit, ...withTrashed })
     .lean();
-  for await (const batch of inBatches(iterateInSlices<{ _id: Types.ObjectId }>(ids), signal)) {
-    count += await correctSizes(
+  for await (const batch of readInBatches(iterateInSlices<{ _id: Types.ObjectId }>(documents), signal)) {
+    correctedCount += await correctSizes(
       model,
       computeSizes,
       batch.map(({ _id }) => _id),
     );
   }
-  return count;
+  return correctedCount;
 }
 
-async function* inBatches<T>(source: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T[]> {
+async function* readInBatches<T>(source: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T[]> {
   let batch: T[] = [];
   for await (const each of source) {
     signal.throwIfAborted();

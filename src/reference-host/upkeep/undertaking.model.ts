@@ -1,7 +1,7 @@
 import { Schema, type Types } from 'mongoose';
 import type { AccessList } from '../access/access-list.model.js';
 import type { RootType } from '../tree/folder.model.js';
-import type { ItemPosition } from '../tree/item.model.js';
+import type { ItemLocation } from '../tree/item.model.js';
 import type { TrashedDocument } from '../trash/trash-mark.js';
 
 /** Models whose documents can be removed with everything that belongs to them. */
@@ -42,7 +42,7 @@ export type Undertaking =
   /** Finish: release the former names of the folder, and make everything below it belong to its new root. */
   | { kind: 'move'; id: Types.ObjectId; before: Date; from: { baseParentType: RootType; baseParentId: Types.ObjectId } }
   /** Finish: correct the sizes of both items, and of the folders and roots that contain them. */
-  | { kind: 'file-move'; items: ItemPosition[] }
+  | { kind: 'file-move'; items: ItemLocation[] }
   /** Finish: copy the permissions to the folders below, if the document still has them. */
   | {
       kind: 'access';

@@ -16,7 +16,7 @@ class DoneByAnotherProcess extends Error {}
  * Agenda, because Agenda watches the lock of a job with a timer of minutes, which would keep a closed process running.
  *
  * @param options `recoverMs`: how long to wait for the first recovery, in milliseconds. By default as long as clients wait.
- * @returns a function that stops it
+ * @returns a function that stops both
  */
 export async function startUpkeep(
   context: HostContext,
@@ -24,17 +24,17 @@ export async function startUpkeep(
 ): Promise<() => Promise<void>> {
   const { claims, journal, logger } = context;
   const closing = new AbortController();
-  const oneByOne = pLimit(1);
+  const runOneByOne = pLimit(1);
   /** Whether a sweep is due but has not been done, for example because the database failed. */
   let isSweepDue = true;
   const runInTurn = (work: () => Promise<void>, event: string) =>
-    oneByOne(work).catch((err: unknown) => {
+    runOneByOne(work).catch((err: unknown) => {
       if (err instanceof DoneByAnotherProcess && event === sweepFailedEvent) isSweepDue = false;
       if (!(err instanceof DoneByAnotherProcess) && !closing.signal.aborted) logger.warn({ err }, event);
     });
   const runUnlessClaimed = (key: string, work: () => Promise<void>) =>
     claims.run(key, { patienceMs: 0, createBusyError: () => new DoneByAnotherProcess() }, work);
-  const recover = () =>
+  const runRecovery = () =>
     runInTurn(
       () =>
         runUnlessClaimed('recovery', async () => {
@@ -43,7 +43,7 @@ export async function startUpkeep(
         }),
       'Host:Recovery:Failed',
     );
-  const sweepAll = async () => {
+  const runSweep = async () => {
     // The bytes of this database are elsewhere, so nobody can tell here which of them are missing.
     if (context.otherFolder !== null) return;
     await runInTurn(
@@ -59,19 +59,19 @@ export async function startUpkeep(
   };
   // This happens before requests are served, so that nobody sees unfinished work. Recovery that takes longer, such as removing a trash of
   // 100,000 items, continues while requests are served: its own request was answered before it was interrupted.
-  await answerInTime(recover(), {
+  await answerInTime(runRecovery(), {
     interimAnswer: () => undefined,
     onLateError: () => undefined,
     ...(recoverMs !== undefined && { ms: recoverMs }),
   });
-  void sweepAll();
+  void runSweep();
   const recoveryTimer = setInterval(() => {
-    void recover();
-    if (isSweepDue) void sweepAll();
+    void runRecovery();
+    if (isSweepDue) void runSweep();
   }, recoverEveryMs);
   const sweepTimer = setInterval(() => {
     isSweepDue = true;
-    void sweepAll();
+    void runSweep();
   }, sweepEveryMs);
   const timers = [recoveryTimer, sweepTimer];
   for (const timer of timers) timer.unref();
@@ -79,6 +79,6 @@ export async function startUpkeep(
     for (const timer of timers) clearInterval(timer);
     closing.abort();
     // Waits for work that has started.
-    await oneByOne(() => undefined);
+    await runOneByOne(() => undefined);
   };
 }

@@ -10,7 +10,7 @@ const patienceMs = 10_000;
 const retryAfterSeconds = 60;
 
 /** Bytes of a user's stored files and unfinished uploads (with their announced size), and the number of unfinished uploads. */
-async function readUsage({ models }: HostContext, userId: Types.ObjectId): Promise<{ bytes: number; uploads: number }> {
+async function readUsage({ models }: HostContext, userId: Types.ObjectId): Promise<{ bytes: number; uploadCount: number }> {
   // Uploads are read before files, so that an upload that is completed between the two queries is counted only once.
   const uploads = await models.upload.find({ userId }, { size: 1 }).lean();
   const uploadBytes = uploads.reduce((sum, { size }) => sum + size, 0);
@@ -19,7 +19,7 @@ async function readUsage({ models }: HostContext, userId: Types.ObjectId): Promi
     { $match: { userId, _id: { $nin: ids } } },
     { $group: { _id: null, size: { $sum: '$size' } } },
   ]);
-  return { bytes: uploadBytes + (stored?.size ?? 0), uploads: uploads.length };
+  return { bytes: uploadBytes + (stored?.size ?? 0), uploadCount: uploads.length };
 }
 
 /**
@@ -43,9 +43,9 @@ export async function registerWithinCapacity<T>(
   const createBusyError = () => new TooOftenError('Too many uploads are started at the same time. Try again in a moment.', 1);
   return context.claims.run(`capacity/${userId.toHexString()}`, { patienceMs, createBusyError }, async () => {
     const usage = await readUsage(context, userId);
-    if (isUpload && maxUploads > 0 && usage.uploads >= maxUploads) {
+    if (isUpload && maxUploads > 0 && usage.uploadCount >= maxUploads) {
       throw new TooOftenError(
-        `This user has ${usage.uploads} unfinished uploads; the maximum is ${maxUploads} (core.user_maximum_uploads). ` +
+        `This user has ${usage.uploadCount} unfinished uploads; the maximum is ${maxUploads} (core.user_maximum_uploads). ` +
           'Complete or cancel some of them.',
         retryAfterSeconds,
       );

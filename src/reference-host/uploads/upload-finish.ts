@@ -14,8 +14,8 @@ import { addItemSize } from '../tree/sizes.js';
 import { withTrashed } from '../trash/trash-mark.js';
 
 /**
- * Turns an upload whose bytes have all arrived into a file. Each step can be repeated, so that a client that resumes after a crash completes
- * the upload. For this the id of the upload is also the key of the bytes and the id of a new file.
+ * Turns an upload whose bytes have all arrived into a file. Each step can be repeated, so that a client can complete the upload after a
+ * crash. To make this possible, the id of the upload is also the key of its bytes and the id of a new file.
  */
 export async function finishUpload(context: HostContext, upload: UploadDocument, caller: Caller | null): Promise<FileDocument> {
   const { models, store, events } = context;
@@ -82,7 +82,7 @@ async function addToItem(context: HostContext, upload: UploadDocument): Promise<
 async function createItemWithFile(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
   const { models, events } = context;
   const itemId = upload.itemId!;
-  // The item is read first: if it is missing because the file was moved to another one, the file, read afterwards, names that one.
+  // The item is read before the file. If the item is missing because its file was moved to another item, the file read afterwards names that item.
   const existing = await models.item.findById(itemId, null, withTrashed).lean<ItemDocument>();
   const file =
     (await models.file.findById(upload._id).lean<FileDocument>()) ??

@@ -35,7 +35,7 @@ async function undoCompletion(context: HostContext, { _id, fileId, itemId }: Upl
   await releaseBytes(context, [{ fileId: fileId ?? _id, storage: { kind: 'stored', key } }]);
 }
 
-/** Removes the unfinished uploads of items or folders. */
+/** Removes the unfinished uploads to items or folders. */
 export async function discardUploadsOf(context: HostContext, parentIds: readonly Types.ObjectId[]): Promise<void> {
   for (const upload of await context.models.upload.find({ parentId: { $in: [...parentIds] } }).lean<UploadDocument[]>()) {
     await discardUpload(context, upload);
@@ -43,19 +43,20 @@ export async function discardUploadsOf(context: HostContext, parentIds: readonly
 }
 
 /**
- * Removes uploads that were not continued since a date, and those whose first request was interrupted, because no client knows their ids.
+ * Removes uploads that were not continued since a date. Uploads whose first request was interrupted are removed, too, because no client knows
+ * their ids.
  *
- * @returns the number of uploads.
+ * @returns the number of removed uploads
  */
 export async function discardStaleUploads(context: HostContext, untouchedSince: Date): Promise<number> {
   const { models, life } = context;
   const staleFilter = { $or: [{ updated: { $lt: untouchedSince } }, { startedBy: { $ne: null } }] };
-  let count = 0;
+  let discardedCount = 0;
   for (const upload of await models.upload.find(staleFilter).lean<UploadDocument[]>()) {
     const { startedBy, updated } = upload;
     if (updated >= untouchedSince && startedBy != null && (await life.isAlive(startedBy))) continue;
     await discardUpload(context, upload);
-    count++;
+    discardedCount++;
   }
-  return count;
+  return discardedCount;
 }

@@ -13,6 +13,7 @@ import { uploadClaimKey } from './upload-removal.js';
 
 /** How long a request waits at most for another request on the same upload, in milliseconds. Usually the client of the other one has disconnected. */
 const writerPatienceMs = 5_000;
+/** Time between two checks whether another request still writes to an upload, in milliseconds. */
 const writerPollMs = 25;
 
 /** Properties of a new upload. */
@@ -80,7 +81,7 @@ export async function loadUpload({ models }: HostContext, id: string): Promise<U
   return upload;
 }
 
-/** Number of bytes of an upload that are on disk, once no request writes to it. */
+/** Waits until no request writes to an upload, but not for long. @returns the number of its bytes that are on disk */
 export async function readUploadOffset(context: HostContext, id: Types.ObjectId): Promise<number> {
   const deadline = Date.now() + writerPatienceMs;
   while ((await context.claims.isTaken(uploadClaimKey(id))) && Date.now() < deadline) await delay(writerPollMs);
@@ -88,8 +89,8 @@ export async function readUploadOffset(context: HostContext, id: Types.ObjectId)
 }
 
 /**
- * Loads an upload and corrects its number of received bytes from the disk: if the file is in its final position, all bytes have
- * arrived; otherwise at most the length of the temporary file.
+ * Loads an upload and corrects its number of received bytes: if the file is in its final position, all bytes have arrived; otherwise,
+ * the number is at most the length of the temporary file.
  */
 async function loadWithReceivedBytes(context: HostContext, id: string): Promise<UploadDocument> {
   const upload = await loadUpload(context, id);
@@ -103,7 +104,7 @@ async function loadWithReceivedBytes(context: HostContext, id: string): Promise<
   return { ...upload, received: Math.min(upload.received, length) };
 }
 
-/** Runs `work` while no other request writes to the upload. */
+/** Runs `work` while no other request writes to the upload. `confirmClaim` throws if another request may write to it by now. */
 async function runAsOnlyWriter<T>(
   context: HostContext,
   uploadId: Types.ObjectId,
@@ -150,14 +151,14 @@ async function writeChunk(
   if (offset !== upload.received) {
     throw new BadParameterError(`Server has received ${upload.received} bytes, but client sent offset ${offset}.`);
   }
-  const tooManyBytesError = () => new InvalidError('Received too many bytes.');
-  if (announced !== null && offset + announced > upload.size) throw tooManyBytesError();
+  const createTooManyBytesError = () => new InvalidError('Received too many bytes.');
+  if (announced !== null && offset + announced > upload.size) throw createTooManyBytesError();
   const minChunkBytes = await context.setting('core.upload_minimum_chunk_size');
   const isTooShort = (length: number) => offset + length < upload.size && length < minChunkBytes;
-  const chunkTooShortError = () => new InvalidError('Chunk is smaller than the minimum size.');
-  if (announced !== null && isTooShort(announced)) throw chunkTooShortError();
+  const createTooShortError = () => new InvalidError('Chunk is smaller than the minimum size.');
+  if (announced !== null && isTooShort(announced)) throw createTooShortError();
   // All bytes have arrived, and the file may already be in its final position, where it must not be written to.
-  if (offset === upload.size) return (await isEmpty(body)) ? offset : Promise.reject(tooManyBytesError());
+  if (offset === upload.size) return (await isEmpty(body)) ? offset : Promise.reject(createTooManyBytesError());
   const written = await context.store.write(id, {
     offset,
     uploadSize: upload.size,
@@ -166,16 +167,16 @@ async function writeChunk(
     checkPermission: confirmClaim,
   });
   announceStep('upload:written');
-  if (written.isTooLong) throw tooManyBytesError();
-  const isBroken = written.failure !== undefined;
-  if (!isBroken && isTooShort(written.received - offset)) {
+  if (written.isTooLong) throw createTooManyBytesError();
+  const isInterrupted = written.failure !== undefined;
+  if (!isInterrupted && isTooShort(written.received - offset)) {
     await context.store.truncate(id, offset);
-    throw chunkTooShortError();
+    throw createTooShortError();
   }
   confirmClaim();
   await recordReceived(context, upload._id, written.received);
   announceStep('upload:received');
-  if (!isBroken) return written.received;
+  if (!isInterrupted) return written.received;
   throw new BadParameterError(`The chunk ended after ${written.received - offset} bytes.`, { cause: written.failure });
 }
 

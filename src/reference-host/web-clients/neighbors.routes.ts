@@ -12,19 +12,19 @@ import type { Caller } from '../../index.js';
 import { principalOf } from '../access/access.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { byId, scopes } from '../http/parameters.js';
-import { findFilter, findText } from '../tree/finding/find-filter.js';
+import { findFilter, findTextParameter } from '../tree/finding/find-filter.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import { loadItem } from '../tree/items.js';
 import { findPosition, sortOrder } from '../tree/lists.js';
 import { itemView } from '../views.js';
 
-const shared = {
+const sharedMembers = {
   method: 'get',
   access: 'public',
   scope: scopes.read,
   params: byId,
   query: {
-    find: findText,
+    find: findTextParameter,
     sort: text({
       description: 'Field to sort by, or JSON as for GET item. Default: the `defaultSort` of the folder, or else the name.',
     }),
@@ -33,18 +33,22 @@ const shared = {
   errors: ['unknown-id', 'bad-parameter', 'access-denied', 'not-found'],
 } as const;
 
-/** A request for neighbors in a list. */
-interface ListRequest {
+/** A request for the neighbors of an item. */
+interface NeighborRequest {
   params: { id: string };
   query: { find: string | undefined; sort: string | undefined; sortdir: 1 | -1 };
   caller: Caller | null;
   signal: AbortSignal;
 }
 
-/** The large images of the folder of an item, in the order of the folder. The last one is followed by the first. */
-async function findImagesAround(context: HostContext, { params, query, caller, signal }: ListRequest) {
+/**
+ * Finds an item among the large images of its folder, in the order of the folder. The last one is followed by the first.
+ *
+ * @returns functions that load the first, next and previous image; the position of the item; and the number of images
+ */
+async function findImagesAround(context: HostContext, { params, query, caller, signal }: NeighborRequest) {
   const { item } = await loadItem(context, params.id, await principalOf(context, caller), 0);
-  const { item: items } = context.models;
+  const itemModel = context.models.item;
   const imageFilter = { folderId: item.folderId, 'largeImage.fileId': { $exists: true }, ...findFilter(query.find) };
   const readFolderSort = async () => {
     const order = await context.plugin.folderConfiguration.defaultSort(item.folderId.toHexString(), caller, signal);
@@ -52,10 +56,13 @@ async function findImagesAround(context: HostContext, { params, query, caller, s
   };
   const sort = query.sort ?? (await readFolderSort());
   const page = { sort, sortdir: query.sortdir };
-  const [index, count] = await Promise.all([findPosition(items, imageFilter, item._id, page), items.countDocuments(imageFilter)]);
+  const [index, count] = await Promise.all([
+    findPosition(itemModel, imageFilter, item._id, page),
+    itemModel.countDocuments(imageFilter),
+  ]);
   if (index >= count) throw new NotFoundError('Id is not an image');
   const imageAt = async (position: number) => {
-    const matches = items
+    const matches = itemModel
       .find(imageFilter)
       .sort(sortOrder(page))
       .skip((position + count) % count);
@@ -65,13 +72,13 @@ async function findImagesAround(context: HostContext, { params, query, caller, s
   return { first: () => imageAt(0), next: () => imageAt(index + 1), previous: () => imageAt(index - 1), index, count };
 }
 
-function defineNeighborRoute(which: 'first' | 'next' | 'previous', summary: string): RouteDefinition<HostContext> {
+function defineNeighborRoute(neighbor: 'first' | 'next' | 'previous', summary: string): RouteDefinition<HostContext> {
   return defineRoute({
-    ...shared,
-    path: `/item/:id/${which}_image`,
+    ...sharedMembers,
+    path: `/item/:id/${neighbor}_image`,
     summary,
     returns: { schema: itemSchema },
-    handle: async (request, context) => (await findImagesAround(context, request))[which](),
+    handle: async (request, context) => (await findImagesAround(context, request))[neighbor](),
   });
 }
 
@@ -81,7 +88,7 @@ export const neighborRoutes: RouteDefinition<HostContext>[] = [
   defineNeighborRoute('next', 'The large image after an item in its folder; after the last one, the first.'),
   defineNeighborRoute('previous', 'The large image before an item in its folder; before the first one, the last.'),
   defineRoute({
-    ...shared,
+    ...sharedMembers,
     path: '/item/:id/adjacent_images',
     summary: 'The large images before and after an item in its folder, with its position and their number.',
     returns: { schema: objectOf({ previous: itemSchema, next: itemSchema, index: anyInteger, count: anyInteger }) },

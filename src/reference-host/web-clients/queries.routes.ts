@@ -12,11 +12,11 @@ import { accessFilter, itemAccessFilter, principalOf } from '../access/access.js
 import { defineRoute, type HostContext } from '../context.js';
 import { fileSchema, folderSchema } from '../http/schemas.js';
 import { scopes } from '../http/parameters.js';
-import { listReply, pageReply, requireVisibleField, createViews } from '../tree/lists.js';
+import { replyWithList, replyWithPage, requireVisibleField, createViews } from '../tree/lists.js';
 import { listShownFiles } from '../trash/shown-files.js';
 import { fileView, folderView, itemView } from '../views.js';
 
-const query = {
+const conditionParameters = {
   query: required(
     json({
       kind: 'object',
@@ -26,7 +26,7 @@ const query = {
   ...paging('_id'),
 };
 
-const shared = { method: 'get', scope: scopes.read, query, errors: ['bad-parameter'] } as const;
+const sharedMembers = { method: 'get', scope: scopes.read, query: conditionParameters, errors: ['bad-parameter'] } as const;
 
 /** Returns a condition if clients may send it. @throws BadParameterError if they may not. */
 function requireSafeFilter(filter: Record<string, unknown>): Record<string, unknown> {
@@ -47,7 +47,7 @@ function requireOnlyVisibleFields(condition: unknown): void {
 /** Routes that find documents by conditions on their fields. */
 export const queryRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
-    ...shared,
+    ...sharedMembers,
     path: '/item/query',
     summary: 'Items that match a condition.',
     access: 'public',
@@ -55,11 +55,11 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     async handle({ query, caller }, context) {
       const readable = await itemAccessFilter(context, await principalOf(context, caller), 0);
       const filter = { $and: [readable, requireSafeFilter(query.query)] };
-      return runClientQuery(() => pageReply(context.models.item, filter, query, itemView));
+      return runClientQuery(() => replyWithPage(context.models.item, filter, query, itemView));
     },
   }),
   defineRoute({
-    ...shared,
+    ...sharedMembers,
     path: '/folder/query',
     summary: 'Folders that match a condition.',
     access: 'public',
@@ -67,11 +67,11 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
       const filter = { $and: [accessFilter(principal, 0), requireSafeFilter(query.query)] };
-      return runClientQuery(() => pageReply(context.models.folder, filter, query, (folder) => folderView(folder, principal)));
+      return runClientQuery(() => replyWithPage(context.models.folder, filter, query, (folder) => folderView(folder, principal)));
     },
   }),
   defineRoute({
-    ...shared,
+    ...sharedMembers,
     path: '/file/query',
     summary: 'Files that match a condition.',
     access: 'admin',
@@ -80,7 +80,7 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
       const principal = await principalOf(context, caller);
       return runClientQuery(async () => {
         const { shown, total } = await listShownFiles(context, requireSafeFilter(query.query), query);
-        return listReply(await createViews(shown, (file) => fileView(file, principal, context.storeId)), total);
+        return replyWithList(await createViews(shown, (file) => fileView(file, principal, context.storeId)), total);
       });
     },
   }),

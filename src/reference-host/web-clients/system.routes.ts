@@ -71,8 +71,9 @@ export const webClientRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: accessSchema },
     async handle(_input, context) {
       const { users, groups } = await context.setting('core.collection_create_policy');
-      const entries = (ids: readonly string[]) => ids.map((id) => ({ id: new Types.ObjectId(id), level: 0 as const, flags: [] }));
-      return describeAccessList(context, { access: { users: entries(users), groups: entries(groups) }, public: false });
+      const toEntries = (ids: readonly string[]) =>
+        ids.map((id) => ({ id: new Types.ObjectId(id), level: 0 as const, flags: [] }));
+      return describeAccessList(context, { access: { users: toEntries(users), groups: toEntries(groups) }, public: false });
     },
   }),
   defineRoute({

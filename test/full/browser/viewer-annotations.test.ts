@@ -436,7 +436,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     const { context } = testHost.host;
     const item = await context.models.item.findById(itemId).lean();
     const { signal } = new AbortController();
-    const nuclei = { url: testHost.url, itemId: item!._id, report: () => undefined, signal };
+    const nuclei = { url: testHost.url, itemId: item!._id, onProgress: () => undefined, signal };
     const count = await addNuclei(context, nuclei);
     expect(count).toBeGreaterThan(1000);
     // The nuclei are added only once.

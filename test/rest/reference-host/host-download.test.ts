@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { contentDisposition } from '../../../src/reference-host/files/downloads.js';
 import type { FileDocument } from '../../../src/reference-host/files/file.model.js';
-import { folderEntries, zipReply, type ZipEntry } from '../../../src/reference-host/files/zip.js';
+import { folderEntries, replyWithZip, type ZipEntry } from '../../../src/reference-host/files/zip.js';
 import { principalOf } from '../../../src/reference-host/access/access.js';
 import type { FolderDocument } from '../../../src/reference-host/tree/folder.model.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
@@ -199,7 +199,7 @@ describe('archives', () => {
       for (const content of listed) yield { path: content!.name, date: new Date(), content: content! };
       yield* folderEntries(server.host.context, (await models.folder.findById(inside).lean<FolderDocument>())!, principal);
     }
-    const reply = zipReply(server.host.context, null, 'a', entries());
+    const reply = replyWithZip(server.host.context, null, 'a', entries());
     if (reply.content.kind !== 'stream') throw new Error('An archive is a stream.');
     const contents = await unzip(await buffer(reply.content.body));
     expect(Object.keys(contents).filter((name) => name.includes('of '))).toEqual(['of 2', 'Inside/of 2']);
@@ -221,7 +221,7 @@ describe('an archive whose reader disconnects', () => {
         end.reached = true;
       }
     }
-    const reply = zipReply(server.host.context, null, 'a', entries());
+    const reply = replyWithZip(server.host.context, null, 'a', entries());
     if (reply.content.kind !== 'stream') throw new Error('An archive is a stream.');
     const { body } = reply.content;
     end.archive = () => body.destroy();

@@ -199,7 +199,7 @@ describe('wrong passwords', () => {
     const address = fresh();
     const { passwords } = server.host.context;
     const { BusyError } = await import('../../../src/index.js');
-    const full = vi.spyOn(passwords, 'isRight').mockRejectedValue(new BusyError('Full.', 2));
+    const full = vi.spyOn(passwords, 'verifyPassword').mockRejectedValue(new BusyError('Full.', 2));
     try {
       for (let i = 0; i < 12; i += 1) {
         const refused = await signIn('user', 'user.password', address);

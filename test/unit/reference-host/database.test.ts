@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { startDatabase } from '../../../src/reference-host/database/start-database.js';
 import { DatabaseUnavailableError, type Progress } from '../../../src/reference-host/database/database-options.js';
 import { findExecutable } from '../../../src/reference-host/database/executable.js';
-import { freePort } from '../../../src/reference-host/database/mongod.js';
+import { findFreePort } from '../../../src/reference-host/database/mongod.js';
 import { hostsOf, ping } from '../../../src/reference-host/database/uri.js';
 import { mongodProgram, writeMongod } from '../../support/hosts/fake-mongod.js';
 import { builtProgram } from '../../support/run/programs.js';
@@ -36,7 +36,7 @@ function runningServer(): { uri: string; host: string; port: number } {
 
 /** An environment without programs on PATH, with a mirror that refuses requests, and an empty cache. */
 async function nothing(): Promise<Record<string, string>> {
-  const port = await freePort();
+  const port = await findFreePort();
   return {
     PATH: join(work, 'empty'),
     LARGE_IMAGE_CACHE_DIR: join(work, 'cache'),
@@ -81,7 +81,7 @@ describe('MONGODB_URI', () => {
   });
 
   it('leads to an error with the host but not the password when it does not answer, and no other engine is started', async () => {
-    const port = await freePort();
+    const port = await findFreePort();
     const bin = await writeMongod(join(work, 'bin'), runningServer());
     const env = { MONGODB_URI: `mongodb://ann:s3cret@127.0.0.1:${port}/x`, PATH: bin };
     const directory = join(work, 'data');

@@ -6,7 +6,7 @@ import { Types } from 'mongoose';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { markMoved } from '../../../src/reference-host/start/content/displaced-files.js';
 import type { KnownFile } from '../../../src/reference-host/start/content/gone-files.js';
-import { listOwnFiles, type OwnFile } from '../../../src/reference-host/start/content/own-files.js';
+import { listLocalFiles, type LocalFile } from '../../../src/reference-host/start/content/local-files.js';
 import { Rescans } from '../../../src/reference-host/start/content/rescans.js';
 
 /** The number of turns of the event loop during some work. */
@@ -43,7 +43,7 @@ describe('many served files', () => {
       return sort.call(this, compare);
     });
     const listedNames: string[] = [];
-    for await (const { name } of listOwnFiles([work])) listedNames.push(name);
+    for await (const { name } of listLocalFiles([work])) listedNames.push(name);
     vi.restoreAllMocks();
     expect(lengths).toEqual([1000, 200]);
     expect(listedNames.sort()).toEqual(names.sort());
@@ -51,7 +51,7 @@ describe('many served files', () => {
 
   it('are compared in many turns of the event loop when all have been replaced', async () => {
     const modified = new Date();
-    const ownFile = (ino: number): OwnFile => {
+    const localFile = (ino: number): LocalFile => {
       const stats = { dev: 1, ino, size: 1, mtime: modified } as Stats;
       return { path: `/${ino}`, folderNames: [], name: String(ino), isZarr: false, stats };
     };
@@ -60,9 +60,9 @@ describe('many served files', () => {
       return { _id: new Types.ObjectId(), name: String(ino), size: 1, itemId: new Types.ObjectId(), storage };
     };
     const indexes = Array.from({ length: 1000 }, (_, index) => index);
-    const displaced = indexes.map((index) => ({ own: ownFile(index + 5000), formerFiles: [knownFile(index)] }));
+    const displaced = indexes.map((index) => ({ localFile: localFile(index + 5000), formerFiles: [knownFile(index)] }));
     // Every second former file is at another path now.
-    const fresh = indexes.filter((index) => index % 2 === 0).map(ownFile);
+    const fresh = indexes.filter((index) => index % 2 === 0).map(localFile);
     const turns = await turnsOf(async () => markMoved(displaced, fresh));
     expect(displaced.map((each) => 'isMoved' in each && each.isMoved)).toEqual(indexes.map((index) => index % 2 === 0));
     expect(turns).toBeGreaterThanOrEqual(25);

@@ -8,7 +8,7 @@ import { PasswordHasher } from '../../../src/reference-host/accounts/sign-in/pas
 function startHashes(hasher: PasswordHasher, size: number) {
   const state = { made: 0, all: Promise.resolve() as Promise<unknown> };
   const hashes = Array.from({ length: size }, async () => {
-    await hasher.isRight('a guess', null, { lane: 'stranger' });
+    await hasher.verifyPassword('a guess', null, { lane: 'stranger' });
     state.made += 1;
   });
   state.all = Promise.all(hashes);
@@ -21,9 +21,9 @@ describe('hashing of passwords', () => {
     const hash = await hasher.hash('the password', 'known');
     expect(hash).toMatch(/^\$argon2id\$v=19\$m=8,t=2,p=1\$/);
     const answers = [
-      await hasher.isRight('the password', hash, { lane: 'known' }),
-      await hasher.isRight('the passwort', hash, { lane: 'known' }),
-      await hasher.isRight('the password', null, { lane: 'known' }),
+      await hasher.verifyPassword('the password', hash, { lane: 'known' }),
+      await hasher.verifyPassword('the passwort', hash, { lane: 'known' }),
+      await hasher.verifyPassword('the password', null, { lane: 'known' }),
     ];
     expect(answers).toEqual([true, false, false]);
   });
@@ -53,7 +53,7 @@ describe('hashing of passwords', () => {
   it('refuses requests that would wait too long, with Retry-After', async () => {
     const hasher = new PasswordHasher(8);
     const attempts = await Promise.allSettled(
-      Array.from({ length: 60 }, () => hasher.isRight('a password', null, { lane: 'stranger' })),
+      Array.from({ length: 60 }, () => hasher.verifyPassword('a password', null, { lane: 'stranger' })),
     );
     const refused = attempts.flatMap((attempt) => (attempt.status === 'rejected' ? [attempt.reason as unknown] : []));
     expect(refused.length).toBeGreaterThan(0);

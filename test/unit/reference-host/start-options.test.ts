@@ -7,7 +7,7 @@ import { basename, join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listen } from '../../../src/reference-host/start/listen.js';
 import { environmentVariables, readOptions, UsageError } from '../../../src/reference-host/start/options.js';
-import { listOwnFiles, type OwnFile } from '../../../src/reference-host/start/content/own-files.js';
+import { listLocalFiles, type LocalFile } from '../../../src/reference-host/start/content/local-files.js';
 import { readOrCreatePassword } from '../../../src/reference-host/start/content/password.js';
 import { until } from '../../support/run/until.js';
 
@@ -124,10 +124,10 @@ describe('the command line and the environment', () => {
 
 describe("the caller's own files", () => {
   let leftOut: [string, string][] = [];
-  const list = async (paths: string[]): Promise<Omit<OwnFile, 'stats'>[]> => {
+  const list = async (paths: string[]): Promise<Omit<LocalFile, 'stats'>[]> => {
     leftOut = [];
-    const files: Omit<OwnFile, 'stats'>[] = [];
-    const walk = listOwnFiles(paths, { onLeftOut: (...report) => leftOut.push(report) });
+    const files: Omit<LocalFile, 'stats'>[] = [];
+    const walk = listLocalFiles(paths, { onLeftOut: (...report) => leftOut.push(report) });
     for await (const { stats: _stats, ...file } of walk) files.push(file);
     return files;
   };

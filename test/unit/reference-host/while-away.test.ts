@@ -14,7 +14,7 @@ describe('a database that is unreachable while a server starts', () => {
       .mockRejectedValueOnce(away())
       .mockRejectedValueOnce(away())
       .mockResolvedValue('done');
-    expect(await retryWhileDatabaseIsAway(work, { uri, waitMs: 600_000, report })).toBe('done');
+    expect(await retryWhileDatabaseIsAway(work, { uri, waitMs: 600_000, reportOutage: report })).toBe('done');
     expect(work).toHaveBeenCalledTimes(3);
     expect(report).toHaveBeenCalledTimes(1);
     expect(report).toHaveBeenCalledWith(expect.stringMatching(/127\.0\.0\.1:1 cannot be reached .*Waiting for it, up to 600 s/));
@@ -23,7 +23,7 @@ describe('a database that is unreachable while a server starts', () => {
 
   it('ends the start with the reason after waiting long enough', async () => {
     const work = () => Promise.reject(away());
-    const error = await retryWhileDatabaseIsAway(work, { uri, waitMs: 0, report: () => undefined }).catch(
+    const error = await retryWhileDatabaseIsAway(work, { uri, waitMs: 0, reportOutage: () => undefined }).catch(
       (each: unknown) => each,
     );
     expect(error).toBeInstanceOf(DatabaseUnavailableError);
@@ -32,7 +32,7 @@ describe('a database that is unreachable while a server starts', () => {
   });
 
   it('is not awaited when something else is wrong, or the start is canceled', async () => {
-    const waiting = { uri, waitMs: 600_000, report: () => undefined };
+    const waiting = { uri, waitMs: 600_000, reportOutage: () => undefined };
     const refused = new Error('Authentication failed.');
     await expect(retryWhileDatabaseIsAway(() => Promise.reject(refused), waiting)).rejects.toBe(refused);
     const stopping = new AbortController();

@@ -74,7 +74,7 @@ const places: Record<string, () => string | Promise<string>> = {
   koffi: () => installed('koffi', source('tilesource/sources/openslide/openslide-process.ts')),
   'prom-client': () => installed('prom-client', source('reference-host/system/operation.routes.ts')),
   async '@aws-sdk/client-s3'() {
-    const { requireBuckets } = await import('../../../src/reference-host/start/content/own-buckets.js');
+    const { requireBuckets } = await import('../../../src/reference-host/start/content/bucket-objects.js');
     return failure(() => requireBuckets([{ bucket: 'b', prefix: '' }], new AbortController().signal));
   },
   async 'mongodb-memory-server'() {
@@ -82,8 +82,8 @@ const places: Record<string, () => string | Promise<string>> = {
     return failure(() => downloadMongod({ env: {} }));
   },
   async ws() {
-    const { notificationSockets } = await import('../../../src/reference-host/notifications/web-sockets.js');
-    const upgrading = await notificationSockets({ apiRoot: '/api/v1', closing: { aborted: false } } as never);
+    const { createNotificationUpgradeHandler } = await import('../../../src/reference-host/notifications/web-sockets.js');
+    const upgrading = await createNotificationUpgradeHandler({ apiRoot: '/api/v1', closing: { aborted: false } } as never);
     let sent = '';
     const request = { headers: { upgrade: 'websocket' }, url: '/notifications/me?token=a' };
     const socket = { end: (text: string) => (sent = text) };

@@ -18,7 +18,7 @@ import {
 import { defineRoute, type HostContext } from '../../context.js';
 import { createApiKey, exchangeApiKey, loadApiKey, removeApiKey, updateApiKey } from './api-keys.js';
 import { replyWithSecret } from '../../http/cookies.js';
-import { pageReply } from '../../tree/lists.js';
+import { replyWithPage } from '../../tree/lists.js';
 import { byId, returnsMessage } from '../../http/parameters.js';
 import { requireSignedIn } from '../../http/signed-in.js';
 import { apiKeyView } from '../../views.js';
@@ -35,7 +35,7 @@ const keyChanges = {
   active: boolean(),
 };
 
-/** API keys. */
+/** Routes for API keys. */
 export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',
@@ -63,7 +63,7 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
       if (!principal.admin && !userId.equals(principal.id)) {
         throw new LevelDeniedError(2, `user ${String(query.userId)}`, principal.id.toHexString());
       }
-      return pageReply(context.models.apiKey, { userId }, { ...query, sortable: sortableFields }, apiKeyView);
+      return replyWithPage(context.models.apiKey, { userId }, { ...query, sortable: sortableFields }, apiKeyView);
     },
   }),
   defineRoute({

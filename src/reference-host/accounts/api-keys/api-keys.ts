@@ -5,11 +5,14 @@ import type { HostContext } from '../../context.js';
 import { maxTokenDays } from '../../system/settings.js';
 import type { ApiKeyDocument } from './api-key.model.js';
 import type { Principal } from '../../access/access.js';
-import { forgetTokens, hashOf, issueToken, randomText, userScope, type IssuedToken } from '../tokens/tokens.js';
+import { forgetTokens, hashSecret, issueToken, createRandomText, userScope, type IssuedToken } from '../tokens/tokens.js';
 import type { UserDocument } from '../users/user.model.js';
 
+/** Number of characters of a key. */
 const keyLength = 40;
+/** Number of characters at the start of a key that are stored and shown. */
 const prefixLength = 6;
+/** Largest length of the name of a key, in characters. */
 const maxNameLength = 1024;
 
 /** A scope that a key can be limited to. */
@@ -71,10 +74,10 @@ export async function createApiKey(
   owner: Principal & { id: Types.ObjectId },
   { name, scope, tokenDuration, active }: KeyChanges,
 ): Promise<{ document: ApiKeyDocument; text: string }> {
-  const text = randomText(keyLength);
+  const text = createRandomText(keyLength);
   const created = await models.apiKey.create({
     userId: owner.id,
-    keyHash: hashOf(text),
+    keyHash: hashSecret(text),
     prefix: text.slice(0, prefixLength),
     tokenEpoch: new Types.ObjectId(),
     name: checkName(name ?? ''),
@@ -91,7 +94,7 @@ function checkDuration(days: number | undefined): number | undefined {
   if (days !== undefined && !(days >= 0 && days <= maxTokenDays)) {
     throw new InvalidError(`Token duration must be from 0 to ${maxTokenDays} days.`, 'tokenDuration');
   }
-  // Existing clients send 0 for a key with the default lifetimeDays.
+  // Existing clients send 0 for a key with the default lifetime.
   return days === 0 ? undefined : days;
 }
 
@@ -113,7 +116,7 @@ export async function updateApiKey(
   changes: KeyChanges,
 ): Promise<ApiKeyDocument> {
   const endsTokens = changes.active === false || changes.scope !== undefined;
-  const set = {
+  const changedFields = {
     ...(changes.name !== undefined && { name: checkName(changes.name) }),
     ...(changes.scope !== undefined && { scope: checkScope(changes.scope, isAdmin) }),
     ...(changes.tokenDuration !== undefined && { tokenDuration: checkDuration(changes.tokenDuration) ?? null }),
@@ -121,7 +124,7 @@ export async function updateApiKey(
     ...(endsTokens && { tokenEpoch: new Types.ObjectId() }),
   };
   const updated = await context.models.apiKey
-    .findOneAndUpdate({ _id: key._id }, { $set: set }, { returnDocument: 'after' })
+    .findOneAndUpdate({ _id: key._id }, { $set: changedFields }, { returnDocument: 'after' })
     .lean<ApiKeyDocument>();
   if (updated === null) throw new UnknownIdError('api_key', key._id.toHexString());
   if (endsTokens) await forgetTokens(context, { apiKeyId: key._id, apiKeyEpoch: { $ne: updated.tokenEpoch } });
@@ -148,18 +151,18 @@ export async function exchangeApiKey(
   if (!(await context.setting('core.api_keys'))) {
     throw new LargeImageError('bad-value', 'API key functionality is disabled on this instance.');
   }
-  const recordUse = { $set: { lastUse: new Date() } };
-  const isPossible = text.length === keyLength;
-  const key = isPossible
-    ? await models.apiKey.findOneAndUpdate({ keyHash: hashOf(text), active: true }, recordUse).lean<ApiKeyDocument>()
+  const useUpdate = { $set: { lastUse: new Date() } };
+  const hasKeyLength = text.length === keyLength;
+  const key = hasKeyLength
+    ? await models.apiKey.findOneAndUpdate({ keyHash: hashSecret(text), active: true }, useUpdate).lean<ApiKeyDocument>()
     : null;
   const user = key === null ? null : await models.user.findOne({ _id: key.userId, status: 'enabled' }).lean<UserDocument>();
   if (key === null || user === null) {
     await context.signInLimits.countWrongKey(address);
     throw new InvalidError('Invalid API key.');
   }
-  const longestDays = key.tokenDuration ?? (await context.setting('core.cookie_lifetime'));
-  const lifetimeDays = days !== undefined && days > 0 ? Math.min(days, longestDays) : longestDays;
+  const maxDays = key.tokenDuration ?? (await context.setting('core.cookie_lifetime'));
+  const lifetimeDays = days !== undefined && days > 0 ? Math.min(days, maxDays) : maxDays;
   const token = await issueToken(context, { user, apiKey: key }, { days: lifetimeDays, scope: key.scope ?? [userScope] });
   return { userId: user._id, token };
 }

@@ -7,14 +7,15 @@ import { InvalidError } from '../../../larger-host.js';
 const minLength = 6;
 /** Largest length of a password in UTF-16 units. */
 const maxLength = 1024;
-/** Longest time that a request waits for a hash, by its lane. Requests that would have to wait longer are refused. */
+/** Longest time that a request waits for a hash to be computed. Requests that would have to wait longer are refused. */
 const patienceMs = 10_000;
-const patience = { known: patienceMs, stranger: 1500 } as const;
+/** Longest time that a request waits for its password to be checked, by its lane. */
+const patienceMsByLane = { known: patienceMs, stranger: 1500 } as const;
 const retryAfterSeconds = 2;
 /**
  * A refusal is delayed by this time, so that clients that retry immediately do so less often. A request that fits in by then is served.
  */
-const delayMs = 1000;
+const refusalDelayMs = 1000;
 /** Maximum number of requests that are delayed at the same time. */
 const maxDelayed = 1000;
 
@@ -35,37 +36,38 @@ export function checkPasswordRule(password: string): void {
 }
 
 /** Number of requests of a lane that run at the same time. One of them hashes while the others query the database. */
-const concurrency = 4;
+const maxConcurrentRequests = 4;
 
-/** Wraps the work of a request in a lane. It calls `make` to compute the hash, and can do something before and after it. */
-type Around<T> = (make: () => Promise<T>) => Promise<T>;
+/** Wraps the work of a request in a lane: calls `work`, which computes the hash, and can do something before and after it. */
+type RequestWrapper<T> = (work: () => Promise<T>) => Promise<T>;
 
 /** A queue in which one hash is computed at a time. */
 class Lane {
-  readonly #limit = pLimit(concurrency);
-  readonly #hash = pLimit(1);
+  readonly #limitRequests = pLimit(maxConcurrentRequests);
+  readonly #limitHashes = pLimit(1);
   /** Average time in milliseconds that the lane has lately needed for one request. */
   #averageMs = 50;
 
   /** Whether a new request would wait at most this long. */
-  hasCapacity(longestMs: number): boolean {
-    return this.#limit.pendingCount * this.#averageMs <= longestMs;
+  hasCapacity(maxWaitMs: number): boolean {
+    return this.#limitRequests.pendingCount * this.#averageMs <= maxWaitMs;
   }
 
   /** @throws BusyError if a new request would wait longer than this */
-  requireCapacity(longestMs: number): void {
-    if (!this.hasCapacity(longestMs)) {
+  requireCapacity(maxWaitMs: number): void {
+    if (!this.hasCapacity(maxWaitMs)) {
       throw new BusyError('Too many people are signing in. Try again in a moment.', retryAfterSeconds);
     }
   }
 
-  run<T>(hashOne: () => Promise<T>, around: Around<T> = (make) => make()): Promise<T> {
-    return this.#limit(async () => {
+  /** Does the work of a request when its turn has come. @param hashOne computes the hash; one at a time in the lane */
+  run<T>(hashOne: () => Promise<T>, wrap: RequestWrapper<T> = (work) => work()): Promise<T> {
+    return this.#limitRequests(async () => {
       const started = performance.now();
       try {
-        return await around(() => this.#hash(hashOne));
+        return await wrap(() => this.#limitHashes(hashOne));
       } finally {
-        this.#averageMs += ((performance.now() - started) / concurrency - this.#averageMs) / 8;
+        this.#averageMs += ((performance.now() - started) / maxConcurrentRequests - this.#averageMs) / 8;
       }
     });
   }
@@ -78,7 +80,7 @@ class Lane {
 export class PasswordHasher {
   readonly #lanes: Record<HashLane, Lane> = { known: new Lane(), stranger: new Lane() };
   readonly #memoryKiB: number;
-  #delayed = 0;
+  #delayedCount = 0;
 
   /** @param memoryKiB memory that a hash needs; its time grows with it. The default is the minimum that OWASP recommends. */
   constructor(memoryKiB = 19_456) {
@@ -94,28 +96,28 @@ export class PasswordHasher {
   /**
    * Whether a password matches a hash. Without a hash it does not, but the response takes the same time.
    *
-   * @param around wraps the check: it is called when the request leaves the queue, and calls its argument to check the password.
+   * @param wrap is called when the request leaves the queue, and calls its argument to check the password.
    * @throws BusyError
    */
-  async isRight(
+  async verifyPassword(
     password: string,
     storedHash: string | null,
-    { lane, around }: { lane: HashLane; around?: Around<boolean> },
+    { lane, wrap }: { lane: HashLane; wrap?: RequestWrapper<boolean> },
   ): Promise<boolean> {
-    const isPossible = storedHash !== null && password.length <= maxLength;
-    const check = async () => (isPossible ? verify(storedHash, password) : this.#hash('').then(() => false));
-    this.#lanes[lane].requireCapacity(patience[lane]);
-    return this.#lanes[lane].run(check, around);
+    const canMatch = storedHash !== null && password.length <= maxLength;
+    const check = async () => (canMatch ? verify(storedHash, password) : this.#hash('').then(() => false));
+    this.#lanes[lane].requireCapacity(patienceMsByLane[lane]);
+    return this.#lanes[lane].run(check, wrap);
   }
 
-  /** @throws BusyError if a sign-in would have to wait too long, now and still after {@link delayMs} */
+  /** @throws BusyError if a sign-in would have to wait too long, now and still after {@link refusalDelayMs} */
   async waitForCapacity(lane: HashLane): Promise<void> {
-    if (!this.#lanes[lane].hasCapacity(patience[lane]) && this.#delayed < maxDelayed) {
-      this.#delayed += 1;
-      await pause(delayMs);
-      this.#delayed -= 1;
+    if (!this.#lanes[lane].hasCapacity(patienceMsByLane[lane]) && this.#delayedCount < maxDelayed) {
+      this.#delayedCount += 1;
+      await pause(refusalDelayMs);
+      this.#delayedCount -= 1;
     }
-    this.#lanes[lane].requireCapacity(patience[lane]);
+    this.#lanes[lane].requireCapacity(patienceMsByLane[lane]);
   }
 
   #hash(password: string): Promise<string> {

@@ -75,58 +75,58 @@ export class SignInLimits {
    */
   async tryPassword({ name, findUser, password, address }: PasswordAttempt): Promise<UserDocument | null> {
     const network = networkOf(address);
-    const pair = pairKey(name, network);
-    const pairBudget = await this.#failureBudget('login-and-network', pair);
+    const pair = createPairKey(name, network);
+    const pairBudget = await this.#createFailureBudget('login-and-network', pair);
     this.#refuseExhausted(pairBudget);
-    const knownPair = await this.#knownPairs().get(pair);
-    const lane = knownPair === null ? 'stranger' : 'known';
+    const knownPairState = await this.#knownPairs().get(pair);
+    const lane = knownPairState === null ? 'stranger' : 'known';
     // Requests that cannot be served are refused before they query the database.
     await this.options.passwords.waitForCapacity(lane);
     const otherBudgets =
       lane === 'known'
         ? []
-        : await Promise.all([this.#failureBudget('network', network), this.#failureBudget('login', hashName(name))]);
+        : await Promise.all([this.#createFailureBudget('network', network), this.#createFailureBudget('login', hashName(name))]);
     const budgets = [pairBudget, ...otherBudgets].filter((budget) => budget !== null);
     const [user] = await Promise.all([findUser(), ...budgets.map((budget) => this.#requireAvailable(budget))]);
-    const isRight = await this.options.passwords.isRight(password, user?.passwordHash ?? null, {
+    const isRight = await this.options.passwords.verifyPassword(password, user?.passwordHash ?? null, {
       lane,
-      around: (check) => this.#countWhileChecking(budgets, check),
+      wrap: (check) => this.#countWhileChecking(budgets, check),
     });
     if (user === null || !isRight) return null;
-    const isRecentlyRemembered = knownPair !== null && knownPair.msBeforeNext > rememberAgainMs;
+    const isRecentlyRemembered = knownPairState !== null && knownPairState.msBeforeNext > rememberAgainMs;
     if (!isRecentlyRemembered) await this.rememberUser([name, user.login, user.email], address);
     return user;
   }
 
   /**
-   * Takes one attempt from each budget, then checks the password. If it is wrong, the attempts stay counted. Otherwise they are given back, and if it is
-   * right, earlier failures of the login in the network are forgotten.
+   * Takes one attempt from each budget, then checks the password. If it is wrong, the attempts stay counted. If it is right, they are given
+   * back, and earlier failures of the login in the network are forgotten. If it cannot be checked, they are given back, too.
    */
-  async #countWhileChecking(budgets: readonly Budget[], isRight: () => Promise<boolean>): Promise<boolean> {
-    const taken: Budget[] = [];
+  async #countWhileChecking(budgets: readonly Budget[], checkPassword: () => Promise<boolean>): Promise<boolean> {
+    const takenBudgets: Budget[] = [];
     try {
-      const results = await Promise.allSettled(budgets.map(async (budget) => taken.push(await this.#takeAttempt(budget))));
+      const results = await Promise.allSettled(budgets.map(async (budget) => takenBudgets.push(await this.#takeAttempt(budget))));
       for (const result of results) if (result.status === 'rejected') throw result.reason;
-      if (!(await isRight())) return false;
+      if (!(await checkPassword())) return false;
     } catch (error) {
-      await Promise.all(taken.map(giveBackAttempt));
+      await Promise.all(takenBudgets.map(giveBackAttempt));
       throw error;
     }
     await Promise.all(
-      taken.map((budget) => (budget.kind === 'login-and-network' ? resetBudget(budget) : giveBackAttempt(budget))),
+      takenBudgets.map((budget) => (budget.kind === 'login-and-network' ? resetBudget(budget) : giveBackAttempt(budget))),
     );
     return true;
   }
 
   /** Remembers that a user is known in a network, by all names with which the user can sign in. */
   async rememberUser(names: readonly string[], address: string): Promise<void> {
-    const keys = new Set(names.map((name) => pairKey(name, networkOf(address))));
+    const keys = new Set(names.map((name) => createPairKey(name, networkOf(address))));
     await Promise.all([...keys].map((key) => this.#knownPairs().set(key, 1, knownSeconds)));
   }
 
   /** Counts a wrong API key against its network. @throws TooOftenError */
   async countWrongKey(address: string): Promise<void> {
-    const budget = await this.#failureBudget('wrong-key', networkOf(address));
+    const budget = await this.#createFailureBudget('wrong-key', networkOf(address));
     if (budget === null) return;
     await this.#requireAvailable(budget);
     await this.#takeAttempt(budget);
@@ -145,7 +145,7 @@ export class SignInLimits {
     await this.#takeAttempt(budget);
   }
 
-  async #failureBudget(kind: Exclude<CounterKind, 'creation'>, key: string): Promise<Budget | null> {
+  async #createFailureBudget(kind: Exclude<CounterKind, 'creation'>, key: string): Promise<Budget | null> {
     const points = await this.options.setting(
       kind === 'login-and-network'
         ? 'core.sign_in_failures_per_login_and_address'
@@ -236,6 +236,6 @@ function hashName(name: string): string {
   return createHash('sha256').update(name).digest('base64url');
 }
 
-function pairKey(name: string, network: string): string {
+function createPairKey(name: string, network: string): string {
   return `${hashName(name)} ${network}`;
 }

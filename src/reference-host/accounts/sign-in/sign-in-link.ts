@@ -1,6 +1,6 @@
 import type { HostContext } from '../../context.js';
 import type { TokenDocument } from '../tokens/token.model.js';
-import { hashOf, randomText } from '../tokens/tokens.js';
+import { hashSecret, createRandomText } from '../tokens/tokens.js';
 import type { UserDocument } from '../users/user.model.js';
 
 /** How long a sign-in link works, in minutes. */
@@ -9,14 +9,14 @@ export const linkMinutes = 10;
 const secretLength = 43;
 
 /** A link is stored under another hash than a token of the same text would be, so that its secret is not a token. */
-const hashOfLink = (secret: string): string => hashOf(`sign-in link ${secret}`);
+const hashLinkSecret = (secret: string): string => hashSecret(`sign-in link ${secret}`);
 
 /** Makes the secret of a link that signs a user in once. It becomes invalid together with the tokens of the user. */
 export async function issueSignInLink({ models }: HostContext, user: UserDocument): Promise<string> {
-  const secret = randomText(secretLength);
+  const secret = createRandomText(secretLength);
   const created = new Date();
   await models.token.create({
-    hash: hashOfLink(secret),
+    hash: hashLinkSecret(secret),
     userId: user._id,
     userEpoch: user.tokenEpoch ?? null,
     apiKeyId: null,
@@ -31,7 +31,7 @@ export async function issueSignInLink({ models }: HostContext, user: UserDocumen
 /** Uses up a link. @returns its user; `null` if the link is unknown, used, or too old, or its user cannot sign in */
 export async function redeemSignInLink({ models }: HostContext, secret: string): Promise<UserDocument | null> {
   // Exactly one of several simultaneous requests gets the record.
-  const link = await models.token.findOneAndDelete({ hash: hashOfLink(secret) }).lean<TokenDocument>();
+  const link = await models.token.findOneAndDelete({ hash: hashLinkSecret(secret) }).lean<TokenDocument>();
   if (link === null || link.expires <= new Date() || link.userId === null) return null;
   const user = await models.user.findOne({ _id: link.userId, status: 'enabled' }).lean<UserDocument>();
   return user !== null && String(user.tokenEpoch ?? null) === String(link.userEpoch) ? user : null;

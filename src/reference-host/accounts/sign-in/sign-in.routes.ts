@@ -21,8 +21,8 @@ import { replyWithSecret, replyWithSession, type SessionRequest } from '../../ht
 import { returnsMessage, scopes } from '../../http/parameters.js';
 import { userView } from '../../views.js';
 
-/** Login and password from `Authorization: Basic`. */
-function parseBasic(header: string | undefined): { login: string; password: string } {
+/** Reads login and password from `Authorization: Basic`. */
+function parseBasicHeader(header: string | undefined): { login: string; password: string } {
   const match = /^\s*basic\s+(\S+)\s*$/i.exec(header ?? '');
   if (match === null) {
     if (/^\s*basic(\s|$)/i.test(header ?? '')) throw new BadParameterError('Invalid HTTP Authorization header');
@@ -42,12 +42,12 @@ function parseBasic(header: string | undefined): { login: string; password: stri
 
 const signedInSchema = objectOf({ user: userSchema, authToken: tokenSchema, message: anyText });
 
-/** Issues a token for a user who has just signed in. */
-async function replyToSignIn(context: HostContext, browser: SessionRequest, user: UserDocument): Promise<Reply> {
+/** Replies to a user who has just signed in, with a new token. */
+async function replyToSignIn(context: HostContext, request: SessionRequest, user: UserDocument): Promise<Reply> {
   const issued = await issueSignInToken(context, user);
   const principal: Principal = { id: user._id, admin: user.admin, groups: user.groups, seesPrivate: true };
   const answer = { user: userView(user, principal), authToken: issued, message: 'Login succeeded.' };
-  return replyWithSession(context, browser, answer, issued);
+  return replyWithSession(context, request, answer, issued);
 }
 
 /** Routes for signing in and out. */
@@ -75,7 +75,7 @@ export const signInRoutes: RouteDefinition<HostContext>[] = [
         }
       }
       const authorization = headers['girder-authorization'] ?? headers.authorization;
-      const { login, password } = parseBasic(Array.isArray(authorization) ? authorization[0] : authorization);
+      const { login, password } = parseBasicHeader(Array.isArray(authorization) ? authorization[0] : authorization);
       const user = await signIn(context, { name: login, password, address });
       return replyToSignIn(context, input, user);
     },

@@ -15,13 +15,13 @@ const maxNameLength = 255;
  */
 export async function signIn(
   context: HostContext,
-  { name: sent, password, address }: { name: string; password: string; address: string },
+  { name: requestedName, password, address }: { name: string; password: string; address: string },
 ): Promise<UserDocument> {
   const { models } = context;
   if (!(await context.setting('core.enable_password_login'))) {
     throw new LargeImageError('bad-value', 'Password login is disabled on this instance.');
   }
-  const name = sent
+  const name = requestedName
     .slice(0, maxNameLength + 1)
     .trim()
     .toLowerCase();

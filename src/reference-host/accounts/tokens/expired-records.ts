@@ -15,7 +15,7 @@ export async function removeExpired({ models }: HostContext): Promise<number> {
 
 /** Calls {@link removeExpired} immediately and every hour. Each process does this; repeating it does no harm. @returns a function that stops this */
 export function removeExpiredHourly(context: HostContext): () => Promise<void> {
-  let running = Promise.resolve();
+  let lastRun = Promise.resolve();
   const remove = async () => {
     try {
       const count = await removeExpired(context);
@@ -25,12 +25,12 @@ export function removeExpiredHourly(context: HostContext): () => Promise<void> {
     }
   };
   const run = () => {
-    running = running.then(remove);
+    lastRun = lastRun.then(remove);
   };
   run();
   const timer = setInterval(run, hourMs).unref();
   return async () => {
     clearInterval(timer);
-    await running;
+    await lastRun;
   };
 }

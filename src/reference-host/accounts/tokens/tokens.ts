@@ -15,12 +15,12 @@ const msPerDay = 24 * 60 * 60 * 1000;
 export const userScope = 'core.user_auth';
 
 /** A text of `length` random letters and digits. */
-export function randomText(length: number): string {
+export function createRandomText(length: number): string {
   return Array.from({ length }, () => alphanumerics[randomInt(alphanumerics.length)]).join('');
 }
 
 /** The hash under which a random secret is stored. A plain hash suffices, because the secret cannot be guessed. */
-export function hashOf(secret: string): string {
+export function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
 }
 
@@ -45,11 +45,11 @@ export async function issueToken(
   { user, apiKey }: TokenOwner,
   { days, scope }: { days: number; scope: string[] },
 ): Promise<IssuedToken> {
-  const token = randomText(tokenLength);
+  const token = createRandomText(tokenLength);
   const created = new Date();
   const expires = new Date(created.getTime() + days * msPerDay);
   await models.token.create({
-    hash: hashOf(token),
+    hash: hashSecret(token),
     userId: user?._id ?? null,
     userEpoch: user?.tokenEpoch ?? null,
     apiKeyId: apiKey?._id ?? null,
@@ -74,7 +74,7 @@ export function issueAnonymousSession(context: HostContext): Promise<IssuedToken
 /** The record of a token; `null` if the token is unknown or has expired. */
 export async function findToken({ models }: HostContext, token: string): Promise<TokenDocument | null> {
   if (token.length !== tokenLength) return null;
-  const record = await models.token.findOne({ hash: hashOf(token) }).lean<TokenDocument>();
+  const record = await models.token.findOne({ hash: hashSecret(token) }).lean<TokenDocument>();
   return record !== null && record.expires > new Date() ? record : null;
 }
 
@@ -91,15 +91,16 @@ export async function verifyToken(context: HostContext, token: string): Promise<
  */
 async function verifyTokens(context: HostContext, tokens: readonly string[]): Promise<Map<string, Caller>> {
   const { models } = context;
-  const tokensByHash = new Map(tokens.filter(({ length }) => length === tokenLength).map((token) => [hashOf(token), token]));
+  const tokensByHash = new Map(tokens.filter(({ length }) => length === tokenLength).map((token) => [hashSecret(token), token]));
   const now = new Date();
   const records = (await models.token.find({ hash: { $in: [...tokensByHash.keys()] } }).lean<TokenDocument[]>()).filter(
     ({ expires }) => expires > now,
   );
-  const [users, activeKeys] = await Promise.all([usersByIdAndEpoch(context, records), activeKeysOf(context, records)]);
+  const [usersByKey, activeKeys] = await Promise.all([findUsersByIdAndEpoch(context, records), findActiveKeys(context, records)]);
   const callers = new Map<string, Caller>();
   for (const { hash, userId, userEpoch, apiKeyId, apiKeyEpoch, scope: scopes, expires } of records) {
-    const user = userId === null ? { id: null, admin: false } : users.get(`${userId.toHexString()} ${String(userEpoch ?? null)}`);
+    const user =
+      userId === null ? { id: null, admin: false } : usersByKey.get(`${userId.toHexString()} ${String(userEpoch ?? null)}`);
     if (user === undefined) continue;
     if (apiKeyId !== null && !activeKeys.has(`${apiKeyId.toHexString()} ${String(apiKeyEpoch)}`)) continue;
     callers.set(tokensByHash.get(hash)!, { ...user, scopes, expires });
@@ -108,7 +109,7 @@ async function verifyTokens(context: HostContext, tokens: readonly string[]): Pr
 }
 
 /** The users of tokens who can sign in, by `<id> <epoch>`. */
-async function usersByIdAndEpoch(
+async function findUsersByIdAndEpoch(
   { models }: HostContext,
   tokens: readonly TokenDocument[],
 ): Promise<Map<string, { id: string; admin: boolean }>> {
@@ -126,7 +127,7 @@ async function usersByIdAndEpoch(
 }
 
 /** The active API keys of tokens, as `<id> <epoch>`. */
-async function activeKeysOf(context: HostContext, tokens: readonly TokenDocument[]): Promise<Set<string>> {
+async function findActiveKeys(context: HostContext, tokens: readonly TokenDocument[]): Promise<Set<string>> {
   const ids = tokens.flatMap(({ apiKeyId }) => apiKeyId ?? []);
   if (ids.length === 0 || !(await context.setting('core.api_keys'))) return new Set();
   const keys = await context.models.apiKey
@@ -143,7 +144,7 @@ const tokensPerQuery = 500;
  * happens when the tokens of all open streams are verified.
  */
 export function createTokenVerifier(context: HostContext): (token: string) => Promise<Caller | null> {
-  let batch: { tokens: Set<string>; answers: Promise<Map<string, Caller>> } | undefined;
+  let batch: { tokens: Set<string>; callersByToken: Promise<Map<string, Caller>> } | undefined;
   return async (token) => {
     if (batch === undefined || batch.tokens.size >= tokensPerQuery) {
       const tokens = new Set<string>();
@@ -152,10 +153,10 @@ export function createTokenVerifier(context: HostContext): (token: string) => Pr
         batch = undefined;
         return verifyTokens(context, [...tokens]);
       };
-      batch = { tokens, answers: Promise.resolve().then(query) };
+      batch = { tokens, callersByToken: Promise.resolve().then(query) };
     }
     batch.tokens.add(token);
-    return (await batch.answers).get(token) ?? null;
+    return (await batch.callersByToken).get(token) ?? null;
   };
 }
 
@@ -170,7 +171,7 @@ export async function findEnabledCaller(
 
 /** Ends one token. */
 export async function revokeToken({ models, events }: HostContext, token: string): Promise<void> {
-  await models.token.deleteOne({ hash: hashOf(token) });
+  await models.token.deleteOne({ hash: hashSecret(token) });
   await events.emit('token.revoked', { token });
 }
 
@@ -180,11 +181,11 @@ export async function revokeToken({ models, events }: HostContext, token: string
  */
 export async function forgetTokens(
   { models, events }: HostContext,
-  owner:
+  tokenFilter:
     | { userId: Types.ObjectId; userEpoch?: { $ne: Types.ObjectId } }
     | { apiKeyId: Types.ObjectId; apiKeyEpoch?: { $ne: Types.ObjectId } }
     | { apiKeyId: { $ne: null } },
 ): Promise<void> {
   await events.emit('token.revoked', {});
-  await models.token.deleteMany(owner);
+  await models.token.deleteMany(tokenFilter);
 }

@@ -16,7 +16,7 @@ import {
 import { defineRoute, type HostContext } from '../../context.js';
 import type { UserDocument } from './user.model.js';
 import { accessFilter, principalOf } from '../../access/access.js';
-import { pageReply } from '../../tree/lists.js';
+import { replyWithPage } from '../../tree/lists.js';
 import { wordsFilter } from '../../resources/resources.js';
 import { issueSignInToken } from '../tokens/tokens.js';
 import { changePassword } from '../sign-in/sign-in.js';
@@ -32,7 +32,7 @@ const status = oneOf(['enabled', 'pending', 'disabled'], { description: 'Whether
 
 const kind: DocumentKind<UserDocument> = { type: 'user', load: loadUser, view: userView, schema: userSchema };
 
-/** Users. */
+/** Routes for users. */
 export const userRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
@@ -45,7 +45,9 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
       const filter = { ...accessFilter(principal, 0), ...wordsFilter(query.text) };
-      return pageReply(context.models.user, filter, { ...query, sortable: sortableFields }, (user) => userView(user, principal));
+      return replyWithPage(context.models.user, filter, { ...query, sortable: sortableFields }, (user) =>
+        userView(user, principal),
+      );
     },
   }),
   defineRoute({

@@ -102,9 +102,9 @@ async function createDuplicateError({ models }: HostContext, login: string): Pro
     : new InvalidError('That email is already registered.', 'email');
 }
 
-function checkLogin(sent: string): string {
-  if (sent.length > maxLoginLength) throw new InvalidError(`Login must be at most ${maxLoginLength} characters.`, 'login');
-  const login = sent.trim().toLowerCase();
+function checkLogin(text: string): string {
+  if (text.length > maxLoginLength) throw new InvalidError(`Login must be at most ${maxLoginLength} characters.`, 'login');
+  const login = text.trim().toLowerCase();
   if (login.includes('@')) throw new InvalidError('Login may not contain "@".', 'login');
   if (!/^[a-z][\da-z\-.]{3,}$/.test(login)) {
     throw new InvalidError(
@@ -115,19 +115,19 @@ function checkLogin(sent: string): string {
   return login;
 }
 
-function checkEmail(sent: string): string {
-  if (sent.length > maxEmailLength) throw new InvalidError(`Email must be at most ${maxEmailLength} characters.`, 'email');
-  const email = sent.trim().toLowerCase();
+function checkEmail(text: string): string {
+  if (text.length > maxEmailLength) throw new InvalidError(`Email must be at most ${maxEmailLength} characters.`, 'email');
+  const email = text.trim().toLowerCase();
   if (!/^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z0-9-]+(\.[a-z0-9-]+)*$/.test(email)) {
     throw new InvalidError('Invalid email address.', 'email');
   }
   return email;
 }
 
-function checkNames(sent: { firstName: string; lastName: string }): { firstName: string; lastName: string } {
+function checkNames(names: { firstName: string; lastName: string }): { firstName: string; lastName: string } {
   return {
-    firstName: checkName('First', sent.firstName, 'firstName'),
-    lastName: checkName('Last', sent.lastName, 'lastName'),
+    firstName: checkName('First', names.firstName, 'firstName'),
+    lastName: checkName('Last', names.lastName, 'lastName'),
   };
 }
 

@@ -18,7 +18,7 @@ export interface ContentHashesOptions {
   /** Calls `work` with the context of the host that is running then. */
   useContext: <T>(work: (context: HostContext) => Promise<T>) => Promise<T>;
   /** Called with the number of files that were found to be changed. */
-  onChanged: (changed: number) => void;
+  onChanged: (changedCount: number) => void;
   /** Called if files could not be compared. They are compared after a later scan. */
   onFailure: (error: unknown) => void;
   signal: AbortSignal;
@@ -30,26 +30,26 @@ export interface ContentHashesOptions {
  */
 export class ContentHashes {
   #waitingIds: readonly Types.ObjectId[] = [];
-  #running: Promise<void> | null = null;
+  #comparison: Promise<void> | null = null;
 
   constructor(private readonly options: ContentHashesOptions) {}
 
   /** Compares these files, after those that are being compared now. They replace files that are still waiting. */
   compare(ids: readonly Types.ObjectId[]): void {
     this.#waitingIds = ids;
-    this.#running ??= this.#compareAll().finally(() => {
-      this.#running = null;
+    this.#comparison ??= this.#compareAll().finally(() => {
+      this.#comparison = null;
     });
   }
 
   /** Waits until all files have been compared. */
   async whenIdle(): Promise<void> {
-    while (this.#running !== null) await this.#running;
+    while (this.#comparison !== null) await this.#comparison;
   }
 
   async #compareAll(): Promise<void> {
     const { signal, useContext, onChanged, onFailure } = this.options;
-    let changed = 0;
+    let changedCount = 0;
     try {
       while (this.#waitingIds.length > 0) {
         const ids = this.#waitingIds;
@@ -59,20 +59,20 @@ export class ContentHashes {
           const files = await useContext(({ models }) => models.file.find(query).lean<FileInPlace[]>());
           for (const file of files) {
             signal.throwIfAborted();
-            const hash = await hashOf(file, signal);
-            if (hash !== null && (await useContext((context) => storeHash(context, file, hash)))) changed += 1;
+            const hash = await computeHash(file, signal);
+            if (hash !== null && (await useContext((context) => storeHash(context, file, hash)))) changedCount += 1;
           }
         }
       }
     } catch (error) {
       if (!signal.aborted) onFailure(error);
     }
-    if (changed > 0) onChanged(changed);
+    if (changedCount > 0) onChanged(changedCount);
   }
 }
 
 /** A hash of all bytes of a file; `null` if it no longer matches its record, or cannot be read. The next scan handles that. */
-async function hashOf({ size, storage: { path, modified } }: FileInPlace, signal: AbortSignal): Promise<string | null> {
+async function computeHash({ size, storage: { path, modified } }: FileInPlace, signal: AbortSignal): Promise<string | null> {
   try {
     const handle = await open(path, 'r');
     try {

@@ -6,7 +6,7 @@ import { refreshFileInPlace } from '../../files/in-place.js';
 import type { FileDocument } from '../../files/file.model.js';
 import type { FolderDocument } from '../../tree/folder.model.js';
 import type { UserDocument } from '../../accounts/users/user.model.js';
-import { system } from '../../access/access.js';
+import { systemPrincipal } from '../../access/access.js';
 import { createCollection, setCollectionAccess } from '../../tree/collections.js';
 import { createFolder, type FolderParent } from '../../tree/folders.js';
 import { createUser } from '../../accounts/users/users.js';
@@ -15,8 +15,8 @@ import { withTrashed } from '../../trash/trash-mark.js';
 /** Login of the administrator that the start creates. */
 export const adminLogin = 'admin';
 
-/** Makes an item from a file on this machine, without copying it. */
-export type RegisterInPlace = (file: {
+/** A function that makes an item from a file on this machine, without copying it. */
+export type RegisterFileInPlace = (file: {
   path: string;
   folder: FolderDocument;
   itemName: string;
@@ -38,13 +38,13 @@ export async function ensureAdmin(
   }
   const user = await context.models.user.findOne({ login: adminLogin }).lean<UserDocument>();
   if (user === null) return { user, isPasswordCorrect: false };
-  return { user, isPasswordCorrect: await context.passwords.isRight(password, user.passwordHash, { lane: 'known' }) };
+  return { user, isPasswordCorrect: await context.passwords.verifyPassword(password, user.passwordHash, { lane: 'known' }) };
 }
 
-/** Makes the slide an item of the collection `Examples`, if it is not one yet. @returns the id of the item. */
+/** Adds the slide to the collection `Examples` as an item, if it is not there yet. @returns the id of the item */
 export async function addSyntheticSlide(
   context: HostContext,
-  slide: { path: string; creatorId: Types.ObjectId | null; isPublic: boolean; register: RegisterInPlace },
+  slide: { path: string; creatorId: Types.ObjectId | null; isPublic: boolean; register: RegisterFileInPlace },
 ): Promise<Types.ObjectId> {
   const collection = await ensureCollection(context, { ...slide, name: 'Examples', description: 'Supplied with the server.' });
   const folder = await ensureFolder(context, collection, ['Slides'], slide.creatorId);
@@ -53,7 +53,13 @@ export async function addSyntheticSlide(
 
 async function ensureItemOfFile(
   context: HostContext,
-  file: { path: string; folder: FolderDocument; itemName: string; creatorId: Types.ObjectId | null; register: RegisterInPlace },
+  file: {
+    path: string;
+    folder: FolderDocument;
+    itemName: string;
+    creatorId: Types.ObjectId | null;
+    register: RegisterFileInPlace;
+  },
 ): Promise<Types.ObjectId> {
   const { models } = context;
   const { folder, itemName, creatorId } = file;
@@ -91,7 +97,7 @@ async function isFile(path: string): Promise<boolean> {
 }
 
 /**
- * The collection with this name. The command line decides whether everyone can see it. If an earlier start decided differently, the
+ * Finds or creates the collection with this name. The command line decides whether everyone can see it. If an earlier start decided differently, the
  * collection and all its folders are changed.
  */
 export async function ensureCollection(
@@ -102,10 +108,10 @@ export async function ensureCollection(
   const existing = await context.models.collection.findOne({ name }).lean<CollectionDocument>();
   if (existing === null) return createCollection(context, collection);
   if (existing.public === isPublic) return existing;
-  return setCollectionAccess(context, existing, { access: existing.access, public: isPublic }, system);
+  return setCollectionAccess(context, existing, { access: existing.access, public: isPublic }, systemPrincipal);
 }
 
-/** The folder at the end of a path below a collection. */
+/** Finds or creates the folders of a path below a collection. @returns the last one */
 export async function ensureFolder(
   context: HostContext,
   collection: CollectionDocument,

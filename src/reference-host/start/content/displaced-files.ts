@@ -1,11 +1,11 @@
 import { formatInode } from '../../files/in-place.js';
 import type { KnownFile } from './gone-files.js';
 import { inTurns } from './in-turns.js';
-import type { OwnFile } from './own-files.js';
+import type { LocalFile } from './local-files.js';
 
 /** A path at which a different file was found than before. */
 export interface DisplacedFile {
-  own: OwnFile;
+  localFile: LocalFile;
   /** The records of the former file. */
   formerFiles: readonly KnownFile[];
   /** Whether the former file is at another path now, so that its items follow it there. Otherwise, the file that is there now has replaced it. */
@@ -13,28 +13,28 @@ export interface DisplacedFile {
 }
 
 /** Sets `isMoved` of all displaced files. A former file counts as moved only if the items that its new path already has can move too. @returns the same array */
-export async function markMoved(displaced: DisplacedFile[], newFiles: readonly OwnFile[]): Promise<DisplacedFile[]> {
+export async function markMoved(displaced: DisplacedFile[], newFiles: readonly LocalFile[]): Promise<DisplacedFile[]> {
   if (displaced.length === 0) return displaced;
-  const keyOf = ({ stats }: OwnFile) => `${formatInode(stats)} ${stats.size} ${stats.mtime.getTime()}`;
+  const keyOf = ({ stats }: LocalFile) => `${formatInode(stats)} ${stats.size} ${stats.mtime.getTime()}`;
   const formerKeyOf = ({ size, storage }: KnownFile) => `${storage.inode} ${size} ${storage.modified?.getTime()}`;
   /** Keys of the files that can take over the items of a former file. */
   const takerKeys = new Set<string>();
   const displacedByFormerKey = new Map<string, DisplacedFile>();
-  for await (const own of inTurns(newFiles)) takerKeys.add(keyOf(own));
+  for await (const localFile of inTurns(newFiles)) takerKeys.add(keyOf(localFile));
   for await (const each of inTurns(displaced)) {
     each.isMoved = true;
-    takerKeys.add(keyOf(each.own));
+    takerKeys.add(keyOf(each.localFile));
     for (const file of each.formerFiles) displacedByFormerKey.set(formerKeyOf(file), each);
   }
   // If the former file of a path no longer exists anywhere, the path keeps its items, so the items of the file that is there now cannot
-  // move to it. The path where that file was before is therefore checked again: it is appended during the loop.
-  const unchecked = [...displaced];
-  for await (const each of inTurns(unchecked)) {
+  // move to it. The path where that file was before is therefore checked again: it is appended to the queue.
+  const queue = [...displaced];
+  for await (const each of inTurns(queue)) {
     if (each.isMoved !== true || each.formerFiles.some((file) => takerKeys.has(formerKeyOf(file)))) continue;
     each.isMoved = false;
-    takerKeys.delete(keyOf(each.own));
-    const dependent = displacedByFormerKey.get(keyOf(each.own));
-    if (dependent !== undefined) unchecked.push(dependent);
+    takerKeys.delete(keyOf(each.localFile));
+    const dependent = displacedByFormerKey.get(keyOf(each.localFile));
+    if (dependent !== undefined) queue.push(dependent);
   }
   return displaced;
 }

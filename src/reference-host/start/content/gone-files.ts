@@ -75,7 +75,7 @@ function sizeAndTimeKey(size: number | undefined, modified: Date | undefined): s
   return `${size ?? 0} ${modified?.getTime()}`;
 }
 
-/** The keys under which a file is found. The different kinds of keys are never equal, because paths begin with a slash. */
+/** The keys under which a file is found: its path, and combinations of its properties. They are never equal, because only paths begin with a slash. */
 function keysOf({ size, storage }: KnownFile): string[] {
   const sizeAndTime = sizeAndTimeKey(size, storage.modified);
   return [storage.path, sizeAndTime, `${storage.inode} ${sizeAndTime}`, `${storage.digest} ${sizeAndTime}`];

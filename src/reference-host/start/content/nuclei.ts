@@ -26,13 +26,13 @@ export interface NucleiOptions {
   url: string;
   /** The item of the slide. */
   itemId: Types.ObjectId;
-  report: (progress: Progress) => void;
+  onProgress: (progress: Progress) => void;
   signal: AbortSignal;
 }
 
 /**
- * Adds the nuclei of the synthetic slide as an annotation, once, through the ordinary route. An annotation that was deleted is not created
- * again; one that was interrupted is.
+ * Adds the nuclei of the synthetic slide as an annotation, once, through the ordinary route. If adding it was interrupted, it
+ * is added again. If it was deleted afterwards, it is not.
  *
  * @returns the number of nuclei; 0 if they were added before, or if there is no administrator to own them
  * @throws if the server refuses
@@ -61,7 +61,7 @@ async function postNuclei({ apiRoot }: HostContext, options: NucleiOptions, toke
   if (!tiles.ok) throw new Error(await describeRefusal(tiles));
   const { sizeX: slideSize } = (await tiles.json()) as { sizeX: number };
   const counter = { count: 0 };
-  const body = Readable.from(annotationJson(slideSize, options, counter), { objectMode: false });
+  const body = Readable.from(writeAnnotationJson(slideSize, options, counter), { objectMode: false });
   const reply = await fetch(`${url}${apiRoot}/annotation?itemId=${itemId.toHexString()}`, {
     method: 'POST',
     headers: { ...headers, 'Content-Type': 'application/json' },
@@ -79,10 +79,10 @@ async function describeRefusal(reply: Response): Promise<string> {
   return `${reply.status} ${(await reply.text()).slice(0, 1000)}`;
 }
 
-/** The annotation as JSON, piece by piece. Counts the nuclei in `counter`. */
-function* annotationJson(
+/** Writes the annotation as JSON, piece by piece, and counts its nuclei in `counter`. */
+function* writeAnnotationJson(
   slideSize: number,
-  { report }: Pick<NucleiOptions, 'report'>,
+  { onProgress }: Pick<NucleiOptions, 'onProgress'>,
   counter: { count: number },
 ): Generator<string, void> {
   const head = {
@@ -98,7 +98,10 @@ function* annotationJson(
     if (text.length < chunkLength) continue;
     yield text;
     text = '';
-    report({ text: `Annotating the nuclei of the synthetic slide (once)`, fraction: Math.min(0.99, Math.max(0, y / slideSize)) });
+    onProgress({
+      text: `Annotating the nuclei of the synthetic slide (once)`,
+      fraction: Math.min(0.99, Math.max(0, y / slideSize)),
+    });
   }
   yield `${text}]}`;
 }

@@ -92,13 +92,16 @@ export class Rescans {
   /** Watches the folders of the last scan. Many are watched in several turns of the event loop. */
   async #watchFolders(): Promise<void> {
     const folders = this.options.listFolders();
-    let count = 0;
-    const isTurnOver = () => ++count % watchedPerTurn === 0;
+    let handledCount = 0;
+    const endFullTurn = async () => {
+      handledCount += 1;
+      if (handledCount % watchedPerTurn === 0) await nextTurn();
+    };
     for (const [folder, watcher] of this.#watchersByFolder) {
       if (folders.has(folder)) continue;
       watcher.close();
       this.#watchersByFolder.delete(folder);
-      if (isTurnOver()) await nextTurn();
+      await endFullTurn();
       if (this.options.signal.aborted) return;
     }
     for (const folder of folders) {
@@ -113,7 +116,7 @@ export class Rescans {
         // The system watches no more folders, or this one was removed.
         return;
       }
-      if (isTurnOver()) await nextTurn();
+      await endFullTurn();
       if (this.options.signal.aborted) return;
     }
   }

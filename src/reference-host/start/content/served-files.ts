@@ -7,7 +7,7 @@ import type { HostContext } from '../../context.js';
 import type { CollectionDocument } from '../../tree/collection.model.js';
 import {
   computeDigest,
-  hasMiddle,
+  isDigestPartial,
   formatInode,
   refreshFileInPlace,
   registerFilesInPlace,
@@ -20,7 +20,7 @@ import { ensureCollection, ensureFolder } from './content.js';
 import { markMoved, type DisplacedFile } from './displaced-files.js';
 import { GoneFiles, type KnownFile } from './gone-files.js';
 import { inTurns } from './in-turns.js';
-import { listOwnFiles, type OwnFile } from './own-files.js';
+import { listLocalFiles, type LocalFile } from './local-files.js';
 
 /** Result of a scan of the served files. */
 export interface ScanCounts {
@@ -70,7 +70,7 @@ export class ServedFiles {
       description: 'Files of this machine, served in place.',
     });
     const filesByPath = await loadKnownFiles(context);
-    const newFiles: OwnFile[] = [];
+    const newFiles: LocalFile[] = [];
     const seenPaths = new Set<string>();
     const folders = new Set<string>();
     const presentItemIds: Types.ObjectId[] = [];
@@ -81,101 +81,104 @@ export class ServedFiles {
       onLeftOut: (path: string, reason: string) => this.#leaveOut(path, reason),
       onFolder: (folder: string) => void folders.add(folder),
     };
-    const updateItems = async (own: OwnFile, files: readonly KnownFile[]) => {
+    const updateItems = async (localFile: LocalFile, files: readonly KnownFile[]) => {
       for (const file of files) {
         if (file.itemId !== null) presentItemIds.push(file.itemId);
-        const isUnchanged = matchesRecord(file, own);
+        const isUnchanged = matchesRecord(file, localFile);
         if (!isUnchanged || needsComparison(file)) uncomparedIds.push(file._id);
-        if (!isUnchanged) counts.changed += await refreshRecord(context, file, own);
+        if (!isUnchanged) counts.changed += await refreshRecord(context, file, localFile);
       }
     };
-    for await (const own of listOwnFiles(this.options.paths, searchOptions)) {
-      if (seenPaths.has(own.path)) continue;
-      seenPaths.add(own.path);
+    for await (const localFile of listLocalFiles(this.options.paths, searchOptions)) {
+      if (seenPaths.has(localFile.path)) continue;
+      seenPaths.add(localFile.path);
       counts.files += 1;
-      const formerFiles = filesByPath.get(own.path);
+      const formerFiles = filesByPath.get(localFile.path);
       if (formerFiles === undefined) {
-        newFiles.push(own);
+        newFiles.push(localFile);
         continue;
       }
-      if (formerFiles.some(({ storage }) => storage.inode !== formatInode(own.stats))) {
-        displaced.push({ own, formerFiles });
+      if (formerFiles.some(({ storage }) => storage.inode !== formatInode(localFile.stats))) {
+        displaced.push({ localFile, formerFiles });
         continue;
       }
-      await updateItems(own, formerFiles);
+      await updateItems(localFile, formerFiles);
     }
-    for await (const { own, formerFiles: files, isMoved } of inTurns(await markMoved(displaced, newFiles))) {
-      if (isMoved) newFiles.push(own);
-      else await updateItems(own, files);
+    for await (const { localFile, formerFiles: files, isMoved } of inTurns(await markMoved(displaced, newFiles))) {
+      if (isMoved) newFiles.push(localFile);
+      else await updateItems(localFile, files);
     }
     this.folders = folders;
     this.#uncomparedIds = uncomparedIds;
-    await setMissing(context, presentItemIds, null);
+    await setMissingSince(context, presentItemIds, null);
     const goneFiles = await findGoneFiles(filesByPath, seenPaths, signal);
     for await (const { formerFiles: files, isMoved } of inTurns(displaced)) {
       if (isMoved) for (const file of files) goneFiles.add(file);
     }
-    await this.#register(context, collection, { newFiles, goneFiles, counts }, signal);
+    await this.#registerNewFiles(context, collection, { newFiles, goneFiles, counts }, signal);
     counts.missing = goneFiles.size;
-    await setMissing(context, goneFiles.itemIds(), new Date());
+    await setMissingSince(context, goneFiles.itemIds(), new Date());
     return counts;
   }
 
   /** Finds the items of files that were moved or replaced, and makes items of all other new files. */
-  async #register(
+  async #registerNewFiles(
     context: HostContext,
     collection: CollectionDocument,
-    { newFiles, goneFiles, counts }: { newFiles: readonly OwnFile[]; goneFiles: GoneFiles; counts: ScanCounts },
+    { newFiles, goneFiles, counts }: { newFiles: readonly LocalFile[]; goneFiles: GoneFiles; counts: ScanCounts },
     signal: AbortSignal,
   ): Promise<void> {
     const { creatorId } = this.options;
     const folders = new Map<string, Promise<FolderDocument>>();
     // Folders are created one after the other: if two calls created the same parent at the same time, one would fail.
     const queue = pLimit(1);
-    const folderOf = (names: readonly string[]) => {
+    const ensureFolderOnce = (names: readonly string[]) => {
       const key = names.join('/');
       const folder = folders.get(key) ?? queue(() => ensureFolder(context, collection, names, creatorId));
       folders.set(key, folder);
       return folder;
     };
     let doneCount = 0;
-    const reportDone = (files: number) => this.options.onProgress((doneCount += files), newFiles.length);
-    const remaining: OwnFile[] = [];
+    const reportDone = (fileCount: number) => this.options.onProgress((doneCount += fileCount), newFiles.length);
+    const remaining: LocalFile[] = [];
     const renamed: RenamedItem[] = [];
-    for await (const own of inTurns(newFiles)) {
+    for await (const localFile of inTurns(newFiles)) {
       signal.throwIfAborted();
-      const moved = await this.#attempt([own], async () => goneFiles.takeMoved(identityOf(own)), signal);
-      if (moved === undefined) reportDone(1);
-      else if (moved === null) remaining.push(own);
+      const formerFile = await this.#attempt([localFile], async () => goneFiles.takeMoved(identityOf(localFile)), signal);
+      if (formerFile === undefined) reportDone(1);
+      else if (formerFile === null) remaining.push(localFile);
       else {
-        const copies = goneFiles.takeAt(moved.storage.path);
-        if (moved.storage.path === own.path) await this.#updateReplaced(context, own, [moved, ...copies], counts);
+        const copies = goneFiles.takeAt(formerFile.storage.path);
+        if (formerFile.storage.path === localFile.path)
+          await this.#updateReplaced(context, localFile, [formerFile, ...copies], counts);
         else {
-          renamed.push(...(await moveItem(context, { moved, copies }, own, await folderOf(own.folderNames))));
+          renamed.push(
+            ...(await moveItem(context, { formerFile, copies }, localFile, await ensureFolderOnce(localFile.folderNames))),
+          );
           counts.moved += 1;
         }
         reportDone(1);
       }
     }
     await retryNames(context, renamed);
-    const byFolder = new Map<string, OwnFile[]>();
-    for await (const own of inTurns(remaining)) {
-      const replaced = goneFiles.takeAt(own.path);
+    const remainingByFolder = new Map<string, LocalFile[]>();
+    for await (const localFile of inTurns(remaining)) {
+      const replaced = goneFiles.takeAt(localFile.path);
       if (replaced.length > 0) {
-        await this.#updateReplaced(context, own, replaced, counts);
+        await this.#updateReplaced(context, localFile, replaced, counts);
         reportDone(1);
         continue;
       }
-      const key = own.folderNames.join('/');
-      const inFolder = byFolder.get(key);
-      if (inFolder === undefined) byFolder.set(key, [own]);
-      else inFolder.push(own);
+      const key = localFile.folderNames.join('/');
+      const filesInFolder = remainingByFolder.get(key);
+      if (filesInFolder === undefined) remainingByFolder.set(key, [localFile]);
+      else filesInFolder.push(localFile);
     }
-    const groups = [...byFolder.values()].flatMap((files) => [...batches(files, maxGroupFiles)]).values();
+    const pendingGroups = [...remainingByFolder.values()].flatMap((files) => [...batches(files, maxGroupFiles)]).values();
     const addGroups = async () => {
-      for (const files of groups) {
+      for (const files of pendingGroups) {
         signal.throwIfAborted();
-        const added = await this.#attempt(files, () => this.#addItems(context, files, folderOf), signal);
+        const added = await this.#attempt(files, () => this.#addItems(context, files, ensureFolderOnce), signal);
         counts.added += added ?? 0;
         reportDone(files.length);
       }
@@ -188,10 +191,15 @@ export class ServedFiles {
   }
 
   /** Updates the items of a path where a different file was found. */
-  async #updateReplaced(context: HostContext, own: OwnFile, files: readonly KnownFile[], counts: ScanCounts): Promise<void> {
-    for (const file of files) counts.changed += await refreshRecord(context, file, own);
+  async #updateReplaced(
+    context: HostContext,
+    localFile: LocalFile,
+    files: readonly KnownFile[],
+    counts: ScanCounts,
+  ): Promise<void> {
+    for (const file of files) counts.changed += await refreshRecord(context, file, localFile);
     this.#compareLater(files);
-    await setMissing(
+    await setMissingSince(
       context,
       files.flatMap(({ itemId }) => itemId ?? []),
       null,
@@ -201,11 +209,11 @@ export class ServedFiles {
   /** Makes items of files of one folder. @returns the number of new items */
   async #addItems(
     context: HostContext,
-    files: readonly OwnFile[],
-    folderOf: (names: readonly string[]) => Promise<FolderDocument>,
+    files: readonly LocalFile[],
+    ensureFolderOnce: (names: readonly string[]) => Promise<FolderDocument>,
   ) {
     const { creatorId } = this.options;
-    const folder = await folderOf(files[0]!.folderNames);
+    const folder = await ensureFolderOnce(files[0]!.folderNames);
     const registered = await registerFilesInPlace(
       context,
       folder,
@@ -222,12 +230,12 @@ export class ServedFiles {
       if (each.status === 'rejected') this.#leaveOutFor(each.reason, [files[index]!]);
     }
     const addedFiles = registered.flatMap((each) => (each.status === 'fulfilled' ? [each.value.file] : []));
-    this.#compareLater(addedFiles.filter(({ size = 0 }) => hasMiddle(size)));
+    this.#compareLater(addedFiles.filter(({ size = 0 }) => isDigestPartial(size)));
     return addedFiles.length;
   }
 
   /** Does work on files. If it fails because of these files, they are left out, and the result is `undefined`. */
-  async #attempt<T>(files: readonly OwnFile[], work: () => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  async #attempt<T>(files: readonly LocalFile[], work: () => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
     try {
       return await work();
     } catch (error) {
@@ -238,7 +246,7 @@ export class ServedFiles {
   }
 
   /** Leaves files out because of an error. A file that no longer exists, or whose name no item may have, must not keep other files from being served. */
-  #leaveOutFor(error: unknown, files: readonly OwnFile[]): void {
+  #leaveOutFor(error: unknown, files: readonly LocalFile[]): void {
     const { code } = error as { code?: unknown };
     if (!['invalid', 'ENOENT', 'EACCES', 'EPERM', 'EIO', 'ENOTDIR'].includes(String(code))) throw error;
     for (const { path } of files) this.#leaveOut(path, (error as Error).message);
@@ -266,16 +274,16 @@ async function loadKnownFiles({ models }: HostContext): Promise<Map<string, Know
 }
 
 /** Updates the record of a file. @returns 1 if its content has changed; 0 if not, or if the file no longer exists */
-async function refreshRecord(context: HostContext, file: KnownFile, { treeDigest }: OwnFile): Promise<0 | 1> {
+async function refreshRecord(context: HostContext, file: KnownFile, { treeDigest }: LocalFile): Promise<0 | 1> {
   return (await refreshFileInPlace(context, file as FileInPlace, treeDigest).catch(() => false)) ? 1 : 0;
 }
 
 /** Whether the middle of a file has not been read yet, or has to be compared. */
 function needsComparison({ size = 0, storage }: KnownFile): boolean {
-  return hasMiddle(size) && (storage.contents === undefined || storage.touched !== undefined);
+  return isDigestPartial(size) && (storage.contents === undefined || storage.touched !== undefined);
 }
 
-function matchesRecord({ size, storage }: KnownFile, { stats, treeDigest }: OwnFile): boolean {
+function matchesRecord({ size, storage }: KnownFile, { stats, treeDigest }: LocalFile): boolean {
   const isSame = size === stats.size && storage.modified?.getTime() === stats.mtime.getTime();
   return isSame && storage.inode === formatInode(stats) && storage.tree === treeDigest;
 }
@@ -299,7 +307,7 @@ async function findGoneFiles(
   return goneFiles;
 }
 
-function identityOf({ path, stats }: OwnFile) {
+function identityOf({ path, stats }: LocalFile) {
   return { inode: formatInode(stats), size: stats.size, modified: stats.mtime, digest: () => computeDigest(path) };
 }
 
@@ -324,46 +332,51 @@ async function retryNames(context: HostContext, renamed: readonly RenamedItem[])
  */
 async function moveItem(
   context: HostContext,
-  { moved, copies }: { moved: KnownFile; copies: readonly KnownFile[] },
-  own: OwnFile,
+  { formerFile, copies }: { formerFile: KnownFile; copies: readonly KnownFile[] },
+  localFile: LocalFile,
   folder: FolderDocument,
 ): Promise<RenamedItem[]> {
   const { models, events } = context;
-  const formerPath = moved.storage.isTree === true ? dirname(moved.storage.path) : moved.storage.path;
-  const newLocation = { 'storage.path': own.path, 'storage.inode': formatInode(own.stats) };
+  const isTree = formerFile.storage.isTree === true;
+  const formerPath = isTree ? dirname(formerFile.storage.path) : formerFile.storage.path;
+  const newLocation = { 'storage.path': localFile.path, 'storage.inode': formatInode(localFile.stats) };
   // Copies of the item have separate file records with the same bytes.
   await models.file.updateMany({ _id: { $in: copies.map(({ _id }) => _id) } }, { $set: newLocation });
   const file = await models.file
     .findOneAndUpdate(
-      { _id: moved._id },
+      { _id: formerFile._id },
       {
         $set: {
           ...newLocation,
-          ...(moved.storage.isTree !== true && { name: own.name }),
+          ...(!isTree && { name: localFile.name }),
         },
       },
       { returnDocument: 'after' },
     )
     .lean();
-  const item = moved.itemId === null ? null : await models.item.findById(moved.itemId).lean<ItemDocument>();
+  const item = formerFile.itemId === null ? null : await models.item.findById(formerFile.itemId).lean<ItemDocument>();
   if (file === null || item === null) return [];
   const isNamedAsFile = formerPath.endsWith(`/${item.name}`);
-  const updated = await updateItem(context, item, { folder, ...(isNamedAsFile && { name: own.name }) });
+  const updated = await updateItem(context, item, { folder, ...(isNamedAsFile && { name: localFile.name }) });
   const itemIds = [item._id, ...copies.flatMap(({ itemId }) => itemId ?? [])];
   await models.item.updateMany({ _id: { $in: itemIds } }, { $unset: { fileMissing: 1 } });
   await events.emit('file.saved', { file: { ...file }, created: false });
-  return isNamedAsFile && updated.name !== own.name ? [{ itemId: item._id, name: own.name }] : [];
+  return isNamedAsFile && updated.name !== localFile.name ? [{ itemId: item._id, name: localFile.name }] : [];
 }
 
-/** Marks items as having a missing file since a date; with `null`, removes the mark. */
-export async function setMissing({ models }: HostContext, ids: readonly Types.ObjectId[], since: Date | null): Promise<void> {
+/** Records since when the files of items have been missing; `null` records that they exist. */
+export async function setMissingSince(
+  { models }: HostContext,
+  ids: readonly Types.ObjectId[],
+  since: Date | null,
+): Promise<void> {
   // All marked items are read, because they are few, while a query with all ids of a large folder would be long.
-  const marked = new Set<string>();
+  const markedIds = new Set<string>();
   const query = models.item.find({ fileMissing: { $exists: true } }, { _id: 1 }).lean();
-  for await (const { _id } of iterateInSlices<Pick<ItemDocument, '_id'>>(query)) marked.add(_id.toHexString());
+  for await (const { _id } of iterateInSlices<Pick<ItemDocument, '_id'>>(query)) markedIds.add(_id.toHexString());
   const idsToChange: Types.ObjectId[] = [];
   for await (const id of inTurns(ids)) {
-    if (marked.has(id.toHexString()) === (since === null)) idsToChange.push(id);
+    if (markedIds.has(id.toHexString()) === (since === null)) idsToChange.push(id);
   }
   for (const batch of batches(idsToChange)) {
     const _id = { $in: [...batch] };

@@ -1,11 +1,12 @@
 import { BadParameterError, eachWord, text } from '../../../larger-host.js';
 import { normalizeFieldName } from './terms.js';
 
-/** Limits of a search text. Each word is one more condition for the database. */
+/** Largest length of a search text, in characters. */
 const maxCharacters = 2000;
+/** Maximum number of words in a search text. Each word is one more condition for the database. */
 const maxWords = 50;
 
-/** A part of a search text: words that follow each other. If `field` is not `null`, they must be in that field. */
+/** A part of a search text: words that must follow each other in a document. If `field` is not `null`, they must be in that field. */
 interface SearchPhrase {
   field: string | null;
   words: string[];
@@ -14,7 +15,7 @@ interface SearchPhrase {
 }
 
 /** The parameter for {@link findFilter}. */
-export const findText = text({
+export const findTextParameter = text({
   description:
     'Only entries that have all these words in name, description, metadata or tags: `word` (also the beginning of one), ' +
     '`"exact phrase"`, `key:value`, `"long key":"long value"`.',
@@ -33,8 +34,8 @@ export function findFilter(search: string | undefined): { $and?: Condition[]; te
     throw new BadParameterError(`A search text may have at most ${maxCharacters} characters, not ${search.length}.`);
   }
   const phrases = parsePhrases(search);
-  const count = phrases.reduce((sum, { words }) => sum + words.length, 0);
-  if (count > maxWords) throw new BadParameterError(`A search text may have at most ${maxWords} words, not ${count}.`);
+  const wordCount = phrases.reduce((sum, { words }) => sum + words.length, 0);
+  if (wordCount > maxWords) throw new BadParameterError(`A search text may have at most ${maxWords} words, not ${wordCount}.`);
   const conditions = phrases.flatMap(toConditions);
   return conditions.length === 0 ? { terms: { $in: [] } } : { $and: conditions };
 }
@@ -45,9 +46,9 @@ const phrasePattern = /(?:("[^"]*"|[^\s":]+):)?(?:"([^"]*)("?)|([^\s"]+))/gu;
 function parsePhrases(search: string): SearchPhrase[] {
   const phrases: SearchPhrase[] = [];
   for (const [, key, quoted, closingQuote, word = ''] of search.matchAll(phrasePattern)) {
-    const name = key === undefined ? null : normalizeFieldName(key);
+    const fieldName = key === undefined ? null : normalizeFieldName(key);
     // A tag is an entry of the list `tags`.
-    const field = name === 'tag' ? 'tags' : name;
+    const field = fieldName === 'tag' ? 'tags' : fieldName;
     const words = [...eachWord(quoted ?? word)];
     if (words.length > 0)
       phrases.push({ field, words, isLastWordOpen: key === undefined && (quoted === undefined || closingQuote === '') });

@@ -1,6 +1,6 @@
 import { Types, type Model } from 'mongoose';
 import { iterateInSlices, withoutReadLimit } from '../../../larger-host.js';
-import { searchFields, type SearchFields } from './terms.js';
+import { computeSearchFields, type SearchFields } from './terms.js';
 
 /** A document with the fields for searches. */
 interface IndexedDocument extends SearchFields {
@@ -13,12 +13,12 @@ interface IndexedDocument extends SearchFields {
 }
 
 /** Fields to set together with name, description or metadata. Call {@link indexTerms} afterwards. */
-export function unindexedMark(): { unindexed: Types.ObjectId } {
+export function createUnindexedMark(): { unindexed: Types.ObjectId } {
   return { unindexed: new Types.ObjectId() };
 }
 
 /**
- * Writes the terms of a document that was changed with {@link unindexedMark}. If another change has followed, that
+ * Writes the terms of a document that was changed with {@link createUnindexedMark}. If another change has followed, that
  * change writes them. If the process ends first, the next sweep does.
  */
 export async function indexTerms<D extends { _id: Types.ObjectId }>(model: Model<D>, document: D): Promise<void> {
@@ -27,31 +27,31 @@ export async function indexTerms<D extends { _id: Types.ObjectId }>(model: Model
   const { _id, unindexed, ...fields } = document as unknown as IndexedDocument;
   const filter = { _id, unindexed: unindexed ?? { $exists: false } } as never;
   const write = (terms: SearchFields) => indexed.updateOne(filter, { $set: terms, $unset: { unindexed: '' } });
-  // A document of the largest size has no room for its terms.
-  await write(searchFields(fields)).catch(() => write({ terms: [], phrases: '' }));
+  // If the document has no space left for its terms, it is stored without them.
+  await write(computeSearchFields(fields)).catch(() => write({ terms: [], phrases: '' }));
 }
 
-/** Writes the terms of a document that was changed by other code than the host's. */
+/** Writes the terms of a document that code outside the host has changed. */
 export async function reindex<D extends { _id: Types.ObjectId }>(model: Model<D>, _id: Types.ObjectId): Promise<void> {
   const indexed = model as unknown as Model<IndexedDocument>;
   const changed = await indexed
-    .findOneAndUpdate({ _id }, { $set: unindexedMark() }, { returnDocument: 'after' })
+    .findOneAndUpdate({ _id }, { $set: createUnindexedMark() }, { returnDocument: 'after' })
     .lean<IndexedDocument>();
   if (changed !== null) await indexTerms(indexed, changed);
 }
 
 /** Writes the terms of all documents that have none yet. @returns their number */
 export async function indexMissingTerms(models: readonly Model<never>[], signal: AbortSignal): Promise<number> {
-  let count = 0;
+  let indexedCount = 0;
   for (const model of models as unknown as Model<IndexedDocument>[]) {
     for (const filter of [{ unindexed: { $exists: true } }, { phrases: { $exists: false } }]) {
       const documents = model.find(filter, null, withoutReadLimit).lean();
       for await (const document of iterateInSlices<IndexedDocument>(documents)) {
         signal.throwIfAborted();
         await indexTerms(model, document);
-        count++;
+        indexedCount++;
       }
     }
   }
-  return count;
+  return indexedCount;
 }

@@ -1,6 +1,6 @@
 import { eachWord } from '../../../larger-host.js';
 
-/** Fields of documents that searches compare with, as {@link searchFields} computes them. */
+/** Fields of documents that searches compare with, as {@link computeSearchFields} computes them. */
 export interface SearchFields {
   /** Each word of the document, also as `field:word`. These are indexed. */
   terms: string[];
@@ -15,9 +15,11 @@ interface SearchedDocument {
   meta?: Record<string, unknown> | undefined;
 }
 
-/** Maximum number of terms, and of characters of phrases, of one document. Metadata beyond them is not found. */
+/** Maximum number of terms of one document. Metadata beyond it is not found. */
 const maxTerms = 2000;
+/** Largest length of the phrases of one document, in characters. Metadata beyond it is not found. */
 const maxPhrasesLength = 32 * 1024;
+/** Largest length of the name of a field in terms, in characters. */
 const maxFieldLength = 64;
 
 /** The name of a field as terms contain it: its words, separated by spaces. */
@@ -26,10 +28,10 @@ export function normalizeFieldName(path: string): string {
 }
 
 /** Computes the search fields of a document. */
-export function searchFields({ name, description, meta }: SearchedDocument): SearchFields {
+export function computeSearchFields({ name, description, meta }: SearchedDocument): SearchFields {
   const terms = new Set<string>();
   let phrases = '\n';
-  for (const [path, text] of valuesOf({ name, description }, meta ?? {})) {
+  for (const [path, text] of eachValue({ name, description }, meta ?? {})) {
     const field = normalizeFieldName(path);
     if (path !== 'name' && path !== 'description') for (const word of field.split(' ')) terms.add(word);
     phrases += `${field}: `;
@@ -45,16 +47,16 @@ export function searchFields({ name, description, meta }: SearchedDocument): Sea
 }
 
 /** The single values in documents, with the paths of their fields. Members of lists have the path of the list. */
-function* valuesOf(...documents: object[]): Generator<[path: string, text: string]> {
-  for (const document of documents) for (const [key, value] of Object.entries(document)) yield* valuesIn(key, value);
+function* eachValue(...documents: object[]): Generator<[path: string, text: string]> {
+  for (const document of documents) for (const [key, value] of Object.entries(document)) yield* eachValueIn(key, value);
 }
 
-function* valuesIn(path: string, value: unknown): Generator<[path: string, text: string]> {
+function* eachValueIn(path: string, value: unknown): Generator<[path: string, text: string]> {
   if (value === null || value === undefined) return;
   if (value instanceof Date) yield [path, value.toISOString()];
-  else if (Array.isArray(value)) for (const member of value) yield* valuesIn(path, member);
+  else if (Array.isArray(value)) for (const member of value) yield* eachValueIn(path, member);
   else if (typeof value === 'object') {
-    for (const [key, member] of Object.entries(value)) yield* valuesIn(`${path}.${key}`, member);
+    for (const [key, member] of Object.entries(value)) yield* eachValueIn(`${path}.${key}`, member);
   } else if (typeof value === 'string') yield [path, value];
   else if (typeof value === 'number' || typeof value === 'boolean') yield [path, String(value)];
 }

@@ -8,13 +8,13 @@ import { isDuplicateKey } from '../../duplicate-key.js';
 const abandonedMs = 60_000;
 
 /** The item or folder that takes a name, and its parent. */
-export interface NameRequest {
+export interface NameOwner {
   parentId: Types.ObjectId;
   ownerType: 'item' | 'folder';
   ownerId: Types.ObjectId;
 }
 
-function claimId(parentId: Types.ObjectId, name: string): string {
+function toClaimId(parentId: Types.ObjectId, name: string): string {
   return `${parentId.toHexString()}/${createHash('sha256').update(name).digest('hex')}`;
 }
 
@@ -25,11 +25,11 @@ function claimId(parentId: Types.ObjectId, name: string): string {
  */
 export async function claimName(
   context: HostContext,
-  { parentId, ownerType, ownerId }: NameRequest,
+  { parentId, ownerType, ownerId }: NameOwner,
   name: string,
 ): Promise<null | 'item' | 'folder'> {
   const { models, life } = context;
-  const _id = claimId(parentId, name);
+  const _id = toClaimId(parentId, name);
   const claim: NameClaimDocument = { _id, ownerType, ownerId, process: life.id, created: new Date() };
   try {
     await models.nameClaim.create(claim);
@@ -59,10 +59,10 @@ async function stillOwnsName({ models }: HostContext, claim: NameClaimDocument, 
 /** Releases a name. Does nothing if another owner has it. */
 export async function releaseName(
   { models }: HostContext,
-  { parentId, ownerId }: Omit<NameRequest, 'ownerType'>,
+  { parentId, ownerId }: Omit<NameOwner, 'ownerType'>,
   name: string,
 ): Promise<void> {
-  await models.nameClaim.deleteOne({ _id: claimId(parentId, name), ownerId });
+  await models.nameClaim.deleteOne({ _id: toClaimId(parentId, name), ownerId });
 }
 
 /** Releases the names that an item or folder took before a date, except its current name. */
@@ -72,7 +72,7 @@ export async function releaseOldNames(
   before: Date,
 ): Promise<void> {
   const { ownerId, parentId, name } = owner;
-  await models.nameClaim.deleteMany({ ownerId, created: { $lte: before }, _id: { $ne: claimId(parentId, name) } });
+  await models.nameClaim.deleteMany({ ownerId, created: { $lte: before }, _id: { $ne: toClaimId(parentId, name) } });
 }
 
 /** Releases all names of removed items or folders. */
@@ -81,34 +81,40 @@ export async function releaseNames({ models }: HostContext, ownerIds: readonly T
 }
 
 /** Takes a name, or the first free one of `name (1)`, `name (2)`, … @returns the name that was taken. */
-export async function claimFreeName(context: HostContext, request: NameRequest, name: string): Promise<string> {
-  if ((await claimName(context, request, name)) === null) return name;
-  const takenNames = await findNumberedNames(context, request.parentId, name);
-  for (let count = 1; ; count++) {
-    const numbered = `${name} (${count})`;
-    if (!takenNames.has(numbered) && (await claimName(context, request, numbered)) === null) return numbered;
+export async function claimFreeName(context: HostContext, owner: NameOwner, name: string): Promise<string> {
+  if ((await claimName(context, owner, name)) === null) return name;
+  const takenNames = await findNumberedNames(context, owner.parentId, name);
+  for (let number = 1; ; number++) {
+    const numbered = `${name} (${number})`;
+    if (!takenNames.has(numbered) && (await claimName(context, owner, numbered)) === null) return numbered;
   }
 }
 
 /** Like {@link claimFreeName}, for several owners. If all names are free, this takes one command. @returns the names in the same order. */
 export async function claimFreeNames(
   context: HostContext,
-  requests: readonly { request: NameRequest; name: string }[],
+  namesWithOwners: readonly { owner: NameOwner; name: string }[],
 ): Promise<string[]> {
   const { models, life } = context;
-  const claims = requests.map(({ request: { parentId, ownerType, ownerId }, name }) => {
-    const claim: NameClaimDocument = { _id: claimId(parentId, name), ownerType, ownerId, process: life.id, created: new Date() };
+  const claims = namesWithOwners.map(({ owner: { parentId, ownerType, ownerId }, name }) => {
+    const claim: NameClaimDocument = {
+      _id: toClaimId(parentId, name),
+      ownerType,
+      ownerId,
+      process: life.id,
+      created: new Date(),
+    };
     return claim;
   });
   try {
     await models.nameClaim.insertMany(claims, { ordered: false, lean: true });
-    return requests.map(({ name }) => name);
+    return namesWithOwners.map(({ name }) => name);
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
   }
   const names: string[] = [];
   // Names that were free have been claimed above, so their owners get them again.
-  for (const { request, name } of requests) names.push(await claimFreeName(context, request, name));
+  for (const { owner, name } of namesWithOwners) names.push(await claimFreeName(context, owner, name));
   return names;
 }
 

@@ -5,7 +5,7 @@ import { batches, groupInBatches } from '../../../larger-host.js';
 import { computeTreeDigest } from '../../files/tree-digest.js';
 
 /** A local file, and the names of the folders in the collection in which its item is placed. */
-export interface OwnFile {
+export interface LocalFile {
   /** Its path, without symbolic links. */
   path: string;
   folderNames: string[];
@@ -13,7 +13,7 @@ export interface OwnFile {
   name: string;
   /** Whether the other files in its folder, and in folders below, belong to it, because the path is the description of a Zarr. */
   isZarr: boolean;
-  /** A digest of these other files. */
+  /** If `isZarr`: a digest of these other files. */
   treeDigest?: string;
   stats: Stats;
 }
@@ -24,7 +24,7 @@ const namesAtOnce = 1000;
 const statsAtOnce = 16;
 
 /** Options of the search for files. */
-export interface OwnFilesOptions {
+export interface LocalFilesOptions {
   signal?: AbortSignal;
   /** Called with each path that cannot be read, and the reason. */
   onLeftOut?: (path: string, reason: string) => void;
@@ -47,7 +47,7 @@ export function isZarrName(name: string): boolean {
 }
 
 /** The options and the progress of a search through the paths on the command line. */
-interface FileSearch extends OwnFilesOptions {
+interface FileSearch extends LocalFilesOptions {
   /** The paths on the command line, without symbolic links. */
   roots: ReadonlySet<string>;
   /** Folders that have been visited, by their paths without symbolic links. */
@@ -57,9 +57,9 @@ interface FileSearch extends OwnFilesOptions {
 /**
  * Lists the files at these paths and, for folders, all files below them. A folder `*.zarr` is listed as one file, its description. Names that
  * start with a dot are left out, except names that Zarr uses. Links to visited folders, and links that lead out of the paths, are left out too.
- * Single files go into the folder `Files`, folders keep their names.
+ * The items of single files go into the folder `Files`; folders on the command line keep their names.
  */
-export async function* listOwnFiles(paths: readonly string[], options: OwnFilesOptions = {}): AsyncGenerator<OwnFile> {
+export async function* listLocalFiles(paths: readonly string[], options: LocalFilesOptions = {}): AsyncGenerator<LocalFile> {
   const roots = await Promise.all(paths.map((path) => realpath(path).catch(() => path)));
   const search: FileSearch = { ...options, roots: new Set(roots), visitedFolders: new Set() };
   for (const path of paths) {
@@ -76,7 +76,7 @@ export async function* listOwnFiles(paths: readonly string[], options: OwnFilesO
 }
 
 /** All files below a folder whose path has no links; of a Zarr folder, only its description. */
-async function* listFolderOrZarr(realPath: string, folderNamesAbove: string[], search: FileSearch): AsyncGenerator<OwnFile> {
+async function* listFolderOrZarr(realPath: string, folderNamesAbove: string[], search: FileSearch): AsyncGenerator<LocalFile> {
   if (isZarrName(realPath)) {
     const description = await findZarrDescription(realPath);
     if (description !== null) {
@@ -109,7 +109,7 @@ async function findZarrDescription(folder: string): Promise<{ path: string; stat
 }
 
 /** All files below a folder that is no Zarr. `folderNames` says where their items go in the collection. */
-async function* listFolder(realPath: string, folderNames: string[], search: FileSearch): AsyncGenerator<OwnFile> {
+async function* listFolder(realPath: string, folderNames: string[], search: FileSearch): AsyncGenerator<LocalFile> {
   search.signal?.throwIfAborted();
   if (search.visitedFolders.has(realPath)) return;
   search.visitedFolders.add(realPath);
@@ -136,7 +136,7 @@ async function* listPath(
   state: PromiseSettledResult<Stats>,
   folderNames: string[],
   search: FileSearch,
-): AsyncGenerator<OwnFile> {
+): AsyncGenerator<LocalFile> {
   const name = basename(path);
   try {
     if (state.status === 'rejected') {
@@ -173,7 +173,7 @@ function hasLostBytes(path: string): boolean {
   return path.includes('\ufffd');
 }
 
-function reportLeftOut(path: string, error: unknown, { onLeftOut }: OwnFilesOptions): void {
+function reportLeftOut(path: string, error: unknown, { onLeftOut }: LocalFilesOptions): void {
   const reason = error instanceof Error ? error.message : String(error);
   onLeftOut?.(path, hasLostBytes(path) ? 'its name is not UTF-8' : reason);
 }

@@ -9,16 +9,16 @@ import { checkName } from '../../tree/names/checked-name.js';
 import { isInstalled, notInstalled } from '../../../optional-packages.js';
 import { ensureCollection, ensureFolder } from './content.js';
 import { UsageError, type BucketPrefix } from '../options.js';
-import { isShownName, isZarrName, zarrDescriptions } from './own-files.js';
-import { maxGroupFiles, setMissing } from './served-files.js';
+import { isShownName, isZarrName, zarrDescriptions } from './local-files.js';
+import { maxGroupFiles, setMissingSince } from './served-files.js';
 import type { FileInBucket } from '../../files/in-bucket.js';
 
-const sdk = '@aws-sdk/client-s3';
+const sdkName = '@aws-sdk/client-s3';
 
 /** Requests one object of each prefix, so that problems are reported before anything starts. @throws UsageError */
 export async function requireBuckets(prefixes: readonly BucketPrefix[], signal: AbortSignal): Promise<void> {
   if (prefixes.length === 0) return;
-  if (!isInstalled(sdk)) throw new UsageError(`Files in buckets cannot be read: ${notInstalled(sdk)}.`);
+  if (!isInstalled(sdkName)) throw new UsageError(`Files in buckets cannot be read: ${notInstalled(sdkName)}.`);
   const buckets = new Buckets();
   try {
     for (const bucketPrefix of prefixes) {
@@ -47,7 +47,7 @@ async function* listObjects(
 }
 
 /**
- * The reason why an object is not served; `null` if it is served. The reason is '' for the empty objects that programs create for folders: they are left out silently.
+ * The reason why an object is not served; `null` if it is served. Programs create empty objects for folders. These are left out silently, so the reason is '' for them.
  */
 function reasonToLeaveOut({ key, size, archived }: ListedObject): string | null {
   if (key.endsWith('/')) return '';
@@ -60,11 +60,11 @@ function reasonToLeaveOut({ key, size, archived }: ListedObject): string | null 
 }
 
 /**
- * Makes objects of buckets items of the collection `Files in buckets`, without copying them, and updates existing items.
+ * Adds objects of buckets to the collection `Files in buckets` as items, without copying them, and updates existing items.
  *
  * @returns the number of objects that have items, and the number of missing objects
  */
-export async function addOwnBuckets(
+export async function addBucketObjects(
   context: HostContext,
   options: {
     prefixes: readonly BucketPrefix[];
@@ -83,7 +83,7 @@ export async function addOwnBuckets(
     description: 'Files in buckets, served in place.',
   });
   let registeredCount = 0;
-  let missing = 0;
+  let missingCount = 0;
   for (const bucketPrefix of options.prefixes) {
     const bucket = await context.buckets.openBucket(bucketPrefix.bucket);
     const listedKeys = new Set<string>();
@@ -98,13 +98,13 @@ export async function addOwnBuckets(
       await registerObjects(context, folder, { bucket: bucketPrefix.bucket, creatorId, objects: batch });
       registeredCount += batch.length;
     };
-    const addObject = async (place: ItemPlace, object: ListedObject, digest?: string) => {
+    const addObject = async (itemPath: ItemPath, object: ListedObject, digest?: string) => {
       options.onObject();
       // The listing is sorted, so the objects of a folder follow one another.
-      if (pendingObjects.length >= maxGroupFiles || place.folderNames.join('/') !== batchFolderNames.join('/'))
+      if (pendingObjects.length >= maxGroupFiles || itemPath.folderNames.join('/') !== batchFolderNames.join('/'))
         await registerPending();
-      ({ folderNames: batchFolderNames } = place);
-      pendingObjects.push({ object, itemName: place.name, tree: digest });
+      ({ folderNames: batchFolderNames } = itemPath);
+      pendingObjects.push({ object, itemName: itemPath.name, tree: digest });
       listedKeys.add(object.key);
     };
     for await (const object of listObjects(bucket, bucketPrefix, signal)) {
@@ -115,17 +115,17 @@ export async function addOwnBuckets(
         if (reason !== '') options.onLeftOut(path, reason);
         continue;
       }
-      const place = itemPlaceOf(object.key);
-      if (place.zarrFolder === undefined) await addObject(place, object);
-      else addToZarr(zarrsByFolder, place.zarrFolder, object);
+      const itemPath = itemPathOf(object.key);
+      if (itemPath.zarrFolder === undefined) await addObject(itemPath, object);
+      else addToZarr(zarrsByFolder, itemPath.zarrFolder, object);
     }
     for (const [path, { description, digest }] of zarrsByFolder) {
       if (description !== null) await addObject(splitPath(path), description, digest.toString());
     }
     await registerPending();
-    missing += await markMissing(context, bucketPrefix, listedKeys);
+    missingCount += await markMissing(context, bucketPrefix, listedKeys);
   }
-  return { files: registeredCount, missing };
+  return { files: registeredCount, missing: missingCount };
 }
 
 /** The reason why folders and items cannot have the names in a key; `null` if they can. */
@@ -139,7 +139,7 @@ function reasonToRefuseNames(key: string): string | null {
 }
 
 /** The folders and the name of an item. */
-interface ItemPlace {
+interface ItemPath {
   folderNames: string[];
   name: string;
 }
@@ -151,16 +151,16 @@ interface ListedZarr {
   digest: TreeDigest;
 }
 
-function splitPath(path: string): ItemPlace {
+function splitPath(path: string): ItemPath {
   const names = path.split('/');
   return { folderNames: names.slice(0, -1), name: names.at(-1)! };
 }
 
-/** The place of an object's item. For an object of a Zarr, `zarrFolder` is the path of the Zarr's folder. */
-function itemPlaceOf(key: string): ItemPlace & { zarrFolder?: string } {
-  const place = splitPath(key);
-  const zarrIndex = place.folderNames.findIndex(isZarrName);
-  return zarrIndex < 0 ? place : { ...place, zarrFolder: place.folderNames.slice(0, zarrIndex + 1).join('/') };
+/** The folders and the name of an object's item. For an object of a Zarr, `zarrFolder` is the path of the Zarr's folder. */
+function itemPathOf(key: string): ItemPath & { zarrFolder?: string } {
+  const itemPath = splitPath(key);
+  const zarrIndex = itemPath.folderNames.findIndex(isZarrName);
+  return zarrIndex < 0 ? itemPath : { ...itemPath, zarrFolder: itemPath.folderNames.slice(0, zarrIndex + 1).join('/') };
 }
 
 function addToZarr(zarrsByFolder: Map<string, ListedZarr>, folder: string, object: ListedObject): void {
@@ -183,6 +183,6 @@ async function markMissing(
   for await (const { itemId, storage } of files) {
     if (itemId !== null && storage.path.startsWith(prefix) && !listedKeys.has(storage.path)) missingItemIds.push(itemId);
   }
-  await setMissing(context, missingItemIds, new Date());
+  await setMissingSince(context, missingItemIds, new Date());
   return missingItemIds.length;
 }
