@@ -17,14 +17,17 @@ interface StyleBand {
 
 /**
  * Whether an image is displayed in the range of its samples if a request has no style. This applies to georeferenced
- * measurements, such as elevations. Reducing them to bytes as usual would show little.
+ * measurements, such as elevations, of which little could be seen if they were reduced to bytes as usual.
  */
 export function hasDefaultStyle({ geo, dtype }: ImageMetadata): boolean {
   return geo !== undefined && dtype !== 'uint8';
 }
 
-/** The default style for samples in this range; `null` if there are no samples. */
-export async function defaultStyle({ nodata, bandCount }: ImageMetadata, measured: MeasuredSamples): Promise<StyleBand[] | null> {
+/** Creates the default style from the range of the measured samples; `null` if there are no samples. */
+export async function createDefaultStyle(
+  { nodata, bandCount }: ImageMetadata,
+  measured: MeasuredSamples,
+): Promise<StyleBand[] | null> {
   const colors = bandCount >= 3 ? ['#f00', '#0f0', '#00f'] : [null];
   const bands: StyleBand[] = [];
   for (const [band, color] of colors.entries()) {
@@ -43,7 +46,7 @@ export async function defaultStyle({ nodata, bandCount }: ImageMetadata, measure
   return bands;
 }
 
-/** The style as JSON, with a band for the alpha of an image that has one. */
+/** The style as JSON. If the image has alpha, a band for it is added. */
 export function toStyleJson(bands: readonly StyleBand[], { bandCount, dtype, white }: ImageMetadata): string {
   const max = dtype.startsWith('float') ? 255 : (white ?? fullValue(dtype));
   const alpha: StyleBand = { band: 'alpha', min: minValue(dtype), max };

@@ -50,7 +50,11 @@ export function inverseOf([t0, t1, t2, t3, t4, t5]: Affine): Affine | null {
   return inverse.every(Number.isFinite) ? inverse : null;
 }
 
-/** The extent of a rectangle of pixels. @param locate returns the coordinates of a pixel. */
+/**
+ * The extent of an image in coordinates.
+ *
+ * @param locate returns the coordinates of a position in pixels.
+ */
 export function boundsOf(
   { width, height }: { width: number; height: number },
   locate: (pixel: Point) => Point,
@@ -59,11 +63,11 @@ export function boundsOf(
   const corner = (x: number, y: number) => locate({ x: x * width, y: y * height });
   // Edges may be curved in the projection, so points along them count too, not only the corners.
   const steps = 16;
-  const edges = Array.from({ length: steps + 1 }, (_, i) => i / steps).flatMap((part) => [
-    corner(part, 0),
-    corner(part, 1),
-    corner(0, part),
-    corner(1, part),
+  const edges = Array.from({ length: steps + 1 }, (_, i) => i / steps).flatMap((fraction) => [
+    corner(fraction, 0),
+    corner(fraction, 1),
+    corner(0, fraction),
+    corner(1, fraction),
   ]);
   const [xs, ys] = [edges.map(({ x }) => x), edges.map(({ y }) => y)];
   return {

@@ -9,14 +9,14 @@ export const halfWorld = Math.PI * 6_378_137;
 export interface MapPosition {
   /** Extent in meters. An image that contains a pole or crosses the 180th meridian takes the full width of the map. */
   bounds: Bounds;
-  /** Size of its smallest pixel in meters on the map; `null` if no pixel is on the map. */
+  /** Size in meters on the map of the smallest pixel of the image; `null` if no pixel is on the map. */
   metersPerPixel: number | null;
   /**
-   * Returns a function that converts positions on the map near `middle` to pixels of the image. If the image's coordinates are
-   * degrees, a position has many longitudes, 360° apart. For `middle`, the longitude nearest to the image is used; for other
-   * positions, the one nearest to `middle`.
+   * Returns a function that converts positions on the map near `center` to pixels of the image. If the image's coordinates are
+   * degrees, a position has many longitudes, 360° apart. For `center`, the longitude nearest to the image is used; for other
+   * positions, the one nearest to `center`.
    */
-  createPixelFinder: (middle: Point) => Transformer;
+  createPixelFinder: (center: Point) => Transformer;
   /**
    * Distance in pixels between a position and the same position one revolution (360°) further east; `null` if coordinates are not
    * degrees.
@@ -36,45 +36,45 @@ export function positionOnMap({ width, height }: Size, geo: GeoReference & { pro
   const fromLonLat = createTransformer('EPSG:4326', geo.proj4);
   const project = (pixel: Point) => toMap(toCoordinates(geo.transform, pixel));
   const middle = toCoordinates(geo.transform, { x: width / 2, y: height / 2 });
-  const isGlobe = isGeographic(geo.proj4);
-  const withNearLongitude = (longitude: number, { x, y }: Point): Point =>
-    isGlobe ? { x: wrappedNear(longitude, x, 360), y } : { x, y };
-  const pixelOf = (point: Point, longitude = middle.x) => toCoordinates(inverse, withNearLongitude(longitude, point));
+  const isInDegrees = isGeographic(geo.proj4);
+  const moveToNearLongitude = (longitude: number, { x, y }: Point): Point =>
+    isInDegrees ? { x: wrapNear(longitude, x, 360), y } : { x, y };
+  const pixelOf = (point: Point, longitude = middle.x) => toCoordinates(inverse, moveToNearLongitude(longitude, point));
   const isInside = ({ x, y }: Point) => x >= 0 && y >= 0 && x <= width && y <= height;
   const bounds = boundsOf({ width, height }, (pixel) => clipToMap(project(pixel)), 'epsg:3857');
-  const poles = [90, -90].map((y) => isInside(pixelOf(fromLonLat({ x: 0, y }))));
-  if (poles[0]) bounds.ymax = halfWorld;
-  if (poles[1]) bounds.ymin = -halfWorld;
-  if (poles.includes(true) || crossesAntimeridian({ width, height }, project))
+  const [showsNorthPole, showsSouthPole] = [90, -90].map((latitude) => isInside(pixelOf(fromLonLat({ x: 0, y: latitude }))));
+  if (showsNorthPole) bounds.ymax = halfWorld;
+  if (showsSouthPole) bounds.ymin = -halfWorld;
+  if (showsNorthPole || showsSouthPole || crossesAntimeridian({ width, height }, project))
     [bounds.xmin, bounds.xmax] = [-halfWorld, halfWorld];
   return {
     bounds,
     metersPerPixel: smallestPixelMeters({ width, height }, project),
     createPixelFinder(center) {
-      const { x: longitude } = withNearLongitude(middle.x, fromMap(center));
+      const { x: longitude } = moveToNearLongitude(middle.x, fromMap(center));
       return (point) => pixelOf(fromMap(point), longitude + ((point.x - center.x) / halfWorld) * 180);
     },
-    revolution: isGlobe ? { x: inverse[1] * 360, y: inverse[4] * 360 } : null,
+    revolution: isInDegrees ? { x: inverse[1] * 360, y: inverse[4] * 360 } : null,
   };
 }
 
-/** Adds or subtracts multiples of `wrap` until the value is nearest to `near`. */
-function wrappedNear(near: number, value: number, wrap: number): number {
-  return value + wrap * Math.round((near - value) / wrap);
+/** Adds or subtracts multiples of `period` until the value is nearest to `target`. */
+function wrapNear(target: number, value: number, period: number): number {
+  return value + period * Math.round((target - value) / period);
 }
 
-/** Clips a position to the square map. The poles are at infinity. */
+/** Clips a position to the square map. The poles would be at infinity. */
 function clipToMap({ x, y }: Point): Point {
-  const within = (value: number) => Math.min(halfWorld, Math.max(-halfWorld, value));
-  return { x: Number.isNaN(x) ? x : within(x), y: Number.isNaN(y) ? y : within(y) };
+  const clip = (value: number) => Math.min(halfWorld, Math.max(-halfWorld, value));
+  return { x: Number.isNaN(x) ? x : clip(x), y: Number.isNaN(y) ? y : clip(y) };
 }
 
-/** Whether an image crosses the 180th meridian: along its edges and middle lines, the map position jumps from one side to the other. */
+/** Whether an image crosses the 180th meridian: along its edges or middle lines, the map position jumps from one side to the other. */
 function crossesAntimeridian({ width, height }: Size, project: Transformer): boolean {
   const steps = 4 * positionsPerSide;
-  const lines = [0, 0.5, 1].flatMap((part): ((at: number) => Point)[] => [
-    (at) => ({ x: at * width, y: part * height }),
-    (at) => ({ x: part * width, y: at * height }),
+  const lines = [0, 0.5, 1].flatMap((fixed): ((moving: number) => Point)[] => [
+    (moving) => ({ x: moving * width, y: fixed * height }),
+    (moving) => ({ x: fixed * width, y: moving * height }),
   ]);
   return lines.some((pointAt) => {
     const xs = Array.from({ length: steps + 1 }, (_, i) => project(pointAt(i / steps)).x);
@@ -82,16 +82,17 @@ function crossesAntimeridian({ width, height }: Size, project: Transformer): boo
   });
 }
 
+/** Measures pixels along a grid of positions in the image. */
 function smallestPixelMeters({ width, height }: Size, project: Transformer): number | null {
-  let finest = Infinity;
+  let smallest = Infinity;
   for (let i = 0; i < positionsPerSide * positionsPerSide; i++) {
     const pixel = {
       x: (((i % positionsPerSide) + 0.5) * width) / positionsPerSide,
       y: ((Math.floor(i / positionsPerSide) + 0.5) * height) / positionsPerSide,
     };
     const [position, neighbor] = [project(pixel), project({ x: pixel.x + 1, y: pixel.y })];
-    const meters = Math.hypot(wrappedNear(0, neighbor.x - position.x, 2 * halfWorld), neighbor.y - position.y);
-    if (Math.abs(position.y) <= halfWorld && meters > 0 && meters < finest) finest = meters;
+    const meters = Math.hypot(wrapNear(0, neighbor.x - position.x, 2 * halfWorld), neighbor.y - position.y);
+    if (Math.abs(position.y) <= halfWorld && meters > 0 && meters < smallest) smallest = meters;
   }
-  return Number.isFinite(finest) ? finest : null;
+  return Number.isFinite(smallest) ? smallest : null;
 }

@@ -43,7 +43,7 @@ function loadLibraries(): Libraries | null {
   return loadedLibraries;
 }
 
-/** The packages for projections. @throws TileSourceError that names the packages if they are not installed. */
+/** Loads the packages for projections. @throws TileSourceError that names the packages if they are not installed. */
 export function requireProjections(): Libraries {
   const libraries = loadLibraries();
   if (libraries === null) throw new TileSourceError(missingMessage());
@@ -76,8 +76,13 @@ export function isGeographic(definition: string): boolean {
 /** Largest length of the definition of a projection in a request, in characters. */
 const maxDefinitionLength = 500;
 
-/** The definition for proj4 of a projection by its name: `wgs84`, `4326`, `EPSG:<n>`, `proj4:<definition>` or `+proj=…`. `null` for other words. */
-export function projectionNamed(name: string): string | null {
+/**
+ * Parses the name of a projection: `wgs84`, `4326`, `EPSG:<n>`, `proj4:<definition>` or `+proj=…`. Returns its definition for proj4, or
+ * `null` for other words.
+ *
+ * @throws BadValueError if the projection is unknown, or the definition too long; TileSourceError if proj4 is not installed.
+ */
+export function parseProjectionName(name: string): string | null {
   const text = name.trim().replace(/^proj4:/i, '');
   if (/^(wgs84|4326)$/i.test(text)) return 'EPSG:4326';
   if (text.startsWith('+proj=')) {
@@ -94,7 +99,7 @@ export function projectionNamed(name: string): string | null {
   return projection;
 }
 
-/** Converts coordinates from one projection to another. If a point has none in the other projection, the result is not finite. */
+/** Converts a point from one projection to another. The result is not finite if the point does not exist in the other projection. */
 export type Transformer = (point: Point) => Point;
 
 /** @throws BadValueError for a definition that proj4 does not understand; TileSourceError if proj4 is not installed. */

@@ -13,12 +13,14 @@ import { requireProjections } from './projections.js';
 
 const tileSide = 256;
 const maxLevels = 28;
+/** Number of pixels that are filled between two checks of the time. */
+const pixelsAtOnce = 4096;
 /**
  * Side in pixels of the cells of a tile. Positions are projected at the corners of cells and interpolated between them. On levels
  * whose tiles show half of the earth or more, positions change less evenly, so cells are smaller.
  */
-const cellSide = (level: number) => (level < 2 ? 4 : 8);
-/** Largest width or height in source pixels that is read for one tile. */
+const cellSideAt = (level: number) => (level < 2 ? 4 : 8);
+/** Maximum width and height, in pixels of a level of the original, that is read for one tile. */
 const maxReadSide = 2048;
 
 /** An image as a pyramid of web Mercator tiles that cover the earth, as web maps request them. */
@@ -36,7 +38,11 @@ export function requireWebMercator(projection: string): void {
   throw new BadValueError(`Invalid projection '${projection.slice(0, 60)}': tiles are offered in EPSG:3857`);
 }
 
-/** @throws TileSourceError for an image that is not georeferenced, or is not on the map. */
+/**
+ * Creates the web Mercator tiles of an image.
+ *
+ * @throws TileSourceError for an image that is not georeferenced, or is not on the map.
+ */
 export function projectToWebMercator(source: TileSource): ProjectedSource {
   requireProjections();
   const { metadata } = source;
@@ -46,7 +52,7 @@ export function projectToWebMercator(source: TileSource): ProjectedSource {
   }
   const inverse = inverseOf(geo.transform);
   if (inverse === null) throw new TileSourceError('The georeference of this image is not valid.');
-  const { bounds, metersPerPixel, ...position } = positionOnMap(
+  const { bounds, metersPerPixel, ...mapPosition } = positionOnMap(
     { width: metadata.sizeX, height: metadata.sizeY },
     { ...geo, proj4: geo.proj4 },
     inverse,
@@ -56,8 +62,8 @@ export function projectToWebMercator(source: TileSource): ProjectedSource {
   }
   const finerLevels = metersPerPixel === null ? 0 : Math.ceil(Math.log2((2 * halfWorld) / tileSide / metersPerPixel) - 0.01);
   const levels = Math.min(maxLevels, Math.max(1, finerLevels + 1));
-  const side = tileSide * 2 ** (levels - 1);
-  const resolution = (2 * halfWorld) / side;
+  const mapSide = tileSide * 2 ** (levels - 1);
+  const resolution = (2 * halfWorld) / mapSide;
   const projectedGeo: GeoReference = {
     transform: [-halfWorld, resolution, 0, halfWorld, 0, -resolution],
     projection: 'epsg:3857',
@@ -68,56 +74,56 @@ export function projectToWebMercator(source: TileSource): ProjectedSource {
   const extent = {
     left,
     top,
-    width: Math.max(1, Math.min(side, Math.ceil((bounds.xmax + halfWorld) / resolution)) - left),
-    height: Math.max(1, Math.min(side, Math.ceil((halfWorld - bounds.ymin) / resolution)) - top),
+    width: Math.max(1, Math.min(mapSide, Math.ceil((bounds.xmax + halfWorld) / resolution)) - left),
+    height: Math.max(1, Math.min(mapSide, Math.ceil((halfWorld - bounds.ymin) / resolution)) - top),
   };
-  const shape = { sizeX: side, sizeY: side, tileWidth: tileSide, tileHeight: tileSide, levels };
-  return { source: new WebMercatorSource(source, { ...shape, geo: projectedGeo }, position), extent, bounds };
+  const shape = { sizeX: mapSide, sizeY: mapSide, tileWidth: tileSide, tileHeight: tileSide, levels };
+  return { source: new WebMercatorSource(source, { ...shape, geo: projectedGeo }, mapPosition), extent, bounds };
 }
 
 /** The position in the original image, in pixels, of each corner of the cells of a tile. */
 interface CellCorners {
-  cell: number;
-  /** Number of corners in a row. */
-  across: number;
+  /** Side of a cell in pixels of the tile. */
+  cellSide: number;
+  cornersPerRow: number;
   /** x and y of each corner, row by row. */
   coordinates: Float64Array;
 }
 
-/** Sets the pixel with this index in the tile from the samples at a position in the original image. */
-type PixelSetter = (pixel: number, x: number, y: number) => void;
+/** Sets the pixel with an index in the tile from the samples at a position in the original image, or in the raster read from it. */
+type PixelSetter = (pixelIndex: number, x: number, y: number) => void;
 
 /** Projects tiles of another source. A pixel is interpolated between four pixels of the source, or averaged where it covers more. */
 class WebMercatorSource implements TileSource {
   readonly metadata: ImageMetadata;
   readonly populatedLevels: readonly number[];
   readonly #reader: TileReader;
-  readonly #alpha: number | null;
+  readonly #alphaBand: number | null;
 
   constructor(
     private readonly original: TileSource,
     shape: Pick<ImageMetadata, 'sizeX' | 'sizeY' | 'tileWidth' | 'tileHeight' | 'levels'> & { geo: GeoReference },
-    private readonly position: Pick<MapPosition, 'createPixelFinder' | 'revolution'>,
+    private readonly mapPosition: Pick<MapPosition, 'createPixelFinder' | 'revolution'>,
   ) {
     const { bandCount } = original.metadata;
     // An image without alpha gets one, because most tiles show an area around the image too.
-    const isOpaque = bandCount === 1 || bandCount === 3;
+    const lacksAlpha = bandCount === 1 || bandCount === 3;
     this.metadata = {
       ...original.metadata,
       ...shape,
       magnification: null,
       mmX: null,
       mmY: null,
-      bandCount: bandCount + (isOpaque ? 1 : 0),
+      bandCount: bandCount + (lacksAlpha ? 1 : 0),
     };
-    this.#alpha = isOpaque || bandCount === 2 || bandCount === 4 ? this.metadata.bandCount - 1 : null;
+    this.#alphaBand = lacksAlpha || bandCount === 2 || bandCount === 4 ? this.metadata.bandCount - 1 : null;
     this.populatedLevels = Array.from({ length: shape.levels }, (_, level) => level);
     this.#reader = new TileReader(original);
   }
 
   async readTile({ level, x, y, frame }: TileAddress, { signal, nearest = false, corrupt }: TileOptions = {}): Promise<Raster> {
-    const positions = this.#projectCorners({ level, x, y });
-    const box = this.#sourceBox(positions);
+    const corners = this.#projectCorners({ level, x, y });
+    const box = this.#originalBox(corners);
     if (box === null) return this.#createEmpty(tileSide);
     const { metadata, populatedLevels } = this.original;
     const finest = metadata.levels - 1;
@@ -129,34 +135,41 @@ class WebMercatorSource implements TileSource {
     const sourceLevel = preferredLevel(populatedLevels, Math.min(finest, neededLevel));
     const scale = levelScale(metadata, sourceLevel);
     // Interpolation needs the four pixels around each position.
-    const start = (position: number) => Math.max(0, Math.floor(position / scale - 0.5));
-    const end = (position: number, size: number) => Math.min(Math.ceil(size / scale), Math.floor(position / scale + 0.5) + 1);
-    const readRect = { left: start(box.left), top: start(box.top), width: 1, height: 1 };
-    readRect.width = Math.max(1, end(box.left + box.width, metadata.sizeX) - readRect.left);
-    readRect.height = Math.max(1, end(box.top + box.height, metadata.sizeY) - readRect.top);
-    const isPicked = nearest || metadata.indexed === true;
-    const sourceCorrupt = corrupt && new CorruptTiles();
-    const levelBox = { level: sourceLevel, frame, box: readRect, corrupt: sourceCorrupt, ...(isPicked && { nearest: true }) };
+    const startAtLevel = (position: number) => Math.max(0, Math.floor(position / scale - 0.5));
+    const endAtLevel = (position: number, size: number) =>
+      Math.min(Math.ceil(size / scale), Math.floor(position / scale + 0.5) + 1);
+    const readBox = { left: startAtLevel(box.left), top: startAtLevel(box.top), width: 1, height: 1 };
+    readBox.width = Math.max(1, endAtLevel(box.left + box.width, metadata.sizeX) - readBox.left);
+    readBox.height = Math.max(1, endAtLevel(box.top + box.height, metadata.sizeY) - readBox.top);
+    const picksNearest = nearest || metadata.indexed === true;
+    const corruptInOriginal = corrupt && new CorruptTiles();
+    const levelBox = {
+      level: sourceLevel,
+      frame,
+      box: readBox,
+      corrupt: corruptInOriginal,
+      ...(picksNearest && { nearest: true }),
+    };
     const raster = await this.#reader.readBox(levelBox, signal);
-    if (sourceCorrupt)
-      corrupt.mergeOther(sourceCorrupt, {
+    if (corruptInOriginal)
+      corrupt.mergeOther(corruptInOriginal, {
         box: partOfTile(this.metadata, { level, x, y }).box,
-        toOther: this.#toOriginal({ level, x, y }),
+        toOther: this.#createOriginalFinder({ level, x, y }),
       });
-    const inReadRect =
+    const fromOriginal =
       (setPixel: PixelSetter): PixelSetter =>
-      (to, px, py) =>
-        setPixel(to, px / scale - readRect.left, py / scale - readRect.top);
-    if (isPicked) {
+      (pixelIndex, px, py) =>
+        setPixel(pixelIndex, px / scale - readBox.left, py / scale - readBox.top);
+    if (picksNearest) {
       const out = this.#createEmpty(tileSide);
-      await this.#fill({ positions, side: tileSide, setPixel: inReadRect(this.#createNearestSetter(out, raster)) }, signal);
+      await this.#fill({ corners, side: tileSide, setPixel: fromOriginal(this.#createNearestSetter(out, raster)) }, signal);
       return out;
     }
     // If the original's pixels are smaller than the tile's, interpolation would skip some of them. So the tile is drawn at twice
     // the size and averaged.
     const side = box.pixelsPerPixel / scale > 1.02 ? 2 * tileSide : tileSide;
     const out = this.#createEmpty(side);
-    await this.#fill({ positions, side, setPixel: inReadRect(this.#createMixingSetter(out, raster)) }, signal);
+    await this.#fill({ corners, side, setPixel: fromOriginal(this.#createInterpolatingSetter(out, raster)) }, signal);
     return side === tileSide ? out : averageSamples(out, { width: tileSide, height: tileSide }, { nodata: this.#nodata, signal });
   }
 
@@ -171,16 +184,16 @@ class WebMercatorSource implements TileSource {
     const emptyValue = this.#nodata ?? (dtype.startsWith('float') ? NaN : 0);
     if (emptyValue !== 0) out.data.fill(emptyValue);
     const transparent = minValue(dtype);
-    if (this.#alpha !== null && (emptyValue !== 0 || transparent !== 0)) {
-      for (let at = this.#alpha; at < out.data.length; at += bands) out.data[at] = transparent;
+    if (this.#alphaBand !== null && (emptyValue !== 0 || transparent !== 0)) {
+      for (let at = this.#alphaBand; at < out.data.length; at += bands) out.data[at] = transparent;
     }
     return out;
   }
 
-  /** Returns the positions in the original at which a point of a tile, in pixels of the finest level, may be shown. */
-  #toOriginal({ level, x, y }: Omit<TileAddress, 'frame'>): (x: number, y: number) => [number, number][] {
+  /** Returns a function that finds the positions in the original that a point of a tile, in pixels of the finest level, may show. */
+  #createOriginalFinder({ level, x, y }: Omit<TileAddress, 'frame'>): (x: number, y: number) => [number, number][] {
     const side = (2 * halfWorld) / 2 ** level;
-    const toPixel = this.position.createPixelFinder({ x: -halfWorld + (x + 0.5) * side, y: halfWorld - (y + 0.5) * side });
+    const toPixel = this.mapPosition.createPixelFinder({ x: -halfWorld + (x + 0.5) * side, y: halfWorld - (y + 0.5) * side });
     const resolution = (2 * halfWorld) / this.metadata.sizeX;
     return (left, top) => {
       const point = toPixel({ x: -halfWorld + left * resolution, y: halfWorld - top * resolution });
@@ -190,40 +203,41 @@ class WebMercatorSource implements TileSource {
 
   /** Projects the corners of the cells of a tile to pixels of the original. */
   #projectCorners({ level, x, y }: Omit<TileAddress, 'frame'>): CellCorners {
-    const cell = cellSide(level);
-    const across = tileSide / cell + 1;
+    const cellSide = cellSideAt(level);
+    const cornersPerRow = tileSide / cellSide + 1;
     const resolution = (2 * halfWorld) / (tileSide * 2 ** level);
     const onMap = (column: number, row: number) => ({
       x: -halfWorld + (x * tileSide + column) * resolution,
       y: halfWorld - (y * tileSide + row) * resolution,
     });
-    const toPixel = this.position.createPixelFinder(onMap(tileSide / 2, tileSide / 2));
-    const coordinates = new Float64Array(across * across * 2);
-    for (let row = 0; row < across; row++) {
-      for (let column = 0; column < across; column++) {
-        const point = toPixel(onMap(column * cell, row * cell));
-        coordinates.set([point.x, point.y], (row * across + column) * 2);
+    const toPixel = this.mapPosition.createPixelFinder(onMap(tileSide / 2, tileSide / 2));
+    const coordinates = new Float64Array(cornersPerRow * cornersPerRow * 2);
+    for (let row = 0; row < cornersPerRow; row++) {
+      for (let column = 0; column < cornersPerRow; column++) {
+        const point = toPixel(onMap(column * cellSide, row * cellSide));
+        coordinates.set([point.x, point.y], (row * cornersPerRow + column) * 2);
       }
     }
-    return { cell, across, coordinates };
+    return { cellSide, cornersPerRow, coordinates };
   }
 
   /**
-   * The rectangle of the original that a tile may show, and the smallest number of original pixels along one pixel of the tile.
-   * `null` if the tile shows nothing.
+   * The rectangle of the original that a tile may show, and the smallest number of original pixels along a side of a pixel of the
+   * tile. `null` if the tile shows nothing.
    */
-  #sourceBox({ coordinates: positions, cell }: CellCorners): (Box & { pixelsPerPixel: number }) | null {
+  #originalBox({ coordinates, cellSide }: CellCorners): (Box & { pixelsPerPixel: number }) | null {
     const { sizeX, sizeY } = this.original.metadata;
-    let [left, top, right, bottom, fewest] = [Infinity, Infinity, -Infinity, -Infinity, Infinity];
-    for (let i = 0; i < positions.length; i += 2) {
-      const step = Math.hypot(positions[i + 2]! - positions[i]!, positions[i + 3]! - positions[i + 1]!) / cell;
-      if (step > 0 && step < fewest) fewest = step;
+    let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+    let fewestPixels = Infinity;
+    for (let i = 0; i < coordinates.length; i += 2) {
+      const pixels = Math.hypot(coordinates[i + 2]! - coordinates[i]!, coordinates[i + 3]! - coordinates[i + 1]!) / cellSide;
+      if (pixels > 0 && pixels < fewestPixels) fewestPixels = pixels;
     }
-    for (const wrap of this.#revolutionOffsets()) {
+    for (const offset of this.#revolutionOffsets()) {
       const xs = [Infinity, -Infinity];
       const ys = [Infinity, -Infinity];
-      for (let i = 0; i < positions.length; i += 2) {
-        const [px, py] = [positions[i]! + wrap.x, positions[i + 1]! + wrap.y];
+      for (let i = 0; i < coordinates.length; i += 2) {
+        const [px, py] = [coordinates[i]! + offset.x, coordinates[i + 1]! + offset.y];
         if (!Number.isFinite(px) || !Number.isFinite(py)) continue;
         [xs[0], xs[1]] = [Math.min(xs[0]!, px), Math.max(xs[1]!, px)];
         [ys[0], ys[1]] = [Math.min(ys[0]!, py), Math.max(ys[1]!, py)];
@@ -239,50 +253,58 @@ class WebMercatorSource implements TileSource {
     [left, top] = [Math.max(0, left), Math.max(0, top)];
     [right, bottom] = [Math.min(sizeX, right), Math.min(sizeY, bottom)];
     if (!(right > left && bottom > top)) return null;
-    return { left, top, width: right - left, height: bottom - top, pixelsPerPixel: Number.isFinite(fewest) ? fewest : 1 };
+    return {
+      left,
+      top,
+      width: right - left,
+      height: bottom - top,
+      pixelsPerPixel: Number.isFinite(fewestPixels) ? fewestPixels : 1,
+    };
   }
 
   /** Offsets in pixels at which to look for a position in the image, which may be stored a revolution further east or west. */
   #revolutionOffsets(): Point[] {
-    const { revolution } = this.position;
+    const { revolution } = this.mapPosition;
     const none = { x: 0, y: 0 };
     return revolution === null ? [none] : [none, revolution, { x: -revolution.x, y: -revolution.y }];
   }
 
   /**
-   * Calls `setPixel` for each pixel of a square of `side` pixels that is inside the original, with the interpolated position there.
+   * Calls `setPixel` for each pixel of a square with `side` by `side` pixels, with its position in the original. Skips pixels that are
+   * outside the original. Positions between the corners of cells are interpolated.
    */
   async #fill(
-    {
-      positions: { cell, across, coordinates: positions },
-      side,
-      setPixel,
-    }: { positions: CellCorners; side: number; setPixel: PixelSetter },
+    { corners, side, setPixel }: { corners: CellCorners; side: number; setPixel: PixelSetter },
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const { sizeX, sizeY } = this.original.metadata;
-    const cellPixels = (cell * side) / tileSide;
-    const wraps = this.#revolutionOffsets();
-    const work = (from: number, to: number) => {
+    const { cellSide, cornersPerRow, coordinates } = corners;
+    const cellPixels = (cellSide * side) / tileSide;
+    const offsets = this.#revolutionOffsets();
+    const fillRange = (from: number, to: number) => {
       for (let pixel = from; pixel < to; pixel++) {
         const [row, column] = [Math.floor(pixel / side), pixel % side];
         const [u, v] = [((column + 0.5) % cellPixels) / cellPixels, ((row + 0.5) % cellPixels) / cellPixels];
-        const corner = (Math.floor(row / cellPixels) * across + Math.floor(column / cellPixels)) * 2;
-        const below = corner + across * 2;
-        const px = mix(mix(positions[corner]!, positions[corner + 2]!, u), mix(positions[below]!, positions[below + 2]!, u), v);
-        const py = mix(
-          mix(positions[corner + 1]!, positions[corner + 3]!, u),
-          mix(positions[below + 1]!, positions[below + 3]!, u),
+        const above = (Math.floor(row / cellPixels) * cornersPerRow + Math.floor(column / cellPixels)) * 2;
+        const below = above + cornersPerRow * 2;
+        const px = interpolate(
+          interpolate(coordinates[above]!, coordinates[above + 2]!, u),
+          interpolate(coordinates[below]!, coordinates[below + 2]!, u),
           v,
         );
-        for (const { x, y } of wraps) {
+        const py = interpolate(
+          interpolate(coordinates[above + 1]!, coordinates[above + 3]!, u),
+          interpolate(coordinates[below + 1]!, coordinates[below + 3]!, u),
+          v,
+        );
+        for (const { x, y } of offsets) {
           if (!(px + x >= 0 && py + y >= 0 && px + x < sizeX && py + y < sizeY)) continue;
           setPixel(pixel, px + x, py + y);
           break;
         }
       }
     };
-    await forEachRange(side ** 2, 4096, work, signal);
+    await forEachRange(side ** 2, pixelsAtOnce, fillRange, signal);
   }
 
   /** Returns a function that copies the pixel that contains the position. */
@@ -291,7 +313,7 @@ class WebMercatorSource implements TileSource {
     return (pixel, x, y) => {
       const sx = Math.min(raster.width - 1, Math.max(0, Math.floor(x)));
       const sy = Math.min(raster.height - 1, Math.max(0, Math.floor(y)));
-      this.#copy(out, pixel * out.bands, { raster, from: (sy * raster.width + sx) * raster.bands, opaque });
+      this.#copyPixel(out, pixel * out.bands, { raster, from: (sy * raster.width + sx) * raster.bands, opaque });
     };
   }
 
@@ -299,18 +321,18 @@ class WebMercatorSource implements TileSource {
    * Returns a function that interpolates between the four pixels around the position. If one of them is transparent or has no
    * value, it copies the nearest pixel instead.
    */
-  #createMixingSetter(out: Raster, raster: Raster): PixelSetter {
-    const pick = this.#createNearestSetter(out, raster);
+  #createInterpolatingSetter(out: Raster, raster: Raster): PixelSetter {
+    const setNearest = this.#createNearestSetter(out, raster);
     const { data, bands, dtype } = raster;
     const nodata = this.#nodata;
     const isFloat = dtype.startsWith('float');
     const opaque = opaqueValue(dtype);
-    const alpha = hasAlpha(raster) && !isFloat ? bands - 1 : null;
-    const isPlain = nodata === null && alpha === null && !isFloat;
+    const alphaBand = hasAlpha(raster) && !isFloat ? bands - 1 : null;
+    const isAlwaysComplete = nodata === null && alphaBand === null && !isFloat;
     const isComplete = (at: number) => {
-      if (alpha !== null && data[at + alpha] !== opaque) return false;
+      if (alphaBand !== null && data[at + alphaBand] !== opaque) return false;
       for (let band = 0; band < bands; band++) {
-        if (band !== alpha && (data[at + band] === nodata || !(Math.abs(data[at + band]!) < largestFloat))) return false;
+        if (band !== alphaBand && (data[at + band] === nodata || !(Math.abs(data[at + band]!) < largestFloat))) return false;
       }
       return true;
     };
@@ -318,22 +340,29 @@ class WebMercatorSource implements TileSource {
       const left = Math.min(raster.width - 1, Math.max(0, x - 0.5));
       const top = Math.min(raster.height - 1, Math.max(0, y - 0.5));
       const [column, row] = [Math.floor(left), Math.floor(top)];
+      // Offsets of the four pixels: upper left, upper right, lower left and lower right.
       const a = (row * raster.width + column) * bands;
       const b = column + 1 < raster.width ? a + bands : a;
       const down = row + 1 < raster.height ? raster.width * bands : 0;
       const [c, d] = [a + down, b + down];
-      if (!isPlain && !(isComplete(a) && isComplete(b) && isComplete(c) && isComplete(d))) return pick(pixel, x, y);
+      if (!isAlwaysComplete && !(isComplete(a) && isComplete(b) && isComplete(c) && isComplete(d)))
+        return setNearest(pixel, x, y);
       const [u, v] = [left - column, top - row];
       const to = pixel * out.bands;
       for (let band = 0; band < bands; band++) {
-        const value = mix(mix(data[a + band]!, data[b + band]!, u), mix(data[c + band]!, data[d + band]!, u), v);
+        const value = interpolate(
+          interpolate(data[a + band]!, data[b + band]!, u),
+          interpolate(data[c + band]!, data[d + band]!, u),
+          v,
+        );
         out.data[to + band] = isFloat ? value : Math.floor(value + 0.5);
       }
       if (bands < out.bands) out.data[to + bands] = opaque;
     };
   }
 
-  #copy(out: Raster, at: number, { raster, from, opaque }: { raster: Raster; from: number; opaque: number }): void {
+  /** Copies a pixel. Where the image has no value, the alpha becomes transparent. */
+  #copyPixel(out: Raster, at: number, { raster, from, opaque }: { raster: Raster; from: number; opaque: number }): void {
     const nodata = this.#nodata;
     let isMissing = nodata !== null;
     for (let band = 0; band < raster.bands; band++) {
@@ -341,9 +370,9 @@ class WebMercatorSource implements TileSource {
       out.data[at + band] = value;
       if (value !== nodata && !Number.isNaN(value)) isMissing = false;
     }
-    if (this.#alpha === null) return;
-    if (isMissing) out.data[at + this.#alpha] = minValue(out.dtype);
-    else if (raster.bands < out.bands) out.data[at + this.#alpha] = opaque;
+    if (this.#alphaBand === null) return;
+    if (isMissing) out.data[at + this.#alphaBand] = minValue(out.dtype);
+    else if (raster.bands < out.bands) out.data[at + this.#alphaBand] = opaque;
   }
 
   iccProfile(frame: number): Uint8Array | null {
@@ -358,11 +387,11 @@ class WebMercatorSource implements TileSource {
   async close(): Promise<void> {}
 }
 
-/** The alpha of opaque pixels. For floats, which are not rescaled when displayed, it is 255. */
+/** The alpha of opaque pixels. It is 255 for floats, because they are not rescaled when displayed. */
 function opaqueValue(dtype: SampleType): number {
   return dtype.startsWith('float') ? 255 : fullValue(dtype);
 }
 
-function mix(a: number, b: number, part: number): number {
-  return a + (b - a) * part;
+function interpolate(a: number, b: number, fraction: number): number {
+  return a + (b - a) * fraction;
 }

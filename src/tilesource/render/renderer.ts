@@ -3,7 +3,7 @@ import { TileOutsideError, TileSourceError, type CorruptTileError } from '../../
 import { asStored, forbidsMixing, type Appearance } from './appearance.js';
 import { TileReader, type LevelBox } from './compose.js';
 import type { ImageMetadata, TileSource } from '../tile-source.js';
-import { hasDefaultStyle, defaultStyle, toStyleJson } from '../geo/default-style.js';
+import { hasDefaultStyle, createDefaultStyle, toStyleJson } from '../geo/default-style.js';
 import { regionInPixels } from '../geo/region-units.js';
 import { resizePicture, defaultKernel, type OpenedPicture } from './encode.js';
 import { averageSamples } from '../pyramid/average.js';
@@ -54,7 +54,7 @@ export class Renderer {
   readonly #surveys = new Map<string, FrameSurvey>();
   readonly #runningSurveys = new SharedWork<FrameSurvey>();
   readonly #memo = new StyleMemo();
-  readonly #defaultStyles = new Map<number, Awaited<ReturnType<typeof defaultStyle>>>();
+  readonly #defaultStyles = new Map<number, Awaited<ReturnType<typeof createDefaultStyle>>>();
   readonly #measuredImage: Renderer | undefined;
   #hasWarned = false;
 
@@ -121,12 +121,12 @@ export class Renderer {
   }
 
   /** The bands of the default style of a frame. An image with the same samples in other positions uses the same bands. */
-  async defaultBands(frame: number, signal?: AbortSignal): ReturnType<typeof defaultStyle> {
+  async defaultBands(frame: number, signal?: AbortSignal): ReturnType<typeof createDefaultStyle> {
     if (this.#measuredImage) return this.#measuredImage.defaultBands(frame, signal);
     const cached = this.#defaultStyles.get(frame);
     if (cached !== undefined) return cached;
     const wholeImage = { left: 0, top: 0, width: this.metadata.sizeX, height: this.metadata.sizeY };
-    const bands = await defaultStyle(this.metadata, await measureSamples(this, { region: wholeImage, frame }, asStored, signal));
+    const bands = await createDefaultStyle(this.metadata, await measureSamples(this, { region: wholeImage, frame }, asStored, signal));
     if (this.#defaultStyles.size >= maxSurveys) this.#defaultStyles.clear();
     this.#defaultStyles.set(frame, bands);
     return bands;
