@@ -62,8 +62,8 @@ async function tiff(path: string, bytes: number): Promise<void> {
     level.lengths[index] = jpeg.length;
   }
   const [plan] = levelDirectories([level], side);
-  await container.finish([{ ...plan!, tags: [...plan!.tags, ...jpegFormTags({ color: 'yCbCr', sampling: [2, 2] })] }], {
-    big: 'when needed',
+  await container.writeDirectories([{ ...plan!, tags: [...plan!.tags, ...jpegFormTags({ color: 'yCbCr', sampling: [2, 2] })] }], {
+    bigTiff: 'when needed',
   });
   await file.close();
 }

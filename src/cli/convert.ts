@@ -46,7 +46,7 @@ export async function convertTo(
     const converted = await convertFile(
       { path: input, name: basename(input), mimeType: lookup(input) || 'application/octet-stream' },
       temporaryFolder.path,
-      { options, progress: onProgress, signal, source: opened ?? undefined },
+      { options, onProgress, signal, source: opened ?? undefined },
     );
     signal.throwIfAborted();
     // Temporary files are private. The result gets the usual permissions of new files.

@@ -74,7 +74,7 @@ async function run(parts: ConversionParts, { job, signal, log, setProgress, setR
         options: work.options,
         signal,
         log,
-        progress: (doneFraction) => setProgress({ current: Math.floor(doneFraction * 100) }),
+        onProgress: (doneFraction) => setProgress({ current: Math.floor(doneFraction * 100) }),
         source: opened?.borrowed,
         scale: item.scale,
       });

@@ -3,6 +3,7 @@ import { tagOf, type DirectoryPlan, type TiffContainer } from '../pyramid/contai
 import { isLossy, packingTags, packTile, storedBands, type TilePacking } from '../pyramid/tiles.js';
 import { toPicture } from '../render/pixels.js';
 
+/** JPEG quality of associated images. */
 const associatedQuality = 89;
 
 /**
@@ -18,9 +19,9 @@ export async function writeAssociatedImages(
   const associatedPacking: TilePacking = {
     compression: isLossy(packing) ? 'jpeg' : 'deflate',
     quality: associatedQuality,
-    halvesColor: false,
+    halvesChroma: false,
     predictor: true,
-    level: null,
+    effort: null,
   };
   for (const name of source.associatedImages ?? []) {
     const associated = await source.readAssociatedImage?.(name);
@@ -30,12 +31,12 @@ export async function writeAssociatedImages(
     const { width, height } = picture;
     plans.push({
       tags: [
-        tagOf.long(256, width),
-        tagOf.long(257, height),
-        tagOf.long(278, height),
-        tagOf.short(284, 1),
+        tagOf.long(256, width), // ImageWidth
+        tagOf.long(257, height), // ImageLength
+        tagOf.long(278, height), // RowsPerStrip
+        tagOf.short(284, 1), // PlanarConfiguration: interleaved
         ...packingTags({ bands: storedBands(picture.bands, associatedPacking), dtype: 'uint8' }, associatedPacking),
-        tagOf.ascii(270, name),
+        tagOf.ascii(270, name), // ImageDescription
       ],
       chunks: {
         kind: 'strips',

@@ -47,12 +47,17 @@ export class BlockReader {
       // A tile may be far larger than the block, so only its part inside the block is converted.
       const left = Math.max(0, box.left - x * tileWidth);
       const top = Math.max(0, box.top - y * tileHeight);
-      const part = { left, top, width: Math.min(tile.width - left, box.width), height: Math.min(tile.height - top, box.height) };
-      if (part.width <= 0 || part.height <= 0) return;
+      const tilePart = {
+        left,
+        top,
+        width: Math.min(tile.width - left, box.width),
+        height: Math.min(tile.height - top, box.height),
+      };
+      if (tilePart.width <= 0 || tilePart.height <= 0) return;
       const blockPosition = { left: x * tileWidth + left - box.left, top: y * tileHeight + top - box.top };
-      if (this.mapping.convert === null) return blit(block, tile, blockPosition, part);
-      const cutTile = createRaster({ ...tile, width: part.width, height: part.height });
-      blit(cutTile, tile, { left: 0, top: 0 }, part);
+      if (this.mapping.convert === null) return blit(block, tile, blockPosition, tilePart);
+      const cutTile = createRaster({ ...tile, width: tilePart.width, height: tilePart.height });
+      blit(cutTile, tile, { left: 0, top: 0 }, tilePart);
       blit(block, convertSamples(cutTile, this.mapping), blockPosition);
     });
     return block;

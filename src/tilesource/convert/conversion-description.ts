@@ -2,10 +2,10 @@ import { open } from 'node:fs/promises';
 import type { ImageMetadata } from '../tile-source.js';
 import { wireMetadata } from '../metadata.js';
 
-/** Facts about a conversion, for the description in the converted file. */
-export interface ConversionFacts {
+/** What the description in a converted file contains. */
+export interface ConversionSummary {
   metadata: ImageMetadata;
-  /** The own metadata of the original file. */
+  /** Internal metadata of the original file. */
   internal: Record<string, unknown>;
   levelCount: number;
   frameCount: number;
@@ -15,14 +15,14 @@ export interface ConversionFacts {
   version: string;
 }
 
-/** Maximum number of characters of the original file's own metadata as JSON. Longer metadata is left out. */
+/** Maximum number of characters of the internal metadata as JSON. Longer metadata is left out. */
 const maxInternalLength = 2 ** 20;
 
-/** Description of the first directory: JSON in the form of existing converters, from which tile sources read frames and scale. */
-export function describeConversion(facts: ConversionFacts, frame: number | null): string {
-  const { levelCount, frameCount, associatedNames, version } = facts;
-  const metadata = wireMetadata(facts.metadata);
-  const internal = JSON.stringify(facts.internal).length <= maxInternalLength ? facts.internal : {};
+/** Description of the first directory: JSON as large_image_converter writes it. Tile sources read frames and scale from it. */
+export function describeConversion(summary: ConversionSummary, frame: number | null): string {
+  const { levelCount, frameCount, associatedNames, version } = summary;
+  const metadata = wireMetadata(summary.metadata);
+  const internal = JSON.stringify(summary.internal).length <= maxInternalLength ? summary.internal : {};
   return asciiJson({
     large_image_converter: {
       version,
@@ -30,7 +30,7 @@ export function describeConversion(facts: ConversionFacts, frame: number | null)
       levels: levelCount,
       frames: frameCount,
       associated: associatedNames.length,
-      arguments: facts.arguments,
+      arguments: summary.arguments,
     },
     metadata,
     internal,
@@ -73,41 +73,42 @@ export async function replaceDescription(path: string, text: string, options: { 
     const header = await read(16, 0);
     if (header.toString('latin1', 0, 2) !== 'II') throw new Error('libvips wrote a TIFF that is not little-endian');
     const isBig = header.readUInt16LE(2) === 43;
-    const offsetSize = isBig ? 8 : 4;
-    const offsetOf = (bytes: Buffer, at: number) => (isBig ? Number(bytes.readBigUInt64LE(at)) : bytes.readUInt32LE(at));
+    const offsetBytes = isBig ? 8 : 4;
+    const readOffset = (bytes: Buffer, at: number) => (isBig ? Number(bytes.readBigUInt64LE(at)) : bytes.readUInt32LE(at));
     const writeOffset = (bytes: Buffer, value: number, at: number) =>
       isBig ? bytes.writeBigUInt64LE(BigInt(value), at) : bytes.writeUInt32LE(value, at);
-    const directoryStart = offsetOf(header, isBig ? 8 : 4);
-    const countSize = isBig ? 8 : 2;
-    const entrySize = isBig ? 20 : 12;
-    const countBytes = await read(countSize, directoryStart);
+    const oldDirectoryOffset = readOffset(header, isBig ? 8 : 4);
+    const countFieldBytes = isBig ? 8 : 2;
+    const entryBytes = isBig ? 20 : 12;
+    const countBytes = await read(countFieldBytes, oldDirectoryOffset);
     const entryCount = isBig ? Number(countBytes.readBigUInt64LE(0)) : countBytes.readUInt16LE(0);
-    const body = await read(entryCount * entrySize + offsetSize, directoryStart + countSize);
-    const droppedTags = [imageDescription, ...(options.keepsResolution ? [] : resolutionTags)];
+    /** The entries, and the offset of the next directory. */
+    const oldEntries = await read(entryCount * entryBytes + offsetBytes, oldDirectoryOffset + countFieldBytes);
+    const tagsToDrop = [imageDescription, ...(options.keepsResolution ? [] : resolutionTags)];
     const entries: Buffer[] = [];
     for (let index = 0; index < entryCount; index += 1) {
-      const entry = body.subarray(index * entrySize, (index + 1) * entrySize);
-      if (!droppedTags.includes(entry.readUInt16LE(0))) entries.push(entry);
+      const entry = oldEntries.subarray(index * entryBytes, (index + 1) * entryBytes);
+      if (!tagsToDrop.includes(entry.readUInt16LE(0))) entries.push(entry);
     }
     const fileSize = (await file.stat()).size;
-    const textAt = fileSize + (fileSize % 2);
+    const textOffset = fileSize + (fileSize % 2);
     const textBytes = Buffer.from(`${text}\0`, 'latin1');
-    const descriptionEntry = Buffer.alloc(entrySize);
+    const descriptionEntry = Buffer.alloc(entryBytes);
     descriptionEntry.writeUInt16LE(imageDescription, 0);
     descriptionEntry.writeUInt16LE(2, 2);
     writeOffset(descriptionEntry, textBytes.length, 4);
-    writeOffset(descriptionEntry, textAt, 4 + offsetSize);
+    writeOffset(descriptionEntry, textOffset, 4 + offsetBytes);
     entries.push(descriptionEntry);
     entries.sort((a, b) => a.readUInt16LE(0) - b.readUInt16LE(0));
-    const directory = Buffer.alloc(countSize + entries.length * entrySize + offsetSize);
+    const directory = Buffer.alloc(countFieldBytes + entries.length * entryBytes + offsetBytes);
     if (isBig) directory.writeBigUInt64LE(BigInt(entries.length), 0);
     else directory.writeUInt16LE(entries.length, 0);
-    entries.forEach((entry, index) => entry.copy(directory, countSize + index * entrySize));
-    body.copy(directory, directory.length - offsetSize, entryCount * entrySize);
-    const directoryAt = textAt + textBytes.length + (textBytes.length % 2);
-    await file.write(textBytes, 0, textBytes.length, textAt);
-    await file.write(directory, 0, directory.length, directoryAt);
-    writeOffset(header, directoryAt, isBig ? 8 : 4);
+    entries.forEach((entry, index) => entry.copy(directory, countFieldBytes + index * entryBytes));
+    oldEntries.copy(directory, directory.length - offsetBytes, entryCount * entryBytes);
+    const newDirectoryOffset = textOffset + textBytes.length + (textBytes.length % 2);
+    await file.write(textBytes, 0, textBytes.length, textOffset);
+    await file.write(directory, 0, directory.length, newDirectoryOffset);
+    writeOffset(header, newDirectoryOffset, isBig ? 8 : 4);
     await file.write(header, 0, 16, 0);
   } finally {
     await file.close();

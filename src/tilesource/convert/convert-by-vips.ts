@@ -16,9 +16,9 @@ import { describeConversion, replaceDescription } from './conversion-description
 import { isLossyTiff } from './lossy-tiff.js';
 import { defaultTileSize, type ConversionTask } from './options.js';
 import {
-  chosenFrames,
-  conversionFacts,
-  isNearest,
+  framesToConvert,
+  summarizeConversion,
+  reducesByNearest,
   packingFor,
   writeTiff,
   type ConversionCallbacks,
@@ -50,8 +50,8 @@ function scaleOf({ density = 0 }: Metadata): ScaleAndChannels {
 
 /**
  * Converts a file that only libvips reads, or that libvips reads equally well and faster. If possible, one pass of libvips writes
- * the result. Otherwise, a small image is decoded as a whole, and of a large one libvips first writes each frame to an
- * uncompressed tiled file.
+ * the result. Otherwise, a small image is decoded as a whole. For a large image, libvips first writes each frame to an uncompressed
+ * tiled file, from which the result is made.
  *
  * @param tiffMetadata metadata of a TIFF, as the TIFF source reads it; `null` for other files.
  */
@@ -67,11 +67,11 @@ export async function convertByVips(
     throw new TileSourceError(`The image cannot be read: ${vipsReason(error)}.`, { cause: error });
   });
   const scaleAndChannels = { ...(tiffMetadata ?? scaleOf(vipsMetadata)), ...task.scale };
-  const frames = chosenFrames(options.onlyFrame, await countFrames(file, vipsSettings, vipsMetadata));
+  const frames = framesToConvert(options.onlyFrame, await countFrames(file, vipsSettings, vipsMetadata));
   const isOriginalLossy =
     ['jpeg', 'webp', 'avif'].includes(file.format) || (file.format === 'tiff' && (await isLossyTiff(input.path)));
   const packing = packingFor(options, {
-    lossyTiff: file.format === 'tiff' && isOriginalLossy,
+    isLossyTiff: file.format === 'tiff' && isOriginalLossy,
     dtype: sampleFormOf(vipsMetadata).dtype,
   });
   const pass: VipsPass = {
@@ -89,31 +89,40 @@ export async function convertByVips(
   };
   const { compression } = packing;
   const vipsSupportsOptions =
-    isVipsCompression(compression) && !isNearest(options, isOriginalLossy || isLossy(packing)) && packing.level === null;
+    isVipsCompression(compression) && !reducesByNearest(options, isOriginalLossy || isLossy(packing)) && packing.effort === null;
   const isLosslessWebp = compression === 'webp' && packing.quality === 0;
   const isUpright = (vipsMetadata.orientation ?? 1) === 1;
   if (frames.length === 1 && vipsSupportsOptions && !isLosslessWebp && isUpright) {
     return convertInOnePass({ ...pass, compression }, { task, callbacks, vipsMetadata, scaleAndChannels });
   }
-  const writing: WriteTiffOptions = { task, callbacks, isOriginalLossy, vipsMetadata };
+  const writeOptions: WriteTiffOptions = { task, callbacks, isOriginalLossy, vipsMetadata };
   if (Math.max(vipsMetadata.width, vipsMetadata.height) <= maxUntiledSide) {
     const source = await sharpSource.open(fileInput(input.path, input), { maxSmallImageSize: maxUntiledSide });
     const internal = await source.internalMetadata?.();
     const icc = source.iccProfile?.(0) ?? null;
-    return writeTiff({ ...withMetadata(source, scaleAndChannels, icc), internalMetadata: async () => internal ?? {} }, writing);
+    return writeTiff(
+      { ...withMetadata(source, scaleAndChannels, icc), internalMetadata: async () => internal ?? {} },
+      writeOptions,
+    );
   }
   const icc = sampleFormOf(vipsMetadata).mustConvert ? null : (vipsMetadata.icc ?? null);
   // The intermediate file of a frame replaces that of the previous frame.
-  const output = join(task.directory, 'base.tiff');
-  const intermediate = { kind: 'base', output, tileSide: intermediateTileSide, compression: 'none', predictor: false } as const;
+  const intermediatePath = join(task.directory, 'base.tiff');
+  const intermediate = {
+    kind: 'base',
+    output: intermediatePath,
+    tileSide: intermediateTileSide,
+    compression: 'none',
+    predictor: false,
+  } as const;
   const openers = frames.map((page, index) => async () => {
-    await unlink(output).catch(() => {});
+    await unlink(intermediatePath).catch(() => {});
     await callbacks.runVipsPass({ ...pass, ...intermediate, page }, (done) =>
-      callbacks.progress((index + done * intermediateShare) / frames.length),
+      callbacks.onProgress((index + done * intermediateShare) / frames.length),
     );
-    return withMetadata(await tiffSource.open(fileInput(output)), scaleAndChannels, icc);
+    return withMetadata(await tiffSource.open(fileInput(intermediatePath)), scaleAndChannels, icc);
   });
-  await writeTiff(openers, { ...writing, openingShare: intermediateShare });
+  await writeTiff(openers, { ...writeOptions, openingShare: intermediateShare });
 }
 
 /** Lets libvips write the result, and describes the conversion in it. */
@@ -126,12 +135,12 @@ async function convertInOnePass(
     scaleAndChannels,
   }: { task: ConversionTask; callbacks: ConversionCallbacks; vipsMetadata: Metadata; scaleAndChannels: ScaleAndChannels },
 ): Promise<void> {
-  await callbacks.runVipsPass(pass, callbacks.progress);
+  await callbacks.runVipsPass(pass, callbacks.onProgress);
   const source = await tiffSource.open(fileInput(task.output));
   const metadata = { ...source.metadata, ...scaleAndChannels };
   const levelCount = source.populatedLevels.length;
   await source.close();
-  const text = describeConversion(conversionFacts(task, pass, vipsMetadata, { metadata, levelCount, frameCount: 1 }), null);
+  const text = describeConversion(summarizeConversion(task, pass, vipsMetadata, { metadata, levelCount, frameCount: 1 }), null);
   await replaceDescription(task.output, text, { keepsResolution: pass.pixelsPerMm !== null });
 }
 

@@ -18,7 +18,7 @@ export interface ConvertedFile {
 export interface ConvertFileOptions {
   options: ConversionOptions;
   /** Called with the share of the work that is done, from 0 to 1. */
-  progress?: (done: number) => void;
+  onProgress?: (done: number) => void;
   log?: (text: string) => void;
   signal?: AbortSignal;
   /** The opened image, if its source needs more than the file or is known only in this process. Its tiles are then read here. */
@@ -30,22 +30,22 @@ export interface ConvertFileOptions {
 /**
  * Converts an image file to a tiled pyramid TIFF in a child process, which is killed when the signal is aborted.
  *
- * @param directory for the files of this conversion only; the caller removes it in any case.
- * @throws TileSourceError if the file cannot be read, BadValueError if an option does not suit it.
+ * @param directory folder for the files of this conversion alone. The caller removes it, also after an error.
+ * @throws TileSourceError if the file cannot be read; BadValueError if the file does not allow an option.
  */
 export async function convertFile(
   input: { path: string; name: string; mimeType: string },
   directory: string,
-  { options, progress, log, signal, source, scale = null }: ConvertFileOptions,
+  { options, onProgress, log, signal, source, scale = null }: ConvertFileOptions,
 ): Promise<ConvertedFile> {
   const output = join(directory, 'converted.tiff');
   const threads = threadCount(options.concurrent, availableParallelism());
   const image = source && (await describeRemote(source));
   await runInChild(
     { kind: 'convert', task: { input, image, output, directory, options, scale, threads, version: packageVersion } },
-    { progress: (done) => progress?.(done), log: (text) => log?.(text) },
+    { onProgress: (done) => onProgress?.(done), log: (text) => log?.(text) },
     { signal, threads, source },
   );
-  progress?.(1);
+  onProgress?.(1);
   return { path: output, size: (await stat(output)).size };
 }

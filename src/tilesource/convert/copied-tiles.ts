@@ -24,7 +24,7 @@ export interface CopyTask {
   /** Size of the level that is written. The level of the source may be a column or a row larger. */
   size: Size;
   threads: number;
-  progress(pixels: number): void;
+  onProgress(pixels: number): void;
 }
 
 /** Maximum number of tiles that are read to find out whether the tiles of a level can be copied. */
@@ -36,10 +36,10 @@ const maxProbes = 64;
 const minConcurrency = 8;
 
 /**
- * Side in pixels of the tiles that a conversion with these options can copy. `null` if no tiles can be
- * copied, because of the options or of the source.
+ * Side in pixels of the tiles that a conversion with these options can copy. `null` if the options or the source do not allow
+ * copying.
  */
-export function copiedTileSide(source: TileSource, options: ConversionOptions): number | null {
+export function copyableTileSide(source: TileSource, options: ConversionOptions): number | null {
   const { tileWidth, tileHeight, dtype, bandCount } = source.metadata;
   if (source.readStoredTile === undefined || dtype !== 'uint8' || (bandCount !== 1 && bandCount !== 3)) return null;
   if (tileWidth !== tileHeight || !isTileSize(tileWidth) || (options.tileSize ?? tileWidth) !== tileWidth) return null;
@@ -48,7 +48,7 @@ export function copiedTileSide(source: TileSource, options: ConversionOptions): 
 
 /**
  * Copies the JPEG tiles of a level. Tiles of a different form are decoded and encoded in the form of the other tiles, because one
- * directory describes them all. Returns `null` if no tile that was tried can be copied.
+ * directory describes them all. Returns `null` if none of the tiles that were tried can be copied.
  */
 export async function copyLevel(task: CopyTask): Promise<CopiedLevel | null> {
   const form = await findForm(task);
@@ -56,9 +56,9 @@ export async function copyLevel(task: CopyTask): Promise<CopiedLevel | null> {
   const { size, container, threads, source, frame } = task;
   const { tileWidth: side, bandCount: bands } = source.metadata;
   const level = createLevel(size, side);
-  const columns = Array.from({ length: level.columns }, (_, x) => x);
+  const xs = Array.from({ length: level.columns }, (_, x) => x);
   for (let y = 0; y * side < size.height; y += 1) {
-    await mapConcurrently(columns, Math.max(minConcurrency, threads), async (x) => {
+    await mapConcurrently(xs, Math.max(minConcurrency, threads), async (x) => {
       let bytes = await readStoredJpeg(task, x, y);
       const tileForm = bytes && jpegFormOf(bytes, { width: side, height: side });
       if (bytes === null || tileForm === null || !isSameForm(tileForm, form)) {
@@ -70,20 +70,20 @@ export async function copyLevel(task: CopyTask): Promise<CopiedLevel | null> {
       level.lengths[index] = bytes.length;
       level.offsets[index] = await container.append(bytes);
     });
-    task.progress(Math.min(side, size.height - y * side) * size.width);
+    task.onProgress(Math.min(side, size.height - y * side) * size.width);
   }
   return { level, form };
 }
 
-/** The form of the first tile found that can be copied; up to {@link maxProbes} tiles, evenly spread over the level, are tried. */
+/** Tries up to {@link maxProbes} tiles, evenly spread over the level, and returns the form of the first that can be copied. */
 async function findForm(task: CopyTask): Promise<JpegForm | null> {
   const { size, source } = task;
   const { tileWidth: side, bandCount } = source.metadata;
   const columns = Math.ceil(size.width / side);
   const tileCount = columns * Math.ceil(size.height / side);
   const step = Math.max(1, tileCount / maxProbes);
-  for (let at = 0; at < tileCount; at += step) {
-    const index = Math.floor(at);
+  for (let position = 0; position < tileCount; position += step) {
+    const index = Math.floor(position);
     const bytes = await readStoredJpeg(task, index % columns, Math.floor(index / columns));
     const form = bytes && jpegFormOf(bytes, { width: side, height: side });
     if (form && (form.color === 'gray' ? 1 : 3) === bandCount) return form;

@@ -8,7 +8,7 @@ import { packingTags, packTile, storedBands, type TileCompression, type TilePack
 import type { Raster } from '../raster.js';
 import { toPicture } from '../render/pixels.js';
 import { BlockReader } from './block-reader.js';
-import { copiedTileSide, copyLevel, type CopiedLevel } from './copied-tiles.js';
+import { copyableTileSide, copyLevel, type CopiedLevel } from './copied-tiles.js';
 import { defaultTileSize, type ConversionOptions } from './options.js';
 import type { SampleMapping } from './samples.js';
 
@@ -24,7 +24,7 @@ export interface FrameTask {
   nearest: boolean;
   threads: number;
   /** Called with the share of the work that is done, from 0 to 1. */
-  progress(done: number): void;
+  onProgress(done: number): void;
 }
 
 /** The levels written for a frame. */
@@ -36,26 +36,26 @@ export interface WrittenLevels {
   copiedCount: number;
 }
 
-/** Share of all work that copying takes, if some levels are not copied but made. */
+/** Share of all work that copying levels takes, if other levels are made. */
 const copyShare = 0.05;
 
 /**
  * Writes all levels of a frame. Levels are copied if the source has their tiles in the required form; others are made from the next
  * finer level.
  */
-export async function writeLevels(work: FrameTask): Promise<WrittenLevels> {
-  const { source, packing, mapping, options } = work;
-  const copySide = packing.compression === 'jpeg' && mapping.convert === null ? copiedTileSide(source, options) : null;
-  const { sizes, copies } = copySide === null ? { sizes: [], copies: [] } : await copyLevels(work, copySide);
+export async function writeLevels(task: FrameTask): Promise<WrittenLevels> {
+  const { source, packing, mapping, options } = task;
+  const copyableSide = packing.compression === 'jpeg' && mapping.convert === null ? copyableTileSide(source, options) : null;
+  const { sizes, copies } = copyableSide === null ? { sizes: [], copies: [] } : await copyLevels(task, copyableSide);
   const hasCopies = copies.some((each) => each !== null);
-  const tileSide = (hasCopies ? copySide : options.tileSize) ?? defaultTileSize;
-  if (!hasCopies || copySide === null)
-    return { directories: await makeLevels(work, tileSide, (done) => work.progress(done)), tileSide, copiedCount: 0 };
+  const tileSide = (hasCopies ? copyableSide : options.tileSize) ?? defaultTileSize;
+  if (!hasCopies || copyableSide === null)
+    return { directories: await makeLevels(task, tileSide, (done) => task.onProgress(done)), tileSide, copiedCount: 0 };
   const directories: DirectoryPlan[] = [];
-  const isUncopied = sizes.map((_, index) => copies[index] === null);
+  const mustBeMade = sizes.map((_, index) => copies[index] === null);
   const pixelsAt = (index: number) => (sizes[index]?.width ?? 0) * (sizes[index]?.height ?? 0);
-  const pixelsToRead = isUncopied.map((mustMake, index) => (mustMake && !isUncopied[index - 1] ? pixelsAt(index - 1) : 0));
-  const total = pixelsToRead.reduce((sum, pixels) => sum + pixels, 0);
+  const pixelsToRead = mustBeMade.map((isMade, index) => (isMade && !mustBeMade[index - 1] ? pixelsAt(index - 1) : 0));
+  const totalPixels = pixelsToRead.reduce((sum, pixels) => sum + pixels, 0);
   let donePixels = 0;
   for (let index = 0; index < sizes.length;) {
     const copy = copies[index];
@@ -65,16 +65,16 @@ export async function writeLevels(work: FrameTask): Promise<WrittenLevels> {
       index += 1;
       continue;
     }
-    const next = isUncopied.indexOf(false, index);
-    const count = (next < 0 ? sizes.length : next) - index;
+    const nextCopied = mustBeMade.indexOf(false, index);
+    const madeCount = (nextCopied < 0 ? sizes.length : nextCopied) - index;
     const pixels = pixelsToRead[index]!;
-    const from = { level: source.metadata.levels - index, size: sizes[index - 1]!, reductions: count };
+    const finer = { level: source.metadata.levels - index, size: sizes[index - 1]!, reductions: madeCount };
     const doneBefore = donePixels;
-    const progress = (partDone: number) =>
-      work.progress(copyShare + ((1 - copyShare) * (doneBefore + partDone * pixels)) / total);
-    directories.push(...(await makeLevels(work, tileSide, progress, from)));
+    const onProgress = (partDone: number) =>
+      task.onProgress(copyShare + ((1 - copyShare) * (doneBefore + partDone * pixels)) / totalPixels);
+    directories.push(...(await makeLevels(task, tileSide, onProgress, finer)));
     donePixels += pixels;
-    index += count;
+    index += madeCount;
   }
   return { directories, tileSide, copiedCount: copies.filter((each) => each !== null).length };
 }
@@ -83,38 +83,38 @@ export async function writeLevels(work: FrameTask): Promise<WrittenLevels> {
  * Copies the levels that can be copied. Returns the sizes of all levels, finest first, and for each level its copy, or `null` if
  * it was not copied. Both lists are empty if the finest level cannot be copied.
  */
-async function copyLevels(work: FrameTask, side: number): Promise<{ sizes: Size[]; copies: (CopiedLevel | null)[] }> {
-  const { source, frame, container, threads, options } = work;
+async function copyLevels(task: FrameTask, side: number): Promise<{ sizes: Size[]; copies: (CopiedLevel | null)[] }> {
+  const { source, frame, container, threads, options } = task;
   const { sizeX, sizeY, levels: sourceLevels } = source.metadata;
   const sizes: Size[] = [{ width: sizeX, height: sizeY }];
   for (let size = sizes[0]!; size.width > side || size.height > side; sizes.push(size)) size = halfSize(size);
   const copies: (CopiedLevel | null)[] = [];
-  let [donePixels, share] = [0, 1];
+  let donePixels = 0;
   const isStored = (index: number) => source.populatedLevels.includes(sourceLevels - 1 - index);
-  // With `nearest`, reduced levels must contain unmixed pixels. How the source reduced its own is unknown, so they are not copied.
+  // With `nearest`, pixels of reduced levels must not be means. How the file's reduced levels were made is unknown, so they are not copied.
   const mayCopy = sizes.map((_, index) => index === 0 || (options.reduction !== 'nearest' && isStored(index)));
-  if (mayCopy.includes(false)) share = copyShare;
-  const total = sizes.reduce((sum, { width, height }, index) => sum + (mayCopy[index] ? width * height : 0), 0);
+  const shareOfWork = mayCopy.includes(false) ? copyShare : 1;
+  const totalPixels = sizes.reduce((sum, { width, height }, index) => sum + (mayCopy[index] ? width * height : 0), 0);
   for (const [index, size] of sizes.entries()) {
-    const progress = (pixels: number) => work.progress((share * (donePixels += pixels)) / total);
+    const onProgress = (pixels: number) => task.onProgress((shareOfWork * (donePixels += pixels)) / totalPixels);
     const sourceLevel = sourceLevels - 1 - index;
-    const copy = mayCopy[index] ? await copyLevel({ source, container, frame, sourceLevel, size, threads, progress }) : null;
+    const copy = mayCopy[index] ? await copyLevel({ source, container, frame, sourceLevel, size, threads, onProgress }) : null;
     if (index === 0 && copy === null) return { sizes: [], copies: [] };
     copies.push(copy);
   }
   return { sizes, copies };
 }
 
-/** Makes levels from decoded tiles: all levels, or only the `reductions` levels that are coarser than `from`. */
+/** Makes levels from decoded tiles: all levels, or only the next `reductions` levels that are coarser than the level `finer`. */
 async function makeLevels(
   { source, frame, container, packing, mapping, nearest, threads }: FrameTask,
   tileSide: number,
-  progress: (done: number) => void,
-  from?: { level: number; size: Size; reductions: number },
+  onProgress: (done: number) => void,
+  finer?: { level: number; size: Size; reductions: number },
 ): Promise<DirectoryPlan[]> {
   const { metadata } = source;
-  const reader = new BlockReader(source, frame, mapping, threads, from?.level);
-  const { width, height } = from?.size ?? { width: metadata.sizeX, height: metadata.sizeY };
+  const reader = new BlockReader(source, frame, mapping, threads, finer?.level);
+  const { width, height } = finer?.size ?? { width: metadata.sizeX, height: metadata.sizeY };
   const isPicture = packing.compression === 'jpeg' || packing.compression === 'webp';
   const convert = async (raster: Raster): Promise<Raster> => (isPicture ? toPicture(raster) : raster);
   const bands = isPicture && metadata.bandCount > 4 ? 3 : metadata.bandCount;
@@ -124,11 +124,11 @@ async function makeLevels(
     tileSide,
     blockSide: BlockReader.chooseBlockSide(metadata, tileSide),
     nearest,
-    // After a conversion of the samples, none has the value that marks missing data.
+    // Converted samples no longer have the value that marks missing data.
     nodata: mapping.convert === null && dtype === metadata.dtype ? (metadata.nodata ?? null) : null,
-    reducedLevelCount: from?.reductions,
+    reducedLevelCount: finer?.reductions,
     encode: (tile) => packTile(tile, packing),
-    progress: (pixels) => progress(pixels / (width * height)),
+    onProgress: (pixels) => onProgress(pixels / (width * height)),
   }).write();
   const tags = packingTags({ bands: storedBands(bands, packing), dtype }, packing);
   return directories.map((plan) => ({ ...plan, tags: [...plan.tags, ...tags] }));

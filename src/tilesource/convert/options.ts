@@ -100,7 +100,7 @@ export function checkConversion(request: ConversionRequest): ConversionOptions {
   };
 }
 
-/** Number of threads, 1 to 64, for a value of {@link ConversionOptions.concurrent} on a machine with this many processors. */
+/** Number of threads for a value of {@link ConversionOptions.concurrent}: one for each processor, or the requested 1 to 64. */
 export function threadCount(concurrent: number | null, processors: number): number {
   if (concurrent === null) return processors;
   return Math.max(1, Math.min(concurrent > 0 ? concurrent : processors + concurrent, 64));

@@ -1,7 +1,7 @@
 import type { TileSource } from '../tile-source.js';
 import { createRaster, fullValue, minValue, sampleBytes, type Raster, type SampleType } from '../raster.js';
 
-/** How samples of any type become unsigned integers of 8 or 16 bits. */
+/** How samples of any type are mapped to unsigned integers of 8 or 16 bits. */
 export interface SampleMapping {
   dtype: 'uint8' | 'uint16';
   /** Computes a new sample; `null` if samples stay unchanged. */
@@ -20,7 +20,7 @@ function whiteMapping(dtype: SampleType, white: number): SampleMapping {
   return { dtype: mappedDtype, convert: (sample) => Math.max(0, Math.min(max, Math.round((sample - black) * factor))) };
 }
 
-const fixedMappings: { [T in SampleType]?: SampleMapping } = {
+const mappingByDtype: { [T in SampleType]?: SampleMapping } = {
   uint8: { dtype: 'uint8', convert: null },
   uint16: { dtype: 'uint16', convert: null },
   int8: { dtype: 'uint8', convert: (sample) => sample + 128 },
@@ -28,20 +28,20 @@ const fixedMappings: { [T in SampleType]?: SampleMapping } = {
 };
 
 /**
- * The mapping for a type whose mapping depends on the range of the samples. Samples from 0 to 1 or -1 to 1 are spread over 16 bits,
- * samples that fit 8 or 16 bits lose only their fractions, and all others are scaled from their range to 16 bits.
+ * The mapping for floating-point and 32-bit samples, which depends on their range. Samples from 0 to 1 or -1 to 1 are spread over 16
+ * bits, samples that fit 8 or 16 bits lose only their fractions, and all others are scaled from their range to 16 bits.
  */
 function rangeMapping(low: number, high: number): SampleMapping {
-  const clip = (value: number, max: number) => (value > 0 ? Math.min(max, Math.floor(value)) : 0);
-  if (low >= 0 && high <= 1) return { dtype: 'uint16', convert: (sample) => clip(sample * 65_535, 65_535) };
-  if (low >= 0 && high <= 255) return { dtype: 'uint8', convert: (sample) => clip(sample, 255) };
-  if (low >= 0 && high <= 65_535) return { dtype: 'uint16', convert: (sample) => clip(sample, 65_535) };
-  if (low >= -1 && high <= 1) return { dtype: 'uint16', convert: (sample) => clip((sample + 1) * 32_767, 65_535) };
+  const floorAndClip = (value: number, max: number) => (value > 0 ? Math.min(max, Math.floor(value)) : 0);
+  if (low >= 0 && high <= 1) return { dtype: 'uint16', convert: (sample) => floorAndClip(sample * 65_535, 65_535) };
+  if (low >= 0 && high <= 255) return { dtype: 'uint8', convert: (sample) => floorAndClip(sample, 255) };
+  if (low >= 0 && high <= 65_535) return { dtype: 'uint16', convert: (sample) => floorAndClip(sample, 65_535) };
+  if (low >= -1 && high <= 1) return { dtype: 'uint16', convert: (sample) => floorAndClip((sample + 1) * 32_767, 65_535) };
   const scale = 65_535 / (high - low || 1);
-  return { dtype: 'uint16', convert: (sample) => clip((sample - low) * scale, 65_535) };
+  return { dtype: 'uint16', convert: (sample) => floorAndClip((sample - low) * scale, 65_535) };
 }
 
-/** Finds the mapping for the samples of these frames. Floating-point and 32-bit samples are all read to find their range. */
+/** Finds the mapping for the samples of these frames. Reads all samples to find their range, if they are floats or have 32 bits. */
 export async function findSampleMapping(
   source: TileSource,
   frames: readonly number[],
@@ -49,7 +49,7 @@ export async function findSampleMapping(
 ): Promise<SampleMapping> {
   const { metadata } = source;
   if (metadata.white !== undefined) return whiteMapping(metadata.dtype, metadata.white);
-  const fixed = fixedMappings[metadata.dtype];
+  const fixed = mappingByDtype[metadata.dtype];
   if (fixed !== undefined) return fixed;
   let [low, high] = [Infinity, -Infinity];
   const level = metadata.levels - 1;

@@ -8,7 +8,7 @@ import { tags } from '../sources/tiff/file/tags.js';
 import { writeAssociatedImages } from './associated.js';
 import type { RemoteImage } from './child/remote-source.js';
 import type { VipsPass } from './child/vips-pass.js';
-import { describeConversion, describeFrame, type ConversionFacts } from './conversion-description.js';
+import { describeConversion, describeFrame, type ConversionSummary } from './conversion-description.js';
 import { writeLevels } from './frame-levels.js';
 import type { ConversionOptions, ConversionTask } from './options.js';
 import { findSampleMapping } from './samples.js';
@@ -16,15 +16,15 @@ import { findSampleMapping } from './samples.js';
 /** Callbacks of a conversion. */
 export interface ConversionCallbacks {
   /** Called with the share of the work that is done, from 0 to 1. */
-  progress: (done: number) => void;
+  onProgress: (done: number) => void;
   log: (text: string) => void;
   /** Runs a pass of libvips in another process. */
-  runVipsPass: (pass: VipsPass, progress: (done: number) => void) => Promise<void>;
+  runVipsPass: (pass: VipsPass, onProgress: (done: number) => void) => Promise<void>;
   /** Creates a tile source for an image that another process has open. */
   openRemote?: (image: RemoteImage) => TileSource;
 }
 
-/** Options of {@link writeTiff}, besides the pixels. */
+/** Options of {@link writeTiff}. */
 export interface WriteTiffOptions {
   task: ConversionTask;
   callbacks: ConversionCallbacks;
@@ -40,17 +40,19 @@ export interface WriteTiffOptions {
  * Writes the converted TIFF. With one frame, its levels and the associated images are directories of the file; with more, each
  * frame is a directory with its reduced levels as SubIFDs.
  *
- * @param input one source, whose chosen frames are written and which is closed at the end; or a function for each frame, which
- * opens a source of that frame alone.
+ * @param input a source of all frames, which is closed at the end; or a function for each frame that opens a source of that frame
+ * alone.
  */
 export async function writeTiff(
   input: TileSource | readonly (() => Promise<TileSource>)[],
-  writing: WriteTiffOptions,
+  writeOptions: WriteTiffOptions,
 ): Promise<void> {
-  const { task, callbacks, isOriginalLossy, openingShare = 0 } = writing;
+  const { task, callbacks, isOriginalLossy, openingShare = 0 } = writeOptions;
   const { options } = task;
   const [sharedSource, openers] = 'metadata' in input ? [input, []] : [null, input];
-  const frames = sharedSource ? chosenFrames(options.onlyFrame, sharedSource.metadata.frames?.length ?? 1) : openers.map(() => 0);
+  const frames = sharedSource
+    ? framesToConvert(options.onlyFrame, sharedSource.metadata.frames?.length ?? 1)
+    : openers.map(() => 0);
   const file = await open(task.output, 'wx+', 0o600);
   const container = new TiffContainer(file);
   const plans: DirectoryPlan[] = [];
@@ -59,7 +61,7 @@ export async function writeTiff(
       const source = sharedSource ?? (await openers[index]!());
       const { metadata } = source;
       const packing = packingFor(options, {
-        lossyTiff: isOriginalLossy && writing.vipsMetadata === undefined,
+        isLossyTiff: isOriginalLossy && writeOptions.vipsMetadata === undefined,
         dtype: metadata.dtype,
       });
       const mapping = await findSampleMapping(source, sharedSource ? frames : [0]);
@@ -70,35 +72,35 @@ export async function writeTiff(
         options,
         packing,
         mapping,
-        nearest: isNearest(options, isOriginalLossy || isLossy(packing)),
+        nearest: reducesByNearest(options, isOriginalLossy || isLossy(packing)),
         threads: task.threads,
-        progress: (done) => callbacks.progress((index + openingShare + (1 - openingShare) * done) / frames.length),
+        onProgress: (done) => callbacks.onProgress((index + openingShare + (1 - openingShare) * done) / frames.length),
       });
       if (copiedCount > 0)
         callbacks.log(`Copied the tiles of ${copiedCount} of ${directories.length} levels of frame ${frame}\n`);
       const icc = source.iccProfile?.(frame) ?? null;
       const isMultiFrame = frames.length > 1;
       const associatedNames = isMultiFrame || index > 0 ? [] : (source.associatedImages ?? []);
-      const facts = conversionFacts(task, { ...packing, tileSide }, writing.vipsMetadata, {
+      const summary = summarizeConversion(task, { ...packing, tileSide }, writeOptions.vipsMetadata, {
         metadata,
         levelCount: directories.length,
         frameCount: frames.length,
         internal: (await source.internalMetadata?.()) ?? {},
         associatedNames,
       });
-      const description = index === 0 ? describeConversion(facts, isMultiFrame ? frame : null) : describeFrame(metadata, frame);
+      const description = index === 0 ? describeConversion(summary, isMultiFrame ? frame : null) : describeFrame(metadata, frame);
       const keepsSamples = mapping.convert === null && mapping.dtype === metadata.dtype && !isLossy(packing);
       const taggedDirectories = addLevelTags(directories, {
         metadata,
         icc,
-        text: description,
+        description,
         nodata: keepsSamples ? metadata.nodata : undefined,
       });
-      if (isMultiFrame) plans.push({ ...taggedDirectories[0]!, sub: taggedDirectories.slice(1) });
+      if (isMultiFrame) plans.push({ ...taggedDirectories[0]!, subDirectories: taggedDirectories.slice(1) });
       else plans.push(...taggedDirectories, ...(await writeAssociatedImages(container, source, packing)));
       if (sharedSource === null) await source.close();
     }
-    await container.finish(plans, { big: 'when needed' });
+    await container.writeDirectories(plans, { bigTiff: 'when needed' });
     await file.datasync();
   } finally {
     await file.close();
@@ -112,37 +114,39 @@ export async function writeTiff(
  */
 function addLevelTags(
   directories: readonly DirectoryPlan[],
-  { metadata, icc, text, nodata }: { metadata: ImageMetadata; icc: Uint8Array | null; text: string; nodata: number | undefined },
+  {
+    metadata,
+    icc,
+    description,
+    nodata,
+  }: { metadata: ImageMetadata; icc: Uint8Array | null; description: string; nodata: number | undefined },
 ): DirectoryPlan[] {
-  return directories.map((plan, level) => ({
+  return directories.map((plan, halvings) => ({
     ...plan,
     tags: [
       ...plan.tags,
-      ...resolutionTagsOf(metadata, level),
-      ...(icc === null ? [] : [tagOf.bytes(34_675, icc)]),
-      ...(level === 0 ? [tagOf.ascii(270, text)] : []),
+      ...resolutionTagsOf(metadata, halvings),
+      ...(icc === null ? [] : [tagOf.bytes(34_675, icc)]), // ICCProfile
+      ...(halvings === 0 ? [tagOf.ascii(270, description)] : []), // ImageDescription
       ...(nodata === undefined ? [] : [tagOf.ascii(tags.gdalNodata, String(nodata))]),
     ],
   }));
 }
 
-/**
- * XResolution, YResolution and ResolutionUnit (centimeters) of a level, counted from 0 for full resolution; no tags if the scale
- * is unknown.
- */
-function resolutionTagsOf({ mmX, mmY }: ImageMetadata, level: number): Tag[] {
+/** XResolution, YResolution and ResolutionUnit (centimeters) of a level; no tags if the scale is unknown. */
+function resolutionTagsOf({ mmX, mmY }: ImageMetadata, halvings: number): Tag[] {
   if (mmX === null || mmY === null) return [];
-  const scale = 2 ** level;
+  const scale = 2 ** halvings;
   return [tagOf.rational(282, 10 / (mmX * scale)), tagOf.rational(283, 10 / (mmY * scale)), tagOf.short(296, 3)];
 }
 
-/** Collects the facts for the description of the file. `vipsMetadata` is set if libvips reads the original. */
-export function conversionFacts(
+/** Collects what the description of the file contains. `vipsMetadata` is set if libvips reads the original. */
+export function summarizeConversion(
   task: ConversionTask,
   { compression, tileSide: tileSize }: { compression: TileCompression; tileSide: number },
   vipsMetadata: Metadata | undefined,
-  result: Partial<ConversionFacts> & Pick<ConversionFacts, 'metadata' | 'levelCount' | 'frameCount'>,
-): ConversionFacts {
+  result: Partial<ConversionSummary> & Pick<ConversionSummary, 'metadata' | 'levelCount' | 'frameCount'>,
+): ConversionSummary {
   const { options, version } = task;
   const internal = vipsMetadata && {
     sharp: { format: vipsMetadata.format, space: vipsMetadata.space, channels: vipsMetadata.channels, depth: vipsMetadata.depth },
@@ -156,29 +160,29 @@ export function conversionFacts(
   };
 }
 
-/** The frames to convert: all, or the one requested. @throws BadValueError if the image does not have it. */
-export function chosenFrames(only: number | null, frameCount: number): number[] {
-  if (only === null) return Array.from({ length: frameCount }, (_, frame) => frame);
-  if (only >= frameCount) throw new BadValueError(`Frame ${only} does not exist; the image has ${frameCount}`);
-  return [only];
+/** The frames to convert: all, or the requested one. @throws BadValueError if the image does not have that frame. */
+export function framesToConvert(onlyFrame: number | null, frameCount: number): number[] {
+  if (onlyFrame === null) return Array.from({ length: frameCount }, (_, frame) => frame);
+  if (onlyFrame >= frameCount) throw new BadValueError(`Frame ${onlyFrame} does not exist; the image has ${frameCount}`);
+  return [onlyFrame];
 }
 
 /** How to pack tiles, according to the options or their defaults. */
 export function packingFor(
   options: ConversionOptions,
-  source: { lossyTiff: boolean; dtype: ImageMetadata['dtype'] },
+  source: { isLossyTiff: boolean; dtype: ImageMetadata['dtype'] },
 ): TilePacking & { compression: TileCompression } {
-  const defaultCompression = source.lossyTiff && source.dtype === 'uint8' ? 'jpeg' : 'lzw';
+  const defaultCompression = source.isLossyTiff && source.dtype === 'uint8' ? 'jpeg' : 'lzw';
   return {
     compression: options.compression ?? defaultCompression,
     quality: options.quality,
-    halvesColor: options.quality < 90,
+    halvesChroma: options.quality < 90,
     predictor: options.predictor,
-    level: options.level,
+    effort: options.level,
   };
 }
 
-/** Whether reduced pixels are picked instead of mixed. `lossy`: whether the source or the result is lossy. */
-export function isNearest({ reduction }: ConversionOptions, lossy: boolean): boolean {
-  return reduction === null ? !lossy : reduction === 'nearest';
+/** Whether a reduced pixel is one of four pixels instead of their mean. `hasLoss`: whether the source or the result is lossy. */
+export function reducesByNearest({ reduction }: ConversionOptions, hasLoss: boolean): boolean {
+  return reduction === null ? !hasLoss : reduction === 'nearest';
 }

@@ -7,36 +7,37 @@ import { hasAlpha } from '../render/pixels.js';
 export interface AverageOptions {
   /** The part of the raster to reduce, in pixels of the raster; default all of it. Parts beyond the raster do not count. */
   window?: Window;
-  /** The no-data sample of the file, which does not count in means. */
+  /** The no-data sample of the file. It does not count in means. */
   nodata?: number | null;
-  /** Further samples without a value, of each band; default none. */
+  /** A further no-data sample of each band, or `null`; default none. */
   bandNodata?: readonly (number | null)[] | undefined;
   signal?: AbortSignal | undefined;
 }
 
 /**
- * 32-bit floats of at least this, or at most its negative, mean no value: text often gives only the first digits of the largest
- * float.
+ * Floats whose absolute value is at least this mean no value. Files often use the largest 32-bit float (3.40282…e38) for that, and
+ * texts give only its first digits.
  */
 export const largestFloat = 3.4e38;
 
 /** Number of samples that are added up before the time is checked. */
 const samplesAtOnce = 2 ** 18;
 
-/**
- * For each pixel of the result along one axis: the first pixel that it covers, the number of pixels, and their weights. Each
- * pixel of the result has `taps` entries in `weights`.
- */
+/** Which pixels of the raster each pixel of the result covers, along one axis. */
 interface Spans {
+  /** The first covered pixel, for each pixel of the result. */
   firsts: Int32Array;
+  /** The number of covered pixels, for each pixel of the result. */
   counts: Int32Array;
+  /** The weights of the covered pixels: `taps` entries for each pixel of the result. */
   weights: Float64Array;
+  /** Maximum number of covered pixels. */
   taps: number;
 }
 
 /**
- * The spans of the pixels of a result of `outputLength` pixels. It covers `length` pixels from `start` on, of the `rasterLength`
- * pixels of the raster.
+ * The spans of a result of `outputLength` pixels, which covers `length` pixels from `start` on. The raster has `rasterLength` pixels
+ * along this axis.
  */
 function spansOf(rasterLength: number, start: number, length: number, outputLength: number): Spans {
   const ratio = length / outputLength;
@@ -72,27 +73,27 @@ function spansOf(rasterLength: number, start: number, length: number, outputLeng
  * samples are without a value, the new pixel keeps the first of them. With two or four bands of whole numbers the last is alpha,
  * and colors are weighted by it. Means of whole numbers are rounded.
  *
- * Averaging in steps gives the same as averaging at once, apart from rounding, as long as the steps are whole numbers.
+ * Averaging in steps gives the same as averaging at once, apart from rounding, as long as each step reduces by a whole number.
  *
  * @param size of the result, in pixels.
  */
 export async function averageSamples<R extends Raster>(raster: R, size: Size, options: AverageOptions = {}): Promise<R> {
   const { window = { left: 0, top: 0, width: raster.width, height: raster.height }, signal } = options;
   const out = createRaster({ ...raster, width: size.width, height: size.height });
-  const down = spansOf(raster.height, window.top, window.height, size.height);
-  const across = spansOf(raster.width, window.left, window.width, size.width);
-  const average = createAverager(raster, across, options);
+  const rowSpans = spansOf(raster.height, window.top, window.height, size.height);
+  const columnSpans = spansOf(raster.width, window.left, window.width, size.width);
+  const averageRows = createAverager(raster, columnSpans, options);
   const rowLength = size.width * raster.bands;
-  const rows = Math.max(1, Math.floor(samplesAtOnce / (down.taps * raster.width * raster.bands)));
-  const sums = new Float64Array(rowLength);
+  const rowsAtOnce = Math.max(1, Math.floor(samplesAtOnce / (rowSpans.taps * raster.width * raster.bands)));
+  const averages = new Float64Array(rowLength);
   await forEachRange(
     size.height,
-    rows,
+    rowsAtOnce,
     (from, to) => {
       for (let y = from; y < to; y += 1) {
-        const weights = down.weights.subarray(y * down.taps, y * down.taps + down.counts[y]!);
-        average(down.firsts[y]!, weights, sums);
-        out.data.set(sums, y * rowLength);
+        const rowWeights = rowSpans.weights.subarray(y * rowSpans.taps, y * rowSpans.taps + rowSpans.counts[y]!);
+        averageRows(rowSpans.firsts[y]!, rowWeights, averages);
+        out.data.set(averages, y * rowLength);
       }
     },
     signal,
@@ -100,22 +101,22 @@ export async function averageSamples<R extends Raster>(raster: R, size: Size, op
   return { ...raster, ...out };
 }
 
-/** Averages some rows, from the first on, into a row of the result. */
-type RowAverager = (first: number, weights: Float64Array, averages: Float64Array) => void;
+/** Averages as many rows as there are weights, from `firstRow` on, into one row of the result. */
+type RowAverager = (firstRow: number, rowWeights: Float64Array, averages: Float64Array) => void;
 
-function createAverager(raster: Raster, across: Spans, { nodata = null, bandNodata = [] }: AverageOptions): RowAverager {
+function createAverager(raster: Raster, columnSpans: Spans, { nodata = null, bandNodata = [] }: AverageOptions): RowAverager {
   const isFloat = raster.dtype.startsWith('float');
   const isTransparent = !isFloat && hasAlpha(raster) && !isOpaque(raster);
   if (isFloat || nodata !== null || bandNodata.some((each) => each !== null)) {
-    const missing = Array.from({ length: raster.bands }, (_, band) =>
+    const missingSamples = Array.from({ length: raster.bands }, (_, band) =>
       [nodata, bandNodata[band] ?? null].map((each) => nodataSample(each, raster) ?? Number.NaN),
     );
-    return createValidAverager(raster, across, { missing, isTransparent });
+    return createValidAverager(raster, columnSpans, { missingSamples, isTransparent });
   }
-  return isTransparent ? createAlphaAverager(raster, across) : createPlainAverager(raster, across);
+  return isTransparent ? createAlphaAverager(raster, columnSpans) : createPlainAverager(raster, columnSpans);
 }
 
-/** The no-data value as a sample of this type. */
+/** The no-data value as a sample of the type of the raster: floats are rounded to 32 bits. */
 function nodataSample(nodata: number | null, { dtype }: Raster): number | null {
   return nodata !== null && dtype === 'float32' ? Math.fround(nodata) : nodata;
 }
@@ -126,38 +127,38 @@ function isOpaque({ data, bands, dtype }: Raster): boolean {
   return true;
 }
 
-function createPlainAverager(raster: Raster, { firsts, counts, weights: columns, taps }: Spans): RowAverager {
+function createPlainAverager(raster: Raster, { firsts, counts, weights: columnWeights, taps }: Spans): RowAverager {
   const { data, width, bands } = raster;
   const row = new Float64Array(width * bands);
   const sums = new Float64Array(width * bands);
   const addPacked = createPackedAdder(raster);
-  const hasEqualColumns = columns.every((weight) => weight === 1 || weight === 0);
-  return (first, weights, averages) => {
-    const hasEqualRows = addPacked !== null && weights.every((weight) => weight === 1);
-    if (hasEqualRows) addPacked(first, weights.length, sums);
-    const total = hasEqualRows ? weights.length : addRows(data, first, weights, row, sums);
-    for (let x = 0, to = 0; hasEqualColumns && x < firsts.length; x += 1) {
+  const hasEqualColumnWeights = columnWeights.every((weight) => weight === 1 || weight === 0);
+  return (firstRow, rowWeights, averages) => {
+    const hasEqualRowWeights = addPacked !== null && rowWeights.every((weight) => weight === 1);
+    if (hasEqualRowWeights) addPacked(firstRow, rowWeights.length, sums);
+    const rowWeightSum = hasEqualRowWeights ? rowWeights.length : addRows(data, firstRow, rowWeights, row, sums);
+    for (let x = 0, to = 0; hasEqualColumnWeights && x < firsts.length; x += 1) {
       const start = firsts[x]! * bands;
       const end = start + counts[x]! * bands;
-      const divisor = counts[x]! * total;
+      const divisor = counts[x]! * rowWeightSum;
       for (let band = 0; band < bands; band += 1, to += 1) {
         let sum = 0;
         for (let at = start + band; at < end; at += bands) sum += sums[at]!;
         averages[to] = Math.floor(sum / divisor + 0.5);
       }
     }
-    for (let x = 0, to = 0; !hasEqualColumns && x < firsts.length; x += 1) {
+    for (let x = 0, to = 0; !hasEqualColumnWeights && x < firsts.length; x += 1) {
       const start = firsts[x]! * bands;
       const count = counts[x]!;
       for (let band = 0; band < bands; band += 1, to += 1) {
         let sum = 0;
-        let weight = 0;
+        let columnWeightSum = 0;
         for (let tap = 0, at = start + band; tap < count; tap += 1, at += bands) {
-          const part = columns[x * taps + tap]!;
-          sum += sums[at]! * part;
-          weight += part;
+          const columnWeight = columnWeights[x * taps + tap]!;
+          sum += sums[at]! * columnWeight;
+          columnWeightSum += columnWeight;
         }
-        averages[to] = Math.floor(sum / (weight * total) + 0.5);
+        averages[to] = Math.floor(sum / (columnWeightSum * rowWeightSum) + 0.5);
       }
     }
   };
@@ -175,38 +176,41 @@ function createPackedAdder({
   dtype,
   width,
   bands,
-}: Raster): ((first: number, count: number, sums: Float64Array) => void) | null {
+}: Raster): ((firstRow: number, rowCount: number, sums: Float64Array) => void) | null {
   const { BYTES_PER_ELEMENT: bytes, buffer, byteOffset, byteLength } = data;
-  const stride = (width * bands * bytes) / 4;
-  if (bytes > 2 || byteOffset % 4 !== 0 || !Number.isInteger(stride)) return null;
+  const wordsPerRow = (width * bands * bytes) / 4;
+  if (bytes > 2 || byteOffset % 4 !== 0 || !Number.isInteger(wordsPerRow)) return null;
   const words = new Uint32Array(buffer, byteOffset, byteLength / 4);
-  // The sign bit is flipped, so that all numbers are positive: a sample of `min` becomes 0.
-  const flip = dtype === 'int8' ? 0x80_80_80_80 : dtype === 'int16' ? 0x80_00_80_00 : 0;
+  // Sign bits are flipped, so that all numbers are positive: a sample of `min` becomes 0.
+  const signBits = dtype === 'int8' ? 0x80_80_80_80 : dtype === 'int16' ? 0x80_00_80_00 : 0;
   const min = minValue(dtype);
   const add = bytes === 1 ? addBytes : addShorts;
-  return (first, count, sums) => {
-    sums.fill(min * count);
-    for (let each = 0; each < count; each += maxPackedRows) {
-      add({ words, start: (first + each) * stride, stride, count: Math.min(maxPackedRows, count - each), flip }, sums);
+  return (firstRow, rowCount, sums) => {
+    sums.fill(min * rowCount);
+    for (let row = 0; row < rowCount; row += maxPackedRows) {
+      const firstWord = (firstRow + row) * wordsPerRow;
+      add({ words, firstWord, wordsPerRow, rowCount: Math.min(maxPackedRows, rowCount - row), signBits }, sums);
     }
   };
 }
 
-/** Rows as words. */
+/** Consecutive rows of samples, as words of 32 bits. */
 interface PackedRows {
   words: Uint32Array;
-  start: number;
-  stride: number;
-  count: number;
-  flip: number;
+  /** Index of the first word of the first row. */
+  firstWord: number;
+  wordsPerRow: number;
+  rowCount: number;
+  /** The sign bits of the samples in a word; 0 for unsigned samples. */
+  signBits: number;
 }
 
-function addBytes({ words, start, stride, count, flip }: PackedRows, sums: Float64Array): void {
-  for (let column = 0; column < stride; column += 1) {
+function addBytes({ words, firstWord, wordsPerRow, rowCount, signBits }: PackedRows, sums: Float64Array): void {
+  for (let column = 0; column < wordsPerRow; column += 1) {
     let even = 0;
     let odd = 0;
-    for (let row = 0, at = start + column; row < count; row += 1, at += stride) {
-      const word = words[at]! ^ flip;
+    for (let row = 0, at = firstWord + column; row < rowCount; row += 1, at += wordsPerRow) {
+      const word = words[at]! ^ signBits;
       even += word & 0xff_00_ff;
       odd += (word >>> 8) & 0xff_00_ff;
     }
@@ -217,12 +221,12 @@ function addBytes({ words, start, stride, count, flip }: PackedRows, sums: Float
   }
 }
 
-function addShorts({ words, start, stride, count, flip }: PackedRows, sums: Float64Array): void {
-  for (let column = 0; column < stride; column += 1) {
+function addShorts({ words, firstWord, wordsPerRow, rowCount, signBits }: PackedRows, sums: Float64Array): void {
+  for (let column = 0; column < wordsPerRow; column += 1) {
     let even = 0;
     let odd = 0;
-    for (let row = 0, at = start + column; row < count; row += 1, at += stride) {
-      const word = words[at]! ^ flip;
+    for (let row = 0, at = firstWord + column; row < rowCount; row += 1, at += wordsPerRow) {
+      const word = words[at]! ^ signBits;
       even += word & 0xff_ff;
       odd += word >>> 16;
     }
@@ -232,38 +236,46 @@ function addShorts({ words, start, stride, count, flip }: PackedRows, sums: Floa
 }
 
 /**
- * Adds up rows with their weights. Rows are copied to doubles, because code that sees a single type of array is compiled to
- * faster code. @returns the sum of the weights.
+ * Adds up weighted rows into `sums`. Each row is first copied to the doubles of `row`, because code that sees a single type of array
+ * is compiled to faster code.
+ *
+ * @returns the sum of the weights.
  */
-function addRows(data: Raster['data'], first: number, weights: Float64Array, row: Float64Array, sums: Float64Array): number {
+function addRows(
+  data: Raster['data'],
+  firstRow: number,
+  rowWeights: Float64Array,
+  row: Float64Array,
+  sums: Float64Array,
+): number {
   const stride = row.length;
-  let total = 0;
-  for (let each = 0; each < weights.length; each += 1) {
-    const start = (first + each) * stride;
-    const weight = weights[each]!;
-    total += weight;
+  let rowWeightSum = 0;
+  for (let y = 0; y < rowWeights.length; y += 1) {
+    const start = (firstRow + y) * stride;
+    const weight = rowWeights[y]!;
+    rowWeightSum += weight;
     row.set(data.subarray(start, start + stride));
-    if (each === 0) for (let at = 0; at < stride; at += 1) sums[at] = row[at]! * weight;
+    if (y === 0) for (let at = 0; at < stride; at += 1) sums[at] = row[at]! * weight;
     else for (let at = 0; at < stride; at += 1) sums[at]! += row[at]! * weight;
   }
-  return total;
+  return rowWeightSum;
 }
 
-/** Multiplies colors by their alpha while it adds them up. */
-function createAlphaAverager({ data, width, bands, dtype }: Raster, across: Spans): RowAverager {
+/** Creates a function that weights colors by their alpha. */
+function createAlphaAverager({ data, width, bands, dtype }: Raster, columnSpans: Spans): RowAverager {
   const stride = width * bands;
   const min = minValue(dtype);
   const span = fullValue(dtype) - min;
   const row = new Float64Array(stride);
   const sums = new Float64Array(stride);
-  const { firsts, counts, weights: columns, taps } = across;
-  return (first, weights, averages) => {
+  const { firsts, counts, weights: columnWeights, taps } = columnSpans;
+  return (firstRow, rowWeights, averages) => {
     sums.fill(0);
-    let total = 0;
-    for (let each = 0; each < weights.length; each += 1) {
-      const start = (first + each) * stride;
-      const weight = weights[each]!;
-      total += weight;
+    let rowWeightSum = 0;
+    for (let y = 0; y < rowWeights.length; y += 1) {
+      const start = (firstRow + y) * stride;
+      const weight = rowWeights[y]!;
+      rowWeightSum += weight;
       row.set(data.subarray(start, start + stride));
       for (let at = 0; at < stride; at += bands) {
         const alpha = ((row[at + bands - 1]! - min) / span) * weight;
@@ -276,33 +288,32 @@ function createAlphaAverager({ data, width, bands, dtype }: Raster, across: Span
       }
     }
     for (let x = 0, to = 0; x < firsts.length; x += 1, to += bands) {
-      let weight = 0;
+      let columnWeightSum = 0;
       for (let band = 0; band < bands; band += 1) averages[to + band] = 0;
       for (let tap = 0, at = firsts[x]! * bands; tap < counts[x]!; tap += 1, at += bands) {
-        const part = columns[x * taps + tap]!;
-        weight += part;
-        for (let band = 0; band < bands; band += 1) averages[to + band]! += sums[at + band]! * part;
+        const columnWeight = columnWeights[x * taps + tap]!;
+        columnWeightSum += columnWeight;
+        for (let band = 0; band < bands; band += 1) averages[to + band]! += sums[at + band]! * columnWeight;
       }
       const alpha = averages[to + bands - 1]!;
       for (let band = 0; band < bands - 1; band += 1) {
         averages[to + band] = alpha > 0 ? Math.floor(averages[to + band]! / alpha + 0.5) : min;
       }
-      averages[to + bands - 1] = Math.floor((alpha / (weight * total)) * span + min + 0.5);
+      averages[to + bands - 1] = Math.floor((alpha / (columnWeightSum * rowWeightSum)) * span + min + 0.5);
     }
   };
 }
 
 /**
- * Leaves out samples without a value, separately for each band.
+ * Creates a function that leaves out samples without a value, separately for each band.
  *
- * @param options `missing`: the two samples of each band that mean no value, or NaN; `isTransparent`: the last band is alpha, by
- * which colors
- *   count. It is never without a value.
+ * @param options `missingSamples`: for each band, two samples that mean no value; NaN if there is none. `isTransparent`: whether
+ * colors are weighted by the last band, which is alpha and always has a value.
  */
 function createValidAverager(
   { data, width, bands, dtype }: Raster,
-  { firsts, counts, weights: columns, taps }: Spans,
-  { missing, isTransparent }: { missing: readonly (readonly number[])[]; isTransparent: boolean },
+  { firsts, counts, weights: columnWeights, taps }: Spans,
+  { missingSamples, isTransparent }: { missingSamples: readonly (readonly number[])[]; isTransparent: boolean },
 ): RowAverager {
   const stride = width * bands;
   const isFloat = dtype.startsWith('float');
@@ -310,30 +321,31 @@ function createValidAverager(
   const span = fullValue(dtype) - min;
   const row = new Float64Array(stride);
   const sums = new Float64Array(stride);
-  const valid = new Float64Array(stride);
+  /** Sums of the weights of the samples that have a value. */
+  const weightSums = new Float64Array(stride);
   const colorBands = hasAlpha({ bands }) && !isFloat ? bands - 1 : bands;
-  const opacity = new Float64Array(width).fill(1);
-  return (first, weights, averages) => {
+  const opacities = new Float64Array(width).fill(1);
+  return (firstRow, rowWeights, averages) => {
     sums.fill(0);
-    valid.fill(0);
-    for (let each = 0; each < weights.length; each += 1) {
-      const start = (first + each) * stride;
-      const weight = weights[each]!;
+    weightSums.fill(0);
+    for (let y = 0; y < rowWeights.length; y += 1) {
+      const start = (firstRow + y) * stride;
+      const weight = rowWeights[y]!;
       row.set(data.subarray(start, start + stride));
       for (let at = colorBands, x = 0; colorBands < bands && at < stride; at += bands, x += 1) {
-        if (isTransparent) opacity[x] = (row[at]! - min) / span;
+        if (isTransparent) opacities[x] = (row[at]! - min) / span;
         sums[at]! += row[at]! * weight;
-        valid[at]! += weight;
+        weightSums[at]! += weight;
       }
       for (let band = 0; band < colorBands; band += 1) {
-        const [one = Number.NaN, other = Number.NaN] = missing[band]!;
+        const [one = Number.NaN, other = Number.NaN] = missingSamples[band]!;
         for (let at = band, x = 0; at < stride; at += bands, x += 1) {
           const sample = row[at]!;
           // Both comparisons are false for NaN.
           if (sample < largestFloat && sample > -largestFloat && sample !== one && sample !== other) {
-            const part = weight * opacity[x]!;
-            sums[at]! += sample * part;
-            valid[at]! += part;
+            const colorWeight = weight * opacities[x]!;
+            sums[at]! += sample * colorWeight;
+            weightSums[at]! += colorWeight;
           }
         }
       }
@@ -342,14 +354,14 @@ function createValidAverager(
       const start = firsts[x]! * bands;
       for (let band = 0; band < bands; band += 1, to += 1) {
         let sum = 0;
-        let weight = 0;
+        let weightSum = 0;
         for (let tap = 0, at = start + band; tap < counts[x]!; tap += 1, at += bands) {
-          const part = columns[x * taps + tap]!;
-          sum += sums[at]! * part;
-          weight += valid[at]! * part;
+          const columnWeight = columnWeights[x * taps + tap]!;
+          sum += sums[at]! * columnWeight;
+          weightSum += weightSums[at]! * columnWeight;
         }
-        if (weight === 0) averages[to] = data[first * stride + start + band]!;
-        else averages[to] = isFloat ? removeRoundingError(sum / weight) : Math.floor(sum / weight + 0.5);
+        if (weightSum === 0) averages[to] = data[firstRow * stride + start + band]!;
+        else averages[to] = isFloat ? removeRoundingError(sum / weightSum) : Math.floor(sum / weightSum + 0.5);
       }
     }
   };

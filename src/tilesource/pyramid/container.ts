@@ -14,10 +14,10 @@ export interface Tag {
 export interface DirectoryPlan {
   tags: readonly Tag[];
   chunks: { kind: 'tiles' | 'strips'; offsets: Float64Array; lengths: Float64Array };
-  sub?: readonly DirectoryPlan[];
+  subDirectories?: readonly DirectoryPlan[];
 }
 
-/** Largest length in bytes of a classic TIFF, whose offsets have 32 bits, with a margin. */
+/** Maximum length in bytes of a classic TIFF, whose offsets have 32 bits; reduced by a margin. */
 const maxClassicBytes = 2 ** 32 - 2 ** 26;
 const headerBytes = 16;
 const subIfdsTag = 330;
@@ -46,9 +46,9 @@ export class TiffContainer {
   }
 
   /** Writes the directories in this order, and the header. @returns the length of the file in bytes. */
-  async finish(directories: readonly DirectoryPlan[], options: { big: boolean | 'when needed' }): Promise<number> {
-    const tablesBytes = directories.reduce((sum, plan) => sum + maxDirectoryBytes(plan), 0);
-    const isBig = options.big === 'when needed' ? this.#end + tablesBytes > maxClassicBytes : options.big;
+  async writeDirectories(directories: readonly DirectoryPlan[], options: { bigTiff: boolean | 'when needed' }): Promise<number> {
+    const directoriesBytes = directories.reduce((sum, plan) => sum + maxDirectoryBytes(plan), 0);
+    const isBig = options.bigTiff === 'when needed' ? this.#end + directoriesBytes > maxClassicBytes : options.bigTiff;
     let nextOffset = 0;
     for (const plan of directories.toReversed()) nextOffset = await this.#writeDirectory(plan, nextOffset, isBig);
     const header = Buffer.alloc(headerBytes);
@@ -65,58 +65,61 @@ export class TiffContainer {
     return this.#end;
   }
 
-  async #writeDirectory(plan: DirectoryPlan, nextOffset: number, big: boolean): Promise<number> {
+  /** Writes a directory after its values and SubIFDs. @returns its offset. */
+  async #writeDirectory(plan: DirectoryPlan, nextOffset: number, isBig: boolean): Promise<number> {
     const [offsetsTag, lengthsTag] = plan.chunks.kind === 'tiles' ? [324, 325] : [273, 279];
     const tags: Tag[] = [
       ...plan.tags,
       { tag: offsetsTag, value: { kind: 'offset', values: plan.chunks.offsets } },
       { tag: lengthsTag, value: { kind: 'offset', values: plan.chunks.lengths } },
     ];
-    if (plan.sub !== undefined && plan.sub.length > 0) {
-      const positions = new Float64Array(plan.sub.length);
-      for (const [index, sub] of plan.sub.entries()) positions[index] = await this.#writeDirectory(sub, 0, big);
+    if (plan.subDirectories !== undefined && plan.subDirectories.length > 0) {
+      const positions = new Float64Array(plan.subDirectories.length);
+      for (const [index, subDirectory] of plan.subDirectories.entries())
+        positions[index] = await this.#writeDirectory(subDirectory, 0, isBig);
       tags.push({ tag: subIfdsTag, value: { kind: 'offset', values: positions } });
     }
     const sorted = tags.toSorted((a, b) => a.tag - b.tag);
-    const entrySize = big ? 20 : 12;
-    const countSize = big ? 8 : 2;
-    const inlineBytes = big ? 8 : 4;
-    const out = Buffer.alloc(countSize + sorted.length * entrySize + inlineBytes);
-    if (big) out.writeBigUInt64LE(BigInt(sorted.length), 0);
+    const entryBytes = isBig ? 20 : 12;
+    const countBytes = isBig ? 8 : 2;
+    /** Maximum length of a value that is stored in its entry, and length of an offset. */
+    const inlineBytes = isBig ? 8 : 4;
+    const out = Buffer.alloc(countBytes + sorted.length * entryBytes + inlineBytes);
+    if (isBig) out.writeBigUInt64LE(BigInt(sorted.length), 0);
     else out.writeUInt16LE(sorted.length, 0);
     for (const [index, { tag, value }] of sorted.entries()) {
-      const { type, count, bytes } = encodeValue(value, big);
-      const at = countSize + index * entrySize;
+      const { type, count, bytes } = encodeValue(value, isBig);
+      const at = countBytes + index * entryBytes;
       out.writeUInt16LE(tag, at);
       out.writeUInt16LE(type, at + 2);
-      writeOffset(out, count, at + 4, big);
+      writeOffset(out, count, at + 4, isBig);
       const valueAt = at + 4 + inlineBytes;
       if (bytes.length <= inlineBytes) bytes.copy(out, valueAt);
-      else writeOffset(out, await this.#appendEven(bytes), valueAt, big);
+      else writeOffset(out, await this.#appendEven(bytes), valueAt, isBig);
     }
-    writeOffset(out, nextOffset, out.length - inlineBytes, big);
+    writeOffset(out, nextOffset, out.length - inlineBytes, isBig);
     return this.#appendEven(out);
   }
 
-  /** Appends at an even offset, as the specification requires for directories and long values. */
+  /** Appends bytes at an even offset, as the specification requires for directories and long values. */
   async #appendEven(bytes: Uint8Array): Promise<number> {
     this.#end += this.#end % 2;
     return this.append(bytes);
   }
 }
 
-/** Upper limit of the length in bytes of a directory with its values and its SubIFDs. */
+/** Maximum length in bytes of a directory with its values and its SubIFDs. */
 function maxDirectoryBytes(plan: DirectoryPlan): number {
   const directoryBytes = plan.chunks.offsets.length * 16 + 2048;
-  return directoryBytes + (plan.sub ?? []).reduce((sum, sub) => sum + maxDirectoryBytes(sub), 0);
+  return directoryBytes + (plan.subDirectories ?? []).reduce((sum, subDirectory) => sum + maxDirectoryBytes(subDirectory), 0);
 }
 
-function writeOffset(out: Buffer, value: number, at: number, big: boolean): void {
-  if (big) out.writeBigUInt64LE(BigInt(value), at);
+function writeOffset(out: Buffer, value: number, at: number, isBig: boolean): void {
+  if (isBig) out.writeBigUInt64LE(BigInt(value), at);
   else out.writeUInt32LE(value, at);
 }
 
-function encodeValue(value: Tag['value'], big: boolean): { type: number; count: number; bytes: Buffer } {
+function encodeValue(value: Tag['value'], isBig: boolean): { type: number; count: number; bytes: Buffer } {
   switch (value.kind) {
     case 'ascii': {
       const bytes = Buffer.from(`${value.text}\0`, 'utf8');
@@ -131,7 +134,7 @@ function encodeValue(value: Tag['value'], big: boolean): { type: number; count: 
     case 'rational':
       return { type: 5, count: value.values.length, bytes: Buffer.concat(value.values.map(encodeRational)) };
     case 'offset': {
-      if (!big) return { type: 4, count: value.values.length, bytes: Buffer.from(Uint32Array.from(value.values).buffer) };
+      if (!isBig) return { type: 4, count: value.values.length, bytes: Buffer.from(Uint32Array.from(value.values).buffer) };
       const bytes = Buffer.alloc(value.values.length * 8);
       value.values.forEach((each, index) => bytes.writeBigUInt64LE(BigInt(each), index * 8));
       return { type: 16, count: value.values.length, bytes };

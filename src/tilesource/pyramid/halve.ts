@@ -3,9 +3,9 @@ import { crop, decimate } from '../render/pixels.js';
 import { averageSamples } from './average.js';
 import { halfSize } from './levels.js';
 
-/** How a level of a pyramid is made from the next finer one. */
+/** How a level of a pyramid is made from the next finer level. */
 export interface HalvingOptions {
-  /** Each new pixel is the first of four pixels, instead of their mean. */
+  /** Whether each new pixel is the first of four pixels instead of their mean. */
   nearest?: boolean;
   /** The sample value that marks pixels without data. */
   nodata?: number | null;

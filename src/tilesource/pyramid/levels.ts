@@ -2,21 +2,24 @@ import type { Size } from '../geometry.js';
 import type { Raster } from '../raster.js';
 import { tagOf, type DirectoryPlan, type Tag, type TiffContainer } from './container.js';
 
-/** A level of a pyramid that is being written. Offsets and lengths of its tiles in the file are row by row, in bytes. */
+/** A level of a pyramid that is being written. Its tiles are numbered row by row. */
 export interface Level extends Size {
+  /** Number of tiles in a row. */
   columns: number;
+  /** Position in the file, in bytes, of each tile. */
   offsets: Float64Array;
+  /** Length in bytes of each tile. */
   lengths: Float64Array;
 }
 
 /** Maximum number of bytes of uncompressed tiles that wait to be encoded and written. */
 const maxWaitingBytes = 2 ** 25;
 
-/** A level of this size, before any of its tiles is written. */
+/** Creates a level of this size, before any of its tiles is written. */
 export function createLevel({ width, height }: Size, tileSide: number): Level {
   const columns = Math.ceil(width / tileSide);
-  const tiles = columns * Math.ceil(height / tileSide);
-  return { width, height, columns, offsets: new Float64Array(tiles), lengths: new Float64Array(tiles) };
+  const tileCount = columns * Math.ceil(height / tileSide);
+  return { width, height, columns, offsets: new Float64Array(tileCount), lengths: new Float64Array(tileCount) };
 }
 
 /** Size of the next coarser level. An odd last row or column is dropped. */
@@ -27,17 +30,17 @@ export function halfSize({ width, height }: Size): Size {
 /**
  * A directory for each level, finest first, with the tags that all tiled TIFFs need.
  *
- * @param first number of halvings from full resolution to the first level of the list.
+ * @param firstHalvings how many times the image was halved to get the first of these levels.
  */
-export function levelDirectories(levels: readonly Level[], tileSide: number, first = 0): DirectoryPlan[] {
+export function levelDirectories(levels: readonly Level[], tileSide: number, firstHalvings = 0): DirectoryPlan[] {
   return levels.map(({ width, height, offsets, lengths }, index): DirectoryPlan => {
     const tags: Tag[] = [
-      tagOf.long(254, first + index === 0 ? 0 : 1),
-      tagOf.long(256, width),
-      tagOf.long(257, height),
-      tagOf.short(284, 1),
-      tagOf.long(322, tileSide),
-      tagOf.long(323, tileSide),
+      tagOf.long(254, firstHalvings + index === 0 ? 0 : 1), // NewSubfileType: reduced or not
+      tagOf.long(256, width), // ImageWidth
+      tagOf.long(257, height), // ImageLength
+      tagOf.short(284, 1), // PlanarConfiguration: interleaved
+      tagOf.long(322, tileSide), // TileWidth
+      tagOf.long(323, tileSide), // TileLength
     ];
     return { tags, chunks: { kind: 'tiles', offsets, lengths } };
   });
@@ -55,9 +58,9 @@ export class TileQueue {
     this.#encode = encode;
   }
 
-  /** Starts to encode and write a tile; waits while too many bytes are being written. */
-  async add(level: Level, index: number, tile: Raster): Promise<void> {
-    const writing: Promise<void> = this.#write(level, index, tile)
+  /** Starts to encode and write a tile. Waits while too many bytes are being written. */
+  async add(level: Level, tileIndex: number, tile: Raster): Promise<void> {
+    const writing: Promise<void> = this.#write(level, tileIndex, tile)
       .catch((error: unknown) => {
         this.#failure ??= { error };
       })
@@ -79,9 +82,9 @@ export class TileQueue {
     await Promise.all(this.#writing);
   }
 
-  async #write(level: Level, index: number, tile: Raster): Promise<void> {
+  async #write(level: Level, tileIndex: number, tile: Raster): Promise<void> {
     const bytes = await this.#encode(tile);
-    level.offsets[index] = await this.#container.append(bytes);
-    level.lengths[index] = bytes.length;
+    level.offsets[tileIndex] = await this.#container.append(bytes);
+    level.lengths[tileIndex] = bytes.length;
   }
 }

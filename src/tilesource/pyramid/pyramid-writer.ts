@@ -22,12 +22,12 @@ export interface PyramidOptions {
   nearest: boolean;
   /** The sample that stands for a missing value. It is left out of the mean. */
   nodata?: number | null;
-  /** If given, only this many reduced levels are written, without the image itself. Otherwise all levels are written. */
+  /** If set, only this many reduced levels are written, without the image itself. By default, all levels are written. */
   reducedLevelCount?: number | undefined;
   /** Encodes a tile. Tiles at the right and bottom are padded to full size. */
   encode(tile: Raster): Promise<Uint8Array> | Uint8Array;
   /** Called with the number of pixels of the full size that have been read. */
-  progress?(pixels: number): void;
+  onProgress?(pixels: number): void;
   signal?: AbortSignal | undefined;
 }
 
@@ -38,7 +38,7 @@ export interface PyramidOptions {
 export class PyramidWriter {
   readonly #image: BlockImage;
   readonly #options: PyramidOptions;
-  /** Index: how many times the image is halved. */
+  /** The levels by the number of halvings: first the image itself. */
   readonly #levels: Level[] = [];
   readonly #queue: TileQueue;
   #donePixels = 0;
@@ -59,7 +59,7 @@ export class PyramidWriter {
 
   /** Writes the tiles of every level. @returns a directory for each level, finest first, with the tags that all tiled TIFFs need. */
   async write(): Promise<DirectoryPlan[]> {
-    await this.#build(this.#levels.length - 1, 0, 0);
+    await this.#buildBlock(this.#levels.length - 1, 0, 0);
     await this.#queue.settle();
     this.#queue.throwIfFailed();
     const { reducedLevelCount, tileSide } = this.#options;
@@ -68,8 +68,8 @@ export class PyramidWriter {
       : levelDirectories(this.#levels.slice(1), tileSide, 1);
   }
 
-  /** Makes a block of a level from the blocks of the next finer level, and writes the tiles of all of them. */
-  async #build(halvings: number, column: number, row: number): Promise<Raster> {
+  /** Makes a block of a level from blocks of the next finer level, and writes the tiles of all these blocks. */
+  async #buildBlock(halvings: number, column: number, row: number): Promise<Raster> {
     this.#options.signal?.throwIfAborted();
     this.#queue.throwIfFailed();
     const { blockSide, nearest, nodata = null } = this.#options;
@@ -84,16 +84,16 @@ export class PyramidWriter {
     if (halvings === 0) {
       block = await this.#image.read(box);
       this.#donePixels += box.width * box.height;
-      this.#options.progress?.(this.#donePixels);
+      this.#options.onProgress?.(this.#donePixels);
     } else {
       const { bands, dtype } = this.#image;
       block = createRaster({ width: box.width, height: box.height, bands, dtype });
-      const finer = this.#levelAt(halvings - 1);
-      for (const y of childBlocks(row, level.height, finer.height, blockSide)) {
-        for (const x of childBlocks(column, level.width, finer.width, blockSide)) {
-          const child = await this.#build(halvings - 1, x, y);
-          const at = { left: ((x - column * 2) * blockSide) / 2, top: ((y - row * 2) * blockSide) / 2 };
-          blit(block, await halve(child, { nearest, nodata }), at);
+      const finerLevel = this.#levelAt(halvings - 1);
+      for (const y of childBlocks(row, level.height, finerLevel.height, blockSide)) {
+        for (const x of childBlocks(column, level.width, finerLevel.width, blockSide)) {
+          const child = await this.#buildBlock(halvings - 1, x, y);
+          const position = { left: ((x - column * 2) * blockSide) / 2, top: ((y - row * 2) * blockSide) / 2 };
+          blit(block, await halve(child, { nearest, nodata }), position);
         }
       }
     }
@@ -111,10 +111,10 @@ export class PyramidWriter {
     const { tileSide } = this.#options;
     for (let top = 0; top < box.height; top += tileSide) {
       for (let left = 0; left < box.width; left += tileSide) {
-        const index = ((box.top + top) / tileSide) * level.columns + (box.left + left) / tileSide;
+        const tileIndex = ((box.top + top) / tileSide) * level.columns + (box.left + left) / tileSide;
         const tile = createRaster({ ...block, width: tileSide, height: tileSide });
         blit(tile, block, { left: 0, top: 0 }, { left, top, width: tileSide, height: tileSide });
-        await this.#queue.add(level, index, tile);
+        await this.#queue.add(level, tileIndex, tile);
       }
     }
   }
@@ -122,12 +122,11 @@ export class PyramidWriter {
 
 /**
  * Columns (or rows) of the blocks of the next finer level from which a block is made: usually two. Halving an odd size drops the last
- * pixel. If that pixel
- * forms a block of its own, the last block takes that block as a third child, so that its tiles are still written.
+ * pixel. If that pixel alone is a block, the last coarser block gets it as a third child, so that its tile is still written.
  */
 function childBlocks(block: number, size: number, finerSize: number, blockSide: number): number[] {
   const isLast = block === Math.ceil(size / blockSide) - 1;
-  const children = Math.ceil(finerSize / blockSide);
-  const end = isLast ? children : Math.min(children, block * 2 + 2);
-  return Array.from({ length: end - block * 2 }, (_, position) => block * 2 + position);
+  const finerBlocks = Math.ceil(finerSize / blockSide);
+  const end = isLast ? finerBlocks : Math.min(finerBlocks, block * 2 + 2);
+  return Array.from({ length: end - block * 2 }, (_, index) => block * 2 + index);
 }

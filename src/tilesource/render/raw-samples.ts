@@ -89,13 +89,13 @@ export async function streamRawRegion(
       ...(profile === null ? [] : [tagOf.bytes(34_675, profile)]),
       ...(index === 0 ? [tagOf.ascii(270, describeRegion(metadata, order, { region, output }))] : []),
     ];
-    return { ...levels[0]!, tags: [...levels[0]!.tags, ...frameTags], sub: levels.slice(1) };
+    return { ...levels[0]!, tags: [...levels[0]!.tags, ...frameTags], subDirectories: levels.slice(1) };
   };
   return streamTiff(
     async (container) => {
       const directories: DirectoryPlan[] = [];
       for (const [index, number] of order.frames.entries()) directories.push(await writeFrame(container, number, index));
-      return container.finish(directories, { big: 'when needed' });
+      return container.writeDirectories(directories, { bigTiff: 'when needed' });
     },
     temporaryDirectory === undefined ? {} : { directory: temporaryDirectory },
   );
@@ -116,7 +116,7 @@ function packingOf({ style, fill, tiffCompression }: RegionRequest): TilePacking
       `Invalid tiffCompression '${compression}': ${rawEncoding} keeps samples, with none, lzw, deflate, packbits or zstd.`,
     );
   }
-  return { compression, quality: 0, halvesColor: false, predictor: true, level: null };
+  return { compression, quality: 0, halvesChroma: false, predictor: true, effort: null };
 }
 
 /** The frames of a request: those in its list, or the channels of its frame. @throws BadValueError, TileSourceError */

@@ -68,7 +68,7 @@ async function writePyramid(
   { encoding, signal }: { encoding: EncodingOptions; signal?: AbortSignal },
 ): Promise<number> {
   const { compression, quality, subsampling } = encoding;
-  const packing: TilePacking = { compression, quality, halvesColor: subsampling !== 0, predictor: true, level: null };
+  const packing: TilePacking = { compression, quality, halvesChroma: subsampling !== 0, predictor: true, effort: null };
   const levels = await new PyramidWriter(container, picture, {
     tileSide,
     blockSide,
@@ -86,5 +86,5 @@ async function writePyramid(
       : [];
     return { ...plan, tags: [...plan.tags, ...tileTags, ...resolution] };
   });
-  return container.finish(plans, { big: true });
+  return container.writeDirectories(plans, { bigTiff: true });
 }

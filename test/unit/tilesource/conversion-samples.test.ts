@@ -36,7 +36,7 @@ async function converted(
   await convert(
     { input, output, directory: folder, options: checkConversion(request), threads: 1, version: '0' },
     {
-      progress: () => {},
+      onProgress: () => {},
       log: () => {},
       runVipsPass: async (pass) => {
         passes.push(pass.kind);

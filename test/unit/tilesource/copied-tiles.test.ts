@@ -49,7 +49,7 @@ async function converted(path: string, request: ConversionRequest = {}) {
       version: '0',
     },
     {
-      progress: (part) => void passes.push(part),
+      onProgress: (part) => void passes.push(part),
       log: (text) => void log.push(text),
       runVipsPass: () => Promise.reject(new Error('libvips is not needed')),
     },

@@ -39,7 +39,7 @@ export type AnswerMessage = { kind: 'answer'; id: number } & ({ answer: Answer }
 
 /** Called while a child works. `done` is the share of the work from 0 to 1. */
 export interface ChildListener {
-  progress(done: number): void;
+  onProgress(done: number): void;
   log?(text: string): void;
 }
 
@@ -48,11 +48,11 @@ export const maxResidentBytes = 1000 * 2 ** 20;
 
 /** Signals that a terminal or systemd sends to all processes of a group at once, so this process gets them too. */
 const stopSignals: ReadonlySet<NodeJS.Signals> = new Set<NodeJS.Signals>(['SIGINT', 'SIGTERM', 'SIGHUP']);
-/** How long to wait for the work to be aborted after such a signal ended the child. Then the work counts as failed. */
+/** If such a signal ends the child, how long to wait for the parent to abort the work. After that, the work counts as failed. */
 const abortWaitMs = 15_000;
 
-/** Number of characters of error output that are kept, from its end. */
-const keptErrorLength = 4096;
+/** Maximum number of characters of error output that are kept: the last ones. */
+const maxErrorCharacters = 4096;
 
 const program = findProgram(import.meta.url, { source: './conversion-process.ts', built: 'conversion-process' });
 
@@ -68,21 +68,21 @@ function environmentOf(task: ChildTask, threads: number): NodeJS.ProcessEnv {
   };
 }
 
-/** Passes on the percentages that libvips prints. */
-function reportProgress(stdout: Readable | null, listener: ChildListener): void {
+/** Reads the percentages that libvips prints, and calls the listener with them. */
+function readVipsProgress(stdout: Readable | null, listener: ChildListener): void {
   let output = '';
   stdout?.on('data', (chunk: Buffer) => {
     output = (output + chunk.toString('latin1')).slice(-200);
     const percent = [...output.matchAll(/(?<!\d)(\d+)% complete/g)].at(-1)?.[1];
-    if (percent !== undefined) listener.progress(Number(percent) / 100);
+    if (percent !== undefined) listener.onProgress(Number(percent) / 100);
   });
 }
 
 /**
  * Runs a task in a child process and waits for its end. Aborting the signal kills the child immediately.
  *
- * @throws the signal's reason when it was aborted; the BadValueError or TileSourceError of the task; a TileSourceError when the child
- * ends without a message, which happens when it runs out of memory.
+ * @throws the signal's reason if it is aborted; the BadValueError or TileSourceError of the task; a TileSourceError if the child ends
+ * without a message, for example because it runs out of memory.
  */
 export async function runInChild(
   task: ChildTask,
@@ -98,12 +98,12 @@ export async function runInChild(
   });
   const kill = () => child.kill('SIGKILL');
   signal?.addEventListener('abort', kill, { once: true });
-  const endController = new AbortController();
+  const childEnd = new AbortController();
   const runPass = async (pass: VipsPass): Promise<void> => {
     const send = (message: PassMessage) => child.send(message, () => undefined);
-    const passSignal = signal === undefined ? endController.signal : AbortSignal.any([signal, endController.signal]);
-    const progress = (done: number) => void send({ kind: 'progress', done });
-    await runInChild({ kind: 'vips', pass }, { progress }, { signal: passSignal, threads: pass.threads }).then(
+    const passSignal = signal === undefined ? childEnd.signal : AbortSignal.any([signal, childEnd.signal]);
+    const onProgress = (done: number) => void send({ kind: 'progress', done });
+    await runInChild({ kind: 'vips', pass }, { onProgress }, { signal: passSignal, threads: pass.threads }).then(
       () => send({ kind: 'done' }),
       (error: unknown) => send(failureOf(error)),
     );
@@ -114,7 +114,7 @@ export async function runInChild(
     await answerQuestion(
       source,
       question,
-      signal === undefined ? endController.signal : AbortSignal.any([signal, endController.signal]),
+      signal === undefined ? childEnd.signal : AbortSignal.any([signal, childEnd.signal]),
     ).then(
       (result) => send({ kind: 'answer', id, answer: result }),
       (error: unknown) => send({ kind: 'answer', id, failure: failureOf(error) }),
@@ -124,13 +124,13 @@ export async function runInChild(
     await new Promise<void>((resolve, reject) => {
       let outcome: Extract<ChildMessage, { kind: 'done' | 'failed' }> | null = null;
       let errorOutput = '';
-      reportProgress(child.stdout, listener);
+      readVipsProgress(child.stdout, listener);
       child.stderr?.on('data', (chunk: Buffer) => {
-        errorOutput = (errorOutput + chunk.toString('utf8')).slice(-keptErrorLength);
+        errorOutput = (errorOutput + chunk.toString('utf8')).slice(-maxErrorCharacters);
       });
       child.on('message', (message: ChildMessage) => {
         if (message.kind === 'ready') child.send(task, () => undefined);
-        else if (message.kind === 'progress') listener.progress(message.done);
+        else if (message.kind === 'progress') listener.onProgress(message.done);
         else if (message.kind === 'log') listener.log?.(message.text);
         else if (message.kind === 'pass') void runPass(message.pass);
         else if (message.kind === 'ask') void sendAnswer(message);
@@ -155,7 +155,7 @@ export async function runInChild(
   } finally {
     signal?.removeEventListener('abort', kill);
     // Stops a pass or a response that the ended child no longer needs.
-    endController.abort();
+    childEnd.abort();
   }
 }
 

@@ -34,10 +34,10 @@ async function sendAndExit(message: ChildMessage): Promise<void> {
 }
 
 /** Asks the parent to run a pass of libvips in another child. Only one pass runs at a time. */
-function askForPass(pass: VipsPass, progress: (done: number) => void): Promise<void> {
+function askForPass(pass: VipsPass, onProgress: (done: number) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const receive = (message: PassMessage): void => {
-      if (message.kind === 'progress') return progress(message.done);
+      if (message.kind === 'progress') return onProgress(message.done);
       process.off('message', receive);
       if (message.kind === 'done') resolve();
       else reject(errorOf(message));
@@ -47,8 +47,8 @@ function askForPass(pass: VipsPass, progress: (done: number) => void): Promise<v
   });
 }
 
-/** Returns a function that asks the parent for parts of the image that it has open. Requests may overlap; each has an id. */
-function createAsker(): (question: Question) => Promise<Answer> {
+/** Returns a function that asks the parent for parts of the image that it has open. Questions may overlap; each has an id. */
+function createAskFunction(): (question: Question) => Promise<Answer> {
   const pendingQuestions = new Map<number, { resolve(answer: Answer): void; reject(error: Error): void }>();
   process.on('message', (message: AnswerMessage) => {
     const pending = pendingQuestions.get(message.id);
@@ -67,19 +67,19 @@ function createAsker(): (question: Question) => Promise<Answer> {
 async function runTask(task: ChildTask): Promise<void> {
   if (task.kind === 'vips') return runVipsPass(task.pass);
   if (task.kind === 'svg') return runDrawing({ ...task.drawing, bytes: await readFile(task.drawing.input) });
-  let sentAt = 0;
+  let lastSentMs = 0;
   let highestDone = 0;
-  const progress = (done: number): void => {
+  const onProgress = (done: number): void => {
     highestDone = Math.max(highestDone, done);
-    if (Date.now() - sentAt < progressIntervalMs) return;
-    sentAt = Date.now();
+    if (Date.now() - lastSentMs < progressIntervalMs) return;
+    lastSentMs = Date.now();
     void send({ kind: 'progress', done: highestDone });
   };
   await convert(task.task, {
-    progress,
+    onProgress,
     log: (text) => void send({ kind: 'log', text }),
     runVipsPass: askForPass,
-    openRemote: (image) => remoteSource(image, createAsker()),
+    openRemote: (image) => remoteSource(image, createAskFunction()),
   });
 }
 

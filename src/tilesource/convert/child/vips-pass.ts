@@ -24,7 +24,7 @@ export const vipsSettings: SharpOptions = { limitInputPixels: false, failOn: 'er
 /** An image of more uncompressed bytes than this becomes a BigTIFF, because the size after compression is not known in advance. */
 const maxClassicBytes = 2 ** 31;
 
-/** The samples that a compression can hold: JPEG holds bytes, WebP holds bytes of three or four bands. */
+/** The form of samples that a compression can store: JPEG stores bytes, WebP stores bytes of three or four bands. */
 function storedForm(form: SampleForm, compression: VipsPass['compression']): SampleForm {
   if (compression === 'webp') return { ...form, dtype: 'uint8', bands: form.bands % 2 === 1 ? 3 : 4 };
   return compression === 'jpeg' ? { ...form, dtype: 'uint8' } : form;

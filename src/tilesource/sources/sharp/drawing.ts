@@ -57,7 +57,7 @@ async function drawInChild(
   const timeout = AbortSignal.timeout(timeoutMs);
   const anySignal = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
   try {
-    await runInChild({ kind: 'svg', drawing }, { progress: () => {} }, { signal: anySignal });
+    await runInChild({ kind: 'svg', drawing }, { onProgress: () => {} }, { signal: anySignal });
   } catch (error) {
     if (signal?.aborted !== true && timeout.aborted) {
       throw new TileSourceError(`The SVG takes longer than ${timeoutMs / 1000} s to draw.`, { cause: error });

@@ -26,7 +26,7 @@ const maxPyramidBytes = 2 ** 33;
 /** Makes one pyramid at a time, because memory and processors are shared. */
 const makingQueue = new WorkQueue({ name: 'frames', running: 1 });
 
-const packing: TilePacking = { compression: 'deflate', level: 1, predictor: true, quality: 0, halvesColor: false };
+const packing: TilePacking = { compression: 'deflate', effort: 1, predictor: true, quality: 0, halvesChroma: false };
 
 /** Access to a TIFF file with large images in strips. */
 export interface StripFile {
@@ -211,9 +211,9 @@ export class StripPyramids {
         }
         const levelTags = [...packingTags({ bands, dtype }, packing), tagOf.short(tags.orientation, orientation)];
         const levels = await writer.finish();
-        await container.finish(
+        await container.writeDirectories(
           levels.map((plan) => ({ ...plan, tags: [...plan.tags, ...levelTags] })),
-          { big: true },
+          { bigTiff: true },
         );
       } finally {
         await writer.settle();
