@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { cac, type CAC } from 'cac';
 import { LargeImageError } from '../errors.js';
 import { conversionPredictors, reductions, writtenCompressions } from '../tilesource/convert/options.js';
-import { requestedHelp } from '../reference-host/start/options.js';
+import { createRequestedHelp } from '../reference-host/start/options.js';
 import { createProgressDisplay } from '../reference-host/start/progress.js';
 import { MissingPackagesError, requirePackages } from '../reference-host/packages.js';
 import { CommandError } from './usage.js';
@@ -97,7 +97,7 @@ async function runCheck(file: string): Promise<number> {
 /** Starts the reference host, which parses its own command line. */
 async function runServe(args: readonly string[]): Promise<void> {
   const command = `npx ${programName} serve`;
-  const help = requestedHelp(args, version, command);
+  const help = createRequestedHelp(args, version, command);
   if (help !== null) return print(help);
   requirePackages();
   const { serve } = await import('../reference-host/start/serve.js');

@@ -7,7 +7,7 @@ import { install, startWorker, type Host, type HostLogger, type Installation } f
 import { answerUnknownPaths, harmlessLogger, identifyRequests, mountRoutes, type RouteOutline } from '../larger-host.js';
 import type { HostContext } from './context.js';
 import { openContext } from './open-context.js';
-import { answerOptions, corsMiddleware } from './http/cors.js';
+import { answerOptions, createCorsMiddleware } from './http/cors.js';
 import { openAgendaBackend } from './database/agenda-backend.js';
 import { retryWhileDatabaseIsAway } from './database/while-away.js';
 import { hostDirectory } from './access/directory.js';
@@ -24,10 +24,10 @@ import { forgetTokens, createTokenVerifier } from './accounts/tokens/tokens.js';
 import { removeExpiredHourly } from './accounts/tokens/expired-records.js';
 import { coreSettingDefinitions } from './system/settings.js';
 import { operationRoutes } from './system/operation.routes.js';
-import { applyServerRoot } from './http/public-address.js';
+import { createServerRootMiddleware } from './http/public-address.js';
 import { addSafeHeaders } from './http/safe-headers.js';
-import { mergeSlashes } from './http/leading-slashes.js';
-import { answerError, answerPageNotFound } from './http/last-handlers.js';
+import { createSlashMerger } from './http/leading-slashes.js';
+import { createErrorHandler, answerPageNotFound } from './http/last-handlers.js';
 import { startUpkeep } from './upkeep/upkeep.js';
 import { mountViewer, readViewer, type ViewerFiles } from './viewer-routes.js';
 import type { ReferenceHostOptions } from './options.js';
@@ -144,9 +144,9 @@ function createApp(options: ReferenceHostOptions, context: HostContext): Express
   app.use(identifyRequests);
   app.use(addSafeHeaders);
   if (options.trustProxy !== undefined) app.set('trust proxy', options.trustProxy);
-  app.use(applyServerRoot(context));
-  app.use(mergeSlashes(context.apiRoot));
-  app.use(context.apiRoot, corsMiddleware(context));
+  app.use(createServerRootMiddleware(context));
+  app.use(createSlashMerger(context.apiRoot));
+  app.use(context.apiRoot, createCorsMiddleware(context));
   return app;
 }
 
@@ -191,14 +191,14 @@ function mountHost(app: Express, context: HostContext, plugin: Installation, vie
   };
   app.use(apiRoot, mountRoutes(hostRoutes, { ...routeOptions, observe: plugin.observe }));
   app.use(mountRoutes(operationRoutes, routeOptions));
-  if (viewer !== null) mountViewer(app, viewer, { apiRoot, title: () => pageTitle(context) });
+  if (viewer !== null) mountViewer(app, viewer, { apiRoot, title: () => readPageTitle(context) });
   app.use(apiRoot, answerOptions, answerUnknownPaths(plugin.routes));
   app.use(answerPageNotFound);
-  app.use(answerError(logger));
+  app.use(createErrorHandler(logger));
 }
 
-/** The configured brand. The default brand, `Girder`, is only for clients of the API, so the page then has another title. */
-async function pageTitle(context: HostContext): Promise<string> {
+/** Reads the title of the page: the configured brand. The default brand, `Girder`, is only for clients of the API, and is replaced here. */
+async function readPageTitle(context: HostContext): Promise<string> {
   const brand = await context.setting('core.brand_name');
   return brand === '' || brand === 'Girder' ? 'Large image' : brand;
 }

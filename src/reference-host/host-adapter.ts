@@ -7,11 +7,11 @@ import type { FileDocument } from './files/file.model.js';
 import type { FolderDocument } from './tree/folder.model.js';
 import type { ItemDocument } from './tree/item.model.js';
 import {
-  accessFilter,
+  createAccessFilter,
   flagsOn,
-  itemAccessFilter,
+  createItemAccessFilter,
   levelOn,
-  principalOf,
+  loadPrincipal,
   systemPrincipal,
   type Principal,
 } from './access/access.js';
@@ -38,7 +38,7 @@ export function hostAccess(context: HostContext): HostAccess {
   return {
     async level(caller: Caller | null, { type, doc }) {
       const [principal, folder] = await Promise.all([
-        principalOf(context, caller),
+        loadPrincipal(context, caller),
         type === 'folder'
           ? (doc as unknown as FolderDocument)
           : context.models.folder.findById((doc as unknown as ItemDocument).folderId).lean<FolderDocument>(),
@@ -46,9 +46,9 @@ export function hostAccess(context: HostContext): HostAccess {
       return folder === null ? -1 : levelOn(folder, principal);
     },
     async filter(caller, type, level) {
-      const principal: Principal = await principalOf(context, caller);
+      const principal: Principal = await loadPrincipal(context, caller);
       if (level === -1) return {};
-      return type === 'folder' ? accessFilter(principal, level) : itemAccessFilter(context, principal, level);
+      return type === 'folder' ? createAccessFilter(principal, level) : createItemAccessFilter(context, principal, level);
     },
     async list(doc) {
       const { access, public: isPublic, publicFlags } = doc as unknown as FolderDocument;
@@ -61,12 +61,12 @@ export function hostAccess(context: HostContext): HostAccess {
       };
     },
     async flags(caller, doc) {
-      return flagsOn(doc as unknown as FolderDocument, await principalOf(context, caller));
+      return flagsOn(doc as unknown as FolderDocument, await loadPrincipal(context, caller));
     },
   };
 }
 
-/** Makes an item for the plugin. */
+/** The member `createItem` of the host. */
 export function hostCreateItem(context: HostContext): NonNullable<Host['createItem']> {
   return async ({ name, folderId, creatorId, fields }) => {
     const folder = await loadFolder(context, folderId, systemPrincipal, 1);

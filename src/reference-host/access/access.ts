@@ -30,7 +30,7 @@ const anonymous: Principal = { id: null, admin: false, groups: [], seesPrivate: 
 export const systemPrincipal: Principal = { id: null, admin: true, groups: [], seesPrivate: true };
 
 /** Loads the data that a caller's permissions depend on. */
-export async function principalOf({ models }: HostContext, caller: Caller | null): Promise<Principal> {
+export async function loadPrincipal({ models }: HostContext, caller: Caller | null): Promise<Principal> {
   if (caller === null || caller.id === null) return anonymous;
   const id = new Types.ObjectId(caller.id);
   const user = await models.user.findById(id, { groups: 1, admin: 1 }).lean();
@@ -82,8 +82,8 @@ export function requireLevel(
   throw new LevelDeniedError(level, `${model} ${document._id.toHexString()}`, principal.id?.toHexString());
 }
 
-/** A filter that matches the documents on which the principal has at least `level`. */
-export function accessFilter(principal: Principal, level: GrantedLevel): QueryFilter<AccessControlled> {
+/** Creates a filter that matches the documents on which the principal has at least `level`. */
+export function createAccessFilter(principal: Principal, level: GrantedLevel): QueryFilter<AccessControlled> {
   if (principal.admin) return {};
   const conditions: QueryFilter<AccessControlled>[] = level === 0 ? [{ public: true }] : [];
   if (principal.id !== null) {
@@ -95,14 +95,14 @@ export function accessFilter(principal: Principal, level: GrantedLevel): QueryFi
   return conditions.length === 0 ? { _id: { $in: [] } } : { $or: conditions };
 }
 
-/** A filter on items by the permissions of their folders. */
-export async function itemAccessFilter(
+/** Creates a filter that matches the items on whose folders the principal has at least `level`. */
+export async function createItemAccessFilter(
   { models }: HostContext,
   principal: Principal,
   level: GrantedLevel,
 ): Promise<{ folderId?: { $in: Types.ObjectId[] } }> {
   if (principal.admin) return {};
-  const folders = await models.folder.find(accessFilter(principal, level), { _id: 1 }).lean();
+  const folders = await models.folder.find(createAccessFilter(principal, level), { _id: 1 }).lean();
   return { folderId: { $in: folders.map((folder) => folder._id) } };
 }
 

@@ -2,13 +2,13 @@ import { Types } from 'mongoose';
 import type { Caller, HostDirectory } from '../../index.js';
 import { isId } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
-import { accessFilter, principalOf } from './access.js';
+import { createAccessFilter, loadPrincipal } from './access.js';
 
 /** The host's users and groups, as the plugin needs them. */
 export function hostDirectory(context: HostContext): HostDirectory {
   const { models } = context;
   const visibilityFilter = async (asker: Caller | null | undefined) =>
-    asker === undefined ? {} : accessFilter(await principalOf(context, asker), 0);
+    asker === undefined ? {} : createAccessFilter(await loadPrincipal(context, asker), 0);
   const findUsers = async (condition: object, asker: Caller | null | undefined) => {
     const filter = { ...(await visibilityFilter(asker)), ...condition };
     const users = await models.user.find(filter, { login: 1, firstName: 1, lastName: 1, status: 1 }).lean();

@@ -4,7 +4,7 @@ import { scopes } from '../http/parameters.js';
 import { collectionSchema, folderSchema } from '../http/schemas.js';
 import { replyWithList, createViews } from '../tree/lists.js';
 import { collectionView, folderView } from '../views.js';
-import { principalOf } from './access.js';
+import { loadPrincipal } from './access.js';
 import { loadSharedDocuments, listSharedWith } from './shared-with.js';
 
 /** The route that lists what others have shared with the caller. */
@@ -24,7 +24,7 @@ export const sharedRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: listOf({ oneOf: [collectionSchema, folderSchema] }) },
     errors: ['bad-parameter'],
     async handle({ query: { limit, offset }, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const entries = await listSharedWith(context, principal);
       const page = entries.slice(offset, limit === 0 ? undefined : offset + limit);
       const documents = await loadSharedDocuments(context, page);

@@ -40,12 +40,12 @@ export async function downloadFile(context: HostContext, file: FileDocument, req
   const range = requestedRange(request.headers, { size, tag: null }) ?? readParameterRange(request, size);
   const { start, end } = range ?? { start: 0, end: size };
   const body = await readFile(context, file, { start, end });
-  return Reply.stream(body, safeContentType(file.mimeType), {
+  return Reply.stream(body, toSafeContentType(file.mimeType), {
     status: range === null ? 200 : 206,
     headers: {
       ...rangeHeaders(range, size),
       'Content-Length': end - start,
-      'Content-Disposition': contentDisposition(file.name, request.disposition),
+      'Content-Disposition': createContentDisposition(file.name, request.disposition),
       // Stored files come from users, so browsers must not show them as pages of this site.
       'X-Content-Type-Options': 'nosniff',
       ...(request.disposition === 'inline' && {
@@ -63,15 +63,15 @@ function readParameterRange({ offset, endByte = Infinity }: DownloadRequest, siz
   return { start: offset, end };
 }
 
-function safeContentType(mimeType: string): string {
+function toSafeContentType(mimeType: string): string {
   // Anything other than a media type would be written into the header unchanged.
   if (!/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(\s*;\s*[\w-]+=("[^"\\\r\n]*"|[\w.+-]+))*$/.test(mimeType))
     return 'application/octet-stream';
   return /^text\//i.test(mimeType) && !/charset/i.test(mimeType) ? `${mimeType};charset=utf-8` : mimeType;
 }
 
-/** The header `Content-Disposition` for any name, by RFC 6266, also for names with quotes, line breaks or other alphabets. */
-export function contentDisposition(name: string, disposition: 'inline' | 'attachment'): string {
+/** Creates the header `Content-Disposition` of RFC 6266 for any name, also for names with quotes, line breaks or other alphabets. */
+export function createContentDisposition(name: string, disposition: 'inline' | 'attachment'): string {
   // Lone surrogates have no UTF-8 form.
   const validName = name.replace(/\p{Surrogate}/gu, '\ufffd');
   // Only ASCII, because Node parses a header of this name as UTF-8 if the length of the body is known.

@@ -1,7 +1,7 @@
 import { fileSchema } from '../http/schemas.js';
 import { id, InvalidError, required, text, UnknownIdError, type RouteDefinition } from '../../larger-host.js';
 import { defineRoute, type HostContext } from '../context.js';
-import { principalOf } from '../access/access.js';
+import { loadPrincipal } from '../access/access.js';
 import { downloadFile, downloadQuery } from './downloads.js';
 import { copyFile, loadFile, removeFile, updateFile } from './files.js';
 import { loadItem } from '../tree/items.js';
@@ -20,7 +20,7 @@ export const fileRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: fileSchema },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       return fileView(await loadFile(context, params.id, principal, 0), principal, context.storeId);
     },
   }),
@@ -35,7 +35,7 @@ export const fileRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: fileSchema },
     errors: ['unknown-id', 'invalid', 'access-denied'],
     async handle({ params, query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const file = await loadFile(context, params.id, principal, 1);
       return fileView(await updateFile(context, file, query), principal, context.storeId);
     },
@@ -50,7 +50,7 @@ export const fileRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: { type: 'null' } },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
-      const file = await loadFile(context, params.id, await principalOf(context, caller), 1);
+      const file = await loadFile(context, params.id, await loadPrincipal(context, caller), 1);
       await removeFile(context, file._id);
       return null;
     },
@@ -66,7 +66,7 @@ export const fileRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: fileSchema },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const file = await loadFile(context, params.id, principal, 0);
       const { item } = await loadItem(context, query.itemId, principal, 1).catch((error: unknown) => {
         throw error instanceof UnknownIdError ? new InvalidError(`No such item: ${query.itemId}`, 'id') : error;
@@ -86,7 +86,7 @@ export const fileRoutes: RouteDefinition<HostContext>[] = [
       query: downloadQuery,
       returns: { types: ['application/octet-stream'] },
       errors: ['unknown-id', 'access-denied', 'not-found', 'unsatisfiable-range'],
-      authorize: async ({ params, caller }, context) => loadFile(context, params.id, await principalOf(context, caller), 0),
+      authorize: async ({ params, caller }, context) => loadFile(context, params.id, await loadPrincipal(context, caller), 0),
       handle({ query, authorized: file, headers }, context) {
         return downloadFile(context, file, { ...query, headers, disposition: query.contentDisposition });
       },

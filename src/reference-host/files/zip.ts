@@ -8,8 +8,8 @@ import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
-import { accessFilter, principalOf, type Principal } from '../access/access.js';
-import { contentDisposition } from './downloads.js';
+import { createAccessFilter, loadPrincipal, type Principal } from '../access/access.js';
+import { createContentDisposition } from './downloads.js';
 import { loadFile, readFile } from './files.js';
 
 /** One entry of an archive: the bytes of a file, or a text. A function that returns a text is called when the entry is sent. */
@@ -20,7 +20,7 @@ export interface ZipEntry {
 }
 
 /** A name as part of a path in an archive. The path never leads out of the folder in which the archive is unpacked. */
-function safeName(name: string): string {
+function toSafeName(name: string): string {
   // eslint-disable-next-line no-control-regex -- control characters are what must go
   const safe = name.replace(/[/\\\u0000-\u001f]/g, '_');
   return /^\.+$/.test(safe) ? safe.replace(/\./g, '_') : safe;
@@ -37,16 +37,16 @@ interface EntryOptions {
   mimeTypes?: ReadonlySet<string> | undefined;
 }
 
-/** The files of an item, in a folder with its name, and its metadata if it has any. */
-export function itemEntries(context: HostContext, item: ItemDocument): AsyncGenerator<ZipEntry> {
-  return entriesOfItems(context, [item], {});
+/** Lists the files of an item, in a folder with its name, and its metadata if it has any. */
+export function listItemEntries(context: HostContext, item: ItemDocument): AsyncGenerator<ZipEntry> {
+  return listEntriesOfItems(context, [item], {});
 }
 
 /**
- * The files of several items, found by one query, because an archive with many small items would otherwise mostly wait for the
+ * Lists the files of several items, found by one query, because an archive with many small items would otherwise mostly wait for the
  * database.
  */
-async function* entriesOfItems(
+async function* listEntriesOfItems(
   context: HostContext,
   items: readonly ItemForArchive[],
   { prefix = '', mimeTypes }: EntryOptions,
@@ -57,7 +57,7 @@ async function* entriesOfItems(
     .lean();
   const batch = await readInSlices<FileDocument>(items.length > 1 ? query.limit(maxQueryFiles) : query);
   if (batch.length === maxQueryFiles && items.length > 1) {
-    for (const item of items) yield* entriesOfItems(context, [item], { prefix, mimeTypes });
+    for (const item of items) yield* listEntriesOfItems(context, [item], { prefix, mimeTypes });
     return;
   }
   const filesByItemId = new Map(items.map(({ _id }): [string, FileDocument[]] => [_id.toHexString(), []]));
@@ -66,8 +66,8 @@ async function* entriesOfItems(
     const itemFiles = filesByItemId.get(item._id.toHexString()) ?? [];
     const files = itemFiles.filter((file) => mimeTypes === undefined || mimeTypes.has(file.mimeType));
     const isOnlyFile = files.length === 1 && files[0]!.name === item.name && prefix !== '';
-    const pathPrefix = isOnlyFile ? prefix : `${prefix}${safeName(item.name)}/`;
-    for (const file of files) yield { path: pathPrefix + safeName(file.name), date: file.created, content: file };
+    const pathPrefix = isOnlyFile ? prefix : `${prefix}${toSafeName(item.name)}/`;
+    for (const file of files) yield { path: pathPrefix + toSafeName(file.name), date: file.created, content: file };
     if (isOnlyFile || mimeTypes !== undefined) continue;
     const text = await readMetadataText(context, item);
     // Metadata may be as long as a document can be. Long ones are read again when they are sent, instead of being kept in memory
@@ -88,41 +88,41 @@ const maxQueryItems = 100;
 /** Maximum number of files that one query for several items finds. */
 const maxQueryFiles = 5000;
 
-/** Everything in a folder that the caller can read, in a folder with its name. */
-export async function* folderEntries(
+/** Lists everything in a folder that the caller can read, in a folder with its name. */
+export async function* listFolderEntries(
   context: HostContext,
   folder: FolderDocument,
   principal: Principal,
   { prefix = '', mimeTypes }: EntryOptions = {},
 ): AsyncGenerator<ZipEntry> {
-  const pathPrefix = `${prefix}${safeName(folder.name)}/`;
+  const pathPrefix = `${prefix}${toSafeName(folder.name)}/`;
   const items = context.models.item.find({ folderId: folder._id }, { name: 1, updated: 1 }).sort({ lowerName: 1, _id: 1 }).lean();
   for await (const batch of groupInBatches(iterateInSlices<ItemForArchive>(items), maxQueryItems))
-    yield* entriesOfItems(context, batch, { prefix: pathPrefix, mimeTypes });
-  yield* subfolderEntries(context, folder._id, principal, { prefix: pathPrefix, mimeTypes });
+    yield* listEntriesOfItems(context, batch, { prefix: pathPrefix, mimeTypes });
+  yield* listSubfolderEntries(context, folder._id, principal, { prefix: pathPrefix, mimeTypes });
 }
 
-/** Everything that the caller can read in the folders of a folder, collection or user. */
-export async function* subfolderEntries(
+/** Lists everything that the caller can read in the folders of a folder, collection or user. */
+export async function* listSubfolderEntries(
   context: HostContext,
   parentId: Types.ObjectId,
   principal: Principal,
   options: EntryOptions,
 ): AsyncGenerator<ZipEntry> {
   const children = context.models.folder
-    .find({ parentId, ...accessFilter(principal, 0) }, { meta: 0 })
+    .find({ parentId, ...createAccessFilter(principal, 0) }, { meta: 0 })
     .sort({ lowerName: 1, _id: 1 })
     .lean();
-  for (const child of await readInSlices<FolderDocument>(children)) yield* folderEntries(context, child, principal, options);
+  for (const child of await readInSlices<FolderDocument>(children)) yield* listFolderEntries(context, child, principal, options);
 }
 
 /**
- * An archive as a response. It is made while it is sent, and only as long as the caller can read the entries. Entries are not
- * compressed, because images hardly get smaller.
+ * Replies with an archive. It is made while it is sent, and only as long as the caller can read the entries. Entries are not compressed,
+ * because images hardly get smaller.
  */
 export function replyWithZip(context: HostContext, caller: Caller | null, name: string, entries: AsyncIterable<ZipEntry>): Reply {
   let lastSentFile: FileDocument | null = null;
-  const archive = zipStream(entries, {
+  const archive = createZipStream(entries, {
     open: async (file) => {
       try {
         return await readFile(context, file, { start: 0, end: file.size ?? 0 });
@@ -134,9 +134,9 @@ export function replyWithZip(context: HostContext, caller: Caller | null, name: 
     onSend: (file) => (lastSentFile = file),
   });
   return Reply.stream(archive, 'application/zip', {
-    headers: { 'Content-Disposition': contentDisposition(`${name}.zip`, 'attachment') },
+    headers: { 'Content-Disposition': createContentDisposition(`${name}.zip`, 'attachment') },
     checkPermission: async () =>
-      lastSentFile && loadFile(context, lastSentFile._id.toHexString(), await principalOf(context, caller), 0),
+      lastSentFile && loadFile(context, lastSentFile._id.toHexString(), await loadPrincipal(context, caller), 0),
   });
 }
 
@@ -153,12 +153,12 @@ const maxBufferedBytes = 64 * 1024;
 const maxPreparedEntries = 16;
 
 /**
- * An archive as bytes. Only one large file is open at a time, however many the archive contains.
+ * Creates a stream of the bytes of an archive. Only one large file is open at a time, however many the archive contains.
  *
  * @param options `open` returns the bytes of a file, `null` if it was removed after it was listed; `onSend` is called with each
  * file that is sent.
  */
-export function zipStream(
+export function createZipStream(
   entries: AsyncIterable<ZipEntry>,
   { open, onSend }: { open: (file: FileDocument) => Promise<Readable | null>; onSend?: (file: FileDocument) => void },
 ): Readable {
@@ -181,7 +181,7 @@ export function zipStream(
       const input: Buffer | AsyncIterable<Buffer> | null = buffered ?? body;
       if (input === null) continue;
       try {
-        yield { name: claimFreePath(path, usedPaths), lastModified: dateInArchive(date), input };
+        yield { name: claimFreePath(path, usedPaths), lastModified: toArchiveDate(date), input };
       } catch {
         // The reader of the archive has disconnected.
         return;
@@ -217,7 +217,7 @@ function* splitText(text: string): Generator<Buffer> {
   for (let start = 0; start < bytes.length; start += pieceBytes) yield bytes.subarray(start, start + pieceBytes);
 }
 
-function dateInArchive(date: Date): Date {
+function toArchiveDate(date: Date): Date {
   if (date.getFullYear() < firstYear) return new Date(firstYear, 0, 1);
   return date.getFullYear() > lastYear ? new Date(lastYear, 11, 31) : date;
 }

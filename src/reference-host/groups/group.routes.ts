@@ -1,10 +1,10 @@
 import { groupSchema } from '../http/schemas.js';
 import { boolean, paging, required, text, withDefault, type RouteDefinition, listOf } from '../../larger-host.js';
 import { defineRoute, type HostContext } from '../context.js';
-import { accessFilter, principalOf } from '../access/access.js';
+import { createAccessFilter, loadPrincipal } from '../access/access.js';
 import { createGroup, loadGroup, removeGroup, updateGroup } from './groups.js';
 import { replyWithPage } from '../tree/lists.js';
-import { wordsFilter } from '../resources/resources.js';
+import { createWordsFilter } from '../resources/resources.js';
 import { byId, returnsMessage, searchText } from '../http/parameters.js';
 import { requireSignedIn } from '../http/signed-in.js';
 import { groupView } from '../views.js';
@@ -23,11 +23,11 @@ export const groupRoutes: RouteDefinition<HostContext>[] = [
     },
     returns: { schema: listOf(groupSchema) },
     async handle({ query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const isExact = query.exact && query.text !== undefined;
       const filter = {
-        ...accessFilter(principal, 0),
-        ...(isExact ? { lowerName: query.text!.trim().toLowerCase() } : wordsFilter(query.text)),
+        ...createAccessFilter(principal, 0),
+        ...(isExact ? { lowerName: query.text!.trim().toLowerCase() } : createWordsFilter(query.text)),
       };
       return replyWithPage(context.models.group, filter, query, (group) => groupView(group, principal));
     },
@@ -56,7 +56,7 @@ export const groupRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: groupSchema },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       return groupView(await loadGroup(context, params.id, principal, 0), principal);
     },
   }),
@@ -70,7 +70,7 @@ export const groupRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: groupSchema },
     errors: ['unknown-id', 'invalid', 'access-denied'],
     async handle({ params, query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const group = await loadGroup(context, params.id, principal, 1);
       return groupView(await updateGroup(context, group, query), principal);
     },
@@ -84,7 +84,7 @@ export const groupRoutes: RouteDefinition<HostContext>[] = [
     returns: returnsMessage,
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
-      const group = await loadGroup(context, params.id, await principalOf(context, caller), 2);
+      const group = await loadGroup(context, params.id, await loadPrincipal(context, caller), 2);
       await removeGroup(context, group);
       return { message: `Deleted the group ${group.name}.` };
     },

@@ -19,7 +19,7 @@ import {
 import { Types } from 'mongoose';
 import { defineRoute, type HostContext } from '../context.js';
 import type { GrantedLevel } from '../access/access-list.model.js';
-import { describeAccessList, levelOn, principalOf, type Principal } from '../access/access.js';
+import { describeAccessList, levelOn, loadPrincipal, type Principal } from '../access/access.js';
 import type { UserDocument } from '../accounts/users/user.model.js';
 import { byId } from '../http/parameters.js';
 import { groupSchema, userSchema } from '../http/schemas.js';
@@ -73,7 +73,7 @@ function defineUserListRoute(name: 'member' | 'invitation', summary: string, fie
     returns: { schema: listOf(userSchema) },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const group = await loadGroup(context, params.id, principal, 0);
       const sortable = ['lastName', 'firstName', 'login', 'created', '_id'];
       return replyWithPage(context.models.user, { [field]: group._id }, { ...query, sortable }, (user) =>
@@ -96,11 +96,11 @@ function defineRoleRoute(method: 'post' | 'delete', role: 'moderator' | 'admin')
     returns: returnsRoles,
     errors: ['unknown-id', 'invalid', 'access-denied', 'conflict'],
     async handle({ params, query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const group = await loadGroup(context, params.id, principal, 2);
       const level = method === 'delete' ? 0 : role === 'admin' ? 2 : 1;
       await setMemberLevel(context, group, new Types.ObjectId(query.userId), { level, principal });
-      return loadGroupWithRoles(context, group, await principalOf(context, caller));
+      return loadGroupWithRoles(context, group, await loadPrincipal(context, caller));
     },
   });
 }
@@ -116,7 +116,7 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
     returns: returnsRoles,
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       return loadGroupWithRoles(context, await loadGroup(context, params.id, principal, 0), principal);
     },
   }),
@@ -138,7 +138,7 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
     returns: returnsRoles,
     errors: ['unknown-id', 'invalid', 'access-denied'],
     async handle({ params, query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const level = checkLevel(query.level);
       // Moderators can invite members. Only administrators can invite moderators and administrators.
       const group = await loadGroup(context, params.id, principal, level === 0 ? 1 : 2);
@@ -163,7 +163,7 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
       const principal = await requireSignedIn(context, caller);
       const group = await loadGroup(context, params.id, principal, 0);
       await joinGroup(context, group, principal.id);
-      return loadGroupWithRoles(context, group, await principalOf(context, caller));
+      return loadGroupWithRoles(context, group, await loadPrincipal(context, caller));
     },
   }),
   defineRoute({
@@ -180,7 +180,7 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
       const userId = query.userId === undefined ? principal.id : new Types.ObjectId(query.userId);
       const group = await loadGroup(context, params.id, principal, userId.equals(principal.id) ? 0 : 1);
       await leaveGroup(context, group, userId, principal);
-      return loadGroupWithRoles(context, group, await principalOf(context, caller));
+      return loadGroupWithRoles(context, group, await loadPrincipal(context, caller));
     },
   }),
 ];

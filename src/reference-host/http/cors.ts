@@ -38,10 +38,10 @@ export function answerOptions(request: Request, response: Response, next: NextFu
 }
 
 /**
- * Adds the headers that let pages of other origins use the API, as the settings allow. Routes that are open to pages of every origin add
+ * Creates middleware that adds the headers that let pages of other origins use the API, as the settings allow. Routes that are open to pages of every origin add
  * their own.
  */
-export function corsMiddleware(context: HostContext) {
+export function createCorsMiddleware(context: HostContext) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const { origin } = request.headers;
     if (origin === undefined) next();

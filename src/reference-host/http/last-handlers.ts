@@ -20,10 +20,10 @@ function hideToken(path: string): string {
 }
 
 /**
- * Answers errors that are thrown outside routes, in the same form as routes do. The middleware, for example, fails if the database with the
+ * Creates a handler that answers errors that are thrown outside routes, in the same form as routes do. The middleware, for example, fails if the database with the
  * settings cannot be reached. Express recognizes an error handler by its four parameters.
  */
-export function answerError(logger: HostLogger) {
+export function createErrorHandler(logger: HostLogger) {
   return (error: unknown, request: Request, response: Response, next: NextFunction): void => {
     respondWithError(response, error, { anonymous: true, logger, route: hideToken(request.path) }).catch(next);
   };

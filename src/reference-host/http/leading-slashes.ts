@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express';
 
-/** Middleware that serves `//api//v1/…` as `/api/v1/…`, because some clients are configured with addresses that end with a slash. */
-export function mergeSlashes(apiRoot: string): RequestHandler {
+/** Creates middleware that serves `//api//v1/…` as `/api/v1/…`, because some clients are configured with addresses that end with a slash. */
+export function createSlashMerger(apiRoot: string): RequestHandler {
   const segments = apiRoot.split('/').slice(1);
   return (request, _response, next) => {
     const { url } = request;

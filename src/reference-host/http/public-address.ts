@@ -27,10 +27,10 @@ function removePrefix(url: string, prefix: string): string | null {
 }
 
 /**
- * Middleware that makes addresses in responses begin with the setting `core.server_root`, and serves requests whether or not a proxy has
+ * Creates middleware that makes addresses in responses begin with the setting `core.server_root`, and serves requests whether or not a proxy has
  * removed the path of that address.
  */
-export function applyServerRoot(context: HostContext): RequestHandler {
+export function createServerRootMiddleware(context: HostContext): RequestHandler {
   return (request, response, next) => {
     void readServerRoot(context).then((root) => {
       if (root === null) return next();

@@ -30,7 +30,7 @@ import type { GroupDocument } from '../groups/group.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import type { UserDocument } from '../accounts/users/user.model.js';
 import type { GrantedLevel } from '../access/access-list.model.js';
-import { levelOn, principalOf, type Principal } from '../access/access.js';
+import { levelOn, loadPrincipal, type Principal } from '../access/access.js';
 import { copyFolder, moveFolder } from '../tree/folder-trees.js';
 import { createViews } from '../tree/lists.js';
 import { loadParent, type FolderParent } from '../tree/folders.js';
@@ -40,7 +40,7 @@ import { removeResources } from './removals.js';
 import type { FolderOrItem } from '../tree/tree-documents.js';
 import { changeTags, parseTags } from './tags.js';
 import { findByPath, createPath, searchDocuments, searchedTypes, type Resource, type SearchedType } from './resources.js';
-import { folderEntries, subfolderEntries, itemEntries, replyWithZip, type ZipEntry } from '../files/zip.js';
+import { listFolderEntries, listSubfolderEntries, listItemEntries, replyWithZip, type ZipEntry } from '../files/zip.js';
 import { byId, copyAnnotations, folderParentType, scopes } from '../http/parameters.js';
 import { collectionView, folderView, groupView, itemView, resourceView, userView } from '../views.js';
 
@@ -81,10 +81,10 @@ function searchView(type: SearchedType, doc: object, principal: Principal): Reco
   }
 }
 
-function archiveEntries(context: HostContext, resource: Resource, principal: Principal): AsyncGenerator<ZipEntry> {
-  if (resource.type === 'item') return itemEntries(context, resource.doc);
-  if (resource.type === 'folder') return folderEntries(context, resource.doc, principal);
-  return subfolderEntries(context, resource.doc._id, principal, { prefix: '' });
+function listArchiveEntries(context: HostContext, resource: Resource, principal: Principal): AsyncGenerator<ZipEntry> {
+  if (resource.type === 'item') return listItemEntries(context, resource.doc);
+  if (resource.type === 'folder') return listFolderEntries(context, resource.doc, principal);
+  return listSubfolderEntries(context, resource.doc._id, principal, { prefix: '' });
 }
 
 /** Maximum number of paths in one request. Each needs several queries. */
@@ -110,7 +110,7 @@ const searchRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: orNull(resourceSchema) },
     errors: ['invalid'],
     async handle({ query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       try {
         return resourceView(await findByPath(context, query.path, principal), principal);
       } catch (error) {
@@ -130,7 +130,7 @@ const searchRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: { type: 'string' } },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       return createPath(context, await loadResource(context, query.type, params.id, principal, 0), principal);
     },
   }),
@@ -147,7 +147,7 @@ const searchRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: mapOf(mapOf(anyText)) },
     errors: ['bad-parameter', 'invalid'],
     // Each document is checked separately. Before the body is read, only the caller is known.
-    authorize: ({ caller }, context) => principalOf(context, caller),
+    authorize: ({ caller }, context) => loadPrincipal(context, caller),
     async handle({ body, authorized: principal }, context) {
       // Web clients request the paths of everything that a search has found. Groups have no path.
       const { group, ...idsByType } = body;
@@ -179,7 +179,7 @@ const searchRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: { anyOf: [searchResultSchema, listOf(nothing)] } },
     errors: ['bad-parameter'],
     async handle({ query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const { q, mode, limit, offset, types } = query;
       const level = query.level as GrantedLevel;
       if (mode === 'li_metadata' || mode === 'li_annotation_metadata') {
@@ -217,7 +217,7 @@ const searchRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: resourceSchema },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       return resourceView(await loadResource(context, query.type, params.id, principal, 0), principal);
     },
   }),
@@ -231,7 +231,7 @@ const searchRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: resourceSchema },
     errors: ['unknown-id', 'bad-parameter'],
     async handle({ params, query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const resource = await loadResource(context, query.type, params.id, principal, 2);
       const { created, updated } = query;
       const dates = { ...(created && { created }), ...(updated && resource.type !== 'user' && { updated }) };
@@ -266,7 +266,7 @@ const changeRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: { type: 'null' } },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async handle({ query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const resources = await loadResources(context, parseResources(query.resources, treeTypes), principal, 2);
       await removeResources(context, resources);
       return null;
@@ -282,7 +282,7 @@ const changeRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: { type: 'null' } },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async handle({ query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const parent = await loadParent(context, query.parentType, query.parentId, principal, 1);
       const resources = await loadResources(
         context,
@@ -317,7 +317,7 @@ const changeRoutes: RouteDefinition<HostContext>[] = [
       const add = parseTags(query.add ?? [], 'add');
       const remove = parseTags(query.remove ?? [], 'remove').filter((tag) => !add.includes(tag));
       const references = parseResources(query.resources, ['item', 'folder'], { limit: maxResources });
-      const resources = await loadResources(context, references, await principalOf(context, caller), 1);
+      const resources = await loadResources(context, references, await loadPrincipal(context, caller), 1);
       for (const resource of resources) await changeTags(context, resource as FolderOrItem, add, remove);
       return null;
     },
@@ -332,7 +332,7 @@ const changeRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: { type: 'null' } },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async handle({ query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const options = { creatorId: principal.id, copyAnnotations: query.copyAnnotations };
       const parent = await loadParent(context, query.parentType, query.parentId, principal, 1);
       const resources = await loadResources(
@@ -367,10 +367,10 @@ const changeRoutes: RouteDefinition<HostContext>[] = [
       returns: { types: ['application/zip'] },
       errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
       async handle({ query, caller }, context) {
-        const principal = await principalOf(context, caller);
+        const principal = await loadPrincipal(context, caller);
         const resources = await loadResources(context, parseResources(query.resources, treeTypes), principal, 0);
         async function* entries() {
-          for (const resource of resources) yield* archiveEntries(context, resource, principal);
+          for (const resource of resources) yield* listArchiveEntries(context, resource, principal);
         }
         return replyWithZip(context, caller, 'Resources', entries());
       },

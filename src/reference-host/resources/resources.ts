@@ -6,7 +6,7 @@ import type { CollectionDocument } from '../tree/collection.model.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import type { UserDocument } from '../accounts/users/user.model.js';
-import { accessFilter, itemAccessFilter, levelOn, requireLevel, type Principal } from '../access/access.js';
+import { createAccessFilter, createItemAccessFilter, levelOn, requireLevel, type Principal } from '../access/access.js';
 import { loadAncestors, type FolderParent } from '../tree/folders.js';
 
 /** A document of the tree, with the name of its model. */
@@ -130,8 +130,8 @@ export async function searchDocuments(
   const model = context.models[type] as unknown as Model<SearchedDocument>;
   const permissionFilter =
     type === 'item'
-      ? await itemAccessFilter(context, principal, request.level)
-      : (accessFilter(principal, request.level) as QueryFilter<AccessControlled>);
+      ? await createItemAccessFilter(context, principal, request.level)
+      : (createAccessFilter(principal, request.level) as QueryFilter<AccessControlled>);
   const searchFilter = createSearchFilter(type, request);
   if (searchFilter === null) return [];
   const filter = { $and: [searchFilter, permissionFilter] } as QueryFilter<SearchedDocument>;
@@ -176,8 +176,8 @@ function createSearchFilter(type: SearchedType, { mode, query }: SearchRequest):
   throw new BadParameterError(`Search mode handler '${mode}' not found.`);
 }
 
-/** A filter for documents that have all words of a text. */
-export function wordsFilter(text: string | undefined): { words?: { $all: string[] } | { $in: string[] } } {
+/** Creates a filter for documents that have all words of a text. */
+export function createWordsFilter(text: string | undefined): { words?: { $all: string[] } | { $in: string[] } } {
   if (text === undefined || text === '') return {};
   const words = searchWords(text);
   return { words: words.length === 0 ? { $in: [] } : { $all: words } };

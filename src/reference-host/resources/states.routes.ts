@@ -1,5 +1,5 @@
 import { json, oneOf, required, type RouteDefinition } from '../../larger-host.js';
-import { principalOf } from '../access/access.js';
+import { loadPrincipal } from '../access/access.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { scopes } from '../http/parameters.js';
 import type { ItemDocument } from '../tree/item.model.js';
@@ -27,7 +27,7 @@ export const stateRoutes: RouteDefinition<HostContext>[] = [
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async handle({ query: { resources, state }, caller }, context) {
       const references = parseResources(resources, ['item'], { limit: maxItems });
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const items = await loadResources(context, references, principal, 1);
       const user = await context.models.user.findById(principal.id, { login: 1 }).lean();
       for (const { doc } of items) await setItemState(context, doc as ItemDocument, { state, login: user?.login ?? '' });

@@ -84,7 +84,7 @@ export async function openHost(hosting: HostingContext): Promise<OpenedHost> {
         }),
       });
       const { otherFolder } = host.context;
-      if (otherFolder !== null) display.writeLine(otherFolderText(otherFolder, options.dataDirectory));
+      if (otherFolder !== null) display.writeLine(describeOtherFolder(otherFolder, options.dataDirectory));
       host.context.rescan = rescans === null ? null : () => rescans.rescan();
       return host;
     },
@@ -110,8 +110,8 @@ export async function openHost(hosting: HostingContext): Promise<OpenedHost> {
   };
 }
 
-/** Why the data folder is probably a mistake, and the remedies. */
-function otherFolderText({ root, machine }: DataFolder, folder: string): string {
+/** Says why the data folder is probably a mistake, and what to do. */
+function describeOtherFolder({ root, machine }: DataFolder, folder: string): string {
   const otherFolderName =
     root === null ? 'another data folder' : `the data folder ${root} (last used on ${machine ?? 'another machine'})`;
   return (

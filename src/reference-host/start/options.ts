@@ -112,7 +112,7 @@ export function readOptions(
   program.option('--worker', 'only run jobs, for a server that uses the same MONGODB_URI and DATA_DIR');
   const optionWords = wordsBeforeDashes(words);
   // cac would print its own help text, so requests for help are answered before it parses the words.
-  const help = requestedHelp(words, version, command);
+  const help = createRequestedHelp(words, version, command);
   if (help !== null) return { help };
   let parsed: ReturnType<typeof program.parse>;
   try {
@@ -268,9 +268,9 @@ function readLogLevel(text: string | undefined): string {
   throw new UsageError(`LOG_LEVEL is ${JSON.stringify(text)}; it must be one of ${logLevels.join(', ')}.`);
 }
 
-/** The help text, if the command line requests it; otherwise `null`. */
-export function requestedHelp(words: readonly string[], version: string, command: string): string | null {
-  return wordsBeforeDashes(words).some((word) => word === '--help' || word === '-h') ? helpText(version, command) : null;
+/** Creates the help text if the command line requests it. @returns `null` otherwise */
+export function createRequestedHelp(words: readonly string[], version: string, command: string): string | null {
+  return wordsBeforeDashes(words).some((word) => word === '--help' || word === '-h') ? createHelpText(version, command) : null;
 }
 
 /** The arguments before `--`, among which options are recognized. */
@@ -279,7 +279,7 @@ function wordsBeforeDashes(words: readonly string[]): readonly string[] {
   return end < 0 ? words : words.slice(0, end);
 }
 
-function helpText(version: string, command: string): string {
+function createHelpText(version: string, command: string): string {
   const commands = [
     [command.replace(/ --$/, ''), 'with a synthetic tissue slide'],
     [`${command} slide.svs folder/`, 'with your own files, served in place and not copied'],

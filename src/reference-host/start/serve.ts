@@ -66,7 +66,7 @@ async function startServer(words: readonly string[], command: string): Promise<v
 
   display.endProgress();
   if (watched !== null) watched.reportServing({ url: server.url, loginLines });
-  else process.stdout.write(`${banner(server.url, database, options, loginLines)}\n`);
+  else process.stdout.write(`${createBanner(server.url, database, options, loginLines)}\n`);
   await addContents?.();
 }
 
@@ -90,7 +90,7 @@ async function watchProcesses(options: StartOptions): Promise<void> {
   const servingInfo = await processes.start();
   if (servingInfo === null) return stop(1, 'The server has stopped: its first process has ended.');
   display.endProgress();
-  process.stdout.write(`${banner(servingInfo.url, database, options, servingInfo.loginLines)}\n`);
+  process.stdout.write(`${createBanner(servingInfo.url, database, options, servingInfo.loginLines)}\n`);
   if (await processes.startOthers()) display.writeLine(`All ${options.processCount} processes are ready.`);
 }
 
@@ -127,7 +127,7 @@ async function runWorker(options: StartOptions): Promise<void> {
 const publicText = 'to everybody who can reach this address, downloads included';
 const privateText = 'only to users who sign in and have access; --public shows the files to everybody';
 
-function banner(url: string, database: Database, options: StartOptions, loginLines: string[] | null): string {
+function createBanner(url: string, database: Database, options: StartOptions, loginLines: string[] | null): string {
   const persistenceText =
     database.durable === null
       ? ''

@@ -4,7 +4,7 @@ import { batches, searchWords, announceStep, UnknownIdError } from '../../larger
 import type { HostContext } from '../context.js';
 import type { UserDocument } from '../accounts/users/user.model.js';
 import type { CollectionDocument } from '../tree/collection.model.js';
-import { listFoldersBelow, setRootBelow } from '../tree/folder-trees.js';
+import { listFoldersBelow, setRootOfTree } from '../tree/folder-trees.js';
 import type { FolderDocument, FolderParentType } from '../tree/folder.model.js';
 import { createFolder, rootOf, type FolderParent } from '../tree/folders.js';
 import { indexTerms, createUnindexedMark } from '../tree/finding/index-terms.js';
@@ -213,7 +213,7 @@ async function placeFolder(context: HostContext, folder: FolderDocument, locatio
   if (placed === null) return;
   await indexTerms(models.folder, placed);
   if (root === null || root.baseParentId.equals(folder.baseParentId)) return;
-  const bytes = await setRootBelow(context, placed, root);
+  const bytes = await setRootOfTree(context, placed, root);
   await addRootSize(context, folder, -bytes);
   await addRootSize(context, root, bytes);
 }

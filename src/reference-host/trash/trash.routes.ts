@@ -18,7 +18,7 @@ import {
   withoutReadLimit,
   type RouteDefinition,
 } from '../../larger-host.js';
-import { principalOf, type Principal } from '../access/access.js';
+import { loadPrincipal, type Principal } from '../access/access.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { folderParentType, scopes } from '../http/parameters.js';
 import { loadResources, parseResources } from '../resources/named-resources.js';
@@ -163,7 +163,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: extentSchema },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async handle({ query, caller }, context) {
-      return computeExtent(context, await loadRemovable(context, query.resources, await principalOf(context, caller)));
+      return computeExtent(context, await loadRemovable(context, query.resources, await loadPrincipal(context, caller)));
     },
   }),
   defineRoute({
@@ -178,7 +178,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: { type: 'null' } },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async handle({ query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       await moveToTrash(context, await loadRemovable(context, query.resources, principal), principal.id);
       return null;
     },
@@ -199,7 +199,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: listOf(restoredSchema) },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'conflict'],
     async handle({ query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const { parentType = 'folder', parentId } = query;
       const target = parentId === undefined ? null : await loadParent(context, parentType, parentId, principal, 1);
       const named = await loadRestorable(
@@ -228,7 +228,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
     },
     returns: { schema: listOf(trashedSchema) },
     async handle({ query, caller }, context) {
-      const { shown, total } = await readTrashPage(context, await principalOf(context, caller), query);
+      const { shown, total } = await readTrashPage(context, await loadPrincipal(context, caller), query);
       return replyWithList(await createTrashViews(context, shown), total);
     },
   }),
@@ -242,7 +242,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: { type: 'null' } },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async handle({ query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const named: TrashedDocument[] = [];
       const addDocument = ({ type, doc }: FolderOrItem) => named.push({ type, id: doc._id });
       if (query.resources === undefined) for await (const each of listTrash(context, principal)) addDocument(each);

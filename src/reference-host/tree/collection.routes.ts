@@ -12,7 +12,7 @@ import {
 } from '../../larger-host.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { CollectionDocument } from './collection.model.js';
-import { accessFilter, principalOf } from '../access/access.js';
+import { createAccessFilter, loadPrincipal } from '../access/access.js';
 import {
   createCollection,
   loadCollection,
@@ -22,17 +22,17 @@ import {
   setCollectionMetadata,
   updateCollection,
 } from './collections.js';
-import { findFilter, findTextParameter } from './finding/find-filter.js';
+import { createFindFilter, findTextParameter } from './finding/find-filter.js';
 import { replyWithPage } from './lists.js';
-import { wordsFilter } from '../resources/resources.js';
-import { subfolderEntries, replyWithZip } from '../files/zip.js';
+import { createWordsFilter } from '../resources/resources.js';
+import { listSubfolderEntries, replyWithZip } from '../files/zip.js';
 import {
-  accessRoutes,
+  createAccessRoutes,
   createReadAuthorizer,
   downloadRoute,
-  metadataRoutes,
-  readRoutes,
-  removalRoutes,
+  createMetadataRoutes,
+  createReadRoutes,
+  createRemovalRoutes,
   type DocumentKind,
 } from './document.routes.js';
 import { byId, scopes, searchText } from '../http/parameters.js';
@@ -58,8 +58,8 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: listOf(collectionSchema) },
     errors: ['bad-parameter'],
     async handle({ query, caller }, context) {
-      const principal = await principalOf(context, caller);
-      const filter = { ...accessFilter(principal, 0), ...wordsFilter(query.text), ...findFilter(query.find) };
+      const principal = await loadPrincipal(context, caller);
+      const filter = { ...createAccessFilter(principal, 0), ...createWordsFilter(query.text), ...createFindFilter(query.find) };
       return replyWithPage(context.models.collection, filter, query, (collection) => collectionView(collection, principal));
     },
   }),
@@ -73,7 +73,7 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: collectionSchema },
     errors: ['invalid', 'access-denied'],
     async handle({ query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       await requireMayCreateCollections(context, principal);
       const collection = await createCollection(context, {
         name: query.name,
@@ -94,9 +94,9 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: objectOf({ nFolders: anyInteger }) },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const { _id: parentId } = await loadCollection(context, params.id, principal, 0);
-      return { nFolders: await context.models.folder.countDocuments({ parentId, ...accessFilter(principal, 0) }) };
+      return { nFolders: await context.models.folder.countDocuments({ parentId, ...createAccessFilter(principal, 0) }) };
     },
   }),
   defineRoute({
@@ -110,7 +110,7 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: collectionSchema },
     errors: ['unknown-id', 'invalid', 'access-denied'],
     async handle({ params, query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const collection = await loadCollection(context, params.id, principal, 1);
       return collectionView(await updateCollection(context, collection, query), principal);
     },
@@ -122,10 +122,10 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
     returns: { types: ['application/zip'] },
     authorize: authorizeReading,
     handle: ({ authorized: { document, principal }, caller }, context) =>
-      replyWithZip(context, caller, document.name, subfolderEntries(context, document._id, principal, { prefix: '' })),
+      replyWithZip(context, caller, document.name, listSubfolderEntries(context, document._id, principal, { prefix: '' })),
   }),
-  ...readRoutes(kind),
-  ...removalRoutes(kind, { level: 2, remove: removeCollection, nameOf: ({ name }) => name }),
-  ...accessRoutes(kind, setCollectionAccess),
-  ...metadataRoutes(kind, setCollectionMetadata),
+  ...createReadRoutes(kind),
+  ...createRemovalRoutes(kind, { level: 2, remove: removeCollection, nameOf: ({ name }) => name }),
+  ...createAccessRoutes(kind, setCollectionAccess),
+  ...createMetadataRoutes(kind, setCollectionMetadata),
 ];

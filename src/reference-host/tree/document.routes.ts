@@ -2,7 +2,7 @@ import type { Caller } from '../../index.js';
 import { accessSchema, boolean, objectOf, withDefault, type RouteDefinition, type Schema } from '../../larger-host.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { AccessControlled, GrantedLevel } from '../access/access-list.model.js';
-import { describeAccessList, principalOf, type Principal } from '../access/access.js';
+import { describeAccessList, loadPrincipal, type Principal } from '../access/access.js';
 import type { AccessChange } from '../access/folder-access.js';
 import { createMetadataRemoval, createMetadataUpdate, type MetadataUpdate } from './metadata.js';
 import { readAccessChange, accessQuery, addAccessList } from '../access/access.routes.js';
@@ -25,7 +25,7 @@ const loadErrors = ['unknown-id', 'access-denied'] as const;
 const changeErrors = ['unknown-id', 'invalid', 'access-denied'] as const;
 
 /** GET of one document. */
-export function readRoutes<D>({ type, load, view, schema }: DocumentKind<D>): Routes {
+export function createReadRoutes<D>({ type, load, view, schema }: DocumentKind<D>): Routes {
   return [
     defineRoute({
       method: 'get',
@@ -37,7 +37,7 @@ export function readRoutes<D>({ type, load, view, schema }: DocumentKind<D>): Ro
       returns: { schema },
       errors: loadErrors,
       async handle({ params, caller }, context) {
-        const principal = await principalOf(context, caller);
+        const principal = await loadPrincipal(context, caller);
         return view(await load(context, params.id, principal, 0), principal);
       },
     }),
@@ -45,7 +45,7 @@ export function readRoutes<D>({ type, load, view, schema }: DocumentKind<D>): Ro
 }
 
 /** DELETE of one document with everything in it. */
-export function removalRoutes<D>(
+export function createRemovalRoutes<D>(
   { type, load }: DocumentKind<D>,
   options: { level: 1 | 2; remove(context: HostContext, document: D): Promise<void>; nameOf(document: D): string },
 ): Routes {
@@ -60,7 +60,7 @@ export function removalRoutes<D>(
       returns: returnsMessage,
       errors: loadErrors,
       async handle({ params, caller }, context) {
-        const document = await load(context, params.id, await principalOf(context, caller), options.level);
+        const document = await load(context, params.id, await loadPrincipal(context, caller), options.level);
         await options.remove(context, document);
         return { message: `Deleted ${type} ${options.nameOf(document)}.` };
       },
@@ -74,7 +74,7 @@ function withAccessSchema(schema: Schema): Schema {
 }
 
 /** GET and PUT of the access list. `setAccess` gets the caller as `administrator` if the folders below are to get the same list; otherwise `null`. */
-export function accessRoutes<D extends AccessControlled>(
+export function createAccessRoutes<D extends AccessControlled>(
   { type, load, view, schema }: DocumentKind<D>,
   setAccess: (context: HostContext, document: D, change: AccessChange, administrator: Principal | null) => Promise<D>,
 ): Routes {
@@ -92,7 +92,7 @@ export function accessRoutes<D extends AccessControlled>(
       returns: { schema: accessSchema },
       errors: loadErrors,
       async handle({ params, caller }, context) {
-        return describeAccessList(context, await load(context, params.id, await principalOf(context, caller), 2));
+        return describeAccessList(context, await load(context, params.id, await loadPrincipal(context, caller), 2));
       },
     }),
     defineRoute({
@@ -103,7 +103,7 @@ export function accessRoutes<D extends AccessControlled>(
       query: accessQuery,
       errors: changeErrors,
       async handle({ params, query, caller }, context) {
-        const principal = await principalOf(context, caller);
+        const principal = await loadPrincipal(context, caller);
         const document = await load(context, params.id, principal, 2);
         const updated = await setAccess(
           context,
@@ -118,7 +118,7 @@ export function accessRoutes<D extends AccessControlled>(
 }
 
 /** PUT and DELETE of metadata. */
-export function metadataRoutes<D>(
+export function createMetadataRoutes<D>(
   { type, load, view, schema }: DocumentKind<D>,
   setMetadata: (context: HostContext, document: D, update: MetadataUpdate) => Promise<D>,
 ): Routes {
@@ -173,7 +173,7 @@ export const downloadRoute = {
 /** Creates a function that loads the document named in the path, and the principal of the caller. @throws AccessDeniedError if the caller cannot read the document */
 export function createReadAuthorizer<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
   return async ({ params, caller }: { params: { id: string }; caller: Caller | null }, context: HostContext) => {
-    const principal = await principalOf(context, caller);
+    const principal = await loadPrincipal(context, caller);
     return { document: await load(context, params.id, principal, 0), principal };
   };
 }
@@ -181,7 +181,7 @@ export function createReadAuthorizer<D>({ load }: Pick<DocumentKind<D>, 'load'>)
 /** Creates a function that loads the document named in the path, and the principal of the caller. @throws AccessDeniedError if the caller cannot write to the document */
 function createWriteAuthorizer<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
   return async ({ params, caller }: { params: { id: string }; caller: Caller | null }, context: HostContext) => {
-    const principal = await principalOf(context, caller);
+    const principal = await loadPrincipal(context, caller);
     return { document: await load(context, params.id, principal, 1), principal };
   };
 }

@@ -11,7 +11,7 @@ import {
   announceStep,
   withoutReadLimit,
 } from '../../larger-host.js';
-import { accessFilter, type Principal } from '../access/access.js';
+import { createAccessFilter, type Principal } from '../access/access.js';
 import type { HostContext } from '../context.js';
 import type { FolderDocument, RootType } from './folder.model.js';
 import type { ItemDocument } from './item.model.js';
@@ -57,7 +57,7 @@ export async function requireRemovableFolders(
   const childFilter = { parentId: folder._id };
   const [count, removable] = await Promise.all([
     models.folder.countDocuments(childFilter),
-    models.folder.countDocuments({ ...childFilter, ...accessFilter(principal, 2) }),
+    models.folder.countDocuments({ ...childFilter, ...createAccessFilter(principal, 2) }),
   ]);
   if (removable < count) throw new AccessDeniedError('The folder contains folders that you have no permission to remove.');
 }
@@ -160,7 +160,7 @@ async function moveToParent(context: HostContext, folder: FolderDocument, target
     throw error;
   }
   if (!root.baseParentId.equals(folder.baseParentId)) {
-    const bytes = await setRootBelow(context, moved, root);
+    const bytes = await setRootOfTree(context, moved, root);
     await addRootSize(context, folder, -bytes);
     await addRootSize(context, root, bytes);
     announceStep('move:counted');
@@ -169,8 +169,8 @@ async function moveToParent(context: HostContext, folder: FolderDocument, target
   return moved;
 }
 
-/** Sets the root of a folder and of everything below it. @returns the total size of these folders in bytes. */
-export async function setRootBelow({ models }: HostContext, folder: FolderDocument, root: RootFields): Promise<number> {
+/** Sets the root of a folder and of everything below it. @returns the total size of all these folders in bytes */
+export async function setRootOfTree({ models }: HostContext, folder: FolderDocument, root: RootFields): Promise<number> {
   const folders = [folder, ...(await listFoldersBelow({ models }, folder))];
   for (const batch of batches(folders.map(({ _id }) => _id))) {
     await models.folder.updateMany({ _id: { $in: [...batch] } }, { $set: root });
@@ -192,7 +192,7 @@ export async function finishMove(
   const [outermost] = await loadAncestors(context, folder);
   if (outermost === undefined || outermost.type === 'folder') return;
   const newRoot = { baseParentType: outermost.type, baseParentId: outermost.doc._id };
-  await setRootBelow(context, folder, newRoot);
+  await setRootOfTree(context, folder, newRoot);
   for (const root of [from, newRoot]) {
     await correctSizes(rootModel(context, root.baseParentType) as never, createRootSizeComputer(context), [root.baseParentId]);
   }

@@ -14,7 +14,7 @@ import {
 } from '../../larger-host.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { FolderDocument } from './folder.model.js';
-import { accessFilter, levelOn, principalOf, requireLevel } from '../access/access.js';
+import { createAccessFilter, levelOn, loadPrincipal, requireLevel } from '../access/access.js';
 import { copyFolder, emptyFolder, moveFolder, removeFolder, requireRemovableFolders } from './folder-trees.js';
 import {
   loadAncestors,
@@ -26,18 +26,18 @@ import {
   updateFolder,
 } from './folders.js';
 import { setFolderAccess } from '../access/folder-access.js';
-import { findFilter, findTextParameter } from './finding/find-filter.js';
+import { createFindFilter, findTextParameter } from './finding/find-filter.js';
 import { replyWithPage } from './lists.js';
 import { createMetadataUpdate } from './metadata.js';
-import { wordsFilter } from '../resources/resources.js';
-import { folderEntries, replyWithZip } from '../files/zip.js';
+import { createWordsFilter } from '../resources/resources.js';
+import { listFolderEntries, replyWithZip } from '../files/zip.js';
 import {
-  accessRoutes,
+  createAccessRoutes,
   createReadAuthorizer,
   downloadRoute,
-  metadataRoutes,
-  readRoutes,
-  removalRoutes,
+  createMetadataRoutes,
+  createReadRoutes,
+  createRemovalRoutes,
   type DocumentKind,
 } from './document.routes.js';
 import {
@@ -74,11 +74,11 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: listOf(folderSchema) },
     errors: ['bad-parameter', 'invalid', 'access-denied'],
     async handle({ query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const filter = {
-        ...accessFilter(principal, 0),
-        ...wordsFilter(query.text),
-        ...findFilter(query.find),
+        ...createAccessFilter(principal, 0),
+        ...createWordsFilter(query.text),
+        ...createFindFilter(query.find),
         ...(query.name !== undefined && { name: query.name }),
       };
       if (query.parentType !== undefined && query.parentId !== undefined) {
@@ -106,7 +106,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: folderSchema },
     errors: ['invalid', 'access-denied'],
     async handle({ query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const { parentType, parentId, ...folder } = query;
       const parent = await loadParent(context, parentType, parentId, principal, 1);
       return folderView(await createFolder(context, parent, { ...folder, creatorId: principal.id, principal }), principal);
@@ -122,7 +122,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: objectOf({ nItems: anyInteger, nFolders: anyInteger }) },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       return countChildren(context, await loadFolder(context, params.id, principal, 0), principal);
     },
   }),
@@ -136,7 +136,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: rootPathSchema },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const ancestors = await loadAncestors(context, await loadFolder(context, params.id, principal, 0));
       return ancestors
         .filter((parent) => levelOn(parent.doc, principal) >= 0)
@@ -154,7 +154,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: folderSchema },
     errors: ['unknown-id', 'invalid', 'access-denied'],
     async handle({ params, query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       let folder = await loadFolder(context, params.id, principal, 1);
       const update = query.metadata === undefined ? undefined : createMetadataUpdate(query.metadata, false);
       if (query.parentId !== undefined && query.parentType !== undefined) {
@@ -177,7 +177,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
     returns: returnsMessage,
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const folder = await loadFolder(context, params.id, principal, 1);
       await requireRemovableFolders(context, folder, principal);
       await emptyFolder(context, folder);
@@ -203,7 +203,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: folderSchema },
     errors: ['unknown-id', 'invalid', 'access-denied'],
     async handle({ params, query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const folder = await loadFolder(context, params.id, principal, 0);
       const parentType = query.parentType ?? folder.parentCollection;
       const parent = await loadParent(context, parentType, query.parentId ?? folder.parentId.toHexString(), principal, 1);
@@ -228,11 +228,11 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
     authorize: authorizeReading,
     handle({ query, authorized: { document, principal }, caller }, context) {
       const mimeTypes = query.mimeFilter && new Set(query.mimeFilter.map(String));
-      return replyWithZip(context, caller, document.name, folderEntries(context, document, principal, { mimeTypes }));
+      return replyWithZip(context, caller, document.name, listFolderEntries(context, document, principal, { mimeTypes }));
     },
   }),
-  ...readRoutes(kind),
-  ...removalRoutes(kind, { level: 2, remove: removeFolder, nameOf: ({ name }) => name }),
-  ...accessRoutes(kind, setFolderAccess),
-  ...metadataRoutes(kind, setFolderMetadata),
+  ...createReadRoutes(kind),
+  ...createRemovalRoutes(kind, { level: 2, remove: removeFolder, nameOf: ({ name }) => name }),
+  ...createAccessRoutes(kind, setFolderAccess),
+  ...createMetadataRoutes(kind, setFolderMetadata),
 ];

@@ -6,7 +6,7 @@ import type { CollectionDocument } from './collection.model.js';
 import type { FolderDocument, FolderParentType, RootType } from './folder.model.js';
 import type { UserDocument } from '../accounts/users/user.model.js';
 import { checkName, sortableNames } from './names/checked-name.js';
-import { accessFilter, levelOn, requireLevel, systemPrincipal, withUserLevel, type Principal } from '../access/access.js';
+import { createAccessFilter, levelOn, requireLevel, systemPrincipal, withUserLevel, type Principal } from '../access/access.js';
 import { indexTerms, createUnindexedMark } from './finding/index-terms.js';
 import { computeSearchFields } from './finding/terms.js';
 import { prepareMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
@@ -232,7 +232,7 @@ export async function setFolderMetadata(
 export async function countChildren({ models }: HostContext, folder: FolderDocument, principal: Principal) {
   const [nItems, nFolders] = await Promise.all([
     models.item.countDocuments({ folderId: folder._id }),
-    models.folder.countDocuments({ parentId: folder._id, ...(accessFilter(principal, 0) as QueryFilter<FolderDocument>) }),
+    models.folder.countDocuments({ parentId: folder._id, ...(createAccessFilter(principal, 0) as QueryFilter<FolderDocument>) }),
   ]);
   return { nItems, nFolders };
 }

@@ -12,22 +12,22 @@ import {
 } from '../../larger-host.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { ItemDocument } from './item.model.js';
-import { itemAccessFilter, levelOn, principalOf, type Principal } from '../access/access.js';
+import { createItemAccessFilter, levelOn, loadPrincipal, type Principal } from '../access/access.js';
 import { downloadFile, downloadQuery } from '../files/downloads.js';
 import { loadAncestors, loadTargetFolder } from './folders.js';
 import { removeItem } from './item-removals.js';
 import { copyItem, createItem, listFiles, loadItem, setItemMetadata, updateItem } from './items.js';
-import { findFilter, findTextParameter } from './finding/find-filter.js';
+import { createFindFilter, findTextParameter } from './finding/find-filter.js';
 import { replyWithList, replyWithPage, findPosition, createViews } from './lists.js';
 import { createMetadataUpdate } from './metadata.js';
-import { wordsFilter } from '../resources/resources.js';
-import { itemEntries, replyWithZip } from '../files/zip.js';
+import { createWordsFilter } from '../resources/resources.js';
+import { listItemEntries, replyWithZip } from '../files/zip.js';
 import {
   downloadRoute,
   createReadAuthorizer,
-  metadataRoutes,
-  readRoutes,
-  removalRoutes,
+  createMetadataRoutes,
+  createReadRoutes,
+  createRemovalRoutes,
   type DocumentKind,
 } from './document.routes.js';
 import { byId, byLowerName, byName, copyAnnotations, metadata, scopes, searchText } from '../http/parameters.js';
@@ -46,14 +46,14 @@ async function createListFilter(
   query: { folderId?: string | undefined; text?: string | undefined; find?: string | undefined; name?: string | undefined },
   principal: Principal,
 ) {
-  const searchConditions = { ...wordsFilter(query.text), ...findFilter(query.find) };
+  const searchConditions = { ...createWordsFilter(query.text), ...createFindFilter(query.find) };
   const nameCondition = query.name === undefined ? {} : { name: query.name };
   if (query.folderId !== undefined) {
     const folder = await loadTargetFolder(context, query.folderId, principal, 0);
     return { folderId: folder._id, ...nameCondition, ...searchConditions };
   }
   if (!query.text && !query.find) throw new BadParameterError('Invalid search mode.');
-  return { ...(await itemAccessFilter(context, principal, 0)), ...searchConditions };
+  return { ...(await createItemAccessFilter(context, principal, 0)), ...searchConditions };
 }
 
 const kind: DocumentKind<ItemDocument> = {
@@ -79,13 +79,13 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: listOf(itemSchema) },
     errors: ['bad-parameter', 'invalid', 'access-denied'],
     async handle({ query, caller }, context) {
-      const extended = await context.plugin.itemLists.list(query, caller, wordsFilter);
+      const extended = await context.plugin.itemLists.list(query, caller, createWordsFilter);
       if (extended !== null) {
         // The documents come from the model of items.
         const documents = extended.documents as unknown as ItemDocument[];
         return replyWithList(await createViews(documents, itemView), extended.total);
       }
-      const filter = await createListFilter(context, query, await principalOf(context, caller));
+      const filter = await createListFilter(context, query, await loadPrincipal(context, caller));
       return replyWithPage(context.models.item, filter, query, itemView);
     },
   }),
@@ -105,7 +105,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: itemSchema },
     errors: ['invalid', 'access-denied'],
     async handle({ query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const folder = await loadTargetFolder(context, query.folderId, principal, 1);
       return itemView(await createItem(context, folder, { ...query, creatorId: principal.id }));
     },
@@ -121,7 +121,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: itemSchema },
     errors: ['unknown-id', 'invalid', 'access-denied'],
     async handle({ params, query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const { item } = await loadItem(context, params.id, principal, 1);
       const folder = query.folderId === undefined ? undefined : await loadTargetFolder(context, query.folderId, principal, 1);
       const update = query.metadata === undefined ? undefined : createMetadataUpdate(query.metadata, false);
@@ -140,7 +140,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: listOf(fileSchema) },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const { item } = await loadItem(context, params.id, principal, 0);
       return replyWithPage(context.models.file, { itemId: item._id }, query, (file) =>
         fileView(file, principal, context.storeId),
@@ -157,7 +157,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: rootPathSchema },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const { folder } = await loadItem(context, params.id, principal, 0);
       const ancestors = [...(await loadAncestors(context, folder)), { type: 'folder' as const, doc: folder }];
       const readable = ancestors.filter((parent) => levelOn(parent.doc, principal) >= 0);
@@ -175,9 +175,9 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: { type: 'integer' } },
     errors: ['unknown-id', 'bad-parameter', 'access-denied'],
     async handle({ params, query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const { item } = await loadItem(context, params.id, principal, 0);
-      const extended = await context.plugin.itemLists.position(item._id, query, caller, wordsFilter);
+      const extended = await context.plugin.itemLists.position(item._id, query, caller, createWordsFilter);
       if (extended !== null) return extended;
       return findPosition(context.models.item, await createListFilter(context, query, principal), item._id, query);
     },
@@ -198,7 +198,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: itemSchema },
     errors: ['unknown-id', 'invalid', 'access-denied'],
     async handle({ params, query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const { item } = await loadItem(context, params.id, principal, 0);
       const folderId = query.folderId ?? item.folderId.toHexString();
       const target = await loadTargetFolder(context, folderId, principal, 1);
@@ -220,10 +220,10 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
       if (files.length === 1 && query.format !== 'zip') {
         return downloadFile(context, files[0]!, { ...query, headers, disposition: query.contentDisposition });
       }
-      return replyWithZip(context, caller, item.name, itemEntries(context, item));
+      return replyWithZip(context, caller, item.name, listItemEntries(context, item));
     },
   }),
-  ...readRoutes(kind),
-  ...removalRoutes(kind, { level: 1, remove: removeItem, nameOf: ({ name }) => name }),
-  ...metadataRoutes(kind, setItemMetadata),
+  ...createReadRoutes(kind),
+  ...createRemovalRoutes(kind, { level: 1, remove: removeItem, nameOf: ({ name }) => name }),
+  ...createMetadataRoutes(kind, setItemMetadata),
 ];

@@ -20,7 +20,7 @@ import { defineRoute, type HostContext } from '../context.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import type { UploadDocument } from './upload.model.js';
-import { principalOf, requireLevel, type Principal } from '../access/access.js';
+import { loadPrincipal, requireLevel, type Principal } from '../access/access.js';
 import { insertFile, loadFile } from '../files/files.js';
 import { createItem } from '../tree/items.js';
 import { discardUpload } from './upload-removal.js';
@@ -138,7 +138,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: uploadResult },
     errors: ['bad-parameter', 'invalid', 'access-denied'],
     async authorize({ query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       return { principal, ...(await loadUploadParent(context, query.parentType, query.parentId, principal)) };
     },
     async handle({ query, authorized: { principal, item, folder }, caller, body, headers, signal }, context) {
@@ -175,7 +175,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: uploadResult },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'conflict'],
     async authorize({ query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       return { principal, upload: await loadWritableUpload(context, query.uploadId, principal) };
     },
     async handle({ query, authorized: { principal, upload }, caller, body, headers, signal }, context) {
@@ -198,7 +198,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: objectOf({ offset: anyInteger }) },
     errors: ['unknown-id'],
     async handle({ query, caller }, context) {
-      const upload = await loadOwnUpload(context, query.uploadId, await principalOf(context, caller));
+      const upload = await loadOwnUpload(context, query.uploadId, await loadPrincipal(context, caller));
       return { offset: await readUploadOffset(context, upload._id) };
     },
   }),
@@ -212,7 +212,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: fileSchema },
     errors: ['bad-parameter', 'unknown-id', 'access-denied'],
     async handle({ query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const upload = await loadWritableUpload(context, query.uploadId, principal);
       return fileView(await completeUpload(context, upload._id, caller), principal, context.storeId);
     },
@@ -227,7 +227,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     returns: returnsMessage,
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const upload = await loadUpload(context, params.id);
       if (!principal.admin) await loadOwnUpload(context, params.id, principal);
       await discardUpload(context, upload);
@@ -247,7 +247,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: uploadResult },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async authorize({ params, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       return { principal, file: await loadFile(context, params.id, principal, 1) };
     },
     async handle({ query, authorized: { principal, file }, caller, body, headers, signal }, context) {

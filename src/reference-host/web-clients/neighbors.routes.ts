@@ -9,10 +9,10 @@ import {
   type RouteDefinition,
 } from '../../larger-host.js';
 import type { Caller } from '../../index.js';
-import { principalOf } from '../access/access.js';
+import { loadPrincipal } from '../access/access.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { byId, scopes } from '../http/parameters.js';
-import { findFilter, findTextParameter } from '../tree/finding/find-filter.js';
+import { createFindFilter, findTextParameter } from '../tree/finding/find-filter.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import { loadItem } from '../tree/items.js';
 import { findPosition, sortOrder } from '../tree/lists.js';
@@ -47,9 +47,9 @@ interface NeighborRequest {
  * @returns functions that load the first, next and previous image; the position of the item; and the number of images
  */
 async function findImagesAround(context: HostContext, { params, query, caller, signal }: NeighborRequest) {
-  const { item } = await loadItem(context, params.id, await principalOf(context, caller), 0);
+  const { item } = await loadItem(context, params.id, await loadPrincipal(context, caller), 0);
   const itemModel = context.models.item;
-  const imageFilter = { folderId: item.folderId, 'largeImage.fileId': { $exists: true }, ...findFilter(query.find) };
+  const imageFilter = { folderId: item.folderId, 'largeImage.fileId': { $exists: true }, ...createFindFilter(query.find) };
   const readFolderSort = async () => {
     const order = await context.plugin.folderConfiguration.defaultSort(item.folderId.toHexString(), caller, signal);
     return order === null ? 'lowerName' : JSON.stringify(order);

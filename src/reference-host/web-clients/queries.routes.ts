@@ -8,7 +8,7 @@ import {
   required,
   type RouteDefinition,
 } from '../../larger-host.js';
-import { accessFilter, itemAccessFilter, principalOf } from '../access/access.js';
+import { createAccessFilter, createItemAccessFilter, loadPrincipal } from '../access/access.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { fileSchema, folderSchema } from '../http/schemas.js';
 import { scopes } from '../http/parameters.js';
@@ -53,7 +53,7 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     access: 'public',
     returns: { schema: listOf(itemSchema) },
     async handle({ query, caller }, context) {
-      const readable = await itemAccessFilter(context, await principalOf(context, caller), 0);
+      const readable = await createItemAccessFilter(context, await loadPrincipal(context, caller), 0);
       const filter = { $and: [readable, requireSafeFilter(query.query)] };
       return runClientQuery(() => replyWithPage(context.models.item, filter, query, itemView));
     },
@@ -65,8 +65,8 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     access: 'public',
     returns: { schema: listOf(folderSchema) },
     async handle({ query, caller }, context) {
-      const principal = await principalOf(context, caller);
-      const filter = { $and: [accessFilter(principal, 0), requireSafeFilter(query.query)] };
+      const principal = await loadPrincipal(context, caller);
+      const filter = { $and: [createAccessFilter(principal, 0), requireSafeFilter(query.query)] };
       return runClientQuery(() => replyWithPage(context.models.folder, filter, query, (folder) => folderView(folder, principal)));
     },
   }),
@@ -77,7 +77,7 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     access: 'admin',
     returns: { schema: listOf(fileSchema) },
     async handle({ query, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       return runClientQuery(async () => {
         const { shown, total } = await listShownFiles(context, requireSafeFilter(query.query), query);
         return replyWithList(await createViews(shown, (file) => fileView(file, principal, context.storeId)), total);

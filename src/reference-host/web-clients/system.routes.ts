@@ -15,7 +15,7 @@ import {
   withDefault,
   type RouteDefinition,
 } from '../../larger-host.js';
-import { accessFilter, describeAccessList, principalOf } from '../access/access.js';
+import { createAccessFilter, describeAccessList, loadPrincipal } from '../access/access.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { scopes } from '../http/parameters.js';
 
@@ -108,7 +108,7 @@ export const webClientRoutes: RouteDefinition<HostContext>[] = [
     scope: scopes.read,
     returns: { schema: objectOf({ nUsers: anyInteger }) },
     async handle({ caller }, context) {
-      const filter = accessFilter(await principalOf(context, caller), 0);
+      const filter = createAccessFilter(await loadPrincipal(context, caller), 0);
       return { nUsers: await context.models.user.countDocuments(filter) };
     },
   }),
@@ -120,7 +120,7 @@ export const webClientRoutes: RouteDefinition<HostContext>[] = [
     scope: scopes.read,
     returns: { schema: objectOf({ nCollections: anyInteger }) },
     async handle({ caller }, context) {
-      const filter = accessFilter(await principalOf(context, caller), 0);
+      const filter = createAccessFilter(await loadPrincipal(context, caller), 0);
       return { nCollections: await context.models.collection.countDocuments(filter) };
     },
   }),

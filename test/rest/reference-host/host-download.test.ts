@@ -5,10 +5,10 @@ import { buffer } from 'node:stream/consumers';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { contentDisposition } from '../../../src/reference-host/files/downloads.js';
+import { createContentDisposition } from '../../../src/reference-host/files/downloads.js';
 import type { FileDocument } from '../../../src/reference-host/files/file.model.js';
-import { folderEntries, replyWithZip, type ZipEntry } from '../../../src/reference-host/files/zip.js';
-import { principalOf } from '../../../src/reference-host/access/access.js';
+import { listFolderEntries, replyWithZip, type ZipEntry } from '../../../src/reference-host/files/zip.js';
+import { loadPrincipal } from '../../../src/reference-host/access/access.js';
 import type { FolderDocument } from '../../../src/reference-host/tree/folder.model.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
@@ -194,10 +194,10 @@ describe('archives', () => {
     const files = await Promise.all([1, 100_000, 2].map((size) => upload(inside, `of ${size}`, Buffer.alloc(size, 65))));
     const listed = await Promise.all(files.map(({ _id }) => models.file.findById(_id).lean<FileDocument>()));
     for (const { itemId } of files.slice(0, 2)) await admin.ok('DELETE', `/item/${String(itemId)}`);
-    const principal = await principalOf(server.host.context, null);
+    const principal = await loadPrincipal(server.host.context, null);
     async function* entries(): AsyncGenerator<ZipEntry> {
       for (const content of listed) yield { path: content!.name, date: new Date(), content: content! };
-      yield* folderEntries(server.host.context, (await models.folder.findById(inside).lean<FolderDocument>())!, principal);
+      yield* listFolderEntries(server.host.context, (await models.folder.findById(inside).lean<FolderDocument>())!, principal);
     }
     const reply = replyWithZip(server.host.context, null, 'a', entries());
     if (reply.content.kind !== 'stream') throw new Error('An archive is a stream.');
@@ -252,6 +252,6 @@ describe('contentDisposition', () => {
     ["日'(1)", "attachment; filename=\"?'(1)\"; filename*=UTF-8''%E6%97%A5%27%281%29"],
     ['\ud800', 'attachment; filename="?"; filename*=UTF-8\'\'%EF%BF%BD'],
   ])('writes %j', (name, header) => {
-    expect(contentDisposition(name, 'attachment')).toBe(header);
+    expect(createContentDisposition(name, 'attachment')).toBe(header);
   });
 });

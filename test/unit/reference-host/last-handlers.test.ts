@@ -1,7 +1,7 @@
 import express from 'express';
 import { mongo } from 'mongoose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { answerError } from '../../../src/reference-host/http/last-handlers.js';
+import { createErrorHandler } from '../../../src/reference-host/http/last-handlers.js';
 import { listen } from '../../support/hosts/listening.js';
 
 const logged: [event: string, fields: object][] = [];
@@ -12,7 +12,7 @@ beforeAll(async () => {
   const app = express();
   app.use('/away', () => Promise.reject(new mongo.MongoServerSelectionError('closed', { servers: new Map() } as never)));
   app.use('/broken/t/secret', () => Promise.reject(new TypeError('secret words')));
-  app.use(answerError({ debug: log, info: log, warn: log, error: log }));
+  app.use(createErrorHandler({ debug: log, info: log, warn: log, error: log }));
   server = await listen(app);
 });
 afterAll(() => server?.close());

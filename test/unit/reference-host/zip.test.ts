@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { zipStream, type ZipEntry } from '../../../src/reference-host/files/zip.js';
+import { createZipStream, type ZipEntry } from '../../../src/reference-host/files/zip.js';
 import { slicesOf } from '../../support/run/slices.js';
 
 const refuseRead = () => Promise.reject(new Error('There is no file.'));
@@ -11,7 +11,7 @@ async function* entries(count: number): AsyncGenerator<ZipEntry> {
 it('an archive of many entries is made without blocking the event loop', async () => {
   const pieces: Buffer[] = [];
   const slices = await slicesOf(async () => {
-    for await (const piece of zipStream(entries(20_000), { open: refuseRead })) pieces.push(piece as Buffer);
+    for await (const piece of createZipStream(entries(20_000), { open: refuseRead })) pieces.push(piece as Buffer);
   });
   const archive = Buffer.concat(pieces);
   // At least one slice for each hundred entries.
@@ -26,7 +26,7 @@ it('dates that an archive cannot express become the earliest or latest that it c
     yield { path: 'b', date: new Date(4e14), content: 'b' };
   }
   const pieces: Buffer[] = [];
-  for await (const piece of zipStream(old(), { open: refuseRead })) pieces.push(piece as Buffer);
+  for await (const piece of createZipStream(old(), { open: refuseRead })) pieces.push(piece as Buffer);
   const archive = Buffer.concat(pieces);
   expect(archive.readUInt16LE(12)).toBe((1 << 5) | 1);
   expect(archive.indexOf('b')).toBeGreaterThan(0);

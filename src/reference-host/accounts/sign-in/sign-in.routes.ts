@@ -12,7 +12,7 @@ import {
 } from '../../../larger-host.js';
 import { defineRoute, type HostContext } from '../../context.js';
 import type { UserDocument } from '../users/user.model.js';
-import { principalOf, type Principal } from '../../access/access.js';
+import { loadPrincipal, type Principal } from '../../access/access.js';
 import { issueSignInToken, revokeToken } from '../tokens/tokens.js';
 import { signIn } from './sign-in.js';
 import { redeemSignInLink } from './sign-in-link.js';
@@ -68,7 +68,7 @@ export const signInRoutes: RouteDefinition<HostContext>[] = [
         if (user !== null) {
           const authToken = { token, expires, scope };
           return replyWithSecret({
-            user: userView(user, await principalOf(context, caller)),
+            user: userView(user, await loadPrincipal(context, caller)),
             authToken,
             message: 'Login succeeded.',
           });
@@ -117,7 +117,7 @@ export const signInRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: orNull(userSchema) },
     async handle({ caller }, context) {
       const user = caller?.id == null ? null : await context.models.user.findById(caller.id).lean<UserDocument>();
-      return user === null ? null : userView(user, await principalOf(context, caller));
+      return user === null ? null : userView(user, await loadPrincipal(context, caller));
     },
   }),
 ];

@@ -15,14 +15,14 @@ import {
 } from '../../../larger-host.js';
 import { defineRoute, type HostContext } from '../../context.js';
 import type { UserDocument } from './user.model.js';
-import { accessFilter, principalOf } from '../../access/access.js';
+import { createAccessFilter, loadPrincipal } from '../../access/access.js';
 import { replyWithPage } from '../../tree/lists.js';
-import { wordsFilter } from '../../resources/resources.js';
+import { createWordsFilter } from '../../resources/resources.js';
 import { issueSignInToken } from '../tokens/tokens.js';
 import { changePassword } from '../sign-in/sign-in.js';
 import { createUser, loadUser, removeUser, setPassword, updateUser } from './users.js';
 import { replyWithSession } from '../../http/cookies.js';
-import { readRoutes, removalRoutes, type DocumentKind } from '../../tree/document.routes.js';
+import { createReadRoutes, createRemovalRoutes, type DocumentKind } from '../../tree/document.routes.js';
 import { byId, returnsMessage, scopes, searchText } from '../../http/parameters.js';
 import { requireSignedIn } from '../../http/signed-in.js';
 import { userView } from '../../views.js';
@@ -43,8 +43,8 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
     query: { text: searchText, ...paging('lastName') },
     returns: { schema: listOf(userSchema) },
     async handle({ query, caller }, context) {
-      const principal = await principalOf(context, caller);
-      const filter = { ...accessFilter(principal, 0), ...wordsFilter(query.text) };
+      const principal = await loadPrincipal(context, caller);
+      const filter = { ...createAccessFilter(principal, 0), ...createWordsFilter(query.text) };
       return replyWithPage(context.models.user, filter, { ...query, sortable: sortableFields }, (user) =>
         userView(user, principal),
       );
@@ -67,7 +67,7 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
     errors: ['invalid', 'bad-value', 'forbidden', 'too-often', 'busy'],
     async handle(input, context) {
       const { query, caller, address } = input;
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const policy = await context.setting('core.registration_policy');
       if (policy === 'closed' && !principal.admin) {
         const message = 'Registration on this instance is closed. Contact an administrator to create an account for you.';
@@ -100,9 +100,9 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
     params: byId,
     returns: { schema: objectOf({ nFolders: anyInteger }) },
     async handle({ params, caller }, context) {
-      const principal = await principalOf(context, caller);
+      const principal = await loadPrincipal(context, caller);
       const user = await loadUser(context, params.id, principal, 0);
-      const filter = { parentId: user._id, ...accessFilter(principal, 0) };
+      const filter = { parentId: user._id, ...createAccessFilter(principal, 0) };
       return { nFolders: await context.models.folder.countDocuments(filter) };
     },
   }),
@@ -164,11 +164,11 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: nothing },
     errors: ['invalid', 'unknown-id'],
     async handle({ params, query, caller }, context) {
-      const user = await loadUser(context, params.id, await principalOf(context, caller), 2);
+      const user = await loadUser(context, params.id, await loadPrincipal(context, caller), 2);
       await setPassword(context, user._id, query.password);
       return null;
     },
   }),
-  ...readRoutes(kind),
-  ...removalRoutes(kind, { level: 2, remove: removeUser, nameOf: ({ login }) => login }),
+  ...createReadRoutes(kind),
+  ...createRemovalRoutes(kind, { level: 2, remove: removeUser, nameOf: ({ login }) => login }),
 ];

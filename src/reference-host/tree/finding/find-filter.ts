@@ -14,7 +14,7 @@ interface SearchPhrase {
   isLastWordOpen: boolean;
 }
 
-/** The parameter for {@link findFilter}. */
+/** The parameter for {@link createFindFilter}. */
 export const findTextParameter = text({
   description:
     'Only entries that have all these words in name, description, metadata or tags: `word` (also the beginning of one), ' +
@@ -24,11 +24,11 @@ export const findTextParameter = text({
 type Condition = Record<string, unknown>;
 
 /**
- * A filter for models with {@link SearchFields} that matches the documents with a search text. An empty text matches everything.
+ * Creates a filter for models with {@link SearchFields} that matches the documents with a search text. An empty text matches everything.
  *
  * @throws BadParameterError if the text is too long
  */
-export function findFilter(search: string | undefined): { $and?: Condition[]; terms?: { $in: never[] } } {
+export function createFindFilter(search: string | undefined): { $and?: Condition[]; terms?: { $in: never[] } } {
   if (search === undefined || search.trim() === '') return {};
   if (search.length > maxCharacters) {
     throw new BadParameterError(`A search text may have at most ${maxCharacters} characters, not ${search.length}.`);
