@@ -1,7 +1,7 @@
 /** Chunks of OME-Zarr of a synthetic slide, over HTTP with token and access check. docs/benchmarks.md says what the lines mean. */
 import sharp from 'sharp';
 import { toChunkBytes } from '../../src/features/zarr/chunk-bytes.js';
-import { zstdCompressor } from '../../src/tilesource/codecs/zstd-library.js';
+import { loadZstdCompressor } from '../../src/tilesource/codecs/zstd-library.js';
 import { printLoad } from '../support/measure.js';
 import { compare, loop, requests, startClient, type Side } from './measure.js';
 import { slideSize, startSlideHost } from './slide-host.js';
@@ -38,7 +38,7 @@ const downloads = (connections: number, path: () => string) =>
 try {
   const stored: Buffer[] = [];
   for (let index = 0; index < tileCount; index += 1) stored.push(await fetchBytes(tilePath(index)));
-  const compress = await zstdCompressor();
+  const compress = await loadZstdCompressor();
   const library = loop(making, async () => {
     const { data, info } = await sharp(stored[next++ % tileCount])
       .raw()

@@ -1,6 +1,6 @@
 import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { codecThreads } from '../../tilesource/codecs/threads/codec-threads.js';
-import { zstdCompressor } from '../../tilesource/codecs/zstd-library.js';
+import { loadZstdCompressor } from '../../tilesource/codecs/zstd-library.js';
 import { bitsOf, sampleArrays, type Raster } from '../../tilesource/raster.js';
 import { zstdLevel } from './nodes.js';
 
@@ -41,7 +41,7 @@ function copyBand(
 /** The bytes of a chunk, compressed. */
 export async function compressChunk(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
   if (bytes.length > minThreadBytes) return codecThreads.call('compressZstd', { bytes, level: zstdLevel }, 'a chunk');
-  const compress = await zstdCompressor();
+  const compress = await loadZstdCompressor();
   if (isSliceOver()) await nextSlice();
   return compress(bytes, zstdLevel);
 }

@@ -24,11 +24,11 @@ export interface JpegSegment {
   start: number;
   /** Position after the last byte. */
   end: number;
-  /** The bytes after the length. */
+  /** The content, without the marker and the length. */
   body: Uint8Array;
 }
 
-/** The segments of a JPEG up to the header of the first scan, which is included, or up to its end; `null` if the bytes are not a JPEG. */
+/** The segments of a JPEG up to and including the header of the first scan, or up to the end; `null` if the bytes are not a JPEG. */
 export function jpegSegments(bytes: Uint8Array): JpegSegment[] | null {
   if (bytes[0] !== 0xff || bytes[1] !== markers.startOfImage) return null;
   const segments: JpegSegment[] = [];

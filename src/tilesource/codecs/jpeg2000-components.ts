@@ -1,26 +1,28 @@
 import { bufferOf } from '../../core/buffer-of.js';
-/** By number of components, if the library cannot decode that many at once: the groups that it decodes instead. */
+
+/** Groups of components that the library can decode, by the numbers of components that it cannot decode at once. */
 const componentGroupsByCount: Readonly<Record<number, readonly (readonly number[])[]>> = { 2: [[0], [1]], 4: [[0, 1, 2], [3]] };
 
-/** Position in a code stream of the number of components, which is followed by the description of the first one. */
-const componentCountAt = 40;
+/** Offset in a code stream of the number of components. The description of the first component follows it. */
+const componentCountOffset = 40;
 
 /**
- * Wraps a code stream in JP2 files whose headers select one or three components, because the library decodes only that many. Returns `null` if the
- * code stream can be decoded unchanged.
+ * Wraps a code stream in JP2 files, of which each selects one or three components, because the library decodes only that many.
+ * Returns `null` if the code stream can be decoded unchanged.
  */
 export function selectComponents(codeStream: Uint8Array): { components: readonly number[]; file: Uint8Array }[] | null {
   const bytes = bufferOf(codeStream);
-  if (bytes.length < componentCountAt + 3 || bytes.readUInt32BE(0) !== 0xff_4f_ff_51) return null;
-  const groups = componentGroupsByCount[bytes.readUInt16BE(componentCountAt)];
+  if (bytes.length < componentCountOffset + 3 || bytes.readUInt32BE(0) !== 0xff_4f_ff_51) return null;
+  const groups = componentGroupsByCount[bytes.readUInt16BE(componentCountOffset)];
   return groups?.map((components) => ({ components, file: wrapComponents(bytes, components) })) ?? null;
 }
 
-function box(type: string, ...parts: readonly Uint8Array[]): Buffer {
-  const head = Buffer.alloc(8);
-  head.writeUInt32BE(parts.reduce((sum, { length }) => sum + length, head.length));
-  head.write(type, 4, 'latin1');
-  return Buffer.concat([head, ...parts]);
+/** Creates a box of JP2. */
+function createBox(type: string, ...parts: readonly Uint8Array[]): Buffer {
+  const boxHeader = Buffer.alloc(8);
+  boxHeader.writeUInt32BE(parts.reduce((sum, { length }) => sum + length, boxHeader.length));
+  boxHeader.write(type, 4, 'latin1');
+  return Buffer.concat([boxHeader, ...parts]);
 }
 
 /**
@@ -29,26 +31,27 @@ function box(type: string, ...parts: readonly Uint8Array[]): Buffer {
  */
 function wrapComponents(codeStream: Buffer, components: readonly number[]): Buffer {
   const readUnsigned = (at: number) => codeStream.readUInt32BE(at);
+  // Height, width and number of components.
   const header = Buffer.alloc(14);
   header.writeUInt32BE(readUnsigned(12) - readUnsigned(20), 0);
   header.writeUInt32BE(readUnsigned(8) - readUnsigned(16), 4);
-  header.writeUInt16BE(codeStream.readUInt16BE(componentCountAt), 8);
-  // Depth and sign of the samples, which the channels of the palette must have too.
-  const depth = codeStream.readUInt8(componentCountAt + 2);
+  header.writeUInt16BE(codeStream.readUInt16BE(componentCountOffset), 8);
+  // Depth and sign of the samples. The channels of the palette must have the same.
+  const depth = codeStream.readUInt8(componentCountOffset + 2);
   header.set([depth, 7, 0, 0], 10);
   const count = components.length;
   const entryBytes = Math.ceil(((depth & 127) + 1) / 8);
   return Buffer.concat([
-    box('jP  ', Buffer.from([0x0d, 0x0a, 0x87, 0x0a])),
-    box('ftyp', Buffer.from('jp2 \0\0\0\0jp2 ', 'latin1')),
-    box(
+    createBox('jP  ', Buffer.from([0x0d, 0x0a, 0x87, 0x0a])),
+    createBox('ftyp', Buffer.from('jp2 \0\0\0\0jp2 ', 'latin1')),
+    createBox(
       'jp2h',
-      box('ihdr', header),
-      box('colr', Buffer.from([1, 0, 0, 0, 0, 0, count === 3 ? 16 : 17])),
-      box('pclr', Buffer.from([0, 1, count]), Buffer.alloc(count, depth), Buffer.alloc(count * entryBytes)),
-      box('cmap', Buffer.from(components.flatMap((component) => [0, component, 0, 0]))),
+      createBox('ihdr', header),
+      createBox('colr', Buffer.from([1, 0, 0, 0, 0, 0, count === 3 ? 16 : 17])), // sRGB or gray
+      createBox('pclr', Buffer.from([0, 1, count]), Buffer.alloc(count, depth), Buffer.alloc(count * entryBytes)),
+      createBox('cmap', Buffer.from(components.flatMap((component) => [0, component, 0, 0]))),
     ),
-    box('jp2c', codeStream),
+    createBox('jp2c', codeStream),
   ]);
 }
 

@@ -48,8 +48,8 @@ const minMatchBytes = 4;
 function copyMatch(out: Uint8Array, to: number, { offset, length }: { offset: number; length: number }): void {
   for (let done = 0; done < length;) {
     // The bytes that can be copied double with each step.
-    const part = Math.min(length - done, offset + done);
-    out.copyWithin(to + done, to - offset, to - offset + part);
-    done += part;
+    const copied = Math.min(length - done, offset + done);
+    out.copyWithin(to + done, to - offset, to - offset + copied);
+    done += copied;
   }
 }

@@ -1,18 +1,19 @@
-/** How decompressed bytes are rearranged to samples. This is done in the thread that decodes. */
+/** How a decoding thread rearranges decompressed bytes to samples. */
 export interface SampleOrder {
   /** Whether the low bytes of all 16-bit samples precede all high bytes. */
   hiLo?: boolean;
   /** Set if the samples of a pixel are stored blue first. A fourth sample is dropped. */
-  blueFirst?: { samples: 3 | 4; sampleBytes: 1 | 2 | 4 };
+  blueFirst?: { samplesPerPixel: 3 | 4; sampleBytes: 1 | 2 | 4 };
 }
 
 type Elements = Uint8Array<ArrayBuffer> | Uint16Array<ArrayBuffer> | Uint32Array<ArrayBuffer>;
 
-function elementsOf(bytes: Uint8Array<ArrayBuffer>, size: 1 | 2 | 4): Elements {
-  if (size === 1) return bytes;
-  const length = Math.floor(bytes.length / size);
-  const aligned = bytes.byteOffset % size === 0 ? bytes : bytes.slice();
-  return size === 2
+/** A view of the bytes as samples of `sampleBytes` bytes each. */
+function elementsOf(bytes: Uint8Array<ArrayBuffer>, sampleBytes: 1 | 2 | 4): Elements {
+  if (sampleBytes === 1) return bytes;
+  const length = Math.floor(bytes.length / sampleBytes);
+  const aligned = bytes.byteOffset % sampleBytes === 0 ? bytes : bytes.slice();
+  return sampleBytes === 2
     ? new Uint16Array(aligned.buffer, aligned.byteOffset, length)
     : new Uint32Array(aligned.buffer, aligned.byteOffset, length);
 }
@@ -29,9 +30,9 @@ function unpackHiLo(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
 }
 
 /** Reorders samples to red, green, blue, in the same buffer. A fourth sample is dropped. */
-function putRedFirst(elements: Elements, samples: 3 | 4): Uint8Array<ArrayBuffer> {
-  const pixelCount = Math.floor(elements.length / samples);
-  for (let i = 0, from = 0, to = 0; i < pixelCount; i++, from += samples, to += 3) {
+function putRedFirst(elements: Elements, samplesPerPixel: 3 | 4): Uint8Array<ArrayBuffer> {
+  const pixelCount = Math.floor(elements.length / samplesPerPixel);
+  for (let i = 0, from = 0, to = 0; i < pixelCount; i++, from += samplesPerPixel, to += 3) {
     const [blue, green, red] = [elements[from]!, elements[from + 1]!, elements[from + 2]!];
     elements[to] = red;
     elements[to + 1] = green;
@@ -40,8 +41,8 @@ function putRedFirst(elements: Elements, samples: 3 | 4): Uint8Array<ArrayBuffer
   return new Uint8Array(elements.buffer, elements.byteOffset, pixelCount * 3 * elements.BYTES_PER_ELEMENT);
 }
 
-/** Returns interleaved samples, red first. May change `bytes`. */
+/** Rearranges decompressed bytes to interleaved samples, red first. May change `bytes`. */
 export function orderSamples(bytes: Uint8Array<ArrayBuffer>, { hiLo, blueFirst }: SampleOrder): Uint8Array<ArrayBuffer> {
   const paired = hiLo === true ? unpackHiLo(bytes) : bytes;
-  return blueFirst === undefined ? paired : putRedFirst(elementsOf(paired, blueFirst.sampleBytes), blueFirst.samples);
+  return blueFirst === undefined ? paired : putRedFirst(elementsOf(paired, blueFirst.sampleBytes), blueFirst.samplesPerPixel);
 }

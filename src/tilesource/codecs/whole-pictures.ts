@@ -11,7 +11,7 @@ export interface PictureTask {
   bytes: Uint8Array;
   /** A picture with more pixels is refused. */
   maxPixels: number;
-  /** If given, a picture of any other size is refused. Used for tiles. */
+  /** If set, a picture of any other size is refused. Tiles set it. */
   requiredSize?: { width: number; height: number };
 }
 
@@ -27,8 +27,8 @@ export interface WholePicture {
 
 const require = createRequire(import.meta.url);
 
-/** Largest memory of a decoder in bytes. */
-export const maxDecoderMemory = 3 * 2 ** 28;
+/** Maximum memory of a decoder in bytes. */
+export const maxDecoderBytes = 3 * 2 ** 28;
 
 /** The part of jxl-oxide-wasm that is used. */
 interface JxlOxide {
@@ -78,7 +78,7 @@ export interface PictureDecoder {
 /** Loads a decoder of JPEG XL with separate memory. */
 export async function loadJxlDecoder(): Promise<PictureDecoder> {
   const folder = dirname(resolveOptionalFile('jxl-oxide-wasm/package.json'));
-  const module = limitWasmMemory(readFileSync(join(folder, 'jxl_oxide_wasm_bg.wasm')), maxDecoderMemory);
+  const module = limitWasmMemory(readFileSync(join(folder, 'jxl_oxide_wasm_bg.wasm')), maxDecoderBytes);
   // An imported module is never freed, nor is its memory. A function that is compiled from its text can be freed.
   const code = readFileSync(join(folder, 'jxl_oxide_wasm.js'), 'utf8')
     .split('\n')
@@ -110,7 +110,7 @@ export async function loadJxlDecoder(): Promise<PictureDecoder> {
 /** Loads a decoder of HEIF with separate memory. */
 export async function loadHeifDecoder(): Promise<PictureDecoder> {
   const programPath = resolveOptionalFile('libheif-js/libheif-wasm/libheif.js');
-  const wasmBinary = limitWasmMemory(readFileSync(resolveOptionalFile('libheif-js/libheif-wasm/libheif.wasm')), maxDecoderMemory);
+  const wasmBinary = limitWasmMemory(readFileSync(resolveOptionalFile('libheif-js/libheif-wasm/libheif.wasm')), maxDecoderBytes);
   const module = { exports: {} };
   const parameterNames = ['module', 'exports', 'require', '__filename', '__dirname', 'console'];
   // The library prints problems of files to the console.
@@ -159,13 +159,13 @@ function checkSize({ width, height }: { width: number; height: number }, { maxPi
 }
 
 /** Number of bytes at the start of a file in which the metadata boxes are searched. */
-const headBytes = 2 ** 20;
+const searchedBytes = 2 ** 20;
 
 /** The color profile, which the library does not return: the content of the first `colr` box of type `prof`. */
 function heifProfile(bytes: Uint8Array): Uint8Array | null {
-  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, headBytes));
-  const at = head.indexOf('colrprof', 0, 'latin1');
+  const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, searchedBytes));
+  const at = start.indexOf('colrprof', 0, 'latin1');
   if (at < 4) return null;
-  const end = at - 4 + head.readUInt32BE(at - 4);
-  return end <= head.length && end > at + 8 + 128 ? Uint8Array.from(head.subarray(at + 8, end)) : null;
+  const end = at - 4 + start.readUInt32BE(at - 4);
+  return end <= start.length && end > at + 8 + 128 ? Uint8Array.from(start.subarray(at + 8, end)) : null;
 }

@@ -11,11 +11,11 @@ export function zstdContentSize(bytes: Uint8Array): number | null {
   const descriptor = view.getUint8(4);
   const isSingleSegment = (descriptor & 0x20) !== 0;
   const dictionaryBytes = [0, 1, 2, 4][descriptor & 3] ?? 0;
-  const at = 5 + (isSingleSegment ? 0 : 1) + dictionaryBytes;
+  const sizeOffset = 5 + (isSingleSegment ? 0 : 1) + dictionaryBytes;
   const sizeBytes = [isSingleSegment ? 1 : 0, 2, 4, 8][descriptor >> 6] ?? 0;
-  if (at + sizeBytes > bytes.length) throw new Error('a Zstandard frame that is cut short');
+  if (sizeOffset + sizeBytes > bytes.length) throw new Error('a Zstandard frame that is cut short');
   if (sizeBytes === 0) return null;
-  if (sizeBytes === 1) return view.getUint8(at);
-  if (sizeBytes === 2) return view.getUint16(at, true) + 256;
-  return sizeBytes === 4 ? view.getUint32(at, true) : Number(view.getBigUint64(at, true));
+  if (sizeBytes === 1) return view.getUint8(sizeOffset);
+  if (sizeBytes === 2) return view.getUint16(sizeOffset, true) + 256;
+  return sizeBytes === 4 ? view.getUint32(sizeOffset, true) : Number(view.getBigUint64(sizeOffset, true));
 }

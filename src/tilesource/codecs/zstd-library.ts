@@ -4,8 +4,8 @@ import type * as Zstd from '@bokuweb/zstd-wasm';
 const require = createRequire(import.meta.url);
 
 /**
- * Loads a new copy of the library for Zstandard. The library keeps its state in its module, and returns wrong bytes if it is initialized a
- * second time, so its modules are reloaded. A copy that has read a damaged frame should not be used again.
+ * Loads a new copy of the library for Zstandard. The library keeps its state in its module, and returns wrong bytes if it is
+ * initialized a second time, so its modules are loaded again. A copy that has read a damaged frame should not be used again.
  */
 export async function loadNewZstd(): Promise<Pick<typeof Zstd, 'compress' | 'decompress'>> {
   for (const path of Object.keys(require.cache)) if (/[\\/]@bokuweb[\\/]zstd-wasm[\\/]/.test(path)) delete require.cache[path];
@@ -16,11 +16,8 @@ export async function loadNewZstd(): Promise<Pick<typeof Zstd, 'compress' | 'dec
 
 let sharedZstd: ReturnType<typeof loadNewZstd> | null = null;
 
-/**
- * The compressor of zstd, which takes bytes and a level. It comes from a library, because neither Node 20 nor the libvips of sharp
- * writes zstd. It is loaded when first needed.
- */
-export async function zstdCompressor(): Promise<(bytes: Uint8Array, level: number) => Uint8Array> {
+/** Loads the compressor of zstd once. It comes from a library, because neither Node 20 nor the libvips of sharp writes zstd. */
+export async function loadZstdCompressor(): Promise<(bytes: Uint8Array, level: number) => Uint8Array> {
   sharedZstd ??= loadNewZstd();
   return (await sharedZstd).compress;
 }

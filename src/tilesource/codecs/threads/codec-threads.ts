@@ -8,7 +8,7 @@ import { codecNames, type CodecTask, type DecodeResult, type FrameInfo } from '.
 
 /** Time limit of a task in milliseconds. An ordinary tile takes a hundredth of it; only hostile files take longer. */
 const timeoutMs = 30_000;
-/** Largest heap of a thread in MiB, without the bytes of pictures. Descriptions in XML may need much. */
+/** Maximum heap of a thread in MiB, without the bytes of pictures. Descriptions in XML may need much of it. */
 const memoryMiB = 512;
 /** Maximum number of threads. */
 const maxThreads = Math.max(1, Math.min(4, availableParallelism()));
@@ -30,7 +30,7 @@ export class CodecThreads {
     timeoutMs,
     memoryMiB,
   });
-  /** A queue before the pool, which handles signals. A signal given to the pool would end a working thread for each canceled tile. */
+  /** A queue before the pool, which removes aborted tasks. If the pool got the signals, it would end a thread for each canceled tile. */
   readonly #queue = new WorkQueue({ name: 'tiles', running: maxThreads });
 
   /**

@@ -5,7 +5,7 @@ const memorySection = 5;
 const pageBytes = 2 ** 16;
 
 /** Reads an unsigned number in LEB128 (seven bits in each byte). Returns it and the position after it. */
-function readNumber(bytes: Uint8Array, from: number): [value: number, next: number] {
+function readNumber(bytes: Uint8Array, from: number): [value: number, end: number] {
   for (let at = from, value = 0, factor = 1; at < bytes.length; at += 1, factor *= 128) {
     const byte = bytes[at]!;
     value += (byte & 127) * factor;
@@ -19,21 +19,22 @@ function encodeNumber(value: number): number[] {
 }
 
 /**
- * Limits the memory of a WebAssembly module to `maxBytes`, so that a file that needs more fails to decode instead of exhausting the server.
+ * Limits the memory of a WebAssembly module to `maxBytes`, so that decoding a file that needs more fails instead of exhausting the
+ * server.
  *
  * @param module a module that defines its memory, and does not import it.
  */
 export function limitWasmMemory(module: Uint8Array, maxBytes: number): Uint8Array<ArrayBuffer> {
   for (let at = 8; at < module.length;) {
-    const [size, body] = readNumber(module, at + 1);
+    const [size, bodyOffset] = readNumber(module, at + 1);
     if (module[at] === memorySection) {
-      const [, flagsAt] = readNumber(module, body);
-      const [minPages] = readNumber(module, flagsAt + 1);
+      const [, flagsOffset] = readNumber(module, bodyOffset);
+      const [minPages] = readNumber(module, flagsOffset + 1);
       const content = [1, 1, ...encodeNumber(minPages), ...encodeNumber(Math.max(minPages, Math.floor(maxBytes / pageBytes)))];
       const section = Uint8Array.of(memorySection, ...encodeNumber(content.length), ...content);
-      return Uint8Array.from(Buffer.concat([module.subarray(0, at), section, module.subarray(body + size)]));
+      return Uint8Array.from(Buffer.concat([module.subarray(0, at), section, module.subarray(bodyOffset + size)]));
     }
-    at = body + size;
+    at = bodyOffset + size;
   }
   throw new Error('The WebAssembly module has no memory.');
 }

@@ -2,14 +2,14 @@ import type { SampleOrder } from '../sample-order.js';
 
 /** A picture of reduced resolution. */
 export interface ReducedSize {
-  /** Number of finest resolutions that are left out. */
-  reduce: number;
+  /** Number of times that the resolution is halved. */
+  halvings: number;
   /** Expected size of the reduced picture in pixels. */
   width: number;
   height: number;
 }
 
-/** Encoded bytes for the threads, and the facts that the decoder needs but the bytes do not contain. */
+/** Encoded bytes for the threads, with what the decoder needs to know besides them. */
 export type CodecTask =
   /** Zstandard that decodes to at most `size` bytes. */
   | { codec: 'zstd'; bytes: Uint8Array; size: number; order?: SampleOrder }

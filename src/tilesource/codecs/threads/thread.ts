@@ -12,14 +12,14 @@ import { resampleRows, type ResampleTask } from '../../render/resample.js';
 import { decodeLerc, type LercTask } from '../lerc.js';
 import { limitWasmMemory } from './limited-wasm.js';
 import { loadWithoutListeners } from './without-listeners.js';
-import { loadHeifDecoder, loadJxlDecoder, maxDecoderMemory, type PictureTask, type WholePicture } from '../whole-pictures.js';
+import { loadHeifDecoder, loadJxlDecoder, maxDecoderBytes, type PictureTask, type WholePicture } from '../whole-pictures.js';
 import type { CodecTask, DecodeResult, FrameInfo, ReducedSize } from './tasks.js';
 
 /** The program of the decoding threads. Libraries are loaded when first needed. */
 
 const require = createRequire(import.meta.url);
 
-/** A module made by Emscripten, of which only the memory is used. */
+/** A module made by Emscripten. Only its memory is used here. */
 interface EmscriptenModule {
   HEAPU8: Uint8Array;
 }
@@ -52,11 +52,11 @@ interface JpegXrPicture {
 const maxFailures = 20;
 
 /** A library whose memory has grown beyond this many bytes is dropped after use, because memory of WebAssembly never shrinks. */
-const maxKeptMemory = 2 ** 27;
+const maxKeptBytes = 2 ** 27;
 
 /**
- * Loads a library on first use. Reloads it after a trap, which may damage its memory, after many failures, or when it has grown too
- * large.
+ * Loads a library on first use. Drops it after a trap, which may damage its memory, after many failures, or if its memory has grown
+ * too large. The next use then loads it again.
  */
 class Library<T> {
   #loaded: Promise<T> | null = null;
@@ -81,12 +81,12 @@ class Library<T> {
       }
       throw error;
     } finally {
-      if (this.memoryBytes(library) > maxKeptMemory) this.#loaded = null;
+      if (this.memoryBytes(library) > maxKeptBytes) this.#loaded = null;
     }
   }
 }
 
-const memoryOf = ({ HEAPU8 }: EmscriptenModule): number => HEAPU8.byteLength;
+const memoryBytesOf = ({ HEAPU8 }: EmscriptenModule): number => HEAPU8.byteLength;
 
 const openJpeg = new Library(async () => {
   const factory = require('@cornerstonejs/codec-openjpeg/decodewasmjs') as (
@@ -94,7 +94,7 @@ const openJpeg = new Library(async () => {
   ) => Promise<EmscriptenModule & { J2KDecoder: new () => Jpeg2000Decoder }>;
   const wasmBinary = readFileSync(require.resolve('@cornerstonejs/codec-openjpeg/decodewasm'));
   return factory({ wasmBinary, print() {}, printErr() {} });
-}, memoryOf);
+}, memoryBytesOf);
 
 const charls = new Library(async () => {
   const factory = require('@cornerstonejs/codec-charls/decodewasmjs') as (
@@ -102,19 +102,19 @@ const charls = new Library(async () => {
   ) => Promise<EmscriptenModule & { JpegLSDecoder: new () => JpegLsDecoder }>;
   const wasmBinary = readFileSync(require.resolve('@cornerstonejs/codec-charls/decodewasm'));
   return factory({ wasmBinary, print() {}, printErr() {} });
-}, memoryOf);
+}, memoryBytesOf);
 
 const jpegXrLibrary = new Library(
   async () => {
     const factory = require('jpegxr') as (options: object) => Promise<{ decode: (bytes: Uint8Array) => JpegXrPicture }>;
     // The library is one file, which contains its WebAssembly module as base64.
     const [, base64 = ''] = /;base64,([\w+/=]{1000,})/.exec(readFileSync(require.resolve('jpegxr'), 'latin1')) ?? [];
-    const options = { wasmBinary: limitWasmMemory(Buffer.from(base64, 'base64'), maxDecoderMemory), print() {}, printErr() {} };
+    const options = { wasmBinary: limitWasmMemory(Buffer.from(base64, 'base64'), maxDecoderBytes), print() {}, printErr() {} };
     const { decode } = await factory(options);
     // The library turns the options object into its module.
     return { decode, module: options as typeof options & EmscriptenModule };
   },
-  ({ module }) => memoryOf(module),
+  ({ module }) => memoryBytesOf(module),
 );
 
 const zstdLibrary = new Library(loadNewZstd);
@@ -124,7 +124,7 @@ function decodeCodeStream(bytes: Uint8Array, reduced: ReducedSize | undefined): 
     const decoder = new library.J2KDecoder();
     try {
       decoder.getEncodedBuffer(bytes.length).set(bytes);
-      if (reduced !== undefined && reduced.reduce > 0) decoder.decodeSubResolution(reduced.reduce, 0);
+      if (reduced !== undefined && reduced.halvings > 0) decoder.decodeSubResolution(reduced.halvings, 0);
       else decoder.decode();
       const { width, height, bitsPerSample, componentCount, isSigned } = decoder.getFrameInfo();
       const data = new Uint8Array(decoder.getDecodedBuffer()).slice();
@@ -136,36 +136,36 @@ function decodeCodeStream(bytes: Uint8Array, reduced: ReducedSize | undefined): 
 }
 
 async function decodeJpeg2000(bytes: Uint8Array, reduced: ReducedSize | undefined): Promise<DecodeResult> {
-  const selections = selectComponents(bytes);
+  const wrapped = selectComponents(bytes);
   let decoded: DecodeResult;
-  if (selections === null) decoded = await decodeCodeStream(bytes, reduced);
+  if (wrapped === null) decoded = await decodeCodeStream(bytes, reduced);
   else {
-    const parts: (DecodeResult & { components: readonly number[] })[] = [];
-    for (const { components, file } of selections) parts.push({ components, ...(await decodeCodeStream(file, reduced)) });
-    const info = parts[0]!.info!;
-    const isUniform = parts.every(
+    const selected: (DecodeResult & { components: readonly number[] })[] = [];
+    for (const { components, file } of wrapped) selected.push({ components, ...(await decodeCodeStream(file, reduced)) });
+    const info = selected[0]!.info!;
+    const isUniform = selected.every(
       (part) =>
         part.info?.bitsPerSample === info.bitsPerSample &&
-        part.data.length * parts[0]!.components.length === parts[0]!.data.length * part.components.length,
+        part.data.length * selected[0]!.components.length === selected[0]!.data.length * part.components.length,
     );
     if (!isUniform) throw new Error('components of different sizes or depths are not supported');
-    const componentCount = parts.reduce((sum, { components }) => sum + components.length, 0);
-    decoded = { info: { ...info, componentCount }, data: joinComponents(parts, info.bitsPerSample > 8 ? 2 : 1) };
+    const componentCount = selected.reduce((sum, { components }) => sum + components.length, 0);
+    decoded = { info: { ...info, componentCount }, data: joinComponents(selected, info.bitsPerSample > 8 ? 2 : 1) };
   }
   return reduced === undefined ? decoded : centerReduced(decoded, reduced);
 }
 
 /** Corrects a picture of reduced resolution: the library reports the size of full resolution, and does not center the samples. */
-function centerReduced({ info, data }: DecodeResult, { reduce, width, height }: ReducedSize): DecodeResult {
+function centerReduced({ info, data }: DecodeResult, { halvings, width, height }: ReducedSize): DecodeResult {
   const { bitsPerSample: bits, componentCount: bands, isSigned } = info!;
   if (data.length !== width * height * bands * (bits > 8 ? 2 : 1))
     throw new Error(`not the ${width} by ${height} pixels expected`);
-  if (reduce > 0) {
-    const limits: [number, number] = isSigned ? [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1] : [0, 2 ** bits - 1];
-    const wide = (): Int16Array<ArrayBuffer> | Uint16Array<ArrayBuffer> =>
+  if (halvings > 0) {
+    const limits: [min: number, max: number] = isSigned ? [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1] : [0, 2 ** bits - 1];
+    const viewAs16Bits = (): Int16Array<ArrayBuffer> | Uint16Array<ArrayBuffer> =>
       isSigned ? new Int16Array(data.buffer) : new Uint16Array(data.buffer);
-    const narrow = isSigned ? new Int8Array(data.buffer) : data;
-    centerSamples(bits > 8 ? wide() : narrow, { width, height, bands, reduce, limits });
+    const samplesOf8Bits = isSigned ? new Int8Array(data.buffer) : data;
+    centerSamples(bits > 8 ? viewAs16Bits() : samplesOf8Bits, { width, height, bands, halvings, limits });
   }
   return { info: { ...info!, width, height }, data };
 }
@@ -199,7 +199,8 @@ function decodeJpegXr(bytes: Uint8Array): Promise<DecodeResult> {
     if (depth === undefined) throw new Error(`samples of type ${pixelInfo.bitDepth} are not supported`);
     const { channels, bgr } = pixelInfo;
     const sampleBytes = (depth.bits / 8) as 1 | 2 | 4;
-    const order: SampleOrder = bgr && (channels === 3 || channels === 4) ? { blueFirst: { samples: channels, sampleBytes } } : {};
+    const order: SampleOrder =
+      bgr && (channels === 3 || channels === 4) ? { blueFirst: { samplesPerPixel: channels, sampleBytes } } : {};
     const componentCount = order.blueFirst === undefined ? channels : 3;
     const info = { width, height, bitsPerSample: depth.bits, componentCount, isSigned: false, isFloat: depth.isFloat };
     return { info, data: orderSamples(data, order) };
@@ -207,11 +208,11 @@ function decodeJpegXr(bytes: Uint8Array): Promise<DecodeResult> {
 }
 
 function decompressZstd(bytes: Uint8Array, size: number, order: SampleOrder): Promise<DecodeResult> {
-  const declared = zstdContentSize(bytes);
-  if (declared !== null && declared > size) {
-    throw new Error(`${declared} bytes are declared where ${size} are expected`);
+  const declaredSize = zstdContentSize(bytes);
+  if (declaredSize !== null && declaredSize > size) {
+    throw new Error(`${declaredSize} bytes are declared where ${size} are expected`);
   }
-  // The library allocates the size that the frame declares; if it declares none, `size`.
+  // The library allocates the size that the frame declares. If the frame declares none, it allocates `size`.
   return zstdLibrary.use(({ decompress }) => ({
     info: null,
     // The library copies the bytes out of its memory.

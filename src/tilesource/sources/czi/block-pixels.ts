@@ -1,7 +1,7 @@
 import { TileSourceError } from '../../../errors.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { decodeJpeg } from '../../codecs/jpeg.js';
-import { jpegXrSize } from '../../codecs/jpeg-xr.js';
+import { readJpegXrSize } from '../../codecs/jpeg-xr.js';
 import { orderSamples, type SampleOrder } from '../../codecs/sample-order.js';
 import type { LossyCodec } from '../../tile-source.js';
 import { createRaster, sampleBytes, type Raster } from '../../raster.js';
@@ -73,7 +73,7 @@ async function findDataRange(file: CziBytes, { position }: SubBlock, signal: Abo
 
 function sampleOrderOf(type: PixelType): SampleOrder {
   if (type.storedSamples === 1) return {};
-  return { blueFirst: { samples: type.storedSamples as 3 | 4, sampleBytes: sampleBytes(type.dtype) as 1 | 2 | 4 } };
+  return { blueFirst: { samplesPerPixel: type.storedSamples as 3 | 4, sampleBytes: sampleBytes(type.dtype) as 1 | 2 | 4 } };
 }
 
 /** Views bytes as samples. Missing bytes count as zero, which the format prescribes for damaged files. */
@@ -131,7 +131,7 @@ function maxStoredPixels({ storedWidth, storedHeight }: SubBlock): number {
 }
 
 async function decodeJpegXr(bytes: Uint8Array, block: SubBlock, type: PixelType, signal?: AbortSignal): Promise<Raster> {
-  const size = jpegXrSize(bytes, 'a sub-block');
+  const size = readJpegXrSize(bytes, 'a sub-block');
   if (size.width * size.height > Math.min(maxStoredPixels(block), maxDecodedBytes / pixelBytes(type))) {
     throw new TileSourceError(`A sub-block of the CZI has ${size.width} by ${size.height} pixels, which is too large.`);
   }

@@ -83,7 +83,7 @@ export class CodeStreamPixels {
     const bytes = await this.stream.assembleTiles(range, signal);
     if (bytes === null) return createRaster({ ...this.shape, width, height });
     const { info, data } = await codecThreads.decodePicture(
-      { codec: 'jpeg2000', bytes, reduced: { reduce: halvings, width, height } },
+      { codec: 'jpeg2000', bytes, reduced: { halvings, width, height } },
       'tiles of the file',
       signal,
     );

@@ -1,7 +1,7 @@
 import sharp from 'sharp';
 import { TileSourceError } from '../../../errors.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
-import { jpegXrSize } from '../../codecs/jpeg-xr.js';
+import { readJpegXrSize } from '../../codecs/jpeg-xr.js';
 import { priorities, type TileSourceDefinition } from '../../tile-source.js';
 import { runProcessing } from '../../process/processing.js';
 import { maxPixels, openDecodedPicture, readWholeFile } from './decoded-picture.js';
@@ -16,7 +16,7 @@ export const jpegXrSource: TileSourceDefinition = {
   async open(input, options = {}) {
     const isJpegXr = (head: Buffer) => head.length >= 8 && head.readUInt32BE(0) >>> 8 === 0x49_49_bc;
     const bytes = await readWholeFile(input, isJpegXr, 'JPEG XR', options.signal);
-    const { width, height } = jpegXrSize(bytes, what);
+    const { width, height } = readJpegXrSize(bytes, what);
     if (width * height > maxPixels) {
       throw new TileSourceError(`The JPEG XR picture has ${width} by ${height} pixels; at most ${maxPixels} are supported.`);
     }

@@ -1,7 +1,7 @@
 import { TileSourceError } from '../../../errors.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { adobeRgbSegment, jpegSegments, markers } from '../../codecs/jpeg-segments.js';
-import { jpeg2000Coding } from '../../codecs/jpeg2000-coding.js';
+import { readJpeg2000Coding } from '../../codecs/jpeg2000-coding.js';
 import type { LossyCodec, StoredColors, StoredLevel } from '../../tile-source.js';
 import { readCodeStreamSize, isYCbCr } from './decoding/jpeg2000.js';
 import { defaultYCbCr } from './decoding/stored-ycbcr.js';
@@ -74,7 +74,7 @@ const lossyCodecByCompression: Readonly<Record<number, LossyCodec>> = {
 export async function lossyCodecOf(reader: ChunkReader, layout: ImageLayout): Promise<LossyCodec | null> {
   if (!jpeg2000Compressions.has(layout.compression)) return lossyCodecByCompression[layout.compression] ?? null;
   const first = await readStoredChunk(reader, layout, 0);
-  return first !== null && jpeg2000Coding(first)?.reversible === true ? null : 'jpeg2000';
+  return first !== null && readJpeg2000Coding(first)?.isReversible === true ? null : 'jpeg2000';
 }
 
 function tileFormOf(first: Uint8Array, layout: ImageLayout): TileForm | null {
@@ -172,14 +172,14 @@ function jpeg2000Form(first: Uint8Array, layout: ImageLayout): TileForm | null {
     );
   };
   const size = readCodeStreamSize(first);
-  const coding = jpeg2000Coding(first);
+  const coding = readJpeg2000Coding(first);
   if (size === null || coding === null || !isIntactStream(first) || (layout.bands !== 1 && layout.bands !== 3)) return null;
   if (layout.bands === 3 && layout.bits !== 8) return null;
   // Slides in DICOM cannot have components that are YCbCr before the code stream mixes them (PS3.3 C.8.12.4.1.5), and most viewers would show them as RGB.
   if (layout.bands === 3 && isYCbCr(first, layout, size)) return null;
-  const mixedColors = coding.reversible ? 'YBR_RCT' : 'YBR_ICT';
+  const mixedColors = coding.isReversible ? 'YBR_RCT' : 'YBR_ICT';
   return {
-    encoding: coding.reversible ? 'jpeg2000-lossless' : 'jpeg2000',
+    encoding: coding.isReversible ? 'jpeg2000-lossless' : 'jpeg2000',
     colors: layout.bands === 1 ? 'MONOCHROME2' : coding.hasColorTransform ? mixedColors : 'RGB',
     prefix: new Uint8Array(),
     droppedBytes: 0,

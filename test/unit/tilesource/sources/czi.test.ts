@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { describeTileSource } from '../../../../src/testing/tile-source.js';
 import { fileInput } from '../../../../src/tilesource/byte-reader.js';
 import { wireFrames } from '../../../../src/tilesource/metadata.js';
-import { zstdCompressor } from '../../../../src/tilesource/codecs/zstd-library.js';
+import { loadZstdCompressor } from '../../../../src/tilesource/codecs/zstd-library.js';
 import { cziSource } from '../../../../src/tilesource/sources/czi/czi-source.js';
 import { writeCzi, type WrittenBlock, type WrittenCzi } from '../../../support/writers/czi-writer.js';
 import { writeFixtures } from '../../../support/images/fixtures.js';
@@ -17,7 +17,7 @@ import { pattern } from '../../../support/images/pattern.js';
 import { samplesOf } from '../../../support/images/samples.js';
 import { wholeLevel, worstDifference } from '../../../support/images/whole-level.js';
 
-const compress = await zstdCompressor();
+const compress = await loadZstdCompressor();
 
 interface Written {
   name: string;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeTileSource } from '../../../../src/testing/tile-source.js';
 import { findTileSources } from '../../../../src/tilesource/registry/installed-sources.js';
-import { sourceFault } from '../../../../src/tilesource/registry/source-fault.js';
+import { definitionFault } from '../../../../src/tilesource/registry/definition-fault.js';
 import { paint, rasterSource } from '../../../support/images/raster-source.js';
 
 let folder: string;
@@ -61,10 +61,10 @@ describe('tile sources in separate packages', () => {
     [{ ...sound, readsFolder: true }, "readsFolder must be 'files' or 'images', not true"],
     [{ ...sound, mayHold: 1 }, 'mayHold must be a function'],
   ])('are reported with their faults: %j', (source, message) => {
-    expect(sourceFault(source)).toContain(message);
+    expect(definitionFault(source)).toContain(message);
   });
 
-  it('have no faults when they are sound', () => expect(sourceFault(sound)).toBeNull());
+  it('have no faults when they are sound', () => expect(definitionFault(sound)).toBeNull());
 });
 
 describe('the suite for tile sources', () => {

@@ -1,5 +1,5 @@
 import { TileSourceError } from '../../../../errors.js';
-import { jpegXrSize } from '../../../codecs/jpeg-xr.js';
+import { readJpegXrSize } from '../../../codecs/jpeg-xr.js';
 import type { DecodeContext, ImageLayout } from '../tiff-layout.js';
 import { joinStrips } from './samples.js';
 
@@ -16,7 +16,7 @@ export async function decompressJpegXr(
   for (const [index, bytes] of strips.entries()) {
     const width = layout.chunkWidth;
     const height = Math.min(layout.chunkHeight, rows - index * layout.chunkHeight);
-    const size = jpegXrSize(bytes, what);
+    const size = readJpegXrSize(bytes, what);
     if (size.width !== width || size.height !== height) {
       const actualSize = `${size.width} by ${size.height} pixels where ${width} by ${height} are declared`;
       throw new TileSourceError(`Corrupt TIFF: a tile or strip of JPEG XR has ${actualSize}.`);

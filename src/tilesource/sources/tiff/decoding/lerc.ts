@@ -13,11 +13,13 @@ export async function decompressLerc(
   rows: number,
   { threads, signal }: DecodeContext,
 ): Promise<Uint8Array> {
-  const samples = layout.planes > 1 ? 1 : layout.samplesPerPixel;
+  const samplesPerPixel = layout.planes > 1 ? 1 : layout.samplesPerPixel;
   const parts: Uint8Array[] = [];
   for (const [index, strip] of strips.entries()) {
     const height = Math.min(layout.chunkHeight, rows - index * layout.chunkHeight);
-    const shape = { width: layout.chunkWidth, height, samples, sampleBytes: layout.bits / 8, isFloat: layout.sampleFormat === 3 };
+    const sampleBytes = layout.bits / 8;
+    const isFloat = layout.sampleFormat === 3;
+    const shape = { width: layout.chunkWidth, height, samplesPerPixel, sampleBytes, isFloat };
     const bytes = await undoLercPacking(layout, strip, { threads, signal });
     parts.push(await threads.call('lerc', { bytes, ...shape }, 'a tile or strip (LERC)', signal));
   }
