@@ -12,7 +12,7 @@ import {
   type TileSource,
   type TileSourceDefinition,
 } from '../tilesource/tile-source.js';
-import { sourceFault } from '../tilesource/registry/source-fault.js';
+import { definitionFault } from '../tilesource/registry/definition-fault.js';
 import type { Raster, SampleType } from '../tilesource/raster.js';
 import type { TestFunctions as AllTestFunctions } from './test-functions.js';
 
@@ -175,7 +175,7 @@ async function readFirstBytes(path: string, share: number): Promise<Uint8Array> 
 
 function describeDefinition(makeDefinition: () => TileSourceDefinition, sampleFile: string, { it }: TestFunctions): void {
   it('has a name, and priorities with a default', async () => {
-    const fault = sourceFault(makeDefinition());
+    const fault = definitionFault(makeDefinition());
     assert.equal(fault, null, fault ?? '');
   });
 

@@ -4,17 +4,18 @@ import { fromRandomAccessReader, RandomAccessReader, type Entry, type ZipFile } 
 import { TileSourceError } from '../../errors.js';
 import type { ByteReader, SourceInput, FileTree } from '../tile-source.js';
 
-/** Maximum number of files in an archive; each takes some 250 bytes of memory while it is open. */
+/** Maximum number of files and folders in an archive. */
 const maxEntries = 2 ** 19;
+/** Approximate memory that each of them takes while the archive is open. */
 const bytesPerEntry = 250;
 /** Maximum size of a file that is compressed inside an archive, because it is inflated as a whole. */
 const maxInflatedBytes = 2 ** 28;
-/** Bytes of the directory that are read at a time. */
+/** Number of bytes of the directory that are read at a time. */
 const windowBytes = 2 ** 20;
 /** Length of the header before the content of a file. The file's name and other fields follow the header. */
 const headerBytes = 30;
-const headerMark = 0x04_03_4b_50;
-/** Few files have more bytes of other fields than this. */
+const headerSignature = 0x04_03_4b_50;
+/** Expected length of the other fields in bytes. Few files have more. */
 const expectedExtraBytes = 64;
 /** Number of entries that are read before other work can use the event loop. */
 const entriesAtOnce = 1000;
@@ -24,14 +25,14 @@ const inflate = promisify(inflateRaw);
 /** Reads a file for the ZIP library: the directory in large pieces, everything else as requested. */
 class ArchiveReader extends RandomAccessReader {
   #window: { start: number; bytes: Uint8Array } = { start: 0, bytes: new Uint8Array(0) };
-  readsDirectory = true;
+  isReadingDirectory = true;
 
   constructor(readonly reader: ByteReader) {
     super();
   }
 
   override read(buffer: Buffer, offset: number, length: number, position: number, callback: (error: Error | null) => void): void {
-    this.#bytes(position, length).then(
+    this.#readBytes(position, length).then(
       (bytes) => {
         buffer.set(bytes, offset);
         callback(null);
@@ -40,7 +41,7 @@ class ArchiveReader extends RandomAccessReader {
     );
   }
 
-  async #bytes(position: number, length: number): Promise<Uint8Array> {
+  async #readBytes(position: number, length: number): Promise<Uint8Array> {
     const { start, bytes } = this.#window;
     if (position >= start && position + length <= start + bytes.length) {
       return bytes.subarray(position - start, position - start + length);
@@ -48,16 +49,16 @@ class ArchiveReader extends RandomAccessReader {
     if (position < 0 || position + length > this.reader.size) {
       throw new TileSourceError('Truncated or corrupt ZIP file: its directory is outside of the file.');
     }
-    const byteCount = this.readsDirectory ? Math.max(length, Math.min(windowBytes, this.reader.size - position)) : length;
+    const byteCount = this.isReadingDirectory ? Math.max(length, Math.min(windowBytes, this.reader.size - position)) : length;
     const read = await this.reader.read(position, byteCount);
     if (read.length < length) throw new TileSourceError('Truncated or corrupt ZIP file: it ends within its directory.');
-    if (this.readsDirectory) this.#window = { start: position, bytes: read };
+    if (this.isReadingDirectory) this.#window = { start: position, bytes: read };
     return read.subarray(0, length);
   }
 
   /** Frees the memory of the directory, after it has been read. */
   freeDirectory(): void {
-    this.readsDirectory = false;
+    this.isReadingDirectory = false;
     this.#window = { start: 0, bytes: new Uint8Array(0) };
   }
 
@@ -66,6 +67,7 @@ class ArchiveReader extends RandomAccessReader {
   }
 }
 
+/** Opens the archive with the ZIP library. */
 function openZip(reader: ArchiveReader): Promise<ZipFile> {
   return new Promise((resolve, reject) => {
     const options = { lazyEntries: true, autoClose: false };
@@ -76,17 +78,18 @@ function openZip(reader: ArchiveReader): Promise<ZipFile> {
   });
 }
 
+/** Reads the entries of all files, by path. */
 function readEntries(zip: ZipFile): Promise<Map<string, Entry>> {
   return new Promise((resolve, reject) => {
     const entries = new Map<string, Entry>();
-    let count = 0;
+    let entryCount = 0;
     zip.on('entry', (entry: Entry) => {
-      if (count >= maxEntries) reject(new TileSourceError(`The ZIP file has more than ${maxEntries} files and folders.`));
+      if (entryCount >= maxEntries) reject(new TileSourceError(`The ZIP file has more than ${maxEntries} files and folders.`));
       else {
         // Folders, and files with the same name, are entries too.
-        count += 1;
+        entryCount += 1;
         if (!entry.fileName.endsWith('/')) entries.set(entry.fileName, entry);
-        if (count % entriesAtOnce === 0) setImmediate(() => zip.readEntry());
+        if (entryCount % entriesAtOnce === 0) setImmediate(() => zip.readEntry());
         else zip.readEntry();
       }
     });
@@ -151,24 +154,24 @@ class ZipTree implements ArchiveTree {
    * content begins, so the header is read together with the first bytes, which are often the whole content.
    */
   #storedBytesReader(path: string, entry: Entry): ByteReader['read'] {
-    const { relativeOffsetOfLocalHeader: header, compressedSize: size, fileNameLength } = entry;
-    let start: number | null = null;
+    const { relativeOffsetOfLocalHeader: headerOffset, compressedSize: size, fileNameLength } = entry;
+    let contentOffset: number | null = null;
     return async (offset, length, options) => {
       const from = Math.min(offset, size);
       const byteCount = Math.max(0, Math.min(length, size - from));
-      if (start === null) {
-        if (header + headerBytes + size > this.#reader.size) throw truncatedError(path);
+      if (contentOffset === null) {
+        if (headerOffset + headerBytes + size > this.#reader.size) throw truncatedError(path);
         const readLength = headerBytes + fileNameLength + expectedExtraBytes + (from === 0 ? byteCount : 0);
-        const bytes = await this.#reader.read(header, Math.min(readLength, this.#reader.size - header), options);
+        const bytes = await this.#reader.read(headerOffset, Math.min(readLength, this.#reader.size - headerOffset), options);
         const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-        if (bytes.length < headerBytes || view.getUint32(0, true) !== headerMark)
+        if (bytes.length < headerBytes || view.getUint32(0, true) !== headerSignature)
           throw new TileSourceError(`Corrupt ZIP file: ${path} cannot be found.`);
-        const contentStart = headerBytes + view.getUint16(26, true) + view.getUint16(28, true);
-        if (header + contentStart + size > this.#reader.size) throw truncatedError(path);
-        start = header + contentStart;
-        if (from === 0 && bytes.length >= contentStart + byteCount) return bytes.subarray(contentStart, contentStart + byteCount);
+        const headerLength = headerBytes + view.getUint16(26, true) + view.getUint16(28, true);
+        if (headerOffset + headerLength + size > this.#reader.size) throw truncatedError(path);
+        contentOffset = headerOffset + headerLength;
+        if (from === 0 && bytes.length >= headerLength + byteCount) return bytes.subarray(headerLength, headerLength + byteCount);
       }
-      return this.#reader.read(start + from, byteCount, options);
+      return this.#reader.read(contentOffset + from, byteCount, options);
     };
   }
 

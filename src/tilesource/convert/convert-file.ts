@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { packageVersion } from '../../core/version.js';
 import type { EnteredScale } from '../../core/entered-scale.js';
 import { runInChild } from './child/child-process.js';
-import { describeRemote, type OpenedSource } from './child/remote-source.js';
+import { describeRemote, type ParentSource } from './child/remote-source.js';
 import { threadCount, type ConversionOptions } from './options.js';
 
 /** A finished conversion. */
@@ -22,7 +22,7 @@ export interface ConvertFileOptions {
   log?: (text: string) => void;
   signal?: AbortSignal;
   /** The opened image, if its source needs more than the file or is known only in this process. Its tiles are then read here. */
-  source?: OpenedSource | undefined;
+  source?: ParentSource | undefined;
   /** The size of a pixel that a user has entered. */
   scale?: EnteredScale | null;
 }

@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { deflate } from 'node:zlib';
 import sharp from 'sharp';
 import { nextSlice } from '../../core/concurrency/slices.js';
-import { zstdCompressor } from '../codecs/zstd-library.js';
+import { loadZstdCompressor } from '../codecs/zstd-library.js';
 import { openPicture } from '../render/encode.js';
 import { hasAlpha, isPicture, grayToColor } from '../render/pixels.js';
 import { bitsOf, createRaster, sampleBytes, type Raster, type Samples, type SampleType } from '../raster.js';
@@ -109,7 +109,7 @@ export async function packTile(tile: Raster, packing: TilePacking): Promise<Uint
     case 'zstd':
       // zstd runs on this thread, so other work gets a turn before each tile.
       await nextSlice();
-      return (await zstdCompressor())(bytes, effort ?? defaultZstdEffort);
+      return (await loadZstdCompressor())(bytes, effort ?? defaultZstdEffort);
     case 'lzw':
     case 'packbits':
       return packByLibvips(bytes, tile.width, compression);

@@ -3,7 +3,7 @@ import { priorities } from '../tile-source.js';
 const knownPriorities: ReadonlySet<unknown> = new Set(Object.values(priorities));
 
 /** The problem with the definition of a tile source, as a sentence for its author; `null` if it is correct. */
-export function sourceFault(source: unknown): string | null {
+export function definitionFault(source: unknown): string | null {
   if (typeof source !== 'object' || source === null) return `A tile source must be an object, not ${String(source)}.`;
   const { name, version, open, ignoredNames, readsFolder, mayHold, ...tables } = source as Record<string, unknown>;
   if (typeof name !== 'string' || !/^[A-Za-z][\w-]*$/.test(name)) {

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { sourceFault } from './source-fault.js';
+import { definitionFault } from './definition-fault.js';
 import type { TileSourceDefinition } from '../tile-source.js';
 
 /** The members of a package's `plugin.json` that are read. */
@@ -22,16 +22,16 @@ export async function findTileSources(
   { logger }: { logger?: { warn(fields: object, event: string): void } } = {},
 ): Promise<TileSourceDefinition[]> {
   const sources = new Map<string, TileSourceDefinition>();
-  const start = from.startsWith('file:') ? dirname(fileURLToPath(from)) : from;
-  for (const folder of await packagesAbove(start)) {
-    const description = await descriptionOf(folder);
+  const startFolder = from.startsWith('file:') ? dirname(fileURLToPath(from)) : from;
+  for (const folder of await packagesAbove(startFolder)) {
+    const description = await readDescription(folder);
     if (description?.extends !== 'express-large-image' || typeof description.tileSources !== 'string') continue;
     try {
       const path = join(folder, description.tileSources);
       const { tileSources } = (await import(pathToFileURL(path).href)) as { tileSources?: unknown };
       if (!Array.isArray(tileSources)) throw new TypeError(`${description.tileSources} exports no list "tileSources"`);
       for (const source of tileSources as unknown[]) {
-        const fault = sourceFault(source);
+        const fault = definitionFault(source);
         if (fault !== null) throw new TypeError(fault);
         const definition = source as TileSourceDefinition;
         // The nearest package of a name is the one that modules import.
@@ -44,30 +44,32 @@ export async function findTileSources(
   return [...sources.values()];
 }
 
-async function descriptionOf(folder: string): Promise<PluginDescription | null> {
+/** Reads the `plugin.json` of a package; `null` if there is none. */
+async function readDescription(folder: string): Promise<PluginDescription | null> {
   try {
     const parsed: unknown = JSON.parse(await readFile(join(folder, 'plugin.json'), 'utf8'));
     return typeof parsed === 'object' && parsed !== null ? parsed : null;
   } catch {
-    // Most packages have no `plugin.json`, and the files of this name that belong to other systems are ignored.
+    // Most packages have no `plugin.json`. Invalid files of this name belong to other systems.
     return null;
   }
 }
 
 /** Folders of the packages that modules in a folder can import, the nearest first. */
-async function packagesAbove(start: string): Promise<string[]> {
+async function packagesAbove(startFolder: string): Promise<string[]> {
   const folders: string[] = [];
-  for (let at = start; ; at = dirname(at)) {
-    const modulesFolder = join(at, 'node_modules');
-    for (const name of await namesIn(modulesFolder)) {
+  for (let folder = startFolder; ; folder = dirname(folder)) {
+    const modulesFolder = join(folder, 'node_modules');
+    for (const name of await listNames(modulesFolder)) {
       if (!name.startsWith('@')) folders.push(join(modulesFolder, name));
-      else for (const scoped of await namesIn(join(modulesFolder, name))) folders.push(join(modulesFolder, name, scoped));
+      else for (const scoped of await listNames(join(modulesFolder, name))) folders.push(join(modulesFolder, name, scoped));
     }
-    if (dirname(at) === at) return folders;
+    if (dirname(folder) === folder) return folders;
   }
 }
 
-async function namesIn(folder: string): Promise<string[]> {
+/** Names in a folder, sorted; none if it does not exist. */
+async function listNames(folder: string): Promise<string[]> {
   try {
     return (await readdir(folder)).filter((name) => !name.startsWith('.')).toSorted();
   } catch {

@@ -1,7 +1,7 @@
 import { MissingPartsError } from '../../errors.js';
 
 /** Maximum number of missing files that a message names. */
-const maxNamed = 20;
+const maxNamedFiles = 20;
 
 /**
  * The error for an image of several files, some of which are missing.
@@ -10,6 +10,6 @@ const maxNamed = 20;
  * @param missing paths relative to the file that refers to them.
  */
 export function missingPartsError(what: string, missing: readonly string[]): MissingPartsError {
-  const rest = missing.length > maxNamed ? ` and ${missing.length - maxNamed} more` : '';
-  return new MissingPartsError(`${what}: ${missing.slice(0, maxNamed).join(', ')}${rest}.`, missing);
+  const andMore = missing.length > maxNamedFiles ? ` and ${missing.length - maxNamedFiles} more` : '';
+  return new MissingPartsError(`${what}: ${missing.slice(0, maxNamedFiles).join(', ')}${andMore}.`, missing);
 }

@@ -10,8 +10,8 @@ import {
   type TileSourceDefinition,
 } from '../tile-source.js';
 
-/** The properties of a file that determine in which order sources try it. */
-export type FileFacts = Pick<SourceInput, 'name' | 'mimeType'>;
+/** Name and mime type of a file. They determine in which order sources try it. */
+export type FileIdentity = Pick<SourceInput, 'name' | 'mimeType'>;
 
 /** An opened file and the source that reads it. */
 export interface OpenedSource {
@@ -31,7 +31,7 @@ export interface SourceListing {
 export interface RegistryOptions {
   /** Regular expression, ignoring case: files with such names are only tried by sources that know their extension or mime type. */
   ignoredNames?: string;
-  /** By the name of a source: a regular expression, ignoring case, for the names of files that the source does not open. */
+  /** For sources by their names: a regular expression, ignoring case, for the names of files that the source does not open. */
   sourceIgnoredNames?: Readonly<Record<string, string>>;
   /** Logs sources that fail with unexpected errors. */
   logger?: { warn(fields: object, event: string): void };
@@ -47,7 +47,7 @@ interface Candidate {
 
 const defaultIgnoredNames = /(\.mrxs|\.vsi)$/i;
 
-/** Whether a configured expression matches a name. The time only grows with the length of the name, whatever the expression is. */
+/** Whether a configured expression matches a name. Takes time in proportion to the length of the name, whatever the expression is. */
 function matchesName(name: string, expression: string): boolean {
   // The default expression is known to be harmless, and nearly every server uses it.
   if (expression === defaultIgnoredNames.source) return defaultIgnoredNames.test(name);
@@ -86,7 +86,7 @@ export class TileSourceRegistry {
     return reader.name;
   }
 
-  /** Whether a file that no source opens is a sound image that is only too large for them. */
+  /** Whether a file that no source opens is an intact image that is only too large for them. */
   async isOnlyTooLarge(input: SourceInput, temporaryDirectory: string): Promise<boolean> {
     for (const definition of this.#definitions.values()) {
       if (await definition.isOnlyTooLarge?.(input, temporaryDirectory)) return true;
@@ -105,8 +105,8 @@ export class TileSourceRegistry {
     );
   }
 
-  /** Whether a source knows the mime type, or one of the last two extensions, of a file. */
-  knows(file: FileFacts): boolean {
+  /** Whether a source knows a file by its mime type, its complete name, or one of its last two extensions. */
+  knows(file: FileIdentity): boolean {
     const extensions = extensionsOf(file.name).slice(-2);
     const mimeType = plainMimeType(file.mimeType);
     return [...this.#definitions.values()].some(
@@ -118,11 +118,11 @@ export class TileSourceRegistry {
   }
 
   /** Sources that may read a file, in the order in which they are tried. */
-  candidates(file: FileFacts): TileSourceDefinition[] {
-    const ignored = matchesName(file.name, this.#options.ignoredNames ?? defaultIgnoredNames.source);
+  candidates(file: FileIdentity): TileSourceDefinition[] {
+    const isIgnored = matchesName(file.name, this.#options.ignoredNames ?? defaultIgnoredNames.source);
     return [...this.#definitions.values()]
       .map((definition) => rateSource(definition, file))
-      .filter(({ priority, isFallback }) => priority < priorities.manual && !(isFallback && ignored))
+      .filter(({ priority, isFallback }) => priority < priorities.manual && !(isFallback && isIgnored))
       .sort(
         (a, b) =>
           Number(a.isFallback) - Number(b.isFallback) ||
@@ -175,8 +175,8 @@ export class TileSourceRegistry {
 
   #ignores({ name, ignoredNames }: TileSourceDefinition, fileName: string): boolean {
     const { sourceIgnoredNames = {} } = this.#options;
-    const ownPatterns = Object.hasOwn(sourceIgnoredNames, name) ? sourceIgnoredNames[name] : undefined;
-    return ownPatterns === undefined ? ignoredNames?.test(fileName) === true : matchesName(fileName, ownPatterns);
+    const configuredPattern = Object.hasOwn(sourceIgnoredNames, name) ? sourceIgnoredNames[name] : undefined;
+    return configuredPattern === undefined ? ignoredNames?.test(fileName) === true : matchesName(fileName, configuredPattern);
   }
 
   /** Converts a failure to an error for clients. Unexpected errors are logged. */
@@ -187,7 +187,7 @@ export class TileSourceRegistry {
   }
 }
 
-/** The error, among an error and its causes, that only means that the file cannot be read at the moment; `null` if there is none. */
+/** Finds, among an error and its causes, one that only means that the file cannot be read at the moment; `null` if there is none. */
 function findOutage(error: unknown): LargeImageError | null {
   for (let each = error, depth = 0; each instanceof Error && depth < 8; each = each.cause, depth += 1) {
     if (each instanceof LargeImageError && ['unavailable', 'busy', 'storage-full'].includes(each.code)) return each;
@@ -217,18 +217,20 @@ function plainMimeType(mimeType: string | undefined): string | undefined {
   return mimeType?.split(';')[0]?.trim().toLowerCase();
 }
 
-function rateSource(definition: TileSourceDefinition, file: FileFacts): Candidate {
+/** Determines the priority of a source for a file: the lowest number of all that match. */
+function rateSource(definition: TileSourceDefinition, file: FileIdentity): Candidate {
   const matches: Priority[] = [];
   for (const extension of extensionsOf(file.name)) {
     const priority = isListed(definition.extensions, extension) ? definition.extensions[extension] : undefined;
     if (priority !== undefined) matches.push(priority);
   }
   const mimeType = plainMimeType(file.mimeType);
-  const byType = mimeType !== undefined && isListed(definition.mimeTypes, mimeType) ? definition.mimeTypes[mimeType] : undefined;
-  if (byType !== undefined) matches.push(byType);
-  const byName = definition.fileNames?.[baseName(file.name)];
-  if (byName !== undefined) matches.push(byName);
-  const { default: byDefault } = definition.extensions;
-  const priority = matches.reduce((lowest, each) => (each < lowest ? each : lowest), byDefault);
+  const priorityOfType =
+    mimeType !== undefined && isListed(definition.mimeTypes, mimeType) ? definition.mimeTypes[mimeType] : undefined;
+  if (priorityOfType !== undefined) matches.push(priorityOfType);
+  const priorityOfName = definition.fileNames?.[baseName(file.name)];
+  if (priorityOfName !== undefined) matches.push(priorityOfName);
+  const { default: defaultPriority } = definition.extensions;
+  const priority = matches.reduce((lowest, each) => (each < lowest ? each : lowest), defaultPriority);
   return { definition, priority, isFallback: matches.length === 0 };
 }

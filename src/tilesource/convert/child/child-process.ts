@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { findProgram } from '../../../core/concurrency/program.js';
 import { BadValueError, LargeImageError, TileSourceError } from '../../../errors.js';
 import type { ConversionTask } from '../options.js';
-import { answerQuestion, type Answer, type OpenedSource, type Question } from './remote-source.js';
+import { answerQuestion, type Answer, type ParentSource, type Question } from './remote-source.js';
 import type { VipsPass } from './vips-pass.js';
 
 /** A task for a child process. */
@@ -87,7 +87,7 @@ function readVipsProgress(stdout: Readable | null, listener: ChildListener): voi
 export async function runInChild(
   task: ChildTask,
   listener: ChildListener,
-  { signal, threads = 1, source }: { signal?: AbortSignal | undefined; threads?: number; source?: OpenedSource | undefined } = {},
+  { signal, threads = 1, source }: { signal?: AbortSignal | undefined; threads?: number; source?: ParentSource | undefined } = {},
 ): Promise<void> {
   signal?.throwIfAborted();
   const child = spawn(process.execPath, [...program.execArgv, program.filename], {

@@ -25,13 +25,13 @@ export type Question =
 export type Answer = Raster | EncodedImage | AssociatedImage | null;
 
 /** An image that is open in this process, for a child that cannot open it itself: its parts may be files of a host or of a store. */
-export interface OpenedSource {
+export interface ParentSource {
   sourceName: string;
   source: Omit<TileSource, 'close'>;
 }
 
 /** Describes an image for another process. Reads a tile in the middle to find out whether tiles are stored as JPEG. */
-export async function describeRemote({ source }: OpenedSource): Promise<RemoteImage> {
+export async function describeRemote({ source }: ParentSource): Promise<RemoteImage> {
   const { geo: _geo, ...metadata } = source.metadata;
   const internal = JSON.parse(JSON.stringify((await source.internalMetadata?.()) ?? {})) as Record<string, unknown>;
   const frames = Array.from({ length: metadata.frames?.length ?? 1 }, (_, frame) => frame);
@@ -50,7 +50,7 @@ export async function describeRemote({ source }: OpenedSource): Promise<RemoteIm
 }
 
 /** Reads the part that another process requests. */
-export async function answerQuestion({ source }: OpenedSource, question: Question, signal: AbortSignal): Promise<Answer> {
+export async function answerQuestion({ source }: ParentSource, question: Question, signal: AbortSignal): Promise<Answer> {
   switch (question.method) {
     case 'tile':
       return source.readTile(question.address, { signal });
