@@ -271,10 +271,10 @@ const reportOutage = (error: unknown) => fill(main, h('div.page.page-narrow.colu
 /** Takes over unsaved changes and unfinished uploads of earlier visits, and tells the user. */
 async function resumeUnsavedWork() {
   void offerUnfinished();
-  const { itemId, count, elsewhere } = await resumeEdits();
+  const { itemId, count, countElsewhere } = await resumeEdits();
   const link = linkButton(annotationTexts.resumedShow, () => goTo(routeHash('item', itemId ?? '')));
   if (itemId !== null) showMessage(annotationTexts.resumed(count), parseRoute().id === itemId ? undefined : link);
-  else if (elsewhere > 0) showMessage(annotationTexts.elsewhere(elsewhere));
+  else if (countElsewhere > 0) showMessage(annotationTexts.elsewhere(countElsewhere));
 }
 
 /** Signs in with the link in the address, and removes the link from the address and the history. */

@@ -7,7 +7,7 @@ import { paintMarks } from './drawing/marks.js';
 import { OverlayPictures } from './drawing/overlay-pictures.js';
 import { polygonOf } from './drawing/polygons.js';
 import { AnnotationPanel } from './panel/panel.js';
-import { OpenObjects } from './objects/open-objects.js';
+import { ShownObjectsPanel } from './objects/shown-objects-panel.js';
 import { followPointer } from './pointer.js';
 import { PointedShapes, type ShapeOfAnnotation } from './pointed-shapes.js';
 import { StageAnnotations } from './stage-annotations.js';
@@ -47,7 +47,7 @@ export class ImageAnnotations {
   readonly #toolbox: Toolbox;
   readonly #pointedShapes: PointedShapes;
   readonly #stageAnnotations: StageAnnotations;
-  readonly #openObjects: OpenObjects;
+  readonly #shownObjectsPanel: ShownObjectsPanel;
   readonly #pictures: OverlayPictures;
   readonly #layer: ReturnType<typeof drawingLayer>;
   readonly #panel: AnnotationPanel;
@@ -58,7 +58,7 @@ export class ImageAnnotations {
     this.#pointedShapes = new PointedShapes(metadata, this.#toolbox.tools, () => this.#stageAnnotations.visible);
     container.append(this.#pointedShapes.element, this.#toolbox.element);
     this.#stageAnnotations = this.#makeStageAnnotations();
-    this.#openObjects = this.#makeObjects();
+    this.#shownObjectsPanel = this.#makeShownObjectsPanel();
     this.#pictures = new OverlayPictures({ signal, onLoad: () => this.#layer.redraw(), onProblem: this.#showProblem });
     this.#layer = this.#makeLayer();
     this.#panel = this.#makePanel();
@@ -111,9 +111,9 @@ export class ImageAnnotations {
     this.#stageAnnotations.rememberAddress();
   }
 
-  /** Hides these annotations, and shows those that the former address hid. Others that the user has hidden stay hidden. */
-  hideOnly(ids: string[]) {
-    this.#stageAnnotations.hideOnly(ids);
+  /** Applies another address: hides these annotations, and shows those that the former address hid. Other hidden annotations stay hidden. */
+  applyHiddenIds(ids: string[]) {
+    this.#stageAnnotations.applyHiddenIds(ids);
     this.#panel.refresh();
   }
 
@@ -125,9 +125,9 @@ export class ImageAnnotations {
       stage,
       stageElement,
       container,
-      mayBeginFirst: () => this.#mayBeginFirst,
-      beginFirst: () => this.#panel.beginFirst(),
-      onSelect: (shape) => this.#openObjects.reveal(this.#toolbox.edited.annotation, shape),
+      mayBeginFirstAnnotation: () => this.#mayBeginFirstAnnotation,
+      beginFirstAnnotation: () => this.#panel.beginFirstAnnotation(),
+      onSelect: (shape) => this.#shownObjectsPanel.reveal(this.#toolbox.edited.annotation, shape),
       onInspect: (at) => this.#inspect(at),
       onSaved: (record) => this.#panel.update(record),
       closeCard: () => this.#pointedShapes.closeCard(),
@@ -154,9 +154,9 @@ export class ImageAnnotations {
     });
   }
 
-  #makeObjects() {
+  #makeShownObjectsPanel() {
     const { item, container, stage } = this.options;
-    return new OpenObjects({
+    return new ShownObjectsPanel({
       itemId: item._id,
       container,
       annotationOf: (id) => this.#stageAnnotations.get(id),
@@ -186,12 +186,12 @@ export class ImageAnnotations {
           opacity: annotation.display.opacity,
         })),
       labeled: () => annotations.visible.flatMap((annotation) => annotation.labeledElements()),
-      covers: (box) => annotations.covers(box),
-      live: () => (edited.visible ? tools.liveShapes : []),
+      areShapesLoadedIn: (box) => annotations.areShapesLoadedIn(box),
+      live: () => (edited.visibleEditor ? tools.liveShapes : []),
       hovered: () => this.#pointedShapes.hovered,
       paintAbove: (painter) => {
-        const isMarked = this.#openObjects.paintMarks(painter);
-        const { isAnyPainted, measured } = paintMarks(painter, tools, edited.visible?.selection.shapes ?? null);
+        const isMarked = this.#shownObjectsPanel.paintMarks(painter);
+        const { isAnyPainted, measured } = paintMarks(painter, tools, edited.visibleEditor?.selection.shapes ?? null);
         this.#pointedShapes.showFacts(measured);
         return isMarked || isAnyPainted;
       },
@@ -207,17 +207,17 @@ export class ImageAnnotations {
       signal,
       onList: (records) => {
         this.#stageAnnotations.update(records);
-        this.#openObjects.update(records);
+        this.#shownObjectsPanel.update(records);
         this.#toolbox.updateOffer();
         return (id) => this.#stageAnnotations.get(id)?.visible ?? false;
       },
       onDisplayChange: (id, changes) => {
         this.#stageAnnotations.changeDisplay(id, changes);
-        if (changes.coloring) this.#openObjects.showFilter(id);
+        if (changes.coloring) this.#shownObjectsPanel.showFilter(id);
       },
       finishDrawing: () => tools.finish(),
       onEdit: (id) => this.#startEditing(id),
-      onToggleTable: (id, mayCreate) => this.#openObjects.toggle(id, mayCreate),
+      onToggleTable: (id, mayCreate) => this.#shownObjectsPanel.toggle(id, mayCreate),
       reloadEdited: async () => edited.editor?.reload(),
       reloadAfterConflict: async (reason) => (await edited.editor?.reloadAndExplain()) ?? reason,
       onRefused,
@@ -226,13 +226,13 @@ export class ImageAnnotations {
 
   #close() {
     this.#toolbox.close();
-    this.#openObjects.close();
+    this.#shownObjectsPanel.close();
     this.#stageAnnotations.close();
   }
 
   /** Whether choosing a tool creates the first annotation of the image. */
-  get #mayBeginFirst() {
-    return this.options.offersFirstShape && this.#panel.mayBeginFirst;
+  get #mayBeginFirstAnnotation() {
+    return this.options.offersFirstShape && this.#panel.mayBeginFirstAnnotation;
   }
 
   /** Starts editing an annotation; `null` ends editing. */
@@ -248,14 +248,14 @@ export class ImageAnnotations {
   /** The area that was measured last, or the selected area, as points in image pixels. */
   #outline(): Point[] | null {
     const { tools, edited } = this.#toolbox;
-    const selected = tools.measured?.closed ? tools.measured : edited.toolContext.selectedShape();
+    const selected = tools.measuredOutline?.closed ? tools.measuredOutline : edited.toolContext.selectedShape();
     const polygon = selected && isArea(selected) ? polygonOf(selected) : null;
     return polygon?.points.map(([x, y]) => ({ x, y })) ?? null;
   }
 
   #inspect(at: Point) {
     const clicked = this.#pointedShapes.openCardAt(at);
-    if (clicked) this.#openObjects.reveal(clicked.annotation, clicked.shape);
+    if (clicked) this.#shownObjectsPanel.reveal(clicked.annotation, clicked.shape);
   }
 
   #hover(at: Point, isPressed: boolean) {

@@ -34,7 +34,7 @@ export class EditedAnnotation {
   }
 
   /** The editor while the edited annotation is visible. */
-  get visible() {
+  get visibleEditor() {
     return this.annotation?.visible ? this.editor : null;
   }
 

@@ -44,7 +44,7 @@ export function editAnnotation(options: EditorOptions) {
   const polygonActions = polygonChanges({ annotation, selection, commit, zoom, showProblem, signal });
   const form = shapeForm({
     groups,
-    selection: () => selection.shapes,
+    selectedShapes: () => selection.shapes,
     commit,
     remove: removeSelected,
     merge: polygonActions.merge,

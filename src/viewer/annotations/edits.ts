@@ -21,7 +21,7 @@ export class Edits {
   #undoSteps: Map<string, Edit>[] = [];
   /** Undone steps, the last undone one last. */
   #redoSteps: Map<string, Edit>[] = [];
-  /** The version of the annotation to which the changes apply: it contains the `before` of each. */
+  /** The version of the annotation to which the changes apply: it has the elements `before` them. */
   #version: number | null = null;
   #itemId = '';
   /** The prefix of the key under which the browser stores the changes. */
@@ -226,7 +226,7 @@ export class Edits {
     const remove = entries.flatMap(([id, { after }]) => (after ? [] : [id]));
     const savedRecord = await sendChanges(record, { put, remove });
     this.#version = savedRecord._version;
-    // Changes made during the request stay unsaved, and apply to the new version. Steps are undone across saves, as further changes.
+    // Changes made during the request stay unsaved, and apply to the new version. Steps can still be undone: this makes unsaved changes again.
     const sentEdits = new Map(entries);
     this.#edits = rebasedOnSaved(sentEdits, this.#edits);
     this.#undoSteps = this.#undoSteps.map((edits) => rebasedOnSaved(sentEdits, edits));
@@ -277,7 +277,7 @@ export class Edits {
   }
 }
 
-/** Converts changes of a version to changes of the version that saving `saved` made of it. The result is the same elements. */
+/** Converts changes of a version to changes of the next version, which has the changes in `saved`. Both result in the same elements. */
 function rebasedOnSaved(saved: ReadonlyMap<string, Edit>, edits: ReadonlyMap<string, Edit>): Map<string, Edit> {
   const changes = new Map(edits);
   for (const [id, { before, after: stored }] of saved) {
@@ -318,12 +318,12 @@ export function forgetEdits(annotationId: string) {
 /**
  * Takes over the unsaved changes of earlier visits that the browser has stored.
  *
- * @returns `itemId`: the item of the annotation whose changes were taken over last; `count`: the number of changes that were taken over; `elsewhere`: the number of changes in other tabs
+ * @returns `itemId`: the item of the annotation whose changes were taken over last; `count`: the number of changes that were taken over; `countElsewhere`: the number of changes in other tabs
  */
-export async function resumeEdits(): Promise<{ itemId: string | null; count: number; elsewhere: number }> {
+export async function resumeEdits(): Promise<{ itemId: string | null; count: number; countElsewhere: number }> {
   let itemId: string | null = null;
   let count = 0;
-  const elsewhere = await passOnStoredEdits(async (keptEdits) => {
+  const countElsewhere = await passOnStoredEdits(async (keptEdits) => {
     const isResumed = await editsOf(keptEdits.annotationId).resume(keptEdits);
     if (isResumed) {
       itemId = keptEdits.itemId;
@@ -331,7 +331,7 @@ export async function resumeEdits(): Promise<{ itemId: string | null; count: num
     }
     return isResumed;
   });
-  return { itemId, count, elsewhere };
+  return { itemId, count, countElsewhere: countElsewhere };
 }
 
 /** Why the browser does not store the unsaved changes of an annotation; `null` if it does, or has not tried yet. */

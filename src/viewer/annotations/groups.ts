@@ -80,9 +80,9 @@ export class Groups {
     for (const [group, color] of colors) this.setColor(group, color);
   }
 
-  /** Adds the groups that the server reports. @param replaces whether their colors replace earlier ones */
-  addReported(groups: { name: string | null; color: string }[], replaces: boolean) {
-    for (const { name, color } of groups) if (replaces || !this.#colors.has(name)) this.#colors.set(name, color);
+  /** Adds the groups that the server reports. @param replacesColors whether their colors replace earlier ones */
+  addReported(groups: { name: string | null; color: string }[], replacesColors: boolean) {
+    for (const { name, color } of groups) if (replacesColors || !this.#colors.has(name)) this.#colors.set(name, color);
   }
 }
 

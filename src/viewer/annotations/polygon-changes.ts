@@ -1,6 +1,6 @@
 import { messageOf, showMessage } from '../dom.js';
 import { annotationTexts } from '../annotation-texts.js';
-import { mergeEdits, simplifyEdits, splitEdits } from './drawing/polygon-edits.js';
+import { makeMergeEdits, makeSimplifyEdits, makeSplitEdits } from './drawing/polygon-edits.js';
 import type { Edit, Element } from './model.js';
 import type { Selection } from './selection.js';
 import type { StageAnnotation } from './stage-annotation.js';
@@ -18,7 +18,7 @@ export function polygonChanges(options: {
 }) {
   const { annotation, selection, commit, zoom, showProblem, signal } = options;
   return {
-    merge: () => void applyChange(() => mergeEdits(selection.shapes)),
+    merge: () => void applyChange(() => makeMergeEdits(selection.shapes)),
     simplify: () => void applyChange(simplify),
     split: (line: Element) => void applyChange(() => split(line)),
   };
@@ -37,7 +37,7 @@ export function polygonChanges(options: {
   /** Without a selection, the line cuts all shapes. */
   async function split(line: Element) {
     const chosen = selection.shapes;
-    const changes = await splitEdits(chosen.length > 0 ? chosen : [...annotation.shownElements()], line);
+    const changes = await makeSplitEdits(chosen.length > 0 ? chosen : [...annotation.shownElements()], line);
     if (changes.length === 0) showMessage(annotationTexts.noneSplit);
     return changes;
   }
@@ -45,7 +45,7 @@ export function polygonChanges(options: {
   /** Removes vertices that make no visible difference at the current zoom. */
   async function simplify() {
     const chosen = selection.shapes;
-    const changes = await simplifyEdits(chosen, 1 / zoom());
+    const changes = await makeSimplifyEdits(chosen, 1 / zoom());
     const changedById = new Map(changes.flatMap(({ after }) => (after ? [[after.id, after]] : [])));
     const countPoints = (shapes: readonly Element[]) => shapes.reduce((sum, { points = [] }) => sum + points.length, 0);
     showMessage(

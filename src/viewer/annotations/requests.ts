@@ -24,7 +24,7 @@ export async function listAnnotations(itemId: string, signal: AbortSignal): Prom
 }
 
 /** The deleted annotations of an item that the user may restore, newest first. */
-export async function listDeleted(itemId: string): Promise<AnnotationRecord[]> {
+export async function listDeletedAnnotations(itemId: string): Promise<AnnotationRecord[]> {
   return (await request('GET', 'annotation/deleted', { query: { itemId, limit: 100 } })).map(toRecord);
 }
 
@@ -166,8 +166,8 @@ export async function loadAllElements(
 ): Promise<Map<string, { elements: Element[]; orders: number[] }>> {
   const query = { ids: JSON.stringify(records.map(({ _id }) => _id)) };
   const loaded = await request('GET', `annotation/item/${itemId}`, { query, signal });
-  const versions = new Map(records.map(({ _id, _version }) => [_id, _version]));
-  const current = loaded.filter(({ _id, _version }) => versions.get(_id) === _version);
+  const versionById = new Map(records.map(({ _id, _version }) => [_id, _version]));
+  const current = loaded.filter(({ _id, _version }) => versionById.get(_id) === _version);
   return new Map(
     current.map(({ _id, annotation }) => {
       const elements = toElements(annotation.elements);
@@ -221,9 +221,9 @@ export function groupFilter({ groups = [] }: AnnotationRecord, hidden: ReadonlyS
   const hiddenNames = groups.filter((name) => hidden.has(name));
   if (hiddenNames.length === 0) return {};
   const [visibleGroups, hiddenGroups] = [JSON.stringify(groups.filter((name) => !hidden.has(name))), JSON.stringify(hiddenNames)];
-  const isShort = visibleGroups.length < hiddenGroups.length;
-  if ((isShort ? visibleGroups : hiddenGroups).length > maxFilterLength) return null;
-  return isShort ? { groups: visibleGroups } : { without: hiddenGroups };
+  const areVisibleShorter = visibleGroups.length < hiddenGroups.length;
+  if ((areVisibleShorter ? visibleGroups : hiddenGroups).length > maxFilterLength) return null;
+  return areVisibleShorter ? { groups: visibleGroups } : { without: hiddenGroups };
 }
 
 export function overlayTileUrl(record: AnnotationRecord, filter: Query, level: number, x: number, y: number) {

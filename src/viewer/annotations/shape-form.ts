@@ -8,19 +8,19 @@ import type { Edit, Element } from './model.js';
 /** The form of the selected shapes: their group and label, and what can be done with them. */
 export function shapeForm(options: {
   groups: Groups;
-  selection: () => Element[];
+  selectedShapes: () => Element[];
   commit: (...edits: Edit[]) => void;
   remove: () => void;
   merge: () => void;
   simplify: () => void;
 }) {
-  const { groups, selection, commit, remove, merge, simplify } = options;
+  const { groups, selectedShapes, commit, remove, merge, simplify } = options;
   const groupSelect = h('select', { onchange: () => setGroup(JSON.parse(groupSelect.value)) });
   const element = h('div.shape-form.column');
   return { element, show, offerGroups };
 
   function show() {
-    const shapes = selection();
+    const shapes = selectedShapes();
     const [shape] = shapes;
     if (!shape) return fill(element, h('p.quiet-text', annotationTexts.howToEdit));
     offerGroups();
@@ -52,7 +52,7 @@ export function shapeForm(options: {
 
   /** Fills the list of groups. If there are too many, some are left out, but not the group for new shapes. */
   function offerGroups() {
-    const shapeGroups = [...new Set(selection().map(({ group = null }) => group))];
+    const shapeGroups = [...new Set(selectedShapes().map(({ group = null }) => group))];
     const isOneGroup = shapeGroups.length < 2;
     const names = groups.namesToOffer(...shapeGroups.slice(0, 2), groups.chosenGroup);
     fill(
@@ -65,7 +65,7 @@ export function shapeForm(options: {
 
   /** Changes shapes in one step. */
   function changeAll(change: (shape: Element) => Element) {
-    commit(...selection().map((before) => ({ before, after: change(before) })));
+    commit(...selectedShapes().map((before) => ({ before, after: change(before) })));
   }
 
   function fillHoles() {

@@ -30,11 +30,12 @@ export const maxFigureShapes = 20_000;
 const maxMissingParts = 4;
 
 /**
- * Shapes are denser than average where people look. If the expected number exceeds `maxShapes` by more than this factor, shapes are not requested.
+ * If more than `maxShapes` times this factor are expected in the view, shapes are not requested. The expected number is computed from the
+ * average density of shapes, which may be above the density in the view.
  */
 const densityAllowance = 1.5;
 
-/** If there were too many shapes, they are requested again when the view's share of the image is below this part of its share then. */
+/** If there were too many shapes, they are requested again when the view shows less than this part of what it showed of the image then. */
 const requestAgainBelow = 0.7;
 
 export interface StageAnnotationOptions {
@@ -61,11 +62,11 @@ export interface ShapesInBox {
 
 /** An annotation on the stage: drawn as shapes if few enough are in the view, otherwise as tiles of the server. */
 export class StageAnnotation {
-  /** stored elements near the view; `null` until they are requested */
+  /** stored shapes near the view; `null` until `#storedShapes` collects them from the patches */
   #elementsNearView: Map<string, Element> | null = new Map();
   /** the image and pixelmap elements near the view */
   #overlaysNearView: readonly Element[] = [];
-  /** all image and pixelmap elements, which are shown together with tiles, and the version for which they were requested */
+  /** all image and pixelmap elements, which are shown together with tiles, and the version of the annotation that they belong to */
   #allOverlays: { version: number | null; elements: readonly Element[] } = { version: null, elements: [] };
   /** the box around the view whose elements are in `#elementsNearView` */
   #boxNearView: Box | null = null;
@@ -75,8 +76,8 @@ export class StageAnnotation {
   /** running requests */
   #requests: { box: Box; controller: AbortController }[] = [];
   /** The region around a view that had too many shapes, and the view's share of the image. */
-  #tooDense: { region: Box; share: number } | null = null;
-  #tiles: TileLayer | null = null;
+  #tooDenseView: { region: Box; share: number } | null = null;
+  #tileLayer: TileLayer | null = null;
   /** The tiles for a version and a display, with a key for both. */
   #cachedTileUrl: { key: string; url: TileUrl } | null = null;
   #closed = new AbortController();
@@ -197,8 +198,8 @@ export class StageAnnotation {
     );
   }
 
-  /** Whether all shapes in a box are loaded, or tiles are shown. */
-  covers(box: Box) {
+  /** Whether all shapes in a box are loaded, or none are needed, because tiles are shown or the annotation is hidden. */
+  areShapesLoadedIn(box: Box) {
     if (!this.visible || !this.showsShapes) return true;
     return (
       this.#hasLoaded(box) &&
@@ -237,7 +238,7 @@ export class StageAnnotation {
       this.#elementsNearView = this.#storedShapes;
       this.#patches.clear();
       this.#boxNearView = null;
-      this.#tooDense = null;
+      this.#tooDenseView = null;
     }
     this.refresh();
     this.options.redraw();
@@ -248,13 +249,13 @@ export class StageAnnotation {
     const { record, edits } = this;
     const options = { region: box, limit: maxFigureShapes, maxDetails, signal };
     const loaded = record._elementCount === 0 ? { elements: [] } : await loadElements(record, options);
-    const isDrawn = loaded?.elements.every((element) => isOverlay(element) || isDrawnByPage(element)) ?? false;
-    const stored = isDrawn ? (loaded?.elements ?? []) : [];
+    const isDrawable = loaded?.elements.every((element) => isOverlay(element) || isDrawnByPage(element)) ?? false;
+    const stored = isDrawable ? (loaded?.elements ?? []) : [];
     const shapes = [...this.#filterShown(edits.appliedTo(new Map(stored.map((element) => [element.id, element]))))];
     return {
       shapes: shapes.map((element) => this.#shapeColors?.toColored(element) ?? element),
       overlays: this.#visibleOverlays(loaded ? loaded.elements.filter(isOverlay) : await loadOverlays(record, signal)),
-      tiles: isDrawn ? null : this.#tileUrl(),
+      tiles: isDrawable ? null : this.#tileUrl(),
       legend: this.#shapeColors?.legend ?? null,
     };
   }
@@ -286,7 +287,7 @@ export class StageAnnotation {
     this.#requests = this.#requests.filter(({ controller }) => !controller.signal.aborted);
     if (partsOutside(this.#patches.missingParts(upcomingView), this.#requests).length === 0) return;
     const share = this.#shareOf(view);
-    if (!this.#hasTooManyShapes(view, share)) this.#load(this.#isSmall ? everywhere : region, share);
+    if (!this.#expectsTooManyShapes(view, share)) this.#load(this.#isSmall ? everywhere : region, share);
     else if (!isCovered) {
       this.#abortRequests();
       this.#switchTo('tiles');
@@ -298,8 +299,8 @@ export class StageAnnotation {
     this.#abortRequests();
     this.#shapeColorsRequest.abort();
     this.#switchTo('none');
-    this.#tiles?.remove();
-    this.#tiles = null;
+    this.#tileLayer?.remove();
+    this.#tileLayer = null;
   }
 
   /** Whether the whole annotation is fetched at once. */
@@ -326,10 +327,14 @@ export class StageAnnotation {
   }
 
   /** Whether too many shapes are expected. */
-  #hasTooManyShapes(view: Box, share: number) {
+  #expectsTooManyShapes(view: Box, share: number) {
     const { _elementCount: count, _detailsCount: details } = this.record;
     if (Math.max(count / maxShapes, details / maxDetails) * share > densityAllowance) return true;
-    return this.#tooDense !== null && contains(this.#tooDense.region, view) && share > this.#tooDense.share * requestAgainBelow;
+    return (
+      this.#tooDenseView !== null &&
+      contains(this.#tooDenseView.region, view) &&
+      share > this.#tooDenseView.share * requestAgainBelow
+    );
   }
 
   #abortRequests() {
@@ -359,12 +364,12 @@ export class StageAnnotation {
       // Only the server draws heatmaps and similar elements.
       if (loaded?.elements.every((element) => isOverlay(element) || isDrawnByPage(element))) {
         this.#patches.add({ box, ...loaded });
-        this.#tooDense = null;
-      } else this.#tooDense = { region: this.#region, share };
+        this.#tooDenseView = null;
+      } else this.#tooDenseView = { region: this.#region, share };
       this.#collectNearView();
-      const isIncomplete = this.#tooDense !== null && !this.#hasLoaded(this.options.stage.view());
+      const isIncomplete = this.#tooDenseView !== null && !this.#hasLoaded(this.options.stage.view());
       this.#switchTo(isIncomplete || this.#isDense ? 'tiles' : 'shapes');
-      if (this.#tooDense) this.options.redraw();
+      if (this.#tooDenseView) this.options.redraw();
       if (box === everywhere && this.#isOutsideImage())
         this.options.onError(new Error(annotationTexts.outside(nameOf(this.record))));
     } catch (error) {
@@ -397,7 +402,7 @@ export class StageAnnotation {
       this.options.redraw();
     }
     if (nextShown === 'tiles') this.#showTiles();
-    else this.#tiles?.hide();
+    else this.#tileLayer?.hide();
   }
 
   /** The addresses of the tiles that show this version, without hidden groups. */
@@ -411,8 +416,8 @@ export class StageAnnotation {
   }
 
   #showTiles() {
-    this.#tiles ??= this.options.stage.addTileLayer();
-    this.#tiles.show(this.#tileUrl(), this.display.opacity);
+    this.#tileLayer ??= this.options.stage.addTileLayer();
+    this.#tileLayer.show(this.#tileUrl(), this.display.opacity);
     void this.#loadAllOverlays();
   }
 

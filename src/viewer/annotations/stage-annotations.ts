@@ -16,51 +16,50 @@ interface StageAnnotationsOptions extends Omit<StageAnnotationOptions, 'record'>
 
 /** The annotations of an image on its stage. */
 export class StageAnnotations {
-  /** by the id of their annotation */
-  readonly #stageAnnotations: Map<string, StageAnnotation> = new Map();
+  readonly #annotationsById: Map<string, StageAnnotation> = new Map();
   #isListed = false;
   /** Ids of hidden annotations in the last known address. */
-  #hiddenInAddress: string[];
+  #hiddenIdsInAddress: string[];
 
   constructor(private readonly options: StageAnnotationsOptions) {
-    this.#hiddenInAddress = options.hiddenIds;
+    this.#hiddenIdsInAddress = options.hiddenIds;
     for (const id of options.hiddenIds) displayOf(id).visible = false;
     for (const [id, coloring] of options.colorings) displayOf(id).coloring = coloring;
   }
 
   get(id: string) {
-    return this.#stageAnnotations.get(id);
+    return this.#annotationsById.get(id);
   }
 
   /** The visible annotations, topmost last. */
   get visible() {
-    return [...this.#stageAnnotations.values()].filter((annotation) => annotation.visible);
+    return [...this.#annotationsById.values()].filter((annotation) => annotation.visible);
   }
 
   /** Ids of the annotations that the user has hidden. */
   get hiddenIds() {
     if (!this.#isListed) return this.options.hiddenIds;
-    return [...this.#stageAnnotations].flatMap(([id, { display, visible }]) =>
+    return [...this.#annotationsById].flatMap(([id, { display, visible }]) =>
       display.visible === false && !visible ? [id] : [],
     );
   }
 
-  /** Whether all shapes in a box are loaded, or tiles are shown. */
-  covers(box: Box) {
-    return this.visible.every((annotation) => annotation.covers(box));
+  /** Whether all shapes in a box that this page has to draw are loaded. */
+  areShapesLoadedIn(box: Box) {
+    return this.visible.every((annotation) => annotation.areShapesLoadedIn(box));
   }
 
   /** Adds, updates and removes annotations, so that they match a new list of the server. */
   update(records: AnnotationRecord[]) {
     const ids = new Set(records.map(({ _id }) => _id));
-    for (const [id, annotation] of this.#stageAnnotations) {
+    for (const [id, annotation] of this.#annotationsById) {
       if (ids.has(id)) continue;
       this.options.onGone(annotation);
       annotation.close();
-      this.#stageAnnotations.delete(id);
+      this.#annotationsById.delete(id);
     }
     for (const record of records) {
-      const annotation = this.#stageAnnotations.get(record._id);
+      const annotation = this.#annotationsById.get(record._id);
       if (!annotation) this.#add(record);
       else if (annotation.record !== record) annotation.update(record);
     }
@@ -73,47 +72,47 @@ export class StageAnnotations {
 
   #add(record: AnnotationRecord) {
     const annotation = new StageAnnotation({ ...this.options, record });
-    this.#stageAnnotations.set(record._id, annotation);
+    this.#annotationsById.set(record._id, annotation);
     annotation.changeDisplay({});
   }
 
   changeDisplay(id: string, changes: Partial<Display>) {
-    this.#stageAnnotations.get(id)?.changeDisplay(changes);
+    this.#annotationsById.get(id)?.changeDisplay(changes);
     if (changes.visible !== undefined || changes.coloring) this.options.onHiddenChange();
   }
 
   /** Colors and filters of the annotations; before the list has arrived, those in the address. */
   get colorings(): Iterable<readonly [id: string, coloring: Coloring]> {
     if (!this.#isListed) return this.options.colorings;
-    return [...this.#stageAnnotations].map(([id, { display }]) => [id, display.coloring] as const);
+    return [...this.#annotationsById].map(([id, { display }]) => [id, display.coloring] as const);
   }
 
   /** Shows these colors and filters, and no others. */
   setColorings(colorings: ReadonlyMap<string, Coloring>) {
-    for (const [id, annotation] of this.#stageAnnotations)
+    for (const [id, annotation] of this.#annotationsById)
       annotation.changeDisplay({ coloring: colorings.get(id) ?? plainColoring });
   }
 
   /** Remembers which annotations the address hides. Must be called after the address was updated. */
   rememberAddress() {
-    this.#hiddenInAddress = this.hiddenIds;
+    this.#hiddenIdsInAddress = this.hiddenIds;
   }
 
-  /** Hides these annotations, and shows those that the former address hid. Others that the user has hidden stay hidden. */
-  hideOnly(ids: string[]) {
+  /** Applies another address: hides these annotations, and shows those that the former address hid. Other hidden annotations stay hidden. */
+  applyHiddenIds(ids: string[]) {
     if (!this.#isListed) for (const id of ids) displayOf(id).visible = false;
-    for (const [id, annotation] of this.#stageAnnotations)
+    for (const [id, annotation] of this.#annotationsById)
       if (ids.includes(id)) annotation.changeDisplay({ visible: false });
-      else if (this.#hiddenInAddress.includes(id)) annotation.changeDisplay({ visible: true });
+      else if (this.#hiddenIdsInAddress.includes(id)) annotation.changeDisplay({ visible: true });
   }
 
   /** Updates the visible shapes or tiles after the view has moved. */
   refresh() {
-    for (const annotation of this.#stageAnnotations.values()) annotation.refresh();
+    for (const annotation of this.#annotationsById.values()) annotation.refresh();
   }
 
   close() {
-    for (const annotation of this.#stageAnnotations.values()) annotation.close();
-    this.#stageAnnotations.clear();
+    for (const annotation of this.#annotationsById.values()) annotation.close();
+    this.#annotationsById.clear();
   }
 }

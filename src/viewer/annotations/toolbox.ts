@@ -17,9 +17,9 @@ interface ToolboxOptions {
   /** element of the image and everything on it */
   container: HTMLElement;
   /** whether a tool may create the first annotation of the image */
-  mayBeginFirst: () => boolean;
+  mayBeginFirstAnnotation: () => boolean;
   /** creates the first annotation of the image, and starts editing it */
-  beginFirst: () => Promise<void>;
+  beginFirstAnnotation: () => Promise<void>;
   /** called when a shape of the edited annotation is selected */
   onSelect: (shape: Element) => void;
   /** called at a click while nothing is edited */
@@ -80,7 +80,7 @@ export class Toolbox {
     return this.#bar.element;
   }
 
-  /** Ends editing, and starts editing another annotation. */
+  /** Ends editing, and starts editing an annotation; `null` only ends editing. */
   edit(annotation: StageAnnotation | null) {
     // An unfinished shape is kept as an unsaved change.
     this.tools.finishOrKeep();
@@ -106,7 +106,7 @@ export class Toolbox {
 
   get #offered(): ToolOffer {
     if (this.edited.editor) return 'all';
-    return this.options.mayBeginFirst() ? 'first' : 'measure';
+    return this.options.mayBeginFirstAnnotation() ? 'first' : 'measure';
   }
 
   #onToolButton(tool: Tool) {
@@ -117,13 +117,13 @@ export class Toolbox {
   }
 
   async #useTool(tool: Tool) {
-    const { beginFirst, showProblem, signal } = this.options;
+    const { beginFirstAnnotation, showProblem, signal } = this.options;
     this.#chosenTool = tool;
     let isReady = true;
     if (!this.edited.editor && firstShapeTools.has(tool)) {
       this.tools.delayGestures();
       try {
-        await beginFirst();
+        await beginFirstAnnotation();
       } catch (error) {
         showProblem(messageOf(error));
       }

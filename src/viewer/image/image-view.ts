@@ -139,7 +139,7 @@ export class ImageView {
     const { state } = this.parts;
     state.read(next);
     this.#goToPlace(next, false);
-    if (next.has('hide')) this.#annotations.hideOnly(readList(next.get('hide')));
+    if (next.has('hide')) this.#annotations.applyHiddenIds(readList(next.get('hide')));
     this.#annotations.setColorings(readColorings(next.get('coloring')));
     this.#showLight();
     this.#lights.set(state.light);

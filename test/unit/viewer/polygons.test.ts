@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mergeEdits, simplifyEdits, splitEdits } from '../../../src/viewer/annotations/drawing/polygon-edits.js';
+import { makeMergeEdits, makeSimplifyEdits, makeSplitEdits } from '../../../src/viewer/annotations/drawing/polygon-edits.js';
 import { areaOf, asPolygon, polygonOf, loadPolygonTools } from '../../../src/viewer/annotations/drawing/polygons.js';
 import type { Coordinate, Element } from '../../../src/viewer/annotations/model.js';
 
@@ -39,11 +39,11 @@ describe('polygons in the viewer', () => {
 
   it('merges shapes that touch each other, and refuses others', async () => {
     const [first, second] = [square(0, 0, 100, { group: 'a' }), square(50, 0, 100, { group: 'b' })];
-    const [merged, removal] = await mergeEdits([first, second]);
+    const [merged, removal] = await makeMergeEdits([first, second]);
     expect(merged).toMatchObject({ before: first, after: { id: first.id, group: 'a' } });
     expect(areaOf({ points: merged!.after!.points! })).toBeCloseTo(15_000);
     expect(removal).toEqual({ before: second, after: null });
-    await expect(mergeEdits([first, square(300, 0, 10)])).rejects.toThrow('do not touch');
+    await expect(makeMergeEdits([first, square(300, 0, 10)])).rejects.toThrow('do not touch');
   });
 
   it('keeps holes and islands when areas are subtracted', async () => {
@@ -58,19 +58,19 @@ describe('polygons in the viewer', () => {
 
   it('splits shapes that a line crosses, except locked ones', async () => {
     const locked = square(0, 200, 100, { user: { qupath: { isLocked: true } } });
-    const edits = await splitEdits([square(0, 0, 100), locked, square(300, 0, 50)], line([30, -10, 0], [30, 400, 0]));
+    const edits = await makeSplitEdits([square(0, 0, 100), locked, square(300, 0, 50)], line([30, -10, 0], [30, 400, 0]));
     expect(edits.map(({ before, after }) => [before?.id ?? null, Math.round(areaOf({ points: after!.points! }))])).toEqual([
       ['0,0', 6999],
       [null, 2999],
     ]);
-    expect(await splitEdits([square(0, 0, 100)], line([30, -10, 0], [30, 50, 0]))).toEqual([]);
+    expect(await makeSplitEdits([square(0, 0, 100)], line([30, -10, 0], [30, 50, 0]))).toEqual([]);
   });
 
   it('merges the parts of a shape that was split', async () => {
     const shape = square(0, 0, 100);
     for (const cut of [line([30, -10, 0], [30, 400, 0]), line([-10, -7, 0], [90, 111, 0])]) {
-      const parts = (await splitEdits([shape], cut)).map(({ after }) => after!);
-      const [merged, ...removedIds] = await mergeEdits(parts);
+      const parts = (await makeSplitEdits([shape], cut)).map(({ after }) => after!);
+      const [merged, ...removedIds] = await makeMergeEdits(parts);
       expect(removedIds).toEqual([{ before: parts[1], after: null }]);
       const { points = [] } = merged!.after!;
       expect(points).toHaveLength(4);
@@ -81,11 +81,11 @@ describe('polygons in the viewer', () => {
 
   it('removes vertices that make no visible difference', async () => {
     const points: Coordinate[] = Array.from({ length: 101 }, (_, x) => [x, x % 2 === 0 ? 0 : 0.2, 0]);
-    const [edit] = await simplifyEdits([line(...points)], 0.5);
+    const [edit] = await makeSimplifyEdits([line(...points)], 0.5);
     expect(edit!.after!.points).toEqual([
       [0, 0, 0],
       [100, 0, 0],
     ]);
-    expect(await simplifyEdits([square(0, 0, 10)], 0.5)).toEqual([]);
+    expect(await makeSimplifyEdits([square(0, 0, 10)], 0.5)).toEqual([]);
   });
 });

@@ -24,9 +24,9 @@ export function categoryList<Value extends Cell>(options: {
   searchLabel: string;
   onColor: (value: Value, color: string) => void;
   /** Makes the elements that name a category, with controls next to the name; `refresh` updates their state. */
-  makeName?: (value: Value, words: string) => { elements: Child[]; refresh: () => void };
+  makeNameControls?: (value: Value, words: string) => { elements: Child[]; refresh: () => void };
 }) {
-  const { label, searchLabel, onColor, makeName } = options;
+  const { label, searchLabel, onColor, makeNameControls } = options;
   let categories: readonly Category<Value>[] = [];
   let listedCount = listStep;
   let alwaysListed: Value | undefined;
@@ -73,8 +73,8 @@ export function categoryList<Value extends Cell>(options: {
     });
     rows = new Map(shownRows);
     const elements: Element[] = shownRows.map(([, { element }]) => element);
-    const more = matches.length - listed.length;
-    if (more > 0) elements.push(moreRow(more));
+    const unlistedCount = matches.length - listed.length;
+    if (unlistedCount > 0) elements.push(moreRow(unlistedCount));
     // Rows that stay keep the focus, and the color that is being chosen.
     const isSame =
       elements.length === list.children.length && elements.every((element, index) => list.children[index] === element);
@@ -95,7 +95,7 @@ export function categoryList<Value extends Cell>(options: {
     const name = commonTexts.colorOf(words);
     const color = h('input.swatch', { type: 'color', 'aria-label': name, onchange: () => onColor(value, color.value) });
     const count = h('span.count.quiet-text.small');
-    const controls = makeName?.(value, words) ?? { elements: [h('span.clip.grow', words)], refresh() {} };
+    const controls = makeNameControls?.(value, words) ?? { elements: [h('span.clip.grow', words)], refresh() {} };
     const element = h('li.row', { title: words }, color, controls.elements, count);
     return {
       element,

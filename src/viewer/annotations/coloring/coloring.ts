@@ -66,12 +66,12 @@ export function changeColoring(
 
 /** The query parameters for the server's tiles. */
 export function coloringQuery({ by, palette, low, high, heat, colors, filter }: Coloring): Record<string, string | number> {
-  const isScaled = by !== null || heat !== null;
+  const usesPalette = by !== null || heat !== null;
   return {
     ...(by !== null && { colorBy: by }),
-    ...(isScaled && palette !== null && { palette }),
-    ...(isScaled && low !== null && { low }),
-    ...(isScaled && high !== null && { high }),
+    ...(usesPalette && palette !== null && { palette }),
+    ...(usesPalette && low !== null && { low }),
+    ...(usesPalette && high !== null && { high }),
     ...(heat !== null && { heat }),
     ...(colors.length > 0 && { colors: JSON.stringify(colors) }),
     ...(filter !== null && { filter: JSON.stringify(filter) }),

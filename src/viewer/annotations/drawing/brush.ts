@@ -10,8 +10,8 @@ export interface StrokeStart {
   isErasing: boolean;
   /** in pixels of the image */
   radius: number;
-  /** a point of the image */
-  at: Point;
+  /** in pixels of the image */
+  firstPoint: Point;
 }
 
 /** The brush and the eraser, which change the areas of shapes. */
@@ -22,7 +22,7 @@ export class Brush {
   constructor(private readonly options: { onChange: () => void; onError: (error: unknown) => void }) {}
 
   /** Whether a stroke is being made. */
-  get isDown() {
+  get isStroking() {
     return this.#stroke !== null;
   }
 
@@ -38,7 +38,7 @@ export class Brush {
   }
 
   drag(at: Point) {
-    this.#stroke?.points.push(at);
+    this.#stroke?.pendingPoints.push(at);
     if (this.#stroke) void this.#draw(this.#stroke);
   }
 
@@ -73,24 +73,24 @@ export class Brush {
 
 /** A stroke over a shape. */
 class Stroke {
-  /** points of the image that are not drawn yet */
-  readonly points: Point[];
+  /** points of the stroke that are not drawn yet, in pixels of the image */
+  readonly pendingPoints: Point[];
   #lastPoint: Point;
   #area: Polygon[];
 
   constructor(private readonly start: StrokeStart) {
-    this.points = [start.at];
-    this.#lastPoint = start.at;
+    this.pendingPoints = [start.firstPoint];
+    this.#lastPoint = start.firstPoint;
     const polygon = start.isNew ? null : polygonOf(start.shape);
     this.#area = polygon ? [polygon] : [];
   }
 
   draw(polygons: PolygonTools) {
-    if (this.points.length === 0) return;
+    if (this.pendingPoints.length === 0) return;
     const { radius, isErasing } = this.start;
-    const line = [this.#lastPoint, ...this.points.splice(0)];
+    const line = [this.#lastPoint, ...this.pendingPoints.splice(0)];
     this.#lastPoint = line.at(-1) ?? this.#lastPoint;
-    const strokeArea = polygons.stroke(line, radius);
+    const strokeArea = polygons.thickenLine(line, radius);
     this.#area = isErasing ? polygons.subtract(this.#area, strokeArea) : polygons.unite([...this.#area, ...strokeArea]);
   }
 

@@ -7,23 +7,27 @@ const marginShare = 0.3;
 const aheadMs = 400;
 
 /** A box, extended by a share of its size on each side, and by a distance in the direction of movement. */
-function extendBox({ left, top, right, bottom }: Box, share: number, x: number = 0, y: number = 0): Box {
+function extendBox({ left, top, right, bottom }: Box, share: number, aheadX: number = 0, aheadY: number = 0): Box {
   const [across, down] = [(right - left) * share, (bottom - top) * share];
   return {
-    left: left - across + Math.min(0, x),
-    top: top - down + Math.min(0, y),
-    right: right + across + Math.max(0, x),
-    bottom: bottom + down + Math.max(0, y),
+    left: left - across + Math.min(0, aheadX),
+    top: top - down + Math.min(0, aheadY),
+    right: right + across + Math.max(0, aheadX),
+    bottom: bottom + down + Math.max(0, aheadY),
   };
 }
 
-/** The region to fetch for a view. Its edges are multiples of a power of two, so that there are no narrow gaps between regions. */
-export function regionOf(view: Box, x: number = 0, y: number = 0): Box {
-  const { left, top, right, bottom } = extendBox(view, marginShare, x, y);
-  const step = 2 ** Math.floor(Math.log2((view.right - view.left) / 10));
+/**
+ * The region to fetch for a view. Its edges are multiples of a power of two, so that there are no narrow gaps between regions.
+ *
+ * @param aheadX how far it is extended to the right, or to the left if negative; `aheadY` likewise downwards or upwards
+ */
+export function regionOf(view: Box, aheadX: number = 0, aheadY: number = 0): Box {
+  const { left, top, right, bottom } = extendBox(view, marginShare, aheadX, aheadY);
+  const gridSize = 2 ** Math.floor(Math.log2((view.right - view.left) / 10));
   const [roundDown, roundUp] = [
-    (value: number) => Math.floor(value / step) * step,
-    (value: number) => Math.ceil(value / step) * step,
+    (value: number) => Math.floor(value / gridSize) * gridSize,
+    (value: number) => Math.ceil(value / gridSize) * gridSize,
   ];
   return { left: roundDown(left), top: roundDown(top), right: roundUp(right), bottom: roundUp(bottom) };
 }

@@ -15,7 +15,7 @@ export type LayerContent = {
   /** shapes whose labels are always visible */
   labeled: () => Element[];
   /** whether all shapes that overlap a box of the image are loaded */
-  covers: (box: Box) => boolean;
+  areShapesLoadedIn: (box: Box) => boolean;
   /** shapes that are being changed, which are drawn in each frame */
   live: () => readonly Element[];
   hovered: () => Element | null;
@@ -89,7 +89,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
   function redrawIncomplete() {
     redrawOverlays(false);
     updateLabels();
-    cells.redrawCells(({ missingBox }: ShapeCell) => missingBox !== undefined && content.covers(missingBox));
+    cells.redrawCells(({ missingBox }: ShapeCell) => missingBox !== undefined && content.areShapesLoadedIn(missingBox));
     redrawLive();
   }
 
@@ -104,7 +104,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
     return {
       ...squareCells(placement),
       draw: (cell, signal) => drawCell(cell, placement, signal),
-      isReady: ({ box }) => content.covers(toImageBox(box, placement, cellMargin)),
+      isReady: ({ box }) => content.areShapesLoadedIn(toImageBox(box, placement, cellMargin)),
     };
   }
 
@@ -122,13 +122,13 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
   }
 
   async function drawCell(cell: ShapeCell, placement: DOMMatrix, signal: AbortSignal): Promise<ImageBitmap | null> {
-    const around = toImageBox(cell.box, placement, cellMargin);
+    const boxWithMargin = toImageBox(cell.box, placement, cellMargin);
     const liveIds = content.live().map(({ id }) => id);
-    if (content.covers(around)) delete cell.missingBox;
-    else cell.missingBox = around;
+    if (content.areShapesLoadedIn(boxWithMargin)) delete cell.missingBox;
+    else cell.missingBox = boxWithMargin;
     const painter = makeCellPainter(cellCanvas, cell.box, placement);
     let isEmpty = true;
-    for (const { elements, opacity } of content.shapes(around)) {
+    for (const { elements, opacity } of content.shapes(boxWithMargin)) {
       const visible = [...elements].filter((shape) => painter.isInView(shape) && !liveIds.includes(shape.id));
       isEmpty &&= visible.length === 0;
       for (let start = 0, end = 0; start < visible.length; start = end) {
@@ -143,7 +143,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
       }
     }
     // More shapes have arrived while the cell was drawn.
-    if (cell.missingBox && content.covers(cell.missingBox)) return drawCell(cell, placement, signal);
+    if (cell.missingBox && content.areShapesLoadedIn(cell.missingBox)) return drawCell(cell, placement, signal);
     return isEmpty ? null : cellCanvas.transferToImageBitmap();
   }
 
@@ -178,8 +178,8 @@ function squareCells(placement: DOMMatrix) {
 
 function makeCellPainter(canvas: OffscreenCanvas, box: Box, placement: DOMMatrix) {
   const { left, top, right, bottom } = box;
-  const placed = new DOMMatrix().translate(-left, -top).multiply(placement);
-  return makePainter(canvas, { width: right - left, height: bottom - top }, placed, toImageBox(box, placement));
+  const cellPlacement = new DOMMatrix().translate(-left, -top).multiply(placement);
+  return makePainter(canvas, { width: right - left, height: bottom - top }, cellPlacement, toImageBox(box, placement));
 }
 
 /** `missingBox`: the box of the image whose shapes were missing when the cell was drawn. */

@@ -24,7 +24,7 @@ export function paintMarks(painter: Painter, tools: Tools, selection: readonly E
   painter.markTogether(otherSelected, selectionColor);
   if (shownShape && !(isBrush && isLive(shownShape))) {
     const hasHandles = outline ? outline.points !== undefined : tool === 'select' || draft?.points !== undefined;
-    painter.markCurrent(shownShape, { accent: selectionColor, handles: hasHandles && !isLocked(shownShape) });
+    painter.markCurrent(shownShape, { accent: selectionColor, showsHandles: hasHandles && !isLocked(shownShape) });
   }
   if (selection && isBrush && brushAt) painter.paintBrush(brushAt, tools.brushRadius, selectionColor);
   // An outline that only selects shapes is not measured.

@@ -51,7 +51,7 @@ export class OverlayPictures {
 
   constructor(private readonly options: { signal: AbortSignal; onLoad: () => void; onProblem: (text: string) => void }) {}
 
-  /** The picture of an element, once it has arrived. */
+  /** The picture of an element; `null` until it has arrived. The first call fetches it. */
   loadedPicture(element: Element): OverlayPicture | null {
     const key = pictureKey(element);
     const cached = this.#pictures.get(key);

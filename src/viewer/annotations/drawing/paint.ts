@@ -11,7 +11,9 @@ export const defaultLineWidth = 2;
 const roundJoinAbove = 2;
 /** Radius of points, in CSS pixels. */
 export const pointRadius = 5;
+/** Radius of the mark of a shape that is not drawn, in CSS pixels. */
 const spotRadius = 7;
+/** Side of a handle, in CSS pixels. */
 const handleSize = 9;
 /** Length of an arrowhead, in CSS pixels. */
 export const arrowheadLength = 14;
@@ -201,7 +203,7 @@ export class Painter {
 
   /** Marks shapes as selected together. */
   markTogether(elements: readonly Element[], accent: string) {
-    for (const element of elements) if (this.isInView(element)) this.markCurrent(element, { accent, handles: false });
+    for (const element of elements) if (this.isInView(element)) this.markCurrent(element, { accent, showsHandles: false });
   }
 
   /** Marks the position of a shape that is not drawn here. @param at in pixels of the image */
@@ -232,7 +234,7 @@ export class Painter {
   }
 
   /** Marks a shape as the one being worked on. */
-  markCurrent(element: Element, { accent, handles }: { accent: string; handles: boolean }) {
+  markCurrent(element: Element, { accent, showsHandles }: { accent: string; showsHandles: boolean }) {
     const { context } = this;
     const scale = this.#scale;
     this.#useImageCoordinates();
@@ -242,7 +244,7 @@ export class Painter {
       context.arc(x, y, (pointRadius + 4) / scale, 0, 2 * Math.PI);
       this.#strokeMark(accent);
     } else this.#strokeMark(accent, pathOf(element));
-    if (handles) this.#paintHandles(element, accent);
+    if (showsHandles) this.#paintHandles(element, accent);
   }
 
   #strokeMark(accent: string, path?: Path2D) {

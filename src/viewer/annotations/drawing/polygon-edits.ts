@@ -17,7 +17,7 @@ function unlockedAreas(shapes: readonly Element[]) {
 }
 
 /** Merges areas into the first shape. @throws Error if they do not touch each other */
-export async function mergeEdits(shapes: readonly Element[]): Promise<Edit[]> {
+export async function makeMergeEdits(shapes: readonly Element[]): Promise<Edit[]> {
   const [first, ...others] = unlockedAreas(shapes);
   if (!first || others.length === 0) return [];
   const { unite, bridge } = await loadPolygonTools();
@@ -30,9 +30,9 @@ export async function mergeEdits(shapes: readonly Element[]): Promise<Edit[]> {
 }
 
 /** Cuts areas along a line. The largest part stays the same shape. */
-export async function splitEdits(shapes: readonly Element[], line: Element): Promise<Edit[]> {
+export async function makeSplitEdits(shapes: readonly Element[], line: Element): Promise<Edit[]> {
   const polygons = await loadPolygonTools();
-  const cut = polygons.stroke(
+  const cut = polygons.thickenLine(
     (line.points ?? []).map(([x, y]) => ({ x, y })),
     cutRadius,
   );
@@ -48,7 +48,7 @@ export async function splitEdits(shapes: readonly Element[], line: Element): Pro
 }
 
 /** Removes vertices of polygons and lines. `distance` is how far the outline may move, in pixels of the image. */
-export async function simplifyEdits(shapes: readonly Element[], distance: number): Promise<Edit[]> {
+export async function makeSimplifyEdits(shapes: readonly Element[], distance: number): Promise<Edit[]> {
   const polygons = await loadPolygonTools();
   return shapes.flatMap((before): Edit[] => {
     const { type, points = [], holes = [], closed = false } = before;

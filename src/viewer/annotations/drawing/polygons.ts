@@ -20,7 +20,7 @@ export async function loadPolygonTools() {
   const { Clipper64, ClipperOffset, ClipType, EndType, FillRule, JoinType, PolyTree64, area, ramerDouglasPeucker } =
     await import('clipper2-ts');
 
-  function execute(type: number, subject: Paths64, clip: Paths64): Polygon[] {
+  function combinePaths(type: number, subject: Paths64, clip: Paths64): Polygon[] {
     const clipper = new Clipper64();
     clipper.addSubject(subject);
     clipper.addClip(clip);
@@ -63,8 +63,8 @@ export async function loadPolygonTools() {
   function simplify(points: readonly Coordinate[], distance: number, isClosed: boolean): Coordinate[] {
     const path = toPath(points);
     // The first vertex is repeated at the end, because the library keeps both ends of a path.
-    const open = ramerDouglasPeucker(isClosed ? [...path, ...path.slice(0, 1)] : path, distance * unitsPerPixel);
-    const simplified = fromPath(isClosed ? open.slice(0, -1) : open);
+    const simplifiedPath = ramerDouglasPeucker(isClosed ? [...path, ...path.slice(0, 1)] : path, distance * unitsPerPixel);
+    const simplified = fromPath(isClosed ? simplifiedPath.slice(0, -1) : simplifiedPath);
     return simplified.length < (isClosed ? 3 : 2) ? [...points] : simplified;
   }
 
@@ -81,7 +81,7 @@ export async function loadPolygonTools() {
   const bridge = (polygons: readonly Polygon[], distance: number): Polygon[] => {
     const paths = growOrShrink(growOrShrink(pathsOf(polygons), distance), -distance);
     const smooth = (ring: Coordinate[]) => simplify(ring, 2 * distance, true);
-    return execute(ClipType.Union, paths, []).map(({ points, holes }) => ({
+    return combinePaths(ClipType.Union, paths, []).map(({ points, holes }) => ({
       points: smooth(points),
       holes: holes.map(smooth),
     }));
@@ -91,12 +91,12 @@ export async function loadPolygonTools() {
     simplify,
     bridge,
     /** The area that some polygons cover together. */
-    unite: (polygons: readonly Polygon[]) => execute(ClipType.Union, pathsOf(polygons), []),
+    unite: (polygons: readonly Polygon[]) => combinePaths(ClipType.Union, pathsOf(polygons), []),
     /** The part of an area that is outside other ones. */
     subtract: (from: readonly Polygon[], subtracted: readonly Polygon[]) =>
-      execute(ClipType.Difference, pathsOf(from), pathsOf(subtracted)),
+      combinePaths(ClipType.Difference, pathsOf(from), pathsOf(subtracted)),
     /** The area within a distance of a line. */
-    stroke(line: readonly Point[], radius: number): Polygon[] {
+    thickenLine(line: readonly Point[], radius: number): Polygon[] {
       const offset = new ClipperOffset(2, Math.max(1, radius * unitsPerPixel * 0.01));
       offset.addPath(
         line.map(({ x, y }) => ({ x: Math.round(x * unitsPerPixel), y: Math.round(y * unitsPerPixel) })),
@@ -105,7 +105,7 @@ export async function loadPolygonTools() {
       );
       const paths: Paths64 = [];
       offset.execute(radius * unitsPerPixel, paths);
-      return execute(ClipType.Union, paths, []);
+      return combinePaths(ClipType.Union, paths, []);
     },
   };
 }

@@ -117,13 +117,13 @@ export function touches(element: Element, point: Point, reach: number) {
 
 /** Whether a point is inside a ring, by the even-odd rule. */
 function isInsideRing(ring: readonly Coordinate[], { x, y }: Point) {
-  let inside = false;
+  let isInside = false;
   let [beforeX, beforeY] = ring.at(-1) ?? [0, 0];
   for (const [toX, toY] of ring) {
-    if (toY > y !== beforeY > y && x < ((beforeX - toX) * (y - toY)) / (beforeY - toY) + toX) inside = !inside;
+    if (toY > y !== beforeY > y && x < ((beforeX - toX) * (y - toY)) / (beforeY - toY) + toX) isInside = !isInside;
     [beforeX, beforeY] = [toX, toY];
   }
-  return inside;
+  return isInside;
 }
 
 function distanceToSide({ x, y }: Point, [fromX, fromY]: Coordinate, [toX, toY]: Coordinate) {

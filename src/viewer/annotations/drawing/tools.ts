@@ -33,8 +33,8 @@ export class Tools {
   #draft: Element | null = null;
   /** The next vertex, at the pointer, in pixels of the image. */
   nextVertex: Point | null = null;
-  /** The last measurement. */
-  measured: Element | null = null;
+  /** The outline that was measured last. */
+  measuredOutline: Element | null = null;
   /** Whether the pointer moves the view and not shapes, because Space is held. */
   isPaused = false;
   /** Radius of the brush and the eraser, in CSS pixels. */
@@ -42,7 +42,7 @@ export class Tools {
   /** The middle of the brush in pixels of the stage. */
   brushAt: Point | null = null;
   /** Id of the polygon that gets holes. */
-  #polygonWithHole: string | null = null;
+  #polygonForHolesId: string | null = null;
   readonly #brush: Brush;
   /** The shape that is dragged, or whose handle is dragged. `from` is where it was grasped, in pixels of the image. */
   #grasp: { before: Element; handle: Handle | null; from: Point } | null = null;
@@ -86,8 +86,8 @@ export class Tools {
     this.#dropDrawing();
     const selected = this.toolContext.selectedShape();
     const canHaveHole = selected?.type === 'polyline' && selected.closed === true && !isLocked(selected);
-    this.#polygonWithHole = tool === 'hole' && canHaveHole ? selected.id : null;
-    this.measured = null;
+    this.#polygonForHolesId = tool === 'hole' && canHaveHole ? selected.id : null;
+    this.measuredOutline = null;
     this.brushAt = null;
     this.tool = tool === 'hole' && !canHaveHole ? 'select' : tool;
     if (!selectionTools.has(this.tool)) this.toolContext.select(null);
@@ -118,13 +118,13 @@ export class Tools {
 
   /** The shapes that are being drawn or changed. */
   get liveShapes(): Element[] {
-    if (this.#brush.isDown) return this.#brush.strokeShapes;
+    if (this.#brush.isStroking) return this.#brush.strokeShapes;
     return this.draft && !transientTools.has(this.tool) ? [this.draft] : [];
   }
 
   /** An outline that is drawn to select, cut or measure. */
   get transientOutline(): Element | null {
-    return transientTools.has(this.tool) ? (this.draft ?? this.measured) : null;
+    return transientTools.has(this.tool) ? (this.draft ?? this.measuredOutline) : null;
   }
 
   /** Whether the tool is the brush or the eraser. */
@@ -134,9 +134,9 @@ export class Tools {
 
   /** Cancels the drawing, then the tool, then the selection. */
   cancel() {
-    if (this.draft || this.measured || this.#grasp || this.#brush.isDown) {
+    if (this.draft || this.measuredOutline || this.#grasp || this.#brush.isStroking) {
       this.#dropDrawing();
-      this.measured = null;
+      this.measuredOutline = null;
       this.toolContext.redraw();
     } else if (this.tool !== 'select') this.useTool('select');
     else this.toolContext.select(null);
@@ -172,11 +172,7 @@ export class Tools {
     return true;
   }
 
-  /**
-   * The pointer moves without a button.
-   *
-   * @param at in pixels of the stage
-   */
+  /** Must be called when the pointer has moved without a pressed button. @param at in pixels of the stage */
   hover(at: Point) {
     if (this.isBrush) {
       this.brushAt = at;
@@ -198,14 +194,14 @@ export class Tools {
   }
 
   #clickByKeyNow(at: Point) {
-    if (this.#grasp || this.#brush.isDown) this.#onRelease(at);
+    if (this.#grasp || this.#brush.isStroking) this.#onRelease(at);
     else if (!this.#onPress(at)) this.#onClick(at);
-    else if (!this.#grasp && !this.#brush.isDown) this.#onRelease(at);
+    else if (!this.#grasp && !this.#brush.isStroking) this.#onRelease(at);
   }
 
   /** Called when the image has moved under the cross. @param at position of the cross in pixels of the stage */
   followCross(at: Point) {
-    if (this.#grasp || this.#brush.isDown) this.#onDrag(at);
+    if (this.#grasp || this.#brush.isStroking) this.#onDrag(at);
     else this.hover(at);
   }
 
@@ -274,7 +270,7 @@ export class Tools {
 
   #useDrawing(element: Element, isAdding: boolean = false) {
     if (this.tool === 'measure') {
-      this.measured = element;
+      this.measuredOutline = element;
       return;
     }
     if (this.tool === 'box' || this.tool === 'lasso') {
@@ -286,7 +282,7 @@ export class Tools {
       return;
     }
     if (this.tool === 'hole') {
-      const before = this.#polygonWithHole === null ? null : this.toolContext.find(this.#polygonWithHole);
+      const before = this.#polygonForHolesId === null ? null : this.toolContext.find(this.#polygonForHolesId);
       if (!before) return;
       const after = { ...before, holes: [...(before.holes ?? []), element.points ?? []] };
       this.toolContext.commit({ before, after });
@@ -341,10 +337,10 @@ export class Tools {
     const shape = startsOnSelected ? selected : shapeToErase;
     this.brushAt = at;
     if (shape && isLocked(shape)) return true;
-    if (shape) this.#brush.press({ shape, isNew: false, isErasing, radius, at: from });
+    if (shape) this.#brush.press({ shape, isNew: false, isErasing, radius, firstPoint: from });
     else if (!isErasing) {
       const outline = this.toolContext.makeShape({ type: 'polyline', closed: true, points: [] });
-      this.#brush.press({ shape: outline, isNew: true, isErasing, radius, at: point });
+      this.#brush.press({ shape: outline, isNew: true, isErasing, radius, firstPoint: point });
     }
     return true;
   }
@@ -356,7 +352,7 @@ export class Tools {
       const { x, y } = this.brushAt ?? at;
       this.brushAt = at;
       // An eraser that began next to a shape works on the first one that it reaches.
-      if (!this.#brush.isDown && this.tool === 'eraser') this.#pressBrush(point, at, stage.toImage(x, y));
+      if (!this.#brush.isStroking && this.tool === 'eraser') this.#pressBrush(point, at, stage.toImage(x, y));
       this.#brush.drag(point);
     } else if (this.tool === 'select') {
       if (!this.#grasp) return;
@@ -416,7 +412,7 @@ export class Tools {
     const members = { type: 'polyline', closed: ringTools.has(this.tool), points: [] };
     const isSaved = !transientTools.has(this.tool);
     const draft = this.draft ?? (isSaved ? this.toolContext.makeShape(members) : { ...members, id: this.tool });
-    this.measured = null;
+    this.measuredOutline = null;
     this.draft = { ...draft, points: [...(draft.points ?? []), toCoordinate(x, y)] };
     this.nextVertex = null;
   }

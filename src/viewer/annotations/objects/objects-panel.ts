@@ -23,7 +23,7 @@ export interface ObjectsPanelOptions {
   mayCreate: boolean;
   /** the visible part of the image */
   view: () => Box;
-  /** a drawn area; `null` if there is none */
+  /** the area that was measured or selected on the image; `null` if there is none */
   outline: () => Point[] | null;
   /** moves the view to a point of the image */
   goTo: (at: Point) => void;

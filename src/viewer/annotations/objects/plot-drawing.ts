@@ -16,7 +16,7 @@ export interface PlotData {
   /** a point for each shape; `null` in a histogram, and if there are too many shapes */
   points: [number | null, number | null][] | null;
   /** the values of the clicked shape */
-  mark: () => readonly [x: number | null, y: number | null] | null;
+  markedValues: () => readonly [x: number | null, y: number | null] | null;
 }
 
 export function plotSize({ clientWidth, clientHeight }: HTMLElement) {
@@ -28,15 +28,19 @@ export function plotSize({ clientWidth, clientHeight }: HTMLElement) {
  *
  * @param onSelect called with the part that the user selects
  */
-export function drawPlot(area: HTMLElement, { x, y, counts, points, mark }: PlotData, onSelect: (ranges: Range[]) => void) {
+export function drawPlot(
+  area: HTMLElement,
+  { x, y, counts, points, markedValues }: PlotData,
+  onSelect: (ranges: Range[]) => void,
+) {
   adoptStyles(area);
-  const { color: ink, borderTopColor: line, outlineColor: accent } = getComputedStyle(area);
+  const { color: textColor, borderTopColor: lineColor, outlineColor: accent } = getComputedStyle(area);
   const binWidth = (x.high - x.low) / x.bins;
   const [xs, ys]: [number[], number[]] =
     y === null
       ? [counts.map((_, index) => x.low + (index + 0.5) * binWidth), counts]
       : sortedByX(points?.flatMap(([left, up]) => (left === null || up === null ? [] : [[left, up] as const])) ?? []);
-  const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line } };
+  const axis = { stroke: textColor, grid: { stroke: lineColor, width: 1 }, ticks: { stroke: lineColor } };
   const bars = uPlot.paths.bars?.({ size: [1, Infinity] });
   const series: uPlot.Series =
     y === null
@@ -61,7 +65,7 @@ export function drawPlot(area: HTMLElement, { x, y, counts, points, mark }: Plot
         draw: [
           (drawn) => {
             if (y !== null && !points) paintBins(drawn, { x, y }, counts, accent);
-            paintMark(drawn, mark(), ink);
+            paintMark(drawn, markedValues(), textColor);
           },
         ],
       },

@@ -14,7 +14,7 @@ export function filterOfRanges(ranges: readonly Range[]): ObjectFilter | null {
 export function rangeFields(
   columns: readonly string[],
   ranges: readonly Range[],
-  on: { select: (ranges: Range[]) => void; filter: (ranges: Range[]) => void },
+  handlers: { select: (ranges: Range[]) => void; filter: (ranges: Range[]) => void },
 ): HTMLElement[] {
   const bounds = columns.map((column, index) => ({
     column,
@@ -34,8 +34,8 @@ export function rangeFields(
   };
   return [
     ...bounds.flatMap(({ low, high }) => [low, high]),
-    actionButton(objectTexts.selectRange, on.select),
-    actionButton(objectTexts.toFilter, on.filter),
+    actionButton(objectTexts.selectRange, handlers.select),
+    actionButton(objectTexts.toFilter, handlers.filter),
   ];
 }
 

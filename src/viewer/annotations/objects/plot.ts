@@ -26,7 +26,7 @@ export class ObjectPlot {
   readonly #area = h('div.object-plot');
   /** The selected part as numbers. */
   readonly #rangeFields = h('div.row.wrap');
-  readonly #markWords = h('p.small', { role: 'status' });
+  readonly #markDescription = h('p.small', { role: 'status' });
   readonly #beginPlot = trackNewest();
   readonly #beginMark = trackNewest();
   #plot: uPlot | null = null;
@@ -38,7 +38,7 @@ export class ObjectPlot {
   constructor(private readonly options: PlotOptions) {
     const { signal } = options;
     const hint = h('p.quiet-text.small', objectTexts.brushHint);
-    const axes = h('div.object-axes', ...this.#axes.fields, hint, this.#markWords, this.#rangeFields);
+    const axes = h('div.object-axes', ...this.#axes.fields, hint, this.#markDescription, this.#rangeFields);
     this.element = h('div.object-plots', axes, this.#area);
     // A plot keeps the colors of the theme in which it was drawn.
     const scheme = matchMedia('(prefers-color-scheme: dark)');
@@ -70,7 +70,7 @@ export class ObjectPlot {
     const { x, y } = this.#axes;
     if (x === null) return;
     try {
-      const data = await this.#load(x, y);
+      const data = await this.#loadData(x, y);
       if (signal.aborted || !isCurrent()) return;
       this.#plot?.destroy();
       this.#plot = drawPlot(this.#area, data, (ranges) => this.#select(ranges));
@@ -81,7 +81,7 @@ export class ObjectPlot {
     }
   }
 
-  async #load(x: string, y: string | null): Promise<PlotData> {
+  async #loadData(x: string, y: string | null): Promise<PlotData> {
     const { record, signal } = this.options;
     const filter = this.options.filter();
     const yRange = y === null ? null : this.#axes.filteredRangeOf(y, filter);
@@ -98,7 +98,13 @@ export class ObjectPlot {
     const shapeCount = counts.reduce((sum, binCount) => sum + binCount, 0);
     const hasPoints = y !== null && shapeCount <= maxPoints;
     const points = hasPoints ? (await requestRows(record(), { filter, columns: [x, y], limit: maxPoints }, signal)).rows : null;
-    return { x: histogram.x, y: histogram.y, counts, points: points as PlotData['points'], mark: () => this.#markedValues };
+    return {
+      x: histogram.x,
+      y: histogram.y,
+      counts,
+      points: points as PlotData['points'],
+      markedValues: () => this.#markedValues,
+    };
   }
 
   /** Loads the values of the clicked shape, and shows them. */
@@ -116,7 +122,7 @@ export class ObjectPlot {
       const namedValues = columns.flatMap((name, index) =>
         typeof values?.[index] === 'number' ? [[name, values[index]] as const] : [],
       );
-      this.#markWords.textContent = namedValues.length === 0 ? '' : objectTexts.marked(namedValues);
+      this.#markDescription.textContent = namedValues.length === 0 ? '' : objectTexts.marked(namedValues);
       this.#plot?.redraw();
     } catch (error) {
       if (!signal.aborted && isCurrent()) onError(error);

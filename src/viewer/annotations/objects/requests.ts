@@ -25,7 +25,7 @@ export interface PageQuery {
 /** Queries that are longer than this, in characters, are sent as a form, because addresses have a maximum length. */
 const maxQueryLength = 4000;
 
-const getOverride = { 'X-HTTP-Method-Override': 'GET' };
+const getOverrideHeader = { 'X-HTTP-Method-Override': 'GET' };
 
 /** A filter for shapes that match all conditions; `null` if there are none. */
 export function combineFilters(...conditions: (ObjectFilter | null)[]): ObjectFilter | null {
@@ -62,7 +62,9 @@ function tableQuery(
 async function requestTable(record: AnnotationRecord, route: string, query: Query, signal: AbortSignal): Promise<unknown> {
   const path = `annotation/${record._id}/table${route}`;
   const isLong = toSearch(query).toString().length > maxQueryLength;
-  return isLong ? request('POST', path, { form: query, headers: getOverride, signal }) : request('GET', path, { query, signal });
+  return isLong
+    ? request('POST', path, { form: query, headers: getOverrideHeader, signal })
+    : request('GET', path, { query, signal });
 }
 
 /** The columns of the shapes of an annotation. */
@@ -143,7 +145,7 @@ async function requestFile(record: AnnotationRecord, filter: ObjectFilter | null
   const init = {
     method: 'POST',
     body: form,
-    headers: { ...authorization(), ...getOverride },
+    headers: { ...authorization(), ...getOverrideHeader },
     credentials: 'same-origin',
   } as const;
   const response = await fetch(apiUrl(`annotation/${record._id}/table.${extension}`), init);

@@ -6,7 +6,7 @@ import type { Cell } from './requests.js';
 
 /** Height of a row in CSS pixels, the same as in the style sheet. */
 const rowHeight = 30;
-/** Maximum height of the table in CSS pixels, because browsers limit the height of an element. In longer tables, a row takes less than its height on the scroll bar. */
+/** Maximum height of the table in CSS pixels, because browsers limit the height of an element. In tables with more rows, scrolling by the height of a row passes several rows. */
 const maxHeight = 8_000_000;
 /** Number of rows in one request. */
 const rowsPerPage = 100;
@@ -146,14 +146,14 @@ export class ObjectRows {
   #render() {
     const { scrollTop, clientHeight } = this.element;
     const count = Math.ceil(clientHeight / rowHeight) + 2;
-    const share = scrollTop / this.#maxScrollTop;
-    const exactFirst = this.#isTooHigh ? share * Math.max(0, this.#total - count + 2) : scrollTop / rowHeight;
-    const first = Math.max(0, Math.min(this.#total - 1, Math.floor(exactFirst)));
-    const last = Math.min(this.#total, first + count);
-    const heightAbove = this.#isTooHigh ? Math.min(scrollTop, this.#tableHeight - (last - first) * rowHeight) : first * rowHeight;
+    const scrolledShare = scrollTop / this.#maxScrollTop;
+    const exactFirstIndex = this.#isTooHigh ? scrolledShare * Math.max(0, this.#total - count + 2) : scrollTop / rowHeight;
+    const first = Math.max(0, Math.min(this.#total - 1, Math.floor(exactFirstIndex)));
+    const end = Math.min(this.#total, first + count);
+    const heightAbove = this.#isTooHigh ? Math.min(scrollTop, this.#tableHeight - (end - first) * rowHeight) : first * rowHeight;
     const rows: HTMLTableRowElement[] = [];
     const nextElements: Map<number, HTMLTableRowElement> = new Map();
-    for (let index = first; index < last; index += 1) {
+    for (let index = first; index < end; index += 1) {
       const row = this.#rowAt(index);
       if (!row) {
         void this.#load(Math.floor(index / rowsPerPage));
@@ -165,7 +165,7 @@ export class ObjectRows {
     }
     for (const [index, row] of this.#rowElementsByIndex) if (!nextElements.has(index)) row.remove();
     this.#rowElementsByIndex = nextElements;
-    const missingHeight = (last - first - rows.length) * rowHeight;
+    const missingHeight = (end - first - rows.length) * rowHeight;
     const heightBelow = Math.max(0, this.#tableHeight - heightAbove - rows.length * rowHeight - missingHeight);
     const [top, bottom] = this.#spaces;
     top.style.height = `${heightAbove}px`;

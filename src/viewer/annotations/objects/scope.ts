@@ -13,7 +13,7 @@ export function scopeChoice(options: {
   selectedIds: () => Iterable<string>;
   /** the visible part of the image */
   view: () => Box;
-  /** a drawn area; `null` if there is none */
+  /** the area that was measured or selected on the image; `null` if there is none */
   outline: () => Point[] | null;
   onChange: () => void;
 }) {

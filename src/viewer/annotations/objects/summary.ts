@@ -13,7 +13,7 @@ const maxColumns = 12;
 /** The counts of the groups, and the means of their measurements. */
 export function summaryTable({ record, filter, run, signal }: ObjectsContext & { filter: () => ObjectFilter | null }) {
   let columns: string[] = [];
-  const begin = trackNewest();
+  const beginLoad = trackNewest();
   const element = h('div.object-summary', { tabindex: 0, role: 'group', 'aria-label': objectTexts.summary });
   return {
     element,
@@ -27,7 +27,7 @@ export function summaryTable({ record, filter, run, signal }: ObjectsContext & {
   };
 
   function loadSummary() {
-    const isCurrent = begin();
+    const isCurrent = beginLoad();
     return run(async () => {
       fill(element);
       const { categories } = await requestSummary(record(), { filter: filter(), columns }, signal);
@@ -48,8 +48,8 @@ export function summaryTable({ record, filter, run, signal }: ObjectsContext & {
   }
 }
 
-function meanText(sums: { mean: number | null; deviation: number | null } | undefined) {
-  if (!sums || sums.mean === null) return '';
+function meanText(statistics: { mean: number | null; deviation: number | null } | undefined) {
+  if (!statistics || statistics.mean === null) return '';
   const format = (value: number) => formatNumber(value, 4);
-  return sums.deviation === null ? format(sums.mean) : `${format(sums.mean)} ± ${format(sums.deviation)}`;
+  return statistics.deviation === null ? format(statistics.mean) : `${format(statistics.mean)} ± ${format(statistics.deviation)}`;
 }

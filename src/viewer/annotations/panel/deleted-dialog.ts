@@ -1,11 +1,11 @@
 import { errorNotice, fill, h, linkButton, showPlainDialog } from '../../dom.js';
 import { formatDate } from '../../format.js';
 import { annotationTexts } from '../../annotation-texts.js';
-import { listDeleted, restoreVersion } from '../requests.js';
+import { listDeletedAnnotations, restoreVersion } from '../requests.js';
 import { nameOf } from '../model.js';
 
 /** A dialog that lists the deleted annotations of an item, newest first, and restores them. */
-export function deletedDialog(itemId: string, onRestored: () => Promise<void>) {
+export function showDeletedAnnotations(itemId: string, onRestored: () => Promise<void>) {
   const rows = h('ul.plain-list', { 'aria-label': annotationTexts.deletedOnes });
   const notice = h('div');
   showPlainDialog(annotationTexts.deletedOnes, rows, notice);
@@ -16,7 +16,7 @@ export function deletedDialog(itemId: string, onRestored: () => Promise<void>) {
   }
 
   async function showDeleted() {
-    const items = (await listDeleted(itemId)).map((record) => {
+    const listItems = (await listDeletedAnnotations(itemId)).map((record) => {
       const name = nameOf(record);
       const words = annotationTexts.deletedWords(name, record._elementCount, formatDate(record.updated ?? record.created));
       const onRestore = () => showErrorsOf(() => restore(record));
@@ -26,7 +26,7 @@ export function deletedDialog(itemId: string, onRestored: () => Promise<void>) {
         linkButton(annotationTexts.restore, onRestore, annotationTexts.restoreDeleted(name)),
       );
     });
-    fill(rows, ...(items.length > 0 ? items : [h('li.quiet-text', annotationTexts.nothingDeleted)]));
+    fill(rows, ...(listItems.length > 0 ? listItems : [h('li.quiet-text', annotationTexts.nothingDeleted)]));
   }
 
   async function restore(record: Parameters<typeof restoreVersion>[0]) {

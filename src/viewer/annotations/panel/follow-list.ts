@@ -61,7 +61,7 @@ export async function followList(
     while (needsRequest && !signal.aborted && !document.hidden) {
       needsRequest = false;
       try {
-        await requestList();
+        await updateListOnce();
       } catch (error) {
         if (isGoneOrForbidden(error)) onRefused();
         else needsRequest = true;
@@ -71,7 +71,7 @@ export async function followList(
     isRequesting = false;
   }
 
-  async function requestList() {
+  async function updateListOnce() {
     const before = currentList();
     if (!isReportedStale && !(await haveAnnotationsChanged(itemId, before, signal))) return;
     isReportedStale = false;

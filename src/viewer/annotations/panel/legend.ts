@@ -15,7 +15,7 @@ const foldedIds: Set<string> = new Set();
 
 interface LegendOptions {
   isOpen: boolean;
-  onShow: (changes: Partial<Display>) => void;
+  onDisplayChange: (changes: Partial<Display>) => void;
   signal: AbortSignal;
 }
 
@@ -32,11 +32,11 @@ export class Legend {
   #record: AnnotationRecord | null = null;
   /** The groups of the version, largest first. */
   #groups: Group[] = [];
-  /** The colors of groups, if shapes are colored by them instead of having their own. */
+  /** The colors of groups, if shapes have the colors of their groups instead of their own. */
   #groupColors: ReadonlyMap<unknown, string> | null = null;
   /** Version of the annotation whose groups are shown or requested; -1 before the first request. */
   #groupsVersion = -1;
-  /** The groups of the annotation, which this legend can change, while it is edited. */
+  /** While the annotation is edited, its groups, which this legend can change. */
   #editedGroups: EditedGroups | null = null;
   readonly #opacity = h('input', { type: 'range', min: 0, max: 1, step: 0.05 });
   readonly #message = h('div');
@@ -44,15 +44,15 @@ export class Legend {
     label: commonTexts.groups,
     searchLabel: annotationTexts.findGroup,
     onColor: (group, color) => this.#recolor(group, color),
-    makeName: (group, words) =>
+    makeNameControls: (group, words) =>
       this.#editedGroups ? this.#choosableGroupControls(group, words) : this.#groupControls(group, words),
   });
-  readonly #allActions = actions(
+  readonly #showOrHideAllButtons = actions(
     linkButton(annotationTexts.showAll, () => this.#hideOnly([])),
     linkButton(annotationTexts.hideAll, () => this.#hideOnly(this.#groups.map((group) => group.name))),
   );
-  readonly #ownColors = linkButton(annotationTexts.ownColors, () => this.#changeColoring({ colors: [] }));
-  readonly #newGroup = this.#newGroupForm();
+  readonly #ownColorsButton = linkButton(annotationTexts.ownColors, () => this.#changeColoring({ colors: [] }));
+  readonly #newGroupForm = this.#makeNewGroupForm();
   readonly #body: HTMLElement;
   readonly #coloring: ColoringControls;
 
@@ -63,15 +63,15 @@ export class Legend {
     this.#id = id;
     this.#display = displayOf(id);
     this.#opacity.value = String(this.#display.opacity);
-    this.#opacity.addEventListener('input', () => options.onShow({ opacity: this.#opacity.valueAsNumber }));
+    this.#opacity.addEventListener('input', () => options.onDisplayChange({ opacity: this.#opacity.valueAsNumber }));
     const opacity = h('label.bound.small', h('span', annotationTexts.opacity), this.#opacity);
-    const below = [this.#newGroup, this.#allActions, this.#ownColors];
+    const below = [this.#newGroupForm, this.#showOrHideAllButtons, this.#ownColorsButton];
     this.#body = h('div.column', { hidden: true }, opacity, this.#message, this.#list.elements, below);
     this.#coloring = new ColoringControls({
       record: () => this.#record,
       coloring: () => this.#display.coloring,
       onChange: (next) => {
-        options.onShow({ coloring: next });
+        options.onDisplayChange({ coloring: next });
         this.#showGroups();
       },
       onGroups: (colors) => {
@@ -104,7 +104,7 @@ export class Legend {
   edit(edited: EditedGroups | null) {
     if (edited === this.#editedGroups) return;
     this.#editedGroups = edited;
-    this.#newGroup.hidden = edited === null;
+    this.#newGroupForm.hidden = edited === null;
     if (edited) {
       edited.groups.addReported(this.#groups, true);
       edited.onReported();
@@ -119,6 +119,7 @@ export class Legend {
     return this.foldButton.ariaExpanded !== 'true';
   }
 
+  /** @param options `isChosen`: whether the user has opened or closed the legend, so that this is remembered */
   #setOpen(isOpening: boolean, { isChosen = true } = {}) {
     this.element.hidden = !isOpening;
     this.foldButton.ariaExpanded = String(isOpening);
@@ -151,7 +152,7 @@ export class Legend {
   }
 
   #hideOnly(names: (string | null)[]) {
-    this.options.onShow({ hiddenGroups: new Set(names) });
+    this.options.onDisplayChange({ hiddenGroups: new Set(names) });
     fill(this.#message);
     this.#showGroups();
   }
@@ -160,13 +161,13 @@ export class Legend {
   get #categories(): Category<string | null>[] {
     const groups = this.#editedGroups?.groups;
     const { by, colors } = this.#display.coloring;
-    const chosen = this.#groupColors ?? (by === null ? new Map(colors) : null);
+    const chosenColors = this.#groupColors ?? (by === null ? new Map(colors) : null);
     const countChanges = groups ? editsOf(this.#id).countChangeByGroup() : new Map<string | null, number>();
     const storedGroups = new Map<string | null, Group>(this.#groups.map((group) => [group.name, group]));
     const names = groups ? [...new Set([...storedGroups.keys(), ...groups.names, ...countChanges.keys()])] : storedGroups.keys();
     return [...names].map((name) => {
       const stored = storedGroups.get(name);
-      const color = chosen?.get(name) ?? groups?.colorOf(name) ?? stored?.color ?? '#000000';
+      const color = chosenColors?.get(name) ?? groups?.colorOf(name) ?? stored?.color ?? '#000000';
       return { value: name, color, count: (stored?.count ?? 0) + (countChanges.get(name) ?? 0) };
     });
   }
@@ -174,8 +175,8 @@ export class Legend {
   #showGroups() {
     const categories = this.#categories;
     const { by, colors } = this.#display.coloring;
-    this.#allActions.hidden = categories.length < 2;
-    this.#ownColors.hidden = by !== null || colors.length === 0;
+    this.#showOrHideAllButtons.hidden = categories.length < 2;
+    this.#ownColorsButton.hidden = by !== null || colors.length === 0;
     const areColorsFixed = by !== null && by !== 'group';
     this.#list.show(categories, { areColorsFixed, alwaysListed: this.#editedGroups?.groups.chosenGroup });
   }
@@ -210,7 +211,7 @@ export class Legend {
     else hiddenGroups.add(group);
     const fitsRequest = this.#record !== null && groupFilter(this.#record, hiddenGroups) !== null;
     fill(this.#message, !fitsRequest && errorNotice(annotationTexts.tooManyHidden));
-    if (fitsRequest) this.options.onShow({ hiddenGroups });
+    if (fitsRequest) this.options.onDisplayChange({ hiddenGroups });
     else box.checked = !box.checked;
   }
 
@@ -238,11 +239,11 @@ export class Legend {
   }
 
   #changeColoring(changes: Partial<Display['coloring']>) {
-    this.options.onShow({ coloring: { ...this.#display.coloring, ...changes } });
+    this.options.onDisplayChange({ coloring: { ...this.#display.coloring, ...changes } });
     this.refresh();
   }
 
-  #newGroupForm() {
+  #makeNewGroupForm() {
     const attributes = {
       type: 'text',
       'aria-label': annotationTexts.newGroupName,

@@ -23,9 +23,9 @@ import { FirstAnnotation } from './first-annotation.js';
 import { followList } from './follow-list.js';
 import { importControls } from './import.js';
 import { Legend } from './legend.js';
-import { deletedDialog } from './deleted-dialog.js';
+import { showDeletedAnnotations } from './deleted-dialog.js';
 import { refillKeepingFocus } from './keeping-focus.js';
-import { recordDialog } from './record-dialog.js';
+import { showRecordDialog } from './record-dialog.js';
 import type { Editor } from '../editor.js';
 import type { PanelOptions } from './panel-options.js';
 
@@ -52,7 +52,7 @@ export class AnnotationPanel {
     'aria-label': annotationTexts.find,
     oninput: () => this.#showRows(),
   });
-  readonly #search = h(
+  readonly #filterRow = h(
     'div.column',
     { hidden: true },
     this.#filter,
@@ -73,7 +73,7 @@ export class AnnotationPanel {
   #deletedRecord: AnnotationRecord | null = null;
 
   constructor(private readonly options: PanelOptions) {
-    onEdits(() => this.#showUnsaved(), options.signal);
+    onEdits(() => this.#showCounts(), options.signal);
     // After a half-drawn shape has become an unsaved change.
     options.signal.addEventListener('abort', () => queueMicrotask(() => this.#dropUnused()), { once: true });
     void this.#load();
@@ -86,18 +86,13 @@ export class AnnotationPanel {
   };
 
   /** Whether the image has no annotations, and the user may draw the first shape. */
-  get mayBeginFirst() {
+  get mayBeginFirstAnnotation() {
     return this.#mayCreate && this.#records.length === 0 && !this.#deletedRecord;
   }
 
   /** Creates the first annotation of the image, and starts editing it. */
-  async beginFirst() {
-    if (this.mayBeginFirst) await this.#firstAnnotation.createOnce();
-  }
-
-  /** Loads the list again. */
-  reload() {
-    return this.#reload();
+  async beginFirstAnnotation() {
+    if (this.mayBeginFirstAnnotation) await this.#firstAnnotation.createOnce();
   }
 
   /** Shows another version of an annotation. */
@@ -106,12 +101,13 @@ export class AnnotationPanel {
     this.refresh();
   }
 
+  /** Shows the current list, here and on the image. */
   refresh() {
     if (this.#deletedRecord && this.#edited?.id !== this.#deletedRecord._id) this.#deletedRecord = null;
     const records = this.#deletedRecord ? [...this.#records, this.#deletedRecord] : this.#records;
     this.#isVisible = this.options.onList(records);
     for (const id of this.#legendsById.keys()) if (!records.some(({ _id }) => _id === id)) this.#legendsById.delete(id);
-    this.#search.hidden = records.length <= maxUnfiltered;
+    this.#filterRow.hidden = records.length <= maxUnfiltered;
     this.#list.classList.toggle('long', records.length > maxUnfiltered);
     this.#showRows();
   }
@@ -119,7 +115,7 @@ export class AnnotationPanel {
   /** Shows the annotations whose names contain the typed text, up to the current maximum, and always the edited one. */
   #showRows() {
     const records = this.#deletedRecord ? [...this.#records, this.#deletedRecord] : this.#records;
-    const filterText = this.#search.hidden ? '' : this.#filter.value.trim().toLowerCase();
+    const filterText = this.#filterRow.hidden ? '' : this.#filter.value.trim().toLowerCase();
     const matches = records.filter((record) => nameOf(record).toLowerCase().includes(filterText));
     const first = matches.slice(0, this.#listedCount);
     const edited = records.filter((record) => record._id === this.#edited?.id && !first.includes(record));
@@ -133,9 +129,9 @@ export class AnnotationPanel {
       );
     this.#countersById.clear();
     refillKeepingFocus(this.#list, () =>
-      fill(this.#list, ...listed.map((record) => this.#row(record, this.#isVisible(record._id))), empty, more),
+      fill(this.#list, ...listed.map((record) => this.#createRow(record, this.#isVisible(record._id))), empty, more),
     );
-    this.#showUnsaved();
+    this.#showCounts();
   }
 
   #showMore() {
@@ -157,12 +153,12 @@ export class AnnotationPanel {
   async #load() {
     const { item, signal } = this.options;
     try {
-      const isAllowed = readToken() === null || isOpenedByLink() ? false : mayAnnotate(item.folderId, signal);
-      const [records, mayCreate] = await Promise.all([listAnnotations(item._id, signal), isAllowed]);
+      const permission = readToken() === null || isOpenedByLink() ? false : mayAnnotate(item.folderId, signal);
+      const [records, mayCreate] = await Promise.all([listAnnotations(item._id, signal), permission]);
       if (signal.aborted) return;
       this.#records = records;
       this.#mayCreate = mayCreate;
-      fill(this.element, this.#search, this.#list, this.#message, mayCreate && this.#createControls());
+      fill(this.element, this.#filterRow, this.#list, this.#message, mayCreate && this.#createControls());
       this.refresh();
     } catch (error) {
       if (!signal.aborted) fill(this.element, errorNotice(error));
@@ -177,18 +173,18 @@ export class AnnotationPanel {
   }
 
   #createControls() {
-    const add = button(annotationTexts.new, () => this.#askToCreate(), { icon: 'plus' });
+    const addButton = button(annotationTexts.new, () => this.#askToCreate(), { icon: 'plus' });
     const { item, imageElement, signal } = this.options;
     const targets = [this.element, imageElement];
-    const onImported = () => this.#reload();
-    const deleted = button('', () => deletedDialog(item._id, onImported), {
+    const reload = () => this.reload();
+    const deletedButton = button('', () => showDeletedAnnotations(item._id, reload), {
       icon: 'trash',
       name: annotationTexts.deletedOnes,
     });
     return actions(
-      add,
-      deleted,
-      importControls({ itemId: item._id, targets, showProblem: this.showProblem, onImported, signal }),
+      addButton,
+      deletedButton,
+      importControls({ itemId: item._id, targets, showProblem: this.showProblem, onImported: reload, signal }),
     );
   }
 
@@ -217,7 +213,7 @@ export class AnnotationPanel {
       try {
         await restoreVersion(record, record._version);
         this.#deletedRecord = null;
-        await this.#reload();
+        await this.reload();
       } catch (error) {
         this.showProblem(messageOf(error));
       }
@@ -226,14 +222,14 @@ export class AnnotationPanel {
   }
 
   /** A row of the list. Its controls have keys, by which the focus finds them again after the row was replaced. */
-  #row(record: AnnotationRecord, checked: boolean) {
+  #createRow(record: AnnotationRecord, checked: boolean) {
     const { _id: id, _elementCount: count } = record;
     const edited = this.#edited?.id === id ? this.#edited : null;
     const name = nameOf(record);
     const mayEdit = record._accessLevel >= 1;
     const onchange = () => this.options.onDisplayChange(id, { visible: box.checked });
     const box = h('input', { type: 'checkbox', checked, onchange });
-    const show = () => recordDialog(this.#latestVersionOf(record), mayEdit, () => this.#reload());
+    const show = () => showRecordDialog(this.#latestVersionOf(record), mayEdit, () => this.reload());
     const download = button('', show, { icon: 'download', name: annotationTexts.downloadNamed(name) });
     const editName = (edited ? annotationTexts.stopEditing : annotationTexts.editNamed)(name);
     const edit = () => this.#startEditing(edited ? null : id);
@@ -274,7 +270,7 @@ export class AnnotationPanel {
   }
 
   /** Shows how many shapes the annotations have, including unsaved changes, and how many unsaved changes. The editor shows the unsaved changes of the edited annotation. */
-  #showUnsaved() {
+  #showCounts() {
     for (const [id, { record, count, unsaved }] of this.#countersById) {
       const { unsavedCount, addedElementCount } = editsOf(id);
       const shapes = record._elementCount + addedElementCount;
@@ -291,7 +287,8 @@ export class AnnotationPanel {
     const { onDisplayChange, signal } = this.options;
     const isOpen = this.#records.length <= maxOpenLegends;
     const legend =
-      this.#legendsById.get(id) ?? new Legend(record, { isOpen, onShow: (changes) => onDisplayChange(id, changes), signal });
+      this.#legendsById.get(id) ??
+      new Legend(record, { isOpen, onDisplayChange: (changes) => onDisplayChange(id, changes), signal });
     this.#legendsById.set(id, legend);
     legend.update(record);
     legend.edit(this.#edited?.id === id ? (this.#edited.editor?.groups ?? null) : null);
@@ -312,7 +309,8 @@ export class AnnotationPanel {
     this.refresh();
   }
 
-  async #reload() {
+  /** Loads the list and the edited annotation again. */
+  async reload() {
     const { item, signal, reloadEdited } = this.options;
     this.#records = await listAnnotations(item._id, signal);
     if (this.#edited !== null) await reloadEdited();
@@ -345,14 +343,14 @@ export class AnnotationPanel {
   }
 
   /** Creates an annotation, and starts editing it. @returns `null` if the user has left the image by then */
-  async #createAnnotation(named: { name: string; description: string }) {
+  async #createAnnotation(fields: { name: string; description: string }) {
     const { item, signal } = this.options;
-    const record = await createAnnotation(item._id, named);
+    const record = await createAnnotation(item._id, fields);
     if (signal.aborted) return null;
     this.#records = [...this.#records, record];
     this.refresh();
     this.#startEditing(record._id);
-    showMessage(annotationTexts.created(named.name));
+    showMessage(annotationTexts.created(fields.name));
     return record;
   }
 

@@ -15,13 +15,13 @@ const formats = [
 ] as const;
 
 /** A dialog that offers an annotation as a file, and its previous versions. */
-export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onRestored: () => Promise<void>) {
+export function showRecordDialog(record: AnnotationRecord, mayEdit: boolean, onRestored: () => Promise<void>) {
   const { _id: id } = record;
   const name = nameOf(record);
   const notice = h('div');
-  const versions = h('ul.plain-list', { 'aria-label': annotationTexts.versions });
+  const versionList = h('ul.plain-list', { 'aria-label': annotationTexts.versions });
   const buttons = formats.map(([path, format, ending]) => {
-    const onclick = showingErrors(() => saveFile(apiUrl(`annotation/${id}${path}`), `${name}.${ending}`));
+    const onclick = withErrorsShown(() => saveFile(apiUrl(`annotation/${id}${path}`), `${name}.${ending}`));
     return h('button.button', { onclick }, annotationTexts[format]);
   });
   const dialog = showPlainDialog(
@@ -30,12 +30,12 @@ export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onResto
     actions(buttons),
     record._accessLevel >= 2 && actions(button(commonTexts.share, share, { icon: 'people' })),
     h('h3', annotationTexts.versions),
-    versions,
+    versionList,
     notice,
   );
-  showingErrors(showVersions)();
+  withErrorsShown(showVersions)();
 
-  function showingErrors(run: () => Promise<void>) {
+  function withErrorsShown(run: () => Promise<void>) {
     return () => void run().catch((error: unknown) => fill(notice, errorNotice(error)));
   }
 
@@ -45,11 +45,11 @@ export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onResto
     const rows = entries.map(({ _version: version, updated, created }) => {
       const isNewest = version === newest;
       const words = annotationTexts.versionOf(isNewest ? null : version, formatDate(updated ?? created));
-      const onRestore = showingErrors(() => restore(version));
+      const onRestore = withErrorsShown(() => restore(version));
       const restoreButton = linkButton(annotationTexts.restore, onRestore, annotationTexts.restoreVersion(version));
       return h('li.row.between', h('span', words), mayEdit && !isNewest && restoreButton);
     });
-    fill(versions, ...rows);
+    fill(versionList, ...rows);
   }
 
   function share() {

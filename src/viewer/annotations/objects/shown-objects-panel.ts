@@ -6,11 +6,14 @@ import type { ObjectFilter } from './requests.js';
 import { objectsPanel, type ObjectsPanelOptions } from './objects-panel.js';
 
 /** The table of the shapes of an annotation, in a panel on the image. At most one is open. */
-export class OpenObjects {
+export class ShownObjectsPanel {
   #open: { id: string; panel: ReturnType<typeof objectsPanel>; controller: AbortController } | null = null;
 
   constructor(
-    private readonly parts: Pick<ObjectsPanelOptions, 'itemId' | 'view' | 'outline' | 'goTo' | 'onMarksChange' | 'onCreated'> & {
+    private readonly options: Pick<
+      ObjectsPanelOptions,
+      'itemId' | 'view' | 'outline' | 'goTo' | 'onMarksChange' | 'onCreated'
+    > & {
       /** called when the user has changed the filter of an annotation */
       onFilter: (id: string, filter: ObjectFilter | null) => void;
       container: HTMLElement;
@@ -22,20 +25,20 @@ export class OpenObjects {
   toggle(id: string, mayCreate: boolean) {
     const isOpen = this.#open?.id === id;
     this.close();
-    const annotation = this.parts.annotationOf(id);
+    const annotation = this.options.annotationOf(id);
     if (isOpen || !annotation) return;
     const controller = new AbortController();
     const panel = objectsPanel({
-      ...this.parts,
+      ...this.options,
       record: annotation.record,
       mayCreate,
       filter: annotation.display.coloring.filter,
-      onFilter: (filter) => this.parts.onFilter(id, filter),
+      onFilter: (filter) => this.options.onFilter(id, filter),
       onClose: () => this.close(),
       signal: controller.signal,
     });
     this.#open = { id, panel, controller };
-    this.parts.container.append(panel.element);
+    this.options.container.append(panel.element);
     panel.closeButton.focus();
   }
 
@@ -43,12 +46,12 @@ export class OpenObjects {
     this.#open?.controller.abort();
     this.#open?.panel.element.remove();
     this.#open = null;
-    this.parts.onMarksChange();
+    this.options.onMarksChange();
   }
 
   /** Shows a filter that was changed elsewhere. */
   showFilter(id: string) {
-    const annotation = this.parts.annotationOf(id);
+    const annotation = this.options.annotationOf(id);
     if (annotation && this.#open?.id === id) this.#open.panel.setFilter(annotation.display.coloring.filter);
   }
 
@@ -66,7 +69,7 @@ export class OpenObjects {
 
   /** Marks the shapes that are selected in the table. @returns whether there are any */
   paintMarks(painter: Painter) {
-    const annotation = this.#open && this.parts.annotationOf(this.#open.id);
+    const annotation = this.#open && this.options.annotationOf(this.#open.id);
     if (!this.#open || !annotation?.visible || this.#open.panel.selectedPositions.size === 0) return false;
     for (const [id, at] of this.#open.panel.selectedPositions) {
       const shape = annotation.showsShapes ? annotation.find(id) : null;
