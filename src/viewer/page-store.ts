@@ -38,7 +38,7 @@ export function lockPage(): Promise<void> {
 const formerPageMs = 2000;
 
 /**
- * Calls a function that needs to know which pages are open. Only one page at a time runs such a function.
+ * Calls a function with information about open pages. If several pages do this, their functions run one after another.
  *
  * @param callback receives a function that tells whether a page is open, and the name that this tab's page had before it was reloaded
  */

@@ -62,7 +62,7 @@ export class ImageAnnotations {
     this.#pictures = new OverlayPictures({ signal, onLoad: () => this.#layer.redraw(), onProblem: this.#showProblem });
     this.#layer = this.#makeLayer();
     this.#panel = this.#makePanel();
-    followPointer(stageElement, (at, isPressed) => this.#hover(at, isPressed), signal);
+    followPointer(stageElement, (stagePoint, isPressed) => this.#hover(stagePoint, isPressed), signal);
     stage.onMove(throttled(() => this.#stageAnnotations.refresh(), signal));
     stage.onRest(() => signal.aborted || this.#stageAnnotations.refresh());
     signal.addEventListener('abort', () => this.#close(), { once: true });
@@ -95,8 +95,8 @@ export class ImageAnnotations {
   }
 
   /** The topmost shape at a point of the stage. */
-  shapeAt(at: Point) {
-    return shapeIds(this.#pointedShapes.shapeAt(at));
+  shapeAt(stagePoint: Point) {
+    return shapeIds(this.#pointedShapes.shapeAt(stagePoint));
   }
 
   /** The selected shape, or the one whose card was opened. */
@@ -128,7 +128,7 @@ export class ImageAnnotations {
       mayBeginFirstAnnotation: () => this.#mayBeginFirstAnnotation,
       beginFirstAnnotation: () => this.#panel.beginFirstAnnotation(),
       onSelect: (shape) => this.#shownObjectsPanel.reveal(this.#toolbox.edited.annotation, shape),
-      onInspect: (at) => this.#inspect(at),
+      onInspect: (stagePoint) => this.#inspect(stagePoint),
       onSaved: (record) => this.#panel.update(record),
       closeCard: () => this.#pointedShapes.closeCard(),
       redraw: () => this.#layer.redraw(),
@@ -253,17 +253,17 @@ export class ImageAnnotations {
     return polygon?.points.map(([x, y]) => ({ x, y })) ?? null;
   }
 
-  #inspect(at: Point) {
-    const clicked = this.#pointedShapes.openCardAt(at);
+  #inspect(stagePoint: Point) {
+    const clicked = this.#pointedShapes.openCardAt(stagePoint);
     if (clicked) this.#shownObjectsPanel.reveal(clicked.annotation, clicked.shape);
   }
 
-  #hover(at: Point, isPressed: boolean) {
+  #hover(stagePoint: Point, isPressed: boolean) {
     const { tools } = this.#toolbox;
-    tools.hover(at);
+    tools.hover(stagePoint);
     if (isPressed) return;
-    this.options.stage.canvas.style.cursor = tools.cursorAt(at);
-    if (this.#pointedShapes.hover(at)) this.#layer.redrawLive();
+    this.options.stage.canvas.style.cursor = tools.cursorAt(stagePoint);
+    if (this.#pointedShapes.hover(stagePoint)) this.#layer.redrawLive();
   }
 }
 

@@ -29,24 +29,24 @@ export class PointedShapes {
   }
 
   /** The topmost shape at a point of the stage, of any annotation. */
-  shapeAt(at: Point): ShapeOfAnnotation | null {
+  shapeAt(stagePoint: Point): ShapeOfAnnotation | null {
     for (const annotation of this.visibleAnnotations().toReversed()) {
-      const shape = this.tools.topmostOf(annotation.shownElements(), at);
+      const shape = this.tools.topmostOf(annotation.shownElements(), stagePoint);
       if (shape) return { annotation, shape };
     }
     return null;
   }
 
   /** @returns whether another shape is under the pointer now */
-  hover(at: Point) {
+  hover(stagePoint: Point) {
     const previousShape = this.hovered;
-    this.hovered = this.shapeAt(at)?.shape ?? null;
+    this.hovered = this.shapeAt(stagePoint)?.shape ?? null;
     return this.hovered !== previousShape;
   }
 
   /** Opens the card of the shape at a point of the stage, or closes the open one if there is no shape. */
-  openCardAt(at: Point) {
-    this.#clicked = this.shapeAt(at);
+  openCardAt(stagePoint: Point) {
+    this.#clicked = this.shapeAt(stagePoint);
     this.#card.pin(this.#clicked?.shape ?? null);
     return this.#clicked;
   }

@@ -1,7 +1,11 @@
 import type { Point } from './model.js';
 
 /** Calls a function with the position of the pointer, in pixels of the stage, at most once per frame of the screen. */
-export function followPointer(element: HTMLElement, onMove: (at: Point, isPressed: boolean) => void, signal: AbortSignal) {
+export function followPointer(
+  element: HTMLElement,
+  onMove: (stagePoint: Point, isPressed: boolean) => void,
+  signal: AbortSignal,
+) {
   let lastEvent: PointerEvent | null = null;
   const callBack = () => {
     const { clientX, clientY, buttons } = lastEvent as PointerEvent;

@@ -23,7 +23,7 @@ interface ToolboxOptions {
   /** called when a shape of the edited annotation is selected */
   onSelect: (shape: Element) => void;
   /** called at a click while nothing is edited */
-  onInspect: (at: Point) => void;
+  onInspect: (stagePoint: Point) => void;
   /** called with a new version of the edited annotation */
   onSaved: (record: AnnotationRecord) => void;
   /** closes the card of the clicked shape */

@@ -116,7 +116,7 @@ export function itemList(options: ItemListOptions) {
     fill(stateSlot, stateFilter({ items: entries, find: currentAddress.find ?? '', onFind }));
     if (total === 0) return fill(body, noItems(currentAddress.find, mayWrite));
     const createCheckbox = (item: Item) => selection.createCheckbox({ type: 'item', doc: item, level: folder._accessLevel });
-    // The server knows the order of the folder, but not the order by name that this page has by default.
+    // In the address of an item, `null` means the order of the folder. If the folder has none, this page sorts by name, which the server does not know.
     const listAddress = { ...currentAddress, sort: currentAddress.sort ?? (folderDefaults.sort === null ? 'name' : null) };
     const items =
       columns.length > 0

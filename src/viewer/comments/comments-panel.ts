@@ -104,9 +104,9 @@ export class CommentsPanel {
     }
   }
 
-  /** Must be called when the user has clicked on the image. @param at in pixels of the stage */
-  onStageClick(at: { x: number; y: number }) {
-    this.#form?.onStageClick(at);
+  /** Must be called when the user has clicked on the image. @param stagePoint in pixels of the stage */
+  onStageClick(stagePoint: { x: number; y: number }) {
+    this.#form?.onStageClick(stagePoint);
   }
 
   /** Tells the user how many of the marks are visible, unless all are. */

@@ -56,7 +56,10 @@ export function showComments(options: {
   const panel: CommentsPanel = new CommentsPanel({
     item,
     targets: {
-      targetAt: (point) => ({ place: toCommentPlace(stage.toImage(point.x, point.y)), shape: options.shapeAt(point) }),
+      targetAt: (stagePoint) => ({
+        place: toCommentPlace(stage.toImage(stagePoint.x, stagePoint.y)),
+        shape: options.shapeAt(stagePoint),
+      }),
       viewCenter: () => toCommentPlace(stage.animatedPosition()),
       selectedShape: options.selectedShape,
       markPlace: (place) => marks.showNew(place),
@@ -74,7 +77,7 @@ export function showComments(options: {
   });
   const declinePress = () => false;
   const doNothing = () => {};
-  const click = (at: { x: number; y: number }) => panel.onStageClick(at);
+  const click = (stagePoint: { x: number; y: number }) => panel.onStageClick(stagePoint);
   stage.onPointer({
     press: declinePress,
     drag: doNothing,

@@ -9,7 +9,7 @@ import { commentField } from './comment-field.js';
 /** The places and shapes that a new comment can be about. */
 export interface CommentTargets {
   /** the place and the shape at a point of the stage */
-  targetAt: (point: { x: number; y: number }) => { place: CommentPlace; shape: CommentTarget['shape'] };
+  targetAt: (stagePoint: { x: number; y: number }) => { place: CommentPlace; shape: CommentTarget['shape'] };
   /** the middle of the view */
   viewCenter: () => CommentPlace;
   /** the shape that is selected at the moment */
@@ -50,8 +50,8 @@ export function newCommentForm(options: { targets: CommentTargets; close: () => 
     targets.markPlace(subject === 'image' ? null : place);
   }
 
-  function onStageClick(point: { x: number; y: number }) {
-    const target = targets.targetAt(point);
+  function onStageClick(stagePoint: { x: number; y: number }) {
+    const target = targets.targetAt(stagePoint);
     ({ place } = target);
     shape = target.shape ?? null;
     chooseSubject(shape === null ? 'place' : 'shape');

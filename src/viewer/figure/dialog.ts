@@ -33,7 +33,7 @@ export interface FigureDialogOptions {
   compared: () => FigureSource | null;
   /** element of the stage, on which a box can be drawn */
   drawing: HTMLElement;
-  /** the frame and how it is shown; `shownChannels`: the frames of the visible channels; `null` if all or no channels are visible */
+  /** the frame and how it is shown; `shownChannels`: the frames of the visible channels, or `null` if all channels or none are visible */
   display: () => FrameAppearance & { frame: number; shownChannels: number[] | null };
   signal: AbortSignal;
 }

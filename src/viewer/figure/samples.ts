@@ -16,7 +16,7 @@ export function samplesPart(options: {
   /** name of the files, without an ending */
   name: string;
   box: Box;
-  /** the frame and how it is shown; `shownChannels`: the frames of the visible channels; `null` if all or no channels are visible */
+  /** the frame and how it is shown; `shownChannels`: the frames of the visible channels, or `null` if all channels or none are visible */
   display: FrameAppearance & { frame: number; shownChannels: number[] | null };
   onSaved: () => void;
 }) {

@@ -238,7 +238,7 @@ export class ImageView {
         this.#frames?.set(next, state.projection);
         void this.#showFrame(next, []);
       },
-      shapeAt: (at) => this.#annotations.shapeAt(at),
+      shapeAt: (stagePoint) => this.#annotations.shapeAt(stagePoint),
       selectedShape: () => this.#annotations.selectedShape,
       onOpenChange: () => this.#writeAddress(),
       signal,

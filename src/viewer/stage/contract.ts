@@ -63,14 +63,14 @@ export interface Stage {
  * in which case the view does not move.
  */
 export interface PointerListener {
-  press: (at: Point) => boolean;
-  drag: (at: Point) => void;
-  release: (at: Point, isAdding: boolean) => void;
+  press: (stagePoint: Point) => boolean;
+  drag: (stagePoint: Point) => void;
+  release: (stagePoint: Point, isAdding: boolean) => void;
   /** a second finger moves the view instead */
   cancel: () => void;
   /** a click whose gesture `press` did not take */
-  click: (at: Point, isAdding: boolean) => void;
-  doubleClick: (at: Point) => boolean;
+  click: (stagePoint: Point, isAdding: boolean) => void;
+  doubleClick: (stagePoint: Point) => boolean;
 }
 
 /** A function that paints on the image. Coordinates are pixels of the canvas. @param ratio pixels of the canvas per CSS pixel */

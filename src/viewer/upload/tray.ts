@@ -82,22 +82,23 @@ let unfinished: { upload: UnfinishedUpload; element: HTMLElement }[] = [];
 
 /** Lists the unfinished uploads of earlier visits. Each continues when its file is chosen again, in its row or for a new upload. */
 export async function offerUnfinished() {
-  await offerOnce();
-  // A tab that has just been closed may have counted as open.
+  await listUploadsOfClosedTabs();
+  // Browsers may need some time to end a tab that was closed. Until then, its uploads count as uploads of an open tab.
   for (const delay of checkDelaysMs) {
     await pause(delay, new AbortController().signal);
-    await offerOnce();
+    await listUploadsOfClosedTabs();
   }
 }
 
-/** Ids of the uploads that were offered. */
-const offeredIds: Set<string> = new Set();
+/** Ids of the unfinished uploads that were listed. */
+const listedIds: Set<string> = new Set();
 
-async function offerOnce() {
+/** Lists the unfinished uploads of closed tabs that are not listed yet. */
+async function listUploadsOfClosedTabs() {
   for (const upload of await takeOverUploads()) {
     const { uploadId, folderId, place } = upload;
-    if (offeredIds.has(uploadId)) continue;
-    offeredIds.add(uploadId);
+    if (listedIds.has(uploadId)) continue;
+    listedIds.add(uploadId);
     const element = unfinishedRow(upload, {
       onFile(file) {
         removeUnfinished(uploadId);

@@ -47,7 +47,7 @@ export async function takeOverUploads(): Promise<(UnfinishedUpload & { sent: num
       const takenUploads: UnfinishedUpload[] = [];
       for (const [key, upload] of await entries<string, UnfinishedUpload>(openDatabase())) {
         if (!key.startsWith(prefix) || pageNameOf(key) === pageName || isOpen(pageNameOf(key))) continue;
-        // If the record cannot be stored, the upload keeps its old record under the closed page.
+        // If the new record cannot be stored, the record of the closed page stays.
         const isStored = await tryStorage(
           async () => (await set(pageKey(prefix, upload.uploadId), upload, openDatabase()), true),
         );

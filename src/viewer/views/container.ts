@@ -84,7 +84,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   fill(main, page);
   selection.update();
   if (mayUpload) acceptDrops({ name, signal, onUploads: upload });
-  // Sizes are not compared, because every upload changes the sizes of its parent folders, which are not shown.
+  // Sizes are not compared: every upload changes the sizes of the folders above it, and this page does not show them.
   const haveContentsChanged = async () =>
     !isSame(contents, await load(), { ignoredMember: 'size' }) || (isFolder && (await items.hasListChanged()));
   return { title: name, hasChanged: async () => (await haveContentsChanged()) && selection.bar.hidden === true };

@@ -72,7 +72,7 @@ async function filesPage({ item, heading, title, mayWrite }: ItemPage, { main, s
   const [facts, ...metadata] = itemSections(item);
   const panel = h('div.panel.surface.raised', facts, files, ...metadata);
   fill(main, h('div.page.item-page.column', heading, title, notice, panel));
-  // The server creates the image automatically, even later, when missing parts arrive.
+  // The server may still create the image, for example when missing parts of it arrive.
   const hasChanged = async () => !isSame(item, await request('GET', `item/${item._id}`, { signal }));
   return { title: item.name, hasChanged };
 }
@@ -237,7 +237,7 @@ function copyLink() {
   void copyText(href, browseTexts.linkCopied, () => prompt(browseTexts.copyThisLink, href));
 }
 
-/** Leaves the page of an item that is put into the trash, and returns to it if this is undone. */
+/** Asks before an item is put into the trash. Then its page is left; an undo returns to the page. */
 function removeItem(item: Item) {
   let isOnItemPage = true;
   void moveToTrash([{ type: 'item', doc: item }], async () => {

@@ -98,7 +98,7 @@ async function findDocuments(words: string, signal: AbortSignal): Promise<Matche
   return { collection, folder, item };
 }
 
-/** The path of each folder and item in the results, by its id. Only those that the user can see have one. */
+/** The paths of the folders and items in the results, by id. A path that the user may not see is missing. */
 async function requestPaths({ folder, item }: Matches, signal: AbortSignal) {
   if (folder.total + item.total === 0) return {};
   const ids = ({ entries }: ListedDocuments<{ _id: string }>) => entries.map(({ _id }) => _id);

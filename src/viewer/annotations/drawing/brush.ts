@@ -37,8 +37,8 @@ export class Brush {
     void this.#draw(stroke);
   }
 
-  drag(at: Point) {
-    this.#stroke?.pendingPoints.push(at);
+  drag(imagePoint: Point) {
+    this.#stroke?.pendingPoints.push(imagePoint);
     if (this.#stroke) void this.#draw(this.#stroke);
   }
 

@@ -13,7 +13,7 @@ export const selectionColor = '#5b3fd6';
  * @returns `isAnyPainted`: whether anything was painted; `measured`: the shape whose measurements are shown
  */
 export function paintMarks(painter: Painter, tools: Tools, selection: readonly Element[] | null) {
-  const { transientOutline: outline, isBrush, liveShapes, tool, nextVertex, brushAt } = tools;
+  const { transientOutline: outline, isBrush, liveShapes, tool, nextVertex, brushCenter } = tools;
   const selected = selection ?? [];
   const draft = selection ? tools.draft : null;
   const [onlyShape = null] = selected.length === 1 ? selected : [];
@@ -26,7 +26,7 @@ export function paintMarks(painter: Painter, tools: Tools, selection: readonly E
     const hasHandles = outline ? outline.points !== undefined : tool === 'select' || draft?.points !== undefined;
     painter.markCurrent(shownShape, { accent: selectionColor, showsHandles: hasHandles && !isLocked(shownShape) });
   }
-  if (selection && isBrush && brushAt) painter.paintBrush(brushAt, tools.brushRadius, selectionColor);
+  if (selection && isBrush && brushCenter) painter.paintBrush(brushCenter, tools.brushRadius, selectionColor);
   // An outline that only selects shapes is not measured.
   const measured = outline && tool !== 'measure' ? null : shownShape;
   return { isAnyPainted: isBrush || shownShape !== null || selected.length > 0, measured };

@@ -24,7 +24,7 @@ export interface ToolContext {
   makeShape: (members: Pick<Element, 'type'> & Partial<Element>) => Element;
   isEditing: () => boolean;
   /** called at a click while nothing is edited */
-  inspect: (at: Point) => void;
+  inspect: (stagePoint: Point) => void;
   redraw: () => void;
   onError: (error: unknown) => void;
   /** called when another tool is selected */

@@ -40,26 +40,26 @@ export class Tools {
   /** Radius of the brush and the eraser, in CSS pixels. */
   brushRadius = 20;
   /** The middle of the brush in pixels of the stage. */
-  brushAt: Point | null = null;
+  brushCenter: Point | null = null;
   /** Id of the polygon that gets holes. */
   #polygonForHolesId: string | null = null;
   readonly #brush: Brush;
   /** The shape that is dragged, or whose handle is dragged. `from` is where it was grasped, in pixels of the image. */
   #grasp: { before: Element; handle: Handle | null; from: Point } | null = null;
   /** The pressed pointer of a tool that draws. `isFirst` is true if it begins a new drawing. */
-  #press: { at: Point; isDragged: boolean; isFirst: boolean } | null = null;
+  #press: { stagePoint: Point; isDragged: boolean; isFirst: boolean } | null = null;
   /** Delayed gestures; `null` while gestures are not delayed. */
   #delayedGestures: (() => void)[] | null = null;
 
   constructor(private readonly toolContext: ToolContext) {
     this.#brush = new Brush({ onChange: toolContext.redraw, onError: toolContext.onError });
     toolContext.stage.onPointer({
-      press: (at) => this.#actOrDelay(() => this.#onPress(at)),
-      drag: (at) => this.#actOrDelay(() => this.#onDrag(at)),
-      release: (at, isAdding) => this.#actOrDelay(() => this.#onRelease(at, isAdding)),
+      press: (stagePoint) => this.#actOrDelay(() => this.#onPress(stagePoint)),
+      drag: (stagePoint) => this.#actOrDelay(() => this.#onDrag(stagePoint)),
+      release: (stagePoint, isAdding) => this.#actOrDelay(() => this.#onRelease(stagePoint, isAdding)),
       cancel: () => this.#actOrDelay(() => this.#cancelPress()),
-      click: (at, isAdding) => this.#actOrDelay(() => this.#onClick(at, isAdding)),
-      doubleClick: (at) => this.#actOrDelay(() => this.#onDoubleClick(at)),
+      click: (stagePoint, isAdding) => this.#actOrDelay(() => this.#onClick(stagePoint, isAdding)),
+      doubleClick: (stagePoint) => this.#actOrDelay(() => this.#onDoubleClick(stagePoint)),
     });
   }
 
@@ -88,7 +88,7 @@ export class Tools {
     const canHaveHole = selected?.type === 'polyline' && selected.closed === true && !isLocked(selected);
     this.#polygonForHolesId = tool === 'hole' && canHaveHole ? selected.id : null;
     this.measuredOutline = null;
-    this.brushAt = null;
+    this.brushCenter = null;
     this.tool = tool === 'hole' && !canHaveHole ? 'select' : tool;
     if (!selectionTools.has(this.tool)) this.toolContext.select(null);
     this.toolContext.onToolChange();
@@ -172,63 +172,63 @@ export class Tools {
     return true;
   }
 
-  /** Must be called when the pointer has moved without a pressed button. @param at in pixels of the stage */
-  hover(at: Point) {
+  /** Must be called when the pointer has moved without a pressed button. @param stagePoint in pixels of the stage */
+  hover(stagePoint: Point) {
     if (this.isBrush) {
-      this.brushAt = at;
+      this.brushCenter = stagePoint;
       this.toolContext.redraw();
     }
     // While something is dragged, `#onDrag` follows the pointer.
     if (!this.draft?.points || this.#press || this.#grasp) return;
-    this.nextVertex = this.toolContext.stage.toImage(at.x, at.y);
+    this.nextVertex = this.toolContext.stage.toImage(stagePoint.x, stagePoint.y);
     this.toolContext.redraw();
   }
 
   /**
    * Clicks with a key. If this grasps a shape or begins a stroke, the next key press releases it.
    *
-   * @param at in pixels of the stage
+   * @param stagePoint in pixels of the stage
    */
-  clickByKey(at: Point) {
-    this.#actOrDelay(() => this.#clickByKeyNow(at));
+  clickByKey(stagePoint: Point) {
+    this.#actOrDelay(() => this.#clickByKeyNow(stagePoint));
   }
 
-  #clickByKeyNow(at: Point) {
-    if (this.#grasp || this.#brush.isStroking) this.#onRelease(at);
-    else if (!this.#onPress(at)) this.#onClick(at);
-    else if (!this.#grasp && !this.#brush.isStroking) this.#onRelease(at);
+  #clickByKeyNow(stagePoint: Point) {
+    if (this.#grasp || this.#brush.isStroking) this.#onRelease(stagePoint);
+    else if (!this.#onPress(stagePoint)) this.#onClick(stagePoint);
+    else if (!this.#grasp && !this.#brush.isStroking) this.#onRelease(stagePoint);
   }
 
-  /** Called when the image has moved under the cross. @param at position of the cross in pixels of the stage */
-  followCross(at: Point) {
-    if (this.#grasp || this.#brush.isStroking) this.#onDrag(at);
-    else this.hover(at);
+  /** Called when the image has moved under the cross. @param stagePoint position of the cross in pixels of the stage */
+  followCross(stagePoint: Point) {
+    if (this.#grasp || this.#brush.isStroking) this.#onDrag(stagePoint);
+    else this.hover(stagePoint);
   }
 
   /** The cursor's shape at a position. */
-  cursorAt(at: Point): string {
+  cursorAt(stagePoint: Point): string {
     if (this.isPaused) return 'grab';
     if (this.#delayedGestures) return 'crosshair';
     if (this.tool !== 'select') return 'crosshair';
     if (!this.toolContext.isEditing()) return '';
     const selected = this.toolContext.selectedShape();
-    const point = this.toolContext.stage.toImage(at.x, at.y);
+    const imagePoint = this.toolContext.stage.toImage(stagePoint.x, stagePoint.y);
     const isMovable = selected !== null && !isLocked(selected);
-    if (isMovable && this.#handleAt(selected, point)) return 'pointer';
-    if (isMovable && touches(selected, point, shapeReach / this.#scale)) return 'move';
-    return this.shapeAt(at) ? 'pointer' : '';
+    if (isMovable && this.#handleAt(selected, imagePoint)) return 'pointer';
+    if (isMovable && touches(selected, imagePoint, shapeReach / this.#scale)) return 'move';
+    return this.shapeAt(stagePoint) ? 'pointer' : '';
   }
 
   /** The topmost shape at a position of the stage that can be grasped. */
-  shapeAt(at: Point) {
-    return this.topmostOf(this.toolContext.shapes(), at);
+  shapeAt(stagePoint: Point) {
+    return this.topmostOf(this.toolContext.shapes(), stagePoint);
   }
 
   /** The topmost of some shapes at a position of the stage. @param distance in screen pixels at which a shape counts as hit */
-  topmostOf(shapes: Iterable<Element>, at: Point, distance: number = shapeReach): Element | null {
-    const point = this.toolContext.stage.toImage(at.x, at.y);
+  topmostOf(shapes: Iterable<Element>, stagePoint: Point, distance: number = shapeReach): Element | null {
+    const imagePoint = this.toolContext.stage.toImage(stagePoint.x, stagePoint.y);
     let topmostShape: Element | null = null;
-    for (const element of shapes) if (touches(element, point, distance / this.#scale)) topmostShape = element;
+    for (const element of shapes) if (touches(element, imagePoint, distance / this.#scale)) topmostShape = element;
     return topmostShape;
   }
 
@@ -293,30 +293,31 @@ export class Tools {
     this.toolContext.select(element);
   }
 
-  #handleAt(element: Element, point: Point): Handle | null {
+  #handleAt(element: Element, imagePoint: Point): Handle | null {
     const maxDistance = handleReach / this.#scale;
     const handles = handlesOf(element, rotationHandleDistance / this.#scale);
-    return handles.findLast(({ x, y }) => Math.hypot(x - point.x, y - point.y) <= maxDistance) ?? null;
+    return handles.findLast(({ x, y }) => Math.hypot(x - imagePoint.x, y - imagePoint.y) <= maxDistance) ?? null;
   }
 
-  #onPress(at: Point) {
+  #onPress(stagePoint: Point) {
     const { stage, selectedShape, makeShape } = this.toolContext;
     if (!this.#isActive() || this.isPaused) return false;
-    const point = stage.toImage(at.x, at.y);
-    if (this.isBrush) return this.#pressBrush(point, at);
+    const imagePoint = stage.toImage(stagePoint.x, stagePoint.y);
+    if (this.isBrush) return this.#pressBrush(imagePoint, stagePoint);
     if (this.tool === 'select') {
       const before = selectedShape();
       if (!before || isLocked(before)) return false;
-      const handle = this.#handleAt(before, point);
-      if (!handle && !touches(before, point, shapeReach / this.#scale)) return false;
-      this.#grasp = { before, handle, from: point };
+      const handle = this.#handleAt(before, imagePoint);
+      if (!handle && !touches(before, imagePoint, shapeReach / this.#scale)) return false;
+      this.#grasp = { before, handle, from: imagePoint };
       return true;
     }
-    this.#press = { at, isDragged: false, isFirst: this.draft === null };
+    this.#press = { stagePoint, isDragged: false, isFirst: this.draft === null };
     const box = { center: [0, 0, 0] as [number, number, number], width: 0, height: 0, rotation: 0 };
     if (this.tool === 'rectangle' || this.tool === 'ellipse')
-      this.#grasp = { before: makeShape({ type: this.tool, ...box }), handle: null, from: point };
-    else if (this.tool === 'box') this.#grasp = { before: { type: 'rectangle', id: 'box', ...box }, handle: null, from: point };
+      this.#grasp = { before: makeShape({ type: this.tool, ...box }), handle: null, from: imagePoint };
+    else if (this.tool === 'box')
+      this.#grasp = { before: { type: 'rectangle', id: 'box', ...box }, handle: null, from: imagePoint };
     return true;
   }
 
@@ -324,53 +325,55 @@ export class Tools {
    * Begins a stroke. The brush extends the selected shape if the pointer is on it; otherwise it begins a new shape. The eraser changes the
    * selected shape, or the one under the pointer.
    *
-   * @param point the pointer in pixels of the image
-   * @param at the pointer in pixels of the stage
+   * @param imagePoint the pointer in pixels of the image
+   * @param stagePoint the pointer in pixels of the stage
    * @param from where the stroke on an existing shape begins, in pixels of the image
    */
-  #pressBrush(point: Point, at: Point, from: Point = point) {
+  #pressBrush(imagePoint: Point, stagePoint: Point, from: Point = imagePoint) {
     const isErasing = this.tool === 'eraser';
     const radius = this.brushRadius / this.#scale;
     const selected = this.toolContext.selectedShape();
-    const startsOnSelected = selected !== null && isArea(selected) && touches(selected, point, radius);
-    const shapeToErase = isErasing ? this.topmostOf(this.#areas(), at, this.brushRadius) : null;
+    const startsOnSelected = selected !== null && isArea(selected) && touches(selected, imagePoint, radius);
+    const shapeToErase = isErasing ? this.topmostOf(this.#areas(), stagePoint, this.brushRadius) : null;
     const shape = startsOnSelected ? selected : shapeToErase;
-    this.brushAt = at;
+    this.brushCenter = stagePoint;
     if (shape && isLocked(shape)) return true;
     if (shape) this.#brush.press({ shape, isNew: false, isErasing, radius, firstPoint: from });
     else if (!isErasing) {
       const outline = this.toolContext.makeShape({ type: 'polyline', closed: true, points: [] });
-      this.#brush.press({ shape: outline, isNew: true, isErasing, radius, firstPoint: point });
+      this.#brush.press({ shape: outline, isNew: true, isErasing, radius, firstPoint: imagePoint });
     }
     return true;
   }
 
-  #onDrag(at: Point) {
+  #onDrag(stagePoint: Point) {
     const { stage } = this.toolContext;
-    const point = stage.toImage(at.x, at.y);
+    const imagePoint = stage.toImage(stagePoint.x, stagePoint.y);
     if (this.isBrush) {
-      const { x, y } = this.brushAt ?? at;
-      this.brushAt = at;
+      const { x, y } = this.brushCenter ?? stagePoint;
+      this.brushCenter = stagePoint;
       // An eraser that began next to a shape works on the first one that it reaches.
-      if (!this.#brush.isStroking && this.tool === 'eraser') this.#pressBrush(point, at, stage.toImage(x, y));
-      this.#brush.drag(point);
+      if (!this.#brush.isStroking && this.tool === 'eraser') this.#pressBrush(imagePoint, stagePoint, stage.toImage(x, y));
+      this.#brush.drag(imagePoint);
     } else if (this.tool === 'select') {
       if (!this.#grasp) return;
       const { before, handle, from } = this.#grasp;
-      this.draft = handle ? moveHandle(before, handle, point) : moveShape(before, point.x - from.x, point.y - from.y);
+      this.draft = handle
+        ? moveHandle(before, handle, imagePoint)
+        : moveShape(before, imagePoint.x - from.x, imagePoint.y - from.y);
     } else if (this.#grasp) {
-      this.draft = boxBetween(this.#grasp.before, this.#grasp.from, point);
+      this.draft = boxBetween(this.#grasp.before, this.#grasp.from, imagePoint);
     } else if (this.#press && this.tool !== 'point') {
-      const { at: lastVertexAt } = this.#press;
-      if (Math.hypot(at.x - lastVertexAt.x, at.y - lastVertexAt.y) < freehandStep) return;
-      if (!this.#press.isDragged) this.#addVertex(lastVertexAt);
-      this.#press = { ...this.#press, at, isDragged: true };
-      this.#addVertex(at);
+      const { stagePoint: lastVertexPoint } = this.#press;
+      if (Math.hypot(stagePoint.x - lastVertexPoint.x, stagePoint.y - lastVertexPoint.y) < freehandStep) return;
+      if (!this.#press.isDragged) this.#addVertex(lastVertexPoint);
+      this.#press = { ...this.#press, stagePoint, isDragged: true };
+      this.#addVertex(stagePoint);
     }
     this.toolContext.redraw();
   }
 
-  #onRelease(at: Point, isAdding: boolean = false) {
+  #onRelease(stagePoint: Point, isAdding: boolean = false) {
     const { draft } = this;
     const grasp = this.#grasp;
     const press = this.#press;
@@ -382,33 +385,33 @@ export class Tools {
       if (grasp && draft) this.toolContext.commit({ before: grasp.before, after: draft });
     } else if (grasp) {
       this.draft = null;
-      const { x, y } = this.toolContext.stage.toImage(at.x, at.y);
+      const { x, y } = this.toolContext.stage.toImage(stagePoint.x, stagePoint.y);
       const isLarge = Math.min(Math.abs(x - grasp.from.x), Math.abs(y - grasp.from.y)) * this.#scale >= minBoxSide;
       if (draft && isLarge && isLargeEnough(draft)) this.#useDrawing(draft, isAdding);
     } else if (this.tool === 'point') {
-      const { x, y } = this.toolContext.stage.toImage(at.x, at.y);
+      const { x, y } = this.toolContext.stage.toImage(stagePoint.x, stagePoint.y);
       this.#useDrawing(this.toolContext.makeShape({ type: 'point', center: toCoordinate(x, y) }));
     } else if (press?.isDragged) {
       if (press.isFirst) this.finish();
-    } else if (press) this.#clickVertex(at);
+    } else if (press) this.#clickVertex(stagePoint);
     this.toolContext.redraw();
   }
 
   /** Adds a vertex where the pointer was clicked; a click near the first one completes the polygon. */
-  #clickVertex(at: Point) {
+  #clickVertex(stagePoint: Point) {
     const points = this.draft?.points ?? [];
-    const { x, y } = this.toolContext.stage.toImage(at.x, at.y);
+    const { x, y } = this.toolContext.stage.toImage(stagePoint.x, stagePoint.y);
     const isNear = (vertex: readonly number[] | undefined) =>
       vertex !== undefined && Math.hypot((vertex[0] ?? 0) - x, (vertex[1] ?? 0) - y) <= handleReach / this.#scale;
     const isRing = ringTools.has(this.tool) || this.tool === 'measure';
     if (isRing && points.length >= 3 && isNear(points[0])) {
       this.draft = this.draft && { ...this.draft, closed: true };
       this.finish();
-    } else if (!isNear(points.at(-1))) this.#addVertex(at);
+    } else if (!isNear(points.at(-1))) this.#addVertex(stagePoint);
   }
 
-  #addVertex(at: Point) {
-    const { x, y } = this.toolContext.stage.toImage(at.x, at.y);
+  #addVertex(stagePoint: Point) {
+    const { x, y } = this.toolContext.stage.toImage(stagePoint.x, stagePoint.y);
     const members = { type: 'polyline', closed: ringTools.has(this.tool), points: [] };
     const isSaved = !transientTools.has(this.tool);
     const draft = this.draft ?? (isSaved ? this.toolContext.makeShape(members) : { ...members, id: this.tool });
@@ -417,13 +420,13 @@ export class Tools {
     this.nextVertex = null;
   }
 
-  #onClick(at: Point, isAdding: boolean = false) {
+  #onClick(stagePoint: Point, isAdding: boolean = false) {
     if (this.isPaused) return;
-    if (this.toolContext.isEditing()) this.toolContext.select(this.shapeAt(at), isAdding);
-    else this.toolContext.inspect(at);
+    if (this.toolContext.isEditing()) this.toolContext.select(this.shapeAt(stagePoint), isAdding);
+    else this.toolContext.inspect(stagePoint);
   }
 
-  #onDoubleClick(at: Point) {
+  #onDoubleClick(stagePoint: Point) {
     if (!this.#isActive() || this.isPaused) return false;
     if (this.tool !== 'select') {
       this.finish();
@@ -431,8 +434,8 @@ export class Tools {
     }
     const selected = this.toolContext.selectedShape();
     if (!selected || isLocked(selected)) return false;
-    const point = this.toolContext.stage.toImage(at.x, at.y);
-    const handle = this.#handleAt(selected, point);
+    const imagePoint = this.toolContext.stage.toImage(stagePoint.x, stagePoint.y);
+    const handle = this.#handleAt(selected, imagePoint);
     if (handle?.kind === 'vertex') {
       const changed = removeVertex(selected, handle.index);
       if (changed !== selected) this.toolContext.commit({ before: selected, after: changed });

@@ -15,7 +15,7 @@ const maxMarked = 10_000;
 interface ObjectTableOptions extends ObjectsContext {
   filter: () => ObjectFilter | null;
   /** moves the view to a point of the image */
-  goTo: (at: Point) => void;
+  goTo: (imagePoint: Point) => void;
   /** called when other shapes are selected */
   onSelection: () => void;
   /** called before the user clears the selection */

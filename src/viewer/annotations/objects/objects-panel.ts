@@ -26,7 +26,7 @@ export interface ObjectsPanelOptions {
   /** the area that was measured or selected on the image; `null` if there is none */
   outline: () => Point[] | null;
   /** moves the view to a point of the image */
-  goTo: (at: Point) => void;
+  goTo: (imagePoint: Point) => void;
   /** called when the shapes to mark on the image have changed */
   onMarksChange: () => void;
   onCreated: () => Promise<unknown>;

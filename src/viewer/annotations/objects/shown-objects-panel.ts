@@ -71,10 +71,10 @@ export class ShownObjectsPanel {
   paintMarks(painter: Painter) {
     const annotation = this.#open && this.options.annotationOf(this.#open.id);
     if (!this.#open || !annotation?.visible || this.#open.panel.selectedPositions.size === 0) return false;
-    for (const [id, at] of this.#open.panel.selectedPositions) {
+    for (const [id, imagePoint] of this.#open.panel.selectedPositions) {
       const shape = annotation.showsShapes ? annotation.find(id) : null;
       if (shape) painter.markTogether([shape], selectionColor);
-      else if (at) painter.markSpot(at, selectionColor);
+      else if (imagePoint) painter.markSpot(imagePoint, selectionColor);
     }
     return true;
   }
