@@ -17,7 +17,7 @@ import {
   hasSessionEnded,
   nameOf,
   onUserChange,
-  publicSettings,
+  requestPublicSettings,
   resumeSession,
   signOut,
 } from './session.js';
@@ -155,7 +155,7 @@ async function explainError(error: unknown): Promise<[title: string, notice: HTM
 
 /** A notice that says whom to ask for access. */
 async function denialNotice(error: ApiError) {
-  const { 'core.contact_email_address': address } = await publicSettings();
+  const { 'core.contact_email_address': address } = await requestPublicSettings();
   const emailLink = address && [' ', accountTexts.askByEmail, ' ', h('a', { href: `mailto:${address}` }, address)];
   const signedInAs = currentUser() && h('p', accountTexts.signedInAs(nameOf(currentUser())));
   const advice = h('p', accountTexts.askForAccess, ...(emailLink || []));

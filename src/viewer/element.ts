@@ -197,7 +197,7 @@ export class LargeImageViewer extends BrowserElement {
         item,
         metadata,
         query: new URLSearchParams(viewToRestore?.item === id ? viewToRestore.view : (this.getAttribute('view') ?? '')),
-        onAddress: (query) => this.#viewChanged(query),
+        onAddress: (query) => this.#dispatchViewChange(query),
         onProblem: (message) => this.#dispatch('problem', { message }),
         onRetry: () => this.#openSoon(),
         signal,
@@ -221,7 +221,7 @@ export class LargeImageViewer extends BrowserElement {
     }
   }
 
-  #viewChanged(query: ViewQuery): void {
+  #dispatchViewChange(query: ViewQuery): void {
     const view = routeHash('', '', query).replace(/^#\??/, '');
     if (view === this.#lastEventView) return;
     this.#lastEventView = view;

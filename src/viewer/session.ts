@@ -86,7 +86,7 @@ export function followOtherTabs(onError: (error: unknown) => void) {
 }
 
 /** The public settings; empty if they cannot be read. */
-export async function publicSettings() {
+export async function requestPublicSettings() {
   const settings = await request('GET', 'system/public_settings').catch(() => ({}));
   return settings as Record<string, string>;
 }

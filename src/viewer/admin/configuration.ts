@@ -22,7 +22,7 @@ export async function configurationSection({ signal }: Parameters<SectionBuilder
     checked: file.canRestart,
     disabled: !file.canRestart,
   });
-  const checkSoon = debounced(() => signal.aborted || void checkText().catch(notice.bad));
+  const checkSoon = debounced(() => signal.aborted || void checkText().catch(notice.showError));
   const beginCheck = trackNewest();
   editor.setText(file.text);
   fileInfo.show(file);
@@ -35,10 +35,10 @@ export async function configurationSection({ signal }: Parameters<SectionBuilder
       problems.element,
       notice.element,
       actions(
-        notice.button(adminTexts.check, checkAndReport),
-        notice.button(adminTexts.format, format),
-        notice.button(adminTexts.undoAll, reload),
-        notice.button(adminTexts.replace, replace, { kind: 'primary' }),
+        notice.createButton(adminTexts.check, checkAndReport),
+        notice.createButton(adminTexts.format, format),
+        notice.createButton(adminTexts.undoAll, reload),
+        notice.createButton(adminTexts.replace, replace, { kind: 'primary' }),
         restartBox.element,
       ),
       fileInfo.backups,
@@ -54,7 +54,7 @@ export async function configurationSection({ signal }: Parameters<SectionBuilder
   }
 
   async function checkAndReport() {
-    if (await checkText()) notice.good(adminTexts.isValid);
+    if (await checkText()) notice.showSuccess(adminTexts.isValid);
   }
 
   /** Throws if the text is invalid. The server would refuse it too, but without the line numbers. */
@@ -68,7 +68,7 @@ export async function configurationSection({ signal }: Parameters<SectionBuilder
     const formatted = await request('POST', 'large_image/config/format', { text: before });
     editor.setText(formatted);
     await checkText();
-    notice.good(formatted === before ? adminTexts.formattedAlready : adminTexts.formatted);
+    notice.showSuccess(formatted === before ? adminTexts.formattedAlready : adminTexts.formatted);
   }
 
   async function reload() {
@@ -89,15 +89,15 @@ export async function configurationSection({ signal }: Parameters<SectionBuilder
     const query = { restart: isRestarting, expected: file.version };
     const previousBackups = file.backups;
     const answer = await request('POST', 'large_image/config/replace', { text: editor.text(), query }).catch(explainConflict);
-    if (answer.status === 'no change') return notice.good(adminTexts.noChange);
+    if (answer.status === 'no change') return notice.showSuccess(adminTexts.noChange);
     if (answer.restarted) {
-      notice.good(adminTexts.restarting);
+      notice.showSuccess(adminTexts.restarting);
       await waitForRestart(previousStart, signal);
     }
     await readFile();
     const newBackup = file.backups.find((name) => !previousBackups.includes(name));
     const backupText = newBackup ? ` ${adminTexts.kept(newBackup)}` : '';
-    notice.good(`${answer.restarted ? adminTexts.restarted : adminTexts.updated}${backupText}`);
+    notice.showSuccess(`${answer.restarted ? adminTexts.restarted : adminTexts.updated}${backupText}`);
   }
 
   async function explainConflict(error: unknown): Promise<never> {

@@ -41,7 +41,7 @@ export async function groupsSection({ signal, route }: Parameters<SectionBuilder
   }
 
   async function showResult(text: string) {
-    notice.good(text);
+    notice.showSuccess(text);
     await showGroups();
     return text;
   }

@@ -33,12 +33,14 @@ function refusedPanel(signal: AbortSignal) {
       const retry = async () => {
         try {
           await request('POST', `item/${itemId}/tiles`);
-          notice.good(browseTexts.triedAgain(1));
+          notice.showSuccess(browseTexts.triedAgain(1));
         } finally {
           await load();
         }
       };
-      const retryButton = notice.button(commonTexts.tryAgain, retry, { name: adminTexts.tryNamed(commonTexts.tryAgain, name) });
+      const retryButton = notice.createButton(commonTexts.tryAgain, retry, {
+        name: adminTexts.tryNamed(commonTexts.tryAgain, name),
+      });
       return [h('a', { href: routeHash('item', itemId) }, name), h('span.amber', reason), retryButton];
     });
     const limitNote = failedItems.length === maxListed && h('p.quiet-text', adminTexts.newestListed(maxListed));
@@ -76,7 +78,7 @@ async function creationPanel(signal: AbortSignal, onDone: () => Promise<void>) {
     const answer = await request('PUT', `large_image/folder/${folder._id}/tiles`, { form });
     const rows = counterNames.map((name) => [adminTexts.counters[name], formatCount(answer[name])]);
     fill(counters, table(adminTexts.counterColumns, rows, adminTexts.countersLabel));
-    notice.good(adminTexts.done(answer.totalItems, folder.name));
+    notice.showSuccess(adminTexts.done(answer.totalItems, folder.name));
     await onDone();
   };
   return panel(
@@ -86,7 +88,7 @@ async function creationPanel(signal: AbortSignal, onDone: () => Promise<void>) {
     h('div.checks', ...boxes.map(({ element }) => element)),
     notice.element,
     counters,
-    actions(notice.button(adminTexts.createImages, create, { kind: 'primary' })),
+    actions(notice.createButton(adminTexts.createImages, create, { kind: 'primary' })),
   );
 }
 
@@ -95,13 +97,13 @@ function incompletePanel() {
   const remove = async () => {
     const { removed, message } = await request('DELETE', 'large_image/tiles/incomplete');
     const words = adminTexts.removedIncomplete(removed);
-    if (message) notice.bad(`${words} ${message}`);
-    else notice.good(words);
+    if (message) notice.showError(`${words} ${message}`);
+    else notice.showSuccess(words);
   };
   return panel(
     adminTexts.incomplete,
     h('p.quiet-text', adminTexts.incompleteHint),
     notice.element,
-    actions(notice.button(adminTexts.removeIncomplete, remove, { kind: 'danger' })),
+    actions(notice.createButton(adminTexts.removeIncomplete, remove, { kind: 'danger' })),
   );
 }

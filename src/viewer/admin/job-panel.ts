@@ -42,7 +42,7 @@ export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; 
   const log = h('pre.job-log.break', { tabindex: 0, role: 'group', 'aria-label': adminTexts.jobLog, 'data-testid': 'job-log' });
   const notice = createNotice();
   const cancelJob = async () => showJob(await request('PUT', `job/${job._id}/cancel`));
-  const cancel = notice.button(adminTexts.cancelJob, cancelJob, { icon: 'close' });
+  const cancel = notice.createButton(adminTexts.cancelJob, cancelJob, { icon: 'close' });
   const heading = h('header.job-heading.row.wrap', h('h3', job.title), statusElement, creationTime(job), cancel);
   const progressRow = h('div.job-state.row', progressBar, message);
   const element = h('article.job.column', { 'data-job': job._id }, heading, progressRow, notice.element, log);
@@ -80,7 +80,7 @@ export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; 
     if (signal.aborted) events.close();
     // The browser restores a lost connection, but not one that was refused.
     events.addEventListener('error', () => {
-      if (events.readyState === EventSource.CLOSED && !signal.aborted) notice.bad(adminTexts.jobEventsLost);
+      if (events.readyState === EventSource.CLOSED && !signal.aborted) notice.showError(adminTexts.jobEventsLost);
     });
     events.addEventListener('message', ({ data: text }) => {
       const { type, data } = JSON.parse(text);
@@ -89,7 +89,7 @@ export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; 
       else if (type === 'job_removed') {
         events.close();
         cancel.hidden = true;
-        notice.good(adminTexts.jobRemoved);
+        notice.showSuccess(adminTexts.jobRemoved);
       } else if (type === 'job_status') {
         showJob(data);
         if (isFinished(data.status)) events.close();

@@ -17,11 +17,11 @@ export async function jobsSection({ signal }: Parameters<SectionBuilder>[0]): Re
   const notice = createNotice();
   const entries = h('ul.job-list', { 'aria-label': adminTexts.jobs });
   let rows: JobRow[] = [];
-  const moreButton = notice.button(adminTexts.olderJobs, () => load(entries.children.length));
+  const moreButton = notice.createButton(adminTexts.olderJobs, () => load(entries.children.length));
   await load(0);
-  const timer = setInterval(() => void refresh().catch(notice.bad), refreshIntervalMs);
+  const timer = setInterval(() => void refresh().catch(notice.showError), refreshIntervalMs);
   signal.addEventListener('abort', () => clearInterval(timer), { once: true });
-  const refreshButton = notice.button(commonTexts.refresh, () => load(0), { name: adminTexts.refreshJobs });
+  const refreshButton = notice.createButton(commonTexts.refresh, () => load(0), { name: adminTexts.refreshJobs });
   return [panel(adminTexts.jobs, notice.element, entries, actions(refreshButton, moreButton))];
 
   async function load(offset: number) {

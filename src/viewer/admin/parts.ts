@@ -13,22 +13,22 @@ export function panel(title: string, ...content: (Child | Child[])[]) {
 /** A line for the result of an action, and buttons that show their results in it. */
 export function createNotice() {
   const element = h('p.outcome.break', { 'data-testid': 'outcome', hidden: true });
-  return { element, good, bad, clear, button: actionButton };
+  return { element, showSuccess, showError, clear, createButton };
 
-  function show(text: string, kind: 'good' | 'bad') {
+  function showOutcome(text: string, kind: 'good' | 'bad') {
     element.textContent = text;
     element.dataset.kind = kind;
     element.setAttribute('role', kind === 'bad' ? 'alert' : 'status');
     element.hidden = false;
   }
 
-  function good(text: string) {
-    show(text, 'good');
+  function showSuccess(text: string) {
+    showOutcome(text, 'good');
     announce(text);
   }
 
-  function bad(error: unknown) {
-    show(messageOf(error), 'bad');
+  function showError(error: unknown) {
+    showOutcome(messageOf(error), 'bad');
   }
 
   function clear() {
@@ -36,8 +36,8 @@ export function createNotice() {
     element.textContent = '';
   }
 
-  function actionButton(label: string, run: () => Promise<void>, options?: ButtonOptions) {
-    const act = () => (clear(), run().catch(bad));
+  function createButton(label: string, run: () => Promise<void>, options?: ButtonOptions) {
+    const act = () => (clear(), run().catch(showError));
     const control = button(label, () => void onceAtATime(control, act), options);
     return control;
   }

@@ -19,7 +19,7 @@ export async function peopleSection({ signal, route }: Parameters<SectionBuilder
     type: 'search',
     'aria-label': adminTexts.findPeople,
     placeholder: commonTexts.search,
-    oninput: debounced(() => void showUsers().catch(notice.bad)),
+    oninput: debounced(() => void showUsers().catch(notice.showError)),
   });
   await showUsers();
   const createButton = button(adminTexts.newUser, createUser, { icon: 'plus', kind: 'primary' });
@@ -46,7 +46,7 @@ export async function peopleSection({ signal, route }: Parameters<SectionBuilder
   }
 
   async function showResult(text: string) {
-    notice.good(text);
+    notice.showSuccess(text);
     await showUsers();
     return text;
   }

@@ -38,9 +38,9 @@ async function statePanel(signal: AbortSignal) {
   const lowSpaceWarning =
     freeShare < minFreeShare && h('p.notice.notice-warning.surface', { role: 'status' }, adminTexts.capacityLow);
   const notice = createNotice();
-  const rescanButton = notice.button(adminTexts.rescan, async () => {
+  const rescanButton = notice.createButton(adminTexts.rescan, async () => {
     const counts = await request('POST', 'system/rescan');
-    notice.good(adminTexts.rescanned(counts));
+    notice.showSuccess(adminTexts.rescanned(counts));
   });
   return panel(adminTexts.sections[''] ?? '', facts, lowSpaceWarning, actions(rescanButton), notice.element);
 }
@@ -57,15 +57,15 @@ async function cachePanel(signal: AbortSignal) {
     const titledReport = (moment: (typeof moments)[number]) =>
       h('div', h('h3', adminTexts[moment]), reportTable(reports[moment], adminTexts[moment]));
     fill(output, ...moments.map(titledReport));
-    notice.good(adminTexts.cachesCleared);
+    notice.showSuccess(adminTexts.cachesCleared);
   };
   return panel(
     adminTexts.caches,
     output,
     notice.element,
     actions(
-      notice.button(commonTexts.refresh, showReports, { name: adminTexts.refreshCaches }),
-      notice.button(adminTexts.clearCaches, clearCaches, { kind: 'danger' }),
+      notice.createButton(commonTexts.refresh, showReports, { name: adminTexts.refreshCaches }),
+      notice.createButton(adminTexts.clearCaches, clearCaches, { kind: 'danger' }),
     ),
   );
 }

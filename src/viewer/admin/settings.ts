@@ -70,8 +70,8 @@ export async function settingsSection({ signal }: Parameters<SectionBuilder>[0])
     let refusedCount = 0;
     for (const row of changed) refusedCount += (await row.save()) ? 0 : 1;
     const stored = adminTexts.settingsSaved(changed.length - refusedCount);
-    if (refusedCount === 0) notice.good(changed.length === 0 ? adminTexts.nothingChanged : stored);
-    else notice.bad(`${stored} ${adminTexts.settingsRefused(refusedCount)}`);
+    if (refusedCount === 0) notice.showSuccess(changed.length === 0 ? adminTexts.nothingChanged : stored);
+    else notice.showError(`${stored} ${adminTexts.settingsRefused(refusedCount)}`);
     const [first] = rows.filter((row) => row.isRefused());
     if (!first) return;
     const group = first.element.closest('details');

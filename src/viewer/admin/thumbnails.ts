@@ -89,7 +89,7 @@ async function cachedFilesPanel(signal: AbortSignal) {
         async remove() {
           const message = texts.removed(await request('DELETE', `large_image/${path}`));
           await showCounts();
-          notice.good(message);
+          notice.showSuccess(message);
           return message;
         },
       });
@@ -100,7 +100,7 @@ async function cachedFilesPanel(signal: AbortSignal) {
     h('p.quiet-text', adminTexts.keptHint),
     table(adminTexts.keptColumns, rows, adminTexts.keptFiles),
     notice.element,
-    actions(notice.button(commonTexts.refresh, showCounts, { name: adminTexts.refreshCounts })),
+    actions(notice.createButton(commonTexts.refresh, showCounts, { name: adminTexts.refreshCounts })),
   );
   return { element, showCounts };
 }

@@ -160,8 +160,8 @@ export class ImageAnnotations {
       itemId: item._id,
       container,
       annotationOf: (id) => this.#stageAnnotations.get(id),
-      view: stage.view,
-      outline: () => this.#outline(),
+      currentView: stage.view,
+      drawnOutline: () => this.#outline(),
       goTo: ({ x, y }) => stage.goTo({ ...stage.animatedPosition(), x, y }),
       onMarksChange: () => this.#layer.redrawLive(),
       onCreated: () => this.#panel.reload(),
@@ -178,17 +178,17 @@ export class ImageAnnotations {
     const { tools, edited } = this.#toolbox;
     const annotations = this.#stageAnnotations;
     return drawingLayer(stage, stageElement, {
-      overlays: () => annotations.visible.flatMap((annotation) => annotation.overlays()),
-      picture: (element) => this.#pictures.loadedPicture(element),
-      shapes: (box) =>
+      visibleOverlays: () => annotations.visible.flatMap((annotation) => annotation.overlays()),
+      loadedPicture: (element) => this.#pictures.loadedPicture(element),
+      shapesIn: (box) =>
         annotations.visible.map((annotation) => ({
           elements: annotation.paintedElements(box),
           opacity: annotation.display.opacity,
         })),
-      labeled: () => annotations.visible.flatMap((annotation) => annotation.labeledElements()),
+      labeledShapes: () => annotations.visible.flatMap((annotation) => annotation.labeledElements()),
       areShapesLoadedIn: (box) => annotations.areShapesLoadedIn(box),
-      live: () => (edited.visibleEditor ? tools.liveShapes : []),
-      hovered: () => this.#pointedShapes.hovered,
+      liveShapes: () => (edited.visibleEditor ? tools.liveShapes : []),
+      hoveredShape: () => this.#pointedShapes.hovered,
       paintAbove: (painter) => {
         const isMarked = this.#shownObjectsPanel.paintMarks(painter);
         const { isAnyPainted, measured } = paintMarks(painter, tools, edited.visibleEditor?.selection.shapes ?? null);

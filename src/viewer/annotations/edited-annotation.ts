@@ -7,7 +7,16 @@ import type { ToolContext } from './drawing/tool-context.js';
 /** The part of the tools' context that is about the edited annotation. */
 type EditingContext = Pick<
   ToolContext,
-  'shapes' | 'selectedShape' | 'select' | 'selectInside' | 'find' | 'commit' | 'keepDraft' | 'split' | 'makeShape' | 'isEditing'
+  | 'graspableShapes'
+  | 'selectedShape'
+  | 'select'
+  | 'selectInside'
+  | 'find'
+  | 'commit'
+  | 'keepDraft'
+  | 'split'
+  | 'makeShape'
+  | 'isEditing'
 >;
 
 /** The annotation that is being edited, at most one. */
@@ -54,7 +63,7 @@ export class EditedAnnotation {
   /** The functions with which the tools change the edited annotation. Without one, they do nothing, except that `makeShape` throws. */
   get toolContext(): EditingContext {
     return {
-      shapes: () => (this.annotation?.visible ? this.annotation.shownElements() : []),
+      graspableShapes: () => (this.annotation?.visible ? this.annotation.shownElements() : []),
       selectedShape: () => this.editor?.selection.onlyShape ?? null,
       select: (element, isAdding) => this.editor?.selection.select(element, isAdding),
       selectInside: (outline, isAdding) => this.editor?.selection.selectInside(outline, isAdding),

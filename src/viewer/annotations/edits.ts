@@ -204,7 +204,7 @@ export class Edits {
   }
 
   /** The stored elements with the changes applied: changed ones at their position, new ones last. */
-  *appliedTo(stored: ReadonlyMap<string, Element>): Generator<Element, void> {
+  *applyTo(stored: ReadonlyMap<string, Element>): Generator<Element, void> {
     for (const [id, element] of stored) {
       const edit = this.#edits.get(id);
       if (!edit) yield element;
@@ -228,9 +228,9 @@ export class Edits {
     this.#version = savedRecord._version;
     // Changes made during the request stay unsaved, and apply to the new version. Steps can still be undone: this makes unsaved changes again.
     const sentEdits = new Map(entries);
-    this.#edits = rebasedOnSaved(sentEdits, this.#edits);
-    this.#undoSteps = this.#undoSteps.map((edits) => rebasedOnSaved(sentEdits, edits));
-    this.#redoSteps = this.#redoSteps.map((edits) => rebasedOnSaved(sentEdits, edits));
+    this.#edits = rebaseOnSaved(sentEdits, this.#edits);
+    this.#undoSteps = this.#undoSteps.map((edits) => rebaseOnSaved(sentEdits, edits));
+    this.#redoSteps = this.#redoSteps.map((edits) => rebaseOnSaved(sentEdits, edits));
     this.#store();
     return savedRecord;
   }
@@ -278,7 +278,7 @@ export class Edits {
 }
 
 /** Converts changes of a version to changes of the next version, which has the changes in `saved`. Both result in the same elements. */
-function rebasedOnSaved(saved: ReadonlyMap<string, Edit>, edits: ReadonlyMap<string, Edit>): Map<string, Edit> {
+function rebaseOnSaved(saved: ReadonlyMap<string, Edit>, edits: ReadonlyMap<string, Edit>): Map<string, Edit> {
   const changes = new Map(edits);
   for (const [id, { before, after: stored }] of saved) {
     const edit = edits.get(id);

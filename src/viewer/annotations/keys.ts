@@ -6,7 +6,7 @@ import type { Tools } from './drawing/tools.js';
 interface KeyTargets {
   tools: Tools;
   /** the editor of the edited annotation; `null` while none is edited */
-  editor: () => Pick<Editor, 'removeSelected' | 'undoOrRedo' | 'save'> | null;
+  getEditor: () => Pick<Editor, 'removeSelected' | 'undoOrRedo' | 'save'> | null;
   /** whether a tool can be chosen now */
   isOffered: (tool: Tool) => boolean;
   /** chooses a tool */
@@ -40,11 +40,11 @@ function handleToolKey(
 }
 
 /** Carries out the action of a key while something is drawn or edited. @returns whether the key has one */
-function handleKey(event: KeyboardEvent, { tools, editor, closeCard }: Omit<KeyTargets, 'signal'>) {
+function handleKey(event: KeyboardEvent, { tools, getEditor, closeCard }: Omit<KeyTargets, 'signal'>) {
   const { key } = event;
   const target = event.target as HTMLElement;
   const isModified = event.ctrlKey || event.metaKey;
-  const currentEditor = editor();
+  const currentEditor = getEditor();
   if (isModified && key.toLowerCase() === 's' && currentEditor && !target.closest('dialog')) {
     // Fields apply their text when they lose the focus, or at Enter.
     if (target.matches('input[type=text]')) target.dispatchEvent(new Event('change'));

@@ -7,7 +7,7 @@ export function followPointer(
   signal: AbortSignal,
 ) {
   let lastEvent: PointerEvent | null = null;
-  const callBack = () => {
+  const reportPosition = () => {
     const { clientX, clientY, buttons } = lastEvent as PointerEvent;
     lastEvent = null;
     if (signal.aborted) return;
@@ -15,7 +15,7 @@ export function followPointer(
     onMove({ x: clientX - left, y: clientY - top }, buttons !== 0);
   };
   element.addEventListener('pointermove', (event) => {
-    if (!lastEvent) requestAnimationFrame(callBack);
+    if (!lastEvent) requestAnimationFrame(reportPosition);
     lastEvent = event;
   });
 }

@@ -114,7 +114,7 @@ export class StageAnnotation {
 
   /** The loaded shapes with unsaved changes. While tiles are shown, only the changed shapes. */
   loadedShapes() {
-    return this.edits.appliedTo(this.showsShapes ? this.#storedShapes : new Map());
+    return this.edits.applyTo(this.showsShapes ? this.#storedShapes : new Map());
   }
 
   /** The elements that this page draws; for a box of the image, at least those that overlap it. */
@@ -251,7 +251,7 @@ export class StageAnnotation {
     const loaded = record._elementCount === 0 ? { elements: [] } : await loadElements(record, options);
     const isDrawable = loaded?.elements.every((element) => isOverlay(element) || isDrawnByPage(element)) ?? false;
     const stored = isDrawable ? (loaded?.elements ?? []) : [];
-    const shapes = [...this.#filterShown(edits.appliedTo(new Map(stored.map((element) => [element.id, element]))))];
+    const shapes = [...this.#filterShown(edits.applyTo(new Map(stored.map((element) => [element.id, element]))))];
     return {
       shapes: shapes.map((element) => this.#shapeColors?.toColored(element) ?? element),
       overlays: this.#visibleOverlays(loaded ? loaded.elements.filter(isOverlay) : await loadOverlays(record, signal)),

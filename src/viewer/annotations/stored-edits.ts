@@ -15,7 +15,7 @@ export interface StoredEdits {
 /** Why the browser did not store the last changes. */
 let lastFailure: string | null = null;
 
-const database = () => pageStore('large-image');
+const openDatabase = () => pageStore('large-image');
 
 /**
  * The prefix of the keys of the current user's changes; `null` if the user is unknown: then changes are not stored. The caller keeps it with
@@ -38,7 +38,9 @@ export async function storeEdits(prefix: string | null, storedEdits: StoredEdits
   const key = pageKey(prefix, storedEdits.annotationId);
   try {
     await lockPage();
-    await (storedEdits.edits.length === 0 && !storedEdits.draft ? del(key, database()) : set(key, storedEdits, database()));
+    await (storedEdits.edits.length === 0 && !storedEdits.draft
+      ? del(key, openDatabase())
+      : set(key, storedEdits, openDatabase()));
     lastFailure = null;
     return true;
   } catch (error) {
@@ -58,13 +60,13 @@ export async function passOnStoredEdits(takeOver: (edits: StoredEdits) => Promis
   if (prefix === null) return 0;
   try {
     return await callWithOpenPages(async (isOpen, formerPage) => {
-      const stored = (await entries<string, StoredEdits>(database())).filter(([key]) => key.startsWith(prefix));
+      const stored = (await entries<string, StoredEdits>(openDatabase())).filter(([key]) => key.startsWith(prefix));
       const rank = ([key]: [string, StoredEdits]) => (pageNameOf(key) === formerPage ? 0 : 1);
       let countElsewhere = 0;
       for (const [key, edits] of stored.toSorted((left, right) => rank(left) - rank(right))) {
         if (pageNameOf(key) === pageName) continue;
         if (isOpen(pageNameOf(key))) countElsewhere += edits.edits.length + Number(edits.draft !== null);
-        else if (await takeOver(edits)) await del(key, database());
+        else if (await takeOver(edits)) await del(key, openDatabase());
       }
       return countElsewhere;
     });

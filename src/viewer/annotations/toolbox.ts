@@ -67,7 +67,7 @@ export class Toolbox {
     addKeyboardCross(stage, stageElement, this.tools, signal);
     followKeys(container.getRootNode(), {
       tools: this.tools,
-      editor: () => this.edited.editor,
+      getEditor: () => this.edited.editor,
       isOffered: (tool) => isOffered(tool, this.#offered),
       chooseTool: (tool) => void this.#useTool(tool),
       canvas: stage.canvas,

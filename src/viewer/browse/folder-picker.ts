@@ -59,7 +59,7 @@ export async function folderPicker(signal: AbortSignal) {
     try {
       await showPath(newPath);
     } catch (error) {
-      if (!signal.aborted) notice.bad(error);
+      if (!signal.aborted) notice.showError(error);
     }
   }
 }

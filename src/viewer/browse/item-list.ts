@@ -52,20 +52,20 @@ export function itemList(options: ItemListOptions) {
   const heading = h('div.list-heading.row.wrap.between', count, tools);
   const body = h('div', { 'aria-live': 'polite' });
   const element = h('section', { 'aria-label': browseTexts.itemsLabel }, heading, body);
-  return { element, open, show, hasListChanged: async () => !isSame(shownList, await load()) };
+  return { element, open, reload, hasListChanged: async () => !isSame(shownList, await requestItems()) };
 
   /** Reads the configuration of the folder, and shows the items. */
   async function open() {
     folderDefaults = await readListSettings(folder._id, signal);
     columns = chosenColumns(folder._id, folderDefaults.columns);
-    await show();
+    await reload();
   }
 
   function currentPage() {
     return readPage(addressQuery, { parameter: 'items', size: 48, listName: 'items' });
   }
 
-  function load() {
+  function requestItems() {
     const { sort, find } = readListAddress(addressQuery);
     const orderQuery =
       orderParameters(sort) ?? (folderDefaults.sort === null ? orderParameters('name') : { sort: folderDefaults.sort });
@@ -77,7 +77,7 @@ export function itemList(options: ItemListOptions) {
     const { sort } = readListAddress(addressQuery);
     if (!replaceRoute(routeHash('folder', folder._id, { sort, find: filter.value.trim() || null }))) return;
     addressQuery = parseRoute().query;
-    await show().catch((error: unknown) => signal.aborted || fill(body, errorNotice(error)));
+    await reload().catch((error: unknown) => signal.aborted || fill(body, errorNotice(error)));
   }
 
   function onFind(find: string) {
@@ -87,19 +87,19 @@ export function itemList(options: ItemListOptions) {
 
   function onChosen(newColumns: string[]) {
     columns = newColumns;
-    draw();
+    showItems();
   }
 
-  async function show() {
+  async function reload() {
     const isNewest = beginLoad();
-    const loaded = await load();
+    const loaded = await requestItems();
     signal.throwIfAborted();
     if (!isNewest()) return;
     shownList = loaded;
-    draw();
+    showItems();
   }
 
-  function draw() {
+  function showItems() {
     const { entries, total } = shownList;
     const currentAddress = readListAddress(addressQuery);
     heading.hidden = total === 0 && currentAddress.find === null;
@@ -114,7 +114,7 @@ export function itemList(options: ItemListOptions) {
       }),
     );
     fill(stateSlot, stateFilter({ items: entries, find: currentAddress.find ?? '', onFind }));
-    if (total === 0) return fill(body, noItems(currentAddress.find, mayWrite));
+    if (total === 0) return fill(body, noItemsNote(currentAddress.find, mayWrite));
     const createCheckbox = (item: Item) => selection.createCheckbox({ type: 'item', doc: item, level: folder._accessLevel });
     // In the address of an item, `null` means the order of the folder. If the folder has none, this page sorts by name, which the server does not know.
     const listAddress = { ...currentAddress, sort: currentAddress.sort ?? (folderDefaults.sort === null ? 'name' : null) };
@@ -133,7 +133,7 @@ export function itemList(options: ItemListOptions) {
   }
 }
 
-function noItems(find: string | null, mayWrite: boolean) {
+function noItemsNote(find: string | null, mayWrite: boolean) {
   return find
     ? emptyNote('image', browseTexts.nothingFound(find), browseTexts.filterHint)
     : emptyNote('image', browseTexts.noItems, mayWrite && browseTexts.noItemsHint);

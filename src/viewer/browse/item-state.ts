@@ -33,7 +33,7 @@ export function statePanel(item: Item, editing: { mayWrite: boolean; onSaved: ()
   const note = since && h('p.quiet-text', since);
   if (!mayWrite) return h('div.stack.column', h('p', current), note);
   const select = choice(stateChoices(), String(reviewState as string), { 'aria-label': stateTexts.state });
-  select.addEventListener('change', () => void save().catch(notice.bad));
+  select.addEventListener('change', () => void save().catch(notice.showError));
   return h('div.stack.column', select, note, notice.element);
 
   async function save() {

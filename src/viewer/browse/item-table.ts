@@ -22,7 +22,10 @@ export function itemTable(
   },
 ) {
   const { folderId, columns, address, itemListAddress, createCheckbox } = options;
-  const titles = [header(browseTexts.columnName, 'name'), ...columns.map((column) => header(columnTitle(column), column))];
+  const titles = [
+    headerCell(browseTexts.columnName, 'name'),
+    ...columns.map((column) => headerCell(columnTitle(column), column)),
+  ];
   const rows = items.map((item) =>
     h(
       'tr.selectable',
@@ -44,7 +47,7 @@ export function itemTable(
     h('table.item-table', h('thead', h('tr', emptyCell(), emptyCell(), ...titles)), h('tbody', ...rows)),
   );
 
-  function header(title: string, field: string) {
+  function headerCell(title: string, field: string) {
     const isAscending = address.sort === field;
     const isDescending = address.sort === `-${field}`;
     const nextSort = isAscending && field !== 'name' ? `-${field}` : field;

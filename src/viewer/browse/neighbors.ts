@@ -35,9 +35,9 @@ export function neighborLinks(options: {
     const keepButton = button('', () => toggle(), { icon: 'lock', name: browseTexts.keepView, isPressed: keepsView() });
     fill(
       element,
-      index > 0 ? link(previous, 'previous') : disabledLink('previous'),
+      index > 0 ? neighborLink(previous, 'previous') : disabledLink('previous'),
       h('span.quiet-text.small.numbers', browseTexts.imageOf(index + 1, count)),
-      index < count - 1 ? link(next, 'next') : disabledLink('next'),
+      index < count - 1 ? neighborLink(next, 'next') : disabledLink('next'),
       keepButton,
     );
     element.hidden = false;
@@ -48,7 +48,7 @@ export function neighborLinks(options: {
     }
   }
 
-  function link({ _id, name }: { _id: string; name: string }, which: 'previous' | 'next') {
+  function neighborLink({ _id, name }: { _id: string; name: string }, which: 'previous' | 'next') {
     const title = which === 'next' ? browseTexts.nextImage(name) : browseTexts.previousImage(name);
     const address = () => routeHash('item', _id, { ...listAddress, ...(keepsView() && viewQuery()) });
     const anchor = h(

@@ -65,7 +65,7 @@ export function personSearch(onFound: (person: PersonOrGroup) => void, types: ('
       if (!isNewest()) return;
       fill(
         results,
-        ...people.map((person) => h('li', pick(person))),
+        ...people.map((person) => h('li', personButton(person))),
         people.length === 0 && h('li.quiet-text', commonTexts.none),
       );
     } catch (error) {
@@ -75,7 +75,7 @@ export function personSearch(onFound: (person: PersonOrGroup) => void, types: ('
     }
   }
 
-  function pick(person: PersonOrGroup) {
+  function personButton(person: PersonOrGroup) {
     const choose = () => {
       input.value = '';
       results.hidden = true;

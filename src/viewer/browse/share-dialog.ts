@@ -129,10 +129,10 @@ async function openShareDialog({ path, name, isPublic, onSaved }: ShareOptions) 
   }
 
   function show() {
-    fill(list, ...grants.map(row), grants.length === 0 && h('li.quiet-text', browseTexts.nobodyElse));
+    fill(list, ...grants.map(grantRow), grants.length === 0 && h('li.quiet-text', browseTexts.nobodyElse));
   }
 
-  function row({ kind, grant }: (typeof grants)[number]) {
+  function grantRow({ kind, grant }: (typeof grants)[number]) {
     const grantee = grant.name ?? grant.id;
     const { see, change, administer } = browseTexts.levels;
     const names = isPlace ? browseTexts.levels : { see, change, administer };

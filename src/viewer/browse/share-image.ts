@@ -34,7 +34,7 @@ export function shareImage({ item, folder, viewQuery }: { item: Item; folder: Fo
     field(texts.end, days),
     annotations.element,
     associated.element,
-    notice.button(texts.make, createLink, { kind: 'primary' }),
+    notice.createButton(texts.make, createLink, { kind: 'primary' }),
     notice.element,
     newLink,
     links,
@@ -43,8 +43,8 @@ export function shareImage({ item, folder, viewQuery }: { item: Item; folder: Fo
     accessTable,
   );
   dialog.classList.add('wide');
-  void showLinks().catch(notice.bad);
-  void showFolder().catch(notice.bad);
+  void showLinks().catch(notice.showError);
+  void showFolder().catch(notice.showError);
 
   async function createLink() {
     const expires = new Date(Date.now() + Number(days.value) * dayMs).toISOString();
@@ -60,8 +60,8 @@ export function shareImage({ item, folder, viewQuery }: { item: Item; folder: Fo
     address.hash = routeHash('view', token, viewQuery());
     const input = h('input', { readonly: true, value: address.href, 'aria-label': texts.address });
     // If the browser refuses to copy, the address is selected, so that the user can copy it with the keyboard.
-    const copyIt = () => void copyText(address.href, openInTexts.copied, () => input.select());
-    const copy = button(texts.copy, copyIt, { icon: 'link' });
+    const copyAddress = () => void copyText(address.href, openInTexts.copied, () => input.select());
+    const copy = button(texts.copy, copyAddress, { icon: 'link' });
     fill(newLink, h('p', texts.made(formatDate(expires))), h('div.column', input, copy));
     input.select();
     await showLinks();
@@ -79,14 +79,16 @@ export function shareImage({ item, folder, viewQuery }: { item: Item; folder: Fo
     const end = link.expires === null ? openInTexts.noEnd : openInTexts.endsAt(formatDate(link.expires));
     const used = link.lastUsed === null ? openInTexts.neverUsed : openInTexts.usedAt(formatDate(link.lastUsed));
     const words = [`${link.prefix}…`, end, used].join(' · ');
-    const revoke = notice.button(openInTexts.revoke, () => revokeLink(link), { name: openInTexts.revokeNamed(link.prefix) });
+    const revoke = notice.createButton(openInTexts.revoke, () => revokeLink(link), {
+      name: openInTexts.revokeNamed(link.prefix),
+    });
     return h('li.row.between', h('span.break', icon('link'), ` ${words}`), revoke);
   }
 
   async function revokeLink({ _id }: Link) {
     await request('DELETE', `link/${_id}`);
     fill(newLink);
-    notice.good(openInTexts.revoked);
+    notice.showSuccess(openInTexts.revoked);
     await showLinks();
   }
 

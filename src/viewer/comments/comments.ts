@@ -28,7 +28,7 @@ export function showComments(options: {
   hasPosition: boolean;
   mayManage: boolean;
   /** the shown frame; `null` if there is only one */
-  frame: () => number | null;
+  currentFrame: () => number | null;
   showFrame: (frame: number) => void;
   shapeAt: (point: { x: number; y: number }) => CommentTarget['shape'];
   selectedShape: () => CommentTarget['shape'];
@@ -37,10 +37,10 @@ export function showComments(options: {
   signal: AbortSignal;
 }) {
   if (isOpenedByLink()) return null;
-  const { item, stage, drawing, width, openId, hasPosition, mayManage, frame, showFrame, signal } = options;
+  const { item, stage, drawing, width, openId, hasPosition, mayManage, currentFrame, showFrame, signal } = options;
   const marks = new CommentMarks({
     stage,
-    frame,
+    currentFrame,
     onOpen: (id) => void panel.open(id),
     nameOf(id) {
       const thread = panel.findThread(id);
@@ -49,7 +49,7 @@ export function showComments(options: {
     onCount: (shownCount, totalCount) => panel.showMarkCounts(shownCount, totalCount),
   });
   const toCommentPlace = (place: { x: number; y: number }): CommentPlace => {
-    const shownFrame = frame();
+    const shownFrame = currentFrame();
     const round = (value: number) => Math.round(value * 10) / 10;
     return { x: round(place.x), y: round(place.y), ...(shownFrame !== null && { frame: shownFrame }) };
   };
@@ -111,6 +111,6 @@ export function showComments(options: {
       const maxWidth = Math.max(width * maxViewWidth.share, maxViewWidth.pixels);
       stage.goTo({ x: place.x, y: place.y, width: Math.min(stage.animatedPosition().width, maxWidth) });
     }
-    if (place.frame !== undefined && frame() !== null && place.frame !== frame()) showFrame(place.frame);
+    if (place.frame !== undefined && currentFrame() !== null && place.frame !== currentFrame()) showFrame(place.frame);
   }
 }

@@ -20,7 +20,7 @@ export class CommentMarks {
     private readonly options: {
       stage: Stage;
       /** the shown frame; `null` if there is only one */
-      frame: () => number | null;
+      currentFrame: () => number | null;
       onOpen: (id: string) => void;
       /** the name of a mark, if its comment is known */
       nameOf: (id: string) => string | null;
@@ -121,7 +121,7 @@ export class CommentMarks {
     }
     control.classList.toggle('resolved', state === 'resolved');
     control.ariaCurrent = id === this.#openId ? 'true' : null;
-    const shownFrame = this.options.frame();
+    const shownFrame = this.options.currentFrame();
     control.classList.toggle('elsewhere', shownFrame !== null && place.frame !== undefined && place.frame !== shownFrame);
     return control;
   }

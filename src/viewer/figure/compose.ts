@@ -18,9 +18,9 @@ export interface FigureSource {
   item: { _id: string; name: string };
   metadata: ImageMetadata;
   stage: Stage;
-  appearance: () => FrameAppearance & { frame: number; light: LightSettings };
+  currentAppearance: () => FrameAppearance & { frame: number; light: LightSettings };
   /** the visible channels */
-  channels: () => Channel[];
+  visibleChannels: () => Channel[];
   layersIn: (box: Box, signal: AbortSignal) => Promise<FigureLayer[]>;
 }
 
@@ -141,11 +141,11 @@ export async function composeFigure(
 }
 
 function panelPicture({ source, area, bounds, figureBox, layers }: Panel): PanelPicture {
-  const { item, metadata, appearance } = source;
+  const { item, metadata, currentAppearance } = source;
   return {
     itemId: item._id,
     metadata,
-    appearance: appearance(),
+    appearance: currentAppearance(),
     bounds,
     figureBox,
     placement: placementOf(area, figureBox),
@@ -225,7 +225,9 @@ function captionMark(name: string, { left, right, bottom }: Box, fontSize: numbe
 /** The channels and groups of all images, without duplicates. */
 function legendEntries(panels: readonly Panel[]): LegendEntry[] {
   const entries = panels.flatMap(({ source, layers }) => [
-    ...source.channels().map(({ name, color, palette }) => ({ label: palette ? `${name} (${palette})` : name, colors: [color] })),
+    ...source
+      .visibleChannels()
+      .map(({ name, color, palette }) => ({ label: palette ? `${name} (${palette})` : name, colors: [color] })),
     ...layers.flatMap(({ legend }) => legend),
   ]);
   return [...new Map(entries.map((entry) => [JSON.stringify(entry), entry])).values()];

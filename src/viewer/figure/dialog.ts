@@ -30,11 +30,11 @@ type Format = keyof typeof fileEndings;
 export interface FigureDialogOptions {
   source: FigureSource;
   /** the second image, if two images are compared */
-  compared: () => FigureSource | null;
+  getComparedSource: () => FigureSource | null;
   /** element of the stage, on which a box can be drawn */
   drawing: HTMLElement;
   /** the frame and how it is shown; `shownChannels`: the frames of the visible channels, or `null` if all channels or none are visible */
-  display: () => FrameAppearance & { frame: number; shownChannels: number[] | null };
+  currentDisplay: () => FrameAppearance & { frame: number; shownChannels: number[] | null };
   signal: AbortSignal;
 }
 
@@ -47,11 +47,11 @@ export function showFigureDialog(
   options: FigureDialogOptions,
   previousChoice: { area: ImageArea; entries: FigureEntries } | null = null,
 ) {
-  const { source, compared, drawing, display, signal } = options;
+  const { source, getComparedSource, drawing, currentDisplay, signal } = options;
   const { item, metadata, stage } = source;
   const closed = new AbortController();
-  const entries = previousChoice?.entries ?? readStoredEntries();
-  const comparedSource = compared();
+  const initialEntries = previousChoice?.entries ?? readStoredEntries();
+  const comparedSource = getComparedSource();
   const sources = comparedSource ? [source, comparedSource] : [source];
   const area = previousChoice?.area ?? areaOfView(stage);
   const shownArea = comparedSource ? area : (cropToImage(area, metadata) ?? area);
@@ -61,7 +61,7 @@ export function showFigureDialog(
   const canMeasure = sources.some((candidate) => candidate.metadata.mm_x !== null);
   const sizeText = h('p.quiet-text.small', { role: 'status' });
   const element = form({
-    fields: entryFields(entries, canMeasure),
+    fields: entryFields(initialEntries, canMeasure),
     content: [!canMeasure && h('p.hint.quiet-text.small', figureTexts.noScaleBar), sizeText],
     action: figureTexts.makeFigure,
     send: saveFigure,
@@ -75,7 +75,7 @@ export function showFigureDialog(
   ];
   const boxSize = h('p', box ? figureTexts.boxOf(box.right - box.left, box.bottom - box.top) : figureTexts.outside);
   const boxRow = h('div.row.wrap.between', boxSize, h('div.row.wrap', ...boxButtons.flatMap((control) => control || [])));
-  const samples = box && samplesPart({ itemId: item._id, name, box, display: display(), onSaved: () => dialog.close() });
+  const samples = box && samplesPart({ itemId: item._id, name, box, display: currentDisplay(), onSaved: () => dialog.close() });
   const dialog = showPlainDialog(
     imageTexts.saveView,
     boxRow,
@@ -86,7 +86,7 @@ export function showFigureDialog(
   signal.addEventListener('abort', () => dialog.close(), { once: true });
 
   function currentEntries() {
-    return entriesIn(element, entries);
+    return entriesIn(element, initialEntries);
   }
 
   function showSize() {

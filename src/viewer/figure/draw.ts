@@ -1,4 +1,4 @@
-import { eachMark, fontOf, type MarkColor, type Mark, type Segment } from './marks.js';
+import { forEachMark, fontOf, type MarkColor, type Mark, type Segment } from './marks.js';
 import type { Figure } from './compose.js';
 
 /** Draws marks on the picture of a figure. @param isWanted whether a mark is drawn */
@@ -15,7 +15,7 @@ export async function drawMarks(
     context.beginPath();
     context.rect(clip.left, clip.top, clip.right - clip.left, clip.bottom - clip.top);
     context.clip();
-    await eachMark(marks.filter(isWanted), signal, draw);
+    await forEachMark(marks.filter(isWanted), signal, draw);
     context.restore();
   }
 

@@ -204,7 +204,7 @@ export function fontOf(fontSize: number, isBold: boolean) {
 const segmentsPerTurn = 10_000;
 
 /** Calls a function with each mark, and lets the page do other work from time to time, because there may be a million points. */
-export async function eachMark(marks: readonly Mark[], signal: AbortSignal, write: (mark: Mark) => void) {
+export async function forEachMark(marks: readonly Mark[], signal: AbortSignal, write: (mark: Mark) => void) {
   let segmentCount = 0;
   for (const mark of marks) {
     write(mark);

@@ -1,5 +1,5 @@
 import { deflate, readRows } from './files.js';
-import { eachMark, widthOf, type MarkColor, type Mark, type Segment, type TextMark } from './marks.js';
+import { forEachMark, widthOf, type MarkColor, type Mark, type Segment, type TextMark } from './marks.js';
 import type { Figure } from './compose.js';
 
 /** The characters with the codes 0x80 to 0x9f in PDF files, in this order. A space stands for an unused code. */
@@ -34,7 +34,7 @@ export async function pdfOf(figure: Figure, canvas: HTMLCanvasElement, dpi: numb
     marks,
   } of parts) {
     content.push(`q ${shortNumber(left)} ${shortNumber(top)} ${shortNumber(right - left)} ${shortNumber(bottom - top)} re W n`);
-    await eachMark(marks.filter(isWritableInPdf), signal, (mark) =>
+    await forEachMark(marks.filter(isWritableInPdf), signal, (mark) =>
       content.push('path' in mark ? pathOperators(mark) : textOperators(mark)),
     );
     content.push('Q');

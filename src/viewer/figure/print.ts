@@ -10,19 +10,19 @@ import { imageTexts } from '../texts.js';
 /** An open image, and the picture of its stage. */
 interface PrintSource {
   figure: FigureSource;
-  snapshot: () => HTMLCanvasElement;
+  takeSnapshot: () => HTMLCanvasElement;
 }
 
 /** Lets the browser print the view of an image and its facts instead of the page. @param options `compared` is the second image, if two images are compared */
 export function setUpPrinting(options: {
   main: HTMLElement;
   /** the current name of the image */
-  title: () => string;
+  currentTitle: () => string;
   image: PrintSource;
-  compared?: () => PrintSource | null;
+  getCompared?: () => PrintSource | null;
   signal: AbortSignal;
 }) {
-  const { main, title, image, compared = () => null, signal } = options;
+  const { main, currentTitle, image, getCompared = () => null, signal } = options;
   const sheet = h('section.print-sheet.column', { 'aria-hidden': 'true' });
   main.append(sheet);
   addEventListener('beforeprint', showSheet, { signal });
@@ -38,7 +38,7 @@ export function setUpPrinting(options: {
 
   /** Browsers print immediately after this event, so there is no time to load anything: the picture is a copy of the screen. */
   function showSheet() {
-    const second = compared();
+    const second = getCompared();
     const images = second ? [image, second] : [image];
     const address = factList([
       [printTexts.printed, formatDate(new Date().toISOString())],
@@ -47,7 +47,7 @@ export function setUpPrinting(options: {
     for (const { figure } of images) freezeSize(figure);
     fill(
       sheet,
-      h('h1', title()),
+      h('h1', currentTitle()),
       h('div.print-images', ...images.map((shownImage) => printedImage(shownImage, second !== null))),
       address,
     );
@@ -77,7 +77,7 @@ function printedImage(image: PrintSource, showsName: boolean) {
     [printTexts.scale, bar.label],
     [printTexts.view, isWhole ? null : printTexts.viewOf(area)],
   ]);
-  return h('figure.column', image.snapshot(), facts);
+  return h('figure.column', image.takeSnapshot(), facts);
 }
 
 /** Widest scale bar in CSS pixels. */

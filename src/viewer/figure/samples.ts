@@ -46,6 +46,6 @@ export function samplesPart(options: {
       await saveFile(apiUrl(`item/${itemId}/tiles/region`, query), file);
       onSaved();
     };
-    return h('div', notice.button(label, save));
+    return h('div', notice.createButton(label, save));
   }
 }

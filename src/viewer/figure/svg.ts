@@ -1,4 +1,4 @@
-import { eachMark, fontFamily, type MarkColor, type Mark, type Segment } from './marks.js';
+import { forEachMark, fontFamily, type MarkColor, type Mark, type Segment } from './marks.js';
 import type { Figure } from './compose.js';
 
 /** The figure as SVG, which contains the picture. @param picture a PNG */
@@ -11,7 +11,7 @@ export async function svgOf({ width, height, parts }: Figure, picture: Blob, dpi
       `<clipPath id="part-${index}"><rect x="${left}" y="${top}" width="${right - left}" height="${bottom - top}"/></clipPath>`,
       `<g clip-path="url(#part-${index})">`,
     );
-    await eachMark(marks, signal, (mark) => elements.push(elementOf(mark)));
+    await forEachMark(marks, signal, (mark) => elements.push(elementOf(mark)));
     elements.push('</g>');
   }
   return new Blob(

@@ -20,7 +20,7 @@ interface ChannelPanelOptions {
   presets: Preset[];
   /** the current frame of a channel */
   frameOf: (channel: Channel) => number;
-  projection: () => Projection | null;
+  currentProjection: () => Projection | null;
   onChange: (channels: Channel[]) => void;
   /** whether the user may store presets */
   mayWrite: boolean;
@@ -29,18 +29,18 @@ interface ChannelPanelOptions {
 
 /** A panel that switches channels on and off, and sets their colors and, on histograms, their ranges of samples. */
 export function channelPanel(options: ChannelPanelOptions) {
-  const { item, channels: initialChannels, presets, mayWrite, frameOf, projection, onChange, signal } = options;
+  const { item, channels: initialChannels, presets, mayWrite, frameOf, currentProjection, onChange, signal } = options;
   let channels = initialChannels;
   const histogramControls = new HistogramControls({
-    channels: () => channels,
+    currentChannels: () => channels,
     request: (channel, requestSignal) =>
-      requestHistogram(item._id, channel, { frame: frameOf(channel), projection: projection() }, requestSignal),
+      requestHistogram(item._id, channel, { frame: frameOf(channel), projection: currentProjection() }, requestSignal),
     change: changeChannel,
     signal,
   });
   const changeSoon = debounced(() => signal.aborted || onChange(channels), changeDelayMs);
   const list = h('ul.channels', { 'aria-label': imageTexts.channels });
-  const presetList = presetChoice({ item, presets, mayWrite, channels: () => channels, onChoose: applyChoice });
+  const presetList = presetChoice({ item, presets, mayWrite, currentChannels: () => channels, onChoose: applyChoice });
   const element = h('div.stack.column', ...presetList.elements, list);
   redraw();
   return {
@@ -122,7 +122,7 @@ class HistogramControls {
 
   constructor(
     private readonly options: {
-      channels: () => Channel[];
+      currentChannels: () => Channel[];
       /** requests the histogram of a channel; `undefined` if it has none */
       request: (channel: Channel, signal: AbortSignal) => ReturnType<typeof requestHistogram>;
       change: (index: number, changes: Partial<Channel>) => void;
@@ -134,7 +134,7 @@ class HistogramControls {
 
   /** Creates an element for each channel, in order. */
   createElements() {
-    this.#elements = this.options.channels().map(({ on }) => h('div.channel-range', { hidden: !on }));
+    this.#elements = this.options.currentChannels().map(({ on }) => h('div.channel-range', { hidden: !on }));
     return this.#elements;
   }
 
@@ -144,18 +144,18 @@ class HistogramControls {
     this.#requests = new AbortController();
     const { signal } = this.#requests;
     for (const [index, element] of this.#elements.entries()) {
-      const isOn = this.options.channels()[index]?.on;
+      const isOn = this.options.currentChannels()[index]?.on;
       if (isOn && !signal.aborted) await this.#loadHistogram(element, index, signal);
     }
   }
 
   async #loadHistogram(element: HTMLElement, index: number, signal: AbortSignal) {
-    const { channels, request, change } = this.options;
-    const channel = () => channels()[index] as Channel;
+    const { currentChannels, request, change } = this.options;
+    const currentChannel = () => currentChannels()[index] as Channel;
     try {
-      const histogram = await request(channel(), signal);
+      const histogram = await request(currentChannel(), signal);
       if (histogram)
-        fill(element, ...channelRange({ fullHistogram: histogram, channel, change: (changes) => change(index, changes) }));
+        fill(element, ...channelRange({ fullHistogram: histogram, currentChannel, change: (changes) => change(index, changes) }));
     } catch {
       // Errors of tiles are reported elsewhere. The channel works without its histogram.
       if (!signal.aborted) fill(element);

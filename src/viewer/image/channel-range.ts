@@ -18,12 +18,12 @@ const drawingSize = { width: 256, height: 48 };
  */
 export function channelRange(options: {
   fullHistogram: Histogram;
-  channel: () => ChannelBounds;
+  currentChannel: () => ChannelBounds;
   change: (changes: Partial<Pick<Channel, 'min' | 'max'>>) => void;
 }) {
-  const { fullHistogram, channel, change } = options;
-  const histogram = cropHistogram(fullHistogram, channel());
-  const { name } = channel();
+  const { fullHistogram, currentChannel, change } = options;
+  const histogram = cropHistogram(fullHistogram, currentChannel());
+  const { name } = currentChannel();
   const { min, max } = histogram;
   // Arrow keys move a bound by 1, or by a hundredth if the range is very small or very large.
   const step = max - min > 100 && max - min < 1e6 ? 1 : 'any';
@@ -46,7 +46,7 @@ export function channelRange(options: {
     });
     return { bound, slider, numberInput };
   });
-  const valueOf = (bound: 'min' | 'max') => channel()[bound] ?? fullHistogram.thresholds[bound === 'min' ? 0 : 1];
+  const valueOf = (bound: 'min' | 'max') => currentChannel()[bound] ?? fullHistogram.thresholds[bound === 'min' ? 0 : 1];
   const makeAutomatic = () => (change({ min: null, max: null }), showBounds());
   const automaticButton = linkButton(imageTexts.automatic, makeAutomatic, imageTexts.automaticContrastOf(name));
   const band = h('div.histogram-band');
@@ -58,7 +58,7 @@ export function channelRange(options: {
   ];
 
   function showBounds() {
-    const current = channel();
+    const current = currentChannel();
     const [low, high] = inputs.map(({ bound, slider, numberInput }) => {
       slider.valueAsNumber = valueOf(bound);
       numberInput.value = toSignificantDigits(current[bound] ?? slider.valueAsNumber, current[bound] === null ? 5 : 6);

@@ -124,13 +124,13 @@ export function applyPreset({ bands }: Preset, channels: Channel[]): Channel[] {
       (entry) => (key === 'framedelta' ? (entry.framedelta ?? entry.frame ?? 0) : (entry.band ?? 1)) === value,
     );
     const palette = Array.isArray(band?.palette) ? band.palette.at(-1) : band?.palette;
-    const bound = (limit: unknown) => (typeof limit === 'number' ? limit : null);
+    const toBound = (limit: unknown) => (typeof limit === 'number' ? limit : null);
     return {
       ...channel,
       on: band !== undefined,
       color: hexColor(palette) ?? channel.color,
-      min: bound(band?.min),
-      max: bound(band?.max),
+      min: toBound(band?.min),
+      max: toBound(band?.max),
       ...toneOf(band ?? {}),
     };
   });

@@ -42,7 +42,7 @@ export function frameControls(
   });
   const zRow = rows.find(({ axis }) => axis.key === 'IndexZ');
   const projectionPart =
-    zRow && projectionControls({ axis: zRow.axis, plane: () => positionOf(zRow.axis, frame), onChange: changeProjection });
+    zRow && projectionControls({ axis: zRow.axis, currentPlane: () => positionOf(zRow.axis, frame), onChange: changeProjection });
   const element = h('div.frame-controls.column', ...rows.map((row) => row.element), projectionPart?.element);
   set(initial.frame, initial.projection);
   return { element, set };

@@ -104,13 +104,13 @@ export class ImageView {
   }
 
   /** A picture of the stage as it is on the screen. */
-  snapshot() {
+  takeSnapshot() {
     return snapshotOf(this.figure, this.parts.drawing);
   }
 
   /** Sets the function that returns the image next to this one, for figures of both. */
-  setCompared(other: () => FigureSource | null) {
-    this.#compared = other;
+  setCompared(getComparedFigure: () => FigureSource | null) {
+    this.#compared = getComparedFigure;
   }
 
   /** The panel with the list of annotations. */
@@ -156,9 +156,9 @@ export class ImageView {
       element: drawing,
       itemId: item._id,
       metadata,
-      frame: () => state.firstFrame,
+      currentFrame: () => state.firstFrame,
       sampleSources: () => state.sampleSources,
-      projection: () => state.projection,
+      currentProjection: () => state.projection,
       signal,
     });
   }
@@ -185,7 +185,7 @@ export class ImageView {
       presets,
       mayWrite,
       frameOf: (channel) => state.frameOf(channel),
-      projection: () => state.projection,
+      currentProjection: () => state.projection,
       onChange: (next) => {
         state.channels = next;
         void this.#showFrame(state.frame, []);
@@ -217,8 +217,8 @@ export class ImageView {
       item,
       metadata,
       stage,
-      appearance: () => ({ frame: state.frame, light: state.light, ...state.appearance }),
-      channels: () => state.channels.filter(({ on }) => on),
+      currentAppearance: () => ({ frame: state.frame, light: state.light, ...state.appearance }),
+      visibleChannels: () => state.channels.filter(({ on }) => on),
       layersIn: (box, signal) => this.#annotations.layersIn(box, signal),
     };
   }
@@ -233,7 +233,7 @@ export class ImageView {
       openId: query.get('comment'),
       hasPosition: query.has('at'),
       mayManage,
-      frame: () => ((metadata.frames?.length ?? 1) > 1 ? state.firstFrame : null),
+      currentFrame: () => ((metadata.frames?.length ?? 1) > 1 ? state.firstFrame : null),
       showFrame: (next) => {
         this.#frames?.set(next, state.projection);
         void this.#showFrame(next, []);
@@ -251,8 +251,8 @@ export class ImageView {
     try {
       const { showFigureDialog } = await import('../figure/dialog.js');
       if (signal.aborted) return;
-      const display = () => ({ frame: state.frame, ...state.appearance, shownChannels: state.shownFrames });
-      showFigureDialog({ source: this.figure, compared: this.#compared, drawing, display, signal });
+      const currentDisplay = () => ({ frame: state.frame, ...state.appearance, shownChannels: state.shownFrames });
+      showFigureDialog({ source: this.figure, getComparedSource: this.#compared, drawing, currentDisplay, signal });
     } catch (error) {
       problem.show(messageOf(error));
     }

@@ -24,8 +24,8 @@ export function readOffset(text: string | null): Offset {
 /** The offset in the form that addresses use; `null` for {@link noOffset}. */
 export function writeOffset({ x, y, scale, turn }: Offset) {
   if (x === 0 && y === 0 && scale === 1 && turn === 0) return null;
-  const rounded = (value: number, decimals: number) => Number(value.toFixed(decimals));
-  return [rounded(x, 1), rounded(y, 1), rounded(scale, 5), rounded(turn, 2)].join(',');
+  const roundTo = (value: number, decimals: number) => Number(value.toFixed(decimals));
+  return [roundTo(x, 1), roundTo(y, 1), roundTo(scale, 5), roundTo(turn, 2)].join(',');
 }
 
 /** The initial offset: the centers of both images are at the same place. */

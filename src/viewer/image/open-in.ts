@@ -40,12 +40,12 @@ export function showOpenInDialog(item: { _id: string; name: string }, metadata: 
     h('p', openInTexts.about),
     field(openInTexts.end, days),
     associated.element,
-    notice.button(openInTexts.make, makeLink, { kind: 'primary' }),
+    notice.createButton(openInTexts.make, makeLink, { kind: 'primary' }),
     notice.element,
     result,
     list,
   ).classList.add('wide');
-  void showLinks().catch(notice.bad);
+  void showLinks().catch(notice.showError);
 
   async function makeLink() {
     const expires = new Date(Date.now() + Number(days.value) * dayMs).toISOString();
@@ -75,8 +75,8 @@ export function showOpenInDialog(item: { _id: string; name: string }, metadata: 
 
   function programEntry({ program, text, hint }: ProgramText) {
     const showToCopy = () => prompt(commonTexts.copy, text);
-    const copyIt = () => void copyText(text, openInTexts.copied, showToCopy);
-    const copy = button('', copyIt, { icon: 'link', name: openInTexts.copyFor(program) });
+    const copyCommand = () => void copyText(text, openInTexts.copied, showToCopy);
+    const copy = button('', copyCommand, { icon: 'link', name: openInTexts.copyFor(program) });
     const heading = h('div.row.between', h('h3', program), copy);
     return h('div.column', heading, h('pre.break', text), hint && h('p.hint.quiet-text.small', hint));
   }
@@ -91,7 +91,9 @@ export function showOpenInDialog(item: { _id: string; name: string }, metadata: 
       const ends = link.expires === null ? openInTexts.noEnd : openInTexts.endsAt(formatDate(link.expires));
       const used = link.lastUsed === null ? openInTexts.neverUsed : openInTexts.usedAt(formatDate(link.lastUsed));
       const words = [link.name || openInTexts.linkName, `${link.prefix}…`, ends, used].join(' · ');
-      const revoke = notice.button(openInTexts.revoke, () => revokeLink(link), { name: openInTexts.revokeNamed(link.prefix) });
+      const revoke = notice.createButton(openInTexts.revoke, () => revokeLink(link), {
+        name: openInTexts.revokeNamed(link.prefix),
+      });
       return h('li.row.between', h('span.break', icon('link'), ` ${words}`), revoke);
     });
     fill(list, ...(rows.length > 0 ? rows : [h('li.quiet-text', openInTexts.noLinks)]));
@@ -100,7 +102,7 @@ export function showOpenInDialog(item: { _id: string; name: string }, metadata: 
   async function revokeLink({ _id }: Link) {
     await request('DELETE', `link/${_id}`);
     fill(result);
-    notice.good(openInTexts.revoked);
+    notice.showSuccess(openInTexts.revoked);
     await showLinks();
   }
 }

@@ -12,10 +12,10 @@ export function presetChoice(options: {
   /** whether the user may store presets */
   mayWrite: boolean;
   /** the channels as they are displayed */
-  channels: () => Channel[];
+  currentChannels: () => Channel[];
   onChoose: (preset: Preset | 'automatic' | null) => void;
 }) {
-  const { item, mayWrite, channels, onChoose } = options;
+  const { item, mayWrite, currentChannels, onChoose } = options;
   let { presets } = options;
   const select = choice({}, '', { onchange: choose });
   fillList();
@@ -46,7 +46,7 @@ export function presetChoice(options: {
       ],
       action: commonTexts.save,
       async send({ name = '', place }) {
-        const saved = await savePreset(item, place === 'folder' ? 'folder' : 'item', name.trim(), channels());
+        const saved = await savePreset(item, place === 'folder' ? 'folder' : 'item', name.trim(), currentChannels());
         presets = [...presets.filter((preset) => preset.name !== saved.name), saved];
         fillList(`preset ${presets.length - 1}`);
       },

@@ -38,10 +38,10 @@ export function readProjection(text: string | null, axis: Axis | undefined): Pro
 /** Controls for a projection over z and its range of planes. @param options `plane` returns the current plane, counted from 0 */
 export function projectionControls(options: {
   axis: Axis;
-  plane: () => number;
+  currentPlane: () => number;
   onChange: (projection: Projection | null) => void;
 }) {
-  const { axis, plane, onChange } = options;
+  const { axis, currentPlane, onChange } = options;
   let shownProjection: Projection | null = null;
   const methodSelect = choice({ '': imageTexts.onePlane, ...imageTexts.projections }, '', { onchange: choose });
   const inputs = (['from', 'to'] as const).map((bound) => {
@@ -63,7 +63,7 @@ export function projectionControls(options: {
 
   function choose() {
     const method = methods.find((candidate) => candidate === methodSelect.value);
-    set(method === undefined ? null : { ...(shownProjection ?? rangeAround(plane())), method });
+    set(method === undefined ? null : { ...(shownProjection ?? rangeAround(currentPlane())), method });
     onChange(shownProjection);
   }
 

@@ -22,13 +22,13 @@ export function pixelReadout(options: {
   element: HTMLElement;
   itemId: string;
   metadata: ImageMetadata;
-  frame: () => number;
+  currentFrame: () => number;
   /** the visible channels, if there are several; bands count from 1 */
   sampleSources: () => { name: string; frame: number; band: number }[];
-  projection: () => Projection | null;
+  currentProjection: () => Projection | null;
   signal: AbortSignal;
 }) {
-  const { stage, element, itemId, metadata, frame, sampleSources, projection, signal } = options;
+  const { stage, element, itemId, metadata, currentFrame, sampleSources, currentProjection, signal } = options;
   const position = h('span', { 'data-testid': 'position' });
   const swatch = h('span.swatch', { 'aria-hidden': 'true' });
   const valueText = h('span.readout-value', { 'data-testid': 'pixel' });
@@ -90,9 +90,9 @@ export function pixelReadout(options: {
       const query = {
         left,
         top,
-        frame: (metadata.frames?.length ?? 1) > 1 ? frame() : null,
+        frame: (metadata.frames?.length ?? 1) > 1 ? currentFrame() : null,
         frameList: frames.length > 1 ? frames.join(',') : null,
-        ...projectionQuery(projection()),
+        ...projectionQuery(currentProjection()),
       };
       const answer = await request('GET', `item/${itemId}/tiles/pixel`, { query, signal: controller.signal });
       // The response is a list only for requests of several frames.

@@ -89,8 +89,8 @@ async function changeLanguage(tag: string) {
   if (!translation) name = 'en';
   language = name;
   useLocale(localeOf(name, tag));
-  for (const [area, texts] of Object.entries(textsByArea))
-    Object.assign(texts, merged(english[area], (translation as Record<string, unknown> | undefined)?.[area]));
+  for (const [area, areaTexts] of Object.entries(textsByArea))
+    Object.assign(areaTexts, mergeTexts(english[area], (translation as Record<string, unknown> | undefined)?.[area]));
 }
 
 /** The locale for numbers and dates: the tag or a language of the browser that has a region and the language `name`; otherwise `name`. */
@@ -111,14 +111,14 @@ function isSupported(tag: string) {
 }
 
 /** The texts of an area, each from the translation if it has one of the same type. */
-function merged(original: unknown, translated: unknown): unknown {
+function mergeTexts(original: unknown, translated: unknown): unknown {
   if (typeof translated !== typeof original || translated === null) return original;
   if (typeof original !== 'object' || Array.isArray(original)) return translated;
   const translatedArea = translated as Record<string, unknown>;
-  const texts = Object.entries(original as object).map(([key, text]) => [
+  const mergedTexts = Object.entries(original as object).map(([key, text]) => [
     key,
-    Object.hasOwn(translatedArea, key) ? merged(text, translatedArea[key]) : text,
+    Object.hasOwn(translatedArea, key) ? mergeTexts(text, translatedArea[key]) : text,
   ]);
   // Tables, such as the names of settings, may have more entries than in English.
-  return Object.fromEntries([...Object.entries(translatedArea), ...texts]);
+  return Object.fromEntries([...Object.entries(translatedArea), ...mergedTexts]);
 }

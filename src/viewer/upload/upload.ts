@@ -99,7 +99,7 @@ async function sendChunks(uploadId: string, isNew: boolean, options: UploadOptio
     const end = Math.min(sent + chunkBytes, file.size);
     try {
       if (!isOffsetKnown) {
-        start = await receivedBytes(uploadId, isLastChunkSent, options);
+        start = await requestReceivedBytes(uploadId, isLastChunkSent, options);
         isOffsetKnown = true;
         if (start > sent) failureCount = 0;
         continue;
@@ -123,7 +123,7 @@ async function sendChunks(uploadId: string, isNew: boolean, options: UploadOptio
  * Number of bytes that the server has received. If the server no longer knows the upload (400) after the last chunk was sent, the upload
  * is complete and only the response was lost.
  */
-async function receivedBytes(uploadId: string, isLastChunkSent: boolean, { file: { size }, signal }: UploadOptions) {
+async function requestReceivedBytes(uploadId: string, isLastChunkSent: boolean, { file: { size }, signal }: UploadOptions) {
   try {
     const { offset } = await request('GET', 'file/offset', { query: { uploadId }, signal });
     if (offset === size) await request('POST', 'file/completion', { query: { uploadId }, signal });

@@ -3,7 +3,7 @@ import { fill, h, showMessage, type Child } from '../dom.js';
 import { showFormDialog, form, type Field } from '../forms.js';
 import { languageChoice } from '../languages/choice.js';
 import { goTo, routeHash, type Route, type ViewContext, type View } from '../router.js';
-import { currentUser, publicSettings, register, signIn } from '../session.js';
+import { currentUser, requestPublicSettings, register, signIn } from '../session.js';
 import { accountTexts, commonTexts } from '../texts.js';
 
 const requiredTextAttributes = { required: true, autocapitalize: 'none' };
@@ -37,7 +37,7 @@ export async function accountView(route: Route, { main, signal }: ViewContext): 
   // The user has signed in in another tab.
   if (!isRegistering && currentUser() !== null) location.replace(`#${back ?? ''}`);
   const title = isRegistering ? accountTexts.createAnAccount : accountTexts.signIn;
-  const isClosed = (await publicSettings())['core.registration_policy'] === 'closed';
+  const isClosed = (await requestPublicSettings())['core.registration_policy'] === 'closed';
   signal.throwIfAborted();
   const send = async (values: Record<string, string>) => {
     if (!isRegistering) await signIn(values.login ?? '', values.password ?? '');

@@ -51,8 +51,8 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   const mayUpload = isFolder && mayWrite;
   // If the list cannot be updated, the current one stays visible.
   const showProblem = (error: unknown) => signal.aborted || showMessage(messageOf(error));
-  const upload = (uploads: Upload[]) => uploadTo({ folder: { _id: container._id, name }, uploads });
-  onUploaded(route.id, signal, (kind) => void (kind === 'folder' ? refresh() : items.show().catch(showProblem)));
+  const startUploads = (uploads: Upload[]) => uploadTo({ folder: { _id: container._id, name }, uploads });
+  onUploaded(route.id, signal, (kind) => void (kind === 'folder' ? refresh() : items.reload().catch(showProblem)));
   const isOwnPage = currentUser()?._id === route.id;
   const notices = await invitationNotices(
     'groupInvites' in container && isOwnPage ? (container.groupInvites ?? []) : [],
@@ -70,7 +70,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
         folderOrCollection &&
         ownerActions({ type, doc: folderOrCollection, level: folderOrCollection._accessLevel }, refresh),
       mayWrite && button(browseTexts.newFolder, () => createFolder(type, route.id), { icon: 'plus' }),
-      mayUpload && uploadButtons(upload),
+      mayUpload && uploadButtons(startUploads),
     ),
     ...notices,
     folderOrCollection?.description && h('p.description.quiet-text', folderOrCollection.description),
@@ -83,7 +83,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   ]);
   fill(main, page);
   selection.update();
-  if (mayUpload) acceptDrops({ name, signal, onUploads: upload });
+  if (mayUpload) acceptDrops({ name, signal, onUploads: startUploads });
   // Sizes are not compared: every upload changes the sizes of the folders above it, and this page does not show them.
   const haveContentsChanged = async () =>
     !isSame(contents, await load(), { ignoredMember: 'size' }) || (isFolder && (await items.hasListChanged()));

@@ -39,7 +39,7 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
       h('p.break', words, link),
       byline(comment),
       commentText(comment),
-      actions(notice.button(label, createReadToggle(comment))),
+      actions(notice.createButton(label, createReadToggle(comment))),
     );
     row.classList.toggle('current', unread);
     return row;
@@ -58,7 +58,7 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
       h(
         'div.page-heading.row.wrap.between',
         h('h1', texts.inbox),
-        actions(unreadBox.element, notice.button(texts.markAllRead, markAllRead)),
+        actions(unreadBox.element, notice.createButton(texts.markAllRead, markAllRead)),
       ),
       notice.element,
       results.total === 0 ? emptyInboxNote : h('ul.column.comment-list', { 'aria-label': texts.inbox }, ...rows),

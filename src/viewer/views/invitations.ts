@@ -14,7 +14,7 @@ async function invitationNotice(groupId: string, refresh: () => Promise<void>) {
   if (group === null) return null;
   const notice = createNotice();
   const answerButton = (label: string, method: 'POST' | 'DELETE') =>
-    notice.button(label, async () => {
+    notice.createButton(label, async () => {
       await request(method, `group/${groupId}/member`);
       await refresh();
     });

@@ -140,7 +140,7 @@ async function showImage(
   const neighborQuery = () => ({ ...viewQuery, hide: null, coloring: null, comment: null });
   buttons.before(neighborLinks({ id: item._id, listAddress, viewQuery: neighborQuery, signal }));
   comparison.update(route.query);
-  setUpPrinting({ main, title: () => item.name, image, compared: comparison.second, signal });
+  setUpPrinting({ main, currentTitle: () => item.name, image, getCompared: comparison.second, signal });
   return {
     get title() {
       return item.name;
@@ -214,7 +214,7 @@ function itemSections(item: Item, editing: { mayWrite: boolean; onSaved: () => P
 function refusalNotice(item: Item, mayWrite: boolean, refresh: () => Promise<void>) {
   if (!item.largeImageRefused) return null;
   const notice = createNotice();
-  const retry = notice.button(commonTexts.tryAgain, async () => {
+  const retry = notice.createButton(commonTexts.tryAgain, async () => {
     await request('POST', `item/${item._id}/tiles`);
     await refresh();
   });

@@ -33,7 +33,7 @@ export async function linkedView(route: Route, { main, signal, refresh }: ViewCo
       ...imagePanels(image, metadata, shownPanels),
       hasMetadata && section(browseTexts.metadata, true, valueTree(item.meta)),
     );
-    setUpPrinting({ main, title: () => item.name, image, signal });
+    setUpPrinting({ main, currentTitle: () => item.name, image, signal });
     if (linkView.associated) void showAssociated(panel);
     return {
       title: item.name,

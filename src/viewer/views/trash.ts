@@ -17,7 +17,7 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
   signal.throwIfAborted();
   const { entries, total } = results;
   const emptyButton = button(browseTexts.emptyTrash, askToEmpty, { icon: 'trash', kind: 'danger' });
-  const rows = entries.map(row);
+  const rows = entries.map(trashRow);
   const content =
     total === 0 && page.pageNumber === 1
       ? emptyNote('trash', browseTexts.trashIsEmpty, browseTexts.trashHint)
@@ -34,7 +34,7 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
   );
   return { title: browseTexts.trash, hasChanged: async () => !isSame(results, await load()) };
 
-  function row(entry: (typeof entries)[number]) {
+  function trashRow(entry: (typeof entries)[number]) {
     const { _id, _modelType: type, name, path, trashed, expires, items = 0, folders = 0, size = 0, trashedBy } = entry;
     const { isComplete, isRemoving } = entry;
     const trashable: Trashable = { type, doc: { _id, name } };

@@ -83,8 +83,8 @@ export function writeColorings(colorings: Iterable<readonly [id: string, colorin
   const changedColorings = [...colorings].filter(([, coloring]) => !isPlain(coloring));
   if (changedColorings.length === 0) return null;
   const isUsed = (value: unknown) => value !== null && !(Array.isArray(value) && value.length === 0);
-  const withoutUnused = (coloring: Coloring) => Object.fromEntries(Object.entries(coloring).filter(([, value]) => isUsed(value)));
-  return JSON.stringify(Object.fromEntries(changedColorings.map(([id, coloring]) => [id, withoutUnused(coloring)])));
+  const removeUnused = (coloring: Coloring) => Object.fromEntries(Object.entries(coloring).filter(([, value]) => isUsed(value)));
+  return JSON.stringify(Object.fromEntries(changedColorings.map(([id, coloring]) => [id, removeUnused(coloring)])));
 }
 
 /** Reads colorings from an address. Invalid parts are ignored. */

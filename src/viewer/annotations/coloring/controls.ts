@@ -10,8 +10,8 @@ import { requestLegend, type ColoringLegend } from './requests.js';
 import { ColoringScale } from './scale.js';
 
 interface ColoringOptions {
-  record: () => AnnotationRecord | null;
-  coloring: () => Coloring;
+  currentRecord: () => AnnotationRecord | null;
+  currentColoring: () => Coloring;
   onChange: (coloring: Coloring) => void;
   /** called with the colors of groups, if shapes are colored by them; otherwise with `null` */
   onGroups: (colors: ReadonlyMap<unknown, string> | null) => void;
@@ -39,11 +39,15 @@ export class ColoringControls {
   #columnsVersion = -1;
 
   constructor(private readonly options: ColoringOptions) {
-    const { coloring, onChange, signal } = options;
-    this.#scale = new ColoringScale({ coloring, onChange: (bounds) => onChange({ ...coloring(), ...bounds }), signal });
+    const { currentColoring, onChange, signal } = options;
+    this.#scale = new ColoringScale({
+      currentColoring,
+      onChange: (bounds) => onChange({ ...currentColoring(), ...bounds }),
+      signal,
+    });
     this.#details = h(
       'details.coloring',
-      { ontoggle: () => this.#details.open && void this.refresh(), open: !isPlain(coloring()) },
+      { ontoggle: () => this.#details.open && void this.refresh(), open: !isPlain(currentColoring()) },
       h('summary', objectTexts.colors),
       this.#message,
       h('div.coloring-fields.column', ...this.#choices.elements, this.#legend),
@@ -54,9 +58,9 @@ export class ColoringControls {
   /** Shows the current state, for the current version. */
   async refresh() {
     const { signal } = this.options;
-    const record = this.options.record();
+    const record = this.options.currentRecord();
     if (!record) return;
-    const coloring = this.options.coloring();
+    const coloring = this.options.currentColoring();
     const isNewest = this.#beginRefresh();
     const isCurrent = () => !signal.aborted && isNewest();
     fill(this.#message);
@@ -81,7 +85,7 @@ export class ColoringControls {
   }
 
   #change(changes: Partial<Coloring>) {
-    const formerColoring = { ...this.options.coloring(), ...this.#scale.takePendingBounds() };
+    const formerColoring = { ...this.options.currentColoring(), ...this.#scale.takePendingBounds() };
     const isNumber = (column: string | null) => this.#columns.some(({ name, type }) => name === column && type === 'number');
     this.options.onChange(changeColoring(formerColoring, changes, isNumber));
     void this.refresh();
@@ -111,7 +115,7 @@ export class ColoringControls {
   }
 
   #colorCategory(value: Cell, color: string) {
-    const colors = setCategoryColor(this.options.coloring().colors, value, color);
+    const colors = setCategoryColor(this.options.currentColoring().colors, value, color);
     if (fitsAddress(colors)) this.#change({ colors });
     else fill(this.#message, errorNotice(annotationTexts.tooManyColors));
   }

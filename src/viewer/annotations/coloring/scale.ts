@@ -25,7 +25,7 @@ export class ColoringScale {
 
   constructor(
     private readonly options: {
-      coloring: () => Coloring;
+      currentColoring: () => Coloring;
       onChange: (bounds: Bounds) => void;
       signal: AbortSignal;
     },
@@ -62,10 +62,10 @@ export class ColoringScale {
     const hist = categories[0]?.counts ?? [];
     const edges = Array.from({ length: binCount + 1 }, (_, i) => x.low + ((x.high - x.low) * i) / binCount);
     const thresholds: [number, number] = [x.low, x.high];
-    const bounds = () => this.#pendingBounds ?? this.options.coloring();
+    const bounds = () => this.#pendingBounds ?? this.options.currentColoring();
     return channelRange({
       fullHistogram: { hist, bin_edges: edges, min: x.low, max: x.high, thresholds },
-      channel: () => ({ name: by, min: bounds().low, max: bounds().high }),
+      currentChannel: () => ({ name: by, min: bounds().low, max: bounds().high }),
       change: ({ min, max }) => {
         const { low, high } = bounds();
         this.#pendingBounds = { low: min === undefined ? low : min, high: max === undefined ? high : max };

@@ -8,17 +8,17 @@ import type { OverlayPicture } from './overlay-pictures.js';
 
 /** The content of the stage, bottom first: overlays, tiles of the server, shapes, labels, and everything that `paintAbove` paints. */
 export type LayerContent = {
-  overlays: () => Iterable<Element>;
-  picture: (element: Element) => OverlayPicture | null;
+  visibleOverlays: () => Iterable<Element>;
+  loadedPicture: (element: Element) => OverlayPicture | null;
   /** at least the shapes that overlap a box of the image */
-  shapes: (box: Box) => Iterable<{ elements: Iterable<Element>; opacity: number }>;
+  shapesIn: (box: Box) => Iterable<{ elements: Iterable<Element>; opacity: number }>;
   /** shapes whose labels are always visible */
-  labeled: () => Element[];
+  labeledShapes: () => Element[];
   /** whether all shapes that overlap a box of the image are loaded */
   areShapesLoadedIn: (box: Box) => boolean;
   /** shapes that are being changed, which are drawn in each frame */
-  live: () => readonly Element[];
-  hovered: () => Element | null;
+  liveShapes: () => readonly Element[];
+  hoveredShape: () => Element | null;
   /** paints above the shapes; returns whether it has painted anything */
   paintAbove: (painter: Painter) => boolean;
 };
@@ -70,7 +70,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
 
   /** @param isChanged whether the same overlays look different now */
   function redrawOverlays(isChanged: boolean) {
-    const ids = [...content.overlays()].map(({ id }) => id).join(' ');
+    const ids = [...content.visibleOverlays()].map(({ id }) => id).join(' ');
     if (ids === '' && overlayIds !== '') overlays.hide();
     if (ids !== '' && (isChanged || ids !== overlayIds)) overlays.redraw();
     overlayIds = ids;
@@ -94,9 +94,9 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
   }
 
   function updateLabels() {
-    const liveIds = content.live().map(({ id }) => id);
+    const liveIds = content.liveShapes().map(({ id }) => id);
     liveIdsInCells = liveIds.join(' ');
-    labeled = content.labeled().filter(({ id }) => !liveIds.includes(id));
+    labeled = content.labeledShapes().filter(({ id }) => !liveIds.includes(id));
   }
 
   function layOutShapes(placement: DOMMatrix): CellLayout {
@@ -114,8 +114,8 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
 
   function drawOverlays({ box }: Cell, placement: DOMMatrix): ImageBitmap {
     const painter = makeCellPainter(overlayCanvas, box, placement);
-    for (const overlay of content.overlays()) {
-      const picture = content.picture(overlay);
+    for (const overlay of content.visibleOverlays()) {
+      const picture = content.loadedPicture(overlay);
       if (picture) painter.paintOverlay(overlay, picture);
     }
     return overlayCanvas.transferToImageBitmap();
@@ -123,12 +123,12 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
 
   async function drawCell(cell: ShapeCell, placement: DOMMatrix, signal: AbortSignal): Promise<ImageBitmap | null> {
     const boxWithMargin = toImageBox(cell.box, placement, cellMargin);
-    const liveIds = content.live().map(({ id }) => id);
+    const liveIds = content.liveShapes().map(({ id }) => id);
     if (content.areShapesLoadedIn(boxWithMargin)) delete cell.missingBox;
     else cell.missingBox = boxWithMargin;
     const painter = makeCellPainter(cellCanvas, cell.box, placement);
     let isEmpty = true;
-    for (const { elements, opacity } of content.shapes(boxWithMargin)) {
+    for (const { elements, opacity } of content.shapesIn(boxWithMargin)) {
       const visible = [...elements].filter((shape) => painter.isInView(shape) && !liveIds.includes(shape.id));
       isEmpty &&= visible.length === 0;
       for (let start = 0, end = 0; start < visible.length; start = end) {
@@ -148,9 +148,9 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
   }
 
   function drawLive() {
-    const hovered = content.hovered();
+    const hovered = content.hoveredShape();
     const painter = makePainter(liveCanvas, stage.size(), stage.placement(), stage.view(), hasDrawnLive);
-    const shapes = content.live();
+    const shapes = content.liveShapes();
     if (shapes.map(({ id }) => id).join(' ') !== liveIdsInCells) cells.redraw();
     painter.paintShapes(shapes, 1);
     const labels = hovered && !labeled.includes(hovered) ? [...labeled, hovered] : labeled;

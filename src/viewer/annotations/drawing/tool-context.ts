@@ -5,7 +5,7 @@ import type { Edit, Element, Point } from '../model.js';
 export interface ToolContext {
   stage: Stage;
   /** shapes that can be grasped, topmost last; none while nothing is edited */
-  shapes: () => Iterable<Element>;
+  graspableShapes: () => Iterable<Element>;
   /** the selected shape, if it is only one */
   selectedShape: () => Element | null;
   /** selects a shape; `isAdding` adds it to the selected ones, or removes it from them */

@@ -221,7 +221,7 @@ export class Tools {
 
   /** The topmost shape at a position of the stage that can be grasped. */
   shapeAt(stagePoint: Point) {
-    return this.topmostOf(this.toolContext.shapes(), stagePoint);
+    return this.topmostOf(this.toolContext.graspableShapes(), stagePoint);
   }
 
   /** The topmost of some shapes at a position of the stage. @param distance in screen pixels at which a shape counts as hit */
@@ -233,7 +233,7 @@ export class Tools {
   }
 
   *#areas() {
-    for (const shape of this.toolContext.shapes()) if (isArea(shape)) yield shape;
+    for (const shape of this.toolContext.graspableShapes()) if (isArea(shape)) yield shape;
   }
 
   #isActive() {

@@ -8,7 +8,7 @@ import { copyToAnnotation, saveTable, type ObjectFilter } from './requests.js';
 
 interface ObjectActionsOptions extends ObjectsContext {
   /** the filter for the shapes that are saved or copied */
-  filter: () => ObjectFilter | null;
+  currentFilter: () => ObjectFilter | null;
   itemId: string;
   /** whether the user may create annotations of this item */
   mayCreate: boolean;
@@ -17,9 +17,9 @@ interface ObjectActionsOptions extends ObjectsContext {
 }
 
 /** Buttons that save shapes as files, and that copy them to a new annotation. */
-export function objectActions({ record, filter, itemId, mayCreate, onCreated, run, signal }: ObjectActionsOptions) {
+export function objectActions({ currentRecord, currentFilter, itemId, mayCreate, onCreated, run, signal }: ObjectActionsOptions) {
   const downloads = (['csv', 'parquet'] as const).map((kind) =>
-    button(objectTexts[kind], () => void run(() => saveTable(record(), filter(), kind, nameOf(record()))), {
+    button(objectTexts[kind], () => void run(() => saveTable(currentRecord(), currentFilter(), kind, nameOf(currentRecord()))), {
       icon: 'download',
     }),
   );
@@ -27,8 +27,8 @@ export function objectActions({ record, filter, itemId, mayCreate, onCreated, ru
   return actions(...(isOpenedByLink() ? [] : downloads), copyButton);
 
   async function copy() {
-    const name = objectTexts.newName(nameOf(record()));
-    await copyToAnnotation(record(), filter(), { itemId, name });
+    const name = objectTexts.newName(nameOf(currentRecord()));
+    await copyToAnnotation(currentRecord(), currentFilter(), { itemId, name });
     if (signal.aborted) return;
     await onCreated();
     showMessage(annotationTexts.created(name));

@@ -13,7 +13,7 @@ const maxSelected = 20_000;
 const maxMarked = 10_000;
 
 interface ObjectTableOptions extends ObjectsContext {
-  filter: () => ObjectFilter | null;
+  currentFilter: () => ObjectFilter | null;
   /** moves the view to a point of the image */
   goTo: (imagePoint: Point) => void;
   /** called when other shapes are selected */
@@ -33,10 +33,10 @@ export class ObjectTable {
   readonly #beginSelection = trackNewest();
 
   constructor(private readonly options: ObjectTableOptions) {
-    const { record, goTo, onSelection, onClear, onError, signal } = options;
+    const { currentRecord, goTo, onSelection, onClear, onError, signal } = options;
     this.#selectedObjects = new SelectedObjects(onSelection, () => (onClear(), this.#select(new Map())));
     this.#rows = new ObjectRows({
-      label: objectTexts.tableOf(nameOf(record())),
+      label: objectTexts.tableOf(nameOf(currentRecord())),
       load: (offset, limit, loadSignal) => this.#load(offset, limit, loadSignal),
       isSelected: (id) => this.selectedPositions.has(id),
       onSelect: (row, isSelected) => (isSelected ? this.#selectedObjects.add(row) : this.#selectedObjects.delete(row.id)),
@@ -45,7 +45,7 @@ export class ObjectTable {
         this.#selectedObjects.add(row);
         this.#rows.refresh();
       },
-      sorting: () => this.#sorting,
+      currentSorting: () => this.#sorting,
       onSort: (column) => this.#sort(column),
       onTotal: (total) => (this.countElement.textContent = objectTexts.rowCount(total)),
       onError,
@@ -79,14 +79,14 @@ export class ObjectTable {
 
   /** Selects the shapes whose values are in these ranges. */
   selectRanges(ranges: readonly Range[]) {
-    const { record, filter, run, signal } = this.options;
+    const { currentRecord, currentFilter, run, signal } = this.options;
     return run(async () => {
       const isCurrent = this.#beginSelection();
-      const filterInRanges = combineFilters(filter(), filterOfRanges(ranges));
+      const filterInRanges = combineFilters(currentFilter(), filterOfRanges(ranges));
       if (!filterInRanges) return;
       const [{ count, ids }, { rows }] = await Promise.all([
-        requestIds(record(), filterInRanges, maxSelected, signal),
-        requestRows(record(), { filter: filterInRanges, columns: ['id', 'x', 'y'], limit: maxMarked }, signal),
+        requestIds(currentRecord(), filterInRanges, maxSelected, signal),
+        requestRows(currentRecord(), { filter: filterInRanges, columns: ['id', 'x', 'y'], limit: maxMarked }, signal),
       ]);
       if (signal.aborted || !isCurrent()) return;
       const positions: Map<string, Point | null> = new Map(ids.map((id) => [id, null]));
@@ -98,12 +98,12 @@ export class ObjectTable {
 
   /** Selects a shape, and scrolls to its row. The number of shapes before it tells which row that is. */
   reveal(id: string) {
-    const { record, filter, run, signal } = this.options;
+    const { currentRecord, currentFilter, run, signal } = this.options;
     return run(async () => {
       const isCurrent = this.#beginSelection();
       const { column, descending } = this.#sorting;
       const idFilter: ObjectFilter = { column: 'id', in: [id] };
-      const { rows } = await requestRows(record(), { filter: idFilter, columns: ['x', 'y', column], limit: 1 }, signal);
+      const { rows } = await requestRows(currentRecord(), { filter: idFilter, columns: ['x', 'y', column], limit: 1 }, signal);
       const [row] = rows;
       if (signal.aborted || !isCurrent() || !row) return;
       const [x, y, value] = row;
@@ -111,8 +111,8 @@ export class ObjectTable {
       if (typeof value !== 'number') return;
       const filterUpToRow: ObjectFilter = { column, ...(descending ? { gte: value } : { lte: value }) };
       const { total } = await requestRows(
-        record(),
-        { filter: combineFilters(filter(), filterUpToRow), columns: ['id'], limit: 0 },
+        currentRecord(),
+        { filter: combineFilters(currentFilter(), filterUpToRow), columns: ['id'], limit: 0 },
         signal,
       );
       if (!signal.aborted && isCurrent()) this.#rows.scrollTo(Math.max(0, total - 1));
@@ -130,11 +130,11 @@ export class ObjectTable {
   }
 
   async #load(offset: number, limit: number, signal: AbortSignal) {
-    const { record, filter } = this.options;
+    const { currentRecord, currentFilter } = this.options;
     const { column: sort, descending } = this.#sorting;
     const columns = ['id', 'x', 'y', ...this.#columns];
-    const query = { filter: filter(), columns, sort, sortdir: descending ? -1 : 1, offset, limit } as const;
-    const { total, rows } = await requestRows(record(), query, signal);
+    const query = { filter: currentFilter(), columns, sort, sortdir: descending ? -1 : 1, offset, limit } as const;
+    const { total, rows } = await requestRows(currentRecord(), query, signal);
     const objects = rows.map(([id, x, y, ...cells], index): ObjectRow => {
       return { index: offset + index, id: String(id), x: Number(x), y: Number(y), cells: cells as Cell[] };
     });

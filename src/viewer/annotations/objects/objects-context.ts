@@ -4,7 +4,7 @@ import type { AnnotationRecord } from '../model.js';
 /** State that the parts of the panel share. */
 export interface ObjectsContext {
   /** the version of the annotation that is shown */
-  record: () => AnnotationRecord;
+  currentRecord: () => AnnotationRecord;
   /** Runs a task of the user, and shows its error. */
   run: (task: () => Promise<unknown>) => Promise<void>;
   onError: (error: unknown) => void;

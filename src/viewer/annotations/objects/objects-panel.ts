@@ -22,16 +22,16 @@ export interface ObjectsPanelOptions {
   /** whether the user may create annotations of this item */
   mayCreate: boolean;
   /** the visible part of the image */
-  view: () => Box;
+  currentView: () => Box;
   /** the area that was measured or selected on the image; `null` if there is none */
-  outline: () => Point[] | null;
+  drawnOutline: () => Point[] | null;
   /** moves the view to a point of the image */
   goTo: (imagePoint: Point) => void;
   /** called when the shapes to mark on the image have changed */
   onMarksChange: () => void;
   onCreated: () => Promise<unknown>;
   /** the initial filter */
-  filter: ObjectFilter | null;
+  initialFilter: ObjectFilter | null;
   /** called when the user has changed the filter, which also applies to the image */
   onFilter: (filter: ObjectFilter | null) => void;
   onClose: () => void;
@@ -40,22 +40,22 @@ export interface ObjectsPanelOptions {
 
 /** The table, the summary and the plots of the shapes of an annotation. */
 export function objectsPanel(options: ObjectsPanelOptions) {
-  const { view, outline, onMarksChange, onClose, signal } = options;
+  const { currentView, drawnOutline, onMarksChange, onClose, signal } = options;
   let { record } = options;
   const message = taskMessage(signal);
-  const context: ObjectsContext = { record: () => record, run: message.run, onError: message.onError, signal };
+  const context: ObjectsContext = { currentRecord: () => record, run: message.run, onError: message.onError, signal };
   const filters = filterControls(
-    options.filter,
+    options.initialFilter,
     debounced(() => {
       if (signal.aborted) return;
       options.onFilter(filters.filter);
       void reload();
     }, 150),
   );
-  const filter = () => filters.filter;
+  const currentFilter = () => filters.filter;
   const table = new ObjectTable({
     ...context,
-    filter,
+    currentFilter,
     goTo: options.goTo,
     onSelection() {
       onMarksChange();
@@ -65,13 +65,13 @@ export function objectsPanel(options: ObjectsPanelOptions) {
   });
   const plot = new ObjectPlot({
     ...context,
-    filter,
+    currentFilter,
     onSelect: (ranges) => void table.selectRanges(ranges),
     onFilter: (ranges) => filters.setRanges(ranges),
   });
   const selectedIds = () => table.selectedPositions.keys();
-  const scope = scopeChoice({ filter, selectedIds, view, outline, onChange: () => void summary.load() });
-  const summary = summaryTable({ ...context, filter: scope.chosenFilter });
+  const scope = scopeChoice({ currentFilter, selectedIds, currentView, drawnOutline, onChange: () => void summary.load() });
+  const summary = summaryTable({ ...context, currentFilter: scope.chosenFilter });
   const views = makeTabs({ table: table.element, summary: summary.element, plot: plot.element }, (name) => {
     void plot.refresh(name === 'plot');
     void summary.refresh();
@@ -88,7 +88,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
     filters.element,
     message.element,
     views.element,
-    h('div.object-scope.row.wrap', scope.element, objectActions({ ...options, ...context, filter: scope.chosenFilter })),
+    h('div.object-scope.row.wrap', scope.element, objectActions({ ...options, ...context, currentFilter: scope.chosenFilter })),
   );
   void load();
   return {

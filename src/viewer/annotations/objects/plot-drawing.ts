@@ -39,7 +39,7 @@ export function drawPlot(
   const [xs, ys]: [number[], number[]] =
     y === null
       ? [counts.map((_, index) => x.low + (index + 0.5) * binWidth), counts]
-      : sortedByX(points?.flatMap(([left, up]) => (left === null || up === null ? [] : [[left, up] as const])) ?? []);
+      : sortByX(points?.flatMap(([left, up]) => (left === null || up === null ? [] : [[left, up] as const])) ?? []);
   const axis = { stroke: textColor, grid: { stroke: lineColor, width: 1 }, ticks: { stroke: lineColor } };
   const bars = uPlot.paths.bars?.({ size: [1, Infinity] });
   const series: uPlot.Series =
@@ -105,7 +105,7 @@ function selectedRanges(drawn: uPlot, x: PlotAxis, y: PlotAxis | null): Range[] 
   return ranges;
 }
 
-function sortedByX(points: (readonly [number, number])[]): [number[], number[]] {
+function sortByX(points: (readonly [number, number])[]): [number[], number[]] {
   const inOrder = points.toSorted((a, b) => a[0] - b[0]);
   return [inOrder.map(([x]) => x), inOrder.map(([, y]) => y)];
 }
@@ -116,12 +116,17 @@ function paintBins(drawn: uPlot, { x, y }: { x: PlotAxis; y: PlotAxis }, counts:
   const maxCount = Math.max(1, ...counts);
   ctx.save();
   ctx.fillStyle = color;
-  const edge = (axis: PlotAxis, index: number, scale: 'x' | 'y') =>
+  const edgePosition = (axis: PlotAxis, index: number, scale: 'x' | 'y') =>
     drawn.valToPos(axis.low + ((axis.high - axis.low) * index) / axis.bins, scale, true);
   for (const [index, count] of counts.entries()) {
     if (count === 0) continue;
     const [column, row] = [Math.floor(index / y.bins), index % y.bins];
-    const [left, right, bottom, top] = [edge(x, column, 'x'), edge(x, column + 1, 'x'), edge(y, row, 'y'), edge(y, row + 1, 'y')];
+    const [left, right, bottom, top] = [
+      edgePosition(x, column, 'x'),
+      edgePosition(x, column + 1, 'x'),
+      edgePosition(y, row, 'y'),
+      edgePosition(y, row + 1, 'y'),
+    ];
     ctx.globalAlpha = 0.12 + 0.88 * (Math.log1p(count) / Math.log1p(maxCount));
     ctx.fillRect(left, top, right - left, bottom - top);
   }

@@ -13,7 +13,7 @@ const binCounts = { one: 60, two: 72 };
 const maxPoints = 2000;
 
 interface PlotOptions extends ObjectsContext {
-  filter: () => ObjectFilter | null;
+  currentFilter: () => ObjectFilter | null;
   /** selects the shapes in a part of the plot */
   onSelect: (ranges: Range[]) => void;
   onFilter: (ranges: Range[]) => void;
@@ -82,8 +82,8 @@ export class ObjectPlot {
   }
 
   async #loadData(x: string, y: string | null): Promise<PlotData> {
-    const { record, signal } = this.options;
-    const filter = this.options.filter();
+    const { currentRecord, signal } = this.options;
+    const filter = this.options.currentFilter();
     const yRange = y === null ? null : this.#axes.filteredRangeOf(y, filter);
     const query = {
       filter,
@@ -93,11 +93,13 @@ export class ObjectPlot {
       ...(y !== null && { y }),
       ...(yRange && { ylow: yRange.low, yhigh: yRange.high }),
     };
-    const histogram = await requestHistogram(record(), query, signal);
+    const histogram = await requestHistogram(currentRecord(), query, signal);
     const counts = histogram.categories[0]?.counts ?? [];
     const shapeCount = counts.reduce((sum, binCount) => sum + binCount, 0);
     const hasPoints = y !== null && shapeCount <= maxPoints;
-    const points = hasPoints ? (await requestRows(record(), { filter, columns: [x, y], limit: maxPoints }, signal)).rows : null;
+    const points = hasPoints
+      ? (await requestRows(currentRecord(), { filter, columns: [x, y], limit: maxPoints }, signal)).rows
+      : null;
     return {
       x: histogram.x,
       y: histogram.y,
@@ -109,12 +111,12 @@ export class ObjectPlot {
 
   /** Loads the values of the clicked shape, and shows them. */
   async #loadMark() {
-    const { record, onError, signal } = this.options;
+    const { currentRecord, onError, signal } = this.options;
     const isCurrent = this.#beginMark();
     const { columns } = this.#axes;
     try {
       const filter: ObjectFilter | null = this.#markedId === null ? null : { column: 'id', in: [this.#markedId] };
-      const row = filter ? (await requestRows(record(), { filter, columns, limit: 1 }, signal)).rows[0] : undefined;
+      const row = filter ? (await requestRows(currentRecord(), { filter, columns, limit: 1 }, signal)).rows[0] : undefined;
       if (signal.aborted || !isCurrent()) return;
       const values = row?.map((value) => (typeof value === 'number' ? value : null));
       const [x = null, y = null] = values ?? [];

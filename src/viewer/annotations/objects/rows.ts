@@ -45,7 +45,7 @@ export class ObjectRows {
       isSelected: (id: string) => boolean;
       onSelect: (row: ObjectRow, isSelected: boolean) => void;
       onShow: (row: ObjectRow) => void;
-      sorting: () => Sorting;
+      currentSorting: () => Sorting;
       onSort: (column: string) => void;
       onTotal: (total: number) => void;
       onError: (error: unknown) => void;
@@ -109,7 +109,7 @@ export class ObjectRows {
   }
 
   #showHead() {
-    const { column, descending } = this.options.sorting();
+    const { column, descending } = this.options.currentSorting();
     const heads = this.#columns.map((name) => {
       const order = name === column ? (descending ? 'descending' : 'ascending') : null;
       return sortableHead(name, order, () => this.options.onSort(name));
@@ -196,8 +196,8 @@ export class ObjectRows {
     const show = h('button.link-button', { 'aria-label': objectTexts.show(number), onclick: () => onShow(row) }, String(number));
     const cells = row.cells.map((cell, index) => {
       const isGrouped = groupedColumns.has(this.#columns[index] ?? '');
-      const text = (maxLength: number) => cellText(cell, maxLength, isGrouped);
-      return h('td', { class: typeof cell === 'number' ? 'numbers' : '', title: text(400) }, text(40));
+      const shortText = (maxLength: number) => cellText(cell, maxLength, isGrouped);
+      return h('td', { class: typeof cell === 'number' ? 'numbers' : '', title: shortText(400) }, shortText(40));
     });
     const element = h(
       'tr',

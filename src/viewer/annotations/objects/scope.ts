@@ -9,15 +9,15 @@ type Scope = 'all' | 'selection' | 'view' | 'outline';
 /** The choice of the shapes that the summary, saved files and new annotations contain. */
 export function scopeChoice(options: {
   /** the filter of the table */
-  filter: () => ObjectFilter | null;
+  currentFilter: () => ObjectFilter | null;
   selectedIds: () => Iterable<string>;
   /** the visible part of the image */
-  view: () => Box;
+  currentView: () => Box;
   /** the area that was measured or selected on the image; `null` if there is none */
-  outline: () => Point[] | null;
+  drawnOutline: () => Point[] | null;
   onChange: () => void;
 }) {
-  const { filter, selectedIds, view, outline, onChange } = options;
+  const { currentFilter, selectedIds, currentView, drawnOutline, onChange } = options;
   const names: Record<Scope, string> = {
     all: objectTexts.everything,
     selection: objectTexts.selection,
@@ -25,7 +25,7 @@ export function scopeChoice(options: {
     outline: objectTexts.inOutline,
   };
   const filters: Record<Scope, () => ObjectFilter | null> = {
-    all: filter,
+    all: currentFilter,
     selection: selectionFilter,
     view: viewFilter,
     outline: outlineFilter,
@@ -49,13 +49,13 @@ export function scopeChoice(options: {
   }
 
   function viewFilter() {
-    const { left, top, right, bottom } = view();
-    return combineFilters(filter(), { region: [left, top, right, bottom] });
+    const { left, top, right, bottom } = currentView();
+    return combineFilters(currentFilter(), { region: [left, top, right, bottom] });
   }
 
   function outlineFilter() {
-    const points = outline();
+    const points = drawnOutline();
     if (!points) throw new Error(objectTexts.noOutline);
-    return combineFilters(filter(), { region: points.map(({ x, y }) => [x, y]) });
+    return combineFilters(currentFilter(), { region: points.map(({ x, y }) => [x, y]) });
   }
 }

@@ -12,7 +12,7 @@ export class ShownObjectsPanel {
   constructor(
     private readonly options: Pick<
       ObjectsPanelOptions,
-      'itemId' | 'view' | 'outline' | 'goTo' | 'onMarksChange' | 'onCreated'
+      'itemId' | 'currentView' | 'drawnOutline' | 'goTo' | 'onMarksChange' | 'onCreated'
     > & {
       /** called when the user has changed the filter of an annotation */
       onFilter: (id: string, filter: ObjectFilter | null) => void;
@@ -32,7 +32,7 @@ export class ShownObjectsPanel {
       ...this.options,
       record: annotation.record,
       mayCreate,
-      filter: annotation.display.coloring.filter,
+      initialFilter: annotation.display.coloring.filter,
       onFilter: (filter) => this.options.onFilter(id, filter),
       onClose: () => this.close(),
       signal: controller.signal,

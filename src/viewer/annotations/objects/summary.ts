@@ -11,7 +11,12 @@ type Categories = Awaited<ReturnType<typeof requestSummary>>['categories'];
 const maxColumns = 12;
 
 /** The counts of the groups, and the means of their measurements. */
-export function summaryTable({ record, filter, run, signal }: ObjectsContext & { filter: () => ObjectFilter | null }) {
+export function summaryTable({
+  currentRecord,
+  currentFilter,
+  run,
+  signal,
+}: ObjectsContext & { currentFilter: () => ObjectFilter | null }) {
   let columns: string[] = [];
   const beginLoad = trackNewest();
   const element = h('div.object-summary', { tabindex: 0, role: 'group', 'aria-label': objectTexts.summary });
@@ -30,7 +35,7 @@ export function summaryTable({ record, filter, run, signal }: ObjectsContext & {
     const isCurrent = beginLoad();
     return run(async () => {
       fill(element);
-      const { categories } = await requestSummary(record(), { filter: filter(), columns }, signal);
+      const { categories } = await requestSummary(currentRecord(), { filter: currentFilter(), columns }, signal);
       if (!signal.aborted && isCurrent()) show(categories);
     });
   }

@@ -68,8 +68,8 @@ export class Legend {
     const below = [this.#newGroupForm, this.#showOrHideAllButtons, this.#ownColorsButton];
     this.#body = h('div.column', { hidden: true }, opacity, this.#message, this.#list.elements, below);
     this.#coloring = new ColoringControls({
-      record: () => this.#record,
-      coloring: () => this.#display.coloring,
+      currentRecord: () => this.#record,
+      currentColoring: () => this.#display.coloring,
       onChange: (next) => {
         options.onDisplayChange({ coloring: next });
         this.#showGroups();
