@@ -11,7 +11,7 @@ export interface ImageArea {
   rotation: number;
 }
 
-/** The area in a rectangle on the stage. @param box in pixels of the stage */
+/** The area in a rectangle on the stage, in pixels of the stage. */
 export function areaAt(stage: Stage, { left, top, right, bottom }: Box): ImageArea {
   const zoom = stage.zoom();
   const { x, y } = stage.toImage((left + right) / 2, (top + bottom) / 2);

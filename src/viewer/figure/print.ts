@@ -13,7 +13,7 @@ interface PrintSource {
   takeSnapshot: () => HTMLCanvasElement;
 }
 
-/** Lets the browser print the view of an image and its facts instead of the page. @param options `compared` is the second image, if two images are compared */
+/** Lets the browser print the view of an image and its facts instead of the page. @param options `getCompared` returns the second image, if two images are compared */
 export function setUpPrinting(options: {
   main: HTMLElement;
   /** the current name of the image */

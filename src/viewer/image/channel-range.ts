@@ -14,7 +14,7 @@ const drawingSize = { width: 256, height: 48 };
 /**
  * The histogram of a channel, with inputs for the bounds of its samples.
  *
- * @param options `channel` returns the current state of the channel, `change` is called when the user moves a bound
+ * @param options `currentChannel` returns the current state of the channel, `change` is called when the user moves a bound
  */
 export function channelRange(options: {
   fullHistogram: Histogram;

@@ -206,7 +206,7 @@ export class Painter {
     for (const element of elements) if (this.isInView(element)) this.markCurrent(element, { accent, showsHandles: false });
   }
 
-  /** Marks the position of a shape that is not drawn here. @param at in pixels of the image */
+  /** Marks the position of a shape that is not drawn here, in pixels of the image. */
   markSpot({ x, y }: Point, accent: string) {
     const { left, top, right, bottom } = this.view;
     if (x < left || x > right || y < top || y > bottom) return;
@@ -217,7 +217,7 @@ export class Painter {
     this.#strokeMark(accent);
   }
 
-  /** The circle of the brush. @param at in CSS pixels of the stage */
+  /** Paints the circle of the brush. Its center and radius are in CSS pixels of the stage. */
   paintBrush({ x, y }: Point, radius: number, accent: string) {
     const { context } = this;
     this.#useStageCoordinates();
