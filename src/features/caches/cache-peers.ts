@@ -13,19 +13,19 @@ export interface PeerRequestHandlers {
 }
 
 /** How long other processes may take to answer, in milliseconds, so that one that hangs does not delay everything. */
-const answerTimeoutMs = 1000;
+const responseTimeoutMs = 1000;
 
-interface Question {
+interface PeerRequest {
   from: string;
   kind: 'clear' | 'report' | 'file';
-  /** Identifies the question in its responses. */
+  /** Identifies the request in its responses. */
   id: string;
   fileId?: string;
   /** The value of the counter after this clearing. */
   generation?: number;
 }
 
-interface Answer {
+interface PeerResponse {
   id: string;
   report: Record<string, CacheReport>;
 }
@@ -39,9 +39,9 @@ export class CachePeers {
   readonly #handlers: PeerRequestHandlers;
   readonly #id = randomUUID();
   readonly #allChannel: string;
-  readonly #answerChannelPrefix: string;
+  readonly #responseChannelPrefix: string;
   readonly #clearCountKey: string;
-  readonly #onAnswerById = new Map<string, (answer: Answer) => void>();
+  readonly #onResponseById = new Map<string, (response: PeerResponse) => void>();
   readonly #stopListening: () => void;
   /** The last known value of the counter. */
   #clearCount: number | null = null;
@@ -60,13 +60,13 @@ export class CachePeers {
     this.#connection = connection;
     this.#handlers = handlers;
     this.#allChannel = `{${namespace}}:peers`;
-    this.#answerChannelPrefix = `{${namespace}}:peer:`;
+    this.#responseChannelPrefix = `{${namespace}}:peer:`;
     this.#clearCountKey = `{${namespace}}:clears`;
     connection.messages.on('message', (channel: string, message: string) => {
       this.#receive(channel, message).catch(() => {});
     });
     // Waits for the connection if there is none yet.
-    connection.messages.subscribe(this.#allChannel, this.#answerChannelPrefix + this.#id).catch(() => {});
+    connection.messages.subscribe(this.#allChannel, this.#responseChannelPrefix + this.#id).catch(() => {});
     this.#stopListening = connection.onReady(() => void this.#catchUp());
     void this.#catchUp();
   }
@@ -77,7 +77,7 @@ export class CachePeers {
     try {
       this.#clearCount = await this.#connection.run((redis) => redis.incr(this.#clearCountKey));
       this.#mustClearOthers = false;
-      await this.#ask({ kind: 'clear', generation: this.#clearCount });
+      await this.#request({ kind: 'clear', generation: this.#clearCount });
     } catch {
       // The connection counts the failure. The other processes are asked again when the connection is back.
     }
@@ -86,7 +86,7 @@ export class CachePeers {
   /** Reports of the other processes that can be reached. */
   async fetchReports(): Promise<Record<string, CacheReport>[]> {
     try {
-      return (await this.#ask({ kind: 'report' })).map(({ report }) => report);
+      return (await this.#request({ kind: 'report' })).map(({ report }) => report);
     } catch {
       return [];
     }
@@ -99,7 +99,7 @@ export class CachePeers {
 
   close(): void {
     this.#stopListening();
-    this.#onAnswerById.clear();
+    this.#onResponseById.clear();
   }
 
   async #catchUp(): Promise<void> {
@@ -115,53 +115,53 @@ export class CachePeers {
   }
 
   async #receive(channel: string, message: string): Promise<void> {
-    if (channel === this.#answerChannelPrefix + this.#id) {
-      const answer = JSON.parse(message) as Answer;
-      this.#onAnswerById.get(answer.id)?.(answer);
+    if (channel === this.#responseChannelPrefix + this.#id) {
+      const response = JSON.parse(message) as PeerResponse;
+      this.#onResponseById.get(response.id)?.(response);
       return;
     }
     if (channel !== this.#allChannel) return;
-    const question = JSON.parse(message) as Question;
-    if (question.from === this.#id) return;
-    if (question.kind === 'file') {
-      if (typeof question.fileId === 'string') this.#handlers.forgetFile(question.fileId);
+    const request = JSON.parse(message) as PeerRequest;
+    if (request.from === this.#id) return;
+    if (request.kind === 'file') {
+      if (typeof request.fileId === 'string') this.#handlers.forgetFile(request.fileId);
       return;
     }
-    if (question.kind === 'clear') {
-      this.#clearCount = question.generation ?? this.#clearCount;
+    if (request.kind === 'clear') {
+      this.#clearCount = request.generation ?? this.#clearCount;
       await this.#handlers.clear();
     }
-    const answer: Answer = { id: question.id, report: await this.#handlers.report() };
-    await this.#connection.run((redis) => redis.publish(this.#answerChannelPrefix + question.from, JSON.stringify(answer)));
+    const response: PeerResponse = { id: request.id, report: await this.#handlers.report() };
+    await this.#connection.run((redis) => redis.publish(this.#responseChannelPrefix + request.from, JSON.stringify(response)));
   }
 
-  #publish(question: Omit<Question, 'from' | 'id'>, id: string): Promise<number> {
-    const message: Question = { ...question, from: this.#id, id };
+  #publish(request: Omit<PeerRequest, 'from' | 'id'>, id: string): Promise<number> {
+    const message: PeerRequest = { ...request, from: this.#id, id };
     return this.#connection.run((redis) => redis.publish(this.#allChannel, JSON.stringify(message)));
   }
 
-  /** Asks the other processes. @returns the answers of all that got the question, or those that came in time. */
-  async #ask(question: Omit<Question, 'from' | 'id'>): Promise<Answer[]> {
+  /** Asks the other processes. @returns the responses of all that got the request, or those that came in time. */
+  async #request(request: Omit<PeerRequest, 'from' | 'id'>): Promise<PeerResponse[]> {
     const id = randomUUID();
-    const answers: Answer[] = [];
+    const responses: PeerResponse[] = [];
     let expectedCount = Infinity;
     let finish = (): void => {};
     const complete = new Promise<void>((resolve) => (finish = resolve));
-    const timer = setTimeout(finish, answerTimeoutMs);
-    this.#onAnswerById.set(id, (answer) => {
-      answers.push(answer);
-      if (answers.length >= expectedCount) finish();
+    const timer = setTimeout(finish, responseTimeoutMs);
+    this.#onResponseById.set(id, (response) => {
+      responses.push(response);
+      if (responses.length >= expectedCount) finish();
     });
     try {
       // The message reaches every process with an active subscription, including this one.
-      const receiverCount = await this.#publish(question, id);
+      const receiverCount = await this.#publish(request, id);
       expectedCount = receiverCount - (this.#connection.messages.status === 'ready' ? 1 : 0);
-      if (answers.length >= expectedCount) finish();
+      if (responses.length >= expectedCount) finish();
       await complete;
-      return answers;
+      return responses;
     } finally {
       clearTimeout(timer);
-      this.#onAnswerById.delete(id);
+      this.#onResponseById.delete(id);
     }
   }
 }

@@ -8,7 +8,7 @@ import type { OpenImage } from './open-image.js';
 export type CacheReports = Record<string, CacheReport>;
 
 /** How long clearing waits for readers to close their files, and how often it checks, in milliseconds. */
-const clearPatienceMs = 5000;
+const clearTimeoutMs = 5000;
 const clearPollMs = 100;
 
 /** Options of {@link Caches}. */
@@ -26,7 +26,7 @@ export class Caches {
   readonly #peers: CachePeers | null;
 
   constructor(private readonly options: CachesOptions) {
-    this.#peers = options.connectPeers(this.#peerRequestHandlers());
+    this.#peers = options.connectPeers(this.#makePeerRequestHandlers());
   }
 
   /** Disconnects from the other processes. */
@@ -60,7 +60,7 @@ export class Caches {
     const before = await this.report();
     await Promise.all([this.clearOwn(), this.#peers?.clear()]);
     const cacheCleared = new Date();
-    const deadline = performance.now() + clearPatienceMs;
+    const deadline = performance.now() + clearTimeoutMs;
     for (;;) {
       const after = await this.report();
       const isEmpty = Object.values(after).every(({ used }) => used === 0);
@@ -93,7 +93,7 @@ export class Caches {
   }
 
   /** The requests that other processes can make to this one. */
-  #peerRequestHandlers(): PeerRequestHandlers {
+  #makePeerRequestHandlers(): PeerRequestHandlers {
     return {
       clear: async () => {
         const { tiles, sources, dropItemsAndCallers } = this.options;

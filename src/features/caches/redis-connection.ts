@@ -65,7 +65,7 @@ export class RedisConnection {
    */
   static async open(options: RedisConnectionOptions): Promise<RedisConnection> {
     const { Redis } = await import('ioredis');
-    const shared: RedisOptions = {
+    const commonOptions: RedisOptions = {
       ...parseRedisAddress(options),
       lazyConnect: true,
       connectTimeout: connectTimeoutMs,
@@ -77,9 +77,9 @@ export class RedisConnection {
       reconnectOnError: (error) => error.message.startsWith('READONLY'),
     };
     const commandTimeout = options.commandTimeoutMs ?? defaultCommandTimeoutMs;
-    const commands = new Redis({ ...shared, commandTimeout });
+    const commands = new Redis({ ...commonOptions, commandTimeout });
     // ioredis renews subscriptions on every connection.
-    const messages = new Redis({ ...shared, enableOfflineQueue: true, maxRetriesPerRequest: null });
+    const messages = new Redis({ ...commonOptions, enableOfflineQueue: true, maxRetriesPerRequest: null });
     const connection = new RedisConnection(commands, messages, options);
     await Promise.all([commands, messages].map((client) => client.connect().catch(() => undefined)));
     return connection;

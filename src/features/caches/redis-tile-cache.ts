@@ -160,17 +160,17 @@ export class RedisTileCache implements TileCache {
   }
 
   async report(): Promise<CacheReport> {
-    const shared = { maxsize: this.#maxBytes, errors: this.#connection.failures };
+    const commonFields = { maxsize: this.#maxBytes, errors: this.#connection.failures };
     try {
       // Expired tiles are no longer in Redis, but still in the index.
       await this.#removeOldTiles({ usedUntil: Date.now() - lifetimeMs, maxTiles: Infinity });
       const [items, total] = await this.#connection.run((redis) =>
         Promise.all([redis.zcard(this.#indexKey), redis.get(this.#totalKey)]),
       );
-      return { ...shared, used: Number(total ?? 0), items, available: true };
+      return { ...commonFields, used: Number(total ?? 0), items, available: true };
     } catch (error) {
       const reason = (this.#connection.error ?? (error as Error)).message;
-      return { ...shared, errors: this.#connection.failures, used: 0, items: 0, available: false, error: reason };
+      return { ...commonFields, errors: this.#connection.failures, used: 0, items: 0, available: false, error: reason };
     }
   }
 
