@@ -33,7 +33,7 @@ export class ConversionItems {
       host.createItem === undefined
         ? await records.insertItem({ name, folder, fields })
         : records.itemOf(await host.createItem({ name, folderId: folder.id, creatorId, fields }));
-    if (created.doc[conversionField] !== jobId) await this.parts.conversionMarks.markItem(created, jobId);
+    if (created.doc[conversionField] !== jobId) await this.parts.conversionMarks.setMarkOfItem(created, jobId);
     announceStep('conversion:item-made');
     return created;
   }
@@ -42,9 +42,9 @@ export class ConversionItems {
   async completeResults(jobId: string): Promise<void> {
     const { conversionMarks } = this.parts;
     // Files come first, because the file of a copy is found by the mark of its item.
-    for (const file of await conversionMarks.findFiles(jobId)) await conversionMarks.markFile(file, null);
+    for (const file of await conversionMarks.findFiles(jobId)) await conversionMarks.setMarkOfFile(file, null);
     announceStep('conversion:file-completed');
-    for (const item of await conversionMarks.findItems(jobId)) await conversionMarks.markItem(item, null);
+    for (const item of await conversionMarks.findItems(jobId)) await conversionMarks.setMarkOfItem(item, null);
   }
 
   /** Removes an item that {@link ConversionItems.create} has made. */
@@ -78,7 +78,7 @@ export class ConversionItems {
     for (const file of await this.parts.conversionMarks.findFiles(jobId)) {
       if (copyFileById.has(file.id)) continue;
       if ((await records.markers.itemsServedFrom([file])).length > 0) {
-        await this.parts.conversionMarks.markFile(file, null);
+        await this.parts.conversionMarks.setMarkOfFile(file, null);
         continue;
       }
       await files.remove(file.doc);
@@ -111,6 +111,6 @@ export class ConversionItems {
 /** Whether a job has ended and no process works on it. A process that is still stopping cleans up itself, unless it was killed. */
 function hasStopped({ status, run, updated }: JobRecord): boolean {
   if (!isFinished(status)) return false;
-  const owner = run?.owner ?? null;
-  return owner === null || hasEnded(owner) || updated.getTime() < Date.now() - deadAfterMs;
+  const workingProcess = run?.owner ?? null;
+  return workingProcess === null || hasEnded(workingProcess) || updated.getTime() < Date.now() - deadAfterMs;
 }

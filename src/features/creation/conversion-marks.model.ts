@@ -37,12 +37,12 @@ export class ConversionMarks {
   }
 
   /** Marks an item with a job; `null` removes the mark. Bypasses Mongoose, so that the mark does not count as a change of the item. */
-  async markItem({ doc }: ItemRecord, jobId: string | null): Promise<void> {
+  async setMarkOfItem({ doc }: ItemRecord, jobId: string | null): Promise<void> {
     await this.parts.items.collection.updateOne({ _id: doc._id } as object, markUpdate(jobId), durable);
   }
 
   /** Marks a file with a job; `null` removes the mark. */
-  async markFile({ doc }: FileRecord, jobId: string | null): Promise<void> {
+  async setMarkOfFile({ doc }: FileRecord, jobId: string | null): Promise<void> {
     await this.parts.files.collection.updateOne({ _id: doc._id } as object, markUpdate(jobId), durable);
   }
 }

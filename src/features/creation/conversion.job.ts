@@ -61,10 +61,10 @@ async function run(parts: ConversionParts, { job, signal, log, setProgress, setR
     log('Finished large image conversion\n');
     return;
   }
-  const { work, item, file, folder, owner } = await creation.load(job);
+  const { work, item, file, folder, requester } = await creation.loadWork(job);
   const directory = await createTemporaryDirectory(parts.temporaryDirectory);
   try {
-    const opened = await parts.images.openForConversion(item, file, owner);
+    const opened = await parts.images.openForConversion(item, file, requester);
     let converted: ConvertedFile;
     try {
       // An opened image is converted through its source, which needs no path.
@@ -83,7 +83,7 @@ async function run(parts: ConversionParts, { job, signal, log, setProgress, setR
     }
     announceStep('conversion:converted');
     // The conversion may have taken long, so it is checked again whether the result is still needed and permitted.
-    await creation.load(job);
+    await creation.loadWork(job);
     log('Storing result\n');
     setProgress({ current: 100, message: 'Storing' });
     const name = outputName(file.name);

@@ -29,9 +29,9 @@ export function folderImagesJob({ folderImages, callers, items }: FolderImagesPa
       const folder = await items.loadFolder(folderId, 1, caller);
       log(`Continuing after ${counts.totalItems} items\n`);
       const onItem = ({ totalItems }: FolderImageCounts) => setProgress({ current: totalItems });
-      const done = await folderImages.continueAfter(folder, caller, options, { counts, position }, { signal, onItem });
-      setResults({ ...done.counts });
-      log(`Finished: ${JSON.stringify(done.counts)}\n`);
+      const progress = await folderImages.continueAfter(folder, caller, options, { counts, position }, { signal, onItem });
+      setResults({ ...progress.counts });
+      log(`Finished: ${JSON.stringify(progress.counts)}\n`);
     },
   };
 }

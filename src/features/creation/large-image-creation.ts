@@ -36,7 +36,7 @@ interface LoadedWork {
   item: ItemRecord;
   file: FileRecord;
   folder: FolderRecord | null;
-  owner: Caller | null;
+  requester: Caller | null;
 }
 
 /** Options of {@link LargeImageCreation}. */
@@ -173,10 +173,10 @@ export class LargeImageCreation {
   /**
    * Loads the work of a job and its documents.
    *
-   * @throws InvalidError if one of them no longer exists, or the item no longer waits for the job; AccessDeniedError if the owner
-   * has lost permission.
+   * @throws InvalidError if one of them no longer exists, or the item no longer waits for the job; AccessDeniedError if the
+   * user who requested it has lost permission.
    */
-  async load(job: JobRecord): Promise<LoadedWork> {
+  async loadWork(job: JobRecord): Promise<LoadedWork> {
     const { records, items, callers } = this.parts;
     const work = workOf(job);
     if (work === null) throw new InvalidError(`Job ${job.id} is not a conversion.`);
@@ -188,12 +188,12 @@ export class LargeImageCreation {
     }
     const folder = work.target === null ? null : await records.findFolder(work.target.folderId);
     if (folder === null && work.target !== null) throw new InvalidError(`The folder ${work.target.folderId} no longer exists.`);
-    const owner = job.userId === null ? null : await callers.loadRequester({ id: job.userId, admin: work.asAdmin });
-    if (owner !== null) {
-      await items.loadFresh(item.id, folder === null ? 1 : 0, owner);
-      if (folder !== null) await items.loadFolder(folder.id, 1, owner);
+    const requester = job.userId === null ? null : await callers.loadRequester({ id: job.userId, admin: work.asAdmin });
+    if (requester !== null) {
+      await items.loadFresh(item.id, folder === null ? 1 : 0, requester);
+      if (folder !== null) await items.loadFolder(folder.id, 1, requester);
     }
-    return { work, item, file, folder, owner };
+    return { work, item, file, folder, requester };
   }
 
   /** Id of the file that a job delivered before its process was killed; `null` if there is none. */
@@ -355,7 +355,7 @@ export class LargeImageCreation {
   async #findAndMarkFile(fileId: string | undefined, jobId: string): Promise<FileRecord | null> {
     const file = fileId === undefined ? null : await this.parts.records.findFile(fileId);
     if (file === null) return null;
-    await this.parts.conversionMarks.markFile(file, jobId);
+    await this.parts.conversionMarks.setMarkOfFile(file, jobId);
     announceStep('creation:product-marked');
     return file;
   }

@@ -8,7 +8,7 @@ import { defineRoute } from './context.js';
 /** From a tenth of a nanometer to ten meters. */
 const sizeRangeMm = { minimum: 1e-7, maximum: 1e4 };
 
-const shared = {
+const pixelSizeRoute = {
   path: '/item/:itemId/tiles/pixel_size',
   access: 'user',
   scope: scopes.write,
@@ -17,7 +17,7 @@ const shared = {
 } as const;
 
 const put = defineRoute({
-  ...shared,
+  ...pixelSizeRoute,
   method: 'put',
   summary: 'Enter the pixel size of an image whose file does not state it.',
   description: 'All metadata, regions and exports of the image then use it. Answers with the metadata of the image.',
@@ -41,7 +41,7 @@ const put = defineRoute({
 });
 
 const remove = defineRoute({
-  ...shared,
+  ...pixelSizeRoute,
   method: 'delete',
   summary: 'Remove the entered pixel size.',
   description: 'Answers with the metadata of the image.',
