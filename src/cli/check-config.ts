@@ -24,7 +24,7 @@ export async function checkConfig(path: string): Promise<string[]> {
     readSettings({
       config: text,
       env: {},
-      totalMemory: totalmem(),
+      totalMemoryBytes: totalmem(),
       onProblem: ({ source, message }) => problems.push(`${path}:${Number(source.split(/\D/).at(-1) ?? 0) + 1}: ${message}`),
     });
     return problems;

@@ -109,8 +109,8 @@ const checks: {
   max_annotation_input_file_length: { description: 'Largest annotation file that is imported, in bytes.', ...integer(0) },
 };
 
-/** The settings without a configuration file. `totalMemory` is the memory of the machine in bytes. */
-export function defaultSettings(totalMemory: number): FileSettings {
+/** The settings without a configuration file, on a machine with this much memory. */
+export function defaultSettings(totalMemoryBytes: number): FileSettings {
   const settings: Omit<FileSettings, 'memory'> = {
     cache_backend: null,
     cache_python_memory_portion: 16,
@@ -124,18 +124,18 @@ export function defaultSettings(totalMemory: number): FileSettings {
     icc_correction: true,
     all_sources_ignored_names: String.raw`(\.mrxs|\.vsi)$`,
     source_ignored_names: {},
-    max_annotation_input_file_length: Math.max(1024 ** 3, Math.floor(totalMemory / 16)),
+    max_annotation_input_file_length: Math.max(1024 ** 3, Math.floor(totalMemoryBytes / 16)),
   };
-  return { ...settings, memory: computeMemoryPortions(settings, totalMemory) };
+  return { ...settings, memory: computeMemoryPortions(settings, totalMemoryBytes) };
 }
 
 function computeMemoryPortions(
   settings: Pick<FileSettings, 'cache_python_memory_portion' | 'cache_tilesource_memory_portion'>,
-  totalMemory: number,
+  totalMemoryBytes: number,
 ): FileSettings['memory'] {
   return {
-    tileCacheBytes: Math.floor(totalMemory / settings.cache_python_memory_portion),
-    openSourceBytes: Math.floor(totalMemory / settings.cache_tilesource_memory_portion),
+    tileCacheBytes: Math.floor(totalMemoryBytes / settings.cache_python_memory_portion),
+    openSourceBytes: Math.floor(totalMemoryBytes / settings.cache_tilesource_memory_portion),
   };
 }
 
@@ -160,17 +160,17 @@ export function readSettings(options: {
   /** Text of the configuration file; `null` if there is none. */
   config: string | null;
   env: Readonly<Record<string, string | undefined>>;
-  /** Memory of the machine in bytes. */
-  totalMemory: number;
+  /** Memory of the machine. */
+  totalMemoryBytes: number;
   onProblem: (problem: SettingProblem) => void;
 }): FileSettings {
-  const settings = defaultSettings(options.totalMemory);
+  const settings = defaultSettings(options.totalMemoryBytes);
   const entries = options.config === null ? [] : readSection(options.config, options.onProblem);
   const ignoredNames: Record<string, string> = {};
   for (const { key, value, source } of [...entries, ...readEnvironment(options.env)]) {
     const sourceName = /^source_(.+)_ignored_names$/.exec(key)?.[1];
     if (value === undefined) {
-      resetSetting(settings, ignoredNames, key, options.totalMemory);
+      resetSetting(settings, ignoredNames, key, options.totalMemoryBytes);
     } else if (sourceName !== undefined) {
       const accepted = pattern.read(value);
       if (accepted !== undefined) ignoredNames[sourceName] = accepted;
@@ -181,7 +181,7 @@ export function readSettings(options: {
       options.onProblem({ key, source, message: `${key} must be ${checks[key].allowed}.` });
     }
   }
-  return { ...settings, source_ignored_names: ignoredNames, memory: computeMemoryPortions(settings, options.totalMemory) };
+  return { ...settings, source_ignored_names: ignoredNames, memory: computeMemoryPortions(settings, options.totalMemoryBytes) };
 }
 
 type Key = keyof typeof checks;
@@ -205,8 +205,8 @@ function assignSetting<K extends Key>(settings: FileSettings, key: K, value: Pla
   return true;
 }
 
-function resetSetting(settings: FileSettings, ignoredNames: Record<string, string>, key: string, totalMemory: number): void {
-  if (isKey(key)) Object.assign(settings, { [key]: defaultSettings(totalMemory)[key] });
+function resetSetting(settings: FileSettings, ignoredNames: Record<string, string>, key: string, totalMemoryBytes: number): void {
+  if (isKey(key)) Object.assign(settings, { [key]: defaultSettings(totalMemoryBytes)[key] });
   else delete ignoredNames[key.replace(/^source_|_ignored_names$/g, '')];
 }
 

@@ -17,7 +17,7 @@ const newFileMode = 0o600;
 const maxBackupsPerSecond = 1000;
 
 /** Runs the replacements of the same path in this process one after another. */
-const replacements = new KeyedQueues();
+const replacementQueues = new KeyedQueues();
 
 /**
  * Path of the configuration file: the value of `SERVICE_CONFIG`, otherwise of `<BRAND>_CONFIG`, otherwise of `GIRDER_CONFIG`, otherwise
@@ -70,14 +70,14 @@ export async function replaceConfig(
     path,
     now = () => new Date(),
     logger,
-    makeFolder = false,
+    mayCreateFolder = false,
     checkReplaceable = () => undefined,
   }: {
     path: string;
     now?: () => Date;
     logger?: HostLogger;
-    /** Whether to create a missing folder. */
-    makeFolder?: boolean;
+    /** Whether a missing folder is created. */
+    mayCreateFolder?: boolean;
     /**
      * Called with the current content of the file before a different text is written. It cancels the replacement by throwing an
      * error.
@@ -85,8 +85,8 @@ export async function replaceConfig(
     checkReplaceable?: (currentContent: Buffer | null) => void;
   },
 ): Promise<ReplaceResult> {
-  return replacements.run(path, () =>
-    replaceFile(Buffer.from(text, 'utf8'), { path, now, logger, makeFolder, checkReplaceable }),
+  return replacementQueues.run(path, () =>
+    replaceFile(Buffer.from(text, 'utf8'), { path, now, logger, mayCreateFolder, checkReplaceable }),
   );
 }
 
@@ -96,13 +96,13 @@ async function replaceFile(
     path,
     now,
     logger,
-    makeFolder,
+    mayCreateFolder,
     checkReplaceable,
   }: {
     path: string;
     now: () => Date;
     logger: HostLogger | undefined;
-    makeFolder: boolean;
+    mayCreateFolder: boolean;
     checkReplaceable: (currentContent: Buffer | null) => void;
   },
 ): Promise<ReplaceResult> {
@@ -113,7 +113,7 @@ async function replaceFile(
   const createdPaths: string[] = [];
   try {
     // Like the file, backups may contain the passwords of caches.
-    if (makeFolder) await mkdir(dirname(target.path), { recursive: true, mode: 0o700 });
+    if (mayCreateFolder) await mkdir(dirname(target.path), { recursive: true, mode: 0o700 });
     createdPaths.push(temporary);
     await writeNewFile(temporary, content, target.stats);
     announceStep('configuration:written');

@@ -67,7 +67,7 @@ export class Configuration {
     return readSettings({
       config: await this.#readText(),
       env,
-      totalMemory: Math.floor(availableMemory() / processes),
+      totalMemoryBytes: Math.floor(availableMemoryBytes() / processes),
       onProblem: (problem) => logger.warn({ path: this.path, ...problem }, 'Configuration:Setting:Ignored'),
     });
   }
@@ -124,7 +124,7 @@ export class Configuration {
     const replaced = await replaceConfig(text, {
       path: this.path,
       logger,
-      makeFolder: this.#isDefault,
+      mayCreateFolder: this.#isDefault,
       checkReplaceable: (currentContent) => {
         if (expected !== undefined && expected !== versionOf(currentContent)) {
           throw new LargeImageError(
@@ -166,7 +166,7 @@ function versionOf(bytes: Buffer | null): string {
 }
 
 /** Memory that this process may use, in bytes: the memory of the machine, or the limit of its container if that is smaller. */
-function availableMemory(): number {
+function availableMemoryBytes(): number {
   const constrained = process.constrainedMemory();
   return constrained > 0 ? Math.min(totalmem(), constrained) : totalmem();
 }

@@ -132,7 +132,7 @@ export class ConfigurationItems {
     }
     const fields = { [unfinishedField]: true };
     const item = records.itemOf(await host.createItem({ folderId: folder.id, name, creatorId, fields }));
-    if (!this.options.marks.isUnfinished(item)) await this.options.marks.markItem(item, true);
+    if (!this.options.marks.isUnfinished(item)) await this.options.marks.setUnfinished(item, true);
     announceStep('folder-configuration:item');
     if (item.name === name) return item;
     await this.#removeItem(item);
@@ -151,7 +151,7 @@ export class ConfigurationItems {
       await this.#removeItem(item).catch((err: unknown) => this.#warn(err, item));
       throw error;
     }
-    await marks.markItem(item, false);
+    await marks.setUnfinished(item, false);
     announceStep('folder-configuration:complete');
   }
 
@@ -208,7 +208,7 @@ export class ConfigurationItems {
       await this.#withLease(folderId, name, async () => {
         const item = await records.findItem(id);
         if (item === null || !marks.isUnfinished(item)) return;
-        if ((await records.filesOfItem(item)).length > 0) return marks.markItem(item, false);
+        if ((await records.filesOfItem(item)).length > 0) return marks.setUnfinished(item, false);
         await this.#removeItem(item);
         removed.configurationItems += 1;
       });

@@ -22,7 +22,7 @@ export class ConfigurationMarks {
   }
 
   /** Sets or removes the mark of an item without a file. Bypasses Mongoose, so that the item does not count as changed. */
-  async markItem(item: ItemRecord, isUnfinished: boolean): Promise<void> {
+  async setUnfinished(item: ItemRecord, isUnfinished: boolean): Promise<void> {
     const change = isUnfinished ? { $set: { [unfinishedField]: true } } : { $unset: { [unfinishedField]: 1 } };
     await this.parts.items.collection.updateOne({ _id: item.doc._id } as object, change);
   }

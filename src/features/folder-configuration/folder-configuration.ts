@@ -35,7 +35,7 @@ export class FolderConfiguration {
     for await (const folder of this.#foldersToSearch(folderId, caller)) {
       for await (const text of this.#readTexts(folder, name)) {
         const layer = await this.options.texts.mergeLayer(
-          { text, name: `${name} in folder ${folder.id}`, person, nearer: merged },
+          { text, name: `${name} in folder ${folder.id}`, person, overridingText: merged },
           signal,
         );
         if (!layer.inherits) return this.#addDefaults(layer.text, { name, person, signal });

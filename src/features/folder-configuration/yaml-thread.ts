@@ -32,27 +32,28 @@ export interface MergedConfiguration {
 }
 
 /**
- * Applies the user's section of a folder's text, then lets `nearer` override the result. `nearer` is the merged result of the folders
+ * Applies the user's section of a folder's text, then lets `overridingText` override the result. `overridingText` is the merged result of the folders
  * below, as JSON text, or `null`.
  */
 function mergeLayer({
   text,
   name,
   person,
-  nearer,
+  overridingText,
 }: {
   text: string;
   name: string;
   person: Person;
-  nearer: string | null;
+  overridingText: string | null;
 }): Outcome<MergedConfiguration> {
   return catchBadParameter(() => {
     const value = unwrapSingleEntry(parseYaml(text, name));
-    const nearerMapping = nearer === null ? null : (JSON.parse(nearer) as YamlMapping);
+    const overridingMapping = overridingText === null ? null : (JSON.parse(overridingText) as YamlMapping);
     const personalized = isMapping(value) ? personalize(value, person) : value;
     const result: unknown =
-      nearerMapping !== null && isMapping(personalized) ? mergeMappings(personalized, nearerMapping) : personalized;
-    if (!isMapping(personalized) || !isMapping(result)) return { text: nearer ?? JSON.stringify(result), inherits: false };
+      overridingMapping !== null && isMapping(personalized) ? mergeMappings(personalized, overridingMapping) : personalized;
+    if (!isMapping(personalized) || !isMapping(result))
+      return { text: overridingText ?? JSON.stringify(result), inherits: false };
     const inherits = personalized.__inherit__ === true;
     delete result.__inherit__;
     return { text: JSON.stringify(result), inherits };
@@ -80,22 +81,22 @@ function addForUser({
   name: string;
   login: string;
 }): Addition {
-  const conflict = (reason: string): Addition => ({
+  const makeConflict = (reason: string): Addition => ({
     conflict: `Nothing can be added to the stored ${name}: ${reason}. Nothing was changed.`,
   });
   let storedValue: unknown;
   try {
     storedValue = unwrapSingleEntry(parseYaml(stored, name));
   } catch (error) {
-    if (error instanceof BadParameterError) return conflict(error.message);
+    if (error instanceof BadParameterError) return makeConflict(error.message);
     throw error;
   }
   const document = asMapping(storedValue);
-  if (document === null) return conflict('it is not a mapping');
+  if (document === null) return makeConflict('it is not a mapping');
   const users = asMapping(ownMember(document, 'users'));
-  if (users === null) return conflict('"users" is not a mapping');
+  if (users === null) return makeConflict('"users" is not a mapping');
   const userSection = asMapping(ownMember(users, login));
-  if (userSection === null) return conflict(`"users: ${login}" is not a mapping`);
+  if (userSection === null) return makeConflict(`"users: ${login}" is not a mapping`);
   const added = asMapping(parseYaml(userText, name)) ?? {};
   return { text: writeYaml({ ...document, users: { ...users, [login]: { ...userSection, ...added } } }) };
 }

@@ -7,7 +7,12 @@ const gibibyte = 1024 ** 3;
 
 function read(config: string | null, env: Record<string, string> = {}) {
   const problems: SettingProblem[] = [];
-  const settings = readSettings({ config, env, totalMemory: 32 * gibibyte, onProblem: (problem) => void problems.push(problem) });
+  const settings = readSettings({
+    config,
+    env,
+    totalMemoryBytes: 32 * gibibyte,
+    onProblem: (problem) => void problems.push(problem),
+  });
   return { settings, problems };
 }
 
