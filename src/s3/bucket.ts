@@ -140,7 +140,7 @@ export class Bucket {
     };
     const firstResponse = await this.#get(key, etag, { start, end }, combinedSignal).catch(throwReported);
     const stream = Readable.from(
-      this.#chunks({ key, firstResponse, range: { start, end }, signal: combinedSignal, throwReported }),
+      this.#readChunks({ key, firstResponse, range: { start, end }, signal: combinedSignal, throwReported }),
       {
         objectMode: false,
       },
@@ -150,7 +150,7 @@ export class Bucket {
     return stream;
   }
 
-  async *#chunks(reading: {
+  async *#readChunks(reading: {
     key: string;
     firstResponse: OpenResponse;
     range: { start: number; end: number };
@@ -255,7 +255,7 @@ export class Bucket {
       ...(owner !== undefined && { Metadata: { [ownerKey]: owner } }),
     };
     try {
-      const parts = partsOf(content, { name, size, length: Math.max(partBytes, Math.ceil(size / maxParts)) });
+      const parts = partsOf(content, { name, size, bytesPerPart: Math.max(partBytes, Math.ceil(size / maxParts)) });
       if (size <= partBytes) {
         const { value } = await parts.next();
         const Body = value ?? Buffer.alloc(0);
@@ -365,19 +365,19 @@ interface OpenResponse {
  */
 async function* partsOf(
   content: Readable,
-  { name, size, length: bytesPerPart }: { name: string; size: number; length: number },
+  { name, size, bytesPerPart }: { name: string; size: number; bytesPerPart: number },
 ): AsyncGenerator<Buffer, void> {
-  let received = 0;
+  let receivedBytes = 0;
   let chunks: Uint8Array[] = [];
   let heldBytes = 0;
   const sizeError = (actual: string) =>
     new InvalidError(`The file ${name} should have ${size} bytes, but its stream has ${actual}.`, 'size');
   for await (const chunk of content as AsyncIterable<Uint8Array>) {
-    received += chunk.length;
-    if (received > size) throw sizeError('more');
+    receivedBytes += chunk.length;
+    if (receivedBytes > size) throw sizeError('more');
     chunks.push(chunk);
     heldBytes += chunk.length;
-    if (heldBytes >= bytesPerPart && received < size) {
+    if (heldBytes >= bytesPerPart && receivedBytes < size) {
       const held = Buffer.concat(chunks);
       let offset = 0;
       for (; held.length - offset >= bytesPerPart; offset += bytesPerPart) yield held.subarray(offset, offset + bytesPerPart);
@@ -385,6 +385,6 @@ async function* partsOf(
       heldBytes = held.length - offset;
     }
   }
-  if (received !== size) throw sizeError(`only ${received}`);
+  if (receivedBytes !== size) throw sizeError(`only ${receivedBytes}`);
   yield Buffer.concat(chunks);
 }

@@ -129,7 +129,7 @@ export function s3Files(options: S3FilesOptions): HostFiles {
     },
     ...(records.known &&
       owner !== undefined && {
-        sweep: ({ signal }) => sweep({ bucket, prefix, owner, graceMs, known: (keys) => records.known!(keys) }, signal),
+        sweep: ({ signal }) => sweep({ bucket, prefix, owner, graceMs, filterKnown: (keys) => records.known!(keys) }, signal),
       }),
     ...(records.move && { move: (file, itemId) => records.move!(file, itemId) }),
     ...(downloadPath && { downloadPath }),
@@ -138,23 +138,23 @@ export function s3Files(options: S3FilesOptions): HostFiles {
 
 interface SweepOptions extends Required<Pick<S3FilesOptions, 'prefix' | 'owner' | 'graceMs'>> {
   bucket: Bucket;
-  known: NonNullable<S3FileRecords['known']>;
+  filterKnown: NonNullable<S3FileRecords['known']>;
 }
 
 /** Removes objects of this owner that no record refers to, and aborts old multipart uploads. @returns the number of each. */
 async function sweep(
-  { bucket, prefix, owner, graceMs, known }: SweepOptions,
+  { bucket, prefix, owner, graceMs, filterKnown }: SweepOptions,
   signal: AbortSignal,
 ): Promise<Record<string, number>> {
   const before = new Date(Date.now() - graceMs);
-  const oldKeys = async function* () {
+  const iterateOldKeys = async function* () {
     for await (const { key, modified } of bucket.list(prefix, { signal })) {
       if (isOwnKey(key.slice(prefix.length)) && modified !== undefined && modified <= before) yield key;
     }
   };
   let bucketObjects = 0;
-  for await (const keys of groupInBatches(oldKeys(), keysAtOnce)) {
-    const recorded = new Set(await known(keys));
+  for await (const keys of groupInBatches(iterateOldKeys(), keysAtOnce)) {
+    const recorded = new Set(await filterKnown(keys));
     for (const key of keys) {
       signal.throwIfAborted();
       if (recorded.has(key) || (await ownerOf(bucket, key, signal)) !== owner) continue;
