@@ -149,7 +149,7 @@ const faults: [fault: string, change: Change, name: string, says: RegExp][] = [
       },
     }),
     directory,
-    /nobody was asked for/,
+    /users\(\) of no ids returns nobody/,
   ],
   [
     'ignores the signal of uploads',

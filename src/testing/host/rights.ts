@@ -90,19 +90,22 @@ export const rightsChecks: HostChecks = {
     if (directory === undefined) return;
     const unknown = '0123456789abcdef01234567';
     const idsOf = (found: readonly { id: string }[]) => found.map(({ id }) => id).toSorted();
-    assert.deepEqual(idsOf(await directory.users([])), [], 'nobody was asked for');
-    assert.deepEqual(idsOf(await directory.users([unknown])), [], 'there is no such user');
-    assert.deepEqual(idsOf(await directory.users([trial.owner.id])), [trial.owner.id], 'one user was asked for');
+    assert.deepEqual(idsOf(await directory.users([])), [], 'users() of no ids returns nobody');
+    assert.deepEqual(idsOf(await directory.users([unknown])), [], 'users() of an unknown id returns nobody');
+    assert.deepEqual(idsOf(await directory.users([trial.owner.id])), [trial.owner.id], 'users() of one id returns that user');
     assert.deepEqual(
       idsOf(await directory.users([trial.owner.id, unknown, trial.stranger.id])),
       [trial.owner.id, trial.stranger.id].toSorted(),
-      'the directory gives the users that exist, and only those that were asked for',
+      'users() returns the existing users among the ids, and no others',
     );
     const seen = idsOf(await directory.users([trial.owner.id], await trial.verify(trial.stranger.token)));
-    assert.ok(seen.length === 0 || (seen.length === 1 && seen[0] === trial.owner.id), 'one user was asked for by another');
-    assert.deepEqual(idsOf(await directory.groups([])), [], 'no group was asked for');
-    assert.deepEqual(idsOf(await directory.groups([unknown])), [], 'there is no such group');
-    assert.deepEqual(await directory.groupsOf(unknown), [], 'who does not exist belongs to no group');
+    assert.ok(
+      seen.length === 0 || (seen.length === 1 && seen[0] === trial.owner.id),
+      'users() shows one user to another, or nobody',
+    );
+    assert.deepEqual(idsOf(await directory.groups([])), [], 'groups() of no ids returns none');
+    assert.deepEqual(idsOf(await directory.groups([unknown])), [], 'groups() of an unknown id returns none');
+    assert.deepEqual(await directory.groupsOf(unknown), [], 'an unknown user belongs to no group');
   },
 
   'filters lists by the very same permissions': async (trial) => {
