@@ -8,7 +8,7 @@ await serveParent(
   '',
   {
     async open(folder) {
-      for (const name of await readdir(folder)) await readImageInfo(join(folder, name), { internal: false });
+      for (const name of await readdir(folder)) await readImageInfo(join(folder, name), { includesInternal: false });
     },
   },
   () => Promise.resolve(),

@@ -49,8 +49,8 @@ function parseInteger(value: OptionValue, option: string): number | undefined {
 
 async function runConvert(from: string, to: string, options: Record<string, OptionValue>): Promise<number> {
   const { convertTo } = await import('./convert.js');
-  const interrupted = new AbortController();
-  const interrupt = () => interrupted.abort(new Error('Interrupted; nothing was written.'));
+  const interruption = new AbortController();
+  const interrupt = () => interruption.abort(new Error('Interrupted; nothing was written.'));
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt);
   // The standard output may be a pipe, so progress is shown on the error output.
   const display = createProgressDisplay(process.stderr);
@@ -68,22 +68,22 @@ async function runConvert(from: string, to: string, options: Record<string, Opti
       },
       overwrite: options.overwrite === true,
       onProgress: (fraction) => display.showProgress({ text: `Converting ${from}`, fraction }),
-      signal: interrupted.signal,
+      signal: interruption.signal,
     });
     display.endProgress();
     print(`${to}: ${(bytes / 1e6).toFixed(1)} MB`);
     return exitCodes.done;
   } catch (error) {
     display.endProgress();
-    if (!interrupted.signal.aborted) throw error;
+    if (!interruption.signal.aborted) throw error;
     printError('Interrupted; nothing was written.');
     return exitCodes.interrupted;
   }
 }
 
-async function runInfo(file: string, internal: boolean): Promise<number> {
+async function runInfo(file: string, includesInternal: boolean): Promise<number> {
   const { readImageInfo } = await import('./info.js');
-  print(JSON.stringify(await readImageInfo(file, { internal }), null, 2));
+  print(JSON.stringify(await readImageInfo(file, { includesInternal }), null, 2));
   return exitCodes.done;
 }
 

@@ -7,7 +7,7 @@ import { resolveExistingFile } from './usage.js';
  *
  * @throws TileSourceError that says why no source reads the file
  */
-export async function readImageInfo(path: string, { internal }: { internal: boolean }): Promise<object> {
+export async function readImageInfo(path: string, { includesInternal }: { includesInternal: boolean }): Promise<object> {
   const { name, source } = await openLocalFile(await resolveExistingFile(path));
   try {
     const image = openLargeImage(source, { sourceName: name });
@@ -15,7 +15,7 @@ export async function readImageInfo(path: string, { internal }: { internal: bool
       source: name,
       ...image.metadata(),
       associatedImages: source.associatedImages ?? [],
-      ...(internal && { internal: await image.internalMetadata() }),
+      ...(includesInternal && { internal: await image.internalMetadata() }),
     };
   } finally {
     await source.close();

@@ -65,22 +65,22 @@ function localInput(path: string, registry: TileSourceRegistry, openingPaths: re
 }
 
 function localFolder(folder: string, registry: TileSourceRegistry, openingPaths: readonly string[]): SourceFolder {
-  const pathInside = (path: string): string | null => {
+  const resolveInside = (path: string): string | null => {
     const absolute = resolve(folder, path);
     return absolute === folder || absolute.startsWith(folder.endsWith(sep) ? folder : folder + sep) ? absolute : null;
   };
   return {
     async file(path) {
-      const absolute = pathInside(path);
+      const absolute = resolveInside(path);
       return absolute === null || !(await isKind(absolute, 'isFile')) ? null : folderFile(absolute, registry, openingPaths);
     },
     async files(path) {
-      const absolute = pathInside(path);
+      const absolute = resolveInside(path);
       if (absolute === null || !(await isKind(absolute, 'isDirectory'))) return null;
       return (await filesIn(absolute)).map((name) => relative(folder, join(absolute, name)).replaceAll(sep, '/'));
     },
     async tree(path) {
-      const absolute = pathInside(path);
+      const absolute = resolveInside(path);
       if (absolute === null || !(await isKind(absolute, 'isDirectory'))) return null;
       const readers: ByteReader[] = [];
       return {
