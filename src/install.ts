@@ -35,7 +35,7 @@ import type { InstallOptions, Installation } from './installation.js';
  */
 export async function install(host: Host, options: InstallOptions = {}): Promise<Installation> {
   requireHost(host);
-  return assemble(host, options, host.app);
+  return openInstallation(host, options, host.app);
 }
 
 /**
@@ -43,14 +43,14 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
  *
  * @param app `null` in processes that only run jobs, where no router is mounted.
  */
-export async function assemble(
+export async function openInstallation(
   host: WorkerHost,
   options: InstallOptions,
   app: Host['app'] | null,
 ): Promise<Installation & { runner: JobRunner }> {
   const features = new Features(nonThrowingLogger(host.logger));
   try {
-    return await openAll(features, host, options, app);
+    return await openFeatures(features, host, options, app);
   } catch (error) {
     // Close everything that was opened before the failure.
     await features.close();
@@ -58,7 +58,7 @@ export async function assemble(
   }
 }
 
-async function openAll(
+async function openFeatures(
   features: Features,
   host: WorkerHost,
   options: InstallOptions,

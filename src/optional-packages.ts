@@ -22,8 +22,8 @@ export function installCommand(names: readonly string[]): string {
   return `npm install ${names.map((name) => `${name}@${versionOf(name)}`).join(' ')}`;
 }
 
-/** The part of a message that says that packages are missing, and how to install them: `the package lerc is not installed (npm install lerc@4)`. */
-export function notInstalled(...names: string[]): string {
+/** Says in the middle of a sentence which packages are missing, and how to install them: `the package lerc is not installed (npm install lerc@4)`. */
+export function describeMissingPackages(...names: string[]): string {
   const subject = names.length === 1 ? `package ${names[0]} is` : `packages ${names.join(' and ')} are`;
   return `the ${subject} not installed (${installCommand(names)})`;
 }

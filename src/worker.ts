@@ -1,6 +1,6 @@
 import type { WorkerHost } from './host.js';
 import { requireHost } from './core/host/check-host.js';
-import { assemble } from './install.js';
+import { openInstallation } from './install.js';
 import type { InstallOptions } from './installation.js';
 import type { Settings } from './features/settings/settings.js';
 import type { JobStore } from './features/jobs/jobs.js';
@@ -23,7 +23,7 @@ export interface Worker {
  */
 export async function startWorker(host: WorkerHost, options: InstallOptions = {}): Promise<Worker> {
   requireHost(host);
-  const installation = await assemble(host, options, null);
+  const installation = await openInstallation(host, options, null);
   try {
     await installation.runner.startProcessing();
   } catch (error) {

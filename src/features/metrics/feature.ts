@@ -7,7 +7,7 @@ import type { Feature } from '../feature.js';
 import { jobStatus } from '../jobs/job-status.js';
 import type { JobStore } from '../jobs/jobs.js';
 import { CountingTileCache } from '../caches/counting-tile-cache.js';
-import { notInstalled } from '../../optional-packages.js';
+import { describeMissingPackages } from '../../optional-packages.js';
 
 interface MetricsNeeds {
   core: Core;
@@ -25,7 +25,7 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
     const register = options.metrics;
     if (register === undefined) return { offers: { observe: undefined } };
     const { Counter, Gauge, Histogram } = await import('prom-client').catch((cause: unknown) => {
-      throw new InvalidHostError(`install: metrics cannot be collected: ${notInstalled('prom-client')}.`, { cause });
+      throw new InvalidHostError(`install: metrics cannot be collected: ${describeMissingPackages('prom-client')}.`, { cause });
     });
     // The registry comes from prom-client. The option has a smaller type, so that the types of this package do not depend on
     // prom-client.

@@ -21,7 +21,7 @@ export class Components {
   }
 
   /** All referenced schemas, by name. */
-  all(): Json {
+  listSchemas(): Json {
     return Object.fromEntries([...this.#schemas].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 

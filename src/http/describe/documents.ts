@@ -1,5 +1,5 @@
 import type { RouteOutline } from '../route.js';
-import { openApi3, swagger2, type ApiInfo } from './openapi.js';
+import { describeAsOpenApi3, describeAsSwagger2, type ApiInfo } from './openapi.js';
 
 /** The documents that describe an API. Each is built on first use. */
 export class ApiDocuments {
@@ -17,7 +17,7 @@ export class ApiDocuments {
    * @param root path of the API there.
    */
   swagger2(origin: string, root: string): string {
-    this.#swagger2 ??= JSON.stringify(swagger2(this.routes, this.info));
+    this.#swagger2 ??= JSON.stringify(describeAsSwagger2(this.routes, this.info));
     const { host, protocol } = new URL(origin);
     const schemes = [protocol === 'https:' ? 'https' : 'http'];
     return prependMembers({ swagger: '2.0', host, schemes, basePath: root }, this.#swagger2);
@@ -25,7 +25,7 @@ export class ApiDocuments {
 
   /** @param root path of the API, as the client reached it. */
   openApi3(root: string): string {
-    this.#openApi3 ??= JSON.stringify(openApi3(this.routes, this.info));
+    this.#openApi3 ??= JSON.stringify(describeAsOpenApi3(this.routes, this.info));
     // The address has no origin, because a server behind a proxy does not know under which one it is reached.
     return prependMembers({ openapi: '3.1.0', servers: [{ url: root }] }, this.#openApi3);
   }

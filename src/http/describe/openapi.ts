@@ -40,10 +40,10 @@ const errorSchema = component('Error', {
 const license = { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' };
 
 /** Name of the parameter for the rest of a path. */
-const restName = 'path';
+const restParameterName = 'path';
 
 function wirePath(path: string): string {
-  return path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, `{${restName}}`);
+  return path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, `{${restParameterName}}`);
 }
 
 function tagOf(path: string): string {
@@ -93,7 +93,7 @@ function errorStatuses(route: RouteOutline): Map<string, string> {
 }
 
 function parameterEntries(parameters: Parameters | undefined): [string, Parameter<unknown>][] {
-  return Object.entries(parameters ?? {}).map(([name, parameter]) => [name === '*' ? restName : name, parameter]);
+  return Object.entries(parameters ?? {}).map(([name, parameter]) => [name === '*' ? restParameterName : name, parameter]);
 }
 
 const binarySchema = { type: 'string', format: 'binary' } as const;
@@ -129,7 +129,7 @@ function successTypes(route: RouteOutline): readonly string[] {
 const isBodyOptional = (route: RouteOutline) => route.bodyOptional === true;
 
 /** The API as a Swagger 2.0 document, which existing clients read; without the address of the server. */
-export function swagger2(routes: readonly RouteOutline[], info: ApiInfo): Json {
+export function describeAsSwagger2(routes: readonly RouteOutline[], info: ApiInfo): Json {
   const components = new Components('#/definitions/', swagger2Members);
   const errorReference = components.refer(errorSchema);
   const paths: Record<string, Json> = {};
@@ -176,7 +176,7 @@ export function swagger2(routes: readonly RouteOutline[], info: ApiInfo): Json {
   return {
     info: { title: info.title, version: info.version, license },
     paths: sortMembers(paths),
-    definitions: components.all(),
+    definitions: components.listSchemas(),
     securityDefinitions: {
       token: { type: 'apiKey', in: 'header', name: info.headerName },
       tokenParameter: { type: 'apiKey', in: 'query', name: 'token' },
@@ -245,7 +245,7 @@ function splitEnumByType({ enum: values, ...schema }: Json): Json {
 }
 
 /** The API as an OpenAPI 3.1 document. */
-export function openApi3(routes: readonly RouteOutline[], info: ApiInfo): Json {
+export function describeAsOpenApi3(routes: readonly RouteOutline[], info: ApiInfo): Json {
   const components = new Components('#/components/schemas/', openApi3Members);
   const errorContent = { 'application/json': { schema: components.refer(errorSchema) } };
   const paths: Record<string, Json> = {};
@@ -293,7 +293,7 @@ export function openApi3(routes: readonly RouteOutline[], info: ApiInfo): Json {
     info: { title: info.title, version: info.version, license },
     paths: sortMembers(paths),
     components: {
-      schemas: components.all(),
+      schemas: components.listSchemas(),
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer' },
         tokenParameter: { type: 'apiKey', in: 'query', name: 'token' },

@@ -140,7 +140,7 @@ interface SharedServices<C> {
 
 /** Handles one request to a route, from its token to the end of its response. */
 class RouteCall<C> {
-  #anonymous = true;
+  #isAnonymousCaller = true;
   #isSending = false;
   #checkPermission: (() => Promise<unknown>) | undefined;
   readonly #startedAtMs = performance.now();
@@ -216,7 +216,7 @@ class RouteCall<C> {
     const verified = verifiedToken?.caller ?? null;
     this.#requireOpenToLinks(verified);
     if (isChange && verified === null && sender === 'foreign') throw new LargeImageError('forbidden', foreignMessage);
-    this.#anonymous = isAnonymous(verified, route);
+    this.#isAnonymousCaller = isAnonymous(verified, route);
     const caller = admitCaller(verified, route.access, route.scope);
     const params = parseParameters(route.params ?? {}, decodeParameters(this.match.params), route);
     const query = parseParameters(route.query ?? {}, sent, route);
@@ -258,7 +258,12 @@ class RouteCall<C> {
     const { route, options, name, response } = this;
     const { logger } = options;
     if (!response.headersSent) addCorsHeaders(route.anyOrigin, response);
-    await respondWithError(response, error, { anonymous: this.#anonymous, logger, route: name, errorStatus: route.errorStatus });
+    await respondWithError(response, error, {
+      anonymous: this.#isAnonymousCaller,
+      logger,
+      route: name,
+      errorStatus: route.errorStatus,
+    });
   }
 }
 

@@ -39,7 +39,7 @@ function addMarkupHeaders(response: ServerResponse): void {
 const watchedBytes = 1024 * 1024;
 
 /**
- * Turns the result of a handler into an HTTP answer.
+ * Sends the result of a handler as the response.
  *
  * @param options `onLongResponse` is called before a response is sent that may take long.
  */
@@ -160,8 +160,8 @@ export async function respondWithError(
     errorStatus?: Partial<Record<ErrorCode, number>> | undefined;
   },
 ): Promise<void> {
-  const clientLeft = response.destroyed || response.writableEnded;
-  if (clientLeft) return;
+  const hasClientLeft = response.destroyed || response.writableEnded;
+  if (hasClientLeft) return;
   let reply: Reply;
   const outage = error instanceof LargeImageError ? null : outageErrorOf(error);
   if (outage !== null) options.logger?.warn({ err: error, route: options.route }, 'Request:Unavailable');

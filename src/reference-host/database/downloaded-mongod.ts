@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { cacheDirectory } from './cache-directory.js';
 import { waitForExit, startChild } from './child.js';
 import type { DatabaseOptions } from './database-options.js';
-import { isInstalled, notInstalled } from '../../optional-packages.js';
+import { isInstalled, describeMissingPackages } from '../../optional-packages.js';
 
 /** Pinned, so that two machines run the same version; `MONGOMS_VERSION` selects another. */
 const mongodVersion = '8.2.6';
@@ -27,7 +27,7 @@ export async function downloadMongod(
   options: Pick<DatabaseOptions, 'env' | 'report' | 'signal' | 'downloadStallMs'>,
 ): Promise<string> {
   const libraryName = 'mongodb-memory-server';
-  if (!isInstalled(libraryName)) throw new Error(notInstalled(libraryName));
+  if (!isInstalled(libraryName)) throw new Error(describeMissingPackages(libraryName));
   const libraryPath = createRequire(import.meta.url).resolve(libraryName);
   const downloadDir = options.env.MONGOMS_DOWNLOAD_DIR ?? join(cacheDirectory(options.env), 'mongod');
   await mkdir(downloadDir, { recursive: true });

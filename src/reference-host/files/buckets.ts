@@ -1,6 +1,6 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { LargeImageError } from '../../index.js';
-import { notInstalled } from '../../optional-packages.js';
+import { describeMissingPackages } from '../../optional-packages.js';
 import type { Bucket } from '../../s3/index.js';
 
 /** Opens buckets of the object store that is configured by the environment variables of the AWS SDK. The connection is opened when the first file is read. */
@@ -21,9 +21,13 @@ export class Buckets {
 
   async #connect(): Promise<S3Client> {
     const { S3Client } = await import('@aws-sdk/client-s3').catch((cause: unknown) => {
-      throw new LargeImageError('unavailable', `Files in buckets cannot be read: ${notInstalled('@aws-sdk/client-s3')}.`, {
-        cause,
-      });
+      throw new LargeImageError(
+        'unavailable',
+        `Files in buckets cannot be read: ${describeMissingPackages('@aws-sdk/client-s3')}.`,
+        {
+          cause,
+        },
+      );
     });
     const { AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION } = this.env;
     const endpoint = AWS_ENDPOINT_URL_S3 || AWS_ENDPOINT_URL;

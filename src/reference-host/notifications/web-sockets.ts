@@ -6,7 +6,7 @@ import { checkedPrefix, errorBody, toWire } from '../../larger-host.js';
 import { verifyToken, userScope } from '../accounts/tokens/tokens.js';
 import type { HostContext } from '../context.js';
 import type { UpgradeHandler } from '../http/upgrades.js';
-import { isInstalled, notInstalled } from '../../optional-packages.js';
+import { isInstalled, describeMissingPackages } from '../../optional-packages.js';
 import { followNotifications } from './notifications.js';
 
 /**
@@ -60,7 +60,7 @@ export async function createNotificationUpgradeHandler(context: HostContext): Pr
 
 /** Answers that web sockets need a package that is not installed. */
 function answerNotInstalled(socket: Duplex): true {
-  const message = `There are no web sockets here: ${notInstalled('ws')}.`;
+  const message = `There are no web sockets here: ${describeMissingPackages('ws')}.`;
   const body = JSON.stringify(errorBody({ code: 'not-implemented', message, details: {} }));
   const head = [
     'HTTP/1.1 501 Not Implemented',

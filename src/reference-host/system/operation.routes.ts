@@ -3,7 +3,7 @@ import { AccessDeniedError, LargeImageError } from '../../index.js';
 import { NotFoundError, objectOf, Reply, type RouteDefinition } from '../../larger-host.js';
 import { setTimeout as wait } from 'node:timers/promises';
 import { defineRoute, type HostContext } from '../context.js';
-import { notInstalled } from '../../optional-packages.js';
+import { describeMissingPackages } from '../../optional-packages.js';
 
 /** How long the database can take before the server counts as not ready, in milliseconds. */
 const databaseTimeoutMs = 2000;
@@ -63,7 +63,8 @@ export const operationRoutes: RouteDefinition<HostContext>[] = [
     returns: { types: ['text/plain'] },
     errors: ['access-denied', 'not-found'],
     async handle({ caller, token }, { metrics }) {
-      if (metrics === null) throw new NotFoundError(`This server collects no metrics: ${notInstalled('prom-client')}.`);
+      if (metrics === null)
+        throw new NotFoundError(`This server collects no metrics: ${describeMissingPackages('prom-client')}.`);
       const isScraper = metrics.token !== null && token !== null && isSameToken(token, metrics.token);
       if (!isScraper && caller?.admin !== true) throw new AccessDeniedError('Administrator access required.');
       return Reply.content(await (metrics.text ?? (() => metrics.register.metrics()))(), metrics.register.contentType);

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { notInstalled } from '../../optional-packages.js';
+import { describeMissingPackages } from '../../optional-packages.js';
 
 /** A raster in LERC, and its properties according to the file. */
 export interface LercTask {
@@ -34,7 +34,7 @@ async function loadLibrary(): Promise<Lerc> {
   try {
     library = require('lerc') as Lerc;
   } catch {
-    throw new Error(notInstalled('lerc'));
+    throw new Error(describeMissingPackages('lerc'));
   }
   await library.load({ locateFile: () => require.resolve('lerc/lerc-wasm.wasm') });
   return library;

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { compileFunction } from 'node:vm';
 import { limitWasmMemory } from './threads/limited-wasm.js';
-import { notInstalled } from '../../optional-packages.js';
+import { describeMissingPackages } from '../../optional-packages.js';
 
 /** A picture that a library decodes as a whole. */
 export interface PictureTask {
@@ -65,7 +65,7 @@ function resolveOptionalFile(path: string): string {
     return require.resolve(path);
   } catch {
     const [name] = path.split('/');
-    throw new Error(notInstalled(name!));
+    throw new Error(describeMissingPackages(name!));
   }
 }
 

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { notInstalled } from '../../optional-packages.js';
+import { describeMissingPackages } from '../../optional-packages.js';
 import { BadValueError, TileSourceError } from '../../errors.js';
 import { epsgCodeOf, correctDefinition, keysOfOneSystem, type GeoKeys, type KeyDefinition } from './definitions.js';
 import type { Point } from './georeference.js';
@@ -15,7 +15,7 @@ interface GeoKeysToProj4 {
   toProj4(keys: GeoKeys): KeyDefinition;
 }
 
-const missingMessage = () => `Projections cannot be computed: ${notInstalled('proj4', 'geotiff-geokeys-to-proj4')}.`;
+const missingMessage = () => `Projections cannot be computed: ${describeMissingPackages('proj4', 'geotiff-geokeys-to-proj4')}.`;
 
 /** Loads a package; `null` if it is not installed. */
 function loadIfInstalled<T>(load: () => T): T | null {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { errorReplies, LargeImageError, LevelDeniedError, type ErrorCode } from '../../../src/errors.js';
-import { openApi3, swagger2 } from '../../../src/http/describe/openapi.js';
+import { describeAsOpenApi3, describeAsSwagger2 } from '../../../src/http/describe/openapi.js';
 import { errorReply } from '../../../src/http/serving/respond.js';
 
 const codes = Object.keys(errorReplies) as ErrorCode[];
@@ -24,7 +24,7 @@ describe('error codes', () => {
   });
 
   it('has all of them in the descriptions of the API', () => {
-    const described = [openApi3([], info), swagger2([], info)].map((document) => JSON.stringify(document));
+    const described = [describeAsOpenApi3([], info), describeAsSwagger2([], info)].map((document) => JSON.stringify(document));
     for (const text of described) expect(text).toContain(JSON.stringify(codes));
   });
 

@@ -99,9 +99,9 @@ const places: Record<string, () => string | Promise<string>> = {
 
 /** The message about a package in a source file. */
 async function installed(name: string, text: string): Promise<string> {
-  expect(text).toContain(`notInstalled('${name}')`);
-  const { notInstalled } = await import('../../../src/optional-packages.js');
-  return notInstalled(name);
+  expect(text).toContain(`describeMissingPackages('${name}')`);
+  const { describeMissingPackages } = await import('../../../src/optional-packages.js');
+  return describeMissingPackages(name);
 }
 
 it.each(optional)('names %s with the command that installs it when it is missing', async (name) => {

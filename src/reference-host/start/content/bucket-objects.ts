@@ -6,7 +6,7 @@ import { Buckets } from '../../files/buckets.js';
 import { registerObjects, type ObjectInPlace } from '../../files/in-place.js';
 import { TreeDigest } from '../../files/tree-digest.js';
 import { checkName } from '../../tree/names/checked-name.js';
-import { isInstalled, notInstalled } from '../../../optional-packages.js';
+import { isInstalled, describeMissingPackages } from '../../../optional-packages.js';
 import { ensureCollection, ensureFolder } from './content.js';
 import { UsageError, type BucketPrefix } from '../options.js';
 import { isShownName, isZarrName, zarrDescriptions } from './local-files.js';
@@ -18,7 +18,7 @@ const sdkName = '@aws-sdk/client-s3';
 /** Requests one object of each prefix, so that problems are reported before anything starts. @throws UsageError */
 export async function requireBuckets(prefixes: readonly BucketPrefix[], signal: AbortSignal): Promise<void> {
   if (prefixes.length === 0) return;
-  if (!isInstalled(sdkName)) throw new UsageError(`Files in buckets cannot be read: ${notInstalled(sdkName)}.`);
+  if (!isInstalled(sdkName)) throw new UsageError(`Files in buckets cannot be read: ${describeMissingPackages(sdkName)}.`);
   const buckets = new Buckets();
   try {
     for (const bucketPrefix of prefixes) {

@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 import { leaveSignalsToParent } from '../../process/child-signals.js';
 import type { SlideAnswer, SlideDescription, SlideRequest, SlideResults } from './slide-messages.js';
-import { notInstalled } from '../../../optional-packages.js';
+import { describeMissingPackages } from '../../../optional-packages.js';
 
 const require = createRequire(import.meta.url);
 
@@ -34,7 +34,7 @@ class OpenSlideLibrary {
     try {
       this.#koffi = require('koffi') as Koffi;
     } catch {
-      throw new Error(notInstalled('koffi'));
+      throw new Error(describeMissingPackages('koffi'));
     }
     const libraryPath = process.env.OPENSLIDE_LIBRARY;
     const names = libraryPath === undefined || libraryPath === '' ? libraryNames : [libraryPath];

@@ -1,5 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
-import { isInstalled, notInstalled } from '../../../optional-packages.js';
+import { isInstalled, describeMissingPackages } from '../../../optional-packages.js';
 import type { CodecThreads } from '../../codecs/threads/codec-threads.js';
 import type { SampleType } from '../../raster.js';
 import type { Directory, TagNumbers } from './file/directory.js';
@@ -333,7 +333,7 @@ async function readSampleShape(directory: Directory, inherited: { sampleFormat?:
   const isSubsampled = photometric === photometrics.yCbCr && subsampling.some((factor) => factor !== 1);
   const decoding = decodingOf(compression, isSubsampled);
   const decoder = decoding === 'jpegxl' ? 'jxl-oxide-wasm' : compression === compressions.lerc ? 'lerc' : null;
-  if (decoder !== null && !isInstalled(decoder)) refuse(notInstalled(decoder));
+  if (decoder !== null && !isInstalled(decoder)) refuse(describeMissingPackages(decoder));
   // Pictures have only unsigned samples, so the tag has no meaning there.
   const isPicture = decoding === 'picture' || decoding === 'webp' || decoding === 'interchange';
   const format = isPicture
