@@ -65,16 +65,16 @@ describe('requests whose clients disconnect', () => {
   ])('stop the work on %s when the last client is gone', async (_what, path) => {
     const leaving = new AbortController();
     const abandoned = Promise.allSettled([1, 2, 3].map((n) => ask(path(n), leaving.signal)));
-    await until('tiles are read', () => heldSource.reading > 0);
+    await until('tiles are read', () => heldSource.readingCount > 0);
     leaving.abort();
     await abandoned;
-    await until('no tile is read', () => heldSource.reading === 0);
-    expect(heldSource.brokenOff).toBeGreaterThan(0);
-    const { started } = heldSource;
+    await until('no tile is read', () => heldSource.readingCount === 0);
+    expect(heldSource.abortedCount).toBeGreaterThan(0);
+    const { startedCount } = heldSource;
     heldSource.release();
     // No work begins later, and a repeated request is answered.
     expect((await ask(path(1))).status).toBe(200);
-    expect(heldSource.started).toBeGreaterThan(started);
+    expect(heldSource.startedCount).toBeGreaterThan(startedCount);
   });
 
   it.each([
@@ -84,7 +84,7 @@ describe('requests whose clients disconnect', () => {
     await clear();
     const leaving = new AbortController();
     const abandoned = ask(path, leaving.signal).catch((error: Error) => error);
-    await until('tiles are read', () => heldSource.reading > 0);
+    await until('tiles are read', () => heldSource.readingCount > 0);
     const staying = ask(path);
     // Both wait for the same work. When a third request has been answered, the second has been received.
     expect((await ask('')).status).toBe(200);
@@ -103,13 +103,13 @@ describe('requests whose clients disconnect', () => {
     leaving.abort();
     await abandoned;
     await until('all are known to have gone', () => counts.closed === 60);
-    await until('no tile is read', () => heldSource.reading === 0);
+    await until('no tile is read', () => heldSource.readingCount === 0);
     counts.stop();
-    const { started } = heldSource;
+    const { startedCount } = heldSource;
     // 60 regions have 16 tiles each.
-    expect(started).toBeLessThan(60 * 16);
+    expect(startedCount).toBeLessThan(60 * 16);
     heldSource.release();
     expect((await ask('zxy/2/2/2')).status).toBe(200);
-    expect(heldSource.started).toBe(started + 1);
+    expect(heldSource.startedCount).toBe(startedCount + 1);
   });
 });

@@ -36,7 +36,7 @@ describe('a full queue', () => {
     expect((await ask('zxy/0/0/0')).status).toBe(200);
     heldSource.hold();
     const first = ask(path(1));
-    await until('a tile is read', () => heldSource.reading > 0);
+    await until('a tile is read', () => heldSource.readingCount > 0);
     const others = [ask(path(2)), ask(path(3))];
     // The waiting request is not answered yet.
     const refused = await Promise.race(others);
@@ -52,7 +52,7 @@ describe('a full queue', () => {
 
   it('refuses cached files independently of pictures', async () => {
     const first = ask('histogram?bins=31');
-    await until('a tile is read', () => heldSource.reading > 0);
+    await until('a tile is read', () => heldSource.readingCount > 0);
     const others = [ask('histogram?bins=32'), ask('histogram?bins=33')];
     const refused = await Promise.race(others);
     expect(refused.status).toBe(503);

@@ -102,7 +102,7 @@ describe('OME-Zarr at its limits', () => {
     for (const item of items) expect((await reader.send('GET', store(item, 'zarr.json'))).status).toBe(200);
     heldSource.hold();
     const floods = Array.from({ length: 60 }, (_, at) => reader.send('HEAD', store(items[at % 4]!, `0/c/${at % 3}/0/0`)));
-    await until('a chunk is made', () => heldSource.reading > 0);
+    await until('a chunk is made', () => heldSource.readingCount > 0);
     // The waiting requests are not answered yet.
     expect((await Promise.race(floods)).status).toBe(503);
     // Tiles do not wait for chunks.
@@ -129,7 +129,7 @@ describe('OME-Zarr at its limits', () => {
       const answers = await Promise.all(keys.map((key) => reader.send('GET', store(item, key))));
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]));
     }
-    expect([logged, heldSource.started]).toEqual([[], 0]);
+    expect([logged, heldSource.startedCount]).toEqual([[], 0]);
     heldSource.release();
   });
 

@@ -94,7 +94,7 @@ export const kinds = {
     const denied = folderDenied('Write')(subjects);
     return { stranger: denied, reader: denied };
   }),
-  /** Those who may read the folder to read, and write it to change something; without a sign-in. */
+  /** Callers who may write the folder. Anonymous callers are told that they lack this right, not that they must sign in. */
   publicWrite: verdicts(as401(folderDenied('Write')), (subjects) => {
     const denied = folderDenied('Write')(subjects);
     return { stranger: denied, reader: denied };

@@ -23,8 +23,8 @@ export function describeAccess(title: string, callersOf: (route: number) => read
     );
 
     const routes = () => {
-      const hosts = new Set<unknown>(started.host.host.routes);
-      return started.host.routes.filter((route) => !hosts.has(route));
+      const hostRoutes = new Set<unknown>(started.host.host.routes);
+      return started.host.routes.filter((route) => !hostRoutes.has(route));
     };
     const nameOf = ({ method, path }: { method: string; path: string }) => `${method.toUpperCase()} ${path}`;
     const client = (name: CallerName) => clients.get(name)!;
@@ -172,14 +172,14 @@ export function describeAccess(title: string, callersOf: (route: number) => read
       ),
     )('%s', (name, { kind, scope, admitted = 200, alone = admitted }, chosen) => {
       const [method, pattern] = name.split(' ') as [string, string];
-      const isLook = method === 'GET';
+      const isRead = method === 'GET';
       it.each([...chosen])('answers %s as expected', async (caller) => {
         const sender = caller === 'limited' && kind === 'admin' ? limitedAdmin : client(caller);
         const user = caller === 'limited' ? null : sender.id;
         const verdictOn = (subjects: Subjects): Verdict => kinds[kind](subjects)[caller];
         const subjects = await subjectsFor(user, pattern);
         const verdict = verdictOn(subjects);
-        if (verdict === null && !isLook) forgetWhatChanges(pattern);
+        if (verdict === null && !isRead) forgetWhatChanges(pattern);
         const answer = await call(name, sender, subjects);
         if (verdict === null) expect(answer.status, String(answer.message)).toBe(admitted);
         else expect([answer.status, answer.message]).toEqual(verdict);
@@ -188,7 +188,7 @@ export function describeAccess(title: string, callersOf: (route: number) => read
       if (scope === undefined || !scoped.has(scope)) return;
       it('admits an administrator whose token has just this scope', async () => {
         const subjects = await subjectsFor(client('admin').id, pattern);
-        if (!isLook) forgetWhatChanges(pattern);
+        if (!isRead) forgetWhatChanges(pattern);
         expect((await call(name, scoped.get(scope)!, subjects)).status).toBe(alone);
       });
     });

@@ -395,7 +395,7 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'POST /annotation/item/:id/plot/list': read('item'),
   'POST /annotation/item/:id/plot/data': read('item', { sending: { form: { keys: 'item.name' } } }),
   'DELETE /annotation/item/:id': write('item', { fresh: true }),
-  // These concern the annotations below the folder that the caller administers; for other callers there are none.
+  // Of the annotations below the folder, these concern only those that the caller administers. Other callers have none.
   'GET /annotation/folder/:id': open(),
   'GET /annotation/folder/:id/present': open(),
   'PUT /annotation/folder/:id/access': open({ sending: listOf, params: ({ bare }) => ({ id: bare }) }),
@@ -405,7 +405,7 @@ export const rightsRows: Readonly<Record<string, Row>> = {
 };
 
 /**
- * Routes that change something although their scope is not for writing, and why this is harmless. All others require a scope of
+ * Routes with other methods than GET whose scope is not for writing, and why this is harmless. All others require a scope of
  * {@link writing}, or a full sign-in.
  */
 export const otherChanges: Readonly<Record<string, string>> = {

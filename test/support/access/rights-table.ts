@@ -23,19 +23,19 @@ const scopes = {
   expired: ['core.user_auth'],
   revoked: ['core.user_auth'],
 };
-type Kept = keyof typeof scopes;
+type TokenKind = keyof typeof scopes;
 
 /** A caller: a role and a kind of token. */
 export interface Caller {
   role: Role;
-  token: Kept | 'none';
+  token: TokenKind | 'none';
 }
 
 export const rightsCallers: readonly Caller[] = [
   { role: 'anonymous', token: 'none' },
   ...roles
     .filter((role) => role !== 'anonymous')
-    .flatMap((role) => Object.keys(scopes).map((token) => ({ role, token: token as Kept }))),
+    .flatMap((role) => Object.keys(scopes).map((token) => ({ role, token: token as TokenKind }))),
 ];
 
 /** Requests of every row of the table, each by the callers that are chosen for the row of this number. */

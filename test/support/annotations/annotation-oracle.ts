@@ -30,7 +30,7 @@ const free: Rule = (value) => isObject(value);
 const objectId: Rule = (value) => text(value) && (value as string).length === 24 && hex(value as string, '0123456789abcdef');
 const coordinate = list(number, 3, 3);
 
-/** Whether a text between 0 and 1 is a decimal number: digits, or digits (or none), a point and digits. */
+/** Whether a text is a decimal number from 0 to 1, such as `1`, `0.5` or `.5`. */
 function isOpacity(text: string): boolean {
   const [integerPart = '', decimals, ...more] = text.split('.');
   if (more.length > 0 || (decimals === undefined ? !digits(integerPart) : !digits(decimals))) return false;

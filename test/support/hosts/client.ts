@@ -93,7 +93,7 @@ export class Client {
     return answer.body;
   }
 
-  /** Returns the status and body of a response that must be an error. */
+  /** Returns the status and body of a response, for comparison with an expected error. */
   async fails(method: string, path: string, sending: Sending = {}): Promise<Record<string, unknown>> {
     const { status, body } = await this.send(method, path, sending);
     return { status, ...(body as Record<string, unknown>) };

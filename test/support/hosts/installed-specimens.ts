@@ -5,7 +5,7 @@ import { startTestDatabase } from './database.js';
 import { listen } from './listening.js';
 import { closeSpecimenServer, openSpecimenServer, specimenHost, type SpecimenServer } from '../../../examples/host-adapter.js';
 
-/** A server of another shape than the reference host, with the plugin installed on it. */
+/** A server that is structured unlike the reference host, with the plugin installed on it. */
 export interface InstalledSpecimens {
   server: SpecimenServer;
   host: Host;

@@ -1,4 +1,4 @@
-/** The body of a response, of errors only with the members that the established implementation also has. */
+/** The body of a response. An error has only the members that it also has in the established implementation. */
 export function recordedBody<Body>({ status, body }: { status: number; body: Body }): Body {
   if (status < 400 || typeof body !== 'object' || body === null) return body;
   const { code: _code, level: _level, ...recordedMembers } = body as Record<string, unknown>;

@@ -121,7 +121,7 @@ function pass(test: TestGateway, port: number, incoming: IncomingMessage, outgoi
   }
   const forward = () => {
     const { method, url: path, headers } = incoming;
-    const on = request({ host: '127.0.0.1', port, method, path, headers }, (answer) => {
+    const forwarded = request({ host: '127.0.0.1', port, method, path, headers }, (answer) => {
       outgoing.writeHead(answer.statusCode!, answer.headers);
       const most = test.cut(passing);
       if (most === null) return void answer.pipe(outgoing);
@@ -134,9 +134,9 @@ function pass(test: TestGateway, port: number, incoming: IncomingMessage, outgoi
       });
       answer.on('end', () => outgoing.end());
     });
-    on.on('error', () => outgoing.destroy());
-    outgoing.on('close', () => on.destroy());
-    incoming.pipe(on);
+    forwarded.on('error', () => outgoing.destroy());
+    outgoing.on('close', () => forwarded.destroy());
+    incoming.pipe(forwarded);
   };
   if (test.latencyMs > 0) setTimeout(forward, test.latencyMs);
   else forward();

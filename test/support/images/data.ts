@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 const folder = process.env.LARGE_IMAGE_TEST_DATA ?? join(root, '..', 'shared', 'data');
 
-/** The path of a real test image, or `null` (printed once with the reason) if the folder of real images is missing. */
+/** The path of a real test image, or `null`, after printing a message, if the folder of real images does not have it. */
 export function sampleFile(name: string): string | null {
   const path = join(folder, name);
   if (existsSync(path)) return path;

@@ -15,7 +15,7 @@ export interface Fixtures<Manifest> {
   remove(): void;
 }
 
-/** Exit code of scripts that lack something other than a module, which they name. */
+/** Exit code of scripts that lack something other than a module. They print what it is. */
 const skippedCode = 77;
 
 /**

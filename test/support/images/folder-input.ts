@@ -10,7 +10,7 @@ export interface MemoryFolder {
   input(path: string): SourceInput;
   readonly opened: Map<string, number>;
   /** Number of readers that are open now. */
-  openReaders(): number;
+  openReaderCount(): number;
 }
 
 /** A folder of files in memory. Images in it are opened by the sources of a registry, again for each use. */
@@ -61,6 +61,6 @@ export function memoryFolder(files: Readonly<Record<string, Uint8Array>>, regist
   return {
     input: (path) => inputAt(path, [path]),
     opened,
-    openReaders: () => inputs.reduce((sum, input) => sum + input.openReaders(), 0),
+    openReaderCount: () => inputs.reduce((sum, input) => sum + input.openReaderCount(), 0),
   };
 }

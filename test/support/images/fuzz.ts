@@ -86,7 +86,7 @@ async function exercise(
       }
     })(),
   );
-  return { stray: input.strayReads, readers: input.openReaders(), opened };
+  return { stray: input.strayReads, readers: input.openReaderCount(), opened };
 }
 
 /** Factor for the number of files that tests open: `FUZZ_TIMES=20 npx vitest run FILE` searches longer. */

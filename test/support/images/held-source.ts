@@ -3,9 +3,9 @@ import { paint, rasterSource } from './raster-source.js';
 
 /** An image whose tiles are read when the test allows it, or never. */
 export class HeldSource {
-  reading = 0;
-  started = 0;
-  brokenOff = 0;
+  readingCount = 0;
+  startedCount = 0;
+  abortedCount = 0;
   #release: () => void = () => {};
   #held = Promise.resolve();
 
@@ -18,13 +18,13 @@ export class HeldSource {
       return {
         ...source,
         readTile: async (address, options) => {
-          this.started += 1;
-          this.reading += 1;
+          this.startedCount += 1;
+          this.readingCount += 1;
           try {
             await this.#wait(options?.signal);
             return await source.readTile(address);
           } finally {
-            this.reading -= 1;
+            this.readingCount -= 1;
           }
         },
       };
@@ -32,7 +32,7 @@ export class HeldSource {
   };
 
   hold(): void {
-    this.started = this.brokenOff = 0;
+    this.startedCount = this.abortedCount = 0;
     this.#held = new Promise((resolve) => (this.#release = resolve));
   }
 
@@ -44,7 +44,7 @@ export class HeldSource {
     let leave: () => void = () => {};
     const left = new Promise<void>((_resolve, reject) => {
       leave = () => {
-        this.brokenOff += 1;
+        this.abortedCount += 1;
         reject(signal?.reason);
       };
       signal?.addEventListener('abort', leave);

@@ -6,9 +6,9 @@ export interface MemoryInput extends SourceInput {
   /** Reads that left the file; a correct source makes none. */
   readonly strayReads: string[];
   readonly open: () => Promise<ByteReader>;
-  openReaders(): number;
+  openReaderCount(): number;
   /** Number of bytes that were read, including repeated reads. */
-  readBytes(): number;
+  bytesRead(): number;
 }
 
 /** A file in memory that notes reads outside of it. */
@@ -20,8 +20,8 @@ export function memoryInput(bytes: Uint8Array, name = 'memory.tif'): MemoryInput
     name,
     path: null,
     strayReads,
-    openReaders: () => readers,
-    readBytes: () => read,
+    openReaderCount: () => readers,
+    bytesRead: () => read,
     open: async () => {
       readers += 1;
       return {

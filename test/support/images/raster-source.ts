@@ -21,13 +21,13 @@ export function rasterSource(frames: Raster | Raster[], facts: Partial<ImageMeta
     ...(rasters.length > 1 && { frames: rasters.map((_, C) => ({ axes: { C } })) }),
     ...further,
   };
-  const read: { level: number; x: number; y: number; frame: number }[] = [];
+  const tilesRead: { level: number; x: number; y: number; frame: number }[] = [];
   const source: TileSource = {
     metadata,
     populatedLevels: [metadata.levels - 1],
     async readTile(address, options) {
       options?.signal?.throwIfAborted();
-      read.push(address);
+      tilesRead.push(address);
       const raster = rasters[address.frame];
       if (!raster) throw new Error(`no frame ${address.frame}`);
       const tile = createRaster({ ...tileContent(metadata, address), bands: raster.bands, dtype: raster.dtype });
@@ -37,7 +37,7 @@ export function rasterSource(frames: Raster | Raster[], facts: Partial<ImageMeta
     iccProfile: () => icc ?? null,
     async close() {},
   };
-  return { source, read };
+  return { source, tilesRead };
 }
 
 /** A raster whose samples are computed by a function. */

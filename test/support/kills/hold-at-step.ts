@@ -9,20 +9,20 @@ import type { IncomingMessage } from 'node:http';
  *   by the variable HOLD_AT_STEPS, `<key> <step>,…`, for jobs and timers: the first one that reaches the step waits.
  * A step is a name, or `name#3` for the third time. `held <key>` is printed when the step has been reached.
  */
-interface Wanted {
+interface HeldStep {
   key: string;
   name: string;
   left: number;
 }
 
-const ofRequests = new Map<string, Wanted>();
-const ofRequest = new AsyncLocalStorage<Wanted | null>();
-const ofAll = (process.env.HOLD_AT_STEPS ?? '')
+const stepsByHeader = new Map<string, HeldStep>();
+const stepOfRequest = new AsyncLocalStorage<HeldStep | null>();
+const stepsOfProcess = (process.env.HOLD_AT_STEPS ?? '')
   .split(',')
   .filter((text) => text !== '')
-  .map(wantedBy);
+  .map(parseStep);
 
-function wantedBy(text: string): Wanted {
+function parseStep(text: string): HeldStep {
   const [key = '', name = '', times = '1'] = text.split(/[ #]/);
   return { key, name, left: Number(times) };
 }
@@ -30,18 +30,18 @@ function wantedBy(text: string): Wanted {
 subscribe('http.server.request.start', (message) => {
   const { request } = message as { request: IncomingMessage };
   const text = request.headers['hold-at-step'];
-  if (typeof text !== 'string') return ofRequest.enterWith(null);
+  if (typeof text !== 'string') return stepOfRequest.enterWith(null);
   // A write may take several requests.
-  const expected = ofRequests.get(text) ?? wantedBy(text);
-  ofRequests.set(text, expected);
-  ofRequest.enterWith(expected);
+  const step = stepsByHeader.get(text) ?? parseStep(text);
+  stepsByHeader.set(text, step);
+  stepOfRequest.enterWith(step);
 });
 
 /** Takes the place of `announceStep` in the program. */
 export async function reached(name: string): Promise<void> {
-  for (const expected of [ofRequest.getStore(), ...ofAll]) {
-    if (expected?.name !== name || --expected.left !== 0) continue;
-    process.stdout.write(`held ${expected.key}\n`);
+  for (const step of [stepOfRequest.getStore(), ...stepsOfProcess]) {
+    if (step?.name !== name || --step.left !== 0) continue;
+    process.stdout.write(`held ${step.key}\n`);
     await new Promise(() => {});
   }
 }

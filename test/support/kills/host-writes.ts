@@ -88,8 +88,8 @@ const tree = async (client: Client, place: Place) => {
   }
 };
 const status = async (client: Client, path: string) => (await client.send('GET', path)).status;
-/** Checks that a tree is complete, or does not exist at all. */
-const wholeTree = async (client: Client, top: string, { body }: Place) => {
+/** Checks that a tree is complete. */
+const expectWholeTree = async (client: Client, top: string, { body }: Place) => {
   expect(await contents(client, top)).toEqual([['f.bin', body]]);
   const [inner] = await client.ok('GET', '/folder', { query: { parentType: 'folder', parentId: top } });
   expect(await contents(client, id(inner))).toEqual([['f.bin', body]]);
@@ -230,7 +230,7 @@ export const hostWrites: Record<string, Write> = {
       expect([await status(client, `/folder/${ids.top!}`), await status(client, `/folder/${ids.inner!}`)]).toEqual([400, 400]);
       await client.create('/folder', { parentId: folder, name: 'top' });
       await client.ok('POST', '/resource/restore', trashed(ids.top!));
-      await wholeTree(client, ids.top!, place);
+      await expectWholeTree(client, ids.top!, place);
     },
   },
   'taking a folder out of the trash': {
@@ -240,7 +240,7 @@ export const hostWrites: Record<string, Write> = {
       await client.ok('POST', '/resource/trash', trashed(place.ids.top!));
     },
     act: (client, { ids }) => client.ok('POST', '/resource/restore', trashed(ids.top!)),
-    check: (client, place) => wholeTree(client, place.ids.top!, place),
+    check: (client, place) => expectWholeTree(client, place.ids.top!, place),
   },
   'emptying the trash': {
     steps: [
@@ -292,8 +292,8 @@ export const hostWrites: Record<string, Write> = {
       const { ids, collection } = place;
       expect((await foldersOf(client, collection, 'collection')).map(({ name }) => name)).toEqual(['Root']);
       const query = { parentType: 'collection', parentId: collection };
-      await wholeTree(client, id(await client.ok('POST', `/folder/${ids.top!}/copy`, { query })), place);
-      await wholeTree(client, ids.top!, place);
+      await expectWholeTree(client, id(await client.ok('POST', `/folder/${ids.top!}/copy`, { query })), place);
+      await expectWholeTree(client, ids.top!, place);
     },
   },
   'a move to another collection': {
@@ -308,7 +308,7 @@ export const hostWrites: Record<string, Write> = {
     },
     async check(client, place) {
       const { ids, folder } = place;
-      await wholeTree(client, ids.top!, place);
+      await expectWholeTree(client, ids.top!, place);
       expect(await client.ok('GET', `/folder/${ids.inner!}`)).toMatchObject({ baseParentId: ids.target });
       // The name is free in the former place.
       await client.create('/folder', { parentId: folder, name: 'top' });

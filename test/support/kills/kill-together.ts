@@ -39,9 +39,9 @@ const patienceMs = 300_000;
 export async function killTogether(options: KillOptions, victims: readonly Victim[]): Promise<void> {
   const { program, host, client } = options;
   const keyed = victims.map((victim, key) => ({ ...victim, key: String(key) }));
-  const inBackground = keyed.filter((victim) => victim.inBackground === true).map(({ key, step }) => `${key} ${step}`);
+  const backgroundSteps = keyed.filter((victim) => victim.inBackground === true).map(({ key, step }) => `${key} ${step}`);
   const child = spawn(process.execPath, [program, host.databaseUri, host.dataDirectory, ...(options.words ?? [])], {
-    env: { ...process.env, HOLD_AT_STEPS: inBackground.join(','), ...options.env },
+    env: { ...process.env, HOLD_AT_STEPS: backgroundSteps.join(','), ...options.env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = once(child, 'exit');
@@ -58,7 +58,9 @@ export async function killTogether(options: KillOptions, victims: readonly Victi
     let answered: Promise<unknown> = Promise.resolve();
     if (act !== undefined) {
       const address = await Promise.race([url, isOver]);
-      const headers: Record<string, string> = inBackground.includes(`${key} ${step}`) ? {} : { 'hold-at-step': `${key} ${step}` };
+      const headers: Record<string, string> = backgroundSteps.includes(`${key} ${step}`)
+        ? {}
+        : { 'hold-at-step': `${key} ${step}` };
       const acting = act(new Client(address, client.token, client.id, headers)).then((answer) => (outcome = answer));
       acts.push(acting.catch(() => undefined));
       if (isAnswered === true) answered = acting;
@@ -71,11 +73,12 @@ export async function killTogether(options: KillOptions, victims: readonly Victi
     await Promise.race([Promise.all([heldSteps.get(key), answered]), failed, late, isOver]);
   };
   try {
-    const [alone, queue] = [true, false].map((is) => keyed.filter((victim) => (victim.inBackground === true) === is));
+    const background = keyed.filter((victim) => victim.inBackground === true);
+    const queue = keyed.filter((victim) => victim.inBackground !== true);
     const bringSome = async () => {
-      for (let next = queue!.shift(); next !== undefined; next = queue!.shift()) await bring(next);
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) await bring(next);
     };
-    await Promise.all([...alone!.map(bring), ...Array.from({ length: concurrency }, bringSome)]);
+    await Promise.all([...background.map(bring), ...Array.from({ length: concurrency }, bringSome)]);
   } finally {
     child.kill('SIGKILL');
     await ended;

@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { chromium, type Browser } from 'playwright-core';
 
-/** The path of Chromium, or `null` (printed once with the reason) if this machine does not have it. */
+/** The path of Chromium, or `null`, after printing the reason, if this machine does not have it. */
 export function chromiumPath(): string | null {
   const named = process.env.CHROMIUM_PATH;
   const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== '');

@@ -17,7 +17,7 @@ const shortNames = {
 /** Adds a collection with an image, another file, an annotation, a group and a job. */
 export async function addContent(
   admin: Client,
-  work: string,
+  temporaryFolder: string,
   names: typeof shortNames = shortNames,
 ): Promise<Record<'collection' | 'folder' | 'slide' | 'broken', string> & { names: typeof shortNames }> {
   const collection = await admin.create('/collection', { name: names.collection, public: true });
@@ -26,7 +26,7 @@ export async function addContent(
     const query = { parentType: 'folder', parentId: folder, name, size: bytes.length };
     return String((await admin.ok('POST', '/file', { query, body: bytes })).itemId);
   };
-  const slide = await add(names.slide, await readFile(await slideFile(work)));
+  const slide = await add(names.slide, await readFile(await slideFile(temporaryFolder)));
   const broken = await add(names.broken, Buffer.from('II*\0 and nothing more'));
   const elements = [
     { type: 'rectangle', center: [600, 600, 0], width: 300, height: 200, group: 'g1', label: { value: 'l1' } },

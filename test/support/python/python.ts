@@ -4,7 +4,7 @@ import { askedGroups } from '../run/groups.js';
 
 const python = process.env.PYTHON ?? 'python3';
 
-/** Whether Python 3 is available, in runs with the group `writers`. If not, prints once why the referee tests are skipped. */
+/** Whether Python 3 is available, in runs with the group `writers`. If not, prints why the referee tests are skipped. */
 export function hasPython(): boolean {
   if (!askedGroups().includes('writers')) return false;
   const result = spawnSync(python, ['--version'], { encoding: 'utf8' });

@@ -79,7 +79,7 @@ export async function buildTestPrograms(): Promise<BuiltPrograms> {
   return built;
 }
 
-/** A program, `test/support/programs/host-process`, as one JavaScript file, for programs that are not built for all tests. */
+/** Builds a program that is not built for all tests, such as `test/support/programs/host-process`. */
 export async function buildProgram(
   source: string,
   options: { holdsAtSteps?: boolean } = {},

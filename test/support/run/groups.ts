@@ -68,8 +68,8 @@ export function askedGroups(): Group[] {
 }
 
 /** Patterns of the test files of groups. */
-export function filesOf(requests: readonly Group[]): string[] {
-  const paths = requests.flatMap((name): readonly string[] => groups[name]);
+export function filesOf(names: readonly Group[]): string[] {
+  const paths = names.flatMap((name): readonly string[] => groups[name]);
   return [...new Set(paths)].map((path) => (path.endsWith('.ts') ? path : `${path}/**/*.test.ts`));
 }
 

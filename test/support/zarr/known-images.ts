@@ -233,7 +233,7 @@ const png16: KnownFile = {
   },
 };
 
-const plain = (value: number) =>
+const shiftedPng = (value: number) =>
   sharp(
     new Uint8Array(pattern(300, 280, 3)).map((sample) => (sample + value) % 256),
     { raw: { width: 300, height: 280, channels: 3 } },
@@ -246,7 +246,7 @@ const shifted = (value: number) => new Uint8Array(pattern(300, 280, 3)).map((sam
 const multi: KnownFile = {
   name: 'an image of several files',
   file: 'whole.yaml',
-  parts: { 'one.png': await plain(0), 'two.png': await plain(90) },
+  parts: { 'one.png': await shiftedPng(0), 'two.png': await shiftedPng(90) },
   make: async () => ({
     bytes: Buffer.from('sources:\n  - {path: one.png, z: 0}\n  - {path: two.png, z: 1}\n'),
     known: { dtype: 'uint8', width: 300, height: 280, bands: 3, planes: { '0/0/0': shifted(0), '0/0/1': shifted(90) } },

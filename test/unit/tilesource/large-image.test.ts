@@ -135,9 +135,9 @@ describe('tiles', () => {
   });
 
   it('stops when the request is aborted', async () => {
-    const { source, read } = rasterSource(photo);
+    const { source, tilesRead } = rasterSource(photo);
     await expect(openLargeImage(source).tile({ level: 0, x: 0, y: 0, signal: AbortSignal.abort() })).rejects.toThrow();
-    expect(read).toHaveLength(0);
+    expect(tilesRead).toHaveLength(0);
   });
 });
 

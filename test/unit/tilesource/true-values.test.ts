@@ -8,8 +8,8 @@ import { createRaster, type Raster } from '../../../src/tilesource/raster.js';
 import { paint, rasterSource } from '../../support/images/raster-source.js';
 
 /** A pyramid whose coarser levels are averages, as most writers make them. */
-function averagedPyramid(raster: Raster): { source: TileSource; read: { level: number }[] } {
-  const { source, read } = rasterSource(raster, { tileWidth: 256, tileHeight: 256 });
+function averagedPyramid(raster: Raster): { source: TileSource; tilesRead: { level: number }[] } {
+  const { source, tilesRead } = rasterSource(raster, { tileWidth: 256, tileHeight: 256 });
   const { metadata } = source;
   const means = new Map<number, Raster>();
   for (let level = 0; level < metadata.levels - 1; level += 1) {
@@ -34,13 +34,13 @@ function averagedPyramid(raster: Raster): { source: TileSource; read: { level: n
     async readTile(address, options) {
       const level = means.get(address.level);
       if (!level) return source.readTile(address, options);
-      read.push(address);
+      tilesRead.push(address);
       const tile = createRaster({ ...tileContent(metadata, address), bands: raster.bands, dtype: raster.dtype });
       blit(tile, level, { left: -address.x * metadata.tileWidth, top: -address.y * metadata.tileHeight });
       return tile;
     },
   };
-  return { source: pyramid, read };
+  return { source: pyramid, tilesRead };
 }
 
 /** A file that has only two values, in a fine pattern, so that averages have other values. */
@@ -83,10 +83,10 @@ describe('statistics of the samples in a file', () => {
     const spots = paint({ width: 6000, height: 4000, bands: 1, dtype: 'uint16' }, (x, y) =>
       x >= 5701 && x < 5721 && y >= 901 && y < 921 ? 40_000 : x >= 3 && x < 19 && y >= 3801 && y < 3820 ? 7 : 100 + (x % 3),
     );
-    const { source, read } = averagedPyramid(spots);
+    const { source, tilesRead } = averagedPyramid(spots);
     const image = openLargeImage(source);
     expect((await image.bands({}))['1']).toMatchObject({ min: 7, max: 40_000 });
-    expect(read.filter(({ level }) => level === source.metadata.levels - 1).length).toBeLessThan(100);
+    expect(tilesRead.filter(({ level }) => level === source.metadata.levels - 1).length).toBeLessThan(100);
     const value = await image.pixel({ left: 5710, top: 910, style: '{"min":"min","max":"max"}' });
     expect(value).toEqual({ value: [255], l: 255 });
     expect((await image.histogram({}))[0]).toMatchObject({ min: 7, max: 40_000, range: [7, 40_001] });

@@ -75,11 +75,11 @@ describe('projections over z', () => {
   });
 
   it('combines only the planes of a range, of the channel of the frame', async () => {
-    const { source, read } = stackOf({ planes: 5 }, ({ c, z }) => 100 * c + 10 * z);
+    const { source, tilesRead } = stackOf({ planes: 5 }, ({ c, z }) => 100 * c + 10 * z);
     const image = openLargeImage(source);
     const range = { left: 0, top: 0, zFrom: 1, zTo: 3 };
     expect(await image.pixel({ ...range, frame: 8, zProject: 'max' })).toMatchObject({ value: [30] });
-    expect(read.map(({ frame }) => frame)).toEqual([2, 4, 6]);
+    expect(tilesRead.map(({ frame }) => frame)).toEqual([2, 4, 6]);
     expect(await image.pixel({ ...range, frame: 1, zProject: 'min' })).toMatchObject({ value: [110] });
     expect(await image.pixels({ ...range, zProject: 'mean' }, [0, 9])).toMatchObject([{ value: [20] }, { value: [120] }]);
   });
@@ -139,7 +139,7 @@ describe('projections over z', () => {
   });
 
   it('makes a projected tile once for several styles and frames of the stack', async () => {
-    const { source, read } = stackOf({ planes: 4, width: 64, height: 64 }, ({ z }) => z);
+    const { source, tilesRead } = stackOf({ planes: 4, width: 64, height: 64 }, ({ z }) => z);
     const image = openLargeImage(source);
     for (const frame of [0, 2, 4]) {
       for (const max of [10, 20, 30]) {
@@ -147,7 +147,7 @@ describe('projections over z', () => {
         await image.tile({ level: 0, x: 0, y: 0, frame, zProject: 'mean', style });
       }
     }
-    expect(read).toHaveLength(4);
+    expect(tilesRead).toHaveLength(4);
   });
 
   it.each([
@@ -161,7 +161,7 @@ describe('projections over z', () => {
     [{ zProject: 'max' }, 'would combine 300 planes; at most 256 are allowed'],
     [{ zProject: 'min', zFrom: 1, zTo: 257 }, 'would combine 257 planes; at most 256 are allowed'],
   ])('refuses %j', async (request, message) => {
-    const { source, read } = stackOf({ planes: 300 }, () => 0);
+    const { source, tilesRead } = stackOf({ planes: 300 }, () => 0);
     const image = openLargeImage(source);
     const place = { left: 0, top: 0 };
     const refused = { name: 'BadValueError', message: expect.stringContaining(message) };
@@ -170,9 +170,9 @@ describe('projections over z', () => {
     await expect(image.region(request)).rejects.toMatchObject(refused);
     await expect(image.thumbnail(request)).rejects.toMatchObject(refused);
     await expect(image.histogram(request)).rejects.toMatchObject(refused);
-    expect(read).toEqual([]);
+    expect(tilesRead).toEqual([]);
     expect(await image.pixel({ ...place, zProject: 'max', zFrom: 44 })).toMatchObject({ value: [0] });
-    expect(read).toHaveLength(256);
+    expect(tilesRead).toHaveLength(256);
   });
 
   it('refuses images without z', async () => {
@@ -198,7 +198,7 @@ describe('projections over z', () => {
   });
 
   it('stops reading when the client is gone', async () => {
-    const { source, read } = stackOf({ planes: 200 }, () => 0);
+    const { source, tilesRead } = stackOf({ planes: 200 }, () => 0);
     const aborting = new AbortController();
     const readTile = source.readTile.bind(source);
     source.readTile = (address, options) => {
@@ -207,7 +207,7 @@ describe('projections over z', () => {
     };
     const image = openLargeImage(source);
     await expect(image.region({ zProject: 'max', signal: aborting.signal })).rejects.toThrow('gone');
-    expect(read.length).toBeLessThan(20);
+    expect(tilesRead.length).toBeLessThan(20);
   });
 
   it('is exact for 256 planes of the largest and least samples', async () => {

@@ -180,7 +180,7 @@ describe('DICOM', () => {
     const inputs = [good, good.subarray(0, 400), Buffer.from('no DICOM at all')].map((file, i) => memoryInput(file, `${i}.dcm`));
     const source = await dicomSource.open({ ...inputs[0]!, companions: () => Promise.resolve(inputs.slice(1)) });
     await source.close();
-    expect(inputs.map((input) => input.openReaders())).toEqual([0, 0, 0]);
+    expect(inputs.map((input) => input.openReaderCount())).toEqual([0, 0, 0]);
   });
 
   it('reads mutated files, or refuses them with clear errors only', async () => {

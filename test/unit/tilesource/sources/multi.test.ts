@@ -392,5 +392,5 @@ it('opens a description that is broken in any way, or refuses it with a clear er
   const { files, readable } = await fuzz(definition, kinds, { count: 100 });
   expect(files).toBeGreaterThan(20);
   expect(readable).toBeLessThan(files);
-  expect(folder.openReaders()).toBe(0);
+  expect(folder.openReaderCount()).toBe(0);
 });

@@ -226,7 +226,7 @@ describe('bad files are refused with a reason', () => {
   ])('%s', async (_name, file, message) => {
     const input = memoryInput(file);
     await expect(tiffSource.open(input)).rejects.toMatchObject({ code: 'tile-source', message: expect.stringMatching(message) });
-    expect(input.openReaders()).toBe(0);
+    expect(input.openReaderCount()).toBe(0);
     expect(input.strayReads).toEqual([]);
   });
 
