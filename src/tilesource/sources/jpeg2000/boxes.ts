@@ -40,7 +40,7 @@ export interface FileContents extends ColorInterpretation {
   codeStreams: ByteRange[];
   /** Texts of XML boxes. */
   xml: string[];
-  /** The brand of the file, such as `jp2 `; `null` for a plain code stream. */
+  /** The brand of the file, such as `jp2`; `null` for a plain code stream. */
   brand: string | null;
 }
 

@@ -165,7 +165,7 @@ function shapeOf({ size }: CodeStream, { palette, colorSpace }: FileContents): S
   if (components.some((each) => each.bits !== bits || each.signed !== signed)) refuse('components of different depths');
   const isSubsampled = components.some(({ dx, dy }) => dx !== 1 || dy !== 1);
   const [, second, third] = components;
-  const isColor =
+  const hasSubsampledColors =
     components.length === 3 &&
     first!.dx === 1 &&
     first!.dy === 1 &&
@@ -173,7 +173,7 @@ function shapeOf({ size }: CodeStream, { palette, colorSpace }: FileContents): S
     third?.dx === 2 &&
     second.dy <= 2 &&
     second.dy === third.dy;
-  if (isSubsampled && !isColor) refuse('subsampled components other than 4:2:2 and 4:2:0 colors');
+  if (isSubsampled && !hasSubsampledColors) refuse('subsampled components other than 4:2:2 and 4:2:0 colors');
   const maxTilePixels = maxDecodedSamples / components.length;
   const width = Math.min(size.tileWidth, size.right - size.left);
   const height = Math.min(size.tileHeight, size.bottom - size.top);

@@ -136,7 +136,7 @@ export function readGridSize({ bytes }: MarkerSegment): GridSize {
   return { left, top, right, bottom, tileLeft, tileTop, tileWidth, tileHeight, components };
 }
 
-/** The number of decomposition levels that every component of every tile has, according to COD and COC of the main header. */
+/** The number of decomposition levels that every component has at least, according to COD and COC of the main header. */
 export function countDecompositions(segments: readonly MarkerSegment[], componentCount: number): number {
   const codBytes = segments.find(({ marker }) => marker === markers.cod)?.bytes;
   if (codBytes === undefined || codBytes.length < 14)
