@@ -89,12 +89,12 @@ export async function renderSprite(
     holes += corrupt.count;
     if (addsColor) picture = await grayToColor(picture);
     sprite ??= solidPicture(size, picture.bands, [emptySample, emptySample, emptySample, 0]);
-    const fitting = await convertToBands(picture, sprite.bands);
+    const converted = await convertToBands(picture, sprite.bands);
     const padding = isPadded && fill ? solidPicture(cell, sprite.bands, fill.color) : null;
     for (const position of positions) {
       const at = { left: (position % columns) * cell.width, top: Math.floor(position / columns) * cell.height };
       if (padding !== null) blit(sprite, padding, at);
-      blit(sprite, fitting, { left: at.left + offset.left, top: at.top + offset.top });
+      blit(sprite, converted, { left: at.left + offset.left, top: at.top + offset.top });
       if (isSliceOver()) await nextSlice(request.signal);
     }
   });

@@ -60,7 +60,7 @@ export function zProjectionOf(metadata: ImageMetadata, { zProject, zFrom, zTo }:
   return { method, from, to };
 }
 
-/** Makes tile sources of an image whose frames are projections. Each is created at the first request. */
+/** Returns a function for the image whose frames are the projections of stacks. It is made at the first request, by `make`. */
 export function createZProjector<Made>(
   source: TileSource,
   renderer: Renderer,

@@ -128,8 +128,8 @@ function parseAxis(value: unknown): number | null {
 
 function parseBand(entry: Record<string, unknown>): BandStyle {
   const { band, frame, framedelta } = entry;
-  const named = typeof band === 'string' ? band.toLowerCase() : null;
-  const isAlpha = named === 'alpha';
+  const bandName = typeof band === 'string' ? band.toLowerCase() : null;
+  const isAlpha = bandName === 'alpha';
   const palette = entry.palette == null ? null : parsePalette(entry.palette);
   const colors: readonly Rgba[] =
     palette ??
@@ -143,7 +143,7 @@ function parseBand(entry: Record<string, unknown>): BandStyle {
           [255, 255, 255, 255],
         ]);
   return {
-    band: typeof band === 'number' && band > 0 ? band : named === null || named === '' ? null : parseNumberOrText(named),
+    band: typeof band === 'number' && band > 0 ? band : bandName === null || bandName === '' ? null : parseNumberOrText(bandName),
     ...(frame != null && { frame: parseInteger(frame, 'frame') }),
     framedelta: framedelta == null ? 0 : parseInteger(framedelta, 'framedelta'),
     min: parseBound(entry.min),

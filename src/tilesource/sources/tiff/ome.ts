@@ -164,15 +164,15 @@ function placementsOf(
     };
     if (start.C >= axes.sizes.C || start.Z >= axes.sizes.Z || start.T >= axes.sizes.T) continue;
     const first = planeIndex(axes, start);
-    const planes = Math.min(integerAttribute(tiffData, 'PlaneCount', hasIfd ? 1 : axes.planeCount), axes.planeCount - first);
-    budget.planes -= Math.max(0, planes);
+    const count = Math.min(integerAttribute(tiffData, 'PlaneCount', hasIfd ? 1 : axes.planeCount), axes.planeCount - first);
+    budget.planes -= Math.max(0, count);
     if (budget.planes < 0)
       throw new TileSourceError(`The OME-XML places more than ${maxPlanes} planes, some of them repeatedly.`);
     const [uuid] = children(tiffData, 'UUID');
-    for (let i = 0; i < planes; i++) {
+    for (let i = 0; i < count; i++) {
       const extra: Record<string, unknown> = { IFD: String(firstDirectory + i) };
-      const planeCount = attribute(tiffData, 'PlaneCount');
-      if (planeCount !== undefined) extra.PlaneCount = planeCount;
+      const countText = attribute(tiffData, 'PlaneCount');
+      if (countText !== undefined) extra.PlaneCount = countText;
       if (uuid !== undefined) extra.UUID = { FileName: attribute(uuid, 'FileName'), text: uuid['#text'] };
       placements[first + i] = { directoryIndex: firstDirectory + i, isElsewhere: files.isElsewhere(uuid), extra };
     }

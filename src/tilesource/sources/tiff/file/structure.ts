@@ -211,8 +211,8 @@ async function selectReadableReductions(
 }
 
 /**
- * The directory of the main image. It is the largest image in tiles, or the first image if no image is in tiles, or if the first image is
- * larger and neither marked as reduced nor named as an associated image.
+ * The directory of the main image: the first image if no image is in tiles, or if it is larger than those in tiles and neither
+ * marked as reduced nor named as an associated image; otherwise the largest image in tiles.
  */
 function findMainSummary(summaries: readonly DirectorySummary[], description: string): DirectorySummary | undefined {
   const [first] = summaries;
@@ -253,10 +253,10 @@ async function readGenericStructure(
     others.filter(({ tiled }) => !tiled),
   );
   const associatedDirectories = new Set([...associated.values()].map(({ directory }) => directory));
-  const subLevels = await readSubReductions(file, base);
+  const subReductions = await readSubReductions(file, base);
   const reductions =
-    subLevels.size > 0
-      ? subLevels
+    subReductions.size > 0
+      ? subReductions
       : mainReductions(
           base,
           frames.length,
