@@ -22,7 +22,7 @@ export interface ResampleTask {
   to: number;
 }
 
-/** Distance from its center at which a kernel ends, in pixels of the source or of the result, whichever are larger. */
+/** Distance from the center of a kernel to its end, in pixels of the source or of the result, whichever are larger. */
 const supports: Readonly<Record<ResampleTask['kernel'], number>> = { linear: 1, cubic: 2, lanczos3: 3 };
 
 const sinc = (x: number) => (x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x));

@@ -60,7 +60,7 @@ export function zProjectionOf(metadata: ImageMetadata, { zProject, zFrom, zTo }:
   return { method, from, to };
 }
 
-/** Returns a function for the image whose frames are the projections of stacks. It is made at the first request, by `make`. */
+/** Returns a function that gives the image whose frames are projections of stacks. `make` makes each image at its first request. */
 export function createZProjector<Made>(
   source: TileSource,
   renderer: Renderer,

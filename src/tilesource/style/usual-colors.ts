@@ -1,7 +1,7 @@
 /** Share of the samples that automatic contrast leaves out at each end. */
 export const automaticShare = 0.001;
 
-/** Colors of channels that have none, in order. At first, at most as many channels as there are colors here are visible. */
+/** Colors of channels that have none, in order. At first, no more channels than these are visible. */
 export const channelColors = ['#ff0000', '#00ff00', '#0000ff', '#ffff00', '#ff00ff', '#00ffff'];
 
 /** Usual colors of dyes, by words in the names of channels. The first match counts. */
