@@ -48,16 +48,16 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
 
 /** Adds the z parameters to the image. A request with z parameters is answered from the projection that they define. */
 function createImage(source: TileSource, options: LargeImageOptions, renderer: Renderer): LargeImage {
-  const planes = createPlaneImage(source, options, renderer);
+  const planeImage = createPlaneImage(source, options, renderer);
   const imageOverZ = createZProjector(source, renderer, options.rasterCache, (projected, rasterCache) =>
     createPlaneImage(projected, { ...options, rasterCache }, new Renderer(projected, { ...options, rasterCache })),
   );
   const imageFor = (request: ZRequest): LargeImage => {
     const projection = zProjectionOf(source.metadata, request);
-    return projection === null ? planes : imageOverZ(projection);
+    return projection === null ? planeImage : imageOverZ(projection);
   };
   return {
-    ...planes,
+    ...planeImage,
     tile: async (request) => imageFor(request).tile(removeZ(request)),
     region: async (request) => imageFor(request).region(removeZ(request)),
     thumbnail: async (request) => imageFor(request).thumbnail(removeZ(request)),
@@ -73,7 +73,7 @@ function createImage(source: TileSource, options: LargeImageOptions, renderer: R
 function createPlaneImage(source: TileSource, options: LargeImageOptions, renderer: Renderer): LargeImage {
   const { metadata } = source;
   const maxPixels = options.maxOutputPixels ?? defaultMaxOutputPixels;
-  const regions = new RegionMaker(renderer, options);
+  const regionMaker = new RegionMaker(renderer, options);
 
   const imageInProjection = createProjector(source, options, renderer);
   return {
@@ -104,11 +104,11 @@ function createPlaneImage(source: TileSource, options: LargeImageOptions, render
       if (request.frameList !== undefined) {
         throw new BadValueError(`frameList is for encoding=${rawEncoding}. A picture of a region shows one frame.`);
       }
-      return regions.renderRegion(request);
+      return regionMaker.renderRegion(request);
     },
     async thumbnail({ projection, composite = false, ...plain }) {
       const request = composite ? { ...compositeRequest(metadata), ...plain } : plain;
-      if (projection === undefined) return regions.renderThumbnail(request);
+      if (projection === undefined) return regionMaker.renderThumbnail(request);
       const { image, extent } = imageInProjection(projection);
       const { left, top, width, height } = extent;
       const bounds = { left, top, right: left + width, bottom: top + height };
@@ -127,7 +127,7 @@ function createPlaneImage(source: TileSource, options: LargeImageOptions, render
     histogram: (request) => readHistogram(renderer, request),
     bands: (request) => readBands(renderer, request),
 
-    tileFrames: (request) => renderSprite(renderer, regions, request),
+    tileFrames: (request) => renderSprite(renderer, regionMaker, request),
     quadInfo: (request) => quadInfo(wireMetadata(metadata), request),
     associatedImages: () => [...(source.associatedImages ?? [])],
 
@@ -149,8 +149,8 @@ function createPlaneImage(source: TileSource, options: LargeImageOptions, render
       // The last pixel of a level may represent less of the image than the others, so it must not be stretched.
       const scale = 2 ** (dziMaxLevel(metadata) - request.level);
       const box = { ...shownBox, width: output.width * scale, height: output.height * scale };
-      const encoding = parseEncoding({ ...request, encoding: name.encoding ?? dzi.encoding });
-      return regions.renderExactBox({ box, output }, encoding, request);
+      const encodingOptions = parseEncoding({ ...request, encoding: name.encoding ?? dzi.encoding });
+      return regionMaker.renderExactBox({ box, output }, encodingOptions, request);
     },
 
     iiifFacts: () => iiifFacts(metadata, maxPixels),
@@ -163,10 +163,13 @@ function createPlaneImage(source: TileSource, options: LargeImageOptions, render
     async iiifPicture({ box, output, transform, encoding, tile }, { frame, signal }) {
       const request = { encoding, frame, ...(signal && { signal }) };
       if (tile) return encodeTile(source, renderer, { ...request, ...tile });
-      const options = parseEncoding({ encoding, tiffCompression: 'lzw' });
+      const encodingOptions = parseEncoding({ encoding, tiffCompression: 'lzw' });
       const isPlain = !transform.mirror && transform.degrees === 0 && transform.tone === 'asItIs';
       const transformOption = isPlain ? {} : { transform: (picture: Picture) => transformPicture(picture, transform, signal) };
-      return regions.renderExactBox({ box, output, ...transformOption }, options, { frame, ...(signal && { signal }) });
+      return regionMaker.renderExactBox({ box, output, ...transformOption }, encodingOptions, {
+        frame,
+        ...(signal && { signal }),
+      });
     },
   };
 }
@@ -182,8 +185,8 @@ async function encodeAssociated(
   request: Parameters<LargeImage['associatedImage']>[1],
   maxPixels: number,
 ): Promise<EncodedPicture | null> {
-  const encoding = parseEncoding(request);
-  if (encoding.encoding === 'TILED')
+  const encodingOptions = parseEncoding(request);
+  if (encodingOptions.encoding === 'TILED')
     throw new BadValueError('Invalid encoding "TILED": for regions, thumbnails and tile_frames only');
   const { width, height, signal } = request;
   for (const side of [width, height]) {
@@ -198,11 +201,11 @@ async function encodeAssociated(
     width === undefined && height === undefined
       ? picture
       : fitSize(picture, { ...(width !== undefined && { width }), ...(height !== undefined && { height }) });
-  checkOutputSize(size, encoding, maxPixels);
+  checkOutputSize(size, encodingOptions, maxPixels);
   const window = { left: 0, top: 0, width: picture.width, height: picture.height };
   const scaling = { box: window, window, output: size, kernel: defaultKernel(picture, size), isWhole: true };
-  const bytes = await encodePicture(await scalePicture(picture, scaling, signal), encoding, { signal });
-  return { kind: 'bytes', bytes, type: encoding.type };
+  const bytes = await encodePicture(await scalePicture(picture, scaling, signal), encodingOptions, { signal });
+  return { kind: 'bytes', bytes, type: encodingOptions.type };
 }
 
 /** The image in another projection. */
@@ -235,6 +238,7 @@ function createProjectedImage(source: TileSource, options: LargeImageOptions, re
   return { image, extent, metadata: { ...wireMetadata(projectedSource.metadata), ...sourceMembers } };
 }
 
+/** Name of the mode of a picture, as in the Python Imaging Library. */
 function modeName({ bands, dtype }: { bands: number; dtype: string }): string {
   if (dtype === 'uint16' && bands === 1) return 'I;16';
   return ['L', 'LA', 'RGB', 'RGBA'][bands - 1] ?? 'RGB';

@@ -20,7 +20,7 @@ let copiedBytes = 0;
 /** A file at a temporary path, for a library that reads paths. */
 export interface LocalFile {
   /** Number of copied bytes; 0 for a link. */
-  bytes: number;
+  byteCount: number;
   /** Frees the capacity that the copy takes. The caller removes the file. */
   release(): void;
 }
@@ -41,23 +41,23 @@ export async function linkOrCopyFile(
 ): Promise<LocalFile> {
   if (input.path !== null) {
     await symlink(resolve(input.path), path);
-    return { bytes: 0, release: () => undefined };
+    return { byteCount: 0, release: () => undefined };
   }
   const reader = await input.open();
   try {
-    const bytes = reader.size;
-    if (bytes > maxBytes) {
+    const byteCount = reader.size;
+    if (byteCount > maxBytes) {
       throw new TileSourceError(
         `${input.name} is not on this machine, and can only be read by path: at most ${maxCopiedBytes / 2 ** 30} GiB of an image are copied. Convert it.`,
       );
     }
-    if (copiedBytes + bytes > maxTotalCopiedBytes) {
+    if (copiedBytes + byteCount > maxTotalCopiedBytes) {
       throw new BusyError('Too many images that are not on this machine are open. Try again later.', retryAfterSeconds);
     }
-    copiedBytes += bytes;
+    copiedBytes += byteCount;
     let isCounted = true;
     const release = () => {
-      if (isCounted) copiedBytes -= bytes;
+      if (isCounted) copiedBytes -= byteCount;
       isCounted = false;
     };
     try {
@@ -69,7 +69,7 @@ export async function linkOrCopyFile(
       await unlink(path).catch(() => undefined);
       throw error;
     }
-    return { bytes, release };
+    return { byteCount, release };
   } finally {
     await reader.close();
   }

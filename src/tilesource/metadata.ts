@@ -142,13 +142,13 @@ function* describeFrames(frames: readonly FrameMetadata[], channels?: readonly s
     }
   }
   const channelCount = range.IndexC ?? 1;
-  const names = channels !== undefined && channels.length >= channelCount ? channels.slice(0, channelCount) : undefined;
+  const channelNames = channels !== undefined && channels.length >= channelCount ? channels.slice(0, channelCount) : undefined;
   return {
-    ...(frames.length > 1 && { frames: yield* numberFrames(frames, names) }),
+    ...(frames.length > 1 && { frames: yield* numberFrames(frames, channelNames) }),
     ...(Object.keys(range).length > 0 && { IndexRange: range, IndexStride: stride }),
-    ...(names !== undefined && {
-      channels: names,
-      channelmap: Object.fromEntries(names.map((name, index) => [name, index])),
+    ...(channelNames !== undefined && {
+      channels: channelNames,
+      channelmap: Object.fromEntries(channelNames.map((name, index) => [name, index])),
     }),
   };
 }

@@ -66,14 +66,14 @@ const maxLaidOutFrames = 500_000;
 /** Number of frames that are laid out between checks of the time. */
 const framesAtOnce = 1024;
 /** Maximum count, texture side and stride: far more than any graphics card or image has. */
-const maxNumber = 2 ** 20;
+const maxOptionValue = 2 ** 20;
 
-function checkNumber(value: number, minimum: number, name: string, maximum = maxNumber): number {
+function checkNumber(value: number, minimum: number, name: string, maximum = maxOptionValue): number {
   if (Number.isInteger(value) && value >= minimum && value <= maximum) return value;
   throw new BadValueError(`Invalid ${name}: ${value}. Allowed values: whole numbers from ${minimum} to ${maximum}.`);
 }
 
-/** Axes that an image may lack. It then counts as having one frame along them. */
+/** Axes that can be named even if an image does not use them. It then has one position along them. */
 const defaultAxes: readonly string[] = ['c', 'z', 't', 'xy'];
 
 function isAxis(metadata: LargeImageMetadata, value: CountOrAxis): value is string {
@@ -92,10 +92,12 @@ function parseNumber(
   { minimum, name }: { minimum: number; name: string },
 ): number {
   const number = typeof value === 'string' && value.trim() === '' ? NaN : Number(value);
-  if (Number.isSafeInteger(number) && number >= minimum && number <= maxNumber) return number;
+  if (Number.isSafeInteger(number) && number >= minimum && number <= maxOptionValue) return number;
   const imageAxes = Object.keys(metadata.IndexRange ?? {}).map((key) => key.slice('Index'.length).toLowerCase());
   const axes = [...new Set([...defaultAxes, ...imageAxes])].join(', ');
-  throw new BadValueError(`Invalid ${name}: ${value}. Allowed values: whole numbers from ${minimum} to ${maxNumber}, ${axes}.`);
+  throw new BadValueError(
+    `Invalid ${name}: ${value}. Allowed values: whole numbers from ${minimum} to ${maxOptionValue}, ${axes}.`,
+  );
 }
 
 function resolveOptions(metadata: LargeImageMetadata, options: QuadInfoOptions): ResolvedOptions {
@@ -119,7 +121,7 @@ function resolveOptions(metadata: LargeImageMetadata, options: QuadInfoOptions):
     frameGroupStride,
     maxTextureSize,
     maxTextures: checkNumber(options.maxTextures ?? 1, 1, 'maxTextures'),
-    maxTotalTexturePixels: checkNumber(options.maxTotalTexturePixels ?? 2 ** 30, 1, 'maxTotalTexturePixels', maxNumber ** 2),
+    maxTotalTexturePixels: checkNumber(options.maxTotalTexturePixels ?? 2 ** 30, 1, 'maxTotalTexturePixels', maxOptionValue ** 2),
     alignment,
     maxFrameSize: maxFrameSize === null ? null : checkNumber(maxFrameSize, alignment, 'maxFrameSize'),
   };
@@ -134,15 +136,15 @@ export async function quadInfo(metadata: LargeImageMetadata, request: QuadInfoOp
   const options = resolveOptions(metadata, request);
   const returnedOptions = { ...options };
   if (typeof options.frameBase === 'string') {
-    const bases = axisRange(metadata, options.frameBase);
-    const frames = metadata.frames?.length ?? 1;
-    if (bases * frames > maxLaidOutFrames) {
+    const baseCount = axisRange(metadata, options.frameBase);
+    const frameCount = metadata.frames?.length ?? 1;
+    if (baseCount * frameCount > maxLaidOutFrames) {
       throw new BadValueError(
-        `frameBase=${options.frameBase} lays out ${frames} frames ${bases} times; at most ${maxLaidOutFrames} are laid out.`,
+        `frameBase=${options.frameBase} lays out ${frameCount} frames ${baseCount} times; at most ${maxLaidOutFrames} are laid out.`,
       );
     }
     const src: Record<string, unknown>[] = [];
-    for (let base = 0; base < bases; base += 1) {
+    for (let base = 0; base < baseCount; base += 1) {
       src.push(...textureParameters(fitFrames(metadata, { ...options, frameBase: base })));
       if (isSliceOver()) await nextSlice();
     }

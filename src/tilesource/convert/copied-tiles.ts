@@ -14,7 +14,7 @@ export interface CopiedLevel {
   form: JpegForm;
 }
 
-/** The level of a frame that is copied, and the file that it is copied to. */
+/** A level of a frame to copy, and the file to which it is copied. */
 export interface CopyTask {
   source: TileSource;
   container: TiffContainer;
@@ -24,6 +24,7 @@ export interface CopyTask {
   /** Size of the level that is written. The level of the source may be a column or a row larger. */
   size: Size;
   threads: number;
+  /** Called with the number of pixels copied since the last call. */
   onProgress(pixels: number): void;
 }
 
@@ -91,7 +92,7 @@ async function findForm(task: CopyTask): Promise<JpegForm | null> {
   return null;
 }
 
-/** The stored JPEG of a tile, if its content covers all of the tile's part of the written level. */
+/** Reads the stored JPEG of a tile; `null` if it does not cover the tile's whole part of the written level. */
 async function readStoredJpeg({ source, frame, sourceLevel, size }: CopyTask, x: number, y: number): Promise<Uint8Array | null> {
   const stored = await source.readStoredTile?.({ level: sourceLevel, x, y, frame }, { partial: true });
   if (!stored || stored.encoding !== 'JPEG') return null;

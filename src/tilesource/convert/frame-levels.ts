@@ -52,29 +52,32 @@ export async function writeLevels(task: FrameTask): Promise<WrittenLevels> {
   if (!hasCopies || copyableSide === null)
     return { directories: await makeLevels(task, tileSide, (done) => task.onProgress(done)), tileSide, copiedCount: 0 };
   const directories: DirectoryPlan[] = [];
-  const mustBeMade = sizes.map((_, index) => copies[index] === null);
-  const pixelsAt = (index: number) => (sizes[index]?.width ?? 0) * (sizes[index]?.height ?? 0);
-  const pixelsToRead = mustBeMade.map((isMade, index) => (isMade && !mustBeMade[index - 1] ? pixelsAt(index - 1) : 0));
+  // Lists of levels, by the number of halvings.
+  const mustBeMade = sizes.map((_, halvings) => copies[halvings] === null);
+  const pixelsOf = (size: Size | undefined) => (size === undefined ? 0 : size.width * size.height);
+  const pixelsToRead = sizes.map((_, halvings) =>
+    mustBeMade[halvings] && !mustBeMade[halvings - 1] ? pixelsOf(sizes[halvings - 1]) : 0,
+  );
   const totalPixels = pixelsToRead.reduce((sum, pixels) => sum + pixels, 0);
   let donePixels = 0;
-  for (let index = 0; index < sizes.length;) {
-    const copy = copies[index];
+  for (let halvings = 0; halvings < sizes.length;) {
+    const copy = copies[halvings];
     if (copy) {
-      const [plan] = levelDirectories([copy.level], tileSide, index);
+      const [plan] = levelDirectories([copy.level], tileSide, halvings);
       directories.push({ ...plan!, tags: [...plan!.tags, ...jpegFormTags(copy.form)] });
-      index += 1;
+      halvings += 1;
       continue;
     }
-    const nextCopied = mustBeMade.indexOf(false, index);
-    const madeCount = (nextCopied < 0 ? sizes.length : nextCopied) - index;
-    const pixels = pixelsToRead[index]!;
-    const finer = { level: source.metadata.levels - index, size: sizes[index - 1]!, reductions: madeCount };
+    const nextCopied = mustBeMade.indexOf(false, halvings);
+    const madeCount = (nextCopied < 0 ? sizes.length : nextCopied) - halvings;
+    const pixels = pixelsToRead[halvings]!;
+    const finer = { level: source.metadata.levels - halvings, size: sizes[halvings - 1]!, reductions: madeCount };
     const doneBefore = donePixels;
     const onProgress = (partDone: number) =>
       task.onProgress(copyShare + ((1 - copyShare) * (doneBefore + partDone * pixels)) / totalPixels);
     directories.push(...(await makeLevels(task, tileSide, onProgress, finer)));
     donePixels += pixels;
-    index += madeCount;
+    halvings += madeCount;
   }
   return { directories, tileSide, copiedCount: copies.filter((each) => each !== null).length };
 }
@@ -90,16 +93,16 @@ async function copyLevels(task: FrameTask, side: number): Promise<{ sizes: Size[
   for (let size = sizes[0]!; size.width > side || size.height > side; sizes.push(size)) size = halfSize(size);
   const copies: (CopiedLevel | null)[] = [];
   let donePixels = 0;
-  const isStored = (index: number) => source.populatedLevels.includes(sourceLevels - 1 - index);
+  const isStored = (halvings: number) => source.populatedLevels.includes(sourceLevels - 1 - halvings);
   // With `nearest`, pixels of reduced levels must not be means. How the file's reduced levels were made is unknown, so they are not copied.
-  const mayCopy = sizes.map((_, index) => index === 0 || (options.reduction !== 'nearest' && isStored(index)));
+  const mayCopy = sizes.map((_, halvings) => halvings === 0 || (options.reduction !== 'nearest' && isStored(halvings)));
   const shareOfWork = mayCopy.includes(false) ? copyShare : 1;
-  const totalPixels = sizes.reduce((sum, { width, height }, index) => sum + (mayCopy[index] ? width * height : 0), 0);
-  for (const [index, size] of sizes.entries()) {
+  const totalPixels = sizes.reduce((sum, { width, height }, halvings) => sum + (mayCopy[halvings] ? width * height : 0), 0);
+  for (const [halvings, size] of sizes.entries()) {
     const onProgress = (pixels: number) => task.onProgress((shareOfWork * (donePixels += pixels)) / totalPixels);
-    const sourceLevel = sourceLevels - 1 - index;
-    const copy = mayCopy[index] ? await copyLevel({ source, container, frame, sourceLevel, size, threads, onProgress }) : null;
-    if (index === 0 && copy === null) return { sizes: [], copies: [] };
+    const sourceLevel = sourceLevels - 1 - halvings;
+    const copy = mayCopy[halvings] ? await copyLevel({ source, container, frame, sourceLevel, size, threads, onProgress }) : null;
+    if (halvings === 0 && copy === null) return { sizes: [], copies: [] };
     copies.push(copy);
   }
   return { sizes, copies };

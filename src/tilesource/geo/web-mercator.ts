@@ -20,7 +20,7 @@ const pixelsAtOnce = 4096;
  * whose tiles show half of the earth or more, positions change less evenly, so cells are smaller.
  */
 const cellSideAt = (level: number) => (level < 2 ? 4 : 8);
-/** Maximum width and height, in pixels of a level of the original, that is read for one tile. */
+/** Maximum width and height that are read for one tile, in pixels of a level of the original. */
 const maxReadSide = 2048;
 
 /** An image as a pyramid of web Mercator tiles that cover the earth, as web maps request them. */
@@ -126,13 +126,13 @@ class WebMercatorSource implements TileSource {
     const box = this.#originalBox(corners);
     if (box === null) return this.#createEmpty(tileSide);
     const { metadata, populatedLevels } = this.original;
-    const finest = metadata.levels - 1;
+    const finestLevel = metadata.levels - 1;
     const coarserLevels = Math.floor(Math.log2(Math.max(1, box.pixelsPerPixel)) + 0.01);
     const neededLevel = Math.max(
       0,
-      finest - Math.max(coarserLevels, Math.ceil(Math.log2(Math.max(box.width, box.height) / maxReadSide))),
+      finestLevel - Math.max(coarserLevels, Math.ceil(Math.log2(Math.max(box.width, box.height) / maxReadSide))),
     );
-    const sourceLevel = preferredLevel(populatedLevels, Math.min(finest, neededLevel));
+    const sourceLevel = preferredLevel(populatedLevels, Math.min(finestLevel, neededLevel));
     const scale = levelScale(metadata, sourceLevel);
     // Interpolation needs the four pixels around each position.
     const startAtLevel = (position: number) => Math.max(0, Math.floor(position / scale - 0.5));
@@ -156,6 +156,7 @@ class WebMercatorSource implements TileSource {
         box: partOfTile(this.metadata, { level, x, y }).box,
         toOther: this.#createOriginalFinder({ level, x, y }),
       });
+    /** Converts positions in the original to positions in the raster. */
     const fromOriginal =
       (setPixel: PixelSetter): PixelSetter =>
       (pixelIndex, px, py) =>
@@ -265,8 +266,8 @@ class WebMercatorSource implements TileSource {
   /** Offsets in pixels at which to look for a position in the image, which may be stored a revolution further east or west. */
   #revolutionOffsets(): Point[] {
     const { revolution } = this.mapPosition;
-    const none = { x: 0, y: 0 };
-    return revolution === null ? [none] : [none, revolution, { x: -revolution.x, y: -revolution.y }];
+    const noOffset = { x: 0, y: 0 };
+    return revolution === null ? [noOffset] : [noOffset, revolution, { x: -revolution.x, y: -revolution.y }];
   }
 
   /**

@@ -10,10 +10,13 @@ export interface HistogramBand {
   mean: number;
   /** Population standard deviation. */
   stdev: number;
-  /** Lowest and highest edge. */
+  /** Lowest and highest edge of the bins. */
   range: [number, number];
   bins: number;
-  /** Number of samples in each bin, or with `density` the fraction of all samples. A bin includes its lower edge; only the last one includes its upper edge. */
+  /**
+   * Number of samples in each bin, or with `density` the fraction of the samples inside the range. A bin includes its lower edge; only
+   * the last bin also includes its upper edge.
+   */
   hist: number[];
   /** Edges of the bins, one more than there are bins. */
   bin_edges: number[];

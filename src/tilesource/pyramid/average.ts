@@ -60,7 +60,7 @@ function spansOf(rasterLength: number, start: number, length: number, outputLeng
     spans.counts[index] = Math.min(taps, end - first);
     for (let pixel = first; pixel < end; pixel += 1) {
       const covered = Math.min(to, pixel + 1) - Math.max(from, pixel);
-      // A pixel entirely outside the raster repeats its border.
+      // A pixel of the result that is entirely outside the raster repeats the border of the raster.
       spans.weights[index * taps + pixel - first] = covered > 0 ? covered : 1;
     }
   }
@@ -111,7 +111,7 @@ function createAverager(raster: Raster, columnSpans: Spans, { nodata = null, ban
     const missingSamples = Array.from({ length: raster.bands }, (_, band) =>
       [nodata, bandNodata[band] ?? null].map((each) => nodataSample(each, raster) ?? Number.NaN),
     );
-    return createValidAverager(raster, columnSpans, { missingSamples, isTransparent });
+    return createNodataAverager(raster, columnSpans, { missingSamples, isTransparent });
   }
   return isTransparent ? createAlphaAverager(raster, columnSpans) : createPlainAverager(raster, columnSpans);
 }
@@ -127,6 +127,7 @@ function isOpaque({ data, bands, dtype }: Raster): boolean {
   return true;
 }
 
+/** Creates a function that averages samples if all have a value and no pixel is transparent. */
 function createPlainAverager(raster: Raster, { firsts, counts, weights: columnWeights, taps }: Spans): RowAverager {
   const { data, width, bands } = raster;
   const row = new Float64Array(width * bands);
@@ -205,8 +206,10 @@ interface PackedRows {
   signBits: number;
 }
 
+/** Adds rows of samples of 8 bits, of which each word contains four. */
 function addBytes({ words, firstWord, wordsPerRow, rowCount, signBits }: PackedRows, sums: Float64Array): void {
   for (let column = 0; column < wordsPerRow; column += 1) {
+    // Each contains two sums: of the first and third, and of the second and fourth sample.
     let even = 0;
     let odd = 0;
     for (let row = 0, at = firstWord + column; row < rowCount; row += 1, at += wordsPerRow) {
@@ -221,17 +224,18 @@ function addBytes({ words, firstWord, wordsPerRow, rowCount, signBits }: PackedR
   }
 }
 
+/** Adds rows of samples of 16 bits, of which each word contains two. */
 function addShorts({ words, firstWord, wordsPerRow, rowCount, signBits }: PackedRows, sums: Float64Array): void {
   for (let column = 0; column < wordsPerRow; column += 1) {
-    let even = 0;
-    let odd = 0;
+    let first = 0;
+    let second = 0;
     for (let row = 0, at = firstWord + column; row < rowCount; row += 1, at += wordsPerRow) {
       const word = words[at]! ^ signBits;
-      even += word & 0xff_ff;
-      odd += word >>> 16;
+      first += word & 0xff_ff;
+      second += word >>> 16;
     }
-    sums[column * 2]! += even;
-    sums[column * 2 + 1]! += odd;
+    sums[column * 2]! += first;
+    sums[column * 2 + 1]! += second;
   }
 }
 
@@ -261,7 +265,7 @@ function addRows(
   return rowWeightSum;
 }
 
-/** Creates a function that weights colors by their alpha. */
+/** Creates a function that averages colors weighted by their alpha. */
 function createAlphaAverager({ data, width, bands, dtype }: Raster, columnSpans: Spans): RowAverager {
   const stride = width * bands;
   const min = minValue(dtype);
@@ -278,13 +282,13 @@ function createAlphaAverager({ data, width, bands, dtype }: Raster, columnSpans:
       rowWeightSum += weight;
       row.set(data.subarray(start, start + stride));
       for (let at = 0; at < stride; at += bands) {
-        const alpha = ((row[at + bands - 1]! - min) / span) * weight;
-        sums[at]! += row[at]! * alpha;
+        const alphaWeight = ((row[at + bands - 1]! - min) / span) * weight;
+        sums[at]! += row[at]! * alphaWeight;
         if (bands === 4) {
-          sums[at + 1]! += row[at + 1]! * alpha;
-          sums[at + 2]! += row[at + 2]! * alpha;
-          sums[at + 3]! += alpha;
-        } else sums[at + 1]! += alpha;
+          sums[at + 1]! += row[at + 1]! * alphaWeight;
+          sums[at + 2]! += row[at + 2]! * alphaWeight;
+          sums[at + 3]! += alphaWeight;
+        } else sums[at + 1]! += alphaWeight;
       }
     }
     for (let x = 0, to = 0; x < firsts.length; x += 1, to += bands) {
@@ -295,22 +299,22 @@ function createAlphaAverager({ data, width, bands, dtype }: Raster, columnSpans:
         columnWeightSum += columnWeight;
         for (let band = 0; band < bands; band += 1) averages[to + band]! += sums[at + band]! * columnWeight;
       }
-      const alpha = averages[to + bands - 1]!;
+      const alphaSum = averages[to + bands - 1]!;
       for (let band = 0; band < bands - 1; band += 1) {
-        averages[to + band] = alpha > 0 ? Math.floor(averages[to + band]! / alpha + 0.5) : min;
+        averages[to + band] = alphaSum > 0 ? Math.floor(averages[to + band]! / alphaSum + 0.5) : min;
       }
-      averages[to + bands - 1] = Math.floor((alpha / (columnWeightSum * rowWeightSum)) * span + min + 0.5);
+      averages[to + bands - 1] = Math.floor((alphaSum / (columnWeightSum * rowWeightSum)) * span + min + 0.5);
     }
   };
 }
 
 /**
- * Creates a function that leaves out samples without a value, separately for each band.
+ * Creates a function that averages only samples with a value, separately for each band.
  *
  * @param options `missingSamples`: for each band, two samples that mean no value; NaN if there is none. `isTransparent`: whether
  * colors are weighted by the last band, which is alpha and always has a value.
  */
-function createValidAverager(
+function createNodataAverager(
   { data, width, bands, dtype }: Raster,
   { firsts, counts, weights: columnWeights, taps }: Spans,
   { missingSamples, isTransparent }: { missingSamples: readonly (readonly number[])[]; isTransparent: boolean },

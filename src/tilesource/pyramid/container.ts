@@ -54,11 +54,11 @@ export class TiffContainer {
     const header = Buffer.alloc(headerBytes);
     header.write('II', 0, 'latin1');
     if (isBig) {
-      header.writeUInt16LE(43, 2);
-      header.writeUInt16LE(8, 4);
+      header.writeUInt16LE(43, 2); // BigTIFF
+      header.writeUInt16LE(8, 4); // bytes of an offset
       header.writeBigUInt64LE(BigInt(nextOffset), 8);
     } else {
-      header.writeUInt16LE(42, 2);
+      header.writeUInt16LE(42, 2); // classic TIFF
       header.writeUInt32LE(nextOffset, 4);
     }
     await this.#file.write(header, 0, header.length, 0);
@@ -67,6 +67,7 @@ export class TiffContainer {
 
   /** Writes a directory after its values and SubIFDs. @returns its offset. */
   async #writeDirectory(plan: DirectoryPlan, nextOffset: number, isBig: boolean): Promise<number> {
+    // TileOffsets and TileByteCounts, or StripOffsets and StripByteCounts.
     const [offsetsTag, lengthsTag] = plan.chunks.kind === 'tiles' ? [324, 325] : [273, 279];
     const tags: Tag[] = [
       ...plan.tags,
@@ -74,10 +75,10 @@ export class TiffContainer {
       { tag: lengthsTag, value: { kind: 'offset', values: plan.chunks.lengths } },
     ];
     if (plan.subDirectories !== undefined && plan.subDirectories.length > 0) {
-      const positions = new Float64Array(plan.subDirectories.length);
+      const subOffsets = new Float64Array(plan.subDirectories.length);
       for (const [index, subDirectory] of plan.subDirectories.entries())
-        positions[index] = await this.#writeDirectory(subDirectory, 0, isBig);
-      tags.push({ tag: subIfdsTag, value: { kind: 'offset', values: positions } });
+        subOffsets[index] = await this.#writeDirectory(subDirectory, 0, isBig);
+      tags.push({ tag: subIfdsTag, value: { kind: 'offset', values: subOffsets } });
     }
     const sorted = tags.toSorted((a, b) => a.tag - b.tag);
     const entryBytes = isBig ? 20 : 12;
@@ -93,9 +94,9 @@ export class TiffContainer {
       out.writeUInt16LE(tag, at);
       out.writeUInt16LE(type, at + 2);
       writeOffset(out, count, at + 4, isBig);
-      const valueAt = at + 4 + inlineBytes;
-      if (bytes.length <= inlineBytes) bytes.copy(out, valueAt);
-      else writeOffset(out, await this.#appendEven(bytes), valueAt, isBig);
+      const valueOffset = at + 4 + inlineBytes;
+      if (bytes.length <= inlineBytes) bytes.copy(out, valueOffset);
+      else writeOffset(out, await this.#appendEven(bytes), valueOffset, isBig);
     }
     writeOffset(out, nextOffset, out.length - inlineBytes, isBig);
     return this.#appendEven(out);

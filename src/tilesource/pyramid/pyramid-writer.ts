@@ -26,14 +26,14 @@ export interface PyramidOptions {
   reducedLevelCount?: number | undefined;
   /** Encodes a tile. Tiles at the right and bottom are padded to full size. */
   encode(tile: Raster): Promise<Uint8Array> | Uint8Array;
-  /** Called with the number of pixels of the full size that have been read. */
+  /** Called with the number of pixels of the image that have been read so far. */
   onProgress?(pixels: number): void;
   signal?: AbortSignal | undefined;
 }
 
 /**
- * Builds the levels of a pyramid block by block, and appends tiles to a file as they are made. A block of a level is made from the
- * four blocks below it, recursively from the coarsest, so memory is bounded by the block size times the number of levels.
+ * Builds the levels of a pyramid block by block, and appends tiles to a file as they are made. A block is made from four blocks of
+ * the next finer level, recursively from the coarsest level. So memory is bounded by the block size times the number of levels.
  */
 export class PyramidWriter {
   readonly #image: BlockImage;
@@ -48,7 +48,7 @@ export class PyramidWriter {
     this.#options = options;
     this.#queue = new TileQueue(container, (tile) => options.encode(tile));
     const { tileSide } = options;
-    let size: Size = image;
+    let size: Size = { width: image.width, height: image.height };
     for (;;) {
       this.#levels.push(createLevel(size, tileSide));
       if (this.#levels.length === (options.reducedLevelCount ?? Infinity) + 1) break;
@@ -124,9 +124,9 @@ export class PyramidWriter {
  * Columns (or rows) of the blocks of the next finer level from which a block is made: usually two. Halving an odd size drops the last
  * pixel. If that pixel alone is a block, the last coarser block gets it as a third child, so that its tile is still written.
  */
-function childBlocks(block: number, size: number, finerSize: number, blockSide: number): number[] {
-  const isLast = block === Math.ceil(size / blockSide) - 1;
-  const finerBlocks = Math.ceil(finerSize / blockSide);
+function childBlocks(block: number, levelSide: number, finerSide: number, blockSide: number): number[] {
+  const isLast = block === Math.ceil(levelSide / blockSide) - 1;
+  const finerBlocks = Math.ceil(finerSide / blockSide);
   const end = isLast ? finerBlocks : Math.min(finerBlocks, block * 2 + 2);
   return Array.from({ length: end - block * 2 }, (_, index) => block * 2 + index);
 }

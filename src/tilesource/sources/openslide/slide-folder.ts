@@ -33,7 +33,7 @@ export async function makeSlideFolder(input: SourceInput, parent: string, signal
   const addFile = async (part: SourceInput, path: string) => {
     const local = await linkOrCopyFile(part, path, remainingBytes, signal);
     releases.push(() => local.release());
-    remainingBytes -= local.bytes;
+    remainingBytes -= local.byteCount;
   };
   try {
     await addFile(input, join(folder, name));
