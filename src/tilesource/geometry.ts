@@ -91,9 +91,9 @@ export const maxLevelStep = 3;
  * The level from which a tile of `level` is made if the file does not contain that level: the nearest finer stored level, or, if
  * that is too far away, a level in between that is made from it.
  */
-export function finerLevel(populated: readonly number[], level: number): number {
-  const stored = populated.find((candidate) => candidate > level);
-  if (stored === undefined) throw new RangeError(`No level finer than ${level} among ${populated.join(', ')}`);
+export function finerLevel(populatedLevels: readonly number[], level: number): number {
+  const stored = populatedLevels.find((candidate) => candidate > level);
+  if (stored === undefined) throw new RangeError(`No level finer than ${level} among ${populatedLevels.join(', ')}`);
   return Math.min(stored, level + maxLevelStep);
 }
 
@@ -102,9 +102,9 @@ export function finerLevel(populated: readonly number[], level: number): number 
  * away, a level made from it that is at most two levels finer than requested. A level coarser than all stored ones is returned
  * unchanged: it is always made by averaging, so its pixels do not depend on the level it is made from.
  */
-export function preferredLevel(populated: readonly number[], level: number): number {
-  if (level < (populated[0] ?? 0)) return level;
-  const stored = populated.find((candidate) => candidate >= level) ?? populated.at(-1) ?? 0;
+export function preferredLevel(populatedLevels: readonly number[], level: number): number {
+  if (level < (populatedLevels[0] ?? 0)) return level;
+  const stored = populatedLevels.find((candidate) => candidate >= level) ?? populatedLevels.at(-1) ?? 0;
   return stored > level ? stored - maxLevelStep * Math.floor((stored - level) / maxLevelStep) : stored;
 }
 

@@ -52,7 +52,7 @@ export function wireMetadata(image: ImageMetadata): LargeImageMetadata {
   return wireMetadataByImage.get(image) ?? storeWireMetadata(image, wireFrames(image.frames ?? [], image.channels));
 }
 
-/** Computes what {@link wireMetadata} returns in advance, in slices. */
+/** Computes in advance, in slices, what {@link wireMetadata} returns. */
 export async function prepareWireMetadata(image: ImageMetadata): Promise<void> {
   if (wireMetadataByImage.has(image)) return;
   const steps = describeFrames(image.frames ?? [], image.channels);

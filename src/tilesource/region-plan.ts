@@ -239,7 +239,7 @@ const defaultMaxReadPixels = 2 ** 26;
  */
 export function planRegion(
   image: PyramidShape & Calibration,
-  populated: readonly number[],
+  populatedLevels: readonly number[],
   requested: RegionBounds & RequestedOutput,
   maxReadPixels = defaultMaxReadPixels,
 ): RegionPlan | null {
@@ -261,9 +261,9 @@ export function planRegion(
     output = { width: Math.max(1, Math.floor(region.width * scale)), height: Math.max(1, Math.floor(region.height * scale)) };
   }
   const needed = neededLevel(image, region, output);
-  const level = preferredLevel(populated, needed);
+  const level = preferredLevel(populatedLevels, needed);
   const outputOctaves = roundOctaves(Math.log2(Math.min(output.width / region.width, output.height / region.height)));
-  if (requested.exact && (level !== image.levels - 1 + outputOctaves || !populated.includes(level))) return null;
+  if (requested.exact && (level !== image.levels - 1 + outputOctaves || !populatedLevels.includes(level))) return null;
   const levelBox = boxAtLevel(image, region, level);
   if (level > needed && levelBox.width * levelBox.height > maxReadPixels) {
     return { region, level: needed, levelBox: boxAtLevel(image, region, needed), output };
