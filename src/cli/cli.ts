@@ -16,7 +16,7 @@ const { version } = createRequire(import.meta.url)(`${programName}/package.json`
 const exitCodes = { done: 0, failed: 1, wrongCommand: 2, interrupted: 130 } as const;
 const footer = [
   'Exit codes:',
-  `  ${exitCodes.done} done, ${exitCodes.failed} failed or found problems, ${exitCodes.wrongCommand} wrong command line, ` +
+  `  ${exitCodes.done} done, ${exitCodes.failed} failed or found problems, ${exitCodes.wrongCommand} invalid command line, ` +
     `${exitCodes.interrupted} interrupted`,
 ].join('\n');
 
@@ -112,7 +112,10 @@ function defineCommands(result: { code: Promise<number> | null }): CAC {
   program.command('serve [...files]', 'Serve images in place, from files and folders (see serve --help)');
   program
     .command('convert <in> <out>', 'Convert an image to a TIFF with a pyramid of tiles')
-    .option('--tile-size <pixels>', 'Side of a tile, a multiple of 16 (default: 256)')
+    .option(
+      '--tile-size <pixels>',
+      'Side of a tile, a multiple of 16 (default: as in the file if its tiles are copied, otherwise 256)',
+    )
     .option('--compression <name>', `${writtenCompressions.join(', ')} (default: depends on the image)`)
     .option('--quality <number>', 'Quality of JPEG and WebP, 0 to 100 (default: 90)')
     .option('--level <number>', 'Compression level of deflate (1 to 9) or zstd (1 to 22)')
@@ -124,7 +127,7 @@ function defineCommands(result: { code: Promise<number> | null }): CAC {
     .action((from: string, to: string, options: Record<string, OptionValue>) => run(runConvert(from, to, options)));
   program
     .command('info <file>', 'Print the metadata of an image as JSON')
-    .option('--internal', 'Include the metadata in the file')
+    .option('--internal', 'Include all metadata that the file contains')
     .action((file: string, { internal }: { internal?: boolean }) => run(runInfo(file, internal === true)));
   program
     .command('check-config <file>', 'Check a configuration file, or the YAML configuration of a folder')

@@ -85,15 +85,18 @@ const checks: {
       return Object.hasOwn(backends, name) ? backends[name] : undefined;
     },
   },
-  cache_python_memory_portion: { description: 'Tiles in the cache can use one n-th of the memory.', ...integer(1) },
+  cache_python_memory_portion: { description: 'The value n means that cached tiles can use 1/n of the memory.', ...integer(1) },
   cache_redis_url: {
     description: 'Redis for the backend `"redis"`.',
     allowed: 'host, host:port, or an address such as redis://host:port/0',
     read: (value) => (typeof value === 'string' && isRedisAddress(value) ? value : undefined),
   },
-  cache_redis_username: { description: 'User name at Redis.', ...textOrNone },
-  cache_redis_password: { description: 'Password at Redis.', ...textOrNone },
-  cache_tilesource_memory_portion: { description: 'Open images can use one n-th of the memory.', ...integer(1) },
+  cache_redis_username: { description: 'User name for Redis.', ...textOrNone },
+  cache_redis_password: { description: 'Password for Redis.', ...textOrNone },
+  cache_tilesource_memory_portion: {
+    description: 'The value n means that open images can use 1/n of the memory.',
+    ...integer(1),
+  },
   cache_tilesource_maximum: { description: 'Maximum number of images that stay open; 0 means 64.', ...integer(0) },
   cache_sources: { description: 'Keep images open between requests.', ...flag },
   max_small_image_size: { description: 'Default of the setting `large_image.max_small_image_size`.', ...integer(1) },
@@ -103,7 +106,7 @@ const checks: {
     read: (value) => flag.read(value) ?? intents.find((name) => typeof value === 'string' && name === value.toUpperCase()),
   },
   all_sources_ignored_names: {
-    description: 'File names that no fallback source reads. The expression is in the syntax of RE2.',
+    description: 'Names of files that fallback sources do not read, as an RE2 regular expression.',
     ...pattern,
   },
   max_annotation_input_file_length: { description: 'Largest annotation file that is imported, in bytes.', ...integer(0) },

@@ -50,9 +50,7 @@ export async function readAccessList(sent: Record<string, unknown>, context: Acc
     throw invalidListError(`there is no ${missing.slice(0, maxNamedIds).join(', no ')}${othersText}`);
   }
   if (!(await isAdministered(list, { users: existingUsers, groups: existingGroups }, context))) {
-    throw invalidListError(
-      'nobody would be left with level 2 who can sign in. Give it to a user, or to a group that somebody belongs to',
-    );
+    throw invalidListError('nobody who can sign in would have level 2 (admin). Give it to a user, or to a group with members');
   }
   return list;
 }

@@ -28,7 +28,7 @@ export function reasonOf(error: unknown, bucket: string): string {
     return 'there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE';
   }
   if (name === 'NoSuchBucket') return `there is no bucket ${bucket}`;
-  if (name === 'InvalidAccessKeyId') return 'the access key is not known there';
+  if (name === 'InvalidAccessKeyId') return 'the store does not know the access key';
   if (name === 'SignatureDoesNotMatch') return 'the secret access key is wrong';
   if (name === 'ExpiredToken' || name === 'InvalidToken') return 'the credentials have expired or are not valid';
   if (name === 'PermanentRedirect' || status === 301) return `the bucket ${bucket} is in another region; set AWS_REGION`;

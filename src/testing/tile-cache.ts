@@ -52,7 +52,7 @@ export function describeTileCache(
     testTiles(declareTest);
     testSize(declareTest);
 
-    it('answers nothing and throws nothing when it is closed', async () => {
+    it('returns nothing and throws nothing after it was closed', async () => {
       const cache = await makeCache({ maxBytes: mebibyte });
       await cache.set(keyOf({ tile: 0 }), makeTile(10, 0));
       await cache.clear();
@@ -64,7 +64,7 @@ export function describeTileCache(
 
 /** Tests of the values that a cache returns. */
 function testTiles(declareTest: DeclareTest): void {
-  declareTest('gives back exactly what it was given, and nothing for other keys', async (cache) => {
+  declareTest('returns exactly the stored tiles, and nothing for other keys', async (cache) => {
     const tiles = [makeTile(5000, 1), makeTile(1, 2, 'image/png'), makeTile(0, 3, 'application/octet-stream')];
     for (const [tile, value] of tiles.entries()) await cache.set(keyOf({ tile }), value);
     for (const [tile, value] of tiles.entries()) {
@@ -76,7 +76,7 @@ function testTiles(declareTest: DeclareTest): void {
     assert.equal(await cache.get(''), undefined);
   });
 
-  declareTest('keeps styles and encodings apart, and keys of any length and script', async (cache) => {
+  declareTest('distinguishes styles and encodings, and accepts keys of any length and script', async (cache) => {
     const keys = [
       keyOf({ tile: 0 }),
       keyOf({ tile: 0, encoding: 'PNG' }),
@@ -91,7 +91,7 @@ function testTiles(declareTest: DeclareTest): void {
     }
   });
 
-  declareTest('takes the later of two tiles of one key, and counts it once', async (cache) => {
+  declareTest('keeps the later of two tiles with the same key, and counts only that one', async (cache) => {
     const key = keyOf({ tile: 0 });
     await cache.set(key, makeTile(200_000, 1));
     const { used: usedBefore } = await cache.report();
@@ -102,7 +102,7 @@ function testTiles(declareTest: DeclareTest): void {
     assert.equal(report.items ?? 1, 1);
   });
 
-  declareTest('serves many at once', async (cache) => {
+  declareTest('serves many requests at the same time', async (cache) => {
     const work = Array.from({ length: 200 }, async (_, i) => {
       const key = keyOf({ tile: i % 20 });
       await cache.set(key, makeTile(1000, i % 20));
@@ -116,7 +116,7 @@ function testTiles(declareTest: DeclareTest): void {
 
 /** Tests of the capacity of a cache, and of what it evicts. */
 function testSize(declareTest: DeclareTest): void {
-  declareTest('reports what it holds, and nothing after a clear', async (cache) => {
+  declareTest('reports its contents, and nothing after it was cleared', async (cache) => {
     const empty = await cache.report();
     assert.deepEqual([empty.used, empty.items ?? 0], [0, 0]);
     assert.ok(empty.maxsize > 0);
@@ -130,7 +130,7 @@ function testSize(declareTest: DeclareTest): void {
   });
 
   declareTest(
-    'stays within its bytes, and lets go first of what was not used for longest',
+    'stays within its limit, and removes the least recently used tiles first',
     async (cache) => {
       const count = 40;
       for (let tile = 0; tile < count; tile++) {
@@ -141,16 +141,16 @@ function testSize(declareTest: DeclareTest): void {
       }
       const report = await cache.report();
       assert.ok(report.used <= mebibyte, `${report.used} bytes`);
-      assert.ok((await cache.get(keyOf({ tile: 0 }))) !== undefined, 'what is always in use stays');
-      assert.ok((await cache.get(keyOf({ tile: count - 1 }))) !== undefined, 'the newest stays');
-      assert.equal(await cache.get(keyOf({ tile: 1 })), undefined, 'the oldest is gone');
+      assert.ok((await cache.get(keyOf({ tile: 0 }))) !== undefined, 'a tile that is always in use stays');
+      assert.ok((await cache.get(keyOf({ tile: count - 1 }))) !== undefined, 'the newest tile stays');
+      assert.equal(await cache.get(keyOf({ tile: 1 })), undefined, 'the oldest tile is removed');
       const tiles = await countCached(cache, count);
       assert.ok(tiles >= 8 && tiles <= 16, `${tiles} tiles of 64 KiB in 1 MiB`);
     },
     mebibyte,
   );
 
-  declareTest('keeps no tile that is larger than all of it, and stays well', async (cache) => {
+  declareTest('does not store a tile that is larger than the cache, and continues to work', async (cache) => {
     await cache.set(keyOf({ tile: 0 }), makeTile(100, 0));
     await cache.set(keyOf({ tile: 1 }), makeTile(17 * mebibyte, 1));
     assert.equal(await cache.get(keyOf({ tile: 1 })), undefined);

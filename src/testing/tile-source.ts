@@ -97,15 +97,15 @@ function sampleTiles(source: TileSource): { address: TileAddress; width: number;
 
 /** Describes the first fault in the members of an opened image that every test needs; `null` if there is none. */
 function findImageFault(source: unknown): string | null {
-  if (typeof source !== 'object' || source === null) return `open gives a tile source, not ${String(source)}`;
+  if (typeof source !== 'object' || source === null) return `open must return a tile source, not ${String(source)}`;
   const { metadata, populatedLevels, readTile, close } = source as Record<string, unknown>;
   if (typeof metadata !== 'object' || metadata === null) return 'metadata is missing: sizes, levels, type and number of samples';
   const { frames } = metadata as Record<string, unknown>;
   const isFrame = (frame: unknown) => typeof (frame as { axes?: unknown } | null)?.axes === 'object';
   if (frames !== undefined && !(Array.isArray(frames) && frames.length > 0 && frames.every(isFrame))) {
-    return 'metadata.frames is a list of { axes: { C: 0, Z: 3 } }, one for each frame, or is left out';
+    return 'metadata.frames must be a list of { axes: { C: 0, Z: 3 } }, one for each frame, or be left out';
   }
-  if (!Array.isArray(populatedLevels)) return 'populatedLevels is missing: the numbers of the levels that the file holds';
+  if (!Array.isArray(populatedLevels)) return 'populatedLevels is missing: the numbers of the levels that the file contains';
   if (typeof readTile !== 'function') return 'readTile is missing';
   return typeof close === 'function' ? null : 'close is missing';
 }
@@ -119,7 +119,7 @@ function checkImage(source: unknown): void {
 async function readRaster(source: TileSource, address: TileAddress): Promise<Raster> {
   const raster: unknown = await source.readTile(address);
   const isRaster = typeof raster === 'object' && raster !== null && 'data' in raster && ArrayBuffer.isView(raster.data);
-  assert.ok(isRaster, 'readTile gives a raster: { data, width, height, bands, dtype }');
+  assert.ok(isRaster, 'readTile must return a raster: { data, width, height, bands, dtype }');
   return raster as Raster;
 }
 
@@ -136,7 +136,7 @@ async function withSource(
   } finally {
     await source.close();
   }
-  assert.equal(input.closedCount, input.openedCount, 'every reader that the source opened is closed with it');
+  assert.equal(input.closedCount, input.openedCount, 'close must close every reader that the source has opened');
 }
 
 /** Opens a broken file. That must either succeed, or fail with a TileSourceError that has a message and leaves nothing open. */
@@ -152,10 +152,13 @@ async function openBroken(definition: TileSourceDefinition, name: string, bytes:
       await source.close();
     } catch (error) {
       if (error instanceof assert.AssertionError) throw error;
-      assert.ok(error instanceof TileSourceError, `a broken file is refused with a TileSourceError, not with ${String(error)}`);
-      assert.ok(error.message.length > 10, 'the error says what is wrong');
+      assert.ok(
+        error instanceof TileSourceError,
+        `a broken file must be refused with a TileSourceError, not with ${String(error)}`,
+      );
+      assert.ok(error.message.length > 10, 'the message of the error must say what is wrong');
     }
-    assert.equal(input.closedCount, input.openedCount, 'a refused file is closed');
+    assert.equal(input.closedCount, input.openedCount, 'a refused file must be closed');
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -196,7 +199,7 @@ function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: s
   const declareTest = (name: string, test: (source: TileSource) => Promise<void> | void): unknown =>
     it(name, () => withSource(makeDefinition(), sampleFile, test));
 
-  declareTest('describes the image in whole pixels, with the number of levels that its sizes give', ({ metadata }) => {
+  declareTest('describes the image in whole pixels, with the right number of levels', ({ metadata }) => {
     for (const key of ['sizeX', 'sizeY', 'tileWidth', 'tileHeight', 'levels', 'bandCount'] as const) {
       assert.ok(Number.isSafeInteger(metadata[key]) && metadata[key] >= 1, `${key} is ${metadata[key]}`);
     }
@@ -220,7 +223,7 @@ function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: s
     assert.ok((populatedLevels[0] ?? 0) >= 0);
   });
 
-  declareTest('reads tiles cut to the image, of the declared type', async (source) => {
+  declareTest('reads tiles of the declared type, cropped to the image', async (source) => {
     const { dtype, bandCount } = source.metadata;
     for (const { address, width, height } of sampleTiles(source)) {
       const raster = await readRaster(source, address);
@@ -234,25 +237,25 @@ function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: s
     }
   });
 
-  declareTest('gives the same pixels to readers at the same time', async (source) => {
+  declareTest('returns the same pixels to simultaneous readers', async (source) => {
     const address = { level: source.metadata.levels - 1, x: 0, y: 0, frame: 0 };
     const rasters = await Promise.all([1, 2, 3, 4].map(() => readRaster(source, address)));
     for (const raster of rasters) assert.deepEqual(raster.data, rasters[0]?.data);
   });
 
-  declareTest('gives stored tiles only where they are whole, and says truly what they are', async (source) => {
+  declareTest('returns only complete stored tiles, with their true size and encoding', async (source) => {
     const { tileWidth, tileHeight } = source.metadata;
     const signatures = { JPEG: 'ffd8', PNG: '89504e47', WEBP: '52494646' };
     for (const { address, width, height } of sampleTiles(source)) {
       const stored = (await source.readStoredTile?.(address)) ?? null;
       if (stored === null) continue;
-      assert.deepEqual([width, height], [tileWidth, tileHeight], 'tiles that leave the image have to be decoded');
+      assert.deepEqual([width, height], [tileWidth, tileHeight], 'tiles that extend beyond the image must be decoded');
       assert.deepEqual([stored.width, stored.height], [tileWidth, tileHeight]);
       assert.ok(Buffer.from(stored.bytes).toString('hex').startsWith(signatures[stored.encoding]), stored.encoding);
     }
   });
 
-  declareTest('gives stored tiles at the border, where it does, of the size of a tile', async (source) => {
+  declareTest('returns stored tiles at the border, if any, with the full size of a tile', async (source) => {
     const { tileWidth, tileHeight } = source.metadata;
     for (const { address, width, height } of sampleTiles(source)) {
       const stored = (await source.readStoredTile?.(address, { partial: true })) ?? null;
@@ -263,7 +266,7 @@ function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: s
     }
   });
 
-  declareTest('reads every associated image that it names, and null for others', async (source) => {
+  declareTest('reads every associated image that it lists, and returns null for others', async (source) => {
     const names = source.associatedImages ?? [];
     assert.deepEqual(names, names.toSorted());
     for (const name of names) {
@@ -275,7 +278,7 @@ function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: s
     assert.equal((await source.readAssociatedImage?.('no such image')) ?? null, null);
   });
 
-  declareTest('gives internal metadata that survive JSON, and ICC profiles as bytes', async (source) => {
+  declareTest('returns internal metadata that can be written as JSON, and ICC profiles as bytes', async (source) => {
     const internalMetadata = (await source.internalMetadata?.()) ?? {};
     assert.doesNotThrow(() => JSON.stringify(internalMetadata));
     const profile = source.iccProfile?.(0) ?? null;
@@ -289,7 +292,7 @@ function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: s
       () => 'delivered',
       () => 'ended',
     );
-    assert.ok(outcome === 'ended' || outcome === 'delivered', 'it neither hangs nor breaks the source');
+    assert.ok(outcome === 'ended' || outcome === 'delivered', 'the read must end, and the source must still work');
     await source.readTile(address);
   });
 }

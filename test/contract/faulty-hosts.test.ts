@@ -79,14 +79,14 @@ const files = (change: (right: Host['files']) => Partial<Host['files']>): Change
   return ({ files: right }) => ({ files: { ...right, ...change(right) } });
 };
 
-const rights = 'gives viewers and editors what they were given, and no more';
-const list = 'lists the permissions on a folder where it offers that: the owner, and everybody who was given some';
-const directory = 'knows users and groups by their ids, and says nothing of others, where it has a directory';
-const signal = 'breaks off the storing of a file when its signal is aborted, and leaves nothing of it';
-const failed = 'leaves nothing of a file whose stream fails or is too short';
-const announced = 'announces what happens: items, files, access, tokens';
-const stored = 'stores a stream as a file of the item, and gives its bytes back by range and by path';
-const removed = 'removes record and bytes of a file';
+const rights = 'gives viewers and editors exactly the level that they were granted';
+const list = 'returns an access list with the owner and everybody who was granted access, if it has `access.list`';
+const directory = 'finds users and groups by id, and no others, if it has a directory';
+const signal = 'stops storing a file when its signal is aborted, and leaves nothing behind';
+const failed = 'leaves nothing behind when the stream of a file fails or is too short';
+const announced = 'announces changes of items, files, access and tokens';
+const stored = 'stores a stream as a file of the item, and returns its bytes by range and by path';
+const removed = 'removes the record and the bytes of a file';
 
 const faults: [fault: string, change: Change, name: string, says: RegExp][] = [
   [
@@ -104,7 +104,7 @@ const faults: [fault: string, change: Change, name: string, says: RegExp][] = [
     'takes viewers for editors in lists',
     access((right) => ({ filter: (caller, type) => right.filter(caller, type, 0) })),
     rights,
-    /items in the list of a viewer who asks for level 1/,
+    /items that the filter finds for a viewer at level 1/,
   ],
   [
     'takes everybody for a site administrator',
@@ -132,13 +132,13 @@ const faults: [fault: string, change: Change, name: string, says: RegExp][] = [
       },
     })),
     list,
-    /the level of the owner in the list/,
+    /the level of the owner in the access list/,
   ],
   [
     'lists permissions as if everybody might read',
     access((right) => ({ list: async (folder) => ({ ...(await right.list!(folder)), public: true }) })),
     list,
-    /nobody else may read is not public/,
+    /access list of a private folder is not public/,
   ],
   [
     'ignores the ids that its directory is asked for',
@@ -179,13 +179,13 @@ const faults: [fault: string, change: Change, name: string, says: RegExp][] = [
     'has events of its own, and announces nothing',
     () => ({ events: new HostEventEmitter() }),
     announced,
-    /one of item.saved; heard nothing/,
+    /one of item.saved; received: nothing/,
   ],
   [
     'offers the events of its models, and says nothing of tokens',
     ({ models }) => ({ events: new ModelEvents(models) }),
     announced,
-    /one of token.revoked; heard nothing/,
+    /one of token.revoked; received: nothing/,
   ],
 ];
 
@@ -234,6 +234,6 @@ describe('the suite for hosts', () => {
     const roles: Change = ({ models }) => ({ models: { ...models, folder: models.item } });
     expect(await failureOf(roles, announced)).toBe(null);
     const withoutHooks: Change = ({ models }) => ({ events: new ModelEvents({ ...models, folder: models.item }) });
-    expect(await failureOf(withoutHooks, announced)).toMatch(/one of access.changed, folder.saved; heard nothing/);
+    expect(await failureOf(withoutHooks, announced)).toMatch(/one of access.changed, folder.saved; received: nothing/);
   });
 });

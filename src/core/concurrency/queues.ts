@@ -43,7 +43,7 @@ const taskNames: Readonly<Record<QueueName, string>> = {
   tiles: 'tiles',
   chunks: 'chunks of OME-Zarr',
   pictures: 'pictures',
-  keptFiles: 'kept pictures',
+  keptFiles: 'cached pictures',
   elements: 'elements of annotations',
   edits: 'changes of annotations',
   searches: 'lists and searches',

@@ -28,7 +28,7 @@ const reportSchema = {
 const read = defineRoute({
   method: 'get',
   path: '/large_image/cache',
-  summary: 'The contents of the caches.',
+  summary: 'Report what the caches contain.',
   description: 'With Redis, the totals of all processes that share it.',
   access: 'admin',
   scope: scopes.read,

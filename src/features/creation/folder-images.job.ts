@@ -19,12 +19,12 @@ interface FolderImagesParts {
 export function folderImagesJob({ folderImages, callers, items }: FolderImagesParts): JobDefinition {
   return {
     name: folderImagesJobName,
-    title: 'Large images from the items of a folder',
+    title: 'Create large images from the items of a folder',
     type: folderImagesJobName,
     resumable: true,
     async run({ job, signal, log, setProgress, setResults }) {
       const { folderId, options, counts, position, asAdmin } = readFolderImagesWork(job);
-      if (job.userId === null) throw new InvalidError('This was not requested by a user.');
+      if (job.userId === null) throw new InvalidError('This job was not requested by a user.');
       const caller = await callers.loadRequester({ id: job.userId, admin: asAdmin });
       const folder = await items.loadFolder(folderId, 1, caller);
       log(`Continuing after ${counts.totalItems} items\n`);

@@ -18,7 +18,7 @@ const params = {
 const read = defineRoute({
   method: 'get',
   path: '/folder/:id/yaml_config/:name',
-  summary: 'The YAML configuration that applies in a folder.',
+  summary: 'Get the YAML configuration that applies in a folder.',
   description:
     'The item with this name in the folder, or else in one of the folders above, in `.config` next to the topmost folder, or in the folder of the setting ' +
     '`config_folder`; with `__inherit__: true` it is merged with the next. Sections for users and groups are applied.',

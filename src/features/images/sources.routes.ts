@@ -7,7 +7,7 @@ const defineRoute = routeDefiner<{ images: Images }>();
 const sources = defineRoute({
   method: 'get',
   path: '/large_image/sources',
-  summary: 'The tile sources, with the file names and types that each reads.',
+  summary: 'List the tile sources, with the file names and types that each reads.',
   description:
     'Extensions and mime types with their priority; the lowest number wins. `default` applies to all that are not listed; sources with 12 are ' +
     'never chosen automatically.',

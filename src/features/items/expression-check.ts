@@ -16,7 +16,7 @@ export function findExpressionProblem(expression: unknown): string | null {
   try {
     RegExp(text);
   } catch {
-    return 'is not understood';
+    return 'is not a valid or supported regular expression';
   }
   return findAmbiguity(text);
 }
@@ -35,8 +35,8 @@ function findAmbiguity(text: string): string | null {
   let choiceCount = 0;
   for (const [token, min, comma, max] of text.matchAll(tokens)) {
     const group = groups.at(-1)!;
-    if (/^\\[1-9kgQE]/.test(token)) return 'refers back to what it has matched';
-    if (token === '(?' || token === '(*') return 'looks around, or has a group of another kind than (…) and (?:…)';
+    if (/^\\[1-9kgQE]/.test(token)) return 'contains a back-reference';
+    if (token === '(?' || token === '(*') return 'contains a look-around, or a group other than (…) and (?:…)';
     if (token === '(' || token === '(?:') groups.push({ isAmbiguous: false });
     else if (token === ')') {
       lastElement = groups.pop()!;
@@ -48,7 +48,7 @@ function findAmbiguity(text: string): string | null {
       const highest = min === undefined ? Infinity : Number(comma === undefined ? min : max || Infinity);
       if (highest !== Infinity && highest > maxRepetitions) return `repeats something more than ${maxRepetitions} times`;
       if (lastElement.isAmbiguous && token !== '?' && highest > 1)
-        return 'repeats a group that repeats something, or has alternatives';
+        return 'repeats a group that contains repetitions or alternatives';
       group.isAmbiguous ||= min === undefined || comma !== undefined;
       choiceCount += 1;
       // A second character after a quantifier only determines the order in which alternatives are tried.

@@ -115,7 +115,7 @@ async function* formatJsonArray(visibleJobs: AsyncIterable<VisibleJob>, caller: 
 const jobGet = defineRoute({
   method: 'get',
   path: '/job/:id',
-  summary: 'A job with its log.',
+  summary: 'Get a job with its log.',
   description:
     'For the user who started it, users who can read its item, site administrators (who also get `args` and `kwargs`), and tokens with ' +
     'the scope `jobs.job_<id>`. Everybody can read public jobs, without log and progress.',
@@ -169,7 +169,7 @@ const jobEvents = defineRoute({
 const jobList = defineRoute({
   method: 'get',
   path: '/job',
-  summary: 'Jobs of a user, newest first.',
+  summary: 'List the jobs of a user, newest first.',
   access: 'public',
   scope: listScope,
   query: {
@@ -194,7 +194,7 @@ const jobList = defineRoute({
 const jobListAll = defineRoute({
   method: 'get',
   path: '/job/all',
-  summary: 'All jobs that the caller can see, newest first.',
+  summary: 'List all jobs that you can see, newest first.',
   access: 'user',
   query: { ...filters, ...listParameters },
   returns: { schema: jobListSchema },
@@ -214,7 +214,7 @@ const typesAndStatusesSchema = {
 const typesAndStatuses = defineRoute({
   method: 'get',
   path: '/job/typeandstatus',
-  summary: "The types and statuses of the caller's jobs.",
+  summary: 'List the types and statuses of your jobs.',
   access: 'user',
   returns: { schema: typesAndStatusesSchema },
   handle: ({ caller }, { jobs }) => jobs.findTypesAndStatuses({ userId: caller?.id ?? null }, caller),
@@ -223,7 +223,7 @@ const typesAndStatuses = defineRoute({
 const allTypesAndStatuses = defineRoute({
   method: 'get',
   path: '/job/typeandstatus/all',
-  summary: 'The types and statuses of all jobs that the caller can see.',
+  summary: 'List the types and statuses of all jobs that you can see.',
   access: 'user',
   returns: { schema: typesAndStatusesSchema },
   handle: ({ caller }, { jobs }) => jobs.findTypesAndStatuses({}, caller),

@@ -159,7 +159,7 @@ export class Links {
       ...withoutUndefined(options),
     });
     if ((await this.options.model.countCurrent(subject, maker.id)) >= maxCurrentLinks) {
-      const message = `You already have ${maxCurrentLinks} links to this ${subject.type} that have not ended. Revoke some of them first.`;
+      const message = `You already have ${maxCurrentLinks} unexpired links to this ${subject.type}. Revoke some of them first.`;
       throw new LargeImageError('conflict', message);
     }
     const token = randomBytes(tokenBytes).toString('base64url');
@@ -246,7 +246,7 @@ export class Links {
   requireMakerLookup(): void {
     if (this.options.auth.user !== undefined) return;
     const message =
-      'Links cannot be made here: the host has no auth.user, which finds the permissions of the maker of a link when it is used.';
+      'Links cannot be created: the host has no auth.user, which is needed to check the permissions of a link when it is used.';
     throw new LargeImageError('not-implemented', message);
   }
 

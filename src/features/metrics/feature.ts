@@ -41,7 +41,7 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
 
     const requests = new Histogram({
       name: registerName('request_duration_seconds'),
-      help: 'Answered requests by route and status, with their duration.',
+      help: 'Duration of requests, by route and status.',
       labelNames: ['method', 'route', 'status'],
       buckets: durationBucketsSeconds,
       registers,
@@ -98,7 +98,7 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
       name: registerName('jobs'),
       // Each process reports the numbers of all processes.
       aggregator: 'first',
-      help: 'Jobs that have not ended, of all processes.',
+      help: 'Unfinished jobs of all processes.',
       labelNames: ['status'],
       registers,
       async collect() {

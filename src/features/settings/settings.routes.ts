@@ -147,7 +147,7 @@ const settingSchema = {
 const definitions = defineRoute({
   method: 'get',
   path: '/system/setting/definitions',
-  summary: 'All settings with their description, allowed values and current value.',
+  summary: 'List all settings with their description, allowed values and current value.',
   access: 'admin',
   scope: scopes.readSettings,
   returns: {
@@ -175,7 +175,7 @@ const definitions = defineRoute({
 const getPublic = defineRoute({
   method: 'get',
   path: '/large_image/settings',
-  summary: 'The public settings.',
+  summary: 'Get the public settings.',
   description: 'Each value has two names: large_image.show_viewer and LARGE_IMAGE_SHOW_VIEWER.',
   access: 'public',
   scope: scopes.read,

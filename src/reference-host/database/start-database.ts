@@ -12,7 +12,7 @@ const defaultDatabaseName = 'large_image';
 const pingTimeoutMs = 5000;
 
 const advice = [
-  'What to do, any one of:',
+  'To fix this, do one of the following:',
   '  - set MONGODB_URI to a MongoDB server of yours: MONGODB_URI=mongodb://localhost:27017/large_image',
   '  - install MongoDB, so that mongod is on PATH: https://www.mongodb.com/docs/manual/installation/',
   '  - let this machine reach https://fastdl.mongodb.org, from where mongod is downloaded',
@@ -47,7 +47,7 @@ export async function startDatabase(options: DatabaseOptions): Promise<Database>
   const mongod =
     (await attempt('mongod on PATH', () => {
       const program = findExecutable(options.env, 'mongod');
-      if (program === null) throw new Error('there is none');
+      if (program === null) throw new Error('not found');
       return startMongod(program, options);
     })) ??
     (await attempt('mongod downloaded by mongodb-memory-server', async () =>
@@ -88,7 +88,7 @@ async function connectTo(uri: string, { waitMs = 0, report, signal }: DatabaseOp
     const reason = withoutCredentials(error instanceof Error ? error.message : String(error));
     throw new DatabaseUnavailableError(
       `MONGODB_URI: the server at ${address} cannot be used: ${reason}\n` +
-        'Start it, or correct MONGODB_URI, or unset it to let this program start a database of its own.',
+        'Start it, or correct MONGODB_URI, or unset it to let this program start a database.',
       { cause: error },
     );
   }

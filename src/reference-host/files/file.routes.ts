@@ -13,7 +13,7 @@ export const fileRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/file/:id',
-    summary: 'A file.',
+    summary: 'Get a file.',
     access: 'public',
     scope: scopes.read,
     params: byId,

@@ -50,7 +50,7 @@ export const groupRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/group/:id',
-    summary: 'A group.',
+    summary: 'Get a group.',
     access: 'public',
     params: byId,
     returns: { schema: groupSchema },

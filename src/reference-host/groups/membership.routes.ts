@@ -110,7 +110,7 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/group/:id/access',
-    summary: 'A group with the levels of its members, and the membership requests.',
+    summary: 'Get a group with the levels of its members, and the membership requests.',
     access: 'public',
     params: byId,
     returns: returnsRoles,
@@ -120,8 +120,8 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
       return loadGroupWithRoles(context, await loadGroup(context, params.id, principal, 0), principal);
     },
   }),
-  defineUserListRoute('member', 'The members of a group.', 'groups'),
-  defineUserListRoute('invitation', 'The users who are invited to a group.', 'groupInvites.groupId'),
+  defineUserListRoute('member', 'List the members of a group.', 'groups'),
+  defineUserListRoute('invitation', 'List the users who are invited to a group.', 'groupInvites.groupId'),
   ...(['moderator', 'admin'] as const).flatMap((role) => [defineRoleRoute('post', role), defineRoleRoute('delete', role)]),
   defineRoute({
     method: 'post',

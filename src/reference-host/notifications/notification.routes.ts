@@ -33,7 +33,7 @@ export const notificationRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/notification',
-    summary: 'Your messages, oldest first.',
+    summary: 'List your messages, oldest first.',
     access: 'token',
     scope: userScope,
     cookie: true,
@@ -47,7 +47,7 @@ export const notificationRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/notification/stream',
-    summary: 'Your messages as server-sent events.',
+    summary: 'Get your messages as server-sent events.',
     access: 'token',
     scope: userScope,
     cookie: true,

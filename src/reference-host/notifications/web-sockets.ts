@@ -60,7 +60,7 @@ export async function createNotificationUpgradeHandler(context: HostContext): Pr
 
 /** Answers that web sockets need a package that is not installed. */
 function answerNotInstalled(socket: Duplex): true {
-  const message = `There are no web sockets here: ${describeMissingPackages('ws')}.`;
+  const message = `Web sockets are not available: ${describeMissingPackages('ws')}.`;
   const body = JSON.stringify(errorBody({ code: 'not-implemented', message, details: {} }));
   const head = [
     'HTTP/1.1 501 Not Implemented',
@@ -98,7 +98,7 @@ async function sendNotifications(
     if (userId === null) return endAsInvalid();
     const key = userId.toHexString();
     const count = socketCountByUser.get(key) ?? 0;
-    if (count >= maxSocketsPerUser) return end(closeCodes.tryLater, `At most ${maxSocketsPerUser} web sockets a user`);
+    if (count >= maxSocketsPerUser) return end(closeCodes.tryLater, `At most ${maxSocketsPerUser} web sockets per user`);
     socketCountByUser.set(key, count + 1);
     countedUserId = key;
     const messages = followNotifications(

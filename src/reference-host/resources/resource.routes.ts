@@ -122,7 +122,7 @@ const searchRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/resource/:id/path',
-    summary: 'The path of a document.',
+    summary: 'Get the path of a document.',
     access: 'public',
     scope: scopes.read,
     params: byId,
@@ -138,7 +138,7 @@ const searchRoutes: RouteDefinition<HostContext>[] = [
     method: 'post',
     path: '/resource/paths',
     summary:
-      'The paths of several documents, without those that do not exist, that you cannot read, or that have no path (groups).',
+      'Get the paths of several documents, except those that do not exist, that you cannot read, or that have no path (groups).',
     access: 'public',
     scope: scopes.read,
     body: 'json-object',

@@ -181,7 +181,7 @@ async function addAllContents(
     display.endProgress();
     const reason = error instanceof Error ? error.message : String(error);
     display.writeLine(
-      `The server runs, but ${rescans !== null ? 'not with all of the files' : 'has no whole example'}: ${reason}`,
+      `The server runs, but ${rescans !== null ? 'some of the files are not served' : 'the example slide is incomplete'}: ${reason}`,
     );
   }
 }

@@ -101,7 +101,9 @@ function toUsageError(error: NodeJS.ErrnoException, host: string, port: number):
     );
   }
   if (error.code === 'EACCES')
-    return new UsageError(`Port ${port} on ${host} is not allowed to this user. Choose 1024 or higher, such as PORT=8080.`);
+    return new UsageError(
+      `Port ${port} on ${host} needs more permissions than this user has. Choose a port of 1024 or higher, such as PORT=8080.`,
+    );
   if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND' || error.code === 'EINVAL') {
     return new UsageError(
       `HOST is ${JSON.stringify(host)}, which is not an address of this machine. Use 127.0.0.1, or 0.0.0.0 for all addresses.`,

@@ -75,7 +75,7 @@ export const environmentVariables = [
     'on',
     'Whether to read served files once in full, in the background, so that changes in their middle are noticed: on or off.',
   ],
-  ['BRAND', '', 'Word that names the product on the wire; `girder` suits existing clients.'],
+  ['BRAND', '', 'Product name in the API, one word. Clients made for Girder need `girder`.'],
   [
     'LOG_LEVEL',
     'info',

@@ -162,7 +162,7 @@ async function stop(code: number, reason: string): Promise<void> {
   stopping.abort(new Error(reason));
   const closing = closers.close().then(() => true);
   const isClosedInTime = await Promise.race([closing, wait(closeDeadlineMs, false)]);
-  if (!isClosedInTime) display.writeLine('Not everything ended in time.');
+  if (!isClosedInTime) display.writeLine('Some work did not finish in time.');
   process.exit(isClosedInTime ? code : 1);
 }
 

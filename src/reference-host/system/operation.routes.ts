@@ -36,7 +36,7 @@ export const operationRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/health/live',
-    summary: 'Whether the process answers, without any query.',
+    summary: 'Check whether the process responds, without a database query.',
     access: 'public',
     returns: { schema: healthSchema },
     handle: () => ({ status: 'ok' }),
@@ -44,7 +44,7 @@ export const operationRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/health/ready',
-    summary: 'Whether requests can be served: database and data folder are available, and the server is not stopping.',
+    summary: 'Check whether requests can be served: database and data folder are available, and the server is not stopping.',
     access: 'public',
     returns: { schema: healthSchema },
     errors: ['unavailable'],
@@ -56,7 +56,7 @@ export const operationRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/metrics',
-    summary: 'Metrics for Prometheus.',
+    summary: 'Get metrics for Prometheus.',
     description:
       'For site administrators, and for requests with the token from the start of the server as `Authorization: Bearer`.',
     access: 'public',

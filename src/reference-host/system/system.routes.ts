@@ -65,7 +65,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/system/version',
-    summary: 'Version of the protocol, and the time when the server started.',
+    summary: 'Get the version of the protocol, and the time when the server started.',
     access: 'public',
     returns: { schema: objectOf({ release: anyText, apiVersion: anyText, serverStartDate: dateText }) },
     handle: (_input, { startDate }) => ({ release: protocolRelease, apiVersion: protocolRelease, serverStartDate: startDate }),
@@ -73,7 +73,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/system/check',
-    summary: 'Get whether the server works, and for how long it has been running.',
+    summary: 'Check whether the server works, and how long it has been running.',
     access: 'public',
     query: { mode: oneOf(['basic', 'quick', 'slow']) },
     returns: {
@@ -95,7 +95,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/system/access_flag',
-    summary: 'Flags that lists of permissions can contain.',
+    summary: 'List the flags that access lists can contain.',
     access: 'public',
     returns: { schema: mapOf(objectOf({ name: anyText, description: anyText, admin: anyBoolean })) },
     handle: () => accessFlags,
@@ -103,7 +103,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/system/public_settings',
-    summary: 'Settings that pages need before sign-in.',
+    summary: 'Get the settings that pages need before sign-in.',
     access: 'public',
     returns: { schema: anyObject },
     async handle(_input, context) {
@@ -122,7 +122,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/system/configuration',
-    summary: 'Options with which the server was started: all sections, one section, or one of its values.',
+    summary: 'Get the options with which the server was started: all sections, one section, or one of its values.',
     access: 'admin',
     query: {
       section: text({ description: 'server or storage.' }),
@@ -168,7 +168,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/system/plugins',
-    summary: 'The installed plugins.',
+    summary: 'List the installed plugins.',
     access: 'admin',
     scope: scopes.readPlugins,
     returns: {
@@ -218,7 +218,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/assetstore',
-    summary: 'Where files are stored.',
+    summary: 'List where files are stored.',
     access: 'admin',
     scope: scopes.readAssetstore,
     returns: {

@@ -156,7 +156,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
     method: 'get',
     path: '/resource/extent',
     summary: 'Count the contents of folders and items, and add up their sizes.',
-    description: 'For asking for confirmation before they are removed, so the caller must have permission to remove them.',
+    description: 'For a confirmation before they are removed; the caller must have permission to remove them.',
     access: 'user',
     scope: scopes.read,
     query: { resources: required(resources) },
@@ -171,7 +171,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
     path: '/resource/trash',
     summary: 'Move several folders and items to the trash.',
     description:
-      'They and everything in them disappear as if they were removed, and free their names, but nothing is removed until they have been in the trash for as many days as the setting core.trash_days says.',
+      'They disappear with everything in them, and their names can be used again. They are removed permanently after the number of days in the setting core.trash_days.',
     access: 'user',
     scope: scopes.write,
     query: { resources: required(resources) },
@@ -188,7 +188,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
     path: '/resource/restore',
     summary: 'Restore several folders and items from the trash.',
     description:
-      'Each comes back to its folder with its rights, metadata, annotations and cached files. If the name is taken there, a number is appended. If the folder no longer exists, it comes to the folder Restored of the caller. The response says so.',
+      'Each returns to its folder with its permissions, metadata, annotations and cached files. If its name is taken there, a number is appended. If its folder no longer exists, it is restored to the folder Restored of the caller. The response reports both.',
     access: 'user',
     scope: scopes.write,
     query: {

@@ -30,7 +30,7 @@ export function createReadRoutes<D>({ type, load, view, schema }: DocumentKind<D
     defineRoute({
       method: 'get',
       path: `/${type}/:id`,
-      summary: `One ${type}.`,
+      summary: `Get one ${type}.`,
       access: 'public',
       scope: scopes.read,
       params: byId,
@@ -88,7 +88,7 @@ export function createAccessRoutes<D extends AccessControlled>(
     defineRoute({
       ...sharedMembers,
       method: 'get',
-      summary: `The permissions of one ${type}.`,
+      summary: `Get the permissions of one ${type}.`,
       returns: { schema: accessSchema },
       errors: loadErrors,
       async handle({ params, caller }, context) {

@@ -132,7 +132,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/item/:id/files',
-    summary: 'The files of an item.',
+    summary: 'List the files of an item.',
     access: 'public',
     scope: scopes.read,
     params: byId,
@@ -167,7 +167,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/item/:id/position',
-    summary: 'The number of items before this one in a list; the length of the list if the item is not in it.',
+    summary: 'Get the number of items before this one in a list; the length of the list if the item is not in it.',
     access: 'public',
     scope: scopes.read,
     params: byId,

@@ -84,13 +84,13 @@ function defineNeighborRoute(neighbor: 'first' | 'next' | 'previous', summary: s
 
 /** Routes for the next and previous image in a folder. */
 export const neighborRoutes: RouteDefinition<HostContext>[] = [
-  defineNeighborRoute('first', 'The first large image of the folder of an item.'),
-  defineNeighborRoute('next', 'The large image after an item in its folder; after the last one, the first.'),
-  defineNeighborRoute('previous', 'The large image before an item in its folder; before the first one, the last.'),
+  defineNeighborRoute('first', 'Get the first large image of the folder of an item.'),
+  defineNeighborRoute('next', 'Get the large image after an item in its folder; after the last one, the first.'),
+  defineNeighborRoute('previous', 'Get the large image before an item in its folder; before the first one, the last.'),
   defineRoute({
     ...sharedMembers,
     path: '/item/:id/adjacent_images',
-    summary: 'The large images before and after an item in its folder, with its position and their number.',
+    summary: 'Get the large images before and after an item in its folder, its position, and the number of images.',
     returns: { schema: objectOf({ previous: itemSchema, next: itemSchema, index: anyInteger, count: anyInteger }) },
     async handle(request, context) {
       const { previous, next, index, count } = await findImagesAround(context, request);

@@ -49,7 +49,7 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     ...sharedMembers,
     path: '/item/query',
-    summary: 'Items that match a condition.',
+    summary: 'List items that match a condition.',
     access: 'public',
     returns: { schema: listOf(itemSchema) },
     async handle({ query, caller }, context) {
@@ -61,7 +61,7 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     ...sharedMembers,
     path: '/folder/query',
-    summary: 'Folders that match a condition.',
+    summary: 'List folders that match a condition.',
     access: 'public',
     returns: { schema: listOf(folderSchema) },
     async handle({ query, caller }, context) {
@@ -73,7 +73,7 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     ...sharedMembers,
     path: '/file/query',
-    summary: 'Files that match a condition.',
+    summary: 'List files that match a condition.',
     access: 'admin',
     returns: { schema: listOf(fileSchema) },
     async handle({ query, caller }, context) {

@@ -65,7 +65,7 @@ export const webClientRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/system/setting/collection_creation_policy/access',
-    summary: 'Who can create collections, in addition to administrators, as an access list.',
+    summary: 'Get who can create collections, in addition to administrators, as an access list.',
     access: 'admin',
     scope: 'core.setting.read',
     returns: { schema: accessSchema },

@@ -5,7 +5,7 @@ import type { HostChecks } from './trial.js';
 
 /** Checks of concurrent writes and of announced events. */
 export const announcementChecks: HostChecks = {
-  'announces what happens: items, files, access, tokens': async (trial) => {
+  'announces changes of items, files, access and tokens': async (trial) => {
     const modelEvents = trial.host.events === undefined ? new ModelEvents(trial.host.models) : null;
     const events = trial.host.events ?? modelEvents!;
     const receivedEvents: HostEventName[] = [];
@@ -26,7 +26,7 @@ export const announcementChecks: HostChecks = {
       await work();
       assert.ok(
         expected.some((event) => receivedEvents.includes(event)),
-        `the host announces one of ${expected.join(', ')}; heard ${receivedEvents.join(', ') || 'nothing'}`,
+        `the host announces one of ${expected.join(', ')}; received: ${receivedEvents.join(', ') || 'nothing'}`,
       );
     };
     const { folder, item } = await trial.newItem(false);

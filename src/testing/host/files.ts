@@ -7,12 +7,12 @@ import { newAttachedPicture, content, newContent, readAll, type HostChecks } fro
 
 /** Checks of storing, reading and removing files. */
 export const fileChecks: HostChecks = {
-  'stores a stream as a file of the item, and gives its bytes back by range and by path': async (trial) => {
+  'stores a stream as a file of the item, and returns its bytes by range and by path': async (trial) => {
     const { item } = await trial.newItem(false);
     const file = trial.records.fileOf(await trial.createFile(item, Readable.from([content])));
     assert.equal(file.name, 'fox.txt', 'a file keeps its name');
     assert.equal(file.mimeType, 'text/plain', 'a file keeps its type');
-    assert.equal(file.size, content.length, 'a file has the size of its bytes');
+    assert.equal(file.size, content.length, 'the size of a file is the number of its bytes');
     const record = trial.records.itemOf(item);
     assert.deepEqual(
       (await trial.records.filesOfItem(record)).map(({ id }) => id),
@@ -20,12 +20,13 @@ export const fileChecks: HostChecks = {
       'a stored file is in the list of its item',
     );
     const range = await readAll(await trial.host.files.read(file.doc, { start: 4, end: 9 }));
-    assert.equal(range.toString(), 'quick', 'read gives the bytes from `start` up to, but not including, `end`');
+    assert.equal(range.toString(), 'quick', 'read returns the bytes from `start` up to, but not including, `end`');
     const path = await trial.host.files.localPath(file.doc);
-    if (path !== null) assert.deepEqual(await readFile(path), content, 'localPath names a file with the same bytes');
+    if (path !== null)
+      assert.deepEqual(await readFile(path), content, 'localPath returns the path of a file with the same bytes');
   },
 
-  'keeps files attached to an item out of its list, with the fields of the plugin': async (trial) => {
+  "stores attached files with the plugin's fields, and does not list them with the files of the item": async (trial) => {
     const { item } = await trial.newItem(false);
     const attached = await trial.host.files.create(newAttachedPicture(item, 16), Readable.from([content]));
     const stored = await trial.records.findFile(idText(attached._id));
@@ -38,7 +39,7 @@ export const fileChecks: HostChecks = {
     );
   },
 
-  'leaves nothing of a file whose stream fails or is too short': async (trial) => {
+  'leaves nothing behind when the stream of a file fails or is too short': async (trial) => {
     const { item } = await trial.newItem(false);
     const failing = Readable.from(
       (async function* () {
@@ -58,7 +59,7 @@ export const fileChecks: HostChecks = {
     );
   },
 
-  'breaks off the storing of a file when its signal is aborted, and leaves nothing of it': async (trial) => {
+  'stops storing a file when its signal is aborted, and leaves nothing behind': async (trial) => {
     const { item } = await trial.newItem(false);
     const aborter = new AbortController();
     // A host that ignores the signal stores the whole file.
@@ -77,7 +78,7 @@ export const fileChecks: HostChecks = {
       );
       await assert.rejects(
         async () => trial.createFile(item, Readable.from([content]), { signal: AbortSignal.abort() }),
-        'a file is not stored when the signal of `create` is aborted already',
+        'a file is not stored when the signal of `create` has already been aborted',
       );
     });
     assert.deepEqual(
@@ -87,7 +88,7 @@ export const fileChecks: HostChecks = {
     );
   },
 
-  'removes record and bytes of a file': async (trial) => {
+  'removes the record and the bytes of a file': async (trial) => {
     const { item } = await trial.newItem(false);
     const { files } = trial.host;
     let file!: StoredDocument;
@@ -106,7 +107,7 @@ export const fileChecks: HostChecks = {
     if (path !== null) await assert.rejects(readFile(path), 'the path of a removed file is gone');
   },
 
-  'creates several files at once where it offers that, each for itself': async (trial) => {
+  'creates several files at once, independently of each other, if it has `files.createMany`': async (trial) => {
     const { files, models } = trial.host;
     if (!files.createMany) return;
     const { item } = await trial.newItem(false);
@@ -139,7 +140,7 @@ export const fileChecks: HostChecks = {
     assert.equal(attachedCount, 3, 'createMany leaves no record of a file that failed');
   },
 
-  'removes several files at once where it offers that, also some that are gone already': async (trial) => {
+  'removes several files at once, even if some no longer exist, if it has `files.removeMany`': async (trial) => {
     const { files, models } = trial.host;
     if (!files.removeMany) return;
     const { item } = await trial.newItem(false);
@@ -152,12 +153,12 @@ export const fileChecks: HostChecks = {
     await Promise.all([files.removeMany(docs), files.removeMany(docs)]);
     await files.removeMany([]);
     const remaining = await models.file.countDocuments({ _id: { $in: docs.map(({ _id }) => _id) } } as never);
-    assert.equal(remaining, 0, 'removeMany removes the records of all files, also if some are gone already');
+    assert.equal(remaining, 0, 'removeMany removes the records of all files, even if some no longer exist');
     for (const path of paths)
       if (path !== null) await assert.rejects(readFile(path), { code: 'ENOENT' }, 'removeMany removes the bytes of all files');
   },
 
-  'keeps the large-image record of an item, claimed by one of two at a time': async (trial) => {
+  'stores the large-image record of an item, and lets one of two simultaneous claims succeed': async (trial) => {
     const { item } = await trial.newItem(false);
     const file = await trial.createFile(item);
     const record = trial.records.itemOf(item);
@@ -169,7 +170,7 @@ export const fileChecks: HostChecks = {
     assert.equal(sourceName, 'tiff', 'the item keeps its large-image record');
   },
 
-  'keeps the large-image records of several items that are claimed together': async (trial) => {
+  'stores the large-image records of several items that are claimed together': async (trial) => {
     const items = [];
     for (let i = 0; i < 4; i += 1) items.push((await trial.newItem(false)).item);
     const records = items.map((item) => trial.records.itemOf(item));
@@ -179,7 +180,7 @@ export const fileChecks: HostChecks = {
     const claims = [0, 1, 2, 3, 0].map((i) => markers.claim(records[i]!, { fileId: files[i]!._id, sourceName: `tiff ${i}` }));
     const claimed = (await Promise.all(claims)).map((item) => item?.largeImage?.sourceName);
     const expected = ['tiff 0', 'tiff 1', 'tiff 2', undefined, undefined];
-    assert.deepEqual(claimed, expected, 'claims of items that have no large image succeed, and only the first one for each item');
+    assert.deepEqual(claimed, expected, 'only the first claim for each item without a large image succeeds');
     const storedItems = await Promise.all(records.map(({ id }) => trial.records.findItem(id)));
     const names = storedItems.map((item) => item?.largeImage?.sourceName);
     assert.deepEqual(names, ['tiff 0', 'tiff 1', 'tiff 2', 'first'], 'the items keep their large-image records');

@@ -6,16 +6,16 @@ import type { HostChecks } from './trial.js';
 
 /** Checks of identities and permissions. */
 export const rightsChecks: HostChecks = {
-  'knows who a token belongs to, and nobody for any other text': async (trial) => {
+  'finds the user of a valid token, and rejects any other text': async (trial) => {
     const caller = await trial.verify(trial.owner.token);
     assert.equal(caller?.id, trial.owner.id, 'a token belongs to the user who signed in with it');
-    assert.equal(caller?.admin, false, 'a user that createUser makes is not a site administrator');
-    assert.ok(caller !== null && caller.scopes.length > 0, 'a sign-in has scopes');
+    assert.equal(caller?.admin, false, 'a user made by createUser is not a site administrator');
+    assert.ok(caller !== null && caller.scopes.length > 0, 'the token of a signed-in user has scopes');
     for (const text of ['', 'x', `${trial.owner.token}x`, '{"$gt":""}'])
       assert.equal(await trial.verify(text), null, `the text ${JSON.stringify(text)} is not a token`);
   },
 
-  'gives owners at least write, strangers and the anonymous what the folder gives them': async (trial) => {
+  'gives owners at least write access, and strangers and anonymous callers only read access to public folders': async (trial) => {
     const caller = await trial.verify(trial.owner.token);
     const other = await trial.verify(trial.stranger.token);
     for (const isPublic of [false, true]) {
@@ -33,7 +33,7 @@ export const rightsChecks: HostChecks = {
     }
   },
 
-  'gives viewers and editors what they were given, and no more': async (trial) => {
+  'gives viewers and editors exactly the level that they were granted': async (trial) => {
     for (const [user, level, word] of [
       [await trial.underTest.createUser(), 0, 'a viewer'],
       [await trial.underTest.createUser(), 1, 'an editor'],
@@ -49,14 +49,14 @@ export const rightsChecks: HostChecks = {
       }
       for (const minLevel of [0, 1, 2] as const) {
         const seen = await trial.listVisibleIds('item', [item], { user, level: minLevel });
-        assert.equal(seen.length, minLevel <= level ? 1 : 0, `items in the list of ${word} who asks for level ${minLevel}`);
+        assert.equal(seen.length, minLevel <= level ? 1 : 0, `items that the filter finds for ${word} at level ${minLevel}`);
         const folders = await trial.listVisibleIds('folder', [folder], { user, level: minLevel });
-        assert.equal(folders.length, minLevel <= level ? 1 : 0, `folders in the list of ${word} who asks for level ${minLevel}`);
+        assert.equal(folders.length, minLevel <= level ? 1 : 0, `folders that the filter finds for ${word} at level ${minLevel}`);
       }
     }
   },
 
-  'lists the permissions on a folder where it offers that: the owner, and everybody who was given some': async (trial) => {
+  'returns an access list with the owner and everybody who was granted access, if it has `access.list`': async (trial) => {
     const { access, directory } = trial.host;
     if (!access.list) return;
     const { folder } = await trial.newItem(false);
@@ -78,14 +78,14 @@ export const rightsChecks: HostChecks = {
       [trial.stranger, 'a stranger'],
     ] as const) {
       const level = await access.level(await trial.verify(user.token), { type: 'folder', doc: current });
-      assert.equal(await levelIn(user), level, `the level of ${word} in the list`);
+      assert.equal(await levelIn(user), level, `the level of ${word} in the access list`);
     }
-    assert.equal(list.public, false, 'the list of a folder that nobody else may read is not public');
+    assert.equal(list.public, false, 'the access list of a private folder is not public');
     const publicFolder = await trial.underTest.createFolder({ owner: trial.owner, public: true });
-    assert.equal((await access.list(publicFolder)).public, true, 'the list of a folder that everybody may read is public');
+    assert.equal((await access.list(publicFolder)).public, true, 'the access list of a public folder is public');
   },
 
-  'knows users and groups by their ids, and says nothing of others, where it has a directory': async (trial) => {
+  'finds users and groups by id, and no others, if it has a directory': async (trial) => {
     const { directory } = trial.host;
     if (directory === undefined) return;
     const unknown = '0123456789abcdef01234567';
@@ -108,7 +108,7 @@ export const rightsChecks: HostChecks = {
     assert.deepEqual(await directory.groupsOf(unknown), [], 'an unknown user belongs to no group');
   },
 
-  'filters lists by the very same permissions': async (trial) => {
+  'filters lists by the same permissions': async (trial) => {
     const publicItem = await trial.newItem(true);
     const privateItem = await trial.newItem(false);
     const docs = [publicItem.item, privateItem.item];
@@ -120,8 +120,8 @@ export const rightsChecks: HostChecks = {
       ids.map(idText).sort(),
       'the filter of the owner finds public and private items',
     );
-    assert.deepEqual(await seenBy(trial.stranger, 0), publicIds, 'the filter of a stranger finds public items only');
-    assert.deepEqual(await seenBy(null, 0), publicIds, 'the filter of an anonymous visitor finds public items only');
+    assert.deepEqual(await seenBy(trial.stranger, 0), publicIds, 'the filter of a stranger finds only public items');
+    assert.deepEqual(await seenBy(null, 0), publicIds, 'the filter of an anonymous visitor finds only public items');
     assert.deepEqual(await seenBy(trial.stranger, 1), [], 'the filter of a stranger finds nothing to write to');
   },
 };

@@ -144,7 +144,7 @@ function checkSideLimit(size: Size, options: EncodingOptions): void {
   const limit = longestSide(options);
   if (Math.max(size.width, size.height) <= limit) return;
   throw new BadValueError(
-    `Output of ${size.width} x ${size.height} pixels does not fit ${options.encoding}: at most ${limit} pixels a side.`,
+    `Output of ${size.width} x ${size.height} pixels does not fit ${options.encoding}: at most ${limit} pixels per side.`,
   );
 }
 

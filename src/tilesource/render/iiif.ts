@@ -83,7 +83,7 @@ export function planIiif(metadata: ImageMetadata, request: IiifRequest, maxArea:
   const { quality, format } = parseFile(request.file, isColored(metadata));
   if (Math.max(output.width, output.height) > sideLimit(format)) {
     throw new BadParameterError(
-      `A picture of ${output.width} x ${output.height} does not fit ${format}: at most ${sideLimit(format)} pixels a side.`,
+      `A picture of ${output.width} x ${output.height} does not fit ${format}: at most ${sideLimit(format)} pixels per side.`,
     );
   }
   const transform: Transform = { ...rotation, tone: quality === 'default' ? 'asItIs' : quality };
@@ -163,7 +163,7 @@ function parseSize(size: string, region: Size, maxArea: number): Size {
       `Invalid size "${shorten(size)}". It must be max, w, or ,h or w,h or !w,h or pct:n, with ^ before it to enlarge the region.`,
     );
   }
-  if (output.width < 1 || output.height < 1) throw new BadParameterError(`The size "${size}" leaves no pixel.`);
+  if (output.width < 1 || output.height < 1) throw new BadParameterError(`The size "${size}" is less than one pixel.`);
   if (!enlarges && (output.width > region.width || output.height > region.height)) {
     throw new BadParameterError(
       `The size "${size}" is larger than the region, which is ${region.width} x ${region.height}. Put ^ before it to enlarge.`,
@@ -171,7 +171,7 @@ function parseSize(size: string, region: Size, maxArea: number): Size {
   }
   if (fits(output, maxArea)) return output;
   throw new BadParameterError(
-    `A picture of ${output.width} x ${output.height} is larger than the limits: ${maxSide} pixels a side, ${maxArea} in total.`,
+    `A picture of ${output.width} x ${output.height} is larger than the limits: ${maxSide} pixels per side, ${maxArea} in total.`,
   );
 }
 

@@ -109,7 +109,7 @@ describe('jobs in several processes', () => {
     await startWorker();
     await kill(doomed, 'SIGKILL');
     const ended = await inStatus(job, 4);
-    expect(ended.log?.at(-1)).toBe('The process that ran this job ended before the job.\n');
+    expect(ended.log?.at(-1)).toBe('The process that ran this job ended before the job was finished.\n');
   });
 
   it('are taken over from a process that is silent for the length of a lease, which stops when it notices', async () => {

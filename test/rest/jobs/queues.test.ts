@@ -56,7 +56,7 @@ describe('a full queue', () => {
     const others = [ask('histogram?bins=32'), ask('histogram?bins=33')];
     const refused = await Promise.race(others);
     expect(refused.status).toBe(503);
-    expect(refused.body.message).toMatch(/^Too many kept pictures are waiting/);
+    expect(refused.body.message).toMatch(/^Too many cached pictures are waiting/);
     heldSource.release();
     const statuses = (await Promise.all([first, ...others])).map(({ status }) => status);
     expect(statuses.toSorted((a, b) => a - b)).toEqual([200, 200, 503]);

@@ -207,7 +207,7 @@ describe('the API for web clients, beyond images', () => {
     const someone = await started.register('many');
     const query = `?token=${someone.token}`;
     const opened = Array.from({ length: 51 }, () => socketOf(query));
-    expect(await Promise.race(opened.map(({ closed }) => closed))).toEqual([1013, 'At most 50 web sockets a user']);
+    expect(await Promise.race(opened.map(({ closed }) => closed))).toEqual([1013, 'At most 50 web sockets per user']);
     await someone.ok('DELETE', '/user/authentication');
     const codes = (await Promise.all(opened.map(({ closed }) => closed))).map(([code]) => code);
     expect(codes.filter((code) => code === 3000)).toHaveLength(50);

@@ -285,7 +285,7 @@ describe('mongo-java-server', () => {
 it('names each attempt, its failure and the remedy when no database works', async () => {
   const error = await failureOf(startDatabase({ env: await nothing(), directory: null }));
   expect(error).toBeInstanceOf(DatabaseUnavailableError);
-  expect(error.message).toMatch(/MONGODB_URI: not set[^]*mongod on PATH: there is none[^]*ECONNREFUSED[^]*java is not on PATH/);
+  expect(error.message).toMatch(/MONGODB_URI: not set[^]*mongod on PATH: not found[^]*ECONNREFUSED[^]*java is not on PATH/);
   expect(error.message).toMatch(/install MongoDB[^]*apt-get install/);
 });
 

@@ -17,7 +17,7 @@ it.each([
 });
 
 it.each([
-  ['(', 'is not understood'],
+  ['(', 'not a valid or supported'],
   ['x'.repeat(1001), 'is not a text'],
   [5, 'is not a text'],
   ['^(a+)+$', 'repeats a group'],
@@ -26,9 +26,9 @@ it.each([
   ['(a|aa)+', 'repeats a group'],
   ['(a?){50}', 'repeats a group'],
   ['(a{1,5}){2,}', 'repeats a group'],
-  ['(a)\\1', 'refers back'],
-  ['(?=a)b', 'looks around'],
-  ['(?<name>a)', 'looks around'],
+  ['(a)\\1', 'back-reference'],
+  ['(?=a)b', 'look-around'],
+  ['(?<name>a)', 'look-around'],
   ['a{101}', 'more than 100 times'],
   ['a?'.repeat(21), 'more than 20'],
   ['(a|a)'.repeat(21), 'more than 20'],

@@ -211,8 +211,8 @@ describe('regions', () => {
 
   it.each([
     [{ width: 20_000, height: 20_000 }, 'larger than the limit of 134217728 pixels'],
-    [{ width: 70_000, height: 700, bottom: 1, right: 100 }, 'does not fit JPEG: at most 65500 pixels a side'],
-    [{ width: 17_000, encoding: 'WEBP', bottom: 1 }, 'does not fit WEBP: at most 16383 pixels a side'],
+    [{ width: 70_000, height: 700, bottom: 1, right: 100 }, 'does not fit JPEG: at most 65500 pixels per side'],
+    [{ width: 17_000, encoding: 'WEBP', bottom: 1 }, 'does not fit WEBP: at most 16383 pixels per side'],
     [{ frame: 3 }, 'Frame does not exist'],
     [{ fill: 'notacolor', width: 10, height: 10 }, "Value Error: unknown color specifier: 'notacolor'"],
   ])('%j is refused: %s', async (request, message) => {

@@ -76,11 +76,11 @@ const elementParameters = {
   sortdir: integer({ description: '1 ascending, -1 descending.' }),
   maxDetails: integer({ description: 'Stop after the element at which the sum of details reaches this number.' }),
   minElements: integer({ description: 'With maxDetails: return at least this many elements.' }),
-  centroids: boolean({ description: 'Answer with binary centers: 28 bytes for each element.' }),
-  bbox: boolean({ description: 'Give each element its bounding box in `_bbox`.' }),
+  centroids: boolean({ description: 'Return only the centers, in binary form: 28 bytes per element.' }),
+  bbox: boolean({ description: 'Return each element with its bounding box in `_bbox`.' }),
   orders: boolean({
     description:
-      'Give `_elementQuery.orders`: for each element a number that increases in the order of all elements of this version, so that the elements of several requests can be drawn in order. With a limit of at most 100,000 and the default `sort` only.',
+      'Return `_elementQuery.orders`: for each element a number that increases in the order of all elements of this version, so that the elements of several requests can be drawn in order. With a limit of at most 100,000 and the default `sort` only.',
   }),
 };
 

@@ -36,7 +36,7 @@ export interface DataFileRequest {
 export class DataFiles {
   readonly #threads = new ThreadPool<CsvFunctions>({
     program: findProgram(import.meta.url, { source: './csv-thread.ts', built: 'csv-thread' }),
-    name: 'files of data',
+    name: 'data files',
     timeoutMs,
     memoryMiB,
   });

@@ -58,7 +58,7 @@ class MissingUploadsError extends LargeImageError {
   constructor(readonly identifiers: readonly string[]) {
     super(
       'bad-parameter',
-      `No item is known for ${identifiers
+      `No item found for ${identifiers
         .slice(0, 10)
         .map((name) => JSON.stringify(name))
         .join(', ')}.`,
@@ -193,7 +193,7 @@ export class AnnotationUploads {
         `The file has ${file.size} bytes; annotation files may have at most ${maxBytes} bytes.`,
       );
     }
-    if (task.last) log('The wait for other uploads is over; the file is read one last time.\n');
+    if (task.last) log('No longer waiting for other uploads; reading the file one last time.\n');
     // Some users who see the job cannot see the folder of the file, so the message does not name it.
     log(`Reading ${file.itemId === item.id ? file.name : 'a file'} (${file.size} bytes)\n`);
     const references = new OverlayReferences(annotations.brand, (name) => this.#resolve(task, name, caller));

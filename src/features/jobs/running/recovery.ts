@@ -122,7 +122,7 @@ export class JobRecovery {
       await this.#redeliver(released);
     } else {
       const times = run.resumable ? ` It was started ${run.attempts} times and is not restarted.` : '';
-      const text = `The process that ran this job ended before the job.${times}\n`;
+      const text = `The process that ran this job ended before the job was finished.${times}\n`;
       const changed = await jobs.change(job, conditions, { status: jobStatus.error, workingProcess: null, log: [text] });
       if (changed !== null) logger?.error(fields, 'Job:OwnerGone');
     }

@@ -28,13 +28,13 @@ export const keyScopes: { custom: TokenScope[]; adminCustom: TokenScope[] } = {
     { id: 'core.user_info.read', name: 'Read your user information', description: 'See who the key belongs to.' },
     { id: 'core.data.read', name: 'Read data', description: 'See and download what you can.' },
     { id: 'core.data.write', name: 'Write data', description: 'Create and change what you can.' },
-    { id: 'core.data.own', name: 'Data ownership', description: 'Change permissions of, and delete, what you administer.' },
+    { id: 'core.data.own', name: 'Data ownership', description: 'Delete what you administer, and change its permissions.' },
   ],
   adminCustom: [
     { id: 'core.plugins.read', name: 'See installed plugins', description: 'See which plugins the server has.' },
     { id: 'core.setting.read', name: 'See system setting values', description: 'Read every setting.' },
-    { id: 'core.assetstore.read', name: 'View assetstores', description: 'See where files are kept.' },
-    { id: 'core.partial_upload.read', name: 'View unfinished uploads', description: 'See uploads that have not ended.' },
+    { id: 'core.assetstore.read', name: 'View assetstores', description: 'See where files are stored.' },
+    { id: 'core.partial_upload.read', name: 'View unfinished uploads', description: 'See unfinished uploads.' },
     { id: 'core.partial_upload.clean', name: 'Remove unfinished uploads', description: 'Discard unfinished uploads.' },
   ],
 };

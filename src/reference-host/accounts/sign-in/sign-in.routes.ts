@@ -111,7 +111,7 @@ export const signInRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/user/me',
-    summary: 'The signed-in user, or null.',
+    summary: 'Get the signed-in user, or null.',
     access: 'public',
     scope: scopes.userInfo,
     returns: { schema: orNull(userSchema) },

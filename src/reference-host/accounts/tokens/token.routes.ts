@@ -12,7 +12,7 @@ export const tokenRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/token/session',
-    summary: 'A token for an anonymous session.',
+    summary: 'Create a token for an anonymous session.',
     access: 'public',
     cookie: true,
     returns: { schema: tokenSchema },
@@ -66,7 +66,7 @@ export const tokenRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/token/scopes',
-    summary: 'Scopes that API keys can be limited to.',
+    summary: 'List the scopes that API keys can be limited to.',
     access: 'public',
     returns: { schema: mapOf(listOf(objectOf({ id: anyText, name: anyText, description: anyText }))) },
     handle: () => keyScopes,

@@ -87,7 +87,7 @@ function* writeAnnotationJson(
 ): Generator<string, void> {
   const head = {
     name: nucleiName,
-    description: 'Every nucleus of the synthetic slide, as the program that painted it knows it.',
+    description: 'Every nucleus of the synthetic slide, from the program that painted it.',
   };
   let text = `${JSON.stringify(head).slice(0, -1)},"elements":[`;
   for (const { kind, outline, y } of nucleiOf(syntheticSlide.seed, slideSize)) {

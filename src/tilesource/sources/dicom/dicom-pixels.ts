@@ -101,7 +101,7 @@ export function sampleShape(header: DicomHeader): { dtype: SampleType; bands: 1 
     throw new TileSourceError(`The DICOM file has samples of ${bitsStored} of ${bitsAllocated} bits, which is not supported.`);
   }
   if (samples !== 1 && samples !== 3)
-    throw new TileSourceError(`The DICOM file has ${samples} samples a pixel; 1 and 3 are supported.`);
+    throw new TileSourceError(`The DICOM file has ${samples} samples per pixel; 1 and 3 are supported.`);
   if (codec === 'jpeg' && bitsStored > 8)
     throw new TileSourceError(`The DICOM file has JPEG frames of ${bitsStored} bits; only frames of 8 bits are supported.`);
   if (samples === 3 && !isKnownColor(header, codec))

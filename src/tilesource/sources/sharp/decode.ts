@@ -45,7 +45,7 @@ export async function readHeader(file: VipsFile, settings: SharpOptions, options
   // limited too.
   if (tilePixels > 2 * limit) {
     throw new TileSourceError(
-      `The image has ${width} x ${height} pixels, which are ${tilePixels} in tiles; at most ${2 * limit} are made from a file of this kind.`,
+      `The image has ${width} x ${height} pixels, which would be ${tilePixels} pixels in tiles; at most ${2 * limit} are supported for a file of this kind.`,
     );
   }
   return header;

@@ -80,10 +80,10 @@ describe('uploads that wait for others across a restart of the server', () => {
       const [, last] = await jobsOf(admin, file);
       return last?.status === 4 && (await admin.ok('GET', `/job/${String(last._id)}`));
     });
-    expect(String(job.log)).toMatch(/read one last time[^]*No item is known for "late"/);
+    expect(String(job.log)).toMatch(/reading the file one last time[^]*No item found for "late"/);
     const notifications = (await admin.ok('GET', '/notification')) as unknown as Told[];
     expect(notifications.filter(({ type, data }) => type.endsWith('upload_failed') && data.fileId === file)).toMatchObject([
-      { data: { itemId: items['given up'], jobId: job._id, message: 'No item is known for "late".' } },
+      { data: { itemId: items['given up'], jobId: job._id, message: 'No item found for "late".' } },
     ]);
     expect((await admin.send('GET', `/file/${file}`)).status).toBe(200);
     expect(await admin.ok('GET', `/annotation/item/${items['given up']}`)).toEqual([]);

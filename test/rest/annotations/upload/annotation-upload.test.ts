@@ -280,7 +280,7 @@ describe('the job that reads uploaded annotations', () => {
       const file = await upload({ elements: [overlay('late'), overlay('later')] }, target(item, { uuid }));
       const parked = await ended(file);
       expect(parked).toMatchObject({ status: 3 });
-      expect(String(parked.log)).toContain('Waiting for other uploads. No item is known for "late", "later".');
+      expect(String(parked.log)).toContain('Waiting for other uploads. No item found for "late", "later".');
       expect(await exists(file)).toBe(true);
       const strangersFolder = await at.stranger.create('/folder', {
         parentType: 'user',

@@ -24,7 +24,7 @@ describe('a picture as large as its format allows', () => {
     if (picture.kind !== 'bytes') throw new Error('no bytes');
     const { width } = await sharp(picture.bytes, { limitInputPixels: false }).metadata();
     expect(width).toBe(limit);
-    const refusal = { code: 'bad-value', message: expect.stringContaining(`at most ${limit} pixels a side`) };
+    const refusal = { code: 'bad-value', message: expect.stringContaining(`at most ${limit} pixels per side`) };
     await expect(tiled.region({ ...request, right: limit + 1, width: limit + 1 })).rejects.toMatchObject(refusal);
     const single = openLargeImage(
       rasterSource(createRaster({ ...wide, width: limit + 1 }), { tileWidth: limit + 1, tileHeight: 2 }).source,

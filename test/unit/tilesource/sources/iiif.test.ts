@@ -168,7 +168,7 @@ describe('planIiif', () => {
     const { output } = plan({ file: 'default.jpg' }, wide);
     expect(output.width).toBe(Math.min(sizeX, 65_500));
     if (!formats.includes('webp')) {
-      expect(() => plan({ file: 'default.webp' }, wide)).toThrow(/does not fit webp: at most 16383 pixels a side/);
+      expect(() => plan({ file: 'default.webp' }, wide)).toThrow(/does not fit webp: at most 16383 pixels per side/);
     }
   });
 

@@ -286,7 +286,7 @@ async function decodeStoredSamples(
     }),
   );
   const [first] = decoded;
-  if (first === undefined) throw new TileSourceError('Corrupt TIFF: no plane of samples.');
+  if (first === undefined) throw new TileSourceError('Corrupt TIFF: it contains no samples.');
   // Indexes of palettes, and samples of color spaces that are still to be converted, have types other than the image.
   const dtype = first instanceof Uint16Array ? 'uint16' : first instanceof Uint8Array ? 'uint8' : outputType;
   if (decoded.length === 1) return { data: first, width, height: rows, bands: samples, dtype };
@@ -317,7 +317,7 @@ export async function decodeChunks(
     if (decodedJpeg !== null) return asRaster(decodedJpeg, layout, layout.bands, rows);
     const pictures = await Promise.all(planes.map((strips) => decodeAsTiff(layout, strips, rows, context)));
     const [first] = pictures;
-    if (first === undefined) throw new TileSourceError('Corrupt TIFF: no plane of samples.');
+    if (first === undefined) throw new TileSourceError('Corrupt TIFF: it contains no samples.');
     if (pictures.length === 1) return asRaster(first, layout, layout.bands, rows);
     const bands = pictures.map((picture) => asRaster(picture, layout, 1, rows).data);
     return interleave(bands, { width: layout.chunkWidth, height: rows, dtype: 'uint8' });
@@ -343,7 +343,7 @@ export async function decodeChunks(
 
 function stackStrips(parts: readonly Raster[], layout: ImageLayout, rows: number): Raster {
   const [first] = parts;
-  if (first === undefined) throw new TileSourceError('Corrupt TIFF: no plane of samples.');
+  if (first === undefined) throw new TileSourceError('Corrupt TIFF: it contains no samples.');
   if (parts.length === 1) return first;
   const bytes = new Uint8Array(parts.reduce((sum, { data }) => sum + data.byteLength, 0));
   let at = 0;
