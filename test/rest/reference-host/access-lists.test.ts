@@ -143,7 +143,11 @@ describe('access lists', () => {
     for (const { kind, put } of kinds) {
       for (const list of [{ users: [{ id: removedUser.id, level: 2 }] }, { groups: [{ id: group, level: 2 }] }]) {
         const answer = await set(owner, put, list);
-        expect([kind, answer.status, answer.body.message]).toEqual([kind, 400, expect.stringContaining('nobody who can sign in')]);
+        expect([kind, answer.status, answer.body.message]).toEqual([
+          kind,
+          400,
+          expect.stringContaining('nobody who can sign in'),
+        ]);
       }
     }
   });
