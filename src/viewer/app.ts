@@ -21,7 +21,7 @@ import {
   resumeSession,
   signOut,
 } from './session.js';
-import { offerUnfinished } from './upload/tray.js';
+import { offerUnfinished } from './upload/upload-list.js';
 import { accountView } from './views/account.js';
 import { containerView } from './views/container.js';
 import { homeView } from './views/home.js';

@@ -6,7 +6,7 @@ import { addTranslation, currentLanguage, useLanguage, type Translation } from '
 import type { ViewQuery } from './image/view-address.js';
 import { imagePanels, panelNames, type PanelName } from './image/panels.js';
 import { routeHash } from './router.js';
-import type { Stage } from './stage/contract.js';
+import type { Stage } from './stage/stage-contract.js';
 import annotationStyle from './style/annotations.css';
 import baseStyle from './style/base.css';
 import commentStyle from './style/comments.css';

@@ -1,5 +1,5 @@
 import { createStore, type UseStore } from 'idb-keyval';
-import { newId } from './annotations/model.js';
+import { newId } from './annotations/annotation-model.js';
 import { apiAddress } from './api.js';
 import { currentUser } from './session.js';
 import { tabStorage } from './storage.js';

@@ -2,21 +2,21 @@ import { messageOf } from '../dom.js';
 import { writeColorings, type Coloring } from './coloring/coloring.js';
 import { figureLayers } from './figure-layers.js';
 import { isArea } from './drawing/shapes.js';
-import { drawingLayer } from './drawing/layer.js';
-import { paintMarks } from './drawing/marks.js';
+import { drawingLayer } from './drawing/drawing-layer.js';
+import { paintMarks } from './drawing/selection-marks.js';
 import { OverlayPictures } from './drawing/overlay-pictures.js';
 import { polygonOf } from './drawing/polygons.js';
-import { AnnotationPanel } from './panel/panel.js';
+import { AnnotationPanel } from './panel/annotation-panel.js';
 import { ShownObjectsPanel } from './objects/shown-objects-panel.js';
-import { followPointer } from './pointer.js';
+import { followPointer } from './follow-pointer.js';
 import { PointedShapes, type ShapeOfAnnotation } from './pointed-shapes.js';
 import { StageAnnotations } from './stage-annotations.js';
 import { SmallAnnotations } from './small-annotations.js';
 import { Toolbox } from './toolbox.js';
-import type { Box, Point } from './model.js';
-import type { Stage } from '../stage/contract.js';
-import type { ImageMetadata } from '../image/metadata.js';
-import type { ImageItem } from '../browse/model.js';
+import type { Box, Point } from './annotation-model.js';
+import type { Stage } from '../stage/stage-contract.js';
+import type { ImageMetadata } from '../image/image-metadata.js';
+import type { ImageItem } from '../browse/browse-model.js';
 
 /** Interval in milliseconds at which annotations are updated while the view moves. */
 const refreshMs = 50;
@@ -160,7 +160,7 @@ export class ImageAnnotations {
       itemId: item._id,
       container,
       annotationOf: (id) => this.#stageAnnotations.get(id),
-      currentView: stage.view,
+      currentView: stage.visibleBox,
       drawnOutline: () => this.#outline(),
       goTo: ({ x, y }) => stage.goTo({ ...stage.animatedPosition(), x, y }),
       onMarksChange: () => this.#layer.redrawLive(),

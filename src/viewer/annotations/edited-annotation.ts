@@ -1,6 +1,6 @@
 import { annotationTexts } from '../annotation-texts.js';
 import { editAnnotation, type Editor } from './editor.js';
-import type { AnnotationRecord } from './model.js';
+import type { AnnotationRecord } from './annotation-model.js';
 import type { StageAnnotation } from './stage-annotation.js';
 import type { ToolContext } from './drawing/tool-context.js';
 

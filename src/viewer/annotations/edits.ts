@@ -1,7 +1,7 @@
 import { storeEdits, currentPrefix, reasonNotKept, passOnStoredEdits, type StoredEdits } from './stored-edits.js';
-import { loadElement, sendChanges } from './requests.js';
+import { loadElement, sendChanges } from './annotation-requests.js';
 import { lastUser } from '../session.js';
-import { newId, type AnnotationRecord, type Edit, type Element } from './model.js';
+import { newId, type AnnotationRecord, type Edit, type Element } from './annotation-model.js';
 
 /** Numbers of elements that both this user and somebody else have changed. */
 export interface Conflicts {

@@ -1,5 +1,5 @@
-import { requestGroups } from './requests.js';
-import { nameOf, type Box, type Element } from './model.js';
+import { requestGroups } from './annotation-requests.js';
+import { nameOf, type Box, type Element } from './annotation-model.js';
 import { annotationTexts } from '../annotation-texts.js';
 import { formatNumber } from '../format.js';
 import type { OverlayPicture, OverlayPictures } from './drawing/overlay-pictures.js';

@@ -1,8 +1,8 @@
 import type { StageAnnotation } from './stage-annotation.js';
 import { shapeCard } from './shape-card.js';
-import type { Element, Point } from './model.js';
+import type { Element, Point } from './annotation-model.js';
 import type { Tools } from './drawing/tools.js';
-import type { ImageMetadata } from '../image/metadata.js';
+import type { ImageMetadata } from '../image/image-metadata.js';
 
 /** A shape, and the annotation to which it belongs. */
 export interface ShapeOfAnnotation {

@@ -1,8 +1,8 @@
 import { messageOf, showMessage } from '../dom.js';
 import { annotationTexts } from '../annotation-texts.js';
 import { makeMergeEdits, makeSimplifyEdits, makeSplitEdits } from './drawing/polygon-edits.js';
-import type { Edit, Element } from './model.js';
-import type { Selection } from './selection.js';
+import type { Edit, Element } from './annotation-model.js';
+import type { Selection } from './shape-selection.js';
 import type { StageAnnotation } from './stage-annotation.js';
 
 /** Changes that need the library for polygons. Each selects the changed shapes. */

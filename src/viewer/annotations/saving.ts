@@ -1,8 +1,8 @@
 import { messageOf, showMessage } from '../dom.js';
 import { annotationTexts } from '../annotation-texts.js';
 import type { Conflicts } from './edits.js';
-import { nameOf } from './model.js';
-import { isConflict, reloadAnnotation } from './requests.js';
+import { nameOf } from './annotation-model.js';
+import { isConflict, reloadAnnotation } from './annotation-requests.js';
 import type { StageAnnotation } from './stage-annotation.js';
 
 /** Maximum number of attempts to save while others save too. */

@@ -1,8 +1,8 @@
 import { button, fill, h } from '../dom.js';
 import { factList, valueTree } from '../image/facts.js';
-import { measuresOf } from './measures.js';
-import type { Element } from './model.js';
-import type { ImageMetadata } from '../image/metadata.js';
+import { measuresOf } from './shape-measures.js';
+import type { Element } from './annotation-model.js';
+import type { ImageMetadata } from '../image/image-metadata.js';
 import { commonTexts } from '../texts.js';
 import { annotationTexts } from '../annotation-texts.js';
 import { formatNumber, shorten } from '../format.js';

@@ -2,8 +2,8 @@ import { actions, button, fill, h } from '../dom.js';
 import { field } from '../forms.js';
 import { annotationTexts } from '../annotation-texts.js';
 import { isArea, isLocked } from './drawing/shapes.js';
-import { shapeStyle, type Groups } from './groups.js';
-import type { Edit, Element } from './model.js';
+import { shapeStyle, type Groups } from './shape-groups.js';
+import type { Edit, Element } from './annotation-model.js';
 
 /** The form of the selected shapes: their group and label, and what can be done with them. */
 export function shapeForm(options: {

@@ -1,5 +1,5 @@
-import { loadAllElements, loadElements } from './requests.js';
-import type { AnnotationRecord, Element } from './model.js';
+import { loadAllElements, loadElements } from './annotation-requests.js';
+import type { AnnotationRecord, Element } from './annotation-model.js';
 
 /** Maximum numbers of annotations, elements and points in one request. */
 const limits = { annotations: 100, elements: 20_000, details: 500_000 };

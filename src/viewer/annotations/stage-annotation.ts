@@ -1,16 +1,16 @@
-import { contains, nameOf, overlaps, type AnnotationRecord, type Box, type Element } from './model.js';
-import { displayOf, type Display } from './display.js';
+import { contains, nameOf, overlaps, type AnnotationRecord, type Box, type Element } from './annotation-model.js';
+import { displayOf, type Display } from './annotation-display.js';
 import { coloringQuery, isPlain, needsLegend } from './coloring/coloring.js';
 import { shapeColorsKey, ShapeColors } from './coloring/shape-colors.js';
-import { requestLegend, type ColoringLegend } from './coloring/requests.js';
+import { requestLegend, type ColoringLegend } from './coloring/coloring-requests.js';
 import { editsOf, type Edits } from './edits.js';
 import type { SmallAnnotations } from './small-annotations.js';
-import { groupFilter, loadElements, loadOverlays, overlayTileUrl } from './requests.js';
+import { groupFilter, loadElements, loadOverlays, overlayTileUrl } from './annotation-requests.js';
 import { everywhere, Patches, partsOutside } from './drawing/patches.js';
 import { boxOf, isDrawnByPage, isOverlay } from './drawing/shapes.js';
-import type { Stage } from '../stage/contract.js';
+import type { Stage } from '../stage/stage-contract.js';
 import { FetchRegions, regionOf } from './drawing/fetch-regions.js';
-import type { ImageMetadata } from '../image/metadata.js';
+import type { ImageMetadata } from '../image/image-metadata.js';
 import { annotationTexts } from '../annotation-texts.js';
 import type { TileLayer, TileUrl } from '../stage/tile-layer.js';
 
@@ -264,7 +264,7 @@ export class StageAnnotation {
   refresh() {
     if (this.#closed.signal.aborted) return;
     this.#updateShapeColors();
-    const view = this.options.stage.view();
+    const view = this.options.stage.visibleBox();
     if (!this.visible || this.record._elementCount === 0) {
       this.#abortRequests();
       if (this.record._elementCount === 0) {
@@ -315,7 +315,7 @@ export class StageAnnotation {
 
   /** The region that is fetched for the current view. */
   get #region() {
-    return this.#isSmall ? everywhere : regionOf(this.options.stage.view());
+    return this.#isSmall ? everywhere : regionOf(this.options.stage.visibleBox());
   }
 
   /** Share of the image that a view shows, from 0 to 1. */
@@ -344,7 +344,7 @@ export class StageAnnotation {
 
   /** Fetches the missing parts of a region. */
   #load(region: Box, share: number) {
-    const view = this.options.stage.view();
+    const view = this.options.stage.visibleBox();
     // Until the shapes have arrived, tiles are better than shapes of another region.
     if (!this.#isSmall && this.#patches.missingParts(view)[0] === view) this.#switchTo('tiles');
     const parts = partsOutside(this.#patches.missingParts(region), this.#requests);
@@ -367,7 +367,7 @@ export class StageAnnotation {
         this.#tooDenseView = null;
       } else this.#tooDenseView = { region: this.#region, share };
       this.#collectNearView();
-      const isIncomplete = this.#tooDenseView !== null && !this.#hasLoaded(this.options.stage.view());
+      const isIncomplete = this.#tooDenseView !== null && !this.#hasLoaded(this.options.stage.visibleBox());
       this.#switchTo(isIncomplete || this.#isDense ? 'tiles' : 'shapes');
       if (this.#tooDenseView) this.options.redraw();
       if (box === everywhere && this.#isOutsideImage())

@@ -1,7 +1,7 @@
 import { plainColoring, type Coloring } from './coloring/coloring.js';
-import { displayOf, type Display } from './display.js';
+import { displayOf, type Display } from './annotation-display.js';
 import { StageAnnotation, type StageAnnotationOptions } from './stage-annotation.js';
-import type { AnnotationRecord, Box } from './model.js';
+import type { AnnotationRecord, Box } from './annotation-model.js';
 
 interface StageAnnotationsOptions extends Omit<StageAnnotationOptions, 'record'> {
   /** ids of the annotations that the address hides */

@@ -1,6 +1,6 @@
 import { del, entries, set } from 'idb-keyval';
 import { lockPage, pageKey, pageStore, pageName, pageNameOf, userKeyPrefix, callWithOpenPages } from '../page-store.js';
-import type { Edit, Element } from './model.js';
+import type { Edit, Element } from './annotation-model.js';
 
 /** Unsaved changes of an annotation, as the browser stores them. */
 export interface StoredEdits {

@@ -1,11 +1,11 @@
 import { messageOf, showMessage } from '../dom.js';
 import { annotationTexts } from '../annotation-texts.js';
-import type { Stage } from '../stage/contract.js';
+import type { Stage } from '../stage/stage-contract.js';
 import { addKeyboardCross } from './drawing/keyboard-cross.js';
 import { firstShapeTools, isOffered, type ToolOffer, type Tool } from './drawing/tool-names.js';
 import { Tools } from './drawing/tools.js';
-import { followKeys } from './keys.js';
-import type { AnnotationRecord, Element, Point } from './model.js';
+import { followKeys } from './annotation-keys.js';
+import type { AnnotationRecord, Element, Point } from './annotation-model.js';
 import type { StageAnnotation } from './stage-annotation.js';
 import { toolbar } from './toolbar.js';
 import { EditedAnnotation } from './edited-annotation.js';

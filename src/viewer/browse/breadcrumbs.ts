@@ -1,7 +1,7 @@
 import { h, nameText } from '../dom.js';
 import { routeHash } from '../router.js';
 import { browseTexts } from '../texts.js';
-import type { PathStep } from './model.js';
+import type { PathStep } from './browse-model.js';
 
 /**
  * Links from the start page to the current page.

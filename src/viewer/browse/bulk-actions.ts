@@ -9,7 +9,7 @@ import { showStateDialog } from './item-state.js';
 import { stateTexts } from '../sharing-texts.js';
 import { showTagsDialog } from './tags-dialog.js';
 import { sharePlace } from './share-dialog.js';
-import { moveToTrash, type Trashable } from './trash.js';
+import { moveToTrash, type Trashable } from './move-to-trash.js';
 
 type Action = { label: string; icon: IconName; run: () => void };
 type Context = { refresh: () => Promise<void>; signal: AbortSignal };

@@ -3,7 +3,7 @@ import { append, button, h, showMessage } from '../dom.js';
 import { showFormDialog } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { nameFields } from './dialog-parts.js';
-import type { Item, Place } from './model.js';
+import type { Item, Place } from './browse-model.js';
 
 type Metadata = Record<string, unknown>;
 

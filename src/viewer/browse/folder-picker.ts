@@ -1,7 +1,7 @@
 import { requestList } from '../api.js';
 import { fill, h, icon } from '../dom.js';
 import { currentUser } from '../session.js';
-import { naturalOrder } from './model.js';
+import { naturalOrder } from './browse-model.js';
 import { createNotice } from '../admin/parts.js';
 import { accountTexts, browseTexts } from '../texts.js';
 

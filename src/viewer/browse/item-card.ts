@@ -4,10 +4,10 @@ import { h, icon, nameText } from '../dom.js';
 import { formatBytes } from '../format.js';
 import { routeHash } from '../router.js';
 import { browseTexts } from '../texts.js';
-import { tagsOf } from './columns.js';
-import type { ListAddress } from './order.js';
+import { tagsOf } from './item-columns.js';
+import type { ListAddress } from './list-order.js';
 import { stateOf } from './item-state.js';
-import { imageState, itemVersion, type Item } from './model.js';
+import { imageState, itemVersion, type Item } from './browse-model.js';
 
 /** Longest side of a thumbnail in the list, in pixels: cards are about 220 wide, on screens of twice the density. */
 export const thumbnailSize = 440;

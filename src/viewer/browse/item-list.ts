@@ -3,14 +3,14 @@ import { button, debounced, errorNotice, fill, h, icon, trackNewest } from '../d
 import { choice } from '../forms.js';
 import { goTo, parseRoute, replaceRoute, routeHash, type Route } from '../router.js';
 import { browseTexts } from '../texts.js';
-import { askForColumns, chosenColumns, columnTitle } from './columns.js';
+import { askForColumns, chosenColumns, columnTitle } from './item-columns.js';
 import { itemCard } from './item-card.js';
 import { stateFilter } from './item-state.js';
 import { itemTable } from './item-table.js';
-import { isSame, type Folder, type Item } from './model.js';
-import { readListSettings, readListAddress, orderParameters, type ListSettings } from './order.js';
+import { isSame, type Folder, type Item } from './browse-model.js';
+import { readListSettings, readListAddress, orderParameters, type ListSettings } from './list-order.js';
 import { readPage } from './paging.js';
-import type { createSelection } from './selection.js';
+import type { createSelection } from './list-selection.js';
 
 /** A note for an empty list or page. */
 export function emptyNote(picture: 'folder' | 'image' | 'inbox' | 'people' | 'trash', title: string, hint: string | false) {

@@ -5,7 +5,7 @@ import { showFormDialog, choice, field } from '../forms.js';
 import { formatDate } from '../format.js';
 import { stateTexts } from '../sharing-texts.js';
 import type { ListEntry } from './edit-dialog.js';
-import { idsByType, type Item } from './model.js';
+import { idsByType, type Item } from './browse-model.js';
 
 /** In the filter of a folder, this prefix and a state find the items in that state. */
 const filterPrefix = 'reviewState:';

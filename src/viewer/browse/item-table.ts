@@ -2,10 +2,10 @@ import { h, nameText } from '../dom.js';
 import { goTo, routeHash } from '../router.js';
 import { sortableHead } from '../sortable-head.js';
 import { browseTexts } from '../texts.js';
-import { cellContent, columnTitle } from './columns.js';
+import { cellContent, columnTitle } from './item-columns.js';
 import { itemPicture } from './item-card.js';
-import type { Item } from './model.js';
-import type { ListAddress } from './order.js';
+import type { Item } from './browse-model.js';
+import type { ListAddress } from './list-order.js';
 
 /** The items of a folder in rows, with chosen columns. A click on the title of a column sorts by it, and a second one reverses the order. */
 export function itemTable(

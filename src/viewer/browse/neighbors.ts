@@ -2,7 +2,7 @@ import { ApiError, request } from '../api.js';
 import { button, fill, h, icon } from '../dom.js';
 import { goTo, routeHash } from '../router.js';
 import { browseTexts } from '../texts.js';
-import { orderParameters, type ListAddress } from './order.js';
+import { orderParameters, type ListAddress } from './list-order.js';
 import { siteStorage } from '../storage.js';
 
 const storageKey = 'keep view';

@@ -1,7 +1,7 @@
 import { h, icon, nameText } from '../dom.js';
 import { routeHash } from '../router.js';
 import { commonTexts } from '../texts.js';
-import type { Place } from './model.js';
+import type { Place } from './browse-model.js';
 
 /**
  * A collection or a folder in a list.

@@ -9,7 +9,7 @@ import type { ViewQuery } from '../image/view-address.js';
 import { routeHash } from '../router.js';
 import { sharingTexts as texts } from '../sharing-texts.js';
 import { browseTexts, openInTexts } from '../texts.js';
-import type { Folder, Item } from './model.js';
+import type { Folder, Item } from './browse-model.js';
 import { levelOf, sharePlace } from './share-dialog.js';
 
 type Link = Documents['Link'];

@@ -2,9 +2,9 @@ import { request } from '../api.js';
 import { h, showMessage } from '../dom.js';
 import { showFormDialog, checkbox } from '../forms.js';
 import { browseTexts } from '../texts.js';
-import { tagsOf } from './columns.js';
+import { tagsOf } from './item-columns.js';
 import type { ListEntry } from './edit-dialog.js';
-import { idsByType } from './model.js';
+import { idsByType } from './browse-model.js';
 
 /** A form for the tags of several items and folders. Tags that only some of them have stay as they are, unless the user changes them. */
 export function showTagsDialog(entries: ListEntry[], onSaved: () => Promise<void>) {

@@ -1,7 +1,7 @@
 import { h, type Child } from '../dom.js';
 import { commentTexts as texts } from '../comment-texts.js';
 import { formatDate } from '../format.js';
-import type { Comment } from './requests.js';
+import type { Comment } from './comment-requests.js';
 
 /** A user as comments show them. */
 type Person = Comment['author'];

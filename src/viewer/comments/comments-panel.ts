@@ -1,5 +1,5 @@
 import { ApiError, apiUrl, isGoneOrForbidden, pause, request, saveFile } from '../api.js';
-import { isSame, type ImageItem } from '../browse/model.js';
+import { isSame, type ImageItem } from '../browse/browse-model.js';
 import { commentTexts as texts } from '../comment-texts.js';
 import { actions, button, errorNotice, fill, h, linkButton, messageOf, showPlainDialog } from '../dom.js';
 import { checkbox, choice } from '../forms.js';
@@ -12,7 +12,7 @@ import {
   type Comment,
   type CommentMark,
   type ShownState,
-} from './requests.js';
+} from './comment-requests.js';
 import { threadRow, type ThreadRow } from './thread-row.js';
 
 /** Interval in milliseconds at which the page looks for changes by others. */

@@ -1,11 +1,11 @@
 import { isOpenedByLink, readToken } from '../api.js';
-import { mayAnnotate } from '../annotations/requests.js';
-import type { ImageItem } from '../browse/model.js';
-import type { Stage } from '../stage/contract.js';
+import { mayAnnotate } from '../annotations/annotation-requests.js';
+import type { ImageItem } from '../browse/browse-model.js';
+import type { Stage } from '../stage/stage-contract.js';
 import { personName } from './comment-parts.js';
 import { CommentsPanel } from './comments-panel.js';
-import { CommentMarks } from './marks.js';
-import type { CommentPlace, CommentTarget } from './requests.js';
+import { CommentMarks } from './comment-marks.js';
+import type { CommentPlace, CommentTarget } from './comment-requests.js';
 import { commentTexts as texts } from '../comment-texts.js';
 import { shorten } from '../format.js';
 

@@ -3,7 +3,7 @@ import { commentTexts as texts } from '../comment-texts.js';
 import { h } from '../dom.js';
 import { choice, field, form } from '../forms.js';
 import { commonTexts } from '../texts.js';
-import type { CommentPlace, CommentTarget } from './requests.js';
+import type { CommentPlace, CommentTarget } from './comment-requests.js';
 import { commentField } from './comment-field.js';
 
 /** The places and shapes that a new comment can be about. */

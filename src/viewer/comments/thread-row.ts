@@ -7,7 +7,7 @@ import { form } from '../forms.js';
 import { formatDate } from '../format.js';
 import { commonTexts } from '../texts.js';
 import { byline, commentText, personName } from './comment-parts.js';
-import { listReplies, setRead, type Comment } from './requests.js';
+import { listReplies, setRead, type Comment } from './comment-requests.js';
 import { commentField } from './comment-field.js';
 
 export interface RowOptions {

@@ -1,4 +1,4 @@
-import type { Box } from '../annotations/model.js';
+import type { Box } from '../annotations/annotation-model.js';
 import { h } from '../dom.js';
 import { figureTexts } from '../figure-texts.js';
 

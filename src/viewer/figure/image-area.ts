@@ -1,6 +1,6 @@
-import { boxAround, type Box } from '../annotations/model.js';
-import type { ImageMetadata } from '../image/metadata.js';
-import type { Stage } from '../stage/contract.js';
+import { boxAround, type Box } from '../annotations/annotation-model.js';
+import type { ImageMetadata } from '../image/image-metadata.js';
+import type { Stage } from '../stage/stage-contract.js';
 
 /** An area of an image that is shown as a rectangle: its center and size in image pixels, and the rotation of the image in degrees. */
 export interface ImageArea {

@@ -1,6 +1,6 @@
-import { deflate, readRows } from './files.js';
-import { forEachMark, widthOf, type MarkColor, type Mark, type Segment, type TextMark } from './marks.js';
-import type { Figure } from './compose.js';
+import { deflate, readRows } from './figure-files.js';
+import { forEachMark, widthOf, type MarkColor, type Mark, type Segment, type TextMark } from './figure-marks.js';
+import type { Figure } from './compose-figure.js';
 
 /** The characters with the codes 0x80 to 0x9f in PDF files, in this order. A space stands for an unused code. */
 const specialCharacters = '€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ';

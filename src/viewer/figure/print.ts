@@ -1,8 +1,8 @@
 import { fill, h } from '../dom.js';
 import { formatCount, formatDate, formatLength, formatNumber, scaleBar } from '../format.js';
 import { factList } from '../image/facts.js';
-import type { FigureSource } from './compose.js';
-import { fontOf } from './marks.js';
+import type { FigureSource } from './compose-figure.js';
+import { fontOf } from './figure-marks.js';
 import { areaOfView, cropToImage } from './image-area.js';
 import { printTexts } from '../figure-texts.js';
 import { imageTexts } from '../texts.js';

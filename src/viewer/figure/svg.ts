@@ -1,5 +1,5 @@
-import { forEachMark, fontFamily, type MarkColor, type Mark, type Segment } from './marks.js';
-import type { Figure } from './compose.js';
+import { forEachMark, fontFamily, type MarkColor, type Mark, type Segment } from './figure-marks.js';
+import type { Figure } from './compose-figure.js';
 
 /** The figure as SVG, which contains the picture. @param picture a PNG */
 export async function svgOf({ width, height, parts }: Figure, picture: Blob, dpi: number, signal: AbortSignal): Promise<Blob> {

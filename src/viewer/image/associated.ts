@@ -1,5 +1,5 @@
 import { apiUrl, request } from '../api.js';
-import { itemVersion, type ImageItem } from '../browse/model.js';
+import { itemVersion, type ImageItem } from '../browse/browse-model.js';
 import { h, showPlainDialog } from '../dom.js';
 import { section } from './facts.js';
 import { imageTexts } from '../texts.js';

@@ -1,4 +1,4 @@
-import type { ImageItem } from '../browse/model.js';
+import type { ImageItem } from '../browse/browse-model.js';
 import { debounced, fill, h, linkButton } from '../dom.js';
 import { requestHistogram } from './channel-histogram.js';
 import { channelRange } from './channel-range.js';

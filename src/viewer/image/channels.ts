@@ -1,5 +1,5 @@
 import { h } from '../dom.js';
-import { axesOf, type ImageMetadata } from './metadata.js';
+import { axesOf, type ImageMetadata } from './image-metadata.js';
 import { readTone, toneOf, toneStyle, writeTone, type ToneSettings } from './tones.js';
 import { automaticShare, channelColors, usualColor } from '../../tilesource/style/usual-colors.js';
 import { imageTexts } from '../texts.js';

@@ -1,5 +1,5 @@
 import { requestList, request } from '../api.js';
-import { imageState, type ImageItem, type Item } from '../browse/model.js';
+import { imageState, type ImageItem, type Item } from '../browse/browse-model.js';
 import { fill, h, icon, messageOf, trackNewest, showPlainDialog } from '../dom.js';
 import { field } from '../forms.js';
 import { parseRoute } from '../router.js';

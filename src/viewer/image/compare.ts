@@ -1,13 +1,13 @@
-import type { ImageItem } from '../browse/model.js';
+import type { ImageItem } from '../browse/browse-model.js';
 import { announce, button, errorNotice, fill, h, nameText, responsiveButton } from '../dom.js';
 import { commonTexts, compareTexts } from '../texts.js';
 import { chooseImage } from './choose-image.js';
 import { section } from './facts.js';
 import { openImage, requestImage, type ImageView } from './image-view.js';
 import { JointMove } from './joint-move.js';
-import { centeredOffset, isViewOnSecond, readOffset, writeOffset } from './offset.js';
+import { centeredOffset, isViewOnSecond, readOffset, writeOffset } from './image-offset.js';
 import { imagePanels } from './panels.js';
-import type { ImageMetadata } from './metadata.js';
+import type { ImageMetadata } from './image-metadata.js';
 
 /** Makes a button that shows a second image next to an open one. Both move together; while the lock is off, the user can change their relative position. */
 export function offerComparison(options: {

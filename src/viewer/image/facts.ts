@@ -1,8 +1,8 @@
 import { request } from '../api.js';
 import { errorNotice, fill, h } from '../dom.js';
 import { formatBytes, formatCount, formatDate, formatLength, formatNumber } from '../format.js';
-import type { Item } from '../browse/model.js';
-import type { ImageMetadata } from './metadata.js';
+import type { Item } from '../browse/browse-model.js';
+import type { ImageMetadata } from './image-metadata.js';
 import { commonTexts, imageTexts } from '../texts.js';
 
 /** A list of terms with values. Pairs without a value are left out. */

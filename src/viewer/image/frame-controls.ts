@@ -2,7 +2,7 @@ import { button, h, slider } from '../dom.js';
 import { pause } from '../api.js';
 import { choice, field } from '../forms.js';
 import { projectionControls, type Projection } from './projection.js';
-import { axesOf, frameAt, positionOf, type Axis, type ImageMetadata } from './metadata.js';
+import { axesOf, frameAt, positionOf, type Axis, type ImageMetadata } from './image-metadata.js';
 import { imageTexts } from '../texts.js';
 
 /** Axes that can be played. */

@@ -14,11 +14,11 @@ import { loadPresets } from './presets.js';
 import { pixelReadout } from './readout.js';
 import { openStage } from '../stage/stage.js';
 import { ViewState } from './view-state.js';
-import type { Stage } from '../stage/contract.js';
+import type { Stage } from '../stage/stage-contract.js';
 import { readList, readPosition, readRotation, writeView, type ViewQuery } from './view-address.js';
-import type { FigureSource } from '../figure/compose.js';
-import type { ImageMetadata } from './metadata.js';
-import type { ImageItem } from '../browse/model.js';
+import type { FigureSource } from '../figure/compose-figure.js';
+import type { ImageMetadata } from './image-metadata.js';
+import type { ImageItem } from '../browse/browse-model.js';
 import { commonTexts, imageTexts } from '../texts.js';
 
 interface ImageOptions {
@@ -249,7 +249,7 @@ export class ImageView {
   async #saveFigure() {
     const { drawing, state, problem, signal } = this.parts;
     try {
-      const { showFigureDialog } = await import('../figure/dialog.js');
+      const { showFigureDialog } = await import('../figure/figure-dialog.js');
       if (signal.aborted) return;
       const currentDisplay = () => ({ frame: state.frame, ...state.appearance, shownChannels: state.shownFrames });
       showFigureDialog({ source: this.figure, getComparedSource: this.#compared, drawing, currentDisplay, signal });

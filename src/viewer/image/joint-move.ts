@@ -1,6 +1,6 @@
-import type { Stage } from '../stage/contract.js';
-import type { ImageMetadata } from './metadata.js';
-import { moveToSamePart, noOffset, currentOffset, type ComparedImage } from './offset.js';
+import type { Stage } from '../stage/stage-contract.js';
+import type { ImageMetadata } from './image-metadata.js';
+import { moveToSamePart, noOffset, currentOffset, type ComparedImage } from './image-offset.js';
 
 /** Moves two images together: the image that the user moves leads, and the other one follows. */
 export class JointMove {

@@ -7,7 +7,7 @@ import { choice, checkbox, field } from '../forms.js';
 import { formatDate } from '../format.js';
 import { currentUser } from '../session.js';
 import { commonTexts, openInTexts } from '../texts.js';
-import type { ImageMetadata } from './metadata.js';
+import type { ImageMetadata } from './image-metadata.js';
 
 type Link = Documents['Link'];
 

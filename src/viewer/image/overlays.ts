@@ -1,7 +1,7 @@
 import { button, h, type IconName } from '../dom.js';
 import { formatMagnification, scaleBar } from '../format.js';
-import type { ImageMetadata } from './metadata.js';
-import type { Stage } from '../stage/contract.js';
+import type { ImageMetadata } from './image-metadata.js';
+import type { Stage } from '../stage/stage-contract.js';
 import { imageTexts } from '../texts.js';
 
 /** Widest scale bar, in screen pixels. */

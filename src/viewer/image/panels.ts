@@ -1,6 +1,6 @@
 import { imageFacts, section } from './facts.js';
 import type { ImageView } from './image-view.js';
-import type { ImageMetadata } from './metadata.js';
+import type { ImageMetadata } from './image-metadata.js';
 import { imageTexts } from '../texts.js';
 import { annotationTexts } from '../annotation-texts.js';
 

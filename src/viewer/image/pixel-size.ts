@@ -2,7 +2,7 @@ import { request } from '../api.js';
 import { h, linkButton } from '../dom.js';
 import { toSignificantDigits } from '../format.js';
 import { showFormDialog } from '../forms.js';
-import type { ImageMetadata } from './metadata.js';
+import type { ImageMetadata } from './image-metadata.js';
 import { commonTexts, imageTexts } from '../texts.js';
 
 /** A button to enter the pixel size; `null` if the file states it. @param onSaved called when the pixel size was saved or removed */

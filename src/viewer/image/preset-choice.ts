@@ -1,6 +1,6 @@
 import { fill, h, linkButton } from '../dom.js';
 import { showFormDialog, choice, field } from '../forms.js';
-import type { ImageItem } from '../browse/model.js';
+import type { ImageItem } from '../browse/browse-model.js';
 import type { Channel, Preset } from './channels.js';
 import { savePreset } from './presets.js';
 import { commonTexts, imageTexts } from '../texts.js';

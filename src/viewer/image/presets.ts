@@ -1,5 +1,5 @@
 import { isOpenedByLink, request } from '../api.js';
-import type { ImageItem } from '../browse/model.js';
+import type { ImageItem } from '../browse/browse-model.js';
 import { applyPreset, presetsOf, styleOf, type Channel, type Preset } from './channels.js';
 
 /** Loads the presets of an image with channels, and applies the default preset of the folder's configuration, if there is one. */

@@ -1,6 +1,6 @@
 import { h } from '../dom.js';
 import { choice, field } from '../forms.js';
-import type { Axis } from './metadata.js';
+import type { Axis } from './image-metadata.js';
 import { imageTexts } from '../texts.js';
 
 const methods = ['max', 'mean', 'min'] as const;

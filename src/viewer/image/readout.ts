@@ -2,9 +2,9 @@ import { request } from '../api.js';
 import type { Documents } from '../answers.js';
 import { h, messageOf } from '../dom.js';
 import { formatCount, formatLength } from '../format.js';
-import type { ImageMetadata } from './metadata.js';
+import type { ImageMetadata } from './image-metadata.js';
 import { projectionQuery, type Projection } from './projection.js';
-import type { Stage } from '../stage/contract.js';
+import type { Stage } from '../stage/stage-contract.js';
 import { imageTexts } from '../texts.js';
 
 type Pixel = Documents['Pixel'];

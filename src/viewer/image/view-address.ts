@@ -1,6 +1,6 @@
 import { lightRange, type LightSettings } from './brightness.js';
-import type { ImageMetadata } from './metadata.js';
-import type { ViewPosition } from '../stage/contract.js';
+import type { ImageMetadata } from './image-metadata.js';
+import type { ViewPosition } from '../stage/stage-contract.js';
 
 /** Largest width of a view in an address, as a multiple of the longer side of the image. */
 const maxWidthFactor = 100;

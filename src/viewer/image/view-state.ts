@@ -1,9 +1,9 @@
 import { readChannels, styleOf, writeChannels, type Channel } from './channels.js';
-import { axesOf, frameAt, openingFrame, positionOf, readFrame, type ImageMetadata } from './metadata.js';
+import { axesOf, frameAt, openingFrame, positionOf, readFrame, type ImageMetadata } from './image-metadata.js';
 import { readProjection, writeProjection, type Projection } from './projection.js';
 import { readLight } from './view-address.js';
 import type { LightSettings } from './brightness.js';
-import type { FrameAppearance } from '../stage/contract.js';
+import type { FrameAppearance } from '../stage/stage-contract.js';
 
 /** How an image is shown, except for the position: its frame, projection, channels and light. The address contains all of these. */
 export class ViewState {

@@ -1,5 +1,5 @@
-import { boxAround, overlaps, type Box, type Point } from '../annotations/model.js';
-import type { Stage } from './contract.js';
+import { boxAround, overlaps, type Box, type Point } from '../annotations/annotation-model.js';
+import type { Stage } from './stage-contract.js';
 
 /** The part of the stage that cells need. */
 export type CellStage = Pick<Stage, 'canvas' | 'size' | 'placement' | 'addPainter' | 'repaint' | 'onRest'>;
@@ -17,7 +17,7 @@ const maxKeptPixels = 16 * 1024 * 1024;
 /** While the user zooms, cells are redrawn when they have been scaled by this factor. */
 const maxScaling = 1.6;
 
-/** Minimum movement of the view in a frame, in pixels, that tells its direction. */
+/** Smaller movements of the view between two redraws, in pixels, do not tell its direction. */
 const minMove = 0.05;
 
 /** A cell: its position in the grid, and its box in pixels of the layout. */
@@ -202,7 +202,7 @@ export class CellLayer {
     });
   }
 
-  /** Redraws the cells that match a test. Each keeps its old picture until then. */
+  /** Redraws the cells that match a test. Each shows its old picture until it is redrawn. */
   redrawCells(test: (cell: Cell) => boolean) {
     for (const cell of (this.#nextGrid ?? this.#shownGrid)?.cells.values() ?? [])
       if (cell.state === 'drawn' && test(cell)) cell.state = 'pending';

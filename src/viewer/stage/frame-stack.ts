@@ -10,7 +10,7 @@ const maxKeptFrames = 6;
  * the view is never empty between two frames.
  */
 export class FrameStack {
-  /** Keys are those of frames; the most recently shown frame is last. */
+  /** The images by the keys of their frames; the most recently shown frame is last. */
   #imagesByKey: Map<string, Promise<TiledImage>> = new Map();
   /**
    * The images in the viewer, lowest first. Everything else in the viewer is above them.

@@ -1,15 +1,15 @@
 import { fill, h } from '../dom.js';
 import { FrameStack } from './frame-stack.js';
-import { createGeometry, type StageGeometry } from './geometry.js';
+import { createGeometry, type StageGeometry } from './stage-geometry.js';
 import { loadOpenSeadragon, type OpenSeadragon as OpenSeadragonLibrary, type TiledImage, type Viewer } from './openseadragon.js';
 import { createTileLayer } from './tile-layer.js';
 import { createTileSource } from './tile-source.js';
-import type { ImageItem } from '../browse/model.js';
-import type { ImageMetadata } from '../image/metadata.js';
+import type { ImageItem } from '../browse/browse-model.js';
+import type { ImageMetadata } from '../image/image-metadata.js';
 import { imageTexts } from '../texts.js';
 import { annotationTexts } from '../annotation-texts.js';
 import type { CellStage } from './cells.js';
-import type { FrameAppearance, Painter, PointerListener, Stage, ViewPosition } from './contract.js';
+import type { FrameAppearance, Painter, PointerListener, Stage, ViewPosition } from './stage-contract.js';
 
 /** From this zoom on, in screen pixels per image pixel, single pixels are displayed as squares. */
 export const sharpZoom = 3;

@@ -1,8 +1,8 @@
-import type { Box } from '../annotations/model.js';
+import type { Box } from '../annotations/annotation-model.js';
 import { requestPicture } from '../api.js';
 import { messageOf } from '../dom.js';
 import { CellLayer, snapToPixel, type Cell, type CellLayout, type CellStage } from './cells.js';
-import type { ImageMetadata } from '../image/metadata.js';
+import type { ImageMetadata } from '../image/image-metadata.js';
 
 /** Number of simultaneous requests for tiles, the same as for OpenSeadragon. */
 const maxRequests = 6;

@@ -1,9 +1,9 @@
 import { apiUrl } from '../api.js';
-import { itemVersion } from '../browse/model.js';
-import type { ImageItem } from '../browse/model.js';
-import type { ImageMetadata } from '../image/metadata.js';
+import { itemVersion } from '../browse/browse-model.js';
+import type { ImageItem } from '../browse/browse-model.js';
+import type { ImageMetadata } from '../image/image-metadata.js';
 import { projectionQuery } from '../image/projection.js';
-import type { FrameAppearance } from './contract.js';
+import type { FrameAppearance } from './stage-contract.js';
 import type { TileJob, TileQueue } from './tile-queue.js';
 
 /**

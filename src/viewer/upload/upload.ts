@@ -1,7 +1,7 @@
 import { ApiError, apiUrl, authorization, errorHeader, pause, request, toApiError } from '../api.js';
 import type { Answer } from '../answers.js';
 import { uploadTexts } from '../texts.js';
-import { forgetUpload, recordUpload } from './unfinished.js';
+import { forgetUpload, recordUpload } from './unfinished-uploads.js';
 
 /** Number of bytes in one request. The server refuses small chunks; with large ones, more is lost if a connection breaks. */
 const chunkBytes = 32 * 1024 * 1024;

@@ -3,10 +3,10 @@ import { breadcrumbs } from '../browse/breadcrumbs.js';
 import { nameFields } from '../browse/dialog-parts.js';
 import { showEditDialog, type PlaceEntry } from '../browse/edit-dialog.js';
 import { emptyNote, itemList } from '../browse/item-list.js';
-import { isSame, naturalOrder, type Folder } from '../browse/model.js';
+import { isSame, naturalOrder, type Folder } from '../browse/browse-model.js';
 import { readPage } from '../browse/paging.js';
 import { placeRow } from '../browse/place-row.js';
-import { downloadUrl, createSelection } from '../browse/selection.js';
+import { downloadUrl, createSelection } from '../browse/list-selection.js';
 import { sharePlace } from '../browse/share-dialog.js';
 import { actions, append, button, fill, h, icon, messageOf, showMessage } from '../dom.js';
 import { showFormDialog } from '../forms.js';
@@ -15,7 +15,7 @@ import { goTo, routeHash, type Route, type ViewContext, type View } from '../rou
 import { currentUser, nameOf } from '../session.js';
 import { accountTexts, browseTexts, commonTexts } from '../texts.js';
 import { acceptDrops, uploadButtons, type Upload } from '../upload/drop.js';
-import { onUploaded, uploadTo } from '../upload/tray.js';
+import { onUploaded, uploadTo } from '../upload/upload-list.js';
 import { invitationNotices } from './invitations.js';
 import { showPasswordDialog } from './account.js';
 

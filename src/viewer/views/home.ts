@@ -1,9 +1,9 @@
 import { requestList, request } from '../api.js';
 import { nameFields } from '../browse/dialog-parts.js';
 import { readPage } from '../browse/paging.js';
-import { isSame, naturalOrder, type Place } from '../browse/model.js';
+import { isSame, naturalOrder, type Place } from '../browse/browse-model.js';
 import { placeRow } from '../browse/place-row.js';
-import { createSelection } from '../browse/selection.js';
+import { createSelection } from '../browse/list-selection.js';
 import { append, button, fill, h, icon } from '../dom.js';
 import { showFormDialog } from '../forms.js';
 import { languageChoice } from '../languages/choice.js';

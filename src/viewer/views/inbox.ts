@@ -1,10 +1,10 @@
 import { requestList } from '../api.js';
 import { emptyNote } from '../browse/item-list.js';
-import { isSame } from '../browse/model.js';
+import { isSame } from '../browse/browse-model.js';
 import { readPage } from '../browse/paging.js';
 import { createNotice } from '../admin/parts.js';
 import { byline, commentText, personName } from '../comments/comment-parts.js';
-import { setRead, type InboxComment } from '../comments/requests.js';
+import { setRead, type InboxComment } from '../comments/comment-requests.js';
 import { refreshUnreadCount } from '../comments/unread.js';
 import { commentTexts as texts } from '../comment-texts.js';
 import { actions, fill, h } from '../dom.js';

@@ -1,6 +1,6 @@
 import { ApiError, request } from '../api.js';
 import { errorNotice, fill, h } from '../dom.js';
-import { isSame } from '../browse/model.js';
+import { isSame } from '../browse/browse-model.js';
 import { associatedSection } from '../image/associated.js';
 import { section, valueTree } from '../image/facts.js';
 import { setUpPrinting } from '../figure/print.js';

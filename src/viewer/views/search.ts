@@ -5,7 +5,7 @@ import { debounced, errorNotice, fill, h, trackNewest } from '../dom.js';
 import { formatCount } from '../format.js';
 import { replaceRoute, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { browseTexts, commonTexts } from '../texts.js';
-import { naturalOrder, type Item, type Place } from '../browse/model.js';
+import { naturalOrder, type Item, type Place } from '../browse/browse-model.js';
 
 /** The first matching documents of a kind, and the number of all. */
 interface ListedDocuments<D> {

@@ -1,6 +1,6 @@
 import { requestList } from '../api.js';
 import { emptyNote } from '../browse/item-list.js';
-import { isSame } from '../browse/model.js';
+import { isSame } from '../browse/browse-model.js';
 import { readPage } from '../browse/paging.js';
 import { placeRow } from '../browse/place-row.js';
 import { fill, h } from '../dom.js';

@@ -1,9 +1,9 @@
 import { requestList, request } from '../api.js';
 import { askToRemove } from '../browse/dialog-parts.js';
 import { emptyNote } from '../browse/item-list.js';
-import { isSame } from '../browse/model.js';
+import { isSame } from '../browse/browse-model.js';
 import { readPage } from '../browse/paging.js';
-import { resourceParameters, restore, type Trashable } from '../browse/trash.js';
+import { resourceParameters, restore, type Trashable } from '../browse/move-to-trash.js';
 import { actions, button, fill, h, icon, messageOf, nameText, showMessage } from '../dom.js';
 import { formatBytes, formatDate } from '../format.js';
 import type { Route, View, ViewContext } from '../router.js';

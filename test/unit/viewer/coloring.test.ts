@@ -25,11 +25,11 @@ const { plainColoring, readColorings, writeColorings } = (await load('../../../s
 const { ShapeColors } = (await load('../../../src/viewer/annotations/coloring/shape-colors.js')) as {
   ShapeColors: new (coloring: Coloring, legend: object | null) => { toColored: (element: Element) => Element };
 };
-const { matchesFilter, valueOf } = (await load('../../../src/viewer/annotations/coloring/values.js')) as {
+const { matchesFilter, valueOf } = (await load('../../../src/viewer/annotations/coloring/shape-values.js')) as {
   matchesFilter: (filter: object, element: Element, types: Record<string, string>) => boolean;
   valueOf: (element: Element, column: string, types: Record<string, string>) => unknown;
 };
-const { geometryOf } = (await load('../../../src/viewer/annotations/measures.js')) as {
+const { geometryOf } = (await load('../../../src/viewer/annotations/shape-measures.js')) as {
   geometryOf: (element: Element) => Record<'area' | 'length' | 'x' | 'y', number>;
 };
 

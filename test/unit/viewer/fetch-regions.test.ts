@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { FetchRegions, regionOf } from '../../../src/viewer/annotations/drawing/fetch-regions.js';
-import type { Box } from '../../../src/viewer/annotations/model.js';
+import type { Box } from '../../../src/viewer/annotations/annotation-model.js';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
 afterEach(() => void vi.useRealTimers());

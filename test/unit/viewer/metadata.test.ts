@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { axesOf, frameAt, positionOf, readFrame } from '../../../src/viewer/image/metadata.js';
+import { axesOf, frameAt, positionOf, readFrame } from '../../../src/viewer/image/image-metadata.js';
 
 const framesOf = (count: number) => Array.from({ length: count }, (_, Frame) => ({ Frame }));
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { partsOutsideBox } from '../../../src/viewer/annotations/model.js';
+import { partsOutsideBox } from '../../../src/viewer/annotations/annotation-model.js';
 
 const box = (left: number, top: number, right: number, bottom: number) => ({ left, top, right, bottom });
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { Patches } from '../../../src/viewer/annotations/drawing/patches.js';
-import type { Box, Element } from '../../../src/viewer/annotations/model.js';
+import type { Box, Element } from '../../../src/viewer/annotations/annotation-model.js';
 
 const box = (left: number, top: number, right: number, bottom: number): Box => ({ left, top, right, bottom });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { makeMergeEdits, makeSimplifyEdits, makeSplitEdits } from '../../../src/viewer/annotations/drawing/polygon-edits.js';
 import { areaOf, asPolygon, polygonOf, loadPolygonTools } from '../../../src/viewer/annotations/drawing/polygons.js';
-import type { Coordinate, Element } from '../../../src/viewer/annotations/model.js';
+import type { Coordinate, Element } from '../../../src/viewer/annotations/annotation-model.js';
 
 const square = (x: number, y: number, side: number, rest: Partial<Element> = {}): Element => ({
   id: `${x},${y}`,

@@ -2,7 +2,7 @@ import { fill, h, linkButton, type Child } from '../../dom.js';
 import { formatCount } from '../../format.js';
 import { commonTexts } from '../../texts.js';
 import { annotationTexts } from '../../annotation-texts.js';
-import type { Cell } from '../objects/requests.js';
+import type { Cell } from '../objects/object-requests.js';
 
 /** Number of categories that are listed initially, and added by each click on “Show more”. */
 const listStep = 100;

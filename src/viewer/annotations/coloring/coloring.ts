@@ -1,4 +1,4 @@
-import { combineFilters, type Cell, type ObjectFilter } from '../objects/requests.js';
+import { combineFilters, type Cell, type ObjectFilter } from '../objects/object-requests.js';
 
 /** How the shapes of an annotation are colored and filtered. */
 export interface Coloring {

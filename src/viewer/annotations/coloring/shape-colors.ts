@@ -1,7 +1,7 @@
-import type { Element } from '../model.js';
+import type { Element } from '../annotation-model.js';
 import { coloringQuery, isPlain, type Coloring } from './coloring.js';
-import type { ColoringLegend } from './requests.js';
-import { matchesFilter, valueOf } from './values.js';
+import type { ColoringLegend } from './coloring-requests.js';
+import { matchesFilter, valueOf } from './shape-values.js';
 
 /** The filter and the colors of the shapes that this page draws. The server's tiles have the same. */
 export class ShapeColors {

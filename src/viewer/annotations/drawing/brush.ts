@@ -1,4 +1,4 @@
-import { newId, type Edit, type Element, type Point } from '../model.js';
+import { newId, type Edit, type Element, type Point } from '../annotation-model.js';
 import { areaOf, asPolygon, polygonOf, loadPolygonTools, type Polygon, type PolygonTools } from './polygons.js';
 
 /** How a stroke begins. */

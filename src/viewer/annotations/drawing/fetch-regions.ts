@@ -1,4 +1,4 @@
-import type { Box } from '../model.js';
+import type { Box } from '../annotation-model.js';
 
 /** Shapes are fetched up to this distance from the view, as a share of its size. */
 const marginShare = 0.3;

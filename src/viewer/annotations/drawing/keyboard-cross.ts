@@ -1,5 +1,5 @@
 import { h } from '../../dom.js';
-import type { Stage } from '../../stage/contract.js';
+import type { Stage } from '../../stage/stage-contract.js';
 import type { Tools } from './tools.js';
 
 /**

@@ -1,5 +1,5 @@
 import { apiUrl, request, requestPicture } from '../../api.js';
-import type { Element } from '../model.js';
+import type { Element } from '../annotation-model.js';
 import { annotationTexts } from '../../annotation-texts.js';
 
 /**

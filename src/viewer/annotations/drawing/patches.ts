@@ -1,5 +1,5 @@
 import { boxOf, isOverlay } from './shapes.js';
-import { partsOutsideBox, overlaps, type Box, type Element } from '../model.js';
+import { partsOutsideBox, overlaps, type Box, type Element } from '../annotation-model.js';
 
 /** Maximum number of shapes, and of their points, kept for one annotation in addition to those near the view. */
 const maxShapes = 20_000;

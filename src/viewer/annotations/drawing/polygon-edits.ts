@@ -1,5 +1,5 @@
 import { annotationTexts } from '../../annotation-texts.js';
-import { newId, overlaps, type Edit, type Element } from '../model.js';
+import { newId, overlaps, type Edit, type Element } from '../annotation-model.js';
 import { areaOf, asPolygon, polygonOf, loadPolygonTools } from './polygons.js';
 import { boxOf, isLocked } from './shapes.js';
 

@@ -1,5 +1,5 @@
 import type { Path64, Paths64, PolyPath64 } from 'clipper2-ts';
-import type { Coordinate, Element, Point } from '../model.js';
+import type { Coordinate, Element, Point } from '../annotation-model.js';
 import { cornersOf, isArea, rotateVector } from './shapes.js';
 
 /** The outline of an area, and its holes. */

@@ -1,5 +1,5 @@
-import { boxAround } from '../model.js';
-import type { Box, Coordinate, Element, Point } from '../model.js';
+import { boxAround } from '../annotation-model.js';
+import type { Box, Coordinate, Element, Point } from '../annotation-model.js';
 
 /**
  * A point by which a shape is changed: a corner or the rotation handle of a box, the rim of a circle, a vertex, or the middle of a

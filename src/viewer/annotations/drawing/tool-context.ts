@@ -1,5 +1,5 @@
-import type { Stage } from '../../stage/contract.js';
-import type { Edit, Element, Point } from '../model.js';
+import type { Stage } from '../../stage/stage-contract.js';
+import type { Edit, Element, Point } from '../annotation-model.js';
 
 /** The environment of the tools. */
 export interface ToolContext {

@@ -1,5 +1,5 @@
 import { Brush } from './brush.js';
-import { rotationHandleDistance } from './paint.js';
+import { rotationHandleDistance } from './painter.js';
 import {
   boxBetween,
   toCoordinate,
@@ -14,7 +14,7 @@ import {
   type Handle,
 } from './shapes.js';
 import { transientTools, ringTools, selectionTools, type Tool } from './tool-names.js';
-import type { Element, Point } from '../model.js';
+import type { Element, Point } from '../annotation-model.js';
 import type { ToolContext } from './tool-context.js';
 
 /** Distance in screen pixels at which a point counts as hit. */

@@ -2,9 +2,9 @@ import { isOpenedByLink } from '../../api.js';
 import { actions, button, showMessage } from '../../dom.js';
 import { annotationTexts } from '../../annotation-texts.js';
 import { objectTexts } from '../../object-texts.js';
-import { nameOf } from '../model.js';
+import { nameOf } from '../annotation-model.js';
 import type { ObjectsContext } from './objects-context.js';
-import { copyToAnnotation, saveTable, type ObjectFilter } from './requests.js';
+import { copyToAnnotation, saveTable, type ObjectFilter } from './object-requests.js';
 
 interface ObjectActionsOptions extends ObjectsContext {
   /** the filter for the shapes that are saved or copied */

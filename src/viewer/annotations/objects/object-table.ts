@@ -1,11 +1,11 @@
 import { h, trackNewest, showMessage } from '../../dom.js';
 import { objectTexts } from '../../object-texts.js';
-import { nameOf, type Point } from '../model.js';
+import { nameOf, type Point } from '../annotation-model.js';
 import type { ObjectsContext } from './objects-context.js';
 import { filterOfRanges, type Range } from './plot-ranges.js';
-import { combineFilters, requestIds, requestRows, type Cell, type ObjectFilter } from './requests.js';
-import { ObjectRows, type ObjectRow, type Sorting } from './rows.js';
-import { SelectedObjects } from './selected.js';
+import { combineFilters, requestIds, requestRows, type Cell, type ObjectFilter } from './object-requests.js';
+import { ObjectRows, type ObjectRow, type Sorting } from './object-rows.js';
+import { SelectedObjects } from './selected-objects.js';
 
 /** Maximum number of selected shapes, which is the maximum number of ids in a filter. */
 const maxSelected = 20_000;

@@ -1,5 +1,5 @@
 import { errorNotice, fill, h } from '../../dom.js';
-import type { AnnotationRecord } from '../model.js';
+import type { AnnotationRecord } from '../annotation-model.js';
 
 /** State that the parts of the panel share. */
 export interface ObjectsContext {

@@ -1,15 +1,15 @@
 import { actions, button, debounced, h } from '../../dom.js';
 import { objectTexts } from '../../object-texts.js';
 import { commonTexts } from '../../texts.js';
-import { nameOf, type AnnotationRecord, type Box, type Element, type Point } from '../model.js';
-import { filterControls } from './filters.js';
+import { nameOf, type AnnotationRecord, type Box, type Element, type Point } from '../annotation-model.js';
+import { filterControls } from './filter-controls.js';
 import { objectActions } from './object-actions.js';
 import { ObjectTable } from './object-table.js';
 import { taskMessage, type ObjectsContext } from './objects-context.js';
 import { ObjectPlot } from './plot.js';
-import { requestColumns, type ObjectFilter } from './requests.js';
-import { scopeChoice } from './scope.js';
-import { summaryTable } from './summary.js';
+import { requestColumns, type ObjectFilter } from './object-requests.js';
+import { scopeChoice } from './scope-choice.js';
+import { summaryTable } from './summary-table.js';
 
 /** Columns that the table does not show: ids, and positions, which the image shows. */
 const hiddenColumns = new Set(['id', 'order', 'xmin', 'ymin', 'xmax', 'ymax']);

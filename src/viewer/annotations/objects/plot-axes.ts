@@ -2,7 +2,7 @@ import { fill, h } from '../../dom.js';
 import { field } from '../../forms.js';
 import { objectTexts } from '../../object-texts.js';
 import { columnConditions } from '../coloring/coloring.js';
-import type { ObjectColumn, ObjectFilter } from './requests.js';
+import type { ObjectColumn, ObjectFilter } from './object-requests.js';
 
 /** Drop-down lists for the one or two columns of a plot. */
 export class PlotAxes {

@@ -1,6 +1,6 @@
 import { h } from '../../dom.js';
 import { objectTexts } from '../../object-texts.js';
-import { combineFilters, rangeFilter, type ObjectFilter } from './requests.js';
+import { combineFilters, rangeFilter, type ObjectFilter } from './object-requests.js';
 
 /** A part of the values of a column. */
 export type Range = { column: string; low: number | null; high: number | null };

@@ -5,7 +5,7 @@ import type { ObjectsContext } from './objects-context.js';
 import { PlotAxes } from './plot-axes.js';
 import { drawPlot, plotSize, type PlotData } from './plot-drawing.js';
 import { rangeFields, type Range } from './plot-ranges.js';
-import { requestHistogram, requestRows, type ObjectColumn, type ObjectFilter } from './requests.js';
+import { requestHistogram, requestRows, type ObjectColumn, type ObjectFilter } from './object-requests.js';
 
 /** Number of bins of a histogram, and along each side of a plot of two columns. */
 const binCounts = { one: 60, two: 72 };

@@ -1,8 +1,8 @@
-import { selectionColor } from '../drawing/marks.js';
-import type { Painter } from '../drawing/paint.js';
-import type { AnnotationRecord, Element } from '../model.js';
+import { selectionColor } from '../drawing/selection-marks.js';
+import type { Painter } from '../drawing/painter.js';
+import type { AnnotationRecord, Element } from '../annotation-model.js';
 import type { StageAnnotation } from '../stage-annotation.js';
-import type { ObjectFilter } from './requests.js';
+import type { ObjectFilter } from './object-requests.js';
 import { objectsPanel, type ObjectsPanelOptions } from './objects-panel.js';
 
 /** The table of the shapes of an annotation, in a panel on the image. At most one is open. */

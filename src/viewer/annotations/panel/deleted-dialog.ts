@@ -1,8 +1,8 @@
 import { errorNotice, fill, h, linkButton, showPlainDialog } from '../../dom.js';
 import { formatDate } from '../../format.js';
 import { annotationTexts } from '../../annotation-texts.js';
-import { listDeletedAnnotations, restoreVersion } from '../requests.js';
-import { nameOf } from '../model.js';
+import { listDeletedAnnotations, restoreVersion } from '../annotation-requests.js';
+import { nameOf } from '../annotation-model.js';
 
 /** A dialog that lists the deleted annotations of an item, newest first, and restores them. */
 export function showDeletedAnnotations(itemId: string, onRestored: () => Promise<void>) {

@@ -1,6 +1,6 @@
 import { annotationTexts } from '../../annotation-texts.js';
 import { editsOf } from '../edits.js';
-import type { AnnotationRecord } from '../model.js';
+import type { AnnotationRecord } from '../annotation-model.js';
 
 /** The annotation that is created for the first shape of an image. It is deleted again if nothing is drawn. */
 export class FirstAnnotation {

@@ -1,6 +1,6 @@
 import { isGoneOrForbidden, pause } from '../../api.js';
-import { followChanges, haveAnnotationsChanged, isUpToDate, listAnnotations, type ListState } from '../requests.js';
-import type { AnnotationRecord } from '../model.js';
+import { followChanges, haveAnnotationsChanged, isUpToDate, listAnnotations, type ListState } from '../annotation-requests.js';
+import type { AnnotationRecord } from '../annotation-model.js';
 
 /** Time in milliseconds after which a closed event stream is opened again. Without a stream, the list is requested at this interval. */
 const retryMs = 3000;

@@ -1,7 +1,7 @@
-import type { ImageItem } from '../../browse/model.js';
-import type { Display } from '../display.js';
+import type { ImageItem } from '../../browse/browse-model.js';
+import type { Display } from '../annotation-display.js';
 import type { Editor } from '../editor.js';
-import type { AnnotationRecord } from '../model.js';
+import type { AnnotationRecord } from '../annotation-model.js';
 
 /** The parts of the page that the list of annotations uses. */
 export interface PanelOptions {

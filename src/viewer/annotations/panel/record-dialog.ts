@@ -4,8 +4,8 @@ import { actions, button, errorNotice, fill, h, linkButton, showPlainDialog } fr
 import { formatDate } from '../../format.js';
 import { commonTexts } from '../../texts.js';
 import { annotationTexts } from '../../annotation-texts.js';
-import { restoreVersion } from '../requests.js';
-import { nameOf, type AnnotationRecord } from '../model.js';
+import { restoreVersion } from '../annotation-requests.js';
+import { nameOf, type AnnotationRecord } from '../annotation-model.js';
 
 /** Formats in which an annotation can be saved, with the last part of the address, the text of the button and the extension of the file. */
 const formats = [

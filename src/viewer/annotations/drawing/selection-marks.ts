@@ -1,0 +1,38 @@
+import type { Element, Point } from '../annotation-model.js';
+import type { Painter } from './painter.js';
+import { isLocked } from './shapes.js';
+import type { Tools } from './tools.js';
+
+/** Color of the selection. */
+export const selectionColor = '#5b3fd6';
+
+/**
+ * Paints the selected shapes with their handles, and what the current tool is drawing.
+ *
+ * @param selection the selected shapes; `null` while no visible annotation is edited
+ * @returns `isAnyPainted`: whether anything was painted; `measured`: the shape whose measurements are shown
+ */
+export function paintMarks(painter: Painter, tools: Tools, selection: readonly Element[] | null) {
+  const { transientOutline: outline, isBrush, liveShapes, tool, nextVertex, brushCenter } = tools;
+  const selected = selection ?? [];
+  const draft = selection ? tools.draft : null;
+  const [onlyShape = null] = selected.length === 1 ? selected : [];
+  const shape = outline ?? draft ?? onlyShape;
+  const shownShape = nextVertex && shape?.points && shape !== onlyShape ? withNextVertex(shape, nextVertex) : shape;
+  const isLive = ({ id }: Element) => liveShapes.some((other) => other.id === id);
+  const otherSelected = selected.filter((other) => other !== shape && !isLive(other));
+  painter.markTogether(otherSelected, selectionColor);
+  if (shownShape && !(isBrush && isLive(shownShape))) {
+    const hasHandles = outline ? outline.points !== undefined : tool === 'select' || draft?.points !== undefined;
+    painter.markCurrent(shownShape, { accent: selectionColor, showsHandles: hasHandles && !isLocked(shownShape) });
+  }
+  if (selection && isBrush && brushCenter) painter.paintBrush(brushCenter, tools.brushRadius, selectionColor);
+  // An outline that only selects shapes is not measured.
+  const measured = outline && tool !== 'measure' ? null : shownShape;
+  return { isAnyPainted: isBrush || shownShape !== null || selected.length > 0, measured };
+}
+
+/** A line or polygon with the next vertex at the pointer. */
+function withNextVertex(shape: Element, { x, y }: Point): Element {
+  return { ...shape, points: [...(shape.points ?? []), [x, y, 0]] };
+}

@@ -1,0 +1,44 @@
+import { h } from '../../dom.js';
+import { objectTexts } from '../../object-texts.js';
+import { browseTexts } from '../../texts.js';
+import type { Point } from '../annotation-model.js';
+
+/** The shapes that are selected in the table, with the button that clears the selection. */
+export class SelectedObjects {
+  /** positions by ids; `null` until they are known */
+  #positionsById: Map<string, Point | null> = new Map();
+  readonly clearButton = h('button.link-button', { hidden: true, onclick: () => this.onClear() });
+
+  constructor(
+    private readonly onChange: () => void,
+    private readonly onClear: () => void,
+  ) {}
+
+  get positions(): ReadonlyMap<string, Point | null> {
+    return this.#positionsById;
+  }
+
+  replace(positionsById: Map<string, Point | null>) {
+    this.#positionsById = positionsById;
+    this.#update();
+  }
+
+  add({ id, x, y }: { id: string; x: number; y: number }) {
+    this.#positionsById.set(id, { x, y });
+    this.#update();
+  }
+
+  delete(id: string) {
+    this.#positionsById.delete(id);
+    this.#update();
+  }
+
+  #update() {
+    const { size } = this.#positionsById;
+    const words = objectTexts.selected(size);
+    this.clearButton.hidden = size === 0;
+    this.clearButton.textContent = `${words} ✕`;
+    this.clearButton.setAttribute('aria-label', `${words}. ${browseTexts.clearSelection}`);
+    this.onChange();
+  }
+}

@@ -1,0 +1,396 @@
+import { actions, button, errorNotice, fill, h, linkButton, messageOf, nameText, showMessage, type Child } from '../../dom.js';
+import { showFormDialog } from '../../forms.js';
+import { formatCount } from '../../format.js';
+import { askToRemove, nameFields } from '../../browse/dialog-parts.js';
+import { isOpenedByLink, readToken } from '../../api.js';
+import { currentUser } from '../../session.js';
+import { browseTexts, commonTexts } from '../../texts.js';
+import { annotationTexts } from '../../annotation-texts.js';
+import { objectTexts } from '../../object-texts.js';
+import { editsOf, forgetEdits, onEdits } from '../edits.js';
+import { nameOf, type AnnotationRecord } from '../annotation-model.js';
+import {
+  createAnnotation,
+  isConflict,
+  keepsHistory,
+  listAnnotations,
+  mayAnnotate,
+  removeAnnotation,
+  renameAnnotation,
+  restoreVersion,
+} from '../annotation-requests.js';
+import { FirstAnnotation } from './first-annotation.js';
+import { followList } from './follow-list.js';
+import { importControls } from './import-controls.js';
+import { Legend } from './annotation-legend.js';
+import { showDeletedAnnotations } from './deleted-dialog.js';
+import { refillKeepingFocus } from './refill-keeping-focus.js';
+import { showRecordDialog } from './record-dialog.js';
+import type { Editor } from '../editor.js';
+import type { PanelOptions } from './panel-options.js';
+
+/** If there are more annotations than this, their legends are folded at first. */
+const maxOpenLegends = 3;
+
+/** If there are more annotations than this, they can be found by their names, and the list scrolls. */
+const maxUnfiltered = 12;
+
+/** Number of annotations that are listed at once. */
+const maxListed = 100;
+
+/** The list of an item's annotations. Users without write access see no buttons for changes. */
+export class AnnotationPanel {
+  readonly element = h('div.annotation-panel.column', h('p.quiet-text', commonTexts.loading));
+  readonly #list = h('ul.annotation-list.column', { 'aria-label': annotationTexts.annotations });
+  readonly #message = h('div.form-error', { role: 'alert', 'data-testid': 'annotation-message' });
+  /** The elements that show the number of shapes and the number of unsaved changes of each listed annotation. */
+  readonly #countersById: Map<string, { record: AnnotationRecord; count: HTMLElement; unsaved: HTMLElement }> = new Map();
+  readonly #legendsById: Map<string, Legend> = new Map();
+  readonly #filter = h('input', {
+    type: 'search',
+    placeholder: annotationTexts.find,
+    'aria-label': annotationTexts.find,
+    oninput: () => this.#showRows(),
+  });
+  readonly #filterRow = h(
+    'div.column',
+    { hidden: true },
+    this.#filter,
+    actions(
+      linkButton(annotationTexts.showAll, () => this.#showAll(true)),
+      linkButton(annotationTexts.hideAll, () => this.#showAll(false)),
+    ),
+  );
+  /** Number of annotations that are listed at most. */
+  #listedCount = maxListed;
+  #isVisible: (id: string) => boolean = () => false;
+  #records: AnnotationRecord[] = [];
+  #mayCreate = false;
+  /** the edited annotation */
+  #edited: { id: string; editor: Editor | null } | null = null;
+  readonly #firstAnnotation = new FirstAnnotation((name) => this.#createAnnotation({ name, description: '' }));
+  /** the edited annotation, if someone else has deleted it while it has unsaved changes */
+  #deletedRecord: AnnotationRecord | null = null;
+
+  constructor(private readonly options: PanelOptions) {
+    onEdits(() => this.#showCounts(), options.signal);
+    // After a half-drawn shape has become an unsaved change.
+    options.signal.addEventListener('abort', () => queueMicrotask(() => this.#dropUnused()), { once: true });
+    void this.#load();
+  }
+
+  /** Shows an error; without arguments removes it. */
+  showProblem = (...words: Child[]) => {
+    fill(this.#message, ...words);
+    if (this.#message.textContent !== '') this.#message.scrollIntoView({ block: 'nearest' });
+  };
+
+  /** Whether the image has no annotations, and the user may draw the first shape. */
+  get mayBeginFirstAnnotation() {
+    return this.#mayCreate && this.#records.length === 0 && !this.#deletedRecord;
+  }
+
+  /** Creates the first annotation of the image, and starts editing it. */
+  async beginFirstAnnotation() {
+    if (this.mayBeginFirstAnnotation) await this.#firstAnnotation.createOnce();
+  }
+
+  /** Shows another version of an annotation. */
+  update(record: AnnotationRecord) {
+    this.#records = this.#records.map((listed) => (listed._id === record._id ? record : listed));
+    this.refresh();
+  }
+
+  /** Shows the current list, here and on the image. */
+  refresh() {
+    if (this.#deletedRecord && this.#edited?.id !== this.#deletedRecord._id) this.#deletedRecord = null;
+    const records = this.#deletedRecord ? [...this.#records, this.#deletedRecord] : this.#records;
+    this.#isVisible = this.options.onList(records);
+    for (const id of this.#legendsById.keys()) if (!records.some(({ _id }) => _id === id)) this.#legendsById.delete(id);
+    this.#filterRow.hidden = records.length <= maxUnfiltered;
+    this.#list.classList.toggle('long', records.length > maxUnfiltered);
+    this.#showRows();
+  }
+
+  /** Shows the annotations whose names contain the typed text, up to the current maximum, and always the edited one. */
+  #showRows() {
+    const records = this.#deletedRecord ? [...this.#records, this.#deletedRecord] : this.#records;
+    const filterText = this.#filterRow.hidden ? '' : this.#filter.value.trim().toLowerCase();
+    const matches = records.filter((record) => nameOf(record).toLowerCase().includes(filterText));
+    const first = matches.slice(0, this.#listedCount);
+    const edited = records.filter((record) => record._id === this.#edited?.id && !first.includes(record));
+    const listed = [...first, ...edited];
+    const empty = records.length === 0 && h('li.quiet-text', this.#emptyText());
+    const more =
+      matches.length > this.#listedCount &&
+      h(
+        'li',
+        linkButton(annotationTexts.showMore(matches.length - this.#listedCount), () => this.#showMore()),
+      );
+    this.#countersById.clear();
+    refillKeepingFocus(this.#list, () =>
+      fill(this.#list, ...listed.map((record) => this.#createRow(record, this.#isVisible(record._id))), empty, more),
+    );
+    this.#showCounts();
+  }
+
+  #showMore() {
+    this.#listedCount += maxListed;
+    this.#showRows();
+  }
+
+  /** The text for an empty list. Only administrators see all annotations, so other users are not told that there are none. */
+  #emptyText() {
+    if (currentUser()?.admin) return annotationTexts.none;
+    return readToken() === null ? annotationTexts.nonePublic : annotationTexts.noneVisible;
+  }
+
+  #showAll(visible: boolean) {
+    for (const { _id } of this.#records) this.options.onDisplayChange(_id, { visible });
+    this.refresh();
+  }
+
+  async #load() {
+    const { item, signal } = this.options;
+    try {
+      const permission = readToken() === null || isOpenedByLink() ? false : mayAnnotate(item.folderId, signal);
+      const [records, mayCreate] = await Promise.all([listAnnotations(item._id, signal), permission]);
+      if (signal.aborted) return;
+      this.#records = records;
+      this.#mayCreate = mayCreate;
+      fill(this.element, this.#filterRow, this.#list, this.#message, mayCreate && this.#createControls());
+      this.refresh();
+    } catch (error) {
+      if (!signal.aborted) fill(this.element, errorNotice(error));
+      return;
+    }
+    await followList(item._id, {
+      currentList: () => this.#records,
+      onListChanged: (records) => this.#applyNewList(records),
+      onRefused: this.options.onRefused,
+      signal,
+    });
+  }
+
+  #createControls() {
+    const addButton = button(annotationTexts.new, () => this.#askToCreate(), { icon: 'plus' });
+    const { item, imageElement, signal } = this.options;
+    const targets = [this.element, imageElement];
+    const reload = () => this.reload();
+    const deletedButton = button('', () => showDeletedAnnotations(item._id, reload), {
+      icon: 'trash',
+      name: annotationTexts.deletedOnes,
+    });
+    return actions(
+      addButton,
+      deletedButton,
+      importControls({ itemId: item._id, targets, showProblem: this.showProblem, onImported: reload, signal }),
+    );
+  }
+
+  /** Shows a list with changes of others. */
+  #applyNewList(next: AnnotationRecord[]) {
+    const edited = this.#records.find(({ _id }) => _id === this.#edited?.id);
+    if (edited && !next.some(({ _id }) => _id === edited._id)) {
+      this.options.finishDrawing();
+      if (editsOf(edited._id).changedElementCount > 0) this.#keepDeleted(edited);
+    }
+    this.#records = next;
+    this.refresh();
+  }
+
+  /** Keeps an annotation with unsaved changes that someone else has deleted. */
+  #keepDeleted(record: AnnotationRecord) {
+    this.#deletedRecord = record;
+    const words = annotationTexts.deletedMeanwhile(nameOf(record));
+    void keepsHistory().then((isKept) => this.#offerRestoring(words, record, isKept));
+  }
+
+  /** Says that an annotation was deleted, and offers to restore its last version, if that is kept. */
+  #offerRestoring(words: string, record: AnnotationRecord, isKept: boolean) {
+    const bringBack = async () => {
+      this.showProblem();
+      try {
+        await restoreVersion(record, record._version);
+        this.#deletedRecord = null;
+        await this.reload();
+      } catch (error) {
+        this.showProblem(messageOf(error));
+      }
+    };
+    this.showProblem(words, ' ', isKept && linkButton(annotationTexts.bringBack, () => void bringBack()));
+  }
+
+  /** A row of the list. Its controls have keys, by which the focus finds them again after the row was replaced. */
+  #createRow(record: AnnotationRecord, checked: boolean) {
+    const { _id: id, _elementCount: count } = record;
+    const edited = this.#edited?.id === id ? this.#edited : null;
+    const name = nameOf(record);
+    const mayEdit = record._accessLevel >= 1;
+    const onchange = () => this.options.onDisplayChange(id, { visible: box.checked });
+    const box = h('input', { type: 'checkbox', checked, onchange });
+    const show = () => showRecordDialog(this.#latestVersionOf(record), mayEdit, () => this.reload());
+    const download = button('', show, { icon: 'download', name: annotationTexts.downloadNamed(name) });
+    const editName = (edited ? annotationTexts.stopEditing : annotationTexts.editNamed)(name);
+    const edit = () => this.#startEditing(edited ? null : id);
+    const editButton = button('', edit, { icon: 'pencil', name: editName, isPressed: edited !== null });
+    const table = button('', () => this.options.onToggleTable(id, this.#mayCreate), {
+      icon: 'table',
+      name: objectTexts.openTable(name),
+    });
+    for (const [kind, control] of Object.entries({ box, table, download, editButton })) control.dataset.key = `${kind} ${id}`;
+    const countElement = h('span.count.quiet-text.small');
+    const unsaved = h('p.unsaved.amber.small');
+    this.#countersById.set(id, { record, count: countElement, unsaved });
+    const annotationActions = [
+      linkButton(annotationTexts.renameAnnotation, () => this.#askToRename(record)),
+      linkButton(annotationTexts.deleteAnnotation, () => void this.#askToRemove(record)),
+    ];
+    const legend = count > 0 || edited ? this.#legendOf(record) : null;
+    return h(
+      'li',
+      { class: edited ? 'annotation edited' : 'annotation' },
+      h(
+        'div.annotation-row.row',
+        legend?.foldButton,
+        h(
+          'div.annotation-title.grow',
+          h('label.row', { title: record.annotation.description ?? name }, box, h('span.break', nameText(name))),
+          countElement,
+        ),
+        count > 0 && table,
+        !isOpenedByLink() && download,
+        mayEdit && editButton,
+      ),
+      unsaved,
+      legend?.element,
+      edited?.editor?.element,
+      edited && h('div.annotation-whole.row.wrap', ...annotationActions),
+    );
+  }
+
+  /** Shows how many shapes the annotations have, including unsaved changes, and how many unsaved changes. The editor shows the unsaved changes of the edited annotation. */
+  #showCounts() {
+    for (const [id, { record, count, unsaved }] of this.#countersById) {
+      const { unsavedCount, addedElementCount } = editsOf(id);
+      const shapes = record._elementCount + addedElementCount;
+      count.textContent = formatCount(shapes);
+      count.title = annotationTexts.shapes(shapes);
+      unsaved.hidden = unsavedCount === 0 || this.#edited?.id === id;
+      unsaved.textContent = unsaved.hidden ? '' : annotationTexts.unsaved(unsavedCount);
+    }
+  }
+
+  /** The legend of an annotation. It stays the same element, because the user may be typing in it while another version arrives. */
+  #legendOf(record: AnnotationRecord) {
+    const { _id: id } = record;
+    const { onDisplayChange, signal } = this.options;
+    const isOpen = this.#records.length <= maxOpenLegends;
+    const legend =
+      this.#legendsById.get(id) ??
+      new Legend(record, { isOpen, onDisplayChange: (changes) => onDisplayChange(id, changes), signal });
+    this.#legendsById.set(id, legend);
+    legend.update(record);
+    legend.edit(this.#edited?.id === id ? (this.#edited.editor?.groups ?? null) : null);
+    legend.foldButton.dataset.key = `legend ${id}`;
+    return legend;
+  }
+
+  /** Shows colors and a filter that were chosen elsewhere. */
+  refreshColoring(id: string) {
+    this.#legendsById.get(id)?.refresh();
+  }
+
+  #startEditing(id: string | null) {
+    this.showProblem();
+    const editor = this.options.onEdit(id);
+    this.#dropUnused();
+    this.#edited = id === null ? null : { id, editor };
+    this.refresh();
+  }
+
+  /** Loads the list and the edited annotation again. */
+  async reload() {
+    const { item, signal, reloadEdited } = this.options;
+    this.#records = await listAnnotations(item._id, signal);
+    if (this.#edited !== null) await reloadEdited();
+    this.refresh();
+  }
+
+  /** The newest known version of an annotation. */
+  #latestVersionOf(record: AnnotationRecord) {
+    return this.#records.find(({ _id }) => _id === record._id) ?? record;
+  }
+
+  /** Waits for a change. After a conflict, the version of the other user is loaded for the next attempt. */
+  async #reloadOnConflict<T>(change: Promise<T>) {
+    try {
+      return await change;
+    } catch (error) {
+      throw isConflict(error) ? new Error(await this.options.reloadAfterConflict(messageOf(error))) : error;
+    }
+  }
+
+  #askToCreate() {
+    showFormDialog({
+      title: annotationTexts.new,
+      action: annotationTexts.create,
+      fields: nameFields(),
+      send: async ({ name = '', description = '' }) => {
+        await this.#createAnnotation({ name, description });
+      },
+    });
+  }
+
+  /** Creates an annotation, and starts editing it. @returns `null` if the user has left the image by then */
+  async #createAnnotation(fields: { name: string; description: string }) {
+    const { item, signal } = this.options;
+    const record = await createAnnotation(item._id, fields);
+    if (signal.aborted) return null;
+    this.#records = [...this.#records, record];
+    this.refresh();
+    this.#startEditing(record._id);
+    showMessage(annotationTexts.created(fields.name));
+    return record;
+  }
+
+  /** Deletes the annotation that was created for the first shape, if no shape was drawn. */
+  #dropUnused() {
+    const record = this.#firstAnnotation.takeUnused(this.#records);
+    if (!record) return;
+    this.#records = this.#records.filter((other) => other !== record);
+    // If somebody else has changed it, the server keeps it, and the list shows it again.
+    void removeAnnotation(record).catch(() => (this.options.signal.aborted ? undefined : this.reload()));
+  }
+
+  #askToRename(listed: AnnotationRecord) {
+    showFormDialog({
+      title: annotationTexts.renameNamed(nameOf(this.#latestVersionOf(listed))),
+      action: annotationTexts.rename,
+      fields: nameFields(this.#latestVersionOf(listed).annotation),
+      send: async ({ name = '', description = '' }) => {
+        await this.#reloadOnConflict(renameAnnotation(this.#latestVersionOf(listed), { name, description }));
+        if (!this.options.signal.aborted) await this.options.reloadEdited();
+      },
+    });
+  }
+
+  async #askToRemove(record: AnnotationRecord) {
+    const isKept = await keepsHistory();
+    askToRemove({
+      title: browseTexts.deleteNamed(nameOf(record)),
+      text: annotationTexts.deleteText(record._elementCount, isKept),
+      remove: async () => {
+        const latest = this.#latestVersionOf(record);
+        await this.#reloadOnConflict(removeAnnotation(latest));
+        forgetEdits(record._id);
+        this.#records = this.#records.filter(({ _id }) => _id !== record._id);
+        if (this.#edited?.id === record._id) this.#startEditing(null);
+        else this.refresh();
+        const words = annotationTexts.deleted(nameOf(latest));
+        this.#offerRestoring(`${words}. `, latest, isKept);
+        return words;
+      },
+    });
+  }
+}

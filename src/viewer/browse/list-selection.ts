@@ -1,0 +1,118 @@
+import { apiUrl } from '../api.js';
+import { button, fill, h, icon } from '../dom.js';
+import { browseTexts, commonTexts } from '../texts.js';
+import { bulkActions } from './bulk-actions.js';
+import type { ListEntry } from './edit-dialog.js';
+import { idsByType } from './browse-model.js';
+
+/** Address of a download: an archive, unless it is one item of one file. */
+export function downloadUrl(entries: ListEntry[]) {
+  const [first, second] = entries;
+  if (first && !second) return apiUrl(`${first.type}/${first.doc._id}/download`);
+  return apiUrl('resource/download', { resources: JSON.stringify(idsByType(entries)) });
+}
+
+/** Ids of the entries that stay selected while a page is rebuilt. */
+let keptIds: Set<string> = new Set();
+
+/**
+ * The selected entries of a page's lists, and a bar with actions for them, which is visible at the bottom while something is selected. A
+ * click with Shift selects or deselects all entries since the previous click.
+ */
+export function createSelection({
+  page,
+  refresh,
+  signal,
+}: {
+  page: HTMLElement;
+  refresh: () => Promise<void>;
+  signal: AbortSignal;
+}) {
+  const entriesById: Map<string, ListEntry> = new Map();
+  let selectedIds = keptIds;
+  let anchorId: string | null = null;
+  const bar = h('section.selection-bar.surface.raised.row.wrap', { 'aria-label': browseTexts.selection, hidden: true });
+  // Keys work even if the focus is outside the list, for example after a page was opened.
+  addEventListener('keydown', (event) => onKey(event), { signal });
+  return { bar, createCheckbox, update };
+
+  /** Rebuilds the page, with the same entries selected if they are still there. */
+  async function refreshPage() {
+    keptIds = selectedIds;
+    try {
+      await refresh();
+      // If the user undoes the action, the page is rebuilt once more, and must not select the entries again.
+      selectedIds = new Set();
+    } finally {
+      keptIds = new Set();
+    }
+  }
+
+  function createCheckbox(entry: ListEntry) {
+    const { _id: id, name } = entry.doc;
+    entriesById.set(id, entry);
+    return h('input.select', {
+      type: 'checkbox',
+      'aria-label': browseTexts.select(name),
+      'data-id': id,
+      checked: selectedIds.has(id),
+      onclick: (event: MouseEvent) => toggle(event.target as HTMLInputElement, event.shiftKey),
+    });
+  }
+
+  function checkboxesOnPage() {
+    return [...page.querySelectorAll<HTMLInputElement>('input.select')];
+  }
+
+  function toggle(input: HTMLInputElement, isRange: boolean) {
+    const checkboxes = checkboxesOnPage();
+    const from = isRange ? checkboxes.findIndex((checkbox) => checkbox.dataset.id === anchorId) : -1;
+    const to = checkboxes.indexOf(input);
+    const checkboxesInRange = from < 0 ? [] : checkboxes.slice(Math.min(from, to), Math.max(from, to) + 1);
+    for (const checkbox of checkboxesInRange) checkbox.checked = input.checked;
+    anchorId = input.dataset.id ?? null;
+    update();
+  }
+
+  /** Shows the actions for the selected entries. Removed entries are deselected. */
+  function update() {
+    const checked = checkboxesOnPage().filter((input) => input.checked);
+    selectedIds = new Set(checked.map((input) => input.dataset.id ?? ''));
+    page.classList.toggle('choosing', selectedIds.size > 0);
+    bar.hidden = selectedIds.size === 0;
+    fill(
+      bar,
+      h('strong', { role: 'status' }, browseTexts.selected(selectedIds.size)),
+      ...actions().map((action) => button(action.label, action.run, { icon: action.icon })),
+      h('a.button', { href: downloadUrl(entries()), download: true }, icon('download'), commonTexts.download),
+      button('', () => setAll(false), { icon: 'close', name: browseTexts.clearSelection }),
+    );
+  }
+
+  function setAll(checked: boolean) {
+    for (const input of checkboxesOnPage()) input.checked = checked;
+    update();
+  }
+
+  function entries() {
+    return [...selectedIds].flatMap((id) => entriesById.get(id) ?? []);
+  }
+
+  function actions() {
+    return bulkActions(entries(), { refresh: refreshPage, signal });
+  }
+
+  function onKey(event: KeyboardEvent) {
+    const { key, target } = event;
+    const isTyping = (target as HTMLElement).closest?.('input:not(.select), textarea, select, dialog') !== null;
+    const withControlKey = event.ctrlKey || event.metaKey;
+    const label = { F2: commonTexts.edit, Delete: commonTexts.delete }[key];
+    const action = label && actions().find((candidate) => candidate.label === label);
+    if (isTyping || checkboxesOnPage().length === 0) return;
+    if (key === 'a' && withControlKey) setAll(true);
+    else if (key === 'Escape' && selectedIds.size > 0) setAll(false);
+    else if (action && selectedIds.size > 0) action.run();
+    else return;
+    event.preventDefault();
+  }
+}
