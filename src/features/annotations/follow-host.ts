@@ -24,7 +24,7 @@ export function followHost(
   onClose(
     onItemsRemoved(events, async (items) => {
       for (const itemIds of batches(idsOf(items))) {
-        await lifecycle.discard(lists.listAll({ itemIds, active: null }));
+        await lifecycle.removeAll(lists.listAll({ itemIds, active: null }));
         // Their history can still be read, like the history of annotations of any removed item.
         await model.setHidden(itemIds, false);
       }

@@ -24,7 +24,7 @@ interface ResponseContext {
 
 /** The record as a caller sees it, and headers with the entity tag that GET without parameters would have. */
 async function viewFor({ permissions }: AnnotationServices, { annotation, caller }: Omit<ResponseContext, 'signal'>) {
-  const level = await permissions.shownLevel(annotation, caller);
+  const level = await permissions.findShownLevel(annotation, caller);
   const headers = annotationHeaders(annotationTag(annotation, level));
   return { view: filteredView(annotation, level), headers };
 }

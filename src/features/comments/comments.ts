@@ -73,7 +73,7 @@ export class Comments {
   /** Like {@link load}, if the caller may delete the comment, as its author or as somebody who administers the item. */
   async loadToDelete(id: string, caller: Caller | null): Promise<LoadedComment> {
     const loaded = await this.load(id, caller);
-    if ((await this.options.annotations.permissions.itemLevel(loaded.item, caller)) >= 2) return loaded;
+    if ((await this.options.annotations.permissions.findItemLevel(loaded.item, caller)) >= 2) return loaded;
     return this.loadToEdit(id, caller);
   }
 

@@ -12,12 +12,12 @@ function underId<R>(id: string, work: () => R): R {
 
 it('makes each of several joined changes under the id of its own request', async () => {
   const edit = async (make: (editing: object) => Promise<void>) => {
-    await make({ prepare: async () => undefined });
+    await make({ preload: async () => undefined });
     return { discard: async () => undefined };
   };
   const options = {
     changeQueue: new WorkQueue({ name: 'edits', running: 4 }),
-    model: { nextVersions: async () => 1 },
+    model: { reserveVersions: async () => 1 },
     store: { edit },
   };
   const merged = new MergedChanges(options as never, {} as never);

@@ -23,12 +23,12 @@ const list = defineRoute({
   errors: ['invalid', 'bad-parameter'],
   async handle({ params, query, caller }, { annotations }) {
     const paging = parsePaging(query);
-    const page = await annotations.lists.folderPage({ folderId: params.id, recurse: query.recurse, caller }, paging);
+    const page = await annotations.lists.findFolderPage({ folderId: params.id, recurse: query.recurse, caller }, paging);
     return replyPage(page, (annotation) => jsonWithoutElements(storedView(annotation, { access: true })));
   },
 });
 
-const present = defineRoute({
+const checkPresence = defineRoute({
   method: 'get',
   path: '/annotation/folder/:id/present',
   summary: 'Check whether a folder has annotations that you administer.',
@@ -78,9 +78,9 @@ const setAccess = defineRoute({
   returns: { schema: { type: 'object', properties: { updated: { type: 'integer' } } } },
   errors: ['invalid', 'bad-parameter'],
   async handle({ params, query, caller }, { annotations }) {
-    const selection = await annotations.lists.selectionOf({ folderId: params.id, recurse: query.recurse, caller });
+    const selection = await annotations.lists.toSelection({ folderId: params.id, recurse: query.recurse, caller });
     // Everyone on the folder's list may be named, even if the caller cannot see them.
-    const formerPermissions = await annotations.permissions.folderPermissions(params.id);
+    const formerPermissions = await annotations.permissions.findFolderPermissions(params.id);
     const change = await annotations.permissions.readChange(query, caller, formerPermissions?.access);
     return { updated: await annotations.bulkChanges.setAccess(selection, change, query) };
   },
@@ -97,10 +97,10 @@ const remove = defineRoute({
   returns: { schema: { type: 'object', properties: { deleted: { type: 'integer' } } } },
   errors: ['invalid'],
   async handle({ params, query, caller }, { annotations }) {
-    const selection = await annotations.lists.selectionOf({ folderId: params.id, recurse: query.recurse, caller });
+    const selection = await annotations.lists.toSelection({ folderId: params.id, recurse: query.recurse, caller });
     return { deleted: await annotations.bulkChanges.remove(selection) };
   },
 });
 
 /** Routes for the annotations in a folder. */
-export const annotationFolderRoutes = [list, present, mayCreate, setAccess, remove];
+export const annotationFolderRoutes = [list, checkPresence, mayCreate, setAccess, remove];

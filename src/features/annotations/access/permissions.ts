@@ -40,20 +40,20 @@ export class AnnotationPermissions {
     },
   ) {}
 
-  /** The caller's level, including public access. */
-  async level(annotation: Permissions, caller: Caller | null): Promise<AccessLevel> {
-    const granted = await this.#grantedLevel(annotation, caller);
+  /** Finds the caller's level, including public access. */
+  async findLevel(annotation: Permissions, caller: Caller | null): Promise<AccessLevel> {
+    const granted = await this.#findGrantedLevel(annotation, caller);
     return granted === -1 && annotation.public ? 0 : granted;
   }
 
-  /** `_accessLevel` as clients expect it. A signed-in stranger gets -1 on a public annotation, although they may read it. */
-  async shownLevel(annotation: Permissions, caller: Caller | null): Promise<AccessLevel> {
+  /** Finds `_accessLevel` as clients expect it: on a public annotation, a signed-in stranger gets -1, although they may read it. */
+  async findShownLevel(annotation: Permissions, caller: Caller | null): Promise<AccessLevel> {
     if (limitsOf(caller) !== null) return 0;
     if (caller === null || caller.id === null) return caller?.admin === true ? 2 : annotation.public ? 0 : -1;
-    return this.#grantedLevel(annotation, caller);
+    return this.#findGrantedLevel(annotation, caller);
   }
 
-  async #grantedLevel({ access }: Permissions, caller: Caller | null): Promise<AccessLevel> {
+  async #findGrantedLevel({ access }: Permissions, caller: Caller | null): Promise<AccessLevel> {
     if (caller?.admin === true) return 2;
     if (caller === null || caller.id === null) return -1;
     let level: AccessLevel = -1;
@@ -65,16 +65,16 @@ export class AnnotationPermissions {
     return level;
   }
 
-  /** @throws AccessDeniedError */
+  /** @throws AccessDeniedError if the caller does not have this level. */
   async requireLevel(annotation: AnnotationRecord, level: Level, caller: Caller | null): Promise<void> {
     const limits = limitsOf(caller);
     const isWithinLimits = limits === null || (limits.allowsAnnotations && limits.itemId === annotation.itemId && level === 0);
-    if (isWithinLimits && (await this.level(annotation, caller)) >= level) return;
+    if (isWithinLimits && (await this.findLevel(annotation, caller)) >= level) return;
     throw new LevelDeniedError(level, `annotation ${annotation.id}`, caller?.id);
   }
 
-  /** The filter of annotations that the caller may see. It lets site administrators see all. */
-  async permittedFilter(
+  /** Creates the filter for annotations on which the caller has this level. Site administrators have it on all. */
+  async createPermittedFilter(
     caller: Caller | null,
     level: Level,
     options: { byListOnly?: boolean } = {},
@@ -94,12 +94,12 @@ export class AnnotationPermissions {
 
   /** Whether the caller may write to the item, or may annotate it by the flag on its folder. */
   async mayAnnotate(item: ItemRecord, caller: Caller | null): Promise<boolean> {
-    if ((await this.itemLevel(item, caller)) >= 1) return true;
+    if ((await this.findItemLevel(item, caller)) >= 1) return true;
     return this.hasCreationFlag(item.folderId, caller);
   }
 
-  /** The caller's level on an item. */
-  async itemLevel(item: ItemRecord, caller: Caller | null): Promise<AccessLevel> {
+  /** Finds the caller's level on an item. */
+  async findItemLevel(item: ItemRecord, caller: Caller | null): Promise<AccessLevel> {
     return this.options.access.level(caller, { type: 'item', doc: item.doc });
   }
 
@@ -117,12 +117,12 @@ export class AnnotationPermissions {
     throw new LargeImageError('forbidden', 'Write access and annotation creation access were denied for the item.');
   }
 
-  /** The access list of a new annotation of an item: the permissions of the item's folder, and all permissions for the creator. */
-  async initialAccess(
+  /** Creates the access list of a new annotation of an item: that of the item's folder, and level 2 for the owner. */
+  async createInitialAccess(
     item: ItemRecord,
     ownerId: string | null,
   ): Promise<Pick<AnnotationRecord, 'access' | 'public' | 'publicFlags'>> {
-    const inherited = item.folderId === '' ? undefined : await this.folderPermissions(item.folderId);
+    const inherited = item.folderId === '' ? undefined : await this.findFolderPermissions(item.folderId);
     const isPublic = inherited?.public ?? (await this.options.access.level(null, { type: 'item', doc: item.doc })) >= 0;
     const users = (inherited?.access.users ?? []).filter(({ id }) => id !== ownerId);
     if (ownerId !== null) users.push({ id: ownerId, level: 2, flags: [] });
@@ -133,12 +133,17 @@ export class AnnotationPermissions {
     };
   }
 
-  /** The permissions on a folder; `undefined` if the host does not provide them. */
-  async folderPermissions(id: string) {
+  /** Finds the permissions on a folder; `undefined` if the host does not provide them. */
+  async findFolderPermissions(id: string) {
     const { access, records } = this.options;
     const folder = await records.findFolder(id);
     const list = folder === null ? undefined : await access.list?.(folder.doc);
-    return list && { ...list, access: { users: (list.users ?? []).map(withFlags), groups: (list.groups ?? []).map(withFlags) } };
+    return (
+      list && {
+        ...list,
+        access: { users: (list.users ?? []).map(copyWithFlags), groups: (list.groups ?? []).map(copyWithFlags) },
+      }
+    );
   }
 
   /** Adds names to the access list. Users and groups that no longer exist are left out. */
@@ -168,7 +173,7 @@ export class AnnotationPermissions {
   /**
    * Checks the change of an access list that a client requests.
    *
-   * @throws InvalidError with field `access`, BadParameterError. Nothing has been changed then.
+   * @throws InvalidError with field `access`, BadParameterError.
    */
   async readChange(
     sent: { access: Record<string, unknown> | undefined; public: boolean | undefined; publicFlags: unknown[] | undefined },
@@ -189,6 +194,6 @@ export class AnnotationPermissions {
   }
 }
 
-function withFlags({ id, level, flags = [] }: AccessEntry): AccessEntry {
+function copyWithFlags({ id, level, flags = [] }: AccessEntry): AccessEntry {
   return { id, level, flags: [...flags] };
 }

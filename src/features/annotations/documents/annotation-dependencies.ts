@@ -15,7 +15,7 @@ import type { AnnotationBodies } from './body.js';
 export interface AnnotationDependencies {
   model: AnnotationModel;
   store: ElementStore;
-  /** Other features that derive data from elements. */
+  /** Informs other features, which derive data from elements. */
   followers: ElementFollower;
   bodies: AnnotationBodies;
   permissions: AnnotationPermissions;
@@ -24,20 +24,20 @@ export interface AnnotationDependencies {
   settings: Settings;
   notify: Host['notify'];
   logger: HostLogger;
-  /** The queue of all changes. Changes of the same annotation wait for each other before they enter it. */
+  /** The queue of changes of all annotations. Changes of the same annotation wait for each other before they enter it. */
   changeQueue: WorkQueue;
 }
 
-/** Checks the condition (`If-Match`) of a request on the version that it changes. @throws LargeImageError `precondition-failed` */
+/** Checks whether `If-Match` of a request allows it to change this version. @throws LargeImageError `precondition-failed` */
 export type CheckPrecondition = (current: AnnotationRecord) => void;
 
 /** A request that changes an annotation. */
 export interface ChangeRequest {
   id: string;
   caller: Caller | null;
-  /** If absent, any version can be changed. */
+  /** If absent, the request can change any version. */
   checkPrecondition?: CheckPrecondition | undefined;
-  /** The annotation as it was read when the caller's right was checked, to save reading it again. */
+  /** The annotation, if it was already read to check the caller's permission. */
   current?: AnnotationRecord | undefined;
   signal?: AbortSignal;
 }

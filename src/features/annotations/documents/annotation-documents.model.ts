@@ -11,7 +11,7 @@ import type {
 } from './annotation-record.js';
 import { idText } from '../../../core/database/id-text.js';
 
-/** Fields shared by annotations and their previous versions, named as in the interface. */
+/** Fields shared by annotations and their previous versions, named as in responses. */
 export interface StateDocument {
   _id: Types.ObjectId;
   itemId: string;
@@ -32,12 +32,12 @@ export interface StoredAnnotation extends StateDocument {
   public: boolean;
   publicFlags?: string[];
   accessStamp: number;
-  /** Number in the sequence of versions at which the access list was set. */
+  /** The version number that was reserved when the access list was set. */
   accessVersion?: number;
   name: string | null;
   words: string[];
   hasAttributes: boolean;
-  /** Name of the list that it was created with, until some time after the list was committed (`history/batches.model.ts`). */
+  /** Name of the batch that it was created with, until some time after the batch was committed (`history/batches.model.ts`). */
   batch?: string;
   /** When the content of the item's file was found to have changed, after this version was made. */
   fileChanged?: Date;
@@ -50,7 +50,7 @@ export interface VersionDocument extends StateDocument {
   annotationId: string;
 }
 
-/** The field of each name by which lists can be sorted. Other names sort by id. */
+/** The database fields by which lists can be sorted, by their names in requests. With other names, lists are sorted by id. */
 const sortFields: Readonly<Record<string, string>> = {
   created: 'created',
   updated: 'updated',
@@ -65,15 +65,15 @@ const sortFields: Readonly<Record<string, string>> = {
   name: 'name',
 };
 
-/** The field by which documents are sorted for a name in a request. */
-export function sortField(name: string): string {
+/** The database field by which documents are sorted for a name in a request. */
+export function sortFieldOf(name: string): string {
   return Object.hasOwn(sortFields, name) ? sortFields[name]! : '_id';
 }
 
 const schemaOptions = { minimize: false } as const;
 
-/** Schemas of annotations and of previous versions. */
-export function annotationSchemas(connection: Connection): {
+/** Creates the schemas of annotations and of previous versions. */
+export function createAnnotationSchemas(connection: Connection): {
   annotations: Schema<StoredAnnotation>;
   versions: Schema<VersionDocument>;
 } {
@@ -125,14 +125,14 @@ export function annotationSchemas(connection: Connection): {
   return { annotations, versions };
 }
 
-/** The fields of a version as they are stored. */
-export function stateFields(state: AnnotationState): Omit<StateDocument, '_id'> {
+/** Converts a version to the fields that are stored. */
+export function toStateFields(state: AnnotationState): Omit<StateDocument, '_id'> {
   const { itemId, creatorId, created, updated, updatedId, version, head, elements } = state;
   return { itemId, creatorId, created, updated, updatedId, _version: version, head: JSON.stringify(head), elements };
 }
 
-/** The fields for searches, from the head of an annotation. */
-export function searchFields({
+/** Makes the fields for searches from the head of an annotation. */
+export function toSearchFields({
   name,
   description,
   attributes,
@@ -151,7 +151,7 @@ const maxWords = 500;
 /** Only this many characters of a text are searched for words. */
 const maxSearchedCharacters = 32 * 1024;
 
-/** The words of texts in lower case, without duplicates. A word consists of letters and digits. */
+/** Finds the words of texts: in lower case, without duplicates. A word consists of letters and digits. */
 export function searchWords(...texts: (string | null | undefined)[]): string[] {
   const words = new Set<string>();
   for (const text of texts) {
@@ -163,7 +163,7 @@ export function searchWords(...texts: (string | null | undefined)[]): string[] {
   return [...words];
 }
 
-/** The words of a text in lower case, in order. Long texts and words are cut. */
+/** Yields the words of a text, in lower case and in order. Long texts and words are cut. */
 export function* eachWord(text: string): Generator<string> {
   // Texts are normalized in short pieces, because for unusual texts the time grows with the square of the length.
   for (const [piece] of text.slice(0, maxSearchedCharacters).matchAll(/\S{1,256}/gu)) {
@@ -176,7 +176,7 @@ export function* eachWord(text: string): Generator<string> {
   }
 }
 
-/** The query of MongoDB for a filter. */
+/** Converts a filter to a query of MongoDB. */
 export function toQuery(filter: AnnotationFilter): QueryFilter<StoredAnnotation> {
   const { active = true, itemIds, onlyOf, creatorId, name, words, permitted, withAttributes, versionBelow } = filter;
   const query: QueryFilter<StoredAnnotation> = {};

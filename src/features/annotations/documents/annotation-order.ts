@@ -1,23 +1,23 @@
 import { idText } from '../../../core/database/id-text.js';
-import { sortField } from './annotation-documents.model.js';
+import { sortFieldOf } from './annotation-documents.model.js';
 import type { AnnotationPaging } from './annotation-record.js';
 
-/** Id and sort values of an annotation. Lists of them can be merged without reading the documents. */
+/** Id and sort values of an annotation. With these, sorted lists can be merged without reading the documents. */
 export interface AnnotationKey {
   id: string;
   /** Values of the fields by which the list is sorted. */
   values: readonly unknown[];
 }
 
-/** The order of a list, for the database. Annotations with equal values are ordered by id. */
+/** Converts sort keys to an order for the database. Annotations with equal values are ordered by id. */
 export function orderOf(sort: AnnotationPaging['sort']): Record<string, 1 | -1> {
   const order: Record<string, 1 | -1> = {};
-  for (const [name, direction] of sort) order[sortField(name)] ??= direction;
+  for (const [name, direction] of sort) order[sortFieldOf(name)] ??= direction;
   order._id ??= 1;
   return order;
 }
 
-/** Compares two annotations by their sort keys like the database: negative if `a` comes first, positive if `b` does. */
+/** Compares two annotations as the database does: negative if `a` comes first, positive if `b` does. */
 export function compareKeys(a: AnnotationKey, b: AnnotationKey, sort: AnnotationPaging['sort']): number {
   const directions = Object.values(orderOf(sort));
   for (const [i, direction] of directions.entries()) {

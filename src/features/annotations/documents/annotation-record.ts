@@ -46,10 +46,10 @@ export interface AnnotationVersionRecord extends AnnotationState {
 
 /** Conditions for annotations in a list, all of which must be met. */
 export interface AnnotationFilter {
-  /** By default only active ones (true); `null`: active and deleted ones, also of hidden items. */
+  /** True (default): only active annotations; false: only deleted ones; `null`: both, also those of hidden items. */
   active?: boolean | null;
   itemIds?: readonly string[];
-  /** Only annotations of this item, in addition to the condition on `itemIds`; `null` for no annotations at all. */
+  /** Only annotations of this item, in addition to the condition on `itemIds`; `null`: no annotations at all. */
   onlyOf?: string | null;
   creatorId?: string;
   name?: string;
@@ -63,7 +63,7 @@ export interface AnnotationFilter {
   permitted?: { level: 0 | 1 | 2; userId: string | null; groupIds: readonly string[]; byListOnly?: boolean };
 }
 
-/** Part and order of a list. */
+/** Selects and orders a part of a list. */
 export interface AnnotationPaging {
   /** Maximum number of entries; 0 means no limit. */
   limit: number;

@@ -10,10 +10,10 @@ import type {
 import { orderOf, valueAt, type AnnotationKey } from './annotation-order.js';
 import { AnnotationBatches } from '../history/batches.model.js';
 import {
-  annotationSchemas,
-  searchFields,
-  sortField,
-  stateFields,
+  createAnnotationSchemas,
+  toSearchFields,
+  sortFieldOf,
+  toStateFields,
   toQuery,
   toRecord,
   type StoredAnnotation,
@@ -30,7 +30,7 @@ import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { isDuplicateKey } from '../../../core/database/refused-writes.js';
 import { announceStep } from '../../../core/steps.js';
 
-/** A new annotation for {@link AnnotationModel.insert}, which sets the other fields. */
+/** A new annotation. {@link AnnotationModel.insert} sets the other fields. */
 export type NewAnnotation = Omit<AnnotationRecord, 'id' | 'accessStamp' | 'active'> & { id?: string };
 
 /** A new access list. Missing members stay unchanged. */
@@ -41,7 +41,7 @@ export interface AccessFields {
 }
 
 /** The fields of an annotation that the cleanup needs. */
-export type AnnotationStamp = Pick<AnnotationRecord, 'id' | 'itemId' | 'active' | 'version' | 'updated'> & {
+export type AnnotationSummary = Pick<AnnotationRecord, 'id' | 'itemId' | 'active' | 'version' | 'updated'> & {
   /** Whether the host has hidden the item. */
   hidden: boolean;
 };
@@ -51,11 +51,11 @@ const insertsPerMessage = 1000;
 /** Number of documents in one response of the database. */
 const annotationsPerQuery = 50;
 
-/** All queries on annotations. Documents of annotations refer to elements, which the element store keeps. */
+/** All queries on annotations. Their documents refer to elements, which are in the element store. */
 export class AnnotationModel {
   /** The former versions of annotations. */
   readonly formerVersions: AnnotationVersions;
-  /** Lists of new annotations that become visible together. */
+  /** Batches of new annotations that become visible together. */
   readonly annotationBatches: AnnotationBatches;
   readonly #connection: Connection;
   readonly #annotations: Model<StoredAnnotation>;
@@ -64,7 +64,7 @@ export class AnnotationModel {
   constructor(own: OwnCollections) {
     const { connection } = own;
     this.#connection = connection;
-    const { annotations, versions } = annotationSchemas(connection);
+    const { annotations, versions } = createAnnotationSchemas(connection);
     const sequence = new connection.base.Schema<{ _id: string; next: number }>({ _id: String, next: Number });
     this.#annotations = own.model<StoredAnnotation>('LargeImageAnnotation', 'annotation', annotations);
     this.#sequence = own.model<{ _id: string; next: number }>('LargeImageAnnotationSequence', 'annotation_sequence', sequence);
@@ -82,13 +82,13 @@ export class AnnotationModel {
     this.annotationBatches.close();
   }
 
-  /** The next version number. All annotations share one sequence. A number is used at most once; some are never used. */
-  async nextVersion(): Promise<number> {
-    return this.nextVersions(1);
+  /** Reserves the next version number. All annotations share one sequence. A number is used at most once; some are never used. */
+  async reserveVersion(): Promise<number> {
+    return this.reserveVersions(1);
   }
 
   /** Reserves consecutive version numbers. @returns the first one. */
-  async nextVersions(count: number): Promise<number> {
+  async reserveVersions(count: number): Promise<number> {
     const increment = () =>
       this.#sequence
         .findOneAndUpdate({ _id: 'version' }, { $inc: { next: count } }, { upsert: true, returnDocument: 'after' })
@@ -97,7 +97,7 @@ export class AnnotationModel {
     try {
       counter = await increment();
     } catch (error) {
-      // Two processes inserted the document of the sequence at once. The second try finds it.
+      // Another process has inserted the document of the sequence at the same time. The second try finds it.
       if (!isDuplicateKey(error)) throw error;
       counter = await increment();
     }
@@ -107,13 +107,13 @@ export class AnnotationModel {
   /** Writes new annotations. They become visible together by one write, or not at all. */
   async insert(annotations: readonly NewAnnotation[]): Promise<AnnotationRecord[]> {
     await this.#abortUnfinished(annotations);
-    const batch = annotations.length > 1 ? this.annotationBatches.newBatchName() : undefined;
+    const batch = annotations.length > 1 ? this.annotationBatches.makeBatchName() : undefined;
     const docs = annotations.map((annotation): StoredAnnotation => {
       const { id, access, public: isPublic, publicFlags } = annotation;
       return {
         _id: this.#objectId(id),
-        ...stateFields(annotation),
-        ...searchFields(annotation.head),
+        ...toStateFields(annotation),
+        ...toSearchFields(annotation.head),
         _active: true,
         access,
         public: isPublic,
@@ -137,7 +137,7 @@ export class AnnotationModel {
     return docs.map(toRecord);
   }
 
-  /** Aborts unfinished lists with these ids. A caller that gives ids is repeating work of a process that was killed. */
+  /** Aborts unfinished batches that contain these ids. A caller that gives ids may be repeating the work of a process that was killed. */
   async #abortUnfinished(annotations: readonly NewAnnotation[]): Promise<void> {
     const ids = annotations.flatMap(({ id }) => (id === undefined ? [] : [id]));
     for (const part of batches(ids)) {
@@ -147,7 +147,7 @@ export class AnnotationModel {
     }
   }
 
-  /** An annotation, deleted or not; `null` if there is none, or its item is hidden. */
+  /** Finds an annotation, deleted or not; `null` if there is none, or its item is hidden. */
   async find(id: string): Promise<AnnotationRecord | null> {
     const doc = await this.#annotations.findById(id).lean<StoredAnnotation>();
     if (
@@ -160,15 +160,16 @@ export class AnnotationModel {
   }
 
   /**
-   * Replaces the version that was read by a new one, in one atomic write. Returns `null` if the annotation was removed, changed,
-   * deleted or restored since.
+   * Replaces the version that was read by a new one, in one atomic write.
+   *
+   * @returns `null` if the annotation was removed, changed, deleted or restored since.
    */
   async replace(
     { id, version, active }: Pick<AnnotationRecord, 'id' | 'version' | 'active'>,
     state: AnnotationState,
   ): Promise<AnnotationRecord | null> {
     const filter = { _id: id, _version: version, _active: active ? { $ne: false } : false };
-    const $set = { ...stateFields(state), ...searchFields(state.head), _active: true };
+    const $set = { ...toStateFields(state), ...toSearchFields(state.head), _active: true };
     const doc = await this.#annotations.findOneAndUpdate(filter, { $set }, { returnDocument: 'after' }).lean<StoredAnnotation>();
     return doc === null ? null : toRecord(doc);
   }
@@ -196,7 +197,7 @@ export class AnnotationModel {
 
   /** Replaces the access list. */
   async setAccess(id: string, change: AccessFields): Promise<AnnotationRecord | null> {
-    const $set = { ...accessFields(change), accessVersion: await this.nextVersion() };
+    const $set = { ...toAccessFields(change), accessVersion: await this.reserveVersion() };
     const doc = await this.#annotations
       .findOneAndUpdate({ _id: id }, { $set, $inc: { accessStamp: 1 } }, { returnDocument: 'after' })
       .lean<StoredAnnotation>();
@@ -204,18 +205,18 @@ export class AnnotationModel {
   }
 
   /**
-   * Replaces the access lists of matching annotations whose list was not set at this version number or later. @returns their
-   * number.
+   * Replaces the access lists of matching annotations, except those whose list was set at this version number or later.
    *
-   * @param creatorIdsToKeep creators who keep their level if it is higher than the new one
+   * @param creatorIdsToKeep creators who keep their level if it is higher than the new one.
+   * @returns the number of changed annotations.
    */
   async setAccessOfAll(
     filter: AnnotationFilter,
     { change, version, creatorIdsToKeep }: { change: AccessFields; version: number; creatorIdsToKeep: readonly string[] },
   ): Promise<number> {
-    const query = { ...(await this.#visibleQuery(filter)), accessVersion: { $not: { $gte: version } } };
+    const query = { ...(await this.#toVisibleQuery(filter)), accessVersion: { $not: { $gte: version } } };
     const update = async (selection: object, access: AnnotationAccess) => {
-      const $set = { ...accessFields({ ...change, access }), accessVersion: version };
+      const $set = { ...toAccessFields({ ...change, access }), accessVersion: version };
       const matching = { ...query, ...selection } as QueryFilter<StoredAnnotation>;
       return (await this.#annotations.updateMany(matching, { $set, $inc: { accessStamp: 1 } })).modifiedCount;
     };
@@ -233,9 +234,9 @@ export class AnnotationModel {
     return count + (await update({}, change.access));
   }
 
-  /** Ids of the creators of matching annotations. */
-  async creatorIds(filter: AnnotationFilter): Promise<string[]> {
-    return (await this.#annotations.distinct('creatorId', await this.#visibleQuery(filter))).flatMap((id) => id ?? []);
+  /** Finds the ids of the creators of matching annotations. */
+  async findCreatorIds(filter: AnnotationFilter): Promise<string[]> {
+    return (await this.#annotations.distinct('creatorId', await this.#toVisibleQuery(filter))).flatMap((id) => id ?? []);
   }
 
   /** Removes a user or group from all access lists. The user's annotations have no creator afterwards. */
@@ -261,24 +262,24 @@ export class AnnotationModel {
     for (const part of batches(itemIds)) await this.#annotations.updateMany({ itemId: { $in: [...part] } }, change as object);
   }
 
-  /** The query for a filter, without annotations of lists that are not complete yet. */
-  async #visibleQuery(filter: AnnotationFilter): Promise<QueryFilter<StoredAnnotation>> {
-    return { ...toQuery(filter), ...(await this.annotationBatches.visibleFilter()) };
+  /** Converts a filter to a query that leaves out annotations of batches that are not committed yet. */
+  async #toVisibleQuery(filter: AnnotationFilter): Promise<QueryFilter<StoredAnnotation>> {
+    return { ...toQuery(filter), ...(await this.annotationBatches.createVisibleFilter()) };
   }
 
-  /** Lists matching annotations. They are read as they are consumed. */
+  /** Lists matching annotations, which are read as they are consumed. */
   async *list(filter: AnnotationFilter, { limit, offset, sort }: AnnotationPaging): AsyncGenerator<AnnotationRecord> {
-    const query = await this.#visibleQuery(filter);
+    const query = await this.#toVisibleQuery(filter);
     const cursor = this.#annotations.find(query).sort(orderOf(sort)).skip(offset).limit(limit).lean();
     for await (const doc of iterateInSlices<StoredAnnotation>(cursor, { batchSize: annotationsPerQuery })) yield toRecord(doc);
   }
 
-  /** Ids and sort keys of the first `limit` matching annotations in this order; of all if `limit` is 0. */
+  /** Finds the ids and sort values of the first `limit` matching annotations in this order; of all if `limit` is 0. */
   async findKeys(filter: AnnotationFilter, sort: AnnotationPaging['sort'], limit: number): Promise<AnnotationKey[]> {
     const order = orderOf(sort);
     const fields = Object.keys(order);
     const docs = await this.#annotations
-      .find(await this.#visibleQuery(filter), Object.fromEntries(fields.map((field) => [field, 1])))
+      .find(await this.#toVisibleQuery(filter), Object.fromEntries(fields.map((field) => [field, 1])))
       .sort(order)
       .limit(limit)
       .lean<StoredAnnotation[]>();
@@ -301,16 +302,16 @@ export class AnnotationModel {
   }
 
   async count(filter: AnnotationFilter): Promise<number> {
-    return this.#annotations.countDocuments(await this.#visibleQuery(filter));
+    return this.#annotations.countDocuments(await this.#toVisibleQuery(filter));
   }
 
-  /** Number of matching annotations by item. Items without any are missing. */
+  /** Counts matching annotations by item. Items without any are missing in the result. */
   async countByItem(filter: AnnotationFilter & { itemIds: readonly string[] }): Promise<Map<string, number>> {
     const counts = new Map<string, number>();
     for (const itemIds of batches(filter.itemIds)) {
       const rows = await this.#annotations
         .aggregate<{ _id: string; count: number }>([
-          { $match: await this.#visibleQuery({ ...filter, itemIds }) },
+          { $match: await this.#toVisibleQuery({ ...filter, itemIds }) },
           { $group: { _id: '$itemId', count: { $sum: 1 } } },
         ])
         .option({ maxTimeMS: listTimeoutMs });
@@ -319,24 +320,24 @@ export class AnnotationModel {
     return counts;
   }
 
-  /** Filters items to those to which image or pixelmap elements of matching annotations refer. */
+  /** Returns those of the items to which image or pixelmap elements of matching annotations refer. */
   async filterReferencedItems(filter: AnnotationFilter, itemIds: readonly string[]): Promise<Set<string>> {
     const referenced = new Set<string>();
     for (const part of batches(itemIds)) {
       const refersToPart = { 'elements.references': { $in: [...part] } };
-      const query = { $and: [await this.#visibleQuery(filter), refersToPart] } as QueryFilter<StoredAnnotation>;
+      const query = { $and: [await this.#toVisibleQuery(filter), refersToPart] } as QueryFilter<StoredAnnotation>;
       const references = new Set<unknown>(await this.#annotations.distinct('elements.references', query));
       for (const id of part) if (references.has(id)) referenced.add(id);
     }
     return referenced;
   }
 
-  /** Ids of the items with matching annotations, in batches, ordered by the smallest or largest sort key of their annotations. */
-  async *itemIds(filter: AnnotationFilter, sort: string, direction: 1 | -1): AsyncGenerator<string[]> {
-    const field = `$${sortField(sort)}`;
+  /** Lists the ids of items with matching annotations, in batches, ordered by the smallest (ascending) or largest value of their annotations. */
+  async *listItemIds(filter: AnnotationFilter, sort: string, direction: 1 | -1): AsyncGenerator<string[]> {
+    const field = `$${sortFieldOf(sort)}`;
     const groups = this.#annotations
       .aggregate<{ _id: string }>([
-        { $match: await this.#visibleQuery(filter) },
+        { $match: await this.#toVisibleQuery(filter) },
         { $group: { _id: '$itemId', key: direction === 1 ? { $min: field } : { $max: field } } },
         { $sort: { key: direction, _id: 1 } },
       ])
@@ -344,20 +345,20 @@ export class AnnotationModel {
     yield* iterateIdBatches(groups);
   }
 
-  /** The stored elements of all annotations and previous versions of a family, including those that are not visible yet. */
-  async *elementsOfFamily(family: string): AsyncGenerator<StoredElements> {
+  /** Lists the stored elements of all annotations and previous versions of a family, including those that are not visible yet. */
+  async *listElementsOfFamily(family: string): AsyncGenerator<StoredElements> {
     const query = { 'elements.family': family } as QueryFilter<StoredAnnotation>;
-    // Annotations are read before previous versions: a version is stored as a previous version before it is replaced, so none is
-    // missed.
+    // Annotations are read before previous versions. So no version is missed, because a version is stored as a previous one before it is
+    // replaced.
     const annotations = this.#annotations.find(query, { elements: 1 }).lean();
     for await (const { elements } of iterateInSlices<Pick<StoredAnnotation, 'elements'>>(annotations)) yield elements;
-    yield* this.formerVersions.elementsOf(family);
+    yield* this.formerVersions.listElementsOfFamily(family);
   }
 
-  /** Stamps of the first `limit` annotations with an id above `after`, by ascending id. */
-  async listStamps(after: string | null, limit: number): Promise<AnnotationStamp[]> {
+  /** Lists the first `limit` annotations with an id above `after`, by ascending id. */
+  async listSummaries(after: string | null, limit: number): Promise<AnnotationSummary[]> {
     const query = {
-      ...(await this.annotationBatches.visibleFilter()),
+      ...(await this.annotationBatches.createVisibleFilter()),
       ...(after !== null && { _id: { $gt: this.#objectId(after) } }),
     };
     const docs = await this.#annotations
@@ -375,7 +376,7 @@ export class AnnotationModel {
     }));
   }
 
-  /** Filters ids to those that exist, whether or not the annotations are visible. */
+  /** Returns those of the ids that exist, whether or not the annotations are visible. */
   async filterExisting(ids: readonly string[]): Promise<Set<string>> {
     const docs = await this.#annotations.find({ _id: { $in: [...ids] } }, { _id: 1 }).lean<Pick<StoredAnnotation, '_id'>[]>();
     return new Set(docs.map(({ _id }) => idText(_id)));
@@ -386,8 +387,8 @@ export class AnnotationModel {
   }
 }
 
-/** The access list as it is stored, without members that are `undefined`. */
-export function accessFields({ access, public: isPublic, publicFlags }: AccessFields) {
+/** Converts an access list to the fields that are stored, without members that are `undefined`. */
+export function toAccessFields({ access, public: isPublic, publicFlags }: AccessFields) {
   return {
     access,
     ...(isPublic !== undefined && { public: isPublic }),

@@ -20,8 +20,8 @@ export interface IncomingAnnotation {
   head: AnnotationHead;
   /** `null` if the body had no list of elements. */
   elements: StoredElements | null;
-  /** Number of features of its GeoJSON that had no shape; default 0. */
-  skipped?: number;
+  /** Number of features of its GeoJSON that have no shape; default 0. */
+  skippedCount?: number;
 }
 
 /**
@@ -33,7 +33,7 @@ export type BodyForm = 'document' | 'created' | 'list' | 'file';
 
 type JsonObject = Record<string, unknown>;
 
-/** Largest length of a head as JSON text, in characters. Every read of the annotation parses it. */
+/** Maximum length of a head as JSON text in characters, because every read of the annotation parses it. */
 const maxHeadLength = 1024 * 1024;
 /** Maximum number of annotations in one body. */
 const maxAnnotations = 10_000;
@@ -47,7 +47,7 @@ function isGeoJson(value: unknown): value is JsonObject {
 }
 
 /**
- * One annotation document, or a list of them, that was converted from short GeoJSON. It is read again as a body, so that its elements are
+ * One annotation document, or a list of them, that was made from short GeoJSON. It is then read like a body, so that its elements are
  * stored.
  */
 class ConvertedGeoJson {
@@ -57,12 +57,12 @@ class ConvertedGeoJson {
   ) {}
 }
 
-/** GeoJSON for one annotation that is too long to be converted at once. It is read again as a FeatureCollection, whose features are streamed. */
+/** GeoJSON for one annotation that is too long to be converted at once. It is then read like the body of a FeatureCollection, feature by feature. */
 class LongGeoJson {
   constructor(readonly features: readonly unknown[]) {}
 }
 
-/** The JSON text of a value as a stream, as a request would send it. */
+/** Yields the JSON text of a value in chunks, like the body of a request. */
 async function* jsonStream(value: unknown): AsyncGenerator<Buffer, void, undefined> {
   for await (const piece of jsonPieces(value)) yield Buffer.from(piece);
 }
@@ -82,27 +82,31 @@ export class AnnotationBodies {
    * Stores the elements of a body while it arrives, then checks the rest. A list is accepted only as a whole.
    *
    * @returns the annotations of the body as a pending write, to be committed.
-   * @throws BadParameterError, or LargeImageError `too-large`; nothing remains stored then.
+   * @throws BadParameterError, LargeImageError `too-large`. Then nothing remains stored.
    */
-  async receive(body: BodySource, form: BodyForm, options: ReadBodyOptions = {}): Promise<ElementWrite<IncomingAnnotation[]>> {
+  async receiveBody(
+    body: BodySource,
+    form: BodyForm,
+    options: ReadBodyOptions = {},
+  ): Promise<ElementWrite<IncomingAnnotation[]>> {
     const write = await this.store.readBody(body, options);
-    const first = await write.map((received) => this.#interpretBody(received, form, options.signal));
-    const { value: interpreted } = first;
-    if (Array.isArray(interpreted)) return first.map(() => Promise.resolve(interpreted));
+    const firstWrite = await write.map((received) => this.#interpretBody(received, form, options.signal));
+    const { value: interpreted } = firstWrite;
+    if (Array.isArray(interpreted)) return firstWrite.map(() => Promise.resolve(interpreted));
     // Converted GeoJSON is read a second time, as annotation documents, so that its elements are stored.
-    await first.discard();
+    await firstWrite.discard();
     if (interpreted instanceof LongGeoJson) {
-      return this.receive(jsonStream({ type: 'FeatureCollection', features: interpreted.features }), 'created', options);
+      return this.receiveBody(jsonStream({ type: 'FeatureCollection', features: interpreted.features }), 'created', options);
     }
-    const converted = await this.store.readBody(jsonStream(interpreted.document), options);
-    return converted.map(async (received) => {
+    const secondWrite = await this.store.readBody(jsonStream(interpreted.document), options);
+    return secondWrite.map(async (received) => {
       const { value } = received;
       const annotations: IncomingAnnotation[] = [];
       for (const entry of Array.isArray(value) ? (value as unknown[]) : [value]) {
         annotations.push(this.#readDocument(received, entry));
         if (isSliceOver()) await nextSlice(options.signal);
       }
-      if (annotations[0] !== undefined) annotations[0].skipped = interpreted.skipped;
+      if (annotations[0] !== undefined) annotations[0].skippedCount = interpreted.skipped;
       return annotations;
     });
   }
@@ -127,7 +131,7 @@ export class AnnotationBodies {
     return this.#interpretList(received, entries, signal);
   }
 
-  /** Interprets a list where one annotation is expected. GeoJSON objects in it become one annotation together. */
+  /** Interprets a list where one annotation is expected. The GeoJSON objects in it become one annotation together. */
   #interpretFeatures(received: ReceivedBody, entries: readonly unknown[]): InterpretedBody {
     const [first] = entries;
     if (!isGeoJson(first)) return [this.#readDocument(received, entries)];
@@ -193,14 +197,14 @@ export class AnnotationBodies {
         if (isLong(value)) return new LongGeoJson([value]);
         return this.#convertGeoJson(value);
       }
-      const head = headMembers(received.annotationOf(value) ?? {});
+      const head = pickHeadMembers(received.annotationOf(value) ?? {});
       // Geographic programs name collections with a member that the GeoJSON standard does not define.
       const name = typeof value.name === 'string' ? value.name : '';
       return [
         {
           head: this.checkHead(withDefaultName({ name, ...head }, new Date())),
           elements,
-          skipped: received.skippedCountOf(value),
+          skippedCount: received.skippedCountOf(value),
         },
       ];
     }
@@ -223,8 +227,8 @@ export class AnnotationBodies {
   }
 }
 
-/** The head in the member `annotation` of GeoJSON. Elements in it are ignored. */
-function headMembers(annotation: JsonObject): JsonObject {
+/** Picks the head from the member `annotation` of GeoJSON. Elements in it are ignored. */
+function pickHeadMembers(annotation: JsonObject): JsonObject {
   const members: JsonObject = {};
   for (const key of ['name', 'description', 'attributes', 'display']) {
     if (annotation[key] !== undefined && annotation[key] !== null) members[key] = annotation[key];

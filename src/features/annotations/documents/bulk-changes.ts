@@ -8,10 +8,10 @@ import { announceStep } from '../../../core/steps.js';
 import type { HostLogger } from '../../../host.js';
 import type { AnnotationPermissions } from '../access/permissions.js';
 import type { AnnotationFilter } from './annotation-record.js';
-import { accessFields, type AccessFields, type AnnotationModel } from './annotation.model.js';
+import { toAccessFields, type AccessFields, type AnnotationModel } from './annotation.model.js';
 import type { AnnotationLifecycle } from './lifecycle.js';
 
-/** The annotations to change: all annotations of an item, or of the items in a folder, for which the caller had an access level. */
+/** The annotations to change: those of an item, or of the items in a folder, that the caller was permitted to change. */
 export type AnnotationSelection = ({ itemId: string } | { folderId: string; recurse: boolean }) &
   Pick<AnnotationFilter, 'permitted'>;
 
@@ -30,7 +30,7 @@ interface IntentionDocument {
 
 /** Delay in milliseconds before a failed change is continued. */
 const retryMs = 5000;
-/** After this many milliseconds, another process continues a change, even if the first one may still run. Making it twice does no harm. */
+/** After this many milliseconds, another process continues a change, even if the first one may still be working on it. Making it twice does no harm. */
 const staleMs = 10 * 60_000;
 
 /** Options of {@link BulkChanges}. */
@@ -54,13 +54,13 @@ export class BulkChanges {
   }
 
   /**
-   * Replaces access lists. @returns the number of changed annotations, or the number so far if the change continues after clients
-   * would time out.
+   * Replaces access lists.
    *
-   * @param options `keepCreators`: whether creators that have access by the new list keep a higher level on their annotations
+   * @param options `keepCreators`: whether creators that have access by the new list keep a higher level on their annotations.
+   * @returns the number of changed annotations; if the change takes longer than clients wait, the number so far.
    */
   setAccess(selection: AnnotationSelection, access: AccessFields, { keepCreators }: { keepCreators: boolean }): Promise<number> {
-    return this.#recordAndCarryOut(selection, { kind: 'access', access: accessFields(access), keepCreators });
+    return this.#recordAndCarryOut(selection, { kind: 'access', access: toAccessFields(access), keepCreators });
   }
 
   /** Removes annotations, or marks them as deleted. @returns their number, as for {@link setAccess}. */
@@ -71,7 +71,7 @@ export class BulkChanges {
   async #recordAndCarryOut(selection: AnnotationSelection, change: BulkChange): Promise<number> {
     const { model, own } = this.options;
     const _id = `${processName()}:${new own.connection.base.Types.ObjectId().toHexString()}`;
-    const intention: IntentionDocument = { _id, at: new Date(), selection, change, version: await model.nextVersion() };
+    const intention: IntentionDocument = { _id, at: new Date(), selection, change, version: await model.reserveVersion() };
     try {
       await this.#intentions.insertOne(intention);
       announceStep('annotations:noted');
@@ -92,12 +92,12 @@ export class BulkChanges {
   /** @param progress receives the number of annotations changed so far. */
   async #carryOut({ _id, selection, change, version }: IntentionDocument, progress = { count: 0 }): Promise<number> {
     const { model, lifecycle } = this.options;
-    for await (const filter of this.#eachFilter(selection)) {
+    for await (const filter of this.#makeFilters(selection)) {
       if (change.kind === 'access') {
-        const creatorIdsToKeep = change.keepCreators ? await this.#creatorsWithAccess(filter, change.access) : [];
+        const creatorIdsToKeep = change.keepCreators ? await this.#findCreatorsWithAccess(filter, change.access) : [];
         progress.count += await model.setAccessOfAll(filter, { change: change.access, version, creatorIdsToKeep });
       } else
-        progress.count += await lifecycle.discard(
+        progress.count += await lifecycle.removeAll(
           model.list({ ...filter, versionBelow: version }, { limit: 0, offset: 0, sort: [['_id', 1]] }),
         );
       announceStep('annotations:changed');
@@ -106,25 +106,25 @@ export class BulkChanges {
     return progress.count;
   }
 
-  /** The creators of annotations to whom an access list gives access: by name, through a group, or because it is public. */
-  async #creatorsWithAccess(filter: AnnotationFilter, { access, public: isPublic = false }: AccessFields): Promise<string[]> {
+  /** Finds the creators of annotations to whom an access list gives access: by name, through a group, or because it is public. */
+  async #findCreatorsWithAccess(filter: AnnotationFilter, { access, public: isPublic = false }: AccessFields): Promise<string[]> {
     const { model, permissions } = this.options;
     const creators: string[] = [];
-    for (const id of await model.creatorIds(filter)) {
-      const level = await permissions.level({ access, public: isPublic }, { id, admin: false, scopes: [] });
+    for (const id of await model.findCreatorIds(filter)) {
+      const level = await permissions.findLevel({ access, public: isPublic }, { id, admin: false, scopes: [] });
       if (level >= 0) creators.push(id);
     }
     return creators;
   }
 
-  async *#eachFilter(selection: AnnotationSelection): AsyncGenerator<AnnotationFilter> {
+  async *#makeFilters(selection: AnnotationSelection): AsyncGenerator<AnnotationFilter> {
     const permitted = selection.permitted && { permitted: selection.permitted };
     if ('itemId' in selection) yield { ...permitted, itemIds: [selection.itemId] };
     else
       for await (const itemIds of this.options.records.itemIdsIn(selection.folderId, selection)) yield { ...permitted, itemIds };
   }
 
-  /** Continues a failed change later. The client was told that it failed, and may or may not repeat it. */
+  /** Continues a failed change later, although the client was told that it failed, and may or may not repeat it. */
   #retryLater(intention: IntentionDocument): void {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);

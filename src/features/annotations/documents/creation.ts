@@ -31,8 +31,8 @@ export const creationRoute = {
 } as const;
 
 /**
- * Creates the annotations in a body. If its `Content-Type` names a table of shapes, it becomes one annotation; otherwise `form` says what the body
- * may contain.
+ * Creates the annotations in a body. A table of shapes, recognized by its `Content-Type`, becomes one annotation. Otherwise, `form` says
+ * what the body may contain.
  */
 export async function createAnnotations(
   form: 'created' | 'list',
@@ -42,8 +42,8 @@ export async function createAnnotations(
   services: Pick<AnnotationContext, 'items' | 'annotations'>,
 ): Promise<{ created: readonly AnnotationRecord[]; skipped: number }> {
   const { lifecycle, tableImports } = services.annotations;
-  const kind = shapeTableKindOf(headers['content-type']);
-  if (kind === null) return lifecycle.create(item, bodyChunks(body), form, { caller, signal });
+  const tableKind = shapeTableKindOf(headers['content-type']);
+  if (tableKind === null) return lifecycle.create(item, bodyChunks(body), form, { caller, signal });
   const admit = () => loadToAnnotate(item.id, caller, services);
-  return tableImports.create({ body, kind, name }, { admit, caller, signal });
+  return tableImports.create({ body, kind: tableKind, name }, { admit, caller, signal });
 }

@@ -111,7 +111,7 @@ const get = defineRoute({
   async handle({ authorized: annotation, sent, caller, headers, signal }, { annotations }) {
     const { permissions, store, readQueue } = annotations;
     const query = parseElementQuery(sent);
-    const level = await permissions.shownLevel(annotation, caller);
+    const level = await permissions.findShownLevel(annotation, caller);
     const tag = annotationTag(annotation, level, { sent });
     const replyHeaders = annotationHeaders(tag);
     const unchanged = answerConditional(headers, tag, replyHeaders);
@@ -139,7 +139,7 @@ const format = defineRoute({
   authorize: loadToRead,
   async handle({ params, authorized: annotation, sent, caller, headers, signal }, { annotations }) {
     const { permissions, geoJson, readQueue, overlayImages } = annotations;
-    const level = await permissions.shownLevel(annotation, caller);
+    const level = await permissions.findShownLevel(annotation, caller);
     // The tag depends on the images of overlays, because the file of such an image can be replaced by one of a different size.
     const readableImages = await overlayImages.readableFileIds(annotation.elements.references, caller);
     const tag = annotationTag(annotation, level, { route: JSON.stringify([params.format, ...readableImages]), sent });

@@ -9,18 +9,18 @@ import type { MergedChange } from './merged-changes.js';
 import type { AnnotationDependencies, ChangeRequest } from './annotation-dependencies.js';
 import type { AnnotationWriter } from './writer.js';
 
-/** Longest id that is repeated in a message. */
+/** Maximum number of characters of an id to repeat in a message. */
 const maxQuotedCharacters = 60;
 
 /** Changes to elements of an annotation. */
 export interface ElementEdit {
   /** The affected elements, if known. */
-  ids: readonly string[];
+  elementIds: readonly string[];
   /** The changes, or a function that derives them from the elements of the current version. */
   changes: ElementChanges | ((stored: StoredElements, editing: ElementEditing) => Promise<ElementChanges>);
 }
 
-/** Changes parts of annotations. Such changes can be applied to any version, so two simultaneous ones are both kept. */
+/** Changes parts of annotations. These changes can be applied to any version, so of simultaneous changes none is lost. */
 export class AnnotationEdits {
   readonly #checkPatchedHead = createHeadValidator(patchSchemaError);
 
@@ -33,10 +33,10 @@ export class AnnotationEdits {
   /** Applies a JSON patch. If another version was written in the meantime, that one is patched, so that nothing is lost. */
   async patch(request: ChangeRequest, body: unknown): Promise<AnnotationRecord> {
     const operations = parsePatch(body);
-    const ids = [...patchedElementIds(operations)].filter(isElementId);
+    const elementIds = [...patchedElementIds(operations)].filter(isElementId);
     const apply: MergedChange['apply'] = async (current, editing) => {
       const options = { ...(request.signal && { signal: request.signal }) };
-      const elements = await editing.find(current.elements, ids, options);
+      const elements = await editing.find(current.elements, elementIds, options);
       // A patch only sees plain objects.
       const target = { head: current.head, elements } as unknown as PatchTarget;
       const result = applyPatch(target, operations);
@@ -50,7 +50,7 @@ export class AnnotationEdits {
       const changed = await editing.change(current.elements, { put, remove }, writeOptions);
       return { head, elements: await this.#updateReferences(current.elements, changed, editing, request) };
     };
-    return this.writer.merge(request, { ids, apply });
+    return this.writer.makeMergedChange(request, { elementIds: elementIds, apply });
   }
 
   #overlaySizeOptions({ caller }: ChangeRequest) {
@@ -63,8 +63,8 @@ export class AnnotationEdits {
   }
 
   /**
-   * Items that overlays refer to are collected again if one of them may no longer be used; otherwise, the store has added the new
-   * ones.
+   * Updates the ids of the items that overlays show. The store has already added new ones, so all elements are read only if one may no
+   * longer be used.
    */
   async #updateReferences(
     former: StoredElements,
@@ -89,7 +89,7 @@ export class AnnotationEdits {
    */
   async changeElements(
     request: ChangeRequest,
-    { ids, changes }: ElementEdit,
+    { elementIds: ids, changes }: ElementEdit,
   ): Promise<{ annotation: AnnotationRecord; changed: ChangedElements }> {
     let changed: ChangedElements;
     const apply: MergedChange['apply'] = async (current, editing) => {
@@ -102,7 +102,7 @@ export class AnnotationEdits {
       changed = await editing.change(current.elements, edit, writeOptions);
       return { elements: await this.#updateReferences(current.elements, changed, editing, request) };
     };
-    const annotation = await this.writer.merge(request, { ids, apply });
+    const annotation = await this.writer.makeMergedChange(request, { elementIds: ids, apply });
     return { annotation, changed: changed! };
   }
 
@@ -115,7 +115,7 @@ export class AnnotationEdits {
       const attributes = change(current.head.attributes ?? {});
       return { head: this.#requireValidHead({ ...current.head, attributes }) };
     };
-    return this.writer.merge(request, { apply, requiresItemAccess: false });
+    return this.writer.makeMergedChange(request, { apply, requiresItemAccess: false });
   }
 }
 

@@ -13,10 +13,10 @@ const timeoutMs = 60_000;
 const memoryMiB = 2048;
 /** Chunks up to this length are converted on the main thread, which takes about a millisecond. */
 const maxMainThreadBytes = 32 * 1024;
-/** Number of chunks that are in threads or wait for one. For QuPath it is 1, because a feature can have elements of several chunks. */
+/** Number of chunks to convert at the same time. For QuPath it is 1, because a feature can have elements of several chunks. */
 const chunksAtOnce = 4;
 
-/** Annotations as GeoJSON, made in threads. */
+/** Writes annotations as GeoJSON, in threads. */
 export class GeoJsonExport {
   readonly #threads = new ThreadPool<FeatureFunctions>({
     program: findProgram(import.meta.url, { source: './geojson-thread.ts', built: 'geojson-thread' }),
@@ -32,7 +32,7 @@ export class GeoJsonExport {
     private readonly brand: string,
   ) {}
 
-  /** The text of a FeatureCollection, in pieces. @param sizes of the images of overlays. */
+  /** Writes the text of a FeatureCollection. @param sizes of the images of overlays. */
   async *write(
     annotation: AnnotationRecord,
     format: FeaturesInput['format'],

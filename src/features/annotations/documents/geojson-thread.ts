@@ -8,12 +8,12 @@ import { bufferOf } from '../../../core/buffer-of.js';
 import { decodeUtf8 } from '../../../core/json.js';
 import { transferBytes, createCallHandler } from '../../../core/concurrency/thread-functions.js';
 
-/** Elements to be written as features. */
+/** The input of {@link makeFeatures}. */
 export interface FeaturesInput {
   /** JSON texts of elements, joined by commas; a comma may come first. */
   elements: Uint8Array;
   format: 'geojson' | 'qupath';
-  /** JSON text of the annotation without its elements; `null` once the first feature, which contains it, is written. */
+  /** JSON text of the annotation without its elements, for the first feature; `null` if that was written already. */
   head: Uint8Array | null;
   written: WrittenFeatures;
   brand: string;
@@ -26,14 +26,14 @@ const writers = {
   geojson: { writeFeature: elementToFeature },
   qupath: { writeFeature: elementToQuPathFeature, partOf: quPathPartOf },
 };
-/** Points of QuPath have two numbers, so they are parsed. */
+/** Parsers of elements, by format. For QuPath the points are parsed too, because they are written with only two numbers. */
 const parsers: Record<FeaturesInput['format'], (list: string) => ElementsWithoutPoints> = {
   geojson: parseWithoutPoints,
   qupath: (list) => ({ elements: JSON.parse(list) as AnnotationElement[], pointsOf: () => null }),
 };
 const comma = ','.charCodeAt(0);
 
-/** The text of elements as features. */
+/** Converts elements to the text of features. */
 export function makeFeatures(input: FeaturesInput): { text: Uint8Array; written: WrittenFeatures } {
   // Stored elements and annotations have been checked, so the casts are safe.
   const list = `[${decodeUtf8(bufferOf(input.elements.subarray(input.elements[0] === comma ? 1 : 0)))}]`;

@@ -14,7 +14,7 @@ import { skippedHeader } from '../replies.js';
 import { allElements, recordChunks, withFirstChunk } from '../streams.js';
 import { annotationHeaders, annotationTag, filteredView } from '../views.js';
 
-/** A JSON list of annotations with their elements. One page of elements is in memory at a time. */
+/** Yields a JSON list of annotations with their elements. One page of elements is in memory at a time. */
 async function* listChunks(
   { permissions, store, readQueue }: AnnotationServices,
   annotations: AsyncIterator<AnnotationRecord>,
@@ -24,7 +24,7 @@ async function* listChunks(
   for (let next = await annotations.next(); next.done !== true; next = await annotations.next()) {
     const annotation = next.value;
     onBegin(annotation);
-    const view = filteredView(annotation, await permissions.shownLevel(annotation, caller));
+    const view = filteredView(annotation, await permissions.findShownLevel(annotation, caller));
     const { id: annotationId, version, elements } = annotation;
     const readingQueue = { queue: readQueue, caller, isNeverRefused: separator !== '[' };
     const chunks = await recordChunks(view, { store, annotationId, version, elements, query: allElements, readingQueue, signal });
@@ -48,8 +48,8 @@ const get = defineRoute({
   errors: ['invalid', 'bad-parameter', 'unknown-id', 'access-denied', 'precondition-failed', 'busy'],
   authorize: ({ params, caller }, { items }) => items.load(params.id, 0, caller),
   async handle({ authorized: item, query, caller, headers, signal }, { annotations }) {
-    const listAnnotations = () => annotations.lists.listOfItem(item.id, caller, query.ids);
-    const tag = await tagOfList(annotations, listAnnotations(), caller);
+    const listAnnotations = () => annotations.lists.listInItem(item.id, caller, query.ids);
+    const tag = await makeListTag(annotations, listAnnotations(), caller);
     const unchanged = answerConditional(headers, tag, annotationHeaders(tag));
     if (unchanged !== null) return unchanged;
     let lastBegun: AnnotationRecord | undefined;
@@ -62,15 +62,15 @@ const get = defineRoute({
   },
 });
 
-/** Entity tag of a list of annotations with their elements. */
-async function tagOfList(
+/** Makes the entity tag of a list of annotations with their elements. */
+async function makeListTag(
   { permissions }: AnnotationServices,
   annotations: AsyncIterable<AnnotationRecord>,
   caller: Caller | null,
 ) {
   const tags: string[] = [];
   for await (const annotation of annotations)
-    tags.push(annotationTag(annotation, await permissions.shownLevel(annotation, caller)));
+    tags.push(annotationTag(annotation, await permissions.findShownLevel(annotation, caller)));
   return entityTag(tags.join());
 }
 

@@ -18,21 +18,21 @@ export interface CreateOptions extends ReadBodyOptions {
   caller: Caller | null;
   /** Called when the body has been read and checked, before anything becomes visible. It cancels the creation by throwing an error. */
   confirm?: () => void;
-  /** Gives the id of each annotation by its index, for work that may be repeated. Annotations that exist are not created again. */
+  /** Returns the id of the annotation at an index, for work that may be repeated. Annotations that exist are not created again. */
   idAt?: (index: number) => string;
 }
 
-/** Number of annotations that are removed, or whose creators are notified, at the same time. */
-const maxConcurrentRemovals = 8;
+/** Number of annotations to remove, or to notify creators of, at the same time. */
+const annotationsAtOnce = 8;
 
-/** Creates, replaces, copies and removes annotations. Their elements are in the store, and become visible when the annotation refers to them. */
+/** Creates, replaces, copies and removes annotations. Their elements are in the element store. */
 export class AnnotationLifecycle {
   constructor(
     private readonly options: AnnotationDependencies,
     private readonly writer: AnnotationWriter,
   ) {}
 
-  /** Creates annotations from a body, and counts the features of GeoJSON that had no shape. The caller's right must have been checked before. */
+  /** Creates annotations from a body. The caller's right must have been checked before. @returns `skipped`: number of GeoJSON features without a shape. */
   async create(
     item: ItemRecord,
     body: BodySource,
@@ -40,11 +40,11 @@ export class AnnotationLifecycle {
     { caller, confirm, idAt, ...receiving }: CreateOptions,
   ): Promise<{ created: AnnotationRecord[]; skipped: number }> {
     const overlaySizes = this.options.overlayImages.sizeFinderFor(caller);
-    const write = await this.options.bodies.receive(body, form, { ...receiving, overlaySizes });
+    const write = await this.options.bodies.receiveBody(body, form, { ...receiving, overlaySizes });
     let skipped = 0;
     const created = await write.commit(async (incoming) => {
       confirm?.();
-      skipped = incoming.reduce((sum, each) => sum + (each.skipped ?? 0), 0);
+      skipped = incoming.reduce((sum, { skippedCount }) => sum + (skippedCount ?? 0), 0);
       return this.#insert(item, incoming, caller?.id ?? null, idAt);
     });
     for (const annotation of created) await this.writer.notify(annotation.creatorId, 'create', annotation);
@@ -63,9 +63,9 @@ export class AnnotationLifecycle {
     idAt?: CreateOptions['idAt'],
   ) {
     const { model, store, permissions } = this.options;
-    const initialAccess = await permissions.initialAccess(item, creatorId);
+    const initialAccess = await permissions.createInitialAccess(item, creatorId);
     const now = new Date();
-    const firstVersion = await model.nextVersions(incoming.length);
+    const firstVersion = await model.reserveVersions(incoming.length);
     const annotations = incoming.map(({ head, elements }, index): NewAnnotation => {
       const id = idAt?.(index);
       return {
@@ -83,16 +83,16 @@ export class AnnotationLifecycle {
     });
     const inserted = await this.#insertMissing(annotations);
     const families = new Set(inserted.map(({ elements }) => elements.family));
-    // For annotations that existed already, the elements that were stored now are not used.
+    // Elements that were stored for annotations that exist already are not used.
     for (const { elements } of incoming)
-      if (elements !== null && !families.has(elements.family)) this.writer.tidy([elements.family]);
+      if (elements !== null && !families.has(elements.family)) this.writer.sweepFamiliesLater([elements.family]);
     for (const annotation of inserted) this.options.followers.onElementsStored(annotation.elements);
     return inserted;
   }
 
   /**
-   * Inserts the annotations that do not exist yet. The insert of a killed process may arrive after they were looked up, which makes
-   * this insert fail with a duplicate key, so it is repeated a few times.
+   * Inserts the annotations that do not exist yet. If the insert of a killed process arrives after they were looked up, this one fails
+   * with a duplicate key, so it is repeated a few times.
    */
   async #insertMissing(annotations: readonly NewAnnotation[]): Promise<AnnotationRecord[]> {
     const { model } = this.options;
@@ -129,7 +129,7 @@ export class AnnotationLifecycle {
       } else {
         const { signal, caller } = request;
         const overlaySizes = this.options.overlayImages.sizeFinderFor(caller);
-        const write = await bodies.receive(body, 'document', { ...(signal && { signal }), overlaySizes });
+        const write = await bodies.receiveBody(body, 'document', { ...(signal && { signal }), overlaySizes });
         const [incoming] = write.value;
         const annotation = await write.commit(() => commit(incoming!));
         result = { annotation, elementsSent: incoming!.elements !== null };
@@ -137,30 +137,30 @@ export class AnnotationLifecycle {
     } catch (error) {
       throw await this.writer.toReportedError(error, request, current);
     }
-    await this.writer.afterChange(current, result.annotation);
+    await this.writer.notifyAndSweep(current, result.annotation);
     return result;
   }
 
   /**
    * Replaces all elements by others that are made from them, in one new version.
    *
-   * @param elementsOf gives the new elements of the version that is replaced.
+   * @param makeElements makes the new elements from those of the current version.
    * @throws LargeImageError `conflict` if someone else has changed the annotation since this call began; the errors of `elementsOf`.
    */
   async rewriteElements(
     request: ChangeRequest,
-    elementsOf: (stored: StoredElements) => ElementSource,
+    makeElements: (stored: StoredElements) => ElementSource,
   ): Promise<AnnotationRecord> {
     const { signal, caller } = request;
     const current = await this.writer.loadForChange(request);
     let annotation: AnnotationRecord;
     try {
-      const write = await this.options.store.write(elementsOf(current.elements), { ...(signal && { signal }) });
+      const write = await this.options.store.write(makeElements(current.elements), { ...(signal && { signal }) });
       annotation = await write.commit((elements) => this.writer.commit(current, { elements }, caller));
     } catch (error) {
       throw await this.writer.toReportedError(error, request, current);
     }
-    await this.writer.afterChange(current, annotation);
+    await this.writer.notifyAndSweep(current, annotation);
     return annotation;
   }
 
@@ -171,7 +171,7 @@ export class AnnotationLifecycle {
       const current = await this.writer.loadForChange(request, { deletedToo: true });
       const keepsHistory = await this.writer.keepsHistory();
       if (keepsHistory && !current.active) return;
-      if (keepsHistory ? await model.deactivate(current.id, current.version) : await this.#removeNow(current)) {
+      if (keepsHistory ? await model.deactivate(current.id, current.version) : await this.#removeWithVersions(current)) {
         await this.writer.notify(current.creatorId, 'remove', current);
         return;
       }
@@ -179,28 +179,28 @@ export class AnnotationLifecycle {
     }
   }
 
-  async #removeNow(current: AnnotationRecord): Promise<boolean> {
-    const families = await this.#familiesOf(current);
+  async #removeWithVersions(current: AnnotationRecord): Promise<boolean> {
+    const families = await this.#findFamilies(current);
     if (!(await this.options.model.remove(current.id, current.version))) return false;
-    this.writer.tidy(families);
+    this.writer.sweepFamiliesLater(families);
     return true;
   }
 
-  async #familiesOf(current: AnnotationRecord): Promise<string[]> {
-    const former = await this.options.model.formerVersions.familiesOf(current.id);
+  async #findFamilies(current: AnnotationRecord): Promise<string[]> {
+    const former = await this.options.model.formerVersions.findFamilies(current.id);
     return [...new Set([current.elements.family, ...former])];
   }
 
   /** Removes annotations or marks them as deleted, without checking rights. @returns the number of annotations that were active. */
-  async discard(annotations: AsyncIterable<AnnotationRecord> | Iterable<AnnotationRecord>): Promise<number> {
+  async removeAll(annotations: AsyncIterable<AnnotationRecord> | Iterable<AnnotationRecord>): Promise<number> {
     const { model } = this.options;
     const keepsHistory = await this.writer.keepsHistory();
     let count = 0;
     for await (const batch of groupInBatches(annotations, idsPerQuery)) {
       const active = batch.filter((annotation) => annotation.active);
       if (keepsHistory) await model.deactivateAll(active.map(({ id }) => id));
-      else await mapConcurrently(batch, maxConcurrentRemovals, (annotation) => this.#removeLatest(annotation));
-      await mapConcurrently(active, maxConcurrentRemovals, (annotation) =>
+      else await mapConcurrently(batch, annotationsAtOnce, (annotation) => this.#removeLatest(annotation));
+      await mapConcurrently(active, annotationsAtOnce, (annotation) =>
         this.writer.notify(annotation.creatorId, 'remove', annotation),
       );
       count += active.length;
@@ -208,10 +208,11 @@ export class AnnotationLifecycle {
     return count;
   }
 
-  /** Removes an annotation although others are changing it. */
+  /** Removes an annotation even if it is changed meanwhile. */
   async #removeLatest(initial: AnnotationRecord): Promise<void> {
     let annotation: AnnotationRecord | null = initial;
-    while (annotation !== null && !(await this.#removeNow(annotation))) annotation = await this.options.model.find(annotation.id);
+    while (annotation !== null && !(await this.#removeWithVersions(annotation)))
+      annotation = await this.options.model.find(annotation.id);
   }
 
   /** Copies an annotation to an item. The copy shares the elements. The caller's rights must have been checked before. */
@@ -230,13 +231,13 @@ export class AnnotationLifecycle {
   /** Copies all annotations of an item to a copy of the item. Creators and times are kept. */
   async copyAll(sourceItemId: string, item: ItemRecord, ownerId: string | null): Promise<void> {
     const { model, store, permissions } = this.options;
-    const initialAccess = await permissions.initialAccess(item, ownerId);
+    const initialAccess = await permissions.createInitialAccess(item, ownerId);
     const annotations = model.list({ itemIds: [sourceItemId] }, { limit: 0, offset: 0, sort: [['_id', 1]] });
     for await (const { id, elements } of annotations) {
       await store.keepFamilyWhile(elements.family, async () => {
         const source = await model.find(id);
         if (source === null || !source.active || source.itemId !== sourceItemId) return;
-        const version = await model.nextVersion();
+        const version = await model.reserveVersion();
         const { creatorId, created, updated, updatedId, head } = source;
         const copied = { creatorId, created, updated, updatedId, head, elements: source.elements };
         await model.insert([{ ...initialAccess, ...copied, itemId: item.id, version }]);

@@ -9,29 +9,29 @@ import { SupersededError, type AnnotationDependencies, type ChangeRequest } from
 
 /** A change that can be applied to any version. */
 export interface MergedChange {
-  /** Applies the change to a version. Called again if that version is replaced in the meantime. */
+  /** Applies the change to a version. Called again with a newer version if that one is replaced in the meantime. */
   apply: (current: AnnotationRecord, editing: ElementEditing) => Promise<Partial<Pick<AnnotationState, 'head' | 'elements'>>>;
-  /** The affected elements. */
-  ids?: readonly string[];
+  /** Ids of the affected elements, if known. */
+  elementIds?: readonly string[];
   /** Whether the item must allow the change too. Default true. */
   requiresItemAccess?: boolean;
 }
 
-/** A version and the one before it. */
+/** A version that was written, and the one before it. */
 interface VersionStep {
   former: AnnotationRecord;
   changed: AnnotationRecord;
 }
 
-/** A change whose caller has permission. */
+/** A change that its caller is permitted to make. */
 interface AdmittedChange {
   request: ChangeRequest;
   change: MergedChange;
-  /** Checks again whether the caller may make the change. */
+  /** Checks again whether the caller may make the change. Returns the annotation. */
   admit: () => Promise<AnnotationRecord>;
   /** The annotation when the permission was last checked. */
   admittedVersion: AnnotationRecord;
-  /** Time of that check, as `performance.now()` gives it. */
+  /** Time of that check, by `performance.now()`. */
   admittedAt: number;
 }
 
@@ -50,7 +50,7 @@ interface VersionWriter {
   keepIntermediate(versions: readonly AnnotationRecord[]): Promise<void>;
 }
 
-/** For this many milliseconds, changes are tried again when another process has written a version first. */
+/** For this many milliseconds, changes are repeated when another process has written a version first. */
 const maxMergeMs = 30_000;
 /** Longest pause between two tries, in milliseconds. */
 const maxPauseMs = 200;
@@ -60,14 +60,14 @@ const recheckAfterMs = 2000;
 const maxChangesTogether = 64;
 
 /**
- * Changes of one annotation. Waiting changes are applied one after another in memory, each as its own version, and written
- * together. Access to the database, which takes most of the time, is then needed once for all of them.
+ * Makes simultaneous changes of one annotation together: they are applied one after another in memory, each as a separate version, and
+ * written together. So the database, which takes most of the time, is accessed once for all of them.
  */
 export class MergedChanges {
   readonly #queues: NamedQueues;
-  /** Waiting changes by annotation. */
+  /** Waiting changes by the id of the annotation. */
   readonly #waitingChanges = new Map<string, WaitingChange[]>();
-  /** The last written version of annotations with more waiting changes. */
+  /** The last written version of each annotation that has waiting changes, by id. */
   readonly #latestVersions = new Map<string, AnnotationRecord>();
 
   constructor(
@@ -88,7 +88,7 @@ export class MergedChanges {
     const { request, change, admit } = admittedChange;
     const { id } = request;
     return new Promise((resolve, reject) => {
-      // Work and log lines for a change belong to its own request, not to the one that wrote first.
+      // Work and log lines for a change belong to its own request, not to the request that began the writing.
       const boundFunctions = { change: { ...change, apply: AsyncResource.bind(change.apply) }, admit: AsyncResource.bind(admit) };
       const waiting = { ...admittedChange, ...boundFunctions, resolve, reject };
       const queued = this.#waitingChanges.get(id);
@@ -110,13 +110,13 @@ export class MergedChanges {
     this.#latestVersions.delete(id);
   }
 
-  /** Makes changes together, and settles each; it never rejects. */
+  /** Makes changes together, and resolves or rejects each of them. Never rejects itself. */
   async #makeChanges(id: string, changes: WaitingChange[]): Promise<void> {
     const deadline = performance.now() + maxMergeMs;
     for (let pauseMs = 10; changes.length > 0; pauseMs = Math.min(maxPauseMs, 2 * pauseMs)) {
       try {
         const current = await this.#admitChanges(id, changes);
-        // No caller may make its change anymore.
+        // All changes were refused.
         if (current === null) return;
         const outcomes = await this.#write(current, changes);
         for (const [i, outcome] of outcomes.entries()) {
@@ -126,9 +126,9 @@ export class MergedChanges {
         changes.splice(0, outcomes.length);
       } catch (error) {
         this.#latestVersions.delete(id);
-        const isPast = performance.now() > deadline;
-        if (!(error instanceof SupersededError) || isPast) {
-          const reported = isPast ? new BusyError('This annotation is being changed too often. Try again later.', 5) : error;
+        const isTooLate = performance.now() > deadline;
+        if (!(error instanceof SupersededError) || isTooLate) {
+          const reported = isTooLate ? new BusyError('This annotation is being changed too often. Try again later.', 5) : error;
           for (const { reject } of changes) reject(reported);
           return;
         }
@@ -140,8 +140,9 @@ export class MergedChanges {
   }
 
   /**
-   * Refuses changes that their callers may no longer make, and removes them from `changes`. @returns the newest known version; `null` if
-   * all changes were refused.
+   * Rejects the changes that their callers may no longer make, and removes them from `changes`.
+   *
+   * @returns the newest known version; `null` if all changes were rejected.
    */
   async #admitChanges(id: string, changes: WaitingChange[]): Promise<AnnotationRecord | null> {
     const findNewest = (): AnnotationRecord | null => {
@@ -174,8 +175,10 @@ export class MergedChanges {
   }
 
   /**
-   * Applies changes to a version and writes the result. @returns the outcomes of the first changes, at least one. @throws
-   * SupersededError
+   * Applies changes to a version and writes the result.
+   *
+   * @returns the outcomes of at least one change, in order. Changes without an outcome need another write.
+   * @throws SupersededError
    */
   async #write(current: AnnotationRecord, changes: readonly WaitingChange[]): Promise<Outcome[]> {
     const { model, store } = this.options;
@@ -183,9 +186,9 @@ export class MergedChanges {
     let last = current;
     let keepingFormer: Promise<void> | undefined;
     const write = await store.edit(async (editing) => {
-      const ids = changes.flatMap(({ change }) => change.ids ?? []);
-      const firstVersion = model.nextVersions(changes.length);
-      // An error is thrown where the number is awaited below. Until then, it must not count as unhandled.
+      const ids = changes.flatMap(({ change }) => change.elementIds ?? []);
+      const firstVersion = model.reserveVersions(changes.length);
+      // Its error is thrown below, where the number is awaited. Until then, it must not count as unhandled.
       firstVersion.catch(() => undefined);
       await editing.preload(current.elements, ids);
       for (const [i, { request, change }] of changes.entries()) {
@@ -202,7 +205,7 @@ export class MergedChanges {
         }
         if (keepingFormer === undefined) {
           keepingFormer = this.versionWriter.keepFormer(current);
-          // The waiting caller gets the error; a failure before it takes precedence.
+          // Its error is thrown in `commit` below, unless something else fails first.
           keepingFormer.catch(() => undefined);
         }
         const updatedId = request.caller?.id ?? null;
@@ -225,7 +228,7 @@ export class MergedChanges {
     this.#latestVersions.set(current.id, written);
     const { access, public: isPublic, publicFlags, accessStamp } = written;
     const currentAccess = { access, public: isPublic, accessStamp, ...(publicFlags && { publicFlags }) };
-    for (const each of steps) each.changed = { ...each.changed, ...currentAccess };
+    for (const step of steps) step.changed = { ...step.changed, ...currentAccess };
     return outcomes;
   }
 }

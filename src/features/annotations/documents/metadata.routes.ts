@@ -29,7 +29,7 @@ function checkKey(key: string): void {
   if (key.startsWith('$')) throw new InvalidError(`Invalid key ${key}: keys must not start with the "$" character.`);
 }
 
-/** Checks keys of a change. Keys that the annotation already has may be changed and removed, even if they break the rules. */
+/** Checks the keys of a change. Keys that the annotation already has may be changed and removed, even if they break the rules. */
 function checkKeys(keys: readonly string[], attributes: Attributes): void {
   for (const key of keys) if (!Object.hasOwn(attributes, key)) checkKey(key);
 }
@@ -82,7 +82,7 @@ const remove = defineRoute({
   errors,
   authorize,
   async handle({ params, authorized: current, body, caller, headers, signal }, { annotations }) {
-    const keys = keysOf(body);
+    const keys = parseKeys(body);
     const removed = new Set(keys);
     const request = { id: params.id, caller, signal, checkPrecondition: readPrecondition(headers), current };
     const annotation = await annotations.edits.changeAttributes(request, (attributes) => {
@@ -93,7 +93,7 @@ const remove = defineRoute({
   },
 });
 
-function keysOf(body: unknown): string[] {
+function parseKeys(body: unknown): string[] {
   const bodyError = (detail: string) => new BadParameterError(`Invalid JSON object for parameter fields: ${detail}`);
   if (!Array.isArray(body)) throw bodyError('must be a list of keys.');
   return (body as unknown[]).map((key) => {

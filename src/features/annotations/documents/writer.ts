@@ -10,19 +10,19 @@ import { SupersededError, type AnnotationDependencies, type ChangeRequest } from
 const notificationLifetimeMs = 1000;
 const historySetting = 'large_image.annotation_history';
 
-/** The steps that all changes of annotations share: checking permissions, writing versions, notifying users, removing unused data. */
+/** The steps that all changes of annotations share: checks permissions, writes versions, notifies users, removes unused data. */
 export class AnnotationWriter {
-  readonly #untidyFamilies = new Set<string>();
-  #tidying: Promise<void> | null = null;
+  readonly #familiesToSweep = new Set<string>();
+  #sweeping: Promise<void> | null = null;
   readonly #closing = sharedAbortController();
-  readonly #merging: MergedChanges;
+  readonly #mergedChanges: MergedChanges;
 
   constructor(private readonly options: AnnotationDependencies) {
-    this.#merging = new MergedChanges(options, this);
+    this.#mergedChanges = new MergedChanges(options, this);
   }
 
   /**
-   * Loads an annotation if the caller has this level on it.
+   * Loads an annotation if the caller has this level on it. Level -1: without a check.
    *
    * @throws UnknownIdError, NotFoundError if it is deleted (unless deleted ones are requested), AccessDeniedError
    */
@@ -39,7 +39,7 @@ export class AnnotationWriter {
     return annotation;
   }
 
-  /** Like {@link load} for a change: the item must allow it too, by write access or the flag, if it still exists. */
+  /** Loads an annotation that the caller may change. If its item still exists, the caller must be allowed to annotate that too. */
   async loadForChange({ id, caller, checkPrecondition }: ChangeRequest, options: { deletedToo?: boolean } = {}) {
     const annotation = await this.load(id, 1, caller, options);
     const item = await this.options.records.findItem(annotation.itemId);
@@ -52,22 +52,22 @@ export class AnnotationWriter {
    * Makes a change that can be applied to any version. If another version was written in the meantime, that one is changed, so that
    * nothing is lost.
    *
-   * @throws BusyError if too many changes wait, or other processes were faster for too long; the errors of the precondition and the
-   * change.
+   * @throws BusyError if too many changes wait, or other processes have written first for too long; the errors of the precondition and
+   * the change.
    */
-  async merge(request: ChangeRequest, change: MergedChange): Promise<AnnotationRecord> {
+  async makeMergedChange(request: ChangeRequest, change: MergedChange): Promise<AnnotationRecord> {
     const admit = () => (change.requiresItemAccess === false ? this.#loadWithoutItemCheck(request) : this.loadForChange(request));
-    // A caller without permission need not wait.
+    // The first check is made at once, so that a caller without permission does not wait.
     const admittedVersion = request.current ?? (await admit());
     request.checkPrecondition?.(admittedVersion);
-    const { former, changed } = await this.#merging.makeChange({
+    const { former, changed } = await this.#mergedChanges.makeChange({
       request,
       change,
       admit,
       admittedVersion,
       admittedAt: performance.now(),
     });
-    await this.afterChange(former, changed);
+    await this.notifyAndSweep(former, changed);
     return changed;
   }
 
@@ -88,30 +88,30 @@ export class AnnotationWriter {
     changes: Partial<Pick<AnnotationState, 'head' | 'elements' | 'itemId'>>,
     caller: Caller | null,
   ): Promise<AnnotationRecord> {
-    const [version] = await Promise.all([this.options.model.nextVersion(), this.keepFormer(current)]);
+    const [version] = await Promise.all([this.options.model.reserveVersion(), this.keepFormer(current)]);
     return this.replace(current, { ...current, ...changes, updated: new Date(), updatedId: caller?.id ?? null, version });
   }
 
   /**
-   * Keeps the state that is about to be replaced. This is done before the change, so that no crash can lose the state. If the change is never made, the
-   * kept state equals the current one.
+   * Keeps the state that is about to be replaced as a former version. This comes before the change, so that no crash can lose the state. If
+   * the change then fails, the former version equals the current one.
    */
   async keepFormer(current: AnnotationRecord): Promise<void> {
-    if (await this.keepsHistory()) await this.options.model.formerVersions.keep(current.id, [current]);
+    if (await this.keepsHistory()) await this.options.model.formerVersions.store(current.id, [current]);
     announceStep('annotation:kept');
   }
 
   /**
-   * Keeps versions that one write has both made and replaced. Nobody has seen them; if the process dies here, only the history is
-   * shorter.
+   * Keeps the versions that one write has both made and replaced. Nobody has seen them, so if the process dies here, only the history
+   * lacks them.
    */
   async keepIntermediate(versions: readonly AnnotationRecord[]): Promise<void> {
     if (versions.length === 0 || !(await this.keepsHistory())) return;
-    await this.options.model.formerVersions.keep(versions[0]!.id, versions);
+    await this.options.model.formerVersions.store(versions[0]!.id, versions);
     announceStep('annotation:between-kept');
   }
 
-  /** Like {@link commit}, with a complete state that has a version number. The caller must have kept the replaced version. */
+  /** Like {@link commit}, but with a complete state. The caller must have reserved its version number and kept the former version. */
   async replace(current: AnnotationRecord, state: AnnotationState): Promise<AnnotationRecord> {
     const { itemId, creatorId, created, head, elements, updated, updatedId, version } = state;
     const next = { itemId, creatorId, created, head, elements, updated, updatedId, version };
@@ -122,18 +122,18 @@ export class AnnotationWriter {
     return written;
   }
 
-  /** Must be called after each change: notifies the creator, and removes packs without references. */
-  async afterChange(former: AnnotationRecord, current: AnnotationRecord): Promise<void> {
+  /** Notifies the creator of a change, and removes packs that are no longer used. Must be called after each change. */
+  async notifyAndSweep(former: AnnotationRecord, current: AnnotationRecord): Promise<void> {
     if (former.elements.content !== current.elements.content && !(await this.keepsHistory())) {
-      this.tidy([former.elements.family]);
+      this.sweepFamiliesLater([former.elements.family]);
     }
     await this.notify(current.creatorId, 'update', current);
   }
 
-  /** The error to report when {@link commit} has failed: for {@link SupersededError} an error that names both versions. */
+  /** Converts the error of {@link commit}: a {@link SupersededError} becomes an error that names both versions. */
   async toReportedError(error: unknown, request: ChangeRequest, original: AnnotationRecord): Promise<unknown> {
     if (!(error instanceof SupersededError)) return error;
-    // Answers 412 if the request named a version, 404 if the annotation no longer exists.
+    // This throws 412 if the request named a version, and 404 if the annotation no longer exists.
     const latest = await this.loadForChange(request);
     return new LargeImageError(
       'conflict',
@@ -147,7 +147,7 @@ export class AnnotationWriter {
     const { id, itemId } = annotation;
     if (notify === undefined || userId === null) return;
     // The creator may have lost access.
-    if ((await permissions.level(annotation, { id: userId, admin: false, scopes: [] })) < 0) return;
+    if ((await permissions.findLevel(annotation, { id: userId, admin: false, scopes: [] })) < 0) return;
     const type = `large_image_annotation.${event}`;
     const expires = new Date(Date.now() + notificationLifetimeMs);
     try {
@@ -157,30 +157,30 @@ export class AnnotationWriter {
     }
   }
 
-  /** Removes unreferenced data in these families in the background. */
-  tidy(families: Iterable<string>): void {
+  /** Starts to remove unused data of these families, in the background. */
+  sweepFamiliesLater(families: Iterable<string>): void {
     // Without elements there is no family.
-    for (const family of families) if (family !== '') this.#untidyFamilies.add(family);
-    this.#tidying ??= this.#tidyNow().finally(() => (this.#tidying = null));
+    for (const family of families) if (family !== '') this.#familiesToSweep.add(family);
+    this.#sweeping ??= this.#sweepFamilies().finally(() => (this.#sweeping = null));
   }
 
-  async #tidyNow(): Promise<void> {
+  async #sweepFamilies(): Promise<void> {
     const { store, model, followers, logger } = this.options;
-    while (this.#untidyFamilies.size > 0 && !this.#closing.signal.aborted) {
-      const families = [...this.#untidyFamilies];
-      this.#untidyFamilies.clear();
+    while (this.#familiesToSweep.size > 0 && !this.#closing.signal.aborted) {
+      const families = [...this.#familiesToSweep];
+      this.#familiesToSweep.clear();
       try {
-        await store.sweep((family) => model.elementsOfFamily(family), { families, signal: this.#closing.signal });
-        await followers.sweep((family) => model.elementsOfFamily(family), families);
+        await store.sweep((family) => model.listElementsOfFamily(family), { families, signal: this.#closing.signal });
+        await followers.sweep((family) => model.listElementsOfFamily(family), families);
       } catch (err) {
         if (!this.#closing.signal.aborted) logger.error({ err }, 'Annotation:Sweep:Failed');
       }
     }
   }
 
-  /** Stops removing data; the next complete sweep removes the rest. */
+  /** Stops removing unused data. The next complete sweep removes the rest. */
   async close(): Promise<void> {
     this.#closing.abort(new LargeImageError('unavailable', 'The server is closing.'));
-    await this.#tidying;
+    await this.#sweeping;
   }
 }

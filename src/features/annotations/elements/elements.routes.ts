@@ -76,7 +76,7 @@ async function changeElements(annotations: AnnotationServices, request: ChangeRe
   const { ids, added, replaced, removed } = changed;
   const { version, elements, updated } = annotation;
   const { count, detailsCount, groups } = elements;
-  const level = await annotations.permissions.shownLevel(annotation, request.caller);
+  const level = await annotations.permissions.findShownLevel(annotation, request.caller);
   const changeReport = { ids, added, replaced, removed, _version: version, _elementCount: count, _detailsCount: detailsCount };
   return Reply.json({ ...changeReport, groups, updated }, { headers: annotationHeaders(annotationTag(annotation, level)) });
 }
@@ -119,7 +119,7 @@ const get = defineRoute({
     const found = await annotations.store.find(annotation.elements, [params.elementId], { signal });
     const element = found.get(params.elementId);
     if (element === undefined) throw elementNotFound(params.elementId);
-    const level = await annotations.permissions.shownLevel(annotation, caller);
+    const level = await annotations.permissions.findShownLevel(annotation, caller);
     const tag = annotationTag(annotation, level, { route: `elements/${params.elementId}` });
     return answerConditional(headers, tag, annotationHeaders(tag)) ?? Reply.json(element, { headers: annotationHeaders(tag) });
   },
@@ -147,7 +147,7 @@ const append = defineRoute({
       for (const id of present.keys()) throw new InvalidError(`Cannot add element ${id} as it already exists`);
       return { put };
     };
-    return changeElements(annotations, toChangeRequest(input), { ids, changes });
+    return changeElements(annotations, toChangeRequest(input), { elementIds: ids, changes });
   },
 });
 
@@ -184,7 +184,7 @@ async function parseElementEdit(body: Json, signal: AbortSignal): Promise<Elemen
     idsToRemove.push(parseElementId(id));
     if (isSliceOver()) await nextSlice(signal);
   }
-  return { ids: [...validIdsIn(put), ...idsToRemove], changes: { put: put as unknown[], remove: idsToRemove } };
+  return { elementIds: [...validIdsIn(put), ...idsToRemove], changes: { put: put as unknown[], remove: idsToRemove } };
 }
 
 const replace = defineRoute({
@@ -203,7 +203,7 @@ const replace = defineRoute({
   authorize: loadToChange,
   handle(input, { annotations }) {
     const id = input.params.elementId;
-    return changeElements(annotations, toChangeRequest(input), { ids: [id], changes: { put: [{ ...input.body, id }] } });
+    return changeElements(annotations, toChangeRequest(input), { elementIds: [id], changes: { put: [{ ...input.body, id }] } });
   },
 });
 
@@ -229,7 +229,7 @@ const merge = defineRoute({
       const merged = (await applyMergePatch(element, input.body, input.signal)) as Json;
       return { put: [{ ...merged, id: elementId }] };
     };
-    return changeElements(annotations, toChangeRequest(input), { ids: [elementId], changes });
+    return changeElements(annotations, toChangeRequest(input), { elementIds: [elementId], changes });
   },
 });
 
@@ -269,7 +269,7 @@ const remove = defineRoute({
       if (!found.has(elementId)) throw elementNotFound(elementId);
       return { remove: [elementId] };
     };
-    return changeElements(annotations, toChangeRequest(input), { ids: [elementId], changes });
+    return changeElements(annotations, toChangeRequest(input), { elementIds: [elementId], changes });
   },
 });
 

@@ -12,18 +12,18 @@ interface BatchDocument {
 }
 
 /**
- * How long annotations keep the name of their list after it was committed, in milliseconds. Without this delay, a query that began
+ * How long annotations keep the name of their batch after it was committed, in milliseconds. Without this delay, a query that began
  * before the commit would see only some of them.
  */
-const settleMs = 10_000;
-/** A list that is unfinished after this many milliseconds was left by a process that has died, perhaps on another machine. */
+const keepNameMs = 10_000;
+/** A batch that is unfinished after this many milliseconds was left by a process that has died, perhaps on another machine. */
 const staleMs = 10 * 60_000;
-/** How long the record of an aborted list is kept, in milliseconds, in case its process still runs and tries to commit the list. */
+/** How long the document of an aborted batch is kept, in milliseconds, in case its process still runs and tries to commit the batch. */
 const keepAbortedMs = 24 * 60 * 60_000;
 
 /**
- * Lists of annotations that become visible together. Each annotation has the name of its list, and is invisible until a document of that name
- * exists, which is one atomic write. Some time later the name is removed from the annotations, and the document is removed.
+ * Batches of annotations that become visible together. Each annotation has the name of its batch, and is invisible until one atomic write
+ * creates the document of that name. Some time later the name is removed from the annotations, and the document is removed.
  */
 export class AnnotationBatches {
   readonly #timers = new Set<NodeJS.Timeout>();
@@ -37,64 +37,64 @@ export class AnnotationBatches {
     return this.own.collection<BatchDocument>('annotation_batch');
   }
 
-  /** A name for a new list, which contains the name of this process. */
-  newBatchName(): string {
+  /** Makes a name for a new batch, which contains the name of this process. */
+  makeBatchName(): string {
     return `${processName()}:${new this.own.connection.base.Types.ObjectId().toHexString()}`;
   }
 
-  /** Makes a list visible whose annotations have all been written. @throws an error if another process has aborted the list. */
+  /** Makes a batch visible, after all its annotations were written. @throws an error if another process has aborted the batch. */
   async commit(batch: string): Promise<void> {
     await this.#documents.insertOne({ _id: batch, state: 'committed', at: new Date() });
     announceStep('annotation:list-committed');
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
       // If this fails, the next cleanup does it.
-      this.#settle(batch).catch(() => undefined);
-    }, settleMs);
+      this.#removeBatchName(batch).catch(() => undefined);
+    }, keepNameMs);
     timer.unref();
     this.#timers.add(timer);
   }
 
-  /** Removes the annotations of a list that were already written, unless the list was committed. @returns their number. */
+  /** Removes the annotations of a batch that were already written, unless the batch was committed. @returns their number. */
   async abort(batch: string): Promise<number> {
     try {
       await this.#documents.insertOne({ _id: batch, state: 'aborted', at: new Date() });
     } catch (error) {
-      if (!isDuplicateKey(error) || (await this.#stateOf(batch)) !== 'aborted') return 0;
+      if (!isDuplicateKey(error) || (await this.#findState(batch)) !== 'aborted') return 0;
     }
     return (await this.annotations.deleteMany({ batch })).deletedCount;
   }
 
-  async #stateOf(batch: string): Promise<BatchDocument['state'] | null> {
+  async #findState(batch: string): Promise<BatchDocument['state'] | null> {
     return (await this.#documents.findOne({ _id: batch }))?.state ?? null;
   }
 
   async isCommitted(batch: string): Promise<boolean> {
-    const state = await this.#stateOf(batch);
+    const state = await this.#findState(batch);
     if (state !== null) return state === 'committed';
-    // A list without a document is either settled, so that no annotation has its name, or not yet complete.
+    // A batch without a document was either committed long ago, so that no annotation has its name, or is not yet complete.
     return (await this.annotations.exists({ batch })) === null;
   }
 
-  /** The filter for annotations that are visible now. */
-  async visibleFilter(): Promise<QueryFilter<StoredAnnotation>> {
+  /** Creates a filter for annotations that are visible now. */
+  async createVisibleFilter(): Promise<QueryFilter<StoredAnnotation>> {
     const committed = await this.#documents.find({ state: 'committed' }).toArray();
     if (committed.length === 0) return { batch: null } as QueryFilter<StoredAnnotation>;
     return { batch: { $in: [null, ...committed.map(({ _id }) => _id)] } } as QueryFilter<StoredAnnotation>;
   }
 
-  /** Removes the name of a committed list from its annotations, then the document of the list. */
-  async #settle(batch: string): Promise<void> {
+  /** Removes the name of a committed batch from its annotations, then the document of the batch. */
+  async #removeBatchName(batch: string): Promise<void> {
     await this.annotations.updateMany({ batch }, { $unset: { batch: 1 } });
     announceStep('annotation:list-settled');
     await this.#documents.deleteOne({ _id: batch });
   }
 
-  /** Aborted lists, and unfinished lists whose process has ended or that were begun long ago. */
-  async #staleBatches(now: number): Promise<string[]> {
+  /** Finds aborted batches, and unfinished ones whose process has ended or that were begun long ago. */
+  async #findStaleBatches(now: number): Promise<string[]> {
     const stale: string[] = [];
-    for (const batch of await this.#batchNames()) {
-      const state = await this.#stateOf(batch);
+    for (const batch of await this.#listBatchNames()) {
+      const state = await this.#findState(batch);
       const started = new this.own.connection.base.Types.ObjectId(batch.slice(-24)).getTimestamp().getTime();
       const isAbandoned = hasEnded(batch) || started < now - staleMs;
       if (state === 'aborted' || (state === null && isAbandoned)) stale.push(batch);
@@ -102,24 +102,24 @@ export class AnnotationBatches {
     return stale;
   }
 
-  async #batchNames(): Promise<string[]> {
+  async #listBatchNames(): Promise<string[]> {
     return (await this.annotations.distinct('batch', { batch: { $ne: null } } as QueryFilter<StoredAnnotation>)) as string[];
   }
 
-  /** Number of annotations that {@link AnnotationBatches.tidy} would remove. */
+  /** Counts the annotations that {@link AnnotationBatches.cleanUp} would remove. */
   async countStale(now = Date.now()): Promise<number> {
     let count = 0;
-    for (const batch of await this.#staleBatches(now)) count += await this.annotations.countDocuments({ batch });
+    for (const batch of await this.#findStaleBatches(now)) count += await this.annotations.countDocuments({ batch });
     return count;
   }
 
-  /** Ends lists of processes that have died: complete lists are settled, others are removed. @returns the number of removed annotations. */
-  async tidy(now = Date.now()): Promise<number> {
+  /** Ends the batches of processes that have died: committed batches lose their name, others are removed. @returns the number of removed annotations. */
+  async cleanUp(now = Date.now()): Promise<number> {
     let removed = 0;
-    for (const batch of await this.#staleBatches(now)) removed += await this.abort(batch);
+    for (const batch of await this.#findStaleBatches(now)) removed += await this.abort(batch);
     await this.#documents.deleteMany({ state: 'aborted', at: { $lt: new Date(now - keepAbortedMs) } });
-    const unsettled = await this.#documents.find({ state: 'committed', at: { $lt: new Date(now - settleMs) } }).toArray();
-    for (const { _id } of unsettled) await this.#settle(_id);
+    const committed = await this.#documents.find({ state: 'committed', at: { $lt: new Date(now - keepNameMs) } }).toArray();
+    for (const { _id } of committed) await this.#removeBatchName(_id);
     return removed;
   }
 

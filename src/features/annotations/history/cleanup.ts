@@ -4,13 +4,13 @@ import { sharedAbortController } from '../../../core/concurrency/abort.js';
 import { answerInTime } from '../../../core/concurrency/answer-in-time.js';
 import { InvalidError, LargeImageError } from '../../../errors.js';
 import type { HostLogger } from '../../../host.js';
-import type { AnnotationModel, AnnotationStamp } from '../documents/annotation.model.js';
+import type { AnnotationModel, AnnotationSummary } from '../documents/annotation.model.js';
 import type { HostRecords } from '../../../core/host/host-records.js';
 import { idsPerQuery } from '../../../core/database/id-batches.js';
 import type { Sweep } from '../../../core/database/sweeper.js';
 import type { ElementFollower } from '../element-followers.js';
 
-/** Selects the old versions of {@link AnnotationCleanup.cleanUpOld}. */
+/** Selects the old versions of {@link AnnotationCleanup.cleanUpOldVersions}. */
 export interface OldVersionsQuery {
   /** Versions are old when they were made more than this many days ago. */
   ageDays: number;
@@ -21,20 +21,20 @@ export interface OldVersionsQuery {
   signal?: AbortSignal;
 }
 
-/** Result of {@link AnnotationCleanup.cleanUpOld}. */
+/** Result of {@link AnnotationCleanup.cleanUpOldVersions}. */
 export interface OldVersionsReport {
-  /** Annotations that are not deleted. */
+  /** Number of annotations that are not deleted. */
   active: number;
   /** Number of former versions to keep. */
   recentVersions: number;
   /** Number of old former versions, except those to keep. */
   oldVersions: number;
-  /** Old versions of annotations whose item no longer exists. */
+  /** Number of old versions of annotations whose item no longer exists. */
   fromDeletedItems: number;
-  /** Unreachable versions: from writes whose process was killed, and of annotations that no longer exist. */
+  /** Number of unreachable versions: from writes whose process was killed, and of annotations that no longer exist. */
   abandonedVersions: number;
   removedVersions?: number;
-  /** False if the work continues after the time that clients wait. The numbers then cover only the work until now. */
+  /** False if the work takes longer than clients wait, and continues. The numbers then cover only the work until now. */
   complete?: false;
 }
 
@@ -60,23 +60,23 @@ export class AnnotationCleanup {
 
   /**
    * Counts, and on request removes: versions and elements that cannot be reached, old annotations of items that no longer exist, and
-   * old previous versions of each annotation, except the newest `keepCount` ones.
+   * old former versions of each annotation, except the newest `keepCount`.
    *
    * @throws InvalidError
    */
-  async cleanUpOld({ signal, ...query }: OldVersionsQuery): Promise<OldVersionsReport> {
-    const report = newReport(query);
+  async cleanUpOldVersions({ signal, ...query }: OldVersionsQuery): Promise<OldVersionsReport> {
+    const report = createReport(query);
     await this.#cleanUpAll({ ...query, ...(signal && { signal }) }, report);
     return report;
   }
 
   /**
-   * Like {@link AnnotationCleanup.cleanUpOld}, but answers within the time that clients wait. If it takes longer, it continues, and other
-   * requests with the same parameters wait for it.
+   * Like {@link AnnotationCleanup.cleanUpOldVersions}, but returns within the time that clients wait. If the cleanup takes longer, it
+   * continues, and further requests with the same parameters wait for it.
    *
    * @throws InvalidError
    */
-  async cleanUpOldWithinLimit(query: Omit<OldVersionsQuery, 'signal'>): Promise<OldVersionsReport> {
+  async cleanUpOldVersionsInTime(query: Omit<OldVersionsQuery, 'signal'>): Promise<OldVersionsReport> {
     const key = JSON.stringify([query.shouldRemove, query.ageDays, query.keepCount]);
     const { report, work } = this.#requestedCleanups.get(key) ?? this.#startCleanUp(key, query);
     return answerInTime<OldVersionsReport>(
@@ -89,7 +89,7 @@ export class AnnotationCleanup {
   }
 
   #startCleanUp(key: string, query: Omit<OldVersionsQuery, 'signal'>) {
-    const report = newReport(query);
+    const report = createReport(query);
     const { signal } = this.#closing;
     const work = this.#oneAtATime(() => this.#cleanUpAll({ ...query, signal }, report)).finally(() =>
       this.#requestedCleanups.delete(key),
@@ -105,22 +105,22 @@ export class AnnotationCleanup {
     await Promise.allSettled([...this.#requestedCleanups.values()].map(({ work }) => work));
   }
 
-  /** Updates the report while it runs. */
+  /** Cleans up, and updates the report meanwhile. */
   async #cleanUpAll({ ageDays, keepCount, shouldRemove, signal }: OldVersionsQuery, report: OldVersionsReport): Promise<void> {
     const before = new Date(Date.now() - ageDays * dayMs);
     // This comes first, because elements of the old versions that are removed below must not be counted as abandoned.
     await this.cleanUpAbandoned({ shouldRemove, report, ...(signal && { signal }) });
     let removed = 0;
-    for await (const { stamp, itemIsGone } of this.#eachAnnotation()) {
+    for await (const { summary, itemIsGone } of this.#listAnnotations()) {
       signal?.throwIfAborted();
-      removed += await this.#cleanUpAnnotation(stamp, { itemIsGone, before, keepCount, shouldRemove, report, signal });
+      removed += await this.#cleanUpAnnotation(summary, { itemIsGone, before, keepCount, shouldRemove, report, signal });
     }
     if (removed > 0) await this.#sweepElements({ shouldRemove, signal });
   }
 
   /**
-   * Counts, and on request removes, everything that cannot be reached: lists of annotations that were never finished, versions of
-   * annotations that no longer exist, and elements without an annotation or version.
+   * Counts, and on request removes, everything that cannot be reached: batches of annotations that were never finished, versions of
+   * annotations that no longer exist, and elements without an annotation or version. @returns the number of versions.
    */
   async cleanUpAbandoned({
     shouldRemove,
@@ -133,7 +133,9 @@ export class AnnotationCleanup {
     signal?: AbortSignal;
   }): Promise<number> {
     const { model } = this.options;
-    report.abandonedVersions += shouldRemove ? await model.annotationBatches.tidy() : await model.annotationBatches.countStale();
+    report.abandonedVersions += shouldRemove
+      ? await model.annotationBatches.cleanUp()
+      : await model.annotationBatches.countStale();
     const orphans = await this.#cleanUpOrphans({ shouldRemove, ...(signal && { signal }) });
     report.abandonedVersions += orphans;
     const { abandoned } = await this.#sweepElements({ shouldRemove, signal });
@@ -147,10 +149,10 @@ export class AnnotationCleanup {
    */
   readonly sweep: Sweep = async ({ full, signal }) => {
     const { model, store, followers } = this.options;
-    const annotations = await model.annotationBatches.tidy();
+    const annotations = await model.annotationBatches.cleanUp();
     const annotationVersions = full ? await this.#cleanUpOrphans({ shouldRemove: true, signal }) : 0;
-    const elementsOf = (family: string) => model.elementsOfFamily(family);
-    // A full sweep skips families whose packs are all in use. So leases of ended processes on such families are removed here.
+    const elementsOf = (family: string) => model.listElementsOfFamily(family);
+    // This removes leases of ended processes. A full sweep would skip their families if all packs are in use.
     const families = await store.listAbandonedFamilies();
     const { removed } = await store.sweep(elementsOf, { families, signal });
     const otherElements = full ? (await store.sweep(elementsOf, { signal })).removed : 0;
@@ -166,27 +168,27 @@ export class AnnotationCleanup {
     signal: AbortSignal | undefined;
   }): Promise<SweepReport> {
     const { model, store, followers } = this.options;
-    const report = await store.sweep((family) => model.elementsOfFamily(family), {
+    const report = await store.sweep((family) => model.listElementsOfFamily(family), {
       dryRun: !shouldRemove,
       ...(signal && { signal }),
     });
-    if (shouldRemove) await followers.sweep((family) => model.elementsOfFamily(family));
+    if (shouldRemove) await followers.sweep((family) => model.listElementsOfFamily(family));
     return report;
   }
 
-  async *#eachAnnotation(): AsyncGenerator<{ stamp: AnnotationStamp; itemIsGone: boolean }> {
+  async *#listAnnotations(): AsyncGenerator<{ summary: AnnotationSummary; itemIsGone: boolean }> {
     const { model, records } = this.options;
-    let page = await model.listStamps(null, idsPerQuery);
+    let page = await model.listSummaries(null, idsPerQuery);
     while (page.length > 0) {
       const items = new Set(await records.existingItemIds([...new Set(page.map(({ itemId }) => itemId))]));
-      for (const stamp of page) yield { stamp, itemIsGone: !stamp.hidden && !items.has(stamp.itemId) };
-      page = await model.listStamps(page.at(-1)!.id, idsPerQuery);
+      for (const summary of page) yield { summary, itemIsGone: !summary.hidden && !items.has(summary.itemId) };
+      page = await model.listSummaries(page.at(-1)!.id, idsPerQuery);
     }
   }
 
   /** Counts the versions of an annotation in the report, and on request removes old ones. @returns how many were removed. */
   async #cleanUpAnnotation(
-    stamp: AnnotationStamp,
+    summary: AnnotationSummary,
     { itemIsGone, before, keepCount, shouldRemove, report, signal }: CleanupScope & { itemIsGone: boolean },
   ): Promise<number> {
     const { model } = this.options;
@@ -195,30 +197,30 @@ export class AnnotationCleanup {
       report.removedVersions = (report.removedVersions ?? 0) + count;
       return count;
     };
-    if (itemIsGone && isOld(stamp)) {
-      const versions = 1 + (await model.formerVersions.count(stamp.id, stamp.version));
+    if (itemIsGone && isOld(summary)) {
+      const versions = 1 + (await model.formerVersions.count(summary.id, summary.version));
       report.fromDeletedItems += versions;
-      return shouldRemove && (await model.remove(stamp.id, stamp.version)) ? addRemoved(versions) : 0;
+      return shouldRemove && (await model.remove(summary.id, summary.version)) ? addRemoved(versions) : 0;
     }
-    if (stamp.active) report.active += 1;
-    let position = 0;
+    if (summary.active) report.active += 1;
+    let versionIndex = 0;
     const countAsOld = (version: { updated: Date }) => {
-      const isOldVersion = position >= keepCount && isOld(version);
-      position += 1;
+      const isOldVersion = versionIndex >= keepCount && isOld(version);
+      versionIndex += 1;
       report[isOldVersion ? 'oldVersions' : 'recentVersions'] += 1;
       return isOldVersion;
     };
     // The record of a deleted annotation is kept as long as it has previous versions, which could not be reached without it.
-    const isRemovedCompletely = !stamp.active && countAsOld(stamp);
-    let oldCount = isRemovedCompletely ? 1 : 0;
+    const isEveryVersionOld = !summary.active && countAsOld(summary);
+    let oldCount = isEveryVersionOld ? 1 : 0;
     let removed = 0;
-    for await (const page of model.formerVersions.listStamps(stamp.id, stamp.version)) {
+    for await (const page of model.formerVersions.listSummaries(summary.id, summary.version)) {
       signal?.throwIfAborted();
       const ids = page.filter(countAsOld).map(({ id }) => id);
       oldCount += ids.length;
-      if (shouldRemove && !isRemovedCompletely) removed += addRemoved(await model.formerVersions.remove(ids));
+      if (shouldRemove && !isEveryVersionOld) removed += addRemoved(await model.formerVersions.remove(ids));
     }
-    if (isRemovedCompletely && shouldRemove && (await model.remove(stamp.id, stamp.version))) removed += addRemoved(oldCount);
+    if (isEveryVersionOld && shouldRemove && (await model.remove(summary.id, summary.version))) removed += addRemoved(oldCount);
     return removed;
   }
 
@@ -226,7 +228,7 @@ export class AnnotationCleanup {
     const { model } = this.options;
     const { formerVersions } = model;
     let count = 0;
-    for await (const ids of formerVersions.annotationIds()) {
+    for await (const ids of formerVersions.listAnnotationIds()) {
       signal?.throwIfAborted();
       const existing = await model.filterExisting(ids);
       for (const id of ids)
@@ -246,7 +248,7 @@ interface CleanupScope {
 }
 
 /** @throws InvalidError for parameters out of range. */
-function newReport({ ageDays, keepCount, shouldRemove }: Omit<OldVersionsQuery, 'signal'>): OldVersionsReport {
+function createReport({ ageDays, keepCount, shouldRemove }: Omit<OldVersionsQuery, 'signal'>): OldVersionsReport {
   if (ageDays < (shouldRemove ? 7 : 0)) throw new InvalidError('minAgeInDays must be >= 7');
   if (keepCount < 0) throw new InvalidError('keepInactiveVersions must be non-negative');
   const report = { active: 0, recentVersions: 0, oldVersions: 0, fromDeletedItems: 0, abandonedVersions: 0 };

@@ -31,7 +31,7 @@ async function loadIfReadable({ permissions, writer }: AnnotationServices, id: s
     if (error instanceof UnknownIdError) return null;
     throw error;
   }
-  return (await permissions.level(annotation, caller)) >= 0 ? annotation : null;
+  return (await permissions.findLevel(annotation, caller)) >= 0 ? annotation : null;
 }
 
 const list = defineRoute({
@@ -49,7 +49,7 @@ const list = defineRoute({
     const { limit, offset, sort } = parsePaging(query);
     const annotation = await loadIfReadable(annotations, params.id, caller);
     if (annotation === null) return Reply.json([], { headers: privateHeaders });
-    const level = await annotations.permissions.shownLevel(annotation, caller);
+    const level = await annotations.permissions.findShownLevel(annotation, caller);
     const tag = annotationTag(annotation, level, {
       route: `history/${await annotations.history.fingerprintOf(annotation)}`,
       sent,

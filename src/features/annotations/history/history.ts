@@ -15,8 +15,8 @@ export interface AnnotationVersion extends AnnotationState {
   active: boolean;
 }
 
-/** Selects a part of the versions of an annotation. */
-export interface VersionOrder {
+/** Selects and orders a part of the versions of an annotation. */
+export interface VersionPaging {
   /** The name of a field. If versions cannot be sorted by it, they are sorted by `_version`. */
   field: string;
   direction: 1 | -1;
@@ -32,30 +32,31 @@ export class AnnotationHistory {
   ) {}
 
   /**
-   * Versions of an annotation, each once, read on demand.
+   * Lists the versions of an annotation, each once. They are read as they are consumed. Of versions with equal values, the newest comes
+   * first.
    *
-   * @param order `limit` 0: all. Of versions with equal values, the newest comes first.
+   * @param paging `limit` 0: all.
    */
-  async *listVersions(annotation: AnnotationRecord, order: VersionOrder): AsyncGenerator<AnnotationVersion> {
+  async *listVersions(annotation: AnnotationRecord, paging: VersionPaging): AsyncGenerator<AnnotationVersion> {
     const { formerVersions } = this.options.model;
-    const { direction, limit, offset } = order;
-    const field = isVersionField(order.field) ? order.field : '_version';
-    // A version that was stored before a change that then failed is still the current one. It must not be listed twice.
-    const listing = { annotationId: annotation.id, before: annotation.version, field, direction };
+    const { direction, limit, offset } = paging;
+    const field = isVersionField(paging.field) ? paging.field : '_version';
+    // If a change failed after the current version was stored as a former one, that version must not be listed twice.
+    const listing = { annotationId: annotation.id, belowVersion: annotation.version, field, direction };
     const currentPosition = (await formerVersions.countAhead(listing, sortValueGetters[field](annotation))) - offset;
     const showsCurrent = currentPosition >= 0 && (limit === 0 || currentPosition < limit);
-    if (showsCurrent && limit === 1) return yield currentVersion(annotation);
+    if (showsCurrent && limit === 1) return yield toCurrentVersion(annotation);
     const page = { offset: currentPosition < 0 ? offset - 1 : offset, limit: showsCurrent && limit > 0 ? limit - 1 : limit };
     let count = 0;
     for await (const version of formerVersions.list(listing, page)) {
-      if (showsCurrent && count === currentPosition) yield currentVersion(annotation);
+      if (showsCurrent && count === currentPosition) yield toCurrentVersion(annotation);
       count += 1;
-      yield formerVersion(version);
+      yield toFormerVersion(version);
     }
-    if (showsCurrent && currentPosition >= count) yield currentVersion(annotation);
+    if (showsCurrent && currentPosition >= count) yield toCurrentVersion(annotation);
   }
 
-  /** A text that changes whenever the list of versions does. */
+  /** Returns a text that changes whenever the list of versions does. */
   async fingerprintOf(annotation: AnnotationRecord): Promise<string> {
     // Every change makes a new version, and a cleanup removes old ones.
     return `${annotation.version}/${await this.options.model.formerVersions.count(annotation.id)}`;
@@ -63,16 +64,16 @@ export class AnnotationHistory {
 
   /** @throws BadParameterError if there is no such version. */
   async findVersion(annotation: AnnotationRecord, version: number): Promise<AnnotationVersion> {
-    if (version === annotation.version) return currentVersion(annotation);
+    if (version === annotation.version) return toCurrentVersion(annotation);
     const former = await this.options.model.formerVersions.find(annotation.id, version);
     if (former === null) throw noVersionError();
-    return formerVersion(former);
+    return toFormerVersion(former);
   }
 
   /**
    * Makes a previous version current again: its document, but not its permissions or item.
    *
-   * @param version default: for a deleted annotation its last version, otherwise the one before the current one.
+   * @param version default: the version before the current one; for a deleted annotation its last version.
    * @throws BadParameterError if there is no such version.
    */
   async revert(request: ChangeRequest, version?: number): Promise<AnnotationRecord> {
@@ -94,7 +95,7 @@ export class AnnotationHistory {
     } catch (error) {
       throw await this.writer.toReportedError(error, request, current);
     }
-    await this.writer.afterChange(current, reverted);
+    await this.writer.notifyAndSweep(current, reverted);
     await this.writer.notify(request.caller?.id ?? null, 'revert', reverted);
     return reverted;
   }
@@ -120,10 +121,10 @@ const sortValueGetters: Readonly<Record<VersionField, (state: AnnotationState) =
   _detailsCount: ({ elements }) => elements.detailsCount,
 };
 
-function currentVersion(annotation: AnnotationRecord): AnnotationVersion {
+function toCurrentVersion(annotation: AnnotationRecord): AnnotationVersion {
   return { ...annotation, annotationId: annotation.id, isCurrent: true };
 }
 
-function formerVersion(former: AnnotationVersionRecord): AnnotationVersion {
+function toFormerVersion(former: AnnotationVersionRecord): AnnotationVersion {
   return { ...former, isCurrent: false, active: false };
 }

@@ -17,9 +17,9 @@ export interface AnnotationHousekeepingOptions {
 
 /** Name in the schedule. */
 const scheduleName = 'annotation-cleanup';
-/** From one cleanup to the next, this many checks find out whether it is due. */
+/** How often each process checks, in this interval, whether a cleanup is due. */
 const checksPerInterval = 12;
-/** The versions to remove if the setting allows it: the same as with DELETE /annotation/old without parameters. */
+/** The default parameters of DELETE /annotation/old. */
 const defaultLimits = { ageDays: 30, keepCount: 10 };
 const cleanupSetting = 'large_image.annotation_cleanup';
 
@@ -71,11 +71,11 @@ export class AnnotationHousekeeping {
 
   async #cleanUp(signal: AbortSignal): Promise<object> {
     const { cleanup, settings } = this.options;
-    // The setting can demand that versions are kept forever. Unreachable data is removed in any case.
+    // If the setting is false, versions are kept forever. Unreachable data is removed in any case.
     if ((await settings.get(cleanupSetting)) === false) {
       return { abandonedVersions: await cleanup.cleanUpAbandoned({ shouldRemove: true, signal }) };
     }
-    return { ...(await cleanup.cleanUpOld({ ...defaultLimits, shouldRemove: true, signal })) };
+    return { ...(await cleanup.cleanUpOldVersions({ ...defaultLimits, shouldRemove: true, signal })) };
   }
 
   /** Stops; a running cleanup ends at its next step. */

@@ -3,13 +3,13 @@ import type { StoredElements } from '../elements/element-store.js';
 import type { AnnotationState, AnnotationVersionRecord } from '../documents/annotation-record.js';
 import { createIndexesOf } from '../../../core/database/indexes.js';
 import { iterateInSlices } from '../../../core/database/read-limits.js';
-import { stateFields, toVersion, type VersionDocument } from '../documents/annotation-documents.model.js';
+import { toStateFields, toVersion, type VersionDocument } from '../documents/annotation-documents.model.js';
 import { idText } from '../../../core/database/id-text.js';
 import { batches, idsPerQuery } from '../../../core/database/id-batches.js';
 import { isDuplicateKey, repeatUntilAccepted } from '../../../core/database/refused-writes.js';
 
 /** The fields of a previous version that a cleanup needs. */
-export type VersionStamp = Pick<AnnotationVersionRecord, 'id' | 'version' | 'updated'>;
+export type VersionSummary = Pick<AnnotationVersionRecord, 'id' | 'version' | 'updated'>;
 
 /** Names by which versions can be sorted, and their fields. */
 const versionFields = {
@@ -32,7 +32,7 @@ export function isVersionField(name: string): name is VersionField {
 export interface VersionListing {
   annotationId: string;
   /** Only versions below this one. */
-  before: number;
+  belowVersion: number;
   field: VersionField;
   direction: 1 | -1;
 }
@@ -49,9 +49,9 @@ export class AnnotationVersions {
   }
 
   /** Stores states as previous versions. Storing the same ones again changes nothing. */
-  async keep(annotationId: string, states: readonly AnnotationState[]): Promise<void> {
+  async store(annotationId: string, states: readonly AnnotationState[]): Promise<void> {
     const { ObjectId } = this.connection.base.Types;
-    const versions = states.map((state) => ({ _id: new ObjectId(), ...stateFields(state), annotationId }));
+    const versions = states.map((state) => ({ _id: new ObjectId(), ...toStateFields(state), annotationId }));
     try {
       await repeatUntilAccepted(() => this.model.collection.insertMany(versions, { ordered: false }));
     } catch (error) {
@@ -59,26 +59,26 @@ export class AnnotationVersions {
     }
   }
 
-  /** Previous versions in the requested order, read on demand. Versions with equal values are sorted newest first. `limit` 0: all. */
+  /** Lists previous versions, which are read as they are consumed. Of versions with equal values, the newest comes first. `limit` 0: all. */
   async *list(
     listing: VersionListing,
     { limit, offset }: { limit: number; offset: number },
   ): AsyncGenerator<AnnotationVersionRecord> {
-    const { annotationId, before, field, direction } = listing;
+    const { annotationId, belowVersion, field, direction } = listing;
     const order: Record<string, 1 | -1> = { [versionFields[field]]: direction };
     order._version ??= -1;
-    const query = { annotationId, _version: { $lt: before } };
-    const cursor = this.model.find(query).sort(order).skip(offset).limit(limit).lean();
+    const filter = { annotationId, _version: { $lt: belowVersion } };
+    const cursor = this.model.find(filter).sort(order).skip(offset).limit(limit).lean();
     for await (const doc of iterateInSlices<VersionDocument>(cursor)) yield toVersion(doc);
   }
 
-  /** The number of previous versions that come before a value in the order of a list. */
-  async countAhead({ annotationId, before, field, direction }: VersionListing, value: number | Date): Promise<number> {
+  /** Counts the previous versions that come before a value in the order of a list. */
+  async countAhead({ annotationId, belowVersion, field, direction }: VersionListing, value: number | Date): Promise<number> {
     const ahead = { [versionFields[field]]: direction === 1 ? { $lt: value } : { $gt: value } };
-    return this.model.countDocuments({ $and: [{ annotationId, _version: { $lt: before } }, ahead] });
+    return this.model.countDocuments({ $and: [{ annotationId, _version: { $lt: belowVersion } }, ahead] });
   }
 
-  /** The newest version below a version number. */
+  /** Finds the number of the newest version below a version number. */
   async findNewestBefore(annotationId: string, version: number): Promise<number | null> {
     const doc = await this.model
       .findOne({ annotationId, _version: { $lt: version } }, { _version: 1 })
@@ -92,9 +92,9 @@ export class AnnotationVersions {
     return doc === null ? null : toVersion(doc);
   }
 
-  /** Stamps of the previous versions of an annotation below a version number, newest first, in batches. */
-  async *listStamps(annotationId: string, before: number): AsyncGenerator<VersionStamp[]> {
-    for (let below = before; ;) {
+  /** Lists the previous versions of an annotation below a version number, newest first, in batches. */
+  async *listSummaries(annotationId: string, belowVersion: number): AsyncGenerator<VersionSummary[]> {
+    for (let below = belowVersion; ;) {
       const docs = await this.model
         .find({ annotationId, _version: { $lt: below } }, { _version: 1, updated: 1 })
         .sort({ _version: -1 })
@@ -106,8 +106,8 @@ export class AnnotationVersions {
     }
   }
 
-  /** Families of the elements of an annotation's previous versions. */
-  async familiesOf(annotationId: string): Promise<string[]> {
+  /** Finds the families of the elements of an annotation's previous versions. */
+  async findFamilies(annotationId: string): Promise<string[]> {
     const families = this.model.aggregate<{ _id: string }>([
       { $match: { annotationId } },
       { $group: { _id: '$elements.family' } },
@@ -115,8 +115,8 @@ export class AnnotationVersions {
     return (await families).map(({ _id }) => _id);
   }
 
-  /** The elements of all previous versions of a family, read on demand. */
-  async *elementsOf(family: string): AsyncGenerator<StoredElements> {
+  /** Lists the elements of all previous versions of a family, which are read as they are consumed. */
+  async *listElementsOfFamily(family: string): AsyncGenerator<StoredElements> {
     const query = { 'elements.family': family } as QueryFilter<VersionDocument>;
     const cursor = this.model.find(query, { elements: 1 }).lean();
     for await (const { elements } of iterateInSlices<Pick<VersionDocument, 'elements'>>(cursor)) yield elements;
@@ -132,7 +132,7 @@ export class AnnotationVersions {
   /** Removes all versions of an annotation. @returns how many. */
   async removeAll(annotationId: string): Promise<number> {
     let removed = 0;
-    for await (const page of this.listStamps(annotationId, Infinity)) removed += await this.remove(page.map(({ id }) => id));
+    for await (const page of this.listSummaries(annotationId, Infinity)) removed += await this.remove(page.map(({ id }) => id));
     return removed;
   }
 
@@ -140,13 +140,13 @@ export class AnnotationVersions {
     await this.model.updateMany({ creatorId: userId }, { $set: { creatorId: null } });
   }
 
-  /** The number of previous versions below a version number. */
-  async count(annotationId: string, before = Infinity): Promise<number> {
-    return this.model.countDocuments({ annotationId, _version: { $lt: before } });
+  /** Counts the previous versions below a version number. */
+  async count(annotationId: string, belowVersion = Infinity): Promise<number> {
+    return this.model.countDocuments({ annotationId, _version: { $lt: belowVersion } });
   }
 
-  /** Ids of all annotations that have previous versions, each once, in batches. */
-  async *annotationIds(): AsyncGenerator<string[]> {
+  /** Lists the ids of all annotations that have previous versions, each once, in batches. */
+  async *listAnnotationIds(): AsyncGenerator<string[]> {
     for (let after = ''; ;) {
       const docs = await this.model
         .find({ annotationId: { $gt: after } }, { annotationId: 1 })

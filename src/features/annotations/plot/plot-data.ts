@@ -122,7 +122,7 @@ class PlotCollector {
     const needsAnnotations = sources.has('annotation') || sources.has('annotationelement') || sources.has('datafile');
     if (!needsAnnotations || (requested !== 'all' && requested.length === 0)) return [];
     const readable: AnnotationRecord[] = [];
-    for await (const annotation of this.options.annotations.lists.listOfItem(item.id, this.context.caller))
+    for await (const annotation of this.options.annotations.lists.listInItem(item.id, this.context.caller))
       readable.push(annotation);
     return readable;
   }

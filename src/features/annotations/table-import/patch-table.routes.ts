@@ -66,7 +66,7 @@ export const patchTable = defineRoute({
     const request = { id: params.id, caller, signal, checkPrecondition };
     const table = { body, kind, removesEmpty: query.empty === 'remove' };
     const { annotation, changed } = await annotations.tableImports.patch(request, table);
-    const level = await annotations.permissions.shownLevel(annotation, caller);
+    const level = await annotations.permissions.findShownLevel(annotation, caller);
     return Reply.json(
       { changed, _version: annotation.version },
       { headers: annotationHeaders(annotationTag(annotation, level)) },

@@ -133,7 +133,7 @@ export class TableImports {
     const { ids } = patch;
     const cells = await patch.cellsOf(ids.map((_, i) => i));
     const { annotation } = await this.options.edits.changeElements(request, {
-      ids,
+      elementIds: ids,
       changes: async (stored, editing) => {
         const elements = await editing.find(stored, ids, request);
         const unknown = ids.filter((id) => !elements.has(id));

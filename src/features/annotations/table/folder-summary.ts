@@ -73,7 +73,7 @@ export class FolderSummaries {
     let columns: TableColumn[] = [];
     let annotations = 0;
     let isCut = false;
-    for await (const annotation of this.annotations.lists.listOfItem(itemId, caller)) {
+    for await (const annotation of this.annotations.lists.listInItem(itemId, caller)) {
       signal.throwIfAborted();
       isCut = annotations === maxAnnotations;
       if (isCut) break;

@@ -87,7 +87,7 @@ async function answerFromTable(
   { annotations, blocks }: TableContext,
   make: (table: OpenTable) => Promise<object>,
 ): Promise<Reply> {
-  const level = await annotations.permissions.shownLevel(annotation, caller);
+  const level = await annotations.permissions.findShownLevel(annotation, caller);
   const tag = annotationTag(annotation, level, { route, sent });
   const replyHeaders = annotationHeaders(tag);
   const unchanged = answerConditional(headers, tag, replyHeaders);
@@ -328,7 +328,7 @@ function fileRoute({ extension, type, summary, description, write }: FileFormat)
     returns: { types: [type.split(';')[0]!] },
     async handle({ authorized: annotation, query, sent, caller, headers, signal }, context) {
       const { annotations, blocks } = context;
-      const level = await annotations.permissions.shownLevel(annotation, caller);
+      const level = await annotations.permissions.findShownLevel(annotation, caller);
       const tag = annotationTag(annotation, level, { route: `table.${extension}`, sent });
       const replyHeaders = { ...annotationHeaders(tag), ...attachment(annotation, extension) };
       const unchanged = answerConditional(headers, tag, replyHeaders);

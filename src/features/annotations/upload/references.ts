@@ -1,11 +1,11 @@
 import { itemField } from '../../../annotation-format/schema/common.js';
 import { BadParameterError } from '../../../errors.js';
 
-/** Longest accepted identifier or uuid. */
+/** Maximum length of an identifier or uuid in UTF-16 units. */
 export const maxNameLength = 1000;
 /** Maximum number of identifiers in one file. */
 const maxIdentifiers = 10_000;
-/** Id that replaces unknown items, so that everything else in the file can be checked. */
+/** Stands for the id of an unknown item, so that everything else in the file can be checked. */
 const placeholderId = '0'.repeat(24);
 const itemIdPattern = /^[0-9a-f]{24}$/;
 
@@ -33,7 +33,7 @@ export function parseReference(reference: string | undefined): UploadReference |
 
 type JsonObject = Record<string, unknown>;
 
-/** Finds the item for a name used by an element, or returns `null`. */
+/** Finds the id of the item for a name in an element; `null` if there is none. */
 export type ResolveItem = (name: string) => Promise<string | null>;
 
 /**
@@ -51,23 +51,23 @@ export class OverlayReferences {
     this.#field = itemField(brand);
   }
 
-  /** Names without an item. */
-  get unresolved(): string[] {
+  /** Names for which no item was found. */
+  get unresolvedNames(): string[] {
     return [...this.#itemIdByName].flatMap(([name, itemId]) => (itemId === null ? [name] : []));
   }
 
   /** Replaces identifiers in elements with ids; returns the same list if there are no identifiers. */
-  readonly prepare = async (elements: readonly unknown[]): Promise<readonly unknown[]> => {
-    let prepared: unknown[] | null = null;
-    for (const [at, element] of elements.entries()) {
+  readonly replaceIdentifiers = async (elements: readonly unknown[]): Promise<readonly unknown[]> => {
+    let replaced: unknown[] | null = null;
+    for (const [index, element] of elements.entries()) {
       const name = this.#nameIn(element);
       if (name === null) continue;
       const itemId = (await this.#findItem(name)) ?? placeholderId;
       if (itemId === name) continue;
-      prepared ??= [...elements];
-      prepared[at] = { ...(element as JsonObject), [this.#field]: itemId };
+      replaced ??= [...elements];
+      replaced[index] = { ...(element as JsonObject), [this.#field]: itemId };
     }
-    return prepared ?? elements;
+    return replaced ?? elements;
   };
 
   #nameIn(element: unknown): string | null {
@@ -96,15 +96,15 @@ export function isItemId(text: string): boolean {
 }
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
-/** Number of bytes of a file that are read to find out what it contains. */
+/** Number of bytes at the beginning of a file that show whether it is a list of features. */
 const headBytes = 1024;
-const featureList = /^\s*\[\s*\{\s*"type"\s*:\s*"Feature"/;
+const featureListPattern = /^\s*\[\s*\{\s*"type"\s*:\s*"Feature"/;
 
 /**
- * The bytes of a file of annotations, in the form that the store reads: without a byte order mark, and with a bare list of
- * features, as QuPath writes it, turned into a collection.
+ * Yields the bytes of a file of annotations in the form that the store reads: removes a byte order mark, and makes a bare list of
+ * features, as QuPath writes it, a collection.
  */
-export async function* annotationBytes(file: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+export async function* normalizeAnnotationFile(file: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const iterator = file[Symbol.asyncIterator]();
   try {
     let head: Buffer = Buffer.alloc(0);
@@ -114,7 +114,7 @@ export async function* annotationBytes(file: AsyncIterable<Uint8Array>): AsyncGe
       next = await iterator.next();
     }
     if (head.subarray(0, 3).equals(byteOrderMark)) head = head.subarray(3);
-    const isFeatureList = featureList.test(head.subarray(0, headBytes).toString('latin1'));
+    const isFeatureList = featureListPattern.test(head.subarray(0, headBytes).toString('latin1'));
     if (isFeatureList) yield Buffer.from('{"type":"FeatureCollection","features":');
     if (head.length > 0) yield head;
     for (; next.done !== true; next = await iterator.next()) yield next.value;

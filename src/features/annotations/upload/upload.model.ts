@@ -7,7 +7,7 @@ import { isDuplicateKey } from '../../../core/database/refused-writes.js';
 
 /** The data of the job that reads an upload of annotations. */
 export interface UploadTask {
-  /** Identifies the work, also when it is started again: 24 hexadecimal digits. */
+  /** Identifies the work, also after it is started again: 24 hexadecimal digits. */
   ingestion: string;
   fileId: string;
   /** The item to annotate; `null` if the reference does not name one. */
@@ -16,19 +16,19 @@ export interface UploadTask {
   uuid: string | null;
   /** Id of the uploader. */
   userId: string | null;
-  /** Whether the user was a site administrator at that time. */
+  /** Whether the user was a site administrator at the time of the upload. */
   admin: boolean;
   /**
-   * Whether the upload has waited long enough, so that an item that is still missing is an error. (The last attempt of its job is
-   * `isLastTry`.)
+   * Whether the upload has waited long enough for other uploads, so that an item that is still missing is an error. (`isLastTry` is
+   * about something else: the last attempt of the job.)
    */
   last: boolean;
 }
 
-/** An {@link UploadTask} that waits for other uploads of its batch. */
+/** A task that waits for other uploads of its batch. */
 export interface WaitingUpload {
   task: UploadTask;
-  /** Identifiers that were unknown when the file was read. */
+  /** Identifiers for which no item was known when the file was read. */
   identifiers: string[];
 }
 
@@ -39,14 +39,14 @@ interface IdentifierDocument {
 }
 
 interface WaitingDocument extends WaitingUpload {
-  /** The ingestion. */
+  /** The `ingestion` of the task. */
   _id: string;
-  /** Key of user and uuid. */
+  /** See {@link keyOf}, of user and uuid. */
   batch: string;
   created: Date;
 }
 
-/** Batches of uploads: the items for their identifiers, and the uploads that wait for others. All are removed after some time. */
+/** Stores batches of uploads: the items for their identifiers, and the uploads that wait for others. Both are removed after some time. */
 export class AnnotationUploadModel {
   readonly #identifiers: Model<IdentifierDocument>;
   readonly #waiting: Model<WaitingDocument>;
@@ -79,7 +79,7 @@ export class AnnotationUploadModel {
     await Promise.all([createIndexesOf(this.#identifiers), createIndexesOf(this.#waiting)]);
   }
 
-  /** Stores the item for an identifier in a user's batch. The latest upload counts. */
+  /** Stores the item for an identifier in a batch, in place of an earlier item for it. */
   async storeIdentifier({ userId, uuid }: Batch, identifier: string, itemId: string): Promise<void> {
     const $set = { itemId, created: new Date() };
     const write = () => this.#identifiers.updateOne({ _id: keyOf(userId, uuid, identifier) }, { $set }, { upsert: true });
@@ -92,7 +92,7 @@ export class AnnotationUploadModel {
     }
   }
 
-  /** The item for an identifier in a user's batch, or `null`. */
+  /** Finds the item for an identifier in a batch; `null` if there is none. */
   async findItemId({ userId, uuid }: Batch, identifier: string): Promise<string | null> {
     const document = await this.#identifiers.findById(keyOf(userId, uuid, identifier)).lean<IdentifierDocument>();
     return document?.itemId ?? null;
@@ -104,7 +104,7 @@ export class AnnotationUploadModel {
     await this.#waiting.updateOne({ _id: task.ingestion }, { $set, $setOnInsert: { created: new Date() } }, { upsert: true });
   }
 
-  /** The waiting uploads: of a batch, since before a time, or all. */
+  /** Lists waiting uploads: all, or only those of a batch or those stored before a time. */
   async *listWaiting(selection: { batch?: Batch; before?: Date }): AsyncGenerator<WaitingUpload> {
     const { batch, before } = selection;
     const filter = {
@@ -131,7 +131,7 @@ export class AnnotationUploadModel {
   }
 }
 
-/** The key of a batch contains the user, so that nobody can add items to the batch of another. */
+/** A batch of uploads. It belongs to one user, so that nobody can add items to the batch of another user. */
 export interface Batch {
   userId: string;
   uuid: string;

@@ -10,18 +10,18 @@ import type { ImageMarking } from '../../images/image-marking.js';
 import type { Callers } from '../../../core/host/callers.js';
 import type { Items } from '../../items/items.js';
 import type { JobStarter } from '../../jobs/running/job-starter.js';
-import { annotationBytes, isItemId, maxNameLength, OverlayReferences, parseReference } from './references.js';
+import { normalizeAnnotationFile, isItemId, maxNameLength, OverlayReferences, parseReference } from './references.js';
 import { isTemporary } from '../../../core/database/outage.js';
 import { announceStep } from '../../../core/steps.js';
 
 /** Name and type of the job that reads an uploaded file of annotations. */
 export const uploadJobName = 'large_image_annotation_upload';
-/** The identifier of annotation uploads ends with this. Applications can put a prefix in front. */
+/** The identifier of annotation uploads ends with this. Applications can prepend something. */
 const annotationIdentifier = 'LargeImageAnnotationUpload';
 /** How long a file waits for other uploads of its batch, and how long identifiers are kept, in milliseconds. */
 const maxWaitMs = 24 * 3600 * 1000;
-const sweepMs = 3600 * 1000;
-/** How long clients can fetch the message about a failure. */
+const sweepEveryMs = 3600 * 1000;
+/** How long clients can fetch the message about a failure, in milliseconds. */
 const failureLifetimeMs = 3600 * 1000;
 /** Maximum number of annotation ids, or of missing identifiers, in the result of a job. */
 const maxListed = 1000;
@@ -37,7 +37,7 @@ export interface AnnotationUploadsOptions {
   imageMarking: ImageMarking;
   files: HostFiles;
   runner: JobStarter;
-  /** Longest file that is read, in bytes. */
+  /** Maximum size of a file to read, in bytes. */
   maxBytes: number;
   notify: ((notification: HostNotification) => Promise<void>) | undefined;
   logger: HostLogger;
@@ -49,7 +49,7 @@ export interface IngestContext {
   log: (text: string) => void;
   setResults: (results: Record<string, unknown>) => void;
   signal: AbortSignal;
-  /** Whether this is the last attempt, even if it fails because the database is too busy. */
+  /** Whether the job is not tried again, even if it fails because the database is too busy. */
   isLastTry: boolean;
 }
 
@@ -77,7 +77,7 @@ export class AnnotationUploads {
   constructor(private readonly options: AnnotationUploadsOptions) {
     this.#timer = setInterval(() => {
       this.sweep().catch((err: unknown) => options.logger.warn({ err }, 'Annotation:Upload:SweepFailed'));
-    }, sweepMs);
+    }, sweepEveryMs);
     this.#timer.unref();
   }
 
@@ -108,14 +108,14 @@ export class AnnotationUploads {
   async #startJob(task: UploadTask, options: { id?: string } = {}): Promise<void> {
     const { runner } = this.options;
     const kwargs = { ...task };
-    const itemId = await this.#itemOfJob(task);
+    const itemId = await this.#findJobItem(task);
     const job = await runner.create(uploadJobName, { ...options, userId: task.userId, itemId, asynchronous: true, kwargs });
     announceStep('annotation-upload:job-stored');
     await runner.start(job);
   }
 
-  /** The item of the job: users who may read the item see the job. `null` if the uploader may not annotate the item. */
-  async #itemOfJob(task: UploadTask): Promise<string | null> {
+  /** Finds the item of the job. Users who may read the item see the job. `null` if the uploader may not annotate the item. */
+  async #findJobItem(task: UploadTask): Promise<string | null> {
     try {
       return (await this.#loadTarget(task)).item.id;
     } catch (error) {
@@ -124,18 +124,18 @@ export class AnnotationUploads {
     }
   }
 
-  /** Starts the waiting uploads of one batch, or of all, whose identifiers are all known now. */
+  /** Starts the waiting uploads of one batch, or of all batches, for whose identifiers all items are known now. */
   async #startReadyUploads(batch?: Batch, caller?: Caller | null): Promise<void> {
     const { model } = this.options;
     for await (const { task, identifiers } of model.listWaiting({ ...(batch && { batch }) })) {
+      if (!(await this.#canResolveAll(task, identifiers))) continue;
       // The uploader may have become a site administrator, or may no longer be one.
-      if (await this.#canResolveAll(task, identifiers))
-        await this.#startAgain({ ...task, ...(caller && { admin: caller.admin }) });
+      await this.#startWaiting({ ...task, ...(caller && { admin: caller.admin }) });
     }
   }
 
   /** Starts a waiting upload, unless another process has started it. */
-  async #startAgain(task: UploadTask): Promise<void> {
+  async #startWaiting(task: UploadTask): Promise<void> {
     const { model, leases } = this.options;
     await leases.run(`annotation upload ${task.ingestion}`, { subject: task.fileId }, async () => {
       if (!(await model.isWaiting(task.ingestion))) return;
@@ -146,7 +146,7 @@ export class AnnotationUploads {
   }
 
   async #canResolveAll(task: UploadTask, identifiers: readonly string[]): Promise<boolean> {
-    for (const identifier of identifiers) if ((await this.#resolve(task, identifier)) === null) return false;
+    for (const identifier of identifiers) if ((await this.#findItemIdByName(task, identifier)) === null) return false;
     return true;
   }
 
@@ -159,16 +159,16 @@ export class AnnotationUploads {
   async sweep(): Promise<number> {
     const { model } = this.options;
     const before = new Date(Date.now() - maxWaitMs);
-    for await (const { task } of model.listWaiting({ before })) await this.#startAgain({ ...task, last: true });
+    for await (const { task } of model.listWaiting({ before })) await this.#startWaiting({ ...task, last: true });
     const removedCount = await model.removeIdentifiers(before);
     await this.#startReadyUploads();
     return removedCount;
   }
 
   /** Reads the file of a task. @throws an error whose message the client sees. */
-  async ingest(queued: UploadTask, context: IngestContext): Promise<void> {
+  async ingest(queuedTask: UploadTask, context: IngestContext): Promise<void> {
     // The id of the first job identifies the work, so that a repetition makes the same annotations.
-    const task = queued.ingestion === '' ? { ...queued, ingestion: context.jobId } : queued;
+    const task = queuedTask.ingestion === '' ? { ...queuedTask, ingestion: context.jobId } : queuedTask;
     const { signal } = context;
     const request = { subject: task.fileId, signal };
     try {
@@ -196,15 +196,15 @@ export class AnnotationUploads {
     if (task.last) log('No longer waiting for other uploads; reading the file one last time.\n');
     // Some users who see the job cannot see the folder of the file, so the message does not name it.
     log(`Reading ${file.itemId === item.id ? file.name : 'a file'} (${file.size} bytes)\n`);
-    const references = new OverlayReferences(annotations.brand, (name) => this.#resolve(task, name, caller));
+    const references = new OverlayReferences(annotations.brand, (name) => this.#findItemIdByName(task, name, caller));
     const bytes = await files.read(file.doc, { start: 0, end: file.size }, { signal });
     try {
-      const { created, skipped } = await annotations.lifecycle.create(item, annotationBytes(bytes), 'file', {
+      const { created, skipped } = await annotations.lifecycle.create(item, normalizeAnnotationFile(bytes), 'file', {
         caller,
         signal,
-        transform: references.prepare,
+        transform: references.replaceIdentifiers,
         confirm: () => {
-          if (references.unresolved.length > 0) throw new MissingUploadsError(references.unresolved);
+          if (references.unresolvedNames.length > 0) throw new MissingUploadsError(references.unresolvedNames);
         },
         idAt: (index) => annotationId(task.ingestion, index),
       });
@@ -224,7 +224,7 @@ export class AnnotationUploads {
     announceStep('annotation-upload:removed');
   }
 
-  /** The item to annotate and the uploader, if they may annotate it. */
+  /** Loads the item to annotate and the uploader, if they may annotate it. */
   async #loadTarget({ itemId, userId, admin }: UploadTask): Promise<{ item: ItemRecord; caller: Caller }> {
     const { items, annotations, callers } = this.options;
     if (userId === null) throw new AccessDeniedError('You must be logged in.');
@@ -237,10 +237,10 @@ export class AnnotationUploads {
   }
 
   /**
-   * Finds the item for a name in an element: an item id, or an identifier of the batch. With a `caller`, the item becomes a
-   * large image if possible.
+   * Finds the id of the item for a name in an element. The name is an item id, or an identifier of the batch. With a `caller`, the item
+   * becomes a large image if possible.
    */
-  async #resolve({ userId, uuid }: UploadTask, name: string, caller?: Caller): Promise<string | null> {
+  async #findItemIdByName({ userId, uuid }: UploadTask, name: string, caller?: Caller): Promise<string | null> {
     const { records, model } = this.options;
     if (isItemId(name) && (await records.findItem(name)) !== null) return name;
     if (userId === null || uuid === null) return null;

@@ -187,7 +187,7 @@ export class ImageLocator {
   ): Promise<AnnotationInstance[]> {
     const instances: AnnotationInstance[] = [];
     let annotationIndex = 0;
-    for await (const annotation of this.parts.annotations.lists.listOfItem(item.id, caller)) {
+    for await (const annotation of this.parts.annotations.lists.listInItem(item.id, caller)) {
       const uids = annotationUids(annotation);
       if (isRequested(uids.series, uids.instance))
         instances.push({

@@ -220,7 +220,7 @@ export class ImageSearch {
 
   async #annotationSeriesRows(record: ImageRecord, caller: Caller | null): Promise<SeriesRow[]> {
     const rows: SeriesRow[] = [];
-    for await (const annotation of this.parts.annotations.lists.listOfItem(record.id, caller)) {
+    for await (const annotation of this.parts.annotations.lists.listInItem(record.id, caller)) {
       rows.push(annotationRow(record, annotation, rows.length));
     }
     return rows;

@@ -58,7 +58,7 @@ export class ZarrLabels {
   async makeNodes(item: ItemRecord, image: ArrayImage, { caller, signal }: StoreRequest): Promise<ZarrNodes> {
     const nodes = new Map<string, ZarrNode>();
     const names: string[] = [];
-    for await (const annotation of this.options.annotations.lists.listOfItem(item.id, caller)) {
+    for await (const annotation of this.options.annotations.lists.listInItem(item.id, caller)) {
       signal.throwIfAborted();
       const title = annotation.head.name ?? annotation.id;
       const groups = await this.#loadGroups(annotation.elements, signal);

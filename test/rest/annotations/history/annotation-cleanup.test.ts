@@ -122,7 +122,7 @@ describe('cleaning up after annotations', () => {
       await waiting;
       return 0;
     });
-    const cleanUpWithinLimit = vi.spyOn(AnnotationCleanup.prototype, 'cleanUpOldWithinLimit');
+    const cleanUpWithinLimit = vi.spyOn(AnnotationCleanup.prototype, 'cleanUpOldVersionsInTime');
     try {
       const started = { active: 0, oldVersions: 0, removedVersions: 0, complete: false };
       expect(await at.admin.ok('DELETE', '/annotation/old')).toMatchObject(started);

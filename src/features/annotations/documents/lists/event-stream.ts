@@ -11,7 +11,7 @@ const intervalMs = 2000;
 export interface FollowedItem {
   itemId: string;
   caller: Caller | null;
-  /** Whether the caller can still see the item. */
+  /** Checks whether the caller can still see the item. */
   mayFollow: () => Promise<boolean>;
   /** Duration of the stream in milliseconds. */
   durationMs: number;
@@ -20,8 +20,8 @@ export interface FollowedItem {
 }
 
 /**
- * Streams the state of an item's annotations as `text/event-stream`: their number, the newest version and the caller's rights. An event is sent at
- * once and after each change.
+ * Streams the state of an item's annotations as `text/event-stream`: their number, the newest version and the caller's rights. An event
+ * is sent immediately and after each change.
  */
 export function annotationEventStream(lists: AnnotationLists, followed: FollowedItem): Reply {
   return eventStream(eachChange(lists, followed));
@@ -33,7 +33,7 @@ async function* eachChange(lists: AnnotationLists, { itemId, caller, mayFollow, 
   let lastText = '';
   while (!endSignal.aborted && Date.now() < endsAt) {
     if (!(await mayFollow())) return;
-    const data = JSON.stringify(await lists.stateOf(itemId, caller));
+    const data = JSON.stringify(await lists.readState(itemId, caller));
     if (data !== lastText) yield `data: ${data}\n\n`;
     lastText = data;
     await wait(Math.min(intervalMs, Math.max(0, endsAt - Date.now())), undefined, { signal: endSignal }).catch(() => undefined);

@@ -43,8 +43,8 @@ const find = defineRoute({
     if (query.itemId !== undefined) await requireItem(items, query.itemId, caller);
     const { itemId, userId: creatorId, name, text: words } = query;
     const search = { itemId, creatorId: creatorId === '' ? undefined : creatorId, name, text: words };
-    return replyPage(await annotations.lists.find(search, paging, caller), async (annotation) =>
-      jsonWithoutElements(filteredView(annotation, await annotations.permissions.shownLevel(annotation, caller))),
+    return replyPage(await annotations.lists.findPage(search, paging, caller), async (annotation) =>
+      jsonWithoutElements(filteredView(annotation, await annotations.permissions.findShownLevel(annotation, caller))),
     );
   },
 });
@@ -65,7 +65,7 @@ const deleted = defineRoute({
   async handle({ query, caller }, { items, annotations }) {
     await requireItem(items, query.itemId, caller);
     return replyPage(await annotations.lists.listDeleted(query.itemId, parsePaging(query), caller), async (annotation) =>
-      jsonWithoutElements(filteredView(annotation, await annotations.permissions.shownLevel(annotation, caller))),
+      jsonWithoutElements(filteredView(annotation, await annotations.permissions.findShownLevel(annotation, caller))),
     );
   },
 });
@@ -189,7 +189,7 @@ const old = defineRoute({
   returns: { schema: oldSchema },
   errors: ['bad-parameter', 'invalid'],
   handle: ({ query }, { annotations }) =>
-    annotations.cleanup.cleanUpOldWithinLimit({ ageDays: query.age, keepCount: query.versions, shouldRemove: false }),
+    annotations.cleanup.cleanUpOldVersionsInTime({ ageDays: query.age, keepCount: query.versions, shouldRemove: false }),
 });
 
 const removeOld = defineRoute({
@@ -202,7 +202,7 @@ const removeOld = defineRoute({
   returns: { schema: oldSchema },
   errors: ['bad-parameter', 'invalid'],
   handle: ({ query }, { annotations }) =>
-    annotations.cleanup.cleanUpOldWithinLimit({ ageDays: query.age, keepCount: query.versions, shouldRemove: true }),
+    annotations.cleanup.cleanUpOldVersionsInTime({ ageDays: query.age, keepCount: query.versions, shouldRemove: true }),
 });
 
 /** Routes for lists of all annotations. */

@@ -16,7 +16,7 @@ export interface AnnotationSearch {
   text?: string | undefined;
 }
 
-/** A search for the annotations in a folder that the caller administers. */
+/** A search for annotations that the caller administers, in a folder. */
 export interface FolderSearch {
   folderId: string;
   /** Whether to include annotations in subfolders. */
@@ -39,13 +39,13 @@ export class AnnotationLists {
     private readonly access: HostAccess,
   ) {}
 
-  /** A page of the active annotations that the caller may read. */
-  async find(search: AnnotationSearch, paging: AnnotationPaging, caller: Caller | null): Promise<AnnotationPage> {
+  /** Finds a page of the active annotations that the caller may read. */
+  async findPage(search: AnnotationSearch, paging: AnnotationPaging, caller: Caller | null): Promise<AnnotationPage> {
     const { permissions, model } = this.options;
     const { itemId, creatorId, name, text } = search;
     if (creatorId !== undefined) await permissions.requireUser(creatorId, caller);
     const filter: AnnotationFilter = {
-      ...(await permissions.permittedFilter(caller, 0)),
+      ...(await permissions.createPermittedFilter(caller, 0)),
       ...(itemId !== undefined && { itemIds: [itemId] }),
       ...(creatorId !== undefined && { creatorId }),
       ...(name !== undefined && name !== '' && { name }),
@@ -54,29 +54,28 @@ export class AnnotationLists {
     return { annotations: model.list(filter, paging), total: await model.count(filter) };
   }
 
-  /** A page of the deleted annotations of an item that the caller may change, and can therefore restore. */
+  /** Lists a page of the deleted annotations of an item that the caller may change, and can therefore restore. */
   async listDeleted(itemId: string, paging: AnnotationPaging, caller: Caller | null): Promise<AnnotationPage> {
     const { permissions, model } = this.options;
-    const filter: AnnotationFilter = { ...(await permissions.permittedFilter(caller, 1)), itemIds: [itemId], active: false };
+    const filter: AnnotationFilter = {
+      ...(await permissions.createPermittedFilter(caller, 1)),
+      itemIds: [itemId],
+      active: false,
+    };
     return { annotations: model.list(filter, paging), total: await model.count(filter) };
   }
 
   /**
-   * The active annotations of an item that the caller may read, oldest first. One batch is in memory at a time. Ids are read first, so that no
-   * cursor of the database stays open while the annotations are consumed, which may take hours.
+   * Lists the active annotations of an item that the caller may read, oldest first. One batch is in memory at a time. Ids are read first, so
+   * that no cursor of the database stays open while the annotations are consumed, which may take hours.
    *
-   * @param ids only these annotations
+   * @param ids only these annotations; default: all.
    */
-  async *listOfItem(itemId: string, caller: Caller | null, ids?: ReadonlySet<string>): AsyncGenerator<AnnotationRecord> {
+  async *listInItem(itemId: string, caller: Caller | null, ids?: ReadonlySet<string>): AsyncGenerator<AnnotationRecord> {
     const { model, permissions } = this.options;
-    const filter = { ...(await permissions.permittedFilter(caller, 0)), itemIds: [itemId] };
+    const filter = { ...(await permissions.createPermittedFilter(caller, 0)), itemIds: [itemId] };
     const keys = (await model.findKeys(filter, [['_id', 1]], 0)).filter(({ id }) => ids?.has(id) ?? true);
     for await (const annotation of model.findByIds(keys.map(({ id }) => id))) if (annotation.active) yield annotation;
-  }
-
-  /** Number of active annotations of an item, without regard to access. */
-  async countOfItem(itemId: string): Promise<number> {
-    return this.options.model.count({ itemIds: [itemId] });
   }
 
   /**
@@ -97,32 +96,35 @@ export class AnnotationLists {
       throw new LevelDeniedError(0, `folder ${item.folderId}`, caller?.id);
     }
     const counts = await this.countReadableByItem(itemIds, caller);
-    const referenced = await model.filterReferencedItems(await permissions.permittedFilter(caller, 0), itemIds);
+    const referenced = await model.filterReferencedItems(await permissions.createPermittedFilter(caller, 0), itemIds);
     return { counts, referenced };
   }
 
-  /** Number of active annotations of each item that the caller may read. Access to the items is not checked. */
+  /** Counts the active annotations of each item that the caller may read. Access to the items is not checked. */
   async countReadableByItem(itemIds: readonly string[], caller: Caller | null): Promise<Map<string, number>> {
     const { model, permissions } = this.options;
-    return model.countByItem({ ...(await permissions.permittedFilter(caller, 0)), itemIds });
+    return model.countByItem({ ...(await permissions.createPermittedFilter(caller, 0)), itemIds });
   }
 
   /**
-   * The state of an item's annotations for a caller, which changes whenever their list does: how many the caller may read, change and
-   * administer, and their newest version number.
+   * Reads the state of an item's annotations for a caller: how many the caller may read, change and administer, and their newest version
+   * number. It differs after each change of the list.
    */
-  async stateOf(itemId: string, caller: Caller | null) {
-    const { annotations, total } = await this.find({ itemId }, { limit: 1, offset: 0, sort: [['_version', -1]] }, caller);
+  async readState(itemId: string, caller: Caller | null) {
+    const { annotations, total } = await this.findPage({ itemId }, { limit: 1, offset: 0, sort: [['_version', -1]] }, caller);
     let version: number | null = null;
     for await (const newest of annotations) version = newest.version;
     const countAtLevel = async (level: 1 | 2) =>
       total === 0
         ? 0
-        : this.options.model.count({ ...(await this.options.permissions.permittedFilter(caller, level)), itemIds: [itemId] });
+        : this.options.model.count({
+            ...(await this.options.permissions.createPermittedFilter(caller, level)),
+            itemIds: [itemId],
+          });
     return { total, version, writable: await countAtLevel(1), administered: await countAtLevel(2) };
   }
 
-  /** A page of the items with active annotations that the caller may read, and the total number of these items. */
+  /** Lists a page of the items with active annotations that the caller may read. @returns also the number of items on all pages. */
   async listImages(
     query: { creatorId?: string | undefined; imageName?: string | undefined },
     paging: { limit: number; offset: number; sort: string; direction: 1 | -1 },
@@ -131,8 +133,8 @@ export class AnnotationLists {
     const { model, permissions, records } = this.options;
     const { creatorId, imageName } = query;
     if (creatorId !== undefined) await permissions.requireUser(creatorId, caller);
-    const permitted = await permissions.permittedFilter(caller, 0);
-    const ids = model.itemIds({ ...permitted, ...(creatorId !== undefined && { creatorId }) }, paging.sort, paging.direction);
+    const permitted = await permissions.createPermittedFilter(caller, 0);
+    const ids = model.listItemIds({ ...permitted, ...(creatorId !== undefined && { creatorId }) }, paging.sort, paging.direction);
     const filter = await this.access.filter(caller, 'item', 0);
     const matches = makeNameMatcher(imageName ?? '');
     const endOffset = paging.limit === 0 ? Infinity : paging.offset + paging.limit;
@@ -150,10 +152,10 @@ export class AnnotationLists {
     return { items, total };
   }
 
-  /** Ids of the items of a folder with active annotations that the caller may read, in ascending order. */
+  /** Lists the ids of the items of a folder with active annotations that the caller may read, in ascending order. */
   async listImagesInFolder({ folderId, recurse, caller }: FolderSearch): Promise<string[]> {
     const { model, permissions, records } = this.options;
-    const permitted = await permissions.permittedFilter(caller, 0);
+    const permitted = await permissions.createPermittedFilter(caller, 0);
     const filter = await this.access.filter(caller, 'item', 0);
     const imageIds: string[] = [];
     for await (const itemIds of records.itemIdsIn(folderId, { recurse })) {
@@ -165,24 +167,24 @@ export class AnnotationLists {
     return imageIds.sort();
   }
 
-  /** The conditions of a folder's list as plain data, which can be stored and evaluated again later. */
-  async selectionOf({ folderId, recurse, caller }: FolderSearch) {
-    return { folderId, recurse, ...(await this.options.permissions.permittedFilter(caller, 2, { byListOnly: true })) };
+  /** Converts a search to plain data, which can be stored and evaluated again later. */
+  async toSelection({ folderId, recurse, caller }: FolderSearch) {
+    return { folderId, recurse, ...(await this.options.permissions.createPermittedFilter(caller, 2, { byListOnly: true })) };
   }
 
-  /** Filters for the annotations in a folder that the caller administers by their access lists, one filter for each batch of items. */
-  async *#folderFilters(search: FolderSearch): AsyncGenerator<AnnotationFilter> {
-    const { folderId, recurse, ...permitted } = await this.selectionOf(search);
+  /** Makes filters for the annotations of a search, one for each batch of items. */
+  async *#makeFolderFilters(search: FolderSearch): AsyncGenerator<AnnotationFilter> {
+    const { folderId, recurse, ...permitted } = await this.toSelection(search);
     for await (const itemIds of this.options.records.itemIdsIn(folderId, { recurse })) yield { ...permitted, itemIds };
   }
 
-  /** A page of a folder's list. The sorted pages of the batches of items are merged, so that only sort keys are held in memory. */
-  async folderPage(search: FolderSearch, { limit, offset, sort }: AnnotationPaging): Promise<AnnotationPage> {
+  /** Finds a page of the annotations of a search. The sort keys of the batches of items are merged, so that only these are held in memory. */
+  async findFolderPage(search: FolderSearch, { limit, offset, sort }: AnnotationPaging): Promise<AnnotationPage> {
     const { model } = this.options;
     const endOffset = limit === 0 ? Infinity : offset + limit;
     let total = 0;
     let keys: AnnotationKey[] = [];
-    for await (const filter of this.#folderFilters(search)) {
+    for await (const filter of this.#makeFolderFilters(search)) {
       const batchKeys = await model.findKeys(filter, sort, endOffset === Infinity ? 0 : endOffset);
       total += batchKeys.length < endOffset ? batchKeys.length : await model.count(filter);
       for (const key of batchKeys) keys.push(key);
@@ -192,21 +194,21 @@ export class AnnotationLists {
     return { annotations: model.findByIds(keys.slice(offset, endOffset).map(({ id }) => id)), total };
   }
 
-  /** Whether a folder's list is not empty. */
+  /** Whether the search finds any annotation. */
   async hasAnyInFolder(search: FolderSearch): Promise<boolean> {
-    for await (const filter of this.#folderFilters(search)) {
+    for await (const filter of this.#makeFolderFilters(search)) {
       if ((await this.options.model.findKeys(filter, [], 1)).length > 0) return true;
     }
     return false;
   }
 
-  /** All matching annotations, which are read as they are consumed. */
+  /** Lists all matching annotations, which are read as they are consumed. */
   listAll(filter: AnnotationFilter): AsyncGenerator<AnnotationRecord> {
     return this.options.model.list(filter, { limit: 0, offset: 0, sort: [['_id', 1]] });
   }
 }
 
-/** A function that tells whether a name, or a word in it, begins with a text. Upper and lower case are equal. */
+/** Makes a function that tells whether a name, or a word in it, begins with a text. Letter case is ignored. */
 function makeNameMatcher(start: string): (name: string) => boolean {
   const prefix = start.trim().toLowerCase();
   if (prefix === '') return () => true;

@@ -11,8 +11,8 @@ import type { MetadataSearchRequest } from '../../../items/metadata-search.js';
 const itemsPerBatch = 200;
 
 /**
- * The search mode `li_annotation_metadata` for the host's search route. It finds items with annotations whose attributes match, if the caller may
- * read both annotation and item. All annotations with attributes are read, because there is no index on attributes of any name. The text
+ * The search mode `li_annotation_metadata` of the host's search route. It finds items with annotations whose attributes match, if the caller may
+ * read both annotation and item. All annotations with attributes are read, because an index cannot contain attributes of any name. The text
  * of the search is never sent to the database.
  */
 export class AnnotationMetadataSearch {
@@ -22,7 +22,7 @@ export class AnnotationMetadataSearch {
     private readonly access: HostAccess,
   ) {}
 
-  /** The items without duplicates, sorted by the age of their first matching annotation. @throws BadParameterError for types other than `item`. */
+  /** Finds the items, without duplicates, in the order of their oldest matching annotations. @throws BadParameterError for types other than `item`. */
   async search(request: MetadataSearchRequest, caller: Caller | null): Promise<{ item: StoredDocument[] } | []> {
     const types = new Set(request.types);
     if (types.size !== 1 || !types.has('item')) {
@@ -34,7 +34,7 @@ export class AnnotationMetadataSearch {
     const { limit, offset } = request;
     const docs: StoredDocument[] = [];
     let matchCount = 0;
-    for await (const item of this.#findReadable(this.#itemIds(matches, caller), request.level, caller)) {
+    for await (const item of this.#loadReadableItems(this.#findItemIds(matches, caller), request.level, caller)) {
       if (matchCount++ < offset) continue;
       docs.push(item.doc);
       if (limit > 0 && docs.length >= limit) break;
@@ -42,12 +42,12 @@ export class AnnotationMetadataSearch {
     return { item: docs };
   }
 
-  /** Ids of the items of matching annotations, without duplicates. */
-  async *#itemIds(matches: (metadata: unknown) => boolean, caller: Caller | null): AsyncGenerator<string> {
+  /** Finds the ids of the items of matching annotations, without duplicates. */
+  async *#findItemIds(matches: (metadata: unknown) => boolean, caller: Caller | null): AsyncGenerator<string> {
     const { lists, permissions } = this.annotations;
     const seen = new Set<string>();
     for await (const { itemId, head } of lists.listAll({
-      ...(await permissions.permittedFilter(caller, 0)),
+      ...(await permissions.createPermittedFilter(caller, 0)),
       withAttributes: true,
     })) {
       if (seen.has(itemId) || !matches(head.attributes)) continue;
@@ -56,7 +56,7 @@ export class AnnotationMetadataSearch {
     }
   }
 
-  async *#findReadable(ids: AsyncIterable<string>, level: 0 | 1 | 2, caller: Caller | null): AsyncGenerator<ItemRecord> {
+  async *#loadReadableItems(ids: AsyncIterable<string>, level: 0 | 1 | 2, caller: Caller | null): AsyncGenerator<ItemRecord> {
     const filter = await this.access.filter(caller, 'item', level);
     let pending: string[] = [];
     const readPending = async () => {
