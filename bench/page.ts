@@ -155,12 +155,12 @@ function report(name: string, value: string, target: string, reached: boolean): 
 
 async function panning(host: SlideHost, page: Page): Promise<void> {
   const cases = [
-    { name: '230,000 nuclei', count: 230_000, target: 1.3, widths: [slideSize * 1.5, 2400, 700] },
-    { name: '1,000,000 boxes', count: 1_000_000, target: 1.5, widths: [slideSize * 1.5, 2400, 350] },
+    { name: '230,000 nuclei', count: 230_000, isNucleus: true, target: 1.3, widths: [slideSize * 1.5, 2400, 700] },
+    { name: '1,000,000 boxes', count: 1_000_000, isNucleus: false, target: 1.5, widths: [slideSize * 1.5, 2400, 350] },
   ];
   const ids: string[] = [];
-  for (const { name, count, target } of cases)
-    ids.push(await annotate(host, name, shapeTexts(Math.round(count * Number(scale)), target < 1.5)));
+  for (const { name, count, isNucleus } of cases)
+    ids.push(await annotate(host, name, shapeTexts(Math.round(count * Number(scale)), isNucleus)));
   await openElement(page, host);
   for (const [index, { name, target, widths }] of cases.entries()) {
     const others = ids.toSpliced(index, 1);
