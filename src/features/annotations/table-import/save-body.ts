@@ -20,7 +20,7 @@ export async function saveBody(body: Readable, path: string, maxBytes: number, s
     signal.throwIfAborted();
     if (cause instanceof LargeImageError) throw cause;
     const { syscall } = cause as { syscall?: unknown };
-    // `outageErrorOf` makes answers from errors of the disk.
+    // `outageErrorOf` chooses the response to errors of the disk.
     if (syscall === 'write' || syscall === 'open') throw cause;
     throw new BadParameterError('The request body is incomplete.', { cause });
   }

@@ -16,6 +16,8 @@ type Chunks = AsyncGenerator<Uint8Array, void, undefined>;
 const taskSubject = 'The table';
 /** Number of windows whose shapes are written at the same time. Each takes some 100 MB in its thread. */
 const windowsAtOnce = 2;
+/** Number of blocks that are written at the same time. The start of the file counts as one. */
+const writtenAtOnce = 3;
 /** Number of blocks of a window that are loaded at the same time. */
 const blocksAtOnce = 4;
 /** Columns that are needed to find the texts of shapes and to write their boxes. */
@@ -48,7 +50,7 @@ export class TableFiles {
     start: Promise<Uint8Array>,
   ): Chunks {
     const neededColumns = [...columns, ...filterColumns(filter, table.names)];
-    yield* mapAhead([null, ...candidateBlocks(table, filter)], windowsAtOnce + 1, async (source) => {
+    yield* mapAhead([null, ...candidateBlocks(table, filter)], writtenAtOnce, async (source) => {
       if (source === null) return start;
       const { block, transfer } = await source.load(neededColumns, signal);
       return this.threads.run(write, { block, filter, columns }, { inputName: taskSubject, signal, transfer });

@@ -8,7 +8,7 @@ import type { LevelCrowding } from './density-gain.js';
 import type { CellWindow } from './density-layer.js';
 
 /**
- * The four sums of a cell, depending on their kind:
+ * The sums of a cell, up to four, depending on their kind:
  *
  * - `colors`: red, green and blue, multiplied by the weight, and the weight, which is the covered share times the alpha of its color.
  * - `values`: values multiplied by the weight, the weight of shapes with a value, and the weight of shapes without a value.
