@@ -108,8 +108,8 @@ export async function createItemAccessFilter(
 
 /** The list with an entry for a user added or changed. */
 export function withUserLevel(access: AccessList, id: Types.ObjectId, level: GrantedLevel): AccessList {
-  const others = access.users.filter((entry) => !entry.id.equals(id));
-  return { users: [...others, { id, level, flags: [] }], groups: access.groups };
+  const otherEntries = access.users.filter((entry) => !entry.id.equals(id));
+  return { users: [...otherEntries, { id, level, flags: [] }], groups: access.groups };
 }
 
 /** A list of permissions with names; entries of removed users and groups are left out. */

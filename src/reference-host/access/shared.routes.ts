@@ -26,8 +26,8 @@ export const sharedRoutes: RouteDefinition<HostContext>[] = [
     async handle({ query: { limit, offset }, caller }, context) {
       const principal = await loadPrincipal(context, caller);
       const entries = await listSharedWith(context, principal);
-      const page = entries.slice(offset, limit === 0 ? undefined : offset + limit);
-      const documents = await loadSharedDocuments(context, page);
+      const pageEntries = entries.slice(offset, limit === 0 ? undefined : offset + limit);
+      const documents = await loadSharedDocuments(context, pageEntries);
       const views = await createViews(documents, (entry) =>
         entry.type === 'collection' ? collectionView(entry.doc, principal) : folderView(entry.doc, principal),
       );

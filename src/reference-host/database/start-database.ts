@@ -20,9 +20,8 @@ const advice = [
 ].join('\n');
 
 /**
- * Finds or starts the database for `npm start` and the tests: `MONGODB_URI`; otherwise `mongod` on PATH; otherwise a `mongod` that
- * mongodb-memory-server downloads; otherwise mongo-java-server, in memory. If `MONGODB_URI` is set, no other server
- * is tried.
+ * Finds or starts the database for `npm start` and the tests. If `MONGODB_URI` is set, only that server is tried. Otherwise, the first of
+ * these that works is started: `mongod` on PATH, a `mongod` that mongodb-memory-server downloads, and mongo-java-server, in memory.
  *
  * @throws {@link DatabaseUnavailableError} if none works
  */

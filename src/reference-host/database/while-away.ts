@@ -35,8 +35,10 @@ export async function retryWhileDatabaseIsAway<T>(
       const reason = withoutCredentials(error instanceof Error ? error.message : String(error));
       const address = hostsOf(uri) ?? 'MONGODB_URI';
       if (performance.now() >= deadline) {
-        const time = waitMs > 0 ? ` within ${waitMs / 1000} s` : '';
-        throw new DatabaseUnavailableError(`The database at ${address} could not be reached${time}: ${reason}`, { cause: error });
+        const timeLimitText = waitMs > 0 ? ` within ${waitMs / 1000} s` : '';
+        throw new DatabaseUnavailableError(`The database at ${address} could not be reached${timeLimitText}: ${reason}`, {
+          cause: error,
+        });
       }
       if (!isReported)
         reportOutage(`The database at ${address} cannot be reached (${reason}). Waiting for it, up to ${waitMs / 1000} s.`);

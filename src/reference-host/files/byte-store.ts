@@ -232,17 +232,17 @@ async function writeStream(
   const chunks = source.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array>;
   try {
     for (;;) {
-      let next: IteratorResult<Uint8Array>;
+      let nextChunk: IteratorResult<Uint8Array>;
       try {
-        next = await chunks.next();
+        nextChunk = await chunks.next();
         signal?.throwIfAborted();
       } catch (failure) {
         return { received: position, failure, isTooLong: false };
       }
-      if (next.done) return { received: position, isTooLong: false };
-      if (position + next.value.byteLength > uploadSize) return { received: offset, isTooLong: true };
+      if (nextChunk.done) return { received: position, isTooLong: false };
+      if (position + nextChunk.value.byteLength > uploadSize) return { received: offset, isTooLong: true };
       checkPermission?.();
-      position = await writeBytes(handle, next.value, position);
+      position = await writeBytes(handle, nextChunk.value, position);
     }
   } finally {
     await chunks.return?.();

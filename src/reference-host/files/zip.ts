@@ -162,7 +162,7 @@ export function createZipStream(
   entries: AsyncIterable<ZipEntry>,
   { open, onSend }: { open: (file: FileDocument) => Promise<Readable | null>; onSend?: (file: FileDocument) => void },
 ): Readable {
-  let body: Readable | null = null;
+  let currentStream: Readable | null = null;
   const prepareEntry = async ({ path, date, content }: ZipEntry) => {
     const isBuffered = typeof content === 'object' && content.linkUrl === undefined && (content.size ?? 0) <= maxBufferedBytes;
     const stream = isBuffered ? await open(content) : null;
@@ -172,13 +172,13 @@ export function createZipStream(
     const usedPaths = new Set<string>();
     for await (const { path, date, content, isBuffered, buffered } of mapAhead(entries, maxPreparedEntries, prepareEntry)) {
       if (typeof content !== 'object') {
-        body = Readable.from(splitText(typeof content === 'string' ? content : await content()));
+        currentStream = Readable.from(splitText(typeof content === 'string' ? content : await content()));
       } else {
         if (content.linkUrl !== undefined) continue;
         onSend?.(content);
-        body = isBuffered ? null : await open(content);
+        currentStream = isBuffered ? null : await open(content);
       }
-      const input: Buffer | AsyncIterable<Buffer> | null = buffered ?? body;
+      const input: Buffer | AsyncIterable<Buffer> | null = buffered ?? currentStream;
       if (input === null) continue;
       try {
         yield { name: claimFreePath(path, usedPaths), lastModified: toArchiveDate(date), input };
@@ -186,7 +186,7 @@ export function createZipStream(
         // The reader of the archive has disconnected.
         return;
       } finally {
-        body?.destroy();
+        currentStream?.destroy();
       }
     }
   }
@@ -194,7 +194,7 @@ export function createZipStream(
     try {
       yield* joinPieces(makeZip(zipInputs(), { buffersAreUTF8: true }));
     } finally {
-      body?.destroy();
+      currentStream?.destroy();
     }
   }
   return Readable.from(bytes(), { objectMode: false });
@@ -202,14 +202,14 @@ export function createZipStream(
 
 /** Calls `work` for each value, some of them in advance. Results are in the order of the values. */
 async function* mapAhead<T, R>(values: AsyncIterable<T>, maxPending: number, work: (value: T) => Promise<R>): AsyncGenerator<R> {
-  const started: Promise<R>[] = [];
+  const pendingResults: Promise<R>[] = [];
   for await (const value of values) {
     const result = work(value);
     // The error is thrown at its turn.
     result.catch(() => undefined);
-    if (started.push(result) === maxPending) yield await started.shift()!;
+    if (pendingResults.push(result) === maxPending) yield await pendingResults.shift()!;
   }
-  for (const result of started) yield await result;
+  for (const result of pendingResults) yield await result;
 }
 
 function* splitText(text: string): Generator<Buffer> {
@@ -243,10 +243,10 @@ async function* joinPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Bu
 }
 
 /** Changes a path that is already used, because two files of an item can have the same name. */
-function claimFreePath(path: string, used: Set<string>): string {
+function claimFreePath(path: string, usedPaths: Set<string>): string {
   let uniquePath = path;
-  for (let count = 1; used.has(uniquePath); count++)
-    uniquePath = path.replace(/(\.[^./]*)?$/, (extension) => ` (${count})${extension}`);
-  used.add(uniquePath);
+  for (let number = 1; usedPaths.has(uniquePath); number++)
+    uniquePath = path.replace(/(\.[^./]*)?$/, (extension) => ` (${number})${extension}`);
+  usedPaths.add(uniquePath);
   return uniquePath;
 }

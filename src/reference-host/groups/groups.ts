@@ -71,7 +71,7 @@ export async function updateGroup(
 ): Promise<GroupDocument> {
   const name = changes.name === undefined ? group.name : checkName('Group', changes.name);
   const description = changes.description?.trim() ?? group.description;
-  const set = {
+  const changedFields = {
     name,
     lowerName: name.toLowerCase(),
     description,
@@ -82,7 +82,7 @@ export async function updateGroup(
   let updated: GroupDocument | null;
   try {
     updated = await context.models.group
-      .findOneAndUpdate({ _id: group._id }, { $set: set }, { returnDocument: 'after' })
+      .findOneAndUpdate({ _id: group._id }, { $set: changedFields }, { returnDocument: 'after' })
       .lean<GroupDocument>();
   } catch (error) {
     throw toDuplicateNameError(error);

@@ -46,10 +46,10 @@ export function createServerRootMiddleware(context: HostContext): RequestHandler
 
 /** The address in `core.server_root`; `null` if there is none. */
 async function readServerRoot(context: HostContext): Promise<{ origin: string; prefix: string } | null> {
-  const text = await context.setting('core.server_root');
+  const address = await context.setting('core.server_root');
   // Values from earlier releases may not be addresses.
-  if (!URL.canParse(text)) return null;
-  const { origin, pathname } = new URL(text);
+  if (!URL.canParse(address)) return null;
+  const { origin, pathname } = new URL(address);
   return { origin, prefix: checkedPrefix(pathname) ?? '' };
 }
 

@@ -106,7 +106,7 @@ const refusalsByErrorCode: Readonly<Record<string, Refusal>> = {
 };
 const defaultRefusal: Refusal = { code: 'malformed-request', message: 'This is not a valid HTTP/1.1 request.' };
 
-/** Answers a request that cannot be read, unless a response has begun on the connection, and closes the connection. */
+/** Closes a connection with a request that cannot be read. The request is answered first, if no response has begun. */
 function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   const openResponse = (socket as Socket & { _httpMessage?: { headersSent: boolean } | null })._httpMessage;
   if (socket.writable && !(openResponse?.headersSent ?? false)) {

@@ -25,7 +25,7 @@ export class OpenStream {
     this.#wake?.();
   }
 
-  /** Resolves when the stream is woken, or was woken since the last call; otherwise when the time is up or the signal aborts. */
+  /** Waits until the stream is woken, the time is up, or the signal aborts. If the stream was woken since the last call, this does not wait. */
   async waitUntilWoken(milliseconds: number, endSignal: AbortSignal): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     let finish = () => {};

@@ -83,8 +83,8 @@ export async function createPath(context: HostContext, resource: Resource, princ
     const folder = await context.models.folder.findById(resource.doc.folderId).lean<FolderDocument>();
     if (folder !== null) ancestors.unshift({ type: 'folder', doc: folder });
   }
-  const first = ancestors[0]!;
-  if (first.type === 'folder') ancestors.unshift(...(await loadAncestors(context, first.doc)));
+  const outermost = ancestors[0]!;
+  if (outermost.type === 'folder') ancestors.unshift(...(await loadAncestors(context, outermost.doc)));
   for (const { type, doc } of ancestors) if (type !== 'item') requireLevel(type, doc, principal, 0);
   const root = ancestors[0]!;
   const names = ancestors.map(({ type, doc }) => escapeName(type === 'user' ? doc.login : doc.name));
@@ -169,9 +169,9 @@ function createSearchFilter(type: SearchedType, { mode, query }: SearchRequest):
     if (query.length > maxPrefixLength) {
       throw new BadParameterError(`The beginning of a name for a search may have at most ${maxPrefixLength} characters.`);
     }
-    const start = { $regex: `^${query.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}` };
-    if (type === 'user') return { $or: ['login', 'firstName', 'lastName'].map((field) => ({ [field]: start })) };
-    return { $or: [{ lowerName: start }, { name: start }] };
+    const startCondition = { $regex: `^${query.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}` };
+    if (type === 'user') return { $or: ['login', 'firstName', 'lastName'].map((field) => ({ [field]: startCondition })) };
+    return { $or: [{ lowerName: startCondition }, { name: startCondition }] };
   }
   throw new BadParameterError(`Search mode handler '${mode}' not found.`);
 }

@@ -275,8 +275,8 @@ export function createRequestedHelp(words: readonly string[], version: string, c
 
 /** The arguments before `--`, among which options are recognized. */
 function wordsBeforeDashes(words: readonly string[]): readonly string[] {
-  const end = words.indexOf('--');
-  return end < 0 ? words : words.slice(0, end);
+  const dashesIndex = words.indexOf('--');
+  return dashesIndex < 0 ? words : words.slice(0, dashesIndex);
 }
 
 function createHelpText(version: string, command: string): string {

@@ -74,8 +74,8 @@ export class ServingProcesses {
    * restart
    */
   async startOthers(): Promise<boolean> {
-    const others = await Promise.all(Array.from({ length: this.options.count - 1 }, () => this.#fork({})));
-    return others.every((servingInfo) => servingInfo !== null);
+    const servingInfos = await Promise.all(Array.from({ length: this.options.count - 1 }, () => this.#fork({})));
+    return servingInfos.every((servingInfo) => servingInfo !== null);
   }
 
   /** Stops all processes, and waits until they have ended. */

@@ -97,17 +97,17 @@ export class Painter {
           const dc = (mix(acrosses.b, acrosses.d, v) - c0) / gridStep;
           const t0 = mix(tints.a, tints.c, v);
           const dt = (mix(tints.b, tints.d, v) - t0) / gridStep;
-          let out = ((cellRow * gridStep + y) * size + cellColumn * gridStep) * 3;
+          let pixelOffset = ((cellRow * gridStep + y) * size + cellColumn * gridStep) * 3;
           const gy = ((top + cellRow * gridStep + y) & textureMask) << textureBits;
           const gx = left + cellColumn * gridStep;
-          for (let x = 0; x < gridStep; x++, out += 3) {
+          for (let x = 0; x < gridStep; x++, pixelOffset += 3) {
             const grainValue = grain[gy | ((gx + x) & textureMask)] ?? 0;
             const pixelDepth = d0 + dd * x;
             if (pixelDepth <= 0) {
               const light = (grainValue >> 5) - 4;
-              pixels[out] = glass[0] + light;
-              pixels[out + 1] = glass[1] + light;
-              pixels[out + 2] = glass[2] + light;
+              pixels[pixelOffset] = glass[0] + light;
+              pixels[pixelOffset + 1] = glass[1] + light;
+              pixels[pixelOffset + 2] = glass[2] + light;
               continue;
             }
             const streak = fiber[(((c0 + dc * x) & textureMask) << textureBits) | ((l0 + dl * x) & textureMask)] ?? 0;
@@ -116,9 +116,9 @@ export class Painter {
             if (pixelDepth < 1.2) rampIndex += (1.2 - pixelDepth) * 130;
             const index = (rampIndex < 0 ? 0 : rampIndex > 255 ? 255 : rampIndex | 0) * 3;
             const cover = pixelDepth < 0.35 ? pixelDepth / 0.35 : 1;
-            pixels[out] = glass[0] + ((ramp[index] ?? 0) - glass[0]) * cover;
-            pixels[out + 1] = glass[1] + ((ramp[index + 1] ?? 0) - glass[1]) * cover;
-            pixels[out + 2] = glass[2] + ((ramp[index + 2] ?? 0) - glass[2]) * cover;
+            pixels[pixelOffset] = glass[0] + ((ramp[index] ?? 0) - glass[0]) * cover;
+            pixels[pixelOffset + 1] = glass[1] + ((ramp[index + 1] ?? 0) - glass[1]) * cover;
+            pixels[pixelOffset + 2] = glass[2] + ((ramp[index + 2] ?? 0) - glass[2]) * cover;
           }
         }
       }
@@ -135,8 +135,8 @@ export class Painter {
     const directionsPerRadian = directionCount / (2 * Math.PI);
     for (let y = y0; y < y1; y++) {
       const dy = y - gland.y;
-      let out = ((y - top) * size + (x0 - left)) * 3;
-      for (let x = x0; x < x1; x++, out += 3) {
+      let pixelOffset = ((y - top) * size + (x0 - left)) * 3;
+      for (let x = x0; x < x1; x++, pixelOffset += 3) {
         const dx = x - gland.x;
         const angle = Math.atan2(dy, dx) * directionsPerRadian;
         const low = Math.floor(angle);
@@ -150,13 +150,13 @@ export class Painter {
         const fine = (grain[((y & textureMask) << textureBits) | (x & textureMask)] ?? 0) - 128;
         if (radius > edge) {
           // The gap between gland and stroma that fixation leaves.
-          blend(pixels, out, glass, 0.45 - 0.15 * (radius - edge));
+          blend(pixels, pixelOffset, glass, 0.45 - 0.15 * (radius - edge));
           continue;
         }
         const radiusShare = radius / edge + fine * 0.0006;
         if (radiusShare < gland.lumen) {
-          blend(pixels, out, glass, 1);
-          if (radiusShare > gland.lumen - 0.05) blend(pixels, out, apical, 0.7);
+          blend(pixels, pixelOffset, glass, 1);
+          if (radiusShare > gland.lumen - 0.05) blend(pixels, pixelOffset, apical, 0.7);
           continue;
         }
         // Cells are wedges between the lumen and the base; every other one may contain a drop of mucus.
@@ -165,10 +165,10 @@ export class Painter {
         const across = Math.abs(cell - Math.floor(cell) - 0.5) * 2;
         const height = (radiusShare - gland.lumen) / (1 - gland.lumen);
         const drop = gland.mucus * smoothStep(0.9, 0.5, across) * smoothStep(0.05, 0.2, height) * smoothStep(0.68, 0.45, height);
-        blend(pixels, out, height < 0.16 ? apical : cytoplasm, 0.93);
-        if (drop > 0.05) blend(pixels, out, mucus, drop * 0.9);
-        else if (across > 0.9) blend(pixels, out, apical, 0.5);
-        lighten(pixels, out, fine * 0.16);
+        blend(pixels, pixelOffset, height < 0.16 ? apical : cytoplasm, 0.93);
+        if (drop > 0.05) blend(pixels, pixelOffset, mucus, drop * 0.9);
+        else if (across > 0.9) blend(pixels, pixelOffset, apical, 0.5);
+        lighten(pixels, pixelOffset, fine * 0.16);
       }
     }
   }
@@ -190,8 +190,8 @@ export class Painter {
     ];
     for (let y = y0; y < y1; y++) {
       const dy = y - nucleus.y;
-      let out = ((y - top) * size + (x0 - left)) * 3;
-      for (let x = x0; x < x1; x++, out += 3) {
+      let pixelOffset = ((y - top) * size + (x0 - left)) * 3;
+      for (let x = x0; x < x1; x++, pixelOffset += 3) {
         const dx = x - nucleus.x;
         const u = dx * cos + dy * sin;
         const v = -dx * sin + dy * cos - bend * u * u;
@@ -199,9 +199,9 @@ export class Painter {
         // One pixel of soft edge, measured across the narrow side.
         const cover = (1 - distance) * b + 0.5;
         if (cover <= 0) continue;
-        blend(pixels, out, body, Math.min(1, cover) * 0.94);
+        blend(pixels, pixelOffset, body, Math.min(1, cover) * 0.94);
         const chromatin = ((grain[((y * 2) & textureMask) * (textureMask + 1) + ((x * 2) & textureMask)] ?? 0) - 128) * 0.32;
-        lighten(pixels, out, distance > 0.72 ? chromatin - 14 : chromatin + 6);
+        lighten(pixels, pixelOffset, distance > 0.72 ? chromatin - 14 : chromatin + 6);
       }
     }
   }
@@ -230,14 +230,14 @@ function lighten(pixels: Buffer, offset: number, amount: number): void {
   }
 }
 
-/** 256 colors, interpolated between the given colors. */
+/** Interpolates 256 colors between these colors. @returns their RGB bytes */
 function interpolateRamp(colors: readonly Color[]): Uint8Array {
   const ramp = new Uint8Array(256 * 3);
   for (let index = 0; index < 256; index++) {
-    const at = (index / 255) * (colors.length - 1);
-    const low = Math.min(colors.length - 2, Math.floor(at));
+    const position = (index / 255) * (colors.length - 1);
+    const low = Math.min(colors.length - 2, Math.floor(position));
     for (let channel = 0; channel < 3; channel++) {
-      ramp[index * 3 + channel] = mix(colors[low]?.[channel] ?? 0, colors[low + 1]?.[channel] ?? 0, at - low);
+      ramp[index * 3 + channel] = mix(colors[low]?.[channel] ?? 0, colors[low + 1]?.[channel] ?? 0, position - low);
     }
   }
   return ramp;

@@ -151,10 +151,11 @@ function writeTiles(writer: PyramidWriter, level: number, raster: Raster, column
       const tile = Buffer.alloc(tileSize * tileSize * 3);
       const columns = Math.min(tileSize, width - left);
       for (let y = 0; y < tileSize; y++) {
-        const from = (Math.min(height - 1, top + y) * width + left) * 3;
-        const to = y * tileSize * 3;
-        pixels.copy(tile, to, from, from + columns * 3);
-        for (let x = columns; x < tileSize; x++) tile.copyWithin(to + x * 3, to + (columns - 1) * 3, to + columns * 3);
+        const sourceOffset = (Math.min(height - 1, top + y) * width + left) * 3;
+        const rowOffset = y * tileSize * 3;
+        pixels.copy(tile, rowOffset, sourceOffset, sourceOffset + columns * 3);
+        const lastPixelOffset = rowOffset + (columns - 1) * 3;
+        for (let x = columns; x < tileSize; x++) tile.copyWithin(rowOffset + x * 3, lastPixelOffset, lastPixelOffset + 3);
       }
       tiles.push(
         sharp(tile, { raw: { width: tileSize, height: tileSize, channels: 3 } })
@@ -170,29 +171,30 @@ function writeTiles(writer: PyramidWriter, level: number, raster: Raster, column
 /** Makes a raster of half the size. Each of its pixels is the mean of four. */
 function halve({ pixels, width, height }: Raster): Raster {
   const half = { width: Math.ceil(width / 2), height: Math.ceil(height / 2) };
-  const out = Buffer.alloc(half.width * half.height * 3);
+  const halfPixels = Buffer.alloc(half.width * half.height * 3);
   for (let y = 0; y < half.height; y++) {
     const above = y * 2 * width * 3;
     const below = Math.min(height - 1, y * 2 + 1) * width * 3;
     for (let x = 0; x < half.width; x++) {
       const left = x * 6;
       const right = Math.min(width - 1, x * 2 + 1) * 3;
-      const to = (y * half.width + x) * 3;
+      const pixelOffset = (y * half.width + x) * 3;
       for (let channel = 0; channel < 3; channel++) {
         const sum =
           (pixels[above + left + channel] ?? 0) +
           (pixels[above + right + channel] ?? 0) +
           (pixels[below + left + channel] ?? 0) +
           (pixels[below + right + channel] ?? 0);
-        out[to + channel] = (sum + 2) >> 2;
+        halfPixels[pixelOffset + channel] = (sum + 2) >> 2;
       }
     }
   }
-  return { pixels: out, ...half };
+  return { pixels: halfPixels, ...half };
 }
 
-function pasteRaster(from: Raster, onto: Raster, left: number, top: number): void {
-  for (let y = 0; y < from.height; y++) {
-    from.pixels.copy(onto.pixels, ((top + y) * onto.width + left) * 3, y * from.width * 3, (y + 1) * from.width * 3);
+function pasteRaster(source: Raster, target: Raster, left: number, top: number): void {
+  for (let y = 0; y < source.height; y++) {
+    const targetOffset = ((top + y) * target.width + left) * 3;
+    source.pixels.copy(target.pixels, targetOffset, y * source.width * 3, (y + 1) * source.width * 3);
   }
 }

@@ -82,9 +82,9 @@ export class PyramidWriter {
     }
     // Each directory ends with the offset of the next.
     for (const [index, { nextFieldOffset }] of directories.entries()) {
-      const next = Buffer.alloc(4);
-      next.writeUInt32LE(directories[index + 1]?.offset ?? 0);
-      await this.file.write(next, 0, 4, nextFieldOffset);
+      const nextField = Buffer.alloc(4);
+      nextField.writeUInt32LE(directories[index + 1]?.offset ?? 0);
+      await this.file.write(nextField, 0, 4, nextFieldOffset);
     }
     const header = Buffer.from('49492a0000000000', 'hex');
     header.writeUInt32LE(directories[0]?.offset ?? 0, 4);
@@ -110,16 +110,16 @@ export class PyramidWriter {
     const table = Buffer.alloc(2 + entries.length * 12 + 4);
     table.writeUInt16LE(entries.length);
     for (const [index, [tag, type, values]] of entries.entries()) {
-      const at = 2 + index * 12;
+      const entryOffset = 2 + index * 12;
       const bytes = encodeValues(type, values);
-      table.writeUInt16LE(tag, at);
-      table.writeUInt16LE(type, at + 2);
-      table.writeUInt32LE(bytes.length / typeBytes[type], at + 4);
-      if (bytes.length <= 4) bytes.copy(table, at + 8);
+      table.writeUInt16LE(tag, entryOffset);
+      table.writeUInt16LE(type, entryOffset + 2);
+      table.writeUInt32LE(bytes.length / typeBytes[type], entryOffset + 4);
+      if (bytes.length <= 4) bytes.copy(table, entryOffset + 8);
       else {
         const offset = this.reserve(bytes.length);
         await this.file.write(bytes, 0, bytes.length, offset);
-        table.writeUInt32LE(offset, at + 8);
+        table.writeUInt32LE(offset, entryOffset + 8);
       }
     }
     const offset = this.reserve(table.length);

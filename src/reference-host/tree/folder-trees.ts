@@ -152,7 +152,7 @@ async function moveToParent(context: HostContext, folder: FolderDocument, target
   const moved = await writeFolder(context, folder, { parentId: target.doc._id, parentCollection: target.type, ...root });
   announceStep('move:placed');
   try {
-    // Checked again, because two simultaneous moves may each have moved its folder below the other's.
+    // Checked again, because two simultaneous moves may each have put its folder below the folder of the other move.
     await requireNoCircle(context, folder, target);
   } catch (error) {
     const { parentId, parentCollection, baseParentId, baseParentType } = folder;
@@ -273,26 +273,26 @@ async function copyFolderAs(
   const copiesBySourceId = new Map([[source._id.toHexString(), copy]]);
   const limitCopies = pLimit(maxConcurrentCopies);
   for (const folder of [source, ...foldersBelow]) {
-    const key = folder._id.toHexString();
-    if (!copiesBySourceId.has(key)) {
+    const sourceId = folder._id.toHexString();
+    if (!copiesBySourceId.has(sourceId)) {
       const parent = copiesBySourceId.get(folder.parentId.toHexString());
       if (parent === undefined || !options.isReadable(folder)) continue;
       const { name, description, meta } = folder;
       const properties = { name, description, public: folder.public, copiedMetadata: meta, creatorId, allowRename: true };
-      copiesBySourceId.set(key, await createFolder(context, { type: 'folder', doc: parent }, properties));
+      copiesBySourceId.set(sourceId, await createFolder(context, { type: 'folder', doc: parent }, properties));
     }
     const copyItemById = async (id: Types.ObjectId) => {
       const item = await context.models.item.findById(id).lean<ItemDocument>();
       if (item === null) return;
       await copyItemAs(context, item, {
         _id: new Types.ObjectId(),
-        folder: copiesBySourceId.get(key)!,
+        folder: copiesBySourceId.get(sourceId)!,
         creatorId,
         copyAnnotations,
       });
       announceStep('folder-copy:item');
     };
-    await Promise.all((itemIdsByFolder.get(key) ?? []).map((id) => limitCopies(() => copyItemById(id))));
+    await Promise.all((itemIdsByFolder.get(sourceId) ?? []).map((id) => limitCopies(() => copyItemById(id))));
   }
   return copy;
 }

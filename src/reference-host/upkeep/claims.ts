@@ -52,12 +52,13 @@ export class Claims {
     this.#fences.add(fence);
     try {
       for (;;) {
-        const current = await models.claim.findById(key).lean();
-        if (current === null) {
+        const currentClaim = await models.claim.findById(key).lean();
+        if (currentClaim === null) {
           if (await this.#insertClaim({ _id: key, process: life.id, fence })) return fence;
-        } else if (await this.#isAbandoned(current)) {
+        } else if (await this.#isAbandoned(currentClaim)) {
           const takeoverUpdate = { $set: { process: life.id, fence } };
-          if ((await models.claim.updateOne({ _id: key, fence: current.fence }, takeoverUpdate)).matchedCount === 1) return fence;
+          if ((await models.claim.updateOne({ _id: key, fence: currentClaim.fence }, takeoverUpdate)).matchedCount === 1)
+            return fence;
         } else if (Date.now() > deadline) break;
         else await delay(pollMs);
       }

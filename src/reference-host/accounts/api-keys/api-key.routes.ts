@@ -78,7 +78,7 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
       const principal = await requireSignedIn(context, caller);
       if (query.targetUserId !== undefined && !principal.id.equals(query.targetUserId))
         throw new AccessDeniedError('Users must create their API keys themselves.');
-      const { document, text: key } = await createApiKey(context, principal, query);
+      const { document, key } = await createApiKey(context, principal, query);
       return replyWithSecret({ ...apiKeyView(document), key });
     },
   }),

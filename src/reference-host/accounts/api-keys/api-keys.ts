@@ -68,17 +68,17 @@ function describeScope(scope: unknown): string {
   return typeof scope === 'string' ? scope.slice(0, 100) : typeof scope;
 }
 
-/** Creates a key. Its text is only in the result and is not stored. */
+/** Creates a key. The key itself is only in the result, and is not stored. */
 export async function createApiKey(
   { models }: HostContext,
   owner: Principal & { id: Types.ObjectId },
   { name, scope, tokenDuration, active }: KeyChanges,
-): Promise<{ document: ApiKeyDocument; text: string }> {
-  const text = createRandomText(keyLength);
+): Promise<{ document: ApiKeyDocument; key: string }> {
+  const key = createRandomText(keyLength);
   const created = await models.apiKey.create({
     userId: owner.id,
-    keyHash: hashSecret(text),
-    prefix: text.slice(0, prefixLength),
+    keyHash: hashSecret(key),
+    prefix: key.slice(0, prefixLength),
     tokenEpoch: new Types.ObjectId(),
     name: checkName(name ?? ''),
     scope: checkScope(scope, owner.admin),
@@ -87,7 +87,7 @@ export async function createApiKey(
     created: new Date(),
     lastUse: null,
   });
-  return { document: created.toObject<ApiKeyDocument>(), text };
+  return { document: created.toObject<ApiKeyDocument>(), key };
 }
 
 function checkDuration(days: number | undefined): number | undefined {
@@ -145,24 +145,29 @@ export async function removeApiKey(context: HostContext, key: ApiKeyDocument): P
  */
 export async function exchangeApiKey(
   context: HostContext,
-  { key: text, days, address }: { key: string; days: number | undefined; address: string },
+  { key, days, address }: { key: string; days: number | undefined; address: string },
 ): Promise<{ userId: Types.ObjectId; token: IssuedToken }> {
   const { models } = context;
   if (!(await context.setting('core.api_keys'))) {
     throw new LargeImageError('bad-value', 'API key functionality is disabled on this instance.');
   }
   const useUpdate = { $set: { lastUse: new Date() } };
-  const hasKeyLength = text.length === keyLength;
-  const key = hasKeyLength
-    ? await models.apiKey.findOneAndUpdate({ keyHash: hashSecret(text), active: true }, useUpdate).lean<ApiKeyDocument>()
+  const hasKeyLength = key.length === keyLength;
+  const document = hasKeyLength
+    ? await models.apiKey.findOneAndUpdate({ keyHash: hashSecret(key), active: true }, useUpdate).lean<ApiKeyDocument>()
     : null;
-  const user = key === null ? null : await models.user.findOne({ _id: key.userId, status: 'enabled' }).lean<UserDocument>();
-  if (key === null || user === null) {
+  const user =
+    document === null ? null : await models.user.findOne({ _id: document.userId, status: 'enabled' }).lean<UserDocument>();
+  if (document === null || user === null) {
     await context.signInLimits.countWrongKey(address);
     throw new InvalidError('Invalid API key.');
   }
-  const maxDays = key.tokenDuration ?? (await context.setting('core.cookie_lifetime'));
+  const maxDays = document.tokenDuration ?? (await context.setting('core.cookie_lifetime'));
   const lifetimeDays = days !== undefined && days > 0 ? Math.min(days, maxDays) : maxDays;
-  const token = await issueToken(context, { user, apiKey: key }, { days: lifetimeDays, scope: key.scope ?? [userScope] });
+  const token = await issueToken(
+    context,
+    { user, apiKey: document },
+    { days: lifetimeDays, scope: document.scope ?? [userScope] },
+  );
   return { userId: user._id, token };
 }

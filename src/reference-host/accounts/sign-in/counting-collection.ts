@@ -3,7 +3,7 @@ import { KeyedQueues } from '../../../larger-host.js';
 import type { AttemptDocument } from './attempt.model.js';
 
 type Collection = Model<AttemptDocument>['collection'];
-type Keyed = { key: string };
+type KeyFilter = { key: string };
 
 /**
  * The collection of attempts, as rate-limiter-flexible uses it, with only one write per key at a time. Otherwise many sign-ins as one user
@@ -18,7 +18,7 @@ export class CountingCollection {
     return this.collection().findOne(...args);
   }
 
-  deleteOne(filter: Keyed): ReturnType<Collection['deleteOne']> {
+  deleteOne(filter: KeyFilter): ReturnType<Collection['deleteOne']> {
     return this.#writes.run(filter.key, () => this.collection().deleteOne(filter));
   }
 
@@ -26,7 +26,7 @@ export class CountingCollection {
    * If two processes insert the first attempt of a key at once, engines on PostgreSQL refuse the second with an error that the limiter does not
    * recognize as a duplicate key. The write is then repeated, and updates the document of the first.
    */
-  findOneAndUpdate(filter: Keyed, ...args: Tail<Parameters<Collection['findOneAndUpdate']>>) {
+  findOneAndUpdate(filter: KeyFilter, ...args: Tail<Parameters<Collection['findOneAndUpdate']>>) {
     return this.#writes.run(filter.key, async () => {
       for (let attempt = 1; ; attempt += 1) {
         try {

@@ -63,11 +63,11 @@ class Lane {
   /** Does the work of a request when its turn has come. @param hashOne computes the hash; one at a time in the lane */
   run<T>(hashOne: () => Promise<T>, wrap: RequestWrapper<T> = (work) => work()): Promise<T> {
     return this.#limitRequests(async () => {
-      const started = performance.now();
+      const startedMs = performance.now();
       try {
         return await wrap(() => this.#limitHashes(hashOne));
       } finally {
-        this.#averageMs += ((performance.now() - started) / maxConcurrentRequests - this.#averageMs) / 8;
+        this.#averageMs += ((performance.now() - startedMs) / maxConcurrentRequests - this.#averageMs) / 8;
       }
     });
   }

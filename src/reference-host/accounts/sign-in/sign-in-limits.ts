@@ -189,8 +189,8 @@ export class SignInLimits {
   }
 
   #limiterFor(keyPrefix: CounterKind | 'known', points: number, durationSeconds: number): RateLimiterMongo {
-    const name = `${keyPrefix} ${points} ${durationSeconds}`;
-    let limiter = this.#limiters.get(name);
+    const limiterName = `${keyPrefix} ${points} ${durationSeconds}`;
+    let limiter = this.#limiters.get(limiterName);
     if (limiter === undefined) {
       limiter = new RateLimiterMongo({
         storeClient: { collection: () => this.#attempts },
@@ -200,7 +200,7 @@ export class SignInLimits {
         duration: durationSeconds,
         insuranceLimiter: new RateLimiterMemory({ keyPrefix, points, duration: durationSeconds }),
       });
-      this.#limiters.set(name, limiter);
+      this.#limiters.set(limiterName, limiter);
     }
     return limiter;
   }

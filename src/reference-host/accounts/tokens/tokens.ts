@@ -148,12 +148,12 @@ export function createTokenVerifier(context: HostContext): (token: string) => Pr
   return async (token) => {
     if (batch === undefined || batch.tokens.size >= tokensPerQuery) {
       const tokens = new Set<string>();
-      const query = () => {
+      const runQuery = () => {
         // Calls from now on belong to the next query: a response must not be older than its call.
         batch = undefined;
         return verifyTokens(context, [...tokens]);
       };
-      batch = { tokens, callersByToken: Promise.resolve().then(query) };
+      batch = { tokens, callersByToken: Promise.resolve().then(runQuery) };
     }
     batch.tokens.add(token);
     return (await batch.callersByToken).get(token) ?? null;

@@ -18,12 +18,12 @@ export async function claimFirstUser({ models }: HostContext, userId: Types.Obje
 /** Completes the registration of the first user if a crash interrupted it. */
 export async function repairFirstUser(context: HostContext): Promise<void> {
   const { models } = context;
-  const first = await models.hostState.findById('first-user').lean();
-  if (first === null) {
+  const firstUserState = await models.hostState.findById('first-user').lean();
+  if (firstUserState === null) {
     const oldest = await models.user.findOne({}, { _id: 1 }).sort({ created: 1, _id: 1 }).lean();
     if (oldest !== null) await claimFirstUser(context, oldest._id);
     return;
   }
   if ((await models.user.exists({ admin: true })) !== null) return;
-  await models.user.updateOne({ _id: first.subject }, firstUserRights);
+  await models.user.updateOne({ _id: firstUserState.subject }, firstUserRights);
 }

@@ -146,7 +146,7 @@ export async function updateUser(context: HostContext, user: UserDocument, chang
   const names = checkNames(changes);
   const { admin, status, emailVerified } = changes;
   const email = checkEmail(changes.email);
-  const set = {
+  const changedFields = {
     ...names,
     email,
     words: searchWords(user.login, names.firstName, names.lastName),
@@ -160,7 +160,7 @@ export async function updateUser(context: HostContext, user: UserDocument, chang
   let updated: UserDocument | null;
   try {
     updated = await context.models.user
-      .findOneAndUpdate({ _id: user._id }, { $set: set }, { returnDocument: 'after' })
+      .findOneAndUpdate({ _id: user._id }, { $set: changedFields }, { returnDocument: 'after' })
       .lean<UserDocument>();
   } catch (error) {
     if (isDuplicateKey(error)) throw new InvalidError('That email is already registered.', 'email');
@@ -187,12 +187,12 @@ export async function setPassword(
   currentHash?: string | null,
 ): Promise<UserDocument | null> {
   checkPasswordRule(password);
-  const set = { passwordHash: await context.passwords.hash(password, 'known'), tokenEpoch: new Types.ObjectId() };
+  const changedFields = { passwordHash: await context.passwords.hash(password, 'known'), tokenEpoch: new Types.ObjectId() };
   const filter = { _id: userId, ...(currentHash !== undefined && { passwordHash: currentHash }) };
   const changed = await context.models.user
-    .findOneAndUpdate(filter, { $set: set }, { returnDocument: 'after' })
+    .findOneAndUpdate(filter, { $set: changedFields }, { returnDocument: 'after' })
     .lean<UserDocument>();
-  if (changed !== null) await forgetTokens(context, { userId, userEpoch: { $ne: set.tokenEpoch } });
+  if (changed !== null) await forgetTokens(context, { userId, userEpoch: { $ne: changedFields.tokenEpoch } });
   return changed;
 }
 

@@ -34,7 +34,7 @@ export class ContentHashes {
 
   constructor(private readonly options: ContentHashesOptions) {}
 
-  /** Compares these files, after those that are being compared now. They replace files that are still waiting. */
+  /** Compares these files after the files that are being compared now. Files of an earlier call that still wait are no longer compared. */
   compare(ids: readonly Types.ObjectId[]): void {
     this.#waitingIds = ids;
     this.#comparison ??= this.#compareAll().finally(() => {

@@ -8,7 +8,7 @@ export interface DisplacedFile {
   localFile: LocalFile;
   /** The records of the former file. */
   formerFiles: readonly KnownFile[];
-  /** Whether the former file is at another path now, so that its items follow it there. Otherwise, the file that is there now has replaced it. */
+  /** Whether the former file is at another path now, so that its items move to that path. Otherwise, `localFile` has replaced it. */
   isMoved?: boolean;
 }
 

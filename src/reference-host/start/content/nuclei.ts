@@ -85,25 +85,25 @@ function* writeAnnotationJson(
   { onProgress }: Pick<NucleiOptions, 'onProgress'>,
   counter: { count: number },
 ): Generator<string, void> {
-  const head = {
+  const annotationFields = {
     name: nucleiName,
     description: 'Every nucleus of the synthetic slide, from the program that painted it.',
   };
-  let text = `${JSON.stringify(head).slice(0, -1)},"elements":[`;
+  let piece = `${JSON.stringify(annotationFields).slice(0, -1)},"elements":[`;
   for (const { kind, outline, y } of nucleiOf(syntheticSlide.seed, slideSize)) {
     const points = outline.map(([pointX, pointY]) => [roundToTenths(pointX), roundToTenths(pointY), 0]);
     const element = { type: 'polyline', closed: true, points, group: kind, ...stylesByKind[kind], lineWidth: 2 };
-    text += `${counter.count === 0 ? '' : ','}${JSON.stringify(element)}`;
+    piece += `${counter.count === 0 ? '' : ','}${JSON.stringify(element)}`;
     counter.count += 1;
-    if (text.length < chunkLength) continue;
-    yield text;
-    text = '';
+    if (piece.length < chunkLength) continue;
+    yield piece;
+    piece = '';
     onProgress({
       text: `Annotating the nuclei of the synthetic slide (once)`,
       fraction: Math.min(0.99, Math.max(0, y / slideSize)),
     });
   }
-  yield `${text}]}`;
+  yield `${piece}]}`;
 }
 
 function roundToTenths(value: number): number {

@@ -37,16 +37,16 @@ export async function claimName(
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
   }
-  const other = await models.nameClaim.findById(_id).lean();
-  if (other === null) return claimName(context, { parentId, ownerType, ownerId }, name);
-  if (other.ownerId.equals(ownerId)) return null;
-  const isRecent = Date.now() - other.created.getTime() < abandonedMs && (await life.isAlive(other.process));
-  if (isRecent || (await stillOwnsName(context, other, parentId, name))) return other.ownerType;
+  const otherClaim = await models.nameClaim.findById(_id).lean();
+  if (otherClaim === null) return claimName(context, { parentId, ownerType, ownerId }, name);
+  if (otherClaim.ownerId.equals(ownerId)) return null;
+  const isRecent = Date.now() - otherClaim.created.getTime() < abandonedMs && (await life.isAlive(otherClaim.process));
+  if (isRecent || (await stillOwnsName(context, otherClaim, parentId, name))) return otherClaim.ownerType;
   const formerClaim = await models.nameClaim.findOneAndUpdate(
-    { _id, ownerId: other.ownerId, created: other.created },
+    { _id, ownerId: otherClaim.ownerId, created: otherClaim.created },
     { $set: { ownerType, ownerId, process: life.id, created: claim.created } },
   );
-  return formerClaim === null ? other.ownerType : null;
+  return formerClaim === null ? otherClaim.ownerType : null;
 }
 
 async function stillOwnsName({ models }: HostContext, claim: NameClaimDocument, parentId: Types.ObjectId, name: string) {
