@@ -58,7 +58,7 @@ export async function openContext(
   await checkStoredFormat(models);
   const store = new ByteStore(resolve(options.dataDirectory));
   const storeId = await ensureStoreId(models);
-  await store.prepare(storeId.toHexString());
+  await store.initialize(storeId.toHexString());
   const otherFolder = await findOtherFolder(models, store, storeId);
   if (otherFolder !== null) logger.error({ folder: store.root, belongsTo: otherFolder }, 'Host:OtherDataFolder');
 
@@ -135,7 +135,7 @@ async function findOtherFolder(
   store: ByteStore,
   databaseStoreId: Types.ObjectId,
 ): Promise<DataFolder | null> {
-  const folderId = await store.readOwnId(databaseStoreId.toHexString());
+  const folderId = await store.readDirectoryId(databaseStoreId.toHexString());
   const location = { root: store.root, machine: hostname() };
   if (folderId !== null) {
     await hostState.updateOne({ _id: 'store', folder: null }, { $set: { folder: folderId, ...location } });

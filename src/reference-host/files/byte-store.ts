@@ -29,7 +29,7 @@ export interface WriteResult {
   isTooLong: boolean;
 }
 
-/** An upload has fewer bytes on disk than it should. Nothing was written, because further bytes would leave a gap of zeros. */
+/** Thrown if an upload has fewer bytes on disk than it should. Then nothing was written, because further bytes would leave a gap of zeros. */
 export class MissingBytesError extends Error {
   override name = 'MissingBytesError';
 }
@@ -59,21 +59,21 @@ export class ByteStore {
     }
   }
 
-  /** Creates the directories. From now on, an empty folder belongs to the database with this id. */
-  async prepare(databaseId: string): Promise<void> {
+  /** Creates the directories. If they have no files yet, they belong to the database with this id from now on. */
+  async initialize(databaseId: string): Promise<void> {
     await mkdir(this.#filesFolder, { recursive: true });
     await mkdir(this.#uploadsFolder, { recursive: true });
     if ((await readFileLength(this.#ownerPath)) !== null) return;
     if ((await readdir(this.#filesFolder)).length > 0 || (await readdir(this.#uploadsFolder)).length > 0) return;
-    const candidate = `${this.#ownerPath}.${randomUUID()}`;
-    await writeFile(candidate, `${databaseId}\n${randomUUID()}\n`, { flush: true });
+    const candidatePath = `${this.#ownerPath}.${randomUUID()}`;
+    await writeFile(candidatePath, `${databaseId}\n${randomUUID()}\n`, { flush: true });
     try {
       // Unlike a rename, this fails if another process has created the file first, so that all processes read the same id.
-      await link(candidate, this.#ownerPath);
+      await link(candidatePath, this.#ownerPath);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     } finally {
-      await rm(candidate, { force: true });
+      await rm(candidatePath, { force: true });
     }
     await syncDirectory(this.root);
   }
@@ -93,7 +93,7 @@ export class ByteStore {
   async write(uploadId: string, { offset, uploadSize, source, signal, checkPermission }: BytesToWrite): Promise<WriteResult> {
     const path = this.#uploadPath(uploadId);
     const handle = await open(path, offset === 0 ? constants.O_RDWR | constants.O_CREAT | constants.O_TRUNC : 'r+', 0o600).catch(
-      throwMissing,
+      throwMissingBytes,
     );
     try {
       await shorten(handle, offset);
@@ -151,13 +151,13 @@ export class ByteStore {
     else {
       await this.#requireComplete(source, size);
       if ((await mkdir(dirname(target), { recursive: true })) !== undefined) await syncDirectory(this.#filesFolder);
-      await rename(source, target).catch(throwMissing);
+      await rename(source, target).catch(throwMissingBytes);
     }
     await syncDirectory(dirname(target));
   }
 
   async #requireComplete(path: string, size: number): Promise<void> {
-    const handle = await open(path, 'r').catch(throwMissing);
+    const handle = await open(path, 'r').catch(throwMissingBytes);
     try {
       const actualSize = (await handle.stat()).size;
       if (actualSize !== size)
@@ -190,13 +190,13 @@ export class ByteStore {
    * Whether the folder belongs to the database with this id. Another database, such as one in memory or a new one, has no records of the files here.
    */
   async belongsTo(databaseId: string): Promise<boolean> {
-    return (await this.readOwnId(databaseId)) !== null;
+    return (await this.readDirectoryId(databaseId)) !== null;
   }
 
   /** The id of this directory if it belongs to the database with this id, otherwise `null`. Copies of the directory have the same id. */
-  async readOwnId(databaseId: string): Promise<string | null> {
-    const [owner = '', directoryId = ''] = (await readFile(this.#ownerPath, 'utf8').catch(() => '')).split('\n');
-    return owner === databaseId && directoryId !== '' ? directoryId : null;
+  async readDirectoryId(databaseId: string): Promise<string | null> {
+    const [ownerId = '', directoryId = ''] = (await readFile(this.#ownerPath, 'utf8').catch(() => '')).split('\n');
+    return ownerId === databaseId && directoryId !== '' ? directoryId : null;
   }
 
   #uploadPath(uploadId: string): string {
@@ -211,7 +211,7 @@ export async function readBytes(path: string, { start, end }: { start: number; e
   try {
     handle = await open(path, 'r');
   } catch (cause) {
-    if (isMissing(cause)) throw new NotFoundError(`The file ${shownName(path)} is missing.`);
+    if (isMissingFile(cause)) throw new NotFoundError(`The file ${shownName(path)} is missing.`);
     throw cause;
   }
   return handle.createReadStream({ start, end: end - 1, highWaterMark: 256 * 1024 });
@@ -263,7 +263,7 @@ function checkKey(text: string): string {
   return text;
 }
 
-function isMissing(error: unknown): boolean {
+function isMissingFile(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
@@ -273,8 +273,8 @@ async function listKeys(directory: string): Promise<string[]> {
 }
 
 /** Throws a {@link MissingBytesError} for an error about a missing file, and any other error unchanged. */
-function throwMissing(cause: unknown): never {
-  if (isMissing(cause)) throw new MissingBytesError('The upload has no bytes on disk.', { cause });
+function throwMissingBytes(cause: unknown): never {
+  if (isMissingFile(cause)) throw new MissingBytesError('The upload has no bytes on disk.', { cause });
   throw cause;
 }
 
@@ -282,7 +282,7 @@ async function readFileLength(path: string): Promise<number | null> {
   try {
     return (await stat(path)).size;
   } catch (error) {
-    if (isMissing(error)) return null;
+    if (isMissingFile(error)) return null;
     throw error;
   }
 }

@@ -16,10 +16,10 @@ type TreeFile = Awaited<ReturnType<HostFileTree['file']>>;
 
 async function openDiskFile(folder: string, path: string): Promise<TreeFile> {
   // Links must not lead out of the folder.
-  const realFile = await realpath(join(folder, path)).catch(() => null);
-  if (realFile === null || !realFile.startsWith(folder + sep)) return null;
+  const realFilePath = await realpath(join(folder, path)).catch(() => null);
+  if (realFilePath === null || !realFilePath.startsWith(folder + sep)) return null;
   const read = async (offset: number, length: number) => {
-    const handle = await open(realFile, 'r');
+    const handle = await open(realFilePath, 'r');
     try {
       const bytes = new Uint8Array(length);
       let filled = 0;
@@ -31,7 +31,7 @@ async function openDiskFile(folder: string, path: string): Promise<TreeFile> {
       await handle.close();
     }
   };
-  const handle = await open(realFile, 'r').catch(() => null);
+  const handle = await open(realFilePath, 'r').catch(() => null);
   if (handle === null) return null;
   try {
     const stats = await handle.stat();
@@ -43,17 +43,17 @@ async function openDiskFile(folder: string, path: string): Promise<TreeFile> {
 
 async function openObject({ buckets }: HostContext, bucketName: string, key: string): Promise<TreeFile> {
   const bucket = await buckets.openBucket(bucketName);
-  const state = await bucket.state(key).catch((error: { $metadata?: { httpStatusCode?: number } }) => {
+  const objectState = await bucket.state(key).catch((error: { $metadata?: { httpStatusCode?: number } }) => {
     if (error.$metadata?.httpStatusCode === 404) return null;
     throw new LargeImageError('unavailable', `${key} cannot be read from the bucket ${bucketName}.`, { cause: error });
   });
-  if (state === null) return null;
+  if (objectState === null) return null;
   return {
-    size: state.size,
+    size: objectState.size,
     async read(offset, length, options) {
-      const end = Math.min(state.size, offset + length);
+      const end = Math.min(objectState.size, offset + length);
       if (end <= offset) return new Uint8Array(0);
-      const stream = await bucket.read({ key, etag: state.etag, name: key }, { start: offset, end }, options?.signal);
+      const stream = await bucket.read({ key, etag: objectState.etag, name: key }, { start: offset, end }, options?.signal);
       return Buffer.concat(await stream.toArray());
     },
   };

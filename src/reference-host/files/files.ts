@@ -56,7 +56,7 @@ async function isInTrash({ models }: HostContext, _id: Types.ObjectId | undefine
   return (await Promise.all(lookups)).some((each) => each !== null);
 }
 
-/** The fields of a new file record, except its storage. */
+/** The fields of a new file record. */
 export interface NewFileRecord {
   _id?: Types.ObjectId;
   name: string;
@@ -83,9 +83,9 @@ export interface NewFileOfItem {
  * @throws InvalidError if the item no longer exists; then no record is left.
  */
 export async function insertFile(context: HostContext, item: ItemDocument, record: NewFileRecord): Promise<FileDocument> {
-  const [inserted] = await insertFiles(context, [{ itemId: item._id, record }]);
-  if (inserted!.status === 'rejected') throw inserted!.reason;
-  return inserted!.value;
+  const [result] = await insertFiles(context, [{ itemId: item._id, record }]);
+  if (result!.status === 'rejected') throw result!.reason;
+  return result!.value;
 }
 
 /** Stores the records of several files as {@link insertFile} does. Files whose items no longer exist are rejected. */
@@ -94,7 +94,7 @@ export async function insertFiles(
   files: readonly NewFileOfItem[],
 ): Promise<PromiseSettledResult<FileDocument>[]> {
   const { models } = context;
-  const createdFiles = files.map(createRecord);
+  const createdFiles = files.map(toFileDocument);
   // The records are stored without casting, because values from clients have been checked.
   await models.file.insertMany(createdFiles, { lean: true });
   announceStep('file:recorded');
@@ -122,13 +122,13 @@ export async function insertFiles(
 
 /** Stores the records of files whose items are stored afterwards. Nobody sees the files before that. */
 export async function insertHiddenFiles({ models }: HostContext, files: readonly NewFileOfItem[]): Promise<FileDocument[]> {
-  const createdFiles = files.map(createRecord);
+  const createdFiles = files.map(toFileDocument);
   await models.file.insertMany(createdFiles, { lean: true });
   announceStep('file:recorded');
   return createdFiles;
 }
 
-function createRecord({ itemId, record }: NewFileOfItem): FileDocument {
+function toFileDocument({ itemId, record }: NewFileOfItem): FileDocument {
   const { attached = false, fields, mimeType, ...rest } = record;
   return {
     _id: new Types.ObjectId(),

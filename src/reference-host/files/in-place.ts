@@ -24,7 +24,7 @@ export interface InPlaceFile {
   creatorId: Types.ObjectId | null;
   /** Whether the files in its folder and below belong to it. Default false. */
   isTree?: boolean;
-  /** A digest of these other files. */
+  /** If `isTree`: a digest of the other files that belong to it. */
   tree?: string | undefined;
   /** Its state, if it has just been read. */
   stats?: Stats;
@@ -45,7 +45,7 @@ export function isDigestPartial(size: number): boolean {
 const [openDescriptor, closeDescriptor] = [promisify(open), promisify(close)];
 const [statDescriptor, readDescriptor] = [promisify(fstat), promisify(read)];
 
-/** Reads the properties of a file on disk by which it is recognized later. The digest tells files of the same length apart without reading them whole. */
+/** Reads the properties that later identify a file on disk. The digest tells files of the same length apart without reading them whole. */
 async function readState(
   path: string,
   stats?: Stats,
@@ -85,11 +85,11 @@ export async function registerFileInPlace(
   context: HostContext,
   { path, folder, ...file }: InPlaceFile & { folder: FolderDocument },
 ): Promise<{ item: ItemDocument; file: FileDocument }> {
-  const resolved = await realpath(path);
-  if (!(await stat(resolved)).isFile()) throw new InvalidError(`Not a file: ${path}`);
-  const [registered] = await registerFilesInPlace(context, folder, [{ ...file, path: resolved }]);
-  if (registered!.status === 'rejected') throw registered!.reason;
-  const { item, file: newFile } = registered!.value;
+  const resolvedPath = await realpath(path);
+  if (!(await stat(resolvedPath)).isFile()) throw new InvalidError(`Not a file: ${path}`);
+  const [result] = await registerFilesInPlace(context, folder, [{ ...file, path: resolvedPath }]);
+  if (result!.status === 'rejected') throw result!.reason;
+  const { item, file: newFile } = result!.value;
   return { item: (await context.models.item.findById(item._id).lean<ItemDocument>()) ?? item, file: newFile };
 }
 
@@ -104,7 +104,7 @@ export async function registerFilesInPlace(
   folder: FolderDocument,
   files: readonly InPlaceFile[],
 ): Promise<PromiseSettledResult<{ item: ItemDocument; file: FileDocument }>[]> {
-  const prepared = await Promise.allSettled(
+  const preparedItems = await Promise.allSettled(
     files.map(async ({ path, itemName, creatorId, isTree = false, tree, stats }): Promise<NewItemWithFile> => {
       checkName('Item', itemName);
       const { size, ...state } = await readState(path, stats);
@@ -115,10 +115,10 @@ export async function registerFilesInPlace(
   const registered = await registerItemsWithFiles(
     context,
     folder,
-    prepared.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])),
+    preparedItems.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])),
   );
   let registeredIndex = 0;
-  return prepared.map((each) =>
+  return preparedItems.map((each) =>
     each.status === 'fulfilled' ? { status: 'fulfilled', value: registered[registeredIndex++]! } : each,
   );
 }
@@ -137,15 +137,15 @@ async function registerItemsWithFiles(
   newItems: readonly NewItemWithFile[],
 ): Promise<{ item: ItemDocument; file: FileDocument }[]> {
   if (newItems.length === 0) return [];
-  const ids = newItems.map(() => new Types.ObjectId());
-  return context.journal.undertake({ kind: 'registering', ids }, async () => {
-    const records = newItems.map(({ record }, index) => ({ itemId: ids[index]!, record }));
+  const itemIds = newItems.map(() => new Types.ObjectId());
+  return context.journal.undertake({ kind: 'registering', ids: itemIds }, async () => {
+    const records = newItems.map(({ record }, index) => ({ itemId: itemIds[index]!, record }));
     const files = await insertHiddenFiles(context, records);
     announceStep('in-place:file');
     const items = await createItems(
       context,
       folder,
-      newItems.map(({ name, creatorId, record: { size } }, index) => ({ _id: ids[index]!, name, creatorId, size })),
+      newItems.map(({ name, creatorId, record: { size } }, index) => ({ _id: itemIds[index]!, name, creatorId, size })),
     );
     announceStep('in-place:item');
     const added = files.map((file, index) => ({ file: { ...file }, item: { ...items[index]! } }));
@@ -158,36 +158,39 @@ async function registerItemsWithFiles(
  * Updates the record of a file that has changed on disk, and announces the change. If length, start and end of the file are the same as
  * before, only the record is updated; `ContentHashes` compares the rest later.
  *
- * @param tree a digest of the files that belong to it, if any
+ * @param treeDigest a digest of the other files that belong to it, if any
  * @returns whether the content has changed
  */
-export async function refreshFileInPlace(context: HostContext, file: FileDocument, tree?: string): Promise<boolean> {
+export async function refreshFileInPlace(context: HostContext, file: FileDocument, treeDigest?: string): Promise<boolean> {
   const { storage } = file;
   if (storage.kind !== 'in-place') return false;
   const stats = await stat(storage.path);
-  const isSame = stats.size === file.size && stats.mtime.getTime() === storage.modified?.getTime();
-  if (isSame && storage.inode === formatInode(stats) && storage.tree === (tree ?? storage.tree)) return false;
+  const isSameSizeAndTime = stats.size === file.size && stats.mtime.getTime() === storage.modified?.getTime();
+  if (isSameSizeAndTime && storage.inode === formatInode(stats) && storage.tree === (treeDigest ?? storage.tree)) return false;
   const { size, ...state } = await readState(storage.path);
-  const hasChangedTree = tree !== undefined && ![undefined, tree].includes(storage.tree);
+  const hasChangedTree = treeDigest !== undefined && ![undefined, treeDigest].includes(storage.tree);
   // Old records have no digest. Without one, an equal length and time mean that the file is the same.
-  const isReplaced = hasChangedTree || (storage.digest !== state.digest && !(isSame && storage.digest === undefined));
-  const now = new Date();
+  const isReplaced = hasChangedTree || (storage.digest !== state.digest && !(isSameSizeAndTime && storage.digest === undefined));
+  const refreshedAt = new Date();
   const changes = {
     ...Object.fromEntries(
-      Object.entries({ ...state, ...(tree !== undefined && { tree }) }).map(([name, value]) => [`storage.${name}`, value]),
+      Object.entries({ ...state, ...(treeDigest !== undefined && { tree: treeDigest }) }).map(([name, value]) => [
+        `storage.${name}`,
+        value,
+      ]),
     ),
-    ...(storage.contents !== undefined && !isReplaced && { 'storage.touched': now }),
+    ...(storage.contents !== undefined && !isReplaced && { 'storage.touched': refreshedAt }),
   };
-  const unsetOutdated = isReplaced && { $unset: { 'storage.contents': 1, 'storage.touched': 1 } };
+  const outdatedFieldsUpdate = isReplaced && { $unset: { 'storage.contents': 1, 'storage.touched': 1 } };
   const updated = await context.models.file
     .findOneAndUpdate(
       { _id: file._id, size: file.size },
-      { $set: { ...changes, size, ...(isReplaced && { updated: now }) }, ...unsetOutdated },
+      { $set: { ...changes, size, ...(isReplaced && { updated: refreshedAt }) }, ...outdatedFieldsUpdate },
       { returnDocument: 'after' },
     )
     .lean<FileDocument>();
   if (updated === null || !isReplaced) return false;
-  await announceReplaced(context, updated, { formerSize: file.size ?? 0, replacedAt: now });
+  await announceReplaced(context, updated, { formerSize: file.size ?? 0, replacedAt: refreshedAt });
   return true;
 }
 

@@ -27,33 +27,33 @@ export async function storeFiles(
   signal?: AbortSignal,
 ): Promise<PromiseSettledResult<StoredDocument>[]> {
   const itemIds = await findExistingItemIds(context, files);
-  const planned = files.filter(({ file }) => itemIds.has(file.parent.itemId)).map(planFile);
+  const plannedFiles = files.filter(({ file }) => itemIds.has(file.parent.itemId)).map(planFile);
   const resultsBySource = new Map<NewFileContent, PromiseSettledResult<StoredDocument>>();
-  const outcomes = await storePlanned(context, planned, signal);
-  for (const [index, { source }] of planned.entries()) resultsBySource.set(source, outcomes[index]!);
+  const results = await storePlannedFiles(context, plannedFiles, signal);
+  for (const [index, { source }] of plannedFiles.entries()) resultsBySource.set(source, results[index]!);
   return files.map((each) => resultsBySource.get(each) ?? rejectMissingItem(each));
 }
 
-async function storePlanned(
+async function storePlannedFiles(
   context: HostContext,
-  planned: readonly PlannedFile[],
+  plannedFiles: readonly PlannedFile[],
   signal: AbortSignal | undefined,
 ): Promise<PromiseSettledResult<StoredDocument>[]> {
   try {
-    await registerPlanned(context, planned);
+    await registerPlannedFiles(context, plannedFiles);
   } catch (reason) {
-    for (const { source } of planned) source.content.destroy();
-    return planned.map(() => ({ status: 'rejected', reason }));
+    for (const { source } of plannedFiles) source.content.destroy();
+    return plannedFiles.map(() => ({ status: 'rejected', reason }));
   }
   announceStep('storing:registered');
-  const written = await settleInBatches(planned, (each) => writeBytes(context, each, signal));
+  const writeResults = await settleInBatches(plannedFiles, (each) => writeBytes(context, each, signal));
   announceStep('storing:moved');
-  const recorded = await insertRecords(
+  const recordResults = await insertRecords(
     context,
-    planned.filter((_, index) => written[index]!.status === 'fulfilled'),
+    plannedFiles.filter((_, index) => writeResults[index]!.status === 'fulfilled'),
   );
-  let recordedIndex = 0;
-  return written.map((each) => (each.status === 'fulfilled' ? recorded[recordedIndex++]! : each));
+  let recordIndex = 0;
+  return writeResults.map((each) => (each.status === 'fulfilled' ? recordResults[recordIndex++]! : each));
 }
 
 function rejectMissingItem({ file, content }: NewFileContent): PromiseRejectedResult {
@@ -84,74 +84,74 @@ function planFile(source: NewFileContent): PlannedFile {
   return { key, source, entry: { itemId: new Types.ObjectId(file.parent.itemId), record } };
 }
 
-async function registerPlanned(context: HostContext, planned: readonly PlannedFile[]): Promise<void> {
-  if (planned.length === 0) return;
-  const bytes = planned.map(({ key, entry: { record } }) => {
+async function registerPlannedFiles(context: HostContext, plannedFiles: readonly PlannedFile[]): Promise<void> {
+  if (plannedFiles.length === 0) return;
+  const newBytes = plannedFiles.map(({ key, entry: { record } }) => {
     return { key, size: record.size ?? 0, fileId: record._id!, userId: record.creatorId };
   });
   try {
-    const users = new Map(bytes.map(({ userId }) => [String(userId), userId]));
+    const users = new Map(newBytes.map(({ userId }) => [String(userId), userId]));
     for (const [key, userId] of users) {
-      const bytesOfUser = bytes.filter((each) => String(each.userId) === key);
+      const bytesOfUser = newBytes.filter((each) => String(each.userId) === key);
       const quotaRequest = { userId, bytes: bytesOfUser.reduce((sum, { size }) => sum + size, 0), isUpload: false };
       await registerWithinCapacity(context, quotaRequest, () => registerBytes(context, bytesOfUser));
     }
   } catch (error) {
-    await releasePlanned(context, planned).catch(() => undefined);
+    await releasePlannedFiles(context, plannedFiles).catch(() => undefined);
     throw error;
   }
 }
 
-async function writeBytes(context: HostContext, planned: PlannedFile, signal: AbortSignal | undefined): Promise<void> {
+async function writeBytes(context: HostContext, plannedFile: PlannedFile, signal: AbortSignal | undefined): Promise<void> {
   const { store } = context;
-  const { key, source } = planned;
+  const { key, source } = plannedFile;
   const { file, content } = source;
   try {
-    const written = await store.write(key, { offset: 0, uploadSize: file.size, source: content, ...(signal && { signal }) });
-    if (written.failure !== undefined) throw written.failure;
-    if (written.isTooLong || written.received !== file.size) {
-      const received = written.isTooLong ? 'more' : `only ${written.received}`;
+    const result = await store.write(key, { offset: 0, uploadSize: file.size, source: content, ...(signal && { signal }) });
+    if (result.failure !== undefined) throw result.failure;
+    if (result.isTooLong || result.received !== file.size) {
+      const received = result.isTooLong ? 'more' : `only ${result.received}`;
       throw new InvalidError(`The file ${file.name} should have ${file.size} bytes, but its stream has ${received}.`, 'size');
     }
     await store.commit(key, { key, size: file.size });
   } catch (error) {
     content.destroy();
     await store.discard(key);
-    await releasePlanned(context, [planned]);
+    await releasePlannedFiles(context, [plannedFile]);
     throw error;
   }
 }
 
-function releasePlanned(context: HostContext, planned: readonly PlannedFile[]): Promise<void> {
-  const references = planned.map(({ entry: { record } }) => ({ fileId: record._id!, storage: record.storage }));
+function releasePlannedFiles(context: HostContext, plannedFiles: readonly PlannedFile[]): Promise<void> {
+  const references = plannedFiles.map(({ entry: { record } }) => ({ fileId: record._id!, storage: record.storage }));
   return releaseBytes(context, references);
 }
 
 async function insertRecords(
   context: HostContext,
-  written: readonly PlannedFile[],
+  writtenFiles: readonly PlannedFile[],
 ): Promise<PromiseSettledResult<StoredDocument>[]> {
-  if (written.length === 0) return [];
+  if (writtenFiles.length === 0) return [];
   try {
-    const inserted = await insertFiles(
+    const results = await insertFiles(
       context,
-      written.map(({ entry }) => entry),
+      writtenFiles.map(({ entry }) => entry),
     );
-    await releasePlanned(
+    await releasePlannedFiles(
       context,
-      written.filter((_, index) => inserted[index]!.status === 'rejected'),
+      writtenFiles.filter((_, index) => results[index]!.status === 'rejected'),
     );
-    return inserted.map((each) => (each.status === 'fulfilled' ? { status: each.status, value: { ...each.value } } : each));
+    return results.map((each) => (each.status === 'fulfilled' ? { status: each.status, value: { ...each.value } } : each));
   } catch (reason) {
     // Some records may have been stored before the error. If they cannot be removed, the bytes are kept, because a record without bytes
     // would be half a file.
-    const ids = written.map(({ key }) => key);
+    const ids = writtenFiles.map(({ key }) => key);
     const areRecordsRemoved = await context.models.file.deleteMany({ _id: { $in: ids } }).then(
       () => true,
       () => false,
     );
-    if (areRecordsRemoved) await releasePlanned(context, written);
-    return written.map(() => ({ status: 'rejected', reason }));
+    if (areRecordsRemoved) await releasePlannedFiles(context, writtenFiles);
+    return writtenFiles.map(() => ({ status: 'rejected', reason }));
   }
 }
 

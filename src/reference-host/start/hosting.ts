@@ -126,7 +126,7 @@ function createRescans(hosting: HostingContext, runningHost: () => RunningHost |
   const useHost = <T>(work: (host: ReferenceHost) => Promise<T>): Promise<T> => {
     const running = runningHost();
     if (running === null) throw new Error('The server is starting.');
-    return running.use(work);
+    return running.useHost(work);
   };
   const showFailure = (error: unknown) =>
     display.writeLine(`The served files could not be scanned: ${error instanceof Error ? error.message : String(error)}`);
@@ -162,7 +162,7 @@ async function issueSignInLines(
   { options, server }: HostingContext,
 ): Promise<string[]> {
   if (user?.admin !== true || user.status !== 'enabled' || !isLoopback(options.host)) return [];
-  const secret = await running.use((host) => issueSignInLink(host.context, user));
+  const secret = await running.useHost((host) => issueSignInLink(host.context, user));
   return [`Open      ${server.url}/#enter/${secret}   (signs in as ${user.login}: once, within ${linkMinutes} minutes)`];
 }
 
@@ -218,7 +218,7 @@ function runExclusively<T>(host: ReferenceHost, name: 'administrator' | 'filling
 
 /** Adds the contents while no other server does, and without being interrupted by a restart. */
 function addExclusively(running: RunningHost, work: (host: ReferenceHost) => Promise<void>): Promise<void> {
-  return running.use((host) => runExclusively(host, 'filling', () => work(host)));
+  return running.useHost((host) => runExclusively(host, 'filling', () => work(host)));
 }
 
 /** Adds the synthetic slide as an item, and annotates it. */

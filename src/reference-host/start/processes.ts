@@ -53,7 +53,7 @@ export interface ServingProcessesOptions {
 export class ServingProcesses {
   readonly #stopController = new AbortController();
   /** Whether processes that end are replaced: from the time when the first one serves until {@link stop}. */
-  #isServing = false;
+  #replacesEndedProcesses = false;
   /** The processes that serve. Only these are asked for their numbers, because the others cannot answer yet. */
   readonly #servingWorkers = new Set<Worker>();
   readonly #resolveById = new Map<number, (numbers: object | null) => void>();
@@ -65,7 +65,7 @@ export class ServingProcesses {
   async start(): Promise<ServingProcessInfo | null> {
     cluster.on('message', (worker, message: Report) => void this.#handleReport(worker, message));
     const servingInfo = await this.#fork({ [contentsVariable]: '1' });
-    this.#isServing = servingInfo !== null;
+    this.#replacesEndedProcesses = servingInfo !== null;
     return servingInfo;
   }
 
@@ -80,7 +80,7 @@ export class ServingProcesses {
 
   /** Stops all processes, and waits until they have ended. */
   async stop(): Promise<void> {
-    this.#isServing = false;
+    this.#replacesEndedProcesses = false;
     this.#stopController.abort();
     const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
     await Promise.all(
@@ -107,7 +107,7 @@ export class ServingProcesses {
     });
     worker.once('exit', (code, signal) => {
       this.#servingWorkers.delete(worker);
-      if (!this.#isServing) return;
+      if (!this.#replacesEndedProcesses) return;
       this.options.writeLine(`Process ${worker.process.pid} has ended (${signal ?? code}); another takes its place.`);
       const nextDelayMs = servingInfo === null ? Math.min(delayMs * 2, maxReplacementDelayMs) : minReplacementDelayMs;
       void wait(delayMs, undefined, { signal: this.#stopController.signal }).then(

@@ -36,7 +36,7 @@ export class RunningHost {
   }
 
   /** Uses the host without being interrupted by a restart. */
-  use<T>(work: (host: ReferenceHost) => Promise<T>): Promise<T> {
+  useHost<T>(work: (host: ReferenceHost) => Promise<T>): Promise<T> {
     return this.#runInOrder(async () => {
       if (this.#host === null) throw new Error('The host is closed.');
       return work(this.#host);
@@ -48,7 +48,7 @@ export class RunningHost {
     this.#host?.endStreams();
   }
 
-  /** Closes the host when the work of {@link use} has ended. Later restarts are ignored. */
+  /** Closes the host when the work of {@link useHost} has ended. Later restarts are ignored. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#runInOrder(async () => this.#closeHost());

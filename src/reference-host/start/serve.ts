@@ -20,7 +20,7 @@ const closeDeadlineMs = 40_000;
 
 const display = createProgressDisplay(process.stdout);
 const closers = new Closers((name, error) => display.writeLine(`Closing failed (${name}): ${describeError(error)}`));
-const stopping = new AbortController();
+const stopController = new AbortController();
 
 async function startServer(words: readonly string[], command: string): Promise<void> {
   ignoreOutputErrors();
@@ -34,9 +34,9 @@ async function startServer(words: readonly string[], command: string): Promise<v
   let restart = () => undefined as void;
   const watched = WatchedProcess.connect({ stop: () => void stop(0, 'Stopping.'), restart: () => restart() });
   if (watched === null && options.processCount > 1) return watchProcesses(options);
-  const signal = stopping.signal;
+  const signal = stopController.signal;
   if (options.buckets.length > 0) await (await import('./content/bucket-objects.js')).requireBuckets(options.buckets, signal);
-  await lockOwnDatabase(options);
+  await lockDirectoryOfOwnDatabase(options);
   // If other processes may serve the same data, this one opens its port only when it can answer, because a load balancer sends requests to
   // open ports. Whether the port is free is checked now.
   const delaysListening = watched !== null || Boolean(process.env.MONGODB_URI);
@@ -72,7 +72,7 @@ async function startServer(words: readonly string[], command: string): Promise<v
 
 /** Starts several serving processes and watches them. */
 async function watchProcesses(options: StartOptions): Promise<void> {
-  await lockOwnDatabase(options);
+  await lockDirectoryOfOwnDatabase(options);
   // A port that is taken is noticed before anything slow is done.
   if (options.port !== 0) await (await listen(options.host, options.port)).close();
   display.writeLine(`express-large-image ${version} is starting in ${options.processCount} processes`);
@@ -86,7 +86,7 @@ async function watchProcesses(options: StartOptions): Promise<void> {
     aggregateMetrics: async (numbers) => (await promClient?.AggregatorRegistry.aggregate(numbers).metrics()) ?? '',
   });
   await closers.add('processes', () => processes.stop());
-  stopping.signal.throwIfAborted();
+  stopController.signal.throwIfAborted();
   const servingInfo = await processes.start();
   if (servingInfo === null) return stop(1, 'The server has stopped: its first process has ended.');
   display.endProgress();
@@ -95,10 +95,10 @@ async function watchProcesses(options: StartOptions): Promise<void> {
 }
 
 /**
- * A database that is started here has its files in the data folder, so no other server can use the folder while this one runs. If the
- * database is elsewhere, several servers can.
+ * Locks the data folder if the database is started here. The database then has its files in the folder, so no other server can use the folder
+ * while this one runs. If the database is elsewhere, several servers can.
  */
-async function lockOwnDatabase({ dataDirectory }: StartOptions): Promise<void> {
+async function lockDirectoryOfOwnDatabase({ dataDirectory }: StartOptions): Promise<void> {
   if (!process.env.MONGODB_URI) await closers.add('lock of the data folder', await lockDataDirectory(dataDirectory));
 }
 
@@ -108,7 +108,7 @@ async function openDatabase(options: StartOptions): Promise<Database> {
     directory: join(options.dataDirectory, 'database'),
     waitMs: options.databaseWaitMs,
     report: (progress) => display.showProgress(progress),
-    signal: stopping.signal,
+    signal: stopController.signal,
   });
   await closers.add('database', () => database.stop());
   void database.lost.then((error) => stop(1, `The database has ended: ${error.message}`));
@@ -150,16 +150,16 @@ function watchSignals(): void {
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(name, () => {
       // The second signal ends the process immediately. Child processes notice and end too.
-      if (stopping.signal.aborted) process.exit(130);
+      if (stopController.signal.aborted) process.exit(130);
       void stop(0, 'Stopping.');
     });
   }
 }
 
 async function stop(code: number, reason: string): Promise<void> {
-  if (stopping.signal.aborted) return;
+  if (stopController.signal.aborted) return;
   display.writeLine(reason);
-  stopping.abort(new Error(reason));
+  stopController.abort(new Error(reason));
   const closing = closers.close().then(() => true);
   const isClosedInTime = await Promise.race([closing, wait(closeDeadlineMs, false)]);
   if (!isClosedInTime) display.writeLine('Some work did not finish in time.');
@@ -184,7 +184,7 @@ export async function serve(words: readonly string[], command: string): Promise<
     await startServer(words, command);
   } catch (error) {
     // A start that was canceled ends in stop(), which is already running.
-    if (stopping.signal.aborted) return;
+    if (stopController.signal.aborted) return;
     display.endProgress();
     process.stderr.write(`${describeError(error)}\n`);
     await closers.close();

@@ -28,7 +28,8 @@ export async function finishTrashRemoval(
   documents: readonly TrashedDocument[],
   resumesRemovals = false,
 ): Promise<void> {
-  const idsOf = (wantedType: FolderOrItem['type']) => documents.flatMap(({ type, id }) => (type === wantedType ? [id] : []));
+  const idsOf = (requestedType: FolderOrItem['type']) =>
+    documents.flatMap(({ type, id }) => (type === requestedType ? [id] : []));
   for (const ids of batches(idsOf('folder'))) {
     for (const folder of await claimForRemoval<FolderDocument>(context, 'folder', ids, resumesRemovals)) {
       await removeTrashedFolder(context, folder);
@@ -95,8 +96,8 @@ export async function removeExpiredTrash(context: HostContext, signal: AbortSign
   const days = await context.setting('core.trash_days');
   if (days === 0) return 0;
   const expired: TrashedDocument[] = [];
-  const lastExpired = new Date(Date.now() - days * dayMs);
-  for await (const each of findTrashedDocuments(context, { 'trashed.entry': { $lte: lastExpired } })) expired.push(each);
+  const trashedBefore = new Date(Date.now() - days * dayMs);
+  for await (const each of findTrashedDocuments(context, { 'trashed.entry': { $lte: trashedBefore } })) expired.push(each);
   for (const batch of batches(expired)) {
     signal.throwIfAborted();
     await context.journal.undertake({ kind: 'trash-removal', named: [...batch] }, () => finishTrashRemoval(context, batch));

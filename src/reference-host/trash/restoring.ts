@@ -19,7 +19,7 @@ import { announceItems } from './trashing.js';
 /** Name of the folder, in each user's folders, for restored documents whose own folder no longer exists. */
 const restoredFolderName = 'Restored';
 
-/** How something was restored from the trash. */
+/** Where and how a folder or item was restored from the trash. */
 export interface RestoredDocument extends TrashedDocument, RestoredLocation {
   /** Whether it has another name, because its name was taken. */
   isRenamed: boolean;
@@ -32,7 +32,7 @@ export interface RestoredDocument extends TrashedDocument, RestoredLocation {
  * to its former folder. If the former folder no longer exists, it is restored to a folder of the user. If its name is taken, a number is
  * appended. If making all of its contents visible again takes longer than clients wait, the work continues after this returns.
  *
- * @throws UnknownIdError if it is not in the trash; LargeImageError `conflict` if it is still being put there.
+ * @throws UnknownIdError if it is not in the trash; LargeImageError `conflict` if it is still being moved to the trash
  */
 export async function restoreFromTrash(
   context: HostContext,
@@ -85,14 +85,14 @@ async function ensureRestoredFolder(context: HostContext, userId: Types.ObjectId
 }
 
 /** Stores where the document will be restored to. Of several simultaneous requests to restore or remove it, one succeeds. */
-async function claimForRestoring(context: HostContext, { type, doc }: FolderOrItem, restoring: RestoredLocation): Promise<void> {
+async function claimForRestoring(context: HostContext, { type, doc }: FolderOrItem, location: RestoredLocation): Promise<void> {
   const filter = {
     _id: doc._id,
     'trashed.entry': doc.trashed!.entry,
     'trashed.restoring': null,
     'trashed.removing': null,
   };
-  const change = { $set: { 'trashed.restoring': restoring } };
+  const change = { $set: { 'trashed.restoring': location } };
   const { matchedCount } = await treeModel(context, type).updateOne(filter, change, withTrashed);
   if (matchedCount === 0) throw new UnknownIdError(type, doc._id.toHexString());
   announceStep('restore:claimed');
@@ -141,14 +141,16 @@ export async function finishRestoring(
 async function chooseLocation(
   context: HostContext,
   { type, doc }: FolderOrItem,
-  claimed: RestoredLocation,
+  claimedLocation: RestoredLocation,
 ): Promise<RestoredLocation> {
   // The folder may have been removed since it was claimed. Then a folder of the user who trashed the document replaces it.
-  const parent = await findParent(context, claimed.parentType, claimed.parentId);
+  const parent = await findParent(context, claimedLocation.parentType, claimedLocation.parentId);
   const trashedBy = doc.trashed?.by;
   const { type: parentType, doc: parentDocument } =
     parent ??
-    (trashedBy ? await ensureRestoredFolder(context, trashedBy) : { type: claimed.parentType, doc: { _id: claimed.parentId } });
+    (trashedBy
+      ? await ensureRestoredFolder(context, trashedBy)
+      : { type: claimedLocation.parentType, doc: { _id: claimedLocation.parentId } });
   const nameOwner = { parentId: parentDocument._id, ownerType: type, ownerId: doc._id };
   const location = { parentType, parentId: parentDocument._id, name: await claimFreeName(context, nameOwner, doc.name) };
   const change = { $set: { 'trashed.restoring': location } };

@@ -102,14 +102,14 @@ export async function readTrashPage(
   context: HostContext,
   principal: Principal,
   { limit, offset }: { limit: number; offset: number },
-): Promise<{ shown: FolderOrItem[]; total: number }> {
-  const shown: FolderOrItem[] = [];
+): Promise<{ entries: FolderOrItem[]; total: number }> {
+  const entries: FolderOrItem[] = [];
   let total = 0;
   for await (const batch of groupInBatches(listTrash(context, principal), checkedBatchSize)) {
     for (const each of batch) {
-      if (total >= offset && (limit === 0 || shown.length < limit)) shown.push(each);
+      if (total >= offset && (limit === 0 || entries.length < limit)) entries.push(each);
       total += 1;
     }
   }
-  return { shown, total };
+  return { entries, total };
 }

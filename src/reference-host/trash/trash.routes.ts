@@ -37,7 +37,7 @@ const dayMs = 24 * 60 * 60 * 1000;
 const maxDocuments = 500;
 
 const trashTypes = ['folder', 'item'] as const;
-const resources = json({ kind: 'object', description: 'Ids by type: {"item": [...], "folder": [...]}.' });
+const resourcesParameter = json({ kind: 'object', description: 'Ids by type: {"item": [...], "folder": [...]}.' });
 const documentType = { type: 'string', enum: [...trashTypes] } as const;
 
 const extentMembers = {
@@ -81,28 +81,29 @@ const restoredSchema = component(
   }),
 );
 
-/** The named documents, if the caller may remove all of them. */
+/** Loads documents. @throws AccessDeniedError if the caller may not remove all of them */
 async function loadRemovable(
   context: HostContext,
-  named: Record<string, unknown>,
+  idsByType: Record<string, unknown>,
   principal: Principal,
 ): Promise<FolderOrItem[]> {
-  const parsed = parseResources(named, trashTypes, { limit: maxDocuments });
+  const allReferences = parseResources(idsByType, trashTypes, { limit: maxDocuments });
   const documents: FolderOrItem[] = [];
   for (const [type, level] of [
     ['folder', 2],
     ['item', 1],
   ] as const) {
-    const references = parsed.filter(([each]) => each === type);
+    const references = allReferences.filter(([each]) => each === type);
     // The documents were read from the models of these types.
     documents.push(...((await loadResources(context, references, principal, level)) as FolderOrItem[]));
   }
   return documents;
 }
 
-async function computeExtent(context: HostContext, named: readonly FolderOrItem[]) {
+/** Counts the contents of folders and items, and adds up their sizes in bytes. */
+async function computeExtent(context: HostContext, documents: readonly FolderOrItem[]) {
   const extent = { folders: 0, items: 0, size: 0 };
-  for (const { type, doc } of named) {
+  for (const { type, doc } of documents) {
     if (type === 'item') {
       extent.items += 1;
       extent.size += doc.size;
@@ -159,7 +160,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
     description: 'For a confirmation before they are removed; the caller must have permission to remove them.',
     access: 'user',
     scope: scopes.read,
-    query: { resources: required(resources) },
+    query: { resources: required(resourcesParameter) },
     returns: { schema: extentSchema },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async handle({ query, caller }, context) {
@@ -174,7 +175,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
       'They disappear with everything in them, and their names can be used again. They are removed permanently after the number of days in the setting core.trash_days.',
     access: 'user',
     scope: scopes.write,
-    query: { resources: required(resources) },
+    query: { resources: required(resourcesParameter) },
     returns: { schema: { type: 'null' } },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async handle({ query, caller }, context) {
@@ -192,7 +193,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
     access: 'user',
     scope: scopes.write,
     query: {
-      resources: required(resources),
+      resources: required(resourcesParameter),
       parentType: folderParentType,
       parentId: id({ description: 'Id of the parent to which to restore them instead.' }),
     },
@@ -202,16 +203,16 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
       const principal = await loadPrincipal(context, caller);
       const { parentType = 'folder', parentId } = query;
       const target = parentId === undefined ? null : await loadParent(context, parentType, parentId, principal, 1);
-      const named = await loadRestorable(
+      const documents = await loadRestorable(
         context,
         parseResources(query.resources, trashTypes, { limit: maxDocuments }),
         principal,
       );
-      if (target !== null && target.type !== 'folder' && named.some(({ type }) => type === 'item')) {
+      if (target !== null && target.type !== 'folder' && documents.some(({ type }) => type === 'item')) {
         throw new InvalidError(`Items must be in a folder, not in a ${target.type}.`, 'parentType');
       }
       const restored: unknown[] = [];
-      for (const each of named)
+      for (const each of documents)
         restored.push(restoredView(await restoreFromTrash(context, each, { target, userId: principal.id! })));
       return restored;
     },
@@ -228,8 +229,8 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
     },
     returns: { schema: listOf(trashedSchema) },
     async handle({ query, caller }, context) {
-      const { shown, total } = await readTrashPage(context, await loadPrincipal(context, caller), query);
-      return replyWithList(await createTrashViews(context, shown), total);
+      const { entries, total } = await readTrashPage(context, await loadPrincipal(context, caller), query);
+      return replyWithList(await createTrashViews(context, entries), total);
     },
   }),
   defineRoute({
@@ -238,16 +239,16 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
     summary: 'Permanently remove entries of the trash: the given ones, or all that you can restore.',
     access: 'user',
     scope: scopes.own,
-    query: { resources },
+    query: { resources: resourcesParameter },
     returns: { schema: { type: 'null' } },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async handle({ query, caller }, context) {
       const principal = await loadPrincipal(context, caller);
-      const named: TrashedDocument[] = [];
-      const addDocument = ({ type, doc }: FolderOrItem) => named.push({ type, id: doc._id });
+      const documents: TrashedDocument[] = [];
+      const addDocument = ({ type, doc }: FolderOrItem) => documents.push({ type, id: doc._id });
       if (query.resources === undefined) for await (const each of listTrash(context, principal)) addDocument(each);
       else (await loadRestorable(context, parseResources(query.resources, trashTypes), principal)).forEach(addDocument);
-      if (named.length > 0) await removeFromTrash(context, named);
+      if (documents.length > 0) await removeFromTrash(context, documents);
       return null;
     },
   }),

@@ -55,11 +55,12 @@ export async function requireRemovableFolders(
   principal: Principal,
 ): Promise<void> {
   const childFilter = { parentId: folder._id };
-  const [count, removable] = await Promise.all([
+  const [childCount, removableCount] = await Promise.all([
     models.folder.countDocuments(childFilter),
     models.folder.countDocuments({ ...childFilter, ...createAccessFilter(principal, 2) }),
   ]);
-  if (removable < count) throw new AccessDeniedError('The folder contains folders that you have no permission to remove.');
+  if (removableCount < childCount)
+    throw new AccessDeniedError('The folder contains folders that you have no permission to remove.');
 }
 
 /** Removes the contents of a folder that were created no later than `before`. Can be repeated. */
@@ -115,9 +116,9 @@ export async function listFoldersBelow(
     const childIds: Types.ObjectId[] = [];
     for (const batch of batches(parentIds)) {
       for (const child of await readInSlices<FolderDocument>(models.folder.find({ parentId: { $in: [...batch] } }).lean())) {
-        const key = child._id.toHexString();
-        if (seenIds.has(key)) continue;
-        seenIds.add(key);
+        const childId = child._id.toHexString();
+        if (seenIds.has(childId)) continue;
+        seenIds.add(childId);
         descendants.push(child);
         childIds.push(child._id);
       }
@@ -236,6 +237,7 @@ const maxCopiedDocuments = 5000;
 /** Number of items that are copied at the same time. */
 const maxConcurrentCopies = 4;
 
+/** Does the work of {@link copyFolder}, without undoing an interrupted copy. */
 async function copyFolderAs(
   context: HostContext,
   source: FolderDocument,

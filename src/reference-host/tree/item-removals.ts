@@ -42,8 +42,8 @@ export async function finishItemRemovals(context: HostContext, items: readonly I
     const ids = batch.map(({ _id }) => _id);
     const documents = await context.models.item.find({ _id: { $in: ids } }, { _id: 1 }, withTrashed).lean();
     const existingIds = new Set(documents.map(({ _id }) => _id.toHexString()));
-    const removed = batch.filter(({ _id }) => !existingIds.has(_id.toHexString()));
-    if (removed.length > 0) await removeItemLeftovers(context, removed, true);
+    const removedItems = batch.filter(({ _id }) => !existingIds.has(_id.toHexString()));
+    if (removedItems.length > 0) await removeItemLeftovers(context, removedItems, true);
   }
 }
 

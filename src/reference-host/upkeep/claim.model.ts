@@ -2,7 +2,7 @@ import { Schema } from 'mongoose';
 
 /** A claim: the right of one request, among all processes, to do some work. */
 export interface ClaimDocument {
-  /** The claimed work: `upload/<id>`, `capacity/<user id>`, `sweep`, `recovery`. */
+  /** The claimed work, such as `upload/<id>`, `capacity/<user id>`, `sweep` or `recovery`. */
   _id: string;
   process: string;
   /** Distinguishes the claims of one process. */

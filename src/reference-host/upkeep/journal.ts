@@ -13,7 +13,7 @@ export interface JournalOptions {
   /** Finishes or undoes an interrupted undertaking. Can be called again for the same one. */
   recover: (undertaking: Undertaking) => Promise<void>;
   /** How long {@link Journal.undertakeWithoutUndo} and {@link Journal.undertakeOrReturnPartialResult} wait, in milliseconds. By default as long as clients wait. */
-  answerMs?: number;
+  maxWaitMs?: number;
 }
 
 /** Records multi-step writes (undertakings) while they run, so that interrupted ones can be finished or undone. */
@@ -38,13 +38,13 @@ export class Journal {
    * recorded. Returns when the work is done. If it takes longer than clients wait, returns earlier, and the work continues.
    */
   async undertakeWithoutUndo(undertaking: Undertaking, work: () => Promise<void>): Promise<void> {
-    const { logger, answerMs } = this.options;
+    const { logger, maxWaitMs } = this.options;
     const recorded = await this.#record(undertaking);
     await answerInTime(this.#carryOut(recorded, work), {
       interimAnswer: () => undefined,
       // `recover` has finished the work, or will later.
       onLateError: (err) => logger.warn({ err, kind: recorded.kind }, 'Undertaking:Failed'),
-      ...(answerMs !== undefined && { ms: answerMs }),
+      ...(maxWaitMs !== undefined && { ms: maxWaitMs }),
     });
   }
 
@@ -59,13 +59,13 @@ export class Journal {
     work: () => Promise<T>,
     getPartialResult: () => T | null,
   ): Promise<T> {
-    const { logger, answerMs } = this.options;
+    const { logger, maxWaitMs } = this.options;
     const recorded = await this.#record(undertaking);
-    const carriedOut = this.#carryOut(recorded, work);
-    return answerInTime(carriedOut, {
-      interimAnswer: () => getPartialResult() ?? carriedOut,
+    const completion = this.#carryOut(recorded, work);
+    return answerInTime(completion, {
+      interimAnswer: () => getPartialResult() ?? completion,
       onLateError: (err) => logger.warn({ err, kind: recorded.kind }, 'Undertaking:Failed'),
-      ...(answerMs !== undefined && { ms: answerMs }),
+      ...(maxWaitMs !== undefined && { ms: maxWaitMs }),
     });
   }
 

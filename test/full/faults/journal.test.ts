@@ -55,7 +55,7 @@ it('returns an unfinished copy before clients time out, and undoes it when it fa
   const life = { id: 'mine', isAlive: async () => true } as unknown as ProcessLife;
   const recovered: unknown[] = [];
   const recover = async (undertaking: Undertaking) => void recovered.push(undertaking.kind);
-  const journal = new Journal({ models, life, logger: harmlessLogger(undefined), answerMs: 0, recover });
+  const journal = new Journal({ models, life, logger: harmlessLogger(undefined), maxWaitMs: 0, recover });
   const signals = new EventEmitter();
   const copying: Undertaking = { kind: 'making', type: 'folder', id: new Types.ObjectId() };
   const partial: { copy: string | null } = { copy: null };
@@ -81,7 +81,7 @@ it('answers before clients time out while a write that can be resumed continues'
   const life = { id: 'mine', isAlive: async () => true } as unknown as ProcessLife;
   const recovered: unknown[] = [];
   const recover = async (undertaking: Undertaking) => void recovered.push(undertaking.kind);
-  const journal = new Journal({ models, life, logger: harmlessLogger(undefined), answerMs: 0, recover });
+  const journal = new Journal({ models, life, logger: harmlessLogger(undefined), maxWaitMs: 0, recover });
   const signals = new EventEmitter();
   const emptying: Undertaking = { kind: 'emptying', id: new Types.ObjectId(), before: new Date() };
   for (const end of ['done', 'failed']) {

@@ -24,16 +24,16 @@ export const findTextParameter = text({
 type Condition = Record<string, unknown>;
 
 /**
- * Creates a filter for models with {@link SearchFields} that matches the documents with a search text. An empty text matches everything.
+ * Creates a filter for models with {@link SearchFields} that matches the documents with all words of a search text. An empty text matches everything.
  *
  * @throws BadParameterError if the text is too long
  */
-export function createFindFilter(search: string | undefined): { $and?: Condition[]; terms?: { $in: never[] } } {
-  if (search === undefined || search.trim() === '') return {};
-  if (search.length > maxCharacters) {
-    throw new BadParameterError(`A search text may have at most ${maxCharacters} characters, not ${search.length}.`);
+export function createFindFilter(searchText: string | undefined): { $and?: Condition[]; terms?: { $in: never[] } } {
+  if (searchText === undefined || searchText.trim() === '') return {};
+  if (searchText.length > maxCharacters) {
+    throw new BadParameterError(`A search text may have at most ${maxCharacters} characters, not ${searchText.length}.`);
   }
-  const phrases = parsePhrases(search);
+  const phrases = parsePhrases(searchText);
   const wordCount = phrases.reduce((sum, { words }) => sum + words.length, 0);
   if (wordCount > maxWords) throw new BadParameterError(`A search text may have at most ${maxWords} words, not ${wordCount}.`);
   const conditions = phrases.flatMap(toConditions);
@@ -43,9 +43,9 @@ export function createFindFilter(search: string | undefined): { $and?: Condition
 /** An optional field with a colon, then a phrase in quotes or a word. The last quote may be missing, because the user may still be typing. */
 const phrasePattern = /(?:("[^"]*"|[^\s":]+):)?(?:"([^"]*)("?)|([^\s"]+))/gu;
 
-function parsePhrases(search: string): SearchPhrase[] {
+function parsePhrases(searchText: string): SearchPhrase[] {
   const phrases: SearchPhrase[] = [];
-  for (const [, key, quoted, closingQuote, word = ''] of search.matchAll(phrasePattern)) {
+  for (const [, key, quoted, closingQuote, word = ''] of searchText.matchAll(phrasePattern)) {
     const fieldName = key === undefined ? null : normalizeFieldName(key);
     // A tag is an entry of the list `tags`.
     const field = fieldName === 'tag' ? 'tags' : fieldName;

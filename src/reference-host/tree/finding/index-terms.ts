@@ -23,21 +23,21 @@ export function createUnindexedMark(): { unindexed: Types.ObjectId } {
  */
 export async function indexTerms<D extends { _id: Types.ObjectId }>(model: Model<D>, document: D): Promise<void> {
   // All models with terms share these fields.
-  const indexed = model as unknown as Model<IndexedDocument>;
+  const indexedModel = model as unknown as Model<IndexedDocument>;
   const { _id, unindexed, ...fields } = document as unknown as IndexedDocument;
   const filter = { _id, unindexed: unindexed ?? { $exists: false } } as never;
-  const write = (terms: SearchFields) => indexed.updateOne(filter, { $set: terms, $unset: { unindexed: '' } });
+  const write = (terms: SearchFields) => indexedModel.updateOne(filter, { $set: terms, $unset: { unindexed: '' } });
   // If the document has no space left for its terms, it is stored without them.
   await write(computeSearchFields(fields)).catch(() => write({ terms: [], phrases: '' }));
 }
 
 /** Writes the terms of a document that code outside the host has changed. */
 export async function reindex<D extends { _id: Types.ObjectId }>(model: Model<D>, _id: Types.ObjectId): Promise<void> {
-  const indexed = model as unknown as Model<IndexedDocument>;
-  const changed = await indexed
+  const indexedModel = model as unknown as Model<IndexedDocument>;
+  const changed = await indexedModel
     .findOneAndUpdate({ _id }, { $set: createUnindexedMark() }, { returnDocument: 'after' })
     .lean<IndexedDocument>();
-  if (changed !== null) await indexTerms(indexed, changed);
+  if (changed !== null) await indexTerms(indexedModel, changed);
 }
 
 /** Writes the terms of all documents that have none yet. @returns their number */
