@@ -129,8 +129,8 @@ class ZipTree implements ArchiveTree {
     if (entry === undefined) return null;
     if (entry.isEncrypted()) throw new TileSourceError(`${path} of the ZIP file is encrypted, which is not supported.`);
     const { compressionMethod, compressedSize, uncompressedSize } = entry;
-    const read = this.#storedBytesReader(path, entry);
-    if (compressionMethod === 0) return { size: compressedSize, read };
+    const readStored = this.#createStoredReader(path, entry);
+    if (compressionMethod === 0) return { size: compressedSize, read: readStored };
     if (compressionMethod !== 8)
       throw new TileSourceError(`${path} of the ZIP file is compressed by method ${compressionMethod}.`);
     if (Math.max(uncompressedSize, compressedSize) > maxInflatedBytes) {
@@ -143,7 +143,9 @@ class ZipTree implements ArchiveTree {
       size: uncompressedSize,
       read: async (offset, length, options) => {
         const { signal } = options ?? {};
-        content ??= read(0, compressedSize, signal && { signal }).then((packed) => inflateFile(path, packed, uncompressedSize));
+        content ??= readStored(0, compressedSize, signal && { signal }).then((packed) =>
+          inflateFile(path, packed, uncompressedSize),
+        );
         return (await content).slice(offset, offset + length);
       },
     };
@@ -153,7 +155,7 @@ class ZipTree implements ArchiveTree {
    * Returns a function that reads the content of a file as it is stored, without inflating it. Only the header says where the
    * content begins, so the header is read together with the first bytes, which are often the whole content.
    */
-  #storedBytesReader(path: string, entry: Entry): ByteReader['read'] {
+  #createStoredReader(path: string, entry: Entry): ByteReader['read'] {
     const { relativeOffsetOfLocalHeader: headerOffset, compressedSize: size, fileNameLength } = entry;
     let contentOffset: number | null = null;
     return async (offset, length, options) => {

@@ -2,15 +2,15 @@ import type { Size } from '../geometry.js';
 import { boundsOf, toCoordinates, type Affine, type Bounds, type GeoReference, type Point } from './georeference.js';
 import { isGeographic, createTransformer, type Transformer } from './projections.js';
 
-/** Half the width of the world in meters of the web Mercator projection. */
-export const halfWorld = Math.PI * 6_378_137;
+/** Half the width of the map in web Mercator. */
+export const halfWorldMeters = Math.PI * 6_378_137;
 
 /** The position of an image on the world map in web Mercator. */
 export interface MapPosition {
   /** Extent in meters. An image that contains a pole or crosses the 180th meridian takes the full width of the map. */
   bounds: Bounds;
   /** Size in meters on the map of the smallest pixel of the image; `null` if no pixel is on the map. */
-  metersPerPixel: number | null;
+  smallestPixelMeters: number | null;
   /**
    * Returns a function that converts positions on the map near `center` to pixels of the image. If the image's coordinates are
    * degrees, a position has many longitudes, 360° apart. For `center`, the longitude nearest to the image is used; for other
@@ -43,16 +43,16 @@ export function positionOnMap({ width, height }: Size, geo: GeoReference & { pro
   const isInside = ({ x, y }: Point) => x >= 0 && y >= 0 && x <= width && y <= height;
   const bounds = boundsOf({ width, height }, (pixel) => clipToMap(project(pixel)), 'epsg:3857');
   const [showsNorthPole, showsSouthPole] = [90, -90].map((latitude) => isInside(pixelOf(fromLonLat({ x: 0, y: latitude }))));
-  if (showsNorthPole) bounds.ymax = halfWorld;
-  if (showsSouthPole) bounds.ymin = -halfWorld;
+  if (showsNorthPole) bounds.ymax = halfWorldMeters;
+  if (showsSouthPole) bounds.ymin = -halfWorldMeters;
   if (showsNorthPole || showsSouthPole || crossesAntimeridian({ width, height }, project))
-    [bounds.xmin, bounds.xmax] = [-halfWorld, halfWorld];
+    [bounds.xmin, bounds.xmax] = [-halfWorldMeters, halfWorldMeters];
   return {
     bounds,
-    metersPerPixel: smallestPixelMeters({ width, height }, project),
+    smallestPixelMeters: measureSmallestPixel({ width, height }, project),
     createPixelFinder(center) {
       const { x: longitude } = moveToNearLongitude(middle.x, fromMap(center));
-      return (point) => pixelOf(fromMap(point), longitude + ((point.x - center.x) / halfWorld) * 180);
+      return (point) => pixelOf(fromMap(point), longitude + ((point.x - center.x) / halfWorldMeters) * 180);
     },
     revolution: isInDegrees ? { x: inverse[1] * 360, y: inverse[4] * 360 } : null,
   };
@@ -65,7 +65,7 @@ function wrapNear(target: number, value: number, period: number): number {
 
 /** Clips a position to the square map. The poles would be at infinity. */
 function clipToMap({ x, y }: Point): Point {
-  const clip = (value: number) => Math.min(halfWorld, Math.max(-halfWorld, value));
+  const clip = (value: number) => Math.min(halfWorldMeters, Math.max(-halfWorldMeters, value));
   return { x: Number.isNaN(x) ? x : clip(x), y: Number.isNaN(y) ? y : clip(y) };
 }
 
@@ -78,12 +78,12 @@ function crossesAntimeridian({ width, height }: Size, project: Transformer): boo
   ]);
   return lines.some((pointAt) => {
     const xs = Array.from({ length: steps + 1 }, (_, i) => project(pointAt(i / steps)).x);
-    return xs.some((x, i) => i > 0 && Math.abs(x - xs[i - 1]!) > halfWorld);
+    return xs.some((x, i) => i > 0 && Math.abs(x - xs[i - 1]!) > halfWorldMeters);
   });
 }
 
-/** Measures pixels along a grid of positions in the image. */
-function smallestPixelMeters({ width, height }: Size, project: Transformer): number | null {
+/** Measures the size on the map, in meters, of pixels at a grid of positions in the image. Returns the smallest. */
+function measureSmallestPixel({ width, height }: Size, project: Transformer): number | null {
   let smallest = Infinity;
   for (let i = 0; i < positionsPerSide * positionsPerSide; i++) {
     const pixel = {
@@ -91,8 +91,8 @@ function smallestPixelMeters({ width, height }: Size, project: Transformer): num
       y: ((Math.floor(i / positionsPerSide) + 0.5) * height) / positionsPerSide,
     };
     const [position, neighbor] = [project(pixel), project({ x: pixel.x + 1, y: pixel.y })];
-    const meters = Math.hypot(wrapNear(0, neighbor.x - position.x, 2 * halfWorld), neighbor.y - position.y);
-    if (Math.abs(position.y) <= halfWorld && meters > 0 && meters < smallest) smallest = meters;
+    const meters = Math.hypot(wrapNear(0, neighbor.x - position.x, 2 * halfWorldMeters), neighbor.y - position.y);
+    if (Math.abs(position.y) <= halfWorldMeters && meters > 0 && meters < smallest) smallest = meters;
   }
   return Number.isFinite(smallest) ? smallest : null;
 }

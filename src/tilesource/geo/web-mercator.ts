@@ -8,7 +8,7 @@ import { TileReader } from '../render/compose.js';
 import { averageSamples, largestFloat } from '../pyramid/average.js';
 import { hasAlpha } from '../render/pixels.js';
 import { inverseOf, type Bounds, type GeoReference, type Point } from './georeference.js';
-import { halfWorld, positionOnMap, type MapPosition } from './map-position.js';
+import { halfWorldMeters, positionOnMap, type MapPosition } from './map-position.js';
 import { requireProjections } from './projections.js';
 
 const tileSide = 256;
@@ -52,7 +52,7 @@ export function projectToWebMercator(source: TileSource): ProjectedSource {
   }
   const inverse = inverseOf(geo.transform);
   if (inverse === null) throw new TileSourceError('The georeference of this image is not valid.');
-  const { bounds, metersPerPixel, ...mapPosition } = positionOnMap(
+  const { bounds, smallestPixelMeters, ...mapPosition } = positionOnMap(
     { width: metadata.sizeX, height: metadata.sizeY },
     { ...geo, proj4: geo.proj4 },
     inverse,
@@ -60,22 +60,23 @@ export function projectToWebMercator(source: TileSource): ProjectedSource {
   if (![bounds.xmin, bounds.xmax, bounds.ymin, bounds.ymax].every(Number.isFinite)) {
     throw new TileSourceError('The image is outside the area of the projection EPSG:3857.');
   }
-  const finerLevels = metersPerPixel === null ? 0 : Math.ceil(Math.log2((2 * halfWorld) / tileSide / metersPerPixel) - 0.01);
+  const finerLevels =
+    smallestPixelMeters === null ? 0 : Math.ceil(Math.log2((2 * halfWorldMeters) / tileSide / smallestPixelMeters) - 0.01);
   const levels = Math.min(maxLevels, Math.max(1, finerLevels + 1));
   const mapSide = tileSide * 2 ** (levels - 1);
-  const resolution = (2 * halfWorld) / mapSide;
+  const mapPixelMeters = (2 * halfWorldMeters) / mapSide;
   const projectedGeo: GeoReference = {
-    transform: [-halfWorld, resolution, 0, halfWorld, 0, -resolution],
+    transform: [-halfWorldMeters, mapPixelMeters, 0, halfWorldMeters, 0, -mapPixelMeters],
     projection: 'epsg:3857',
     proj4: 'EPSG:3857',
   };
-  const left = Math.max(0, Math.floor((bounds.xmin + halfWorld) / resolution));
-  const top = Math.max(0, Math.floor((halfWorld - bounds.ymax) / resolution));
+  const left = Math.max(0, Math.floor((bounds.xmin + halfWorldMeters) / mapPixelMeters));
+  const top = Math.max(0, Math.floor((halfWorldMeters - bounds.ymax) / mapPixelMeters));
   const extent = {
     left,
     top,
-    width: Math.max(1, Math.min(mapSide, Math.ceil((bounds.xmax + halfWorld) / resolution)) - left),
-    height: Math.max(1, Math.min(mapSide, Math.ceil((halfWorld - bounds.ymin) / resolution)) - top),
+    width: Math.max(1, Math.min(mapSide, Math.ceil((bounds.xmax + halfWorldMeters) / mapPixelMeters)) - left),
+    height: Math.max(1, Math.min(mapSide, Math.ceil((halfWorldMeters - bounds.ymin) / mapPixelMeters)) - top),
   };
   const shape = { sizeX: mapSide, sizeY: mapSide, tileWidth: tileSide, tileHeight: tileSide, levels };
   return { source: new WebMercatorSource(source, { ...shape, geo: projectedGeo }, mapPosition), extent, bounds };
@@ -193,11 +194,14 @@ class WebMercatorSource implements TileSource {
 
   /** Returns a function that finds the positions in the original that a point of a tile, in pixels of the finest level, may show. */
   #createOriginalFinder({ level, x, y }: Omit<TileAddress, 'frame'>): (x: number, y: number) => [number, number][] {
-    const side = (2 * halfWorld) / 2 ** level;
-    const toPixel = this.mapPosition.createPixelFinder({ x: -halfWorld + (x + 0.5) * side, y: halfWorld - (y + 0.5) * side });
-    const resolution = (2 * halfWorld) / this.metadata.sizeX;
+    const side = (2 * halfWorldMeters) / 2 ** level;
+    const toPixel = this.mapPosition.createPixelFinder({
+      x: -halfWorldMeters + (x + 0.5) * side,
+      y: halfWorldMeters - (y + 0.5) * side,
+    });
+    const mapPixelMeters = (2 * halfWorldMeters) / this.metadata.sizeX;
     return (left, top) => {
-      const point = toPixel({ x: -halfWorld + left * resolution, y: halfWorld - top * resolution });
+      const point = toPixel({ x: -halfWorldMeters + left * mapPixelMeters, y: halfWorldMeters - top * mapPixelMeters });
       return this.#revolutionOffsets().map((offset) => [point.x + offset.x, point.y + offset.y]);
     };
   }
@@ -206,10 +210,10 @@ class WebMercatorSource implements TileSource {
   #projectCorners({ level, x, y }: Omit<TileAddress, 'frame'>): CellCorners {
     const cellSide = cellSideAt(level);
     const cornersPerRow = tileSide / cellSide + 1;
-    const resolution = (2 * halfWorld) / (tileSide * 2 ** level);
+    const mapPixelMeters = (2 * halfWorldMeters) / (tileSide * 2 ** level);
     const onMap = (column: number, row: number) => ({
-      x: -halfWorld + (x * tileSide + column) * resolution,
-      y: halfWorld - (y * tileSide + row) * resolution,
+      x: -halfWorldMeters + (x * tileSide + column) * mapPixelMeters,
+      y: halfWorldMeters - (y * tileSide + row) * mapPixelMeters,
     });
     const toPixel = this.mapPosition.createPixelFinder(onMap(tileSide / 2, tileSide / 2));
     const coordinates = new Float64Array(cornersPerRow * cornersPerRow * 2);

@@ -29,7 +29,7 @@ export interface SourceListing {
 
 /** Options of a registry. */
 export interface RegistryOptions {
-  /** Regular expression, ignoring case: files with such names are only tried by sources that know their extension or mime type. */
+  /** Regular expression, ignoring case: files with such names are only tried by sources that list their extension, mime type or name. */
   ignoredNames?: string;
   /** For sources by their names: a regular expression, ignoring case, for the names of files that the source does not open. */
   sourceIgnoredNames?: Readonly<Record<string, string>>;

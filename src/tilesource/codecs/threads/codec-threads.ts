@@ -37,7 +37,7 @@ export class CodecThreads {
    * Decodes bytes.
    *
    * @param what name of the bytes in messages, such as `a tile of the TIFF`.
-   * @throws TileSourceError if the bytes are corrupt or decoding takes longer than 30 s; the signal's reason.
+   * @throws TileSourceError if the bytes are corrupt, or decoding needs more than 30 s or too much memory; the signal's reason.
    */
   async decode(task: CodecTask, what: string, signal?: AbortSignal): Promise<DecodeResult> {
     return this.call('decode', { ...task, bytes: separateBytes(task.bytes) }, `${what} (${codecNames[task.codec]})`, signal);
