@@ -84,7 +84,7 @@ const itemStudy = defineRoute({
   authorize: ({ params, caller }, { images }: DicomContext) => images.load(params.itemId, caller),
   async handle(request, context) {
     const { index, locator } = context;
-    const record = await index.currentRecord(request.authorized);
+    const record = await index.loadCurrentRecord(request.authorized);
     if (record === null) throw new LargeImageError('no-large-image', 'No large image file in this item.');
     if (record.reason !== null) throw new LargeImageError('conflict', `The image is not available as DICOM. ${record.reason}`);
     const instances = await locator.findOfRecord(request.authorized, record, await resolveVisibility(request, context));

@@ -123,7 +123,7 @@ export class ImageIndex {
    * @param loadedRecord the existing record, if the caller has loaded it.
    * @returns `null` if the item has no image.
    */
-  async currentRecord(item: ItemRecord, loadedRecord?: ImageRecord | null): Promise<ImageRecord | null> {
+  async loadCurrentRecord(item: ItemRecord, loadedRecord?: ImageRecord | null): Promise<ImageRecord | null> {
     const { core, model, settings } = this.parts;
     const { records } = core;
     const { fileId } = item.largeImage ?? {};
@@ -279,7 +279,7 @@ export class ImageIndex {
 
   async #refresh(id: string): Promise<void> {
     const item = await this.parts.core.records.findItem(id);
-    if (item !== null) await this.currentRecord(item);
+    if (item !== null) await this.loadCurrentRecord(item);
     // The record of a hidden item is valid again when the item is shown.
     else if (!(await this.parts.core.hiddenItems.isHidden(id))) await this.parts.model.remove([id]);
   }
@@ -291,12 +291,12 @@ export class ImageIndex {
     const { hash: mapping } = await this.#loadMetadataSettings(settings);
     for (let after: ItemRecord | null = null; ;) {
       const page: ItemRecord[] = await records.markers.page({ after, limit: pageSize });
-      const states = await model.stateNames(page.map(({ id }) => id));
+      const states = await model.findStateNames(page.map(({ id }) => id));
       await mapConcurrently(page, maxOpening, async (item) => {
         signal.throwIfAborted();
         const state = await this.stateOf(item);
         if (states.get(item.id) === stateName({ state, mapping, changed: item.changed })) return;
-        await this.currentRecord(item).catch((err: unknown) => {
+        await this.loadCurrentRecord(item).catch((err: unknown) => {
           signal.throwIfAborted();
           if (isDatabaseOutage(err)) throw err;
           core.logger.warn({ err, itemId: item.id }, 'DicomWeb:Image:Failed');
@@ -312,10 +312,10 @@ export class ImageIndex {
   async #removeOrphans(signal: AbortSignal): Promise<void> {
     const { core, model } = this.parts;
     for (let after: string | null = null; ;) {
-      const ids: string[] = await model.idsAfter(after, pageSize);
+      const ids: string[] = await model.listIdsAfter(after, pageSize);
       signal.throwIfAborted();
-      const remaining = new Set([...(await core.records.existingItemIds(ids)), ...(await core.hiddenItems.filterHidden(ids))]);
-      await model.remove(ids.filter((id) => !remaining.has(id)));
+      const remainingIds = new Set([...(await core.records.existingItemIds(ids)), ...(await core.hiddenItems.filterHidden(ids))]);
+      await model.remove(ids.filter((id) => !remainingIds.has(id)));
       if (ids.length < pageSize) return;
       after = ids.at(-1)!;
     }

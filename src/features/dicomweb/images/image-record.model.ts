@@ -79,13 +79,13 @@ export class ImageRecordModel {
   }
 
   /** State names of records (see {@link stateName}) by the ids of their items. */
-  async stateNames(ids: readonly string[]): Promise<Map<string, string>> {
+  async findStateNames(ids: readonly string[]): Promise<Map<string, string>> {
     const docs = await this.#model.find({ _id: { $in: [...ids] } }, { state: 1, mapping: 1, changed: 1 }).lean<StoredRecord[]>();
     return new Map(docs.map(({ _id, state, mapping, changed }) => [_id, stateName({ state, mapping, changed })]));
   }
 
   /** Ids of records after an id, in ascending order. */
-  async idsAfter(after: string | null, limit: number): Promise<string[]> {
+  async listIdsAfter(after: string | null, limit: number): Promise<string[]> {
     const filter = after === null ? {} : { _id: { $gt: after } };
     const docs = await this.#model.find(filter, { _id: 1 }).sort({ _id: 1 }).limit(limit).lean<StoredRecord[]>();
     return docs.map(({ _id }) => _id);

@@ -133,7 +133,9 @@ export class ImageLocator {
     try {
       const item = await images.load(cachedRecord.id, caller);
       if (!shows(item)) return null;
-      const record = (await index.isCurrent(item, cachedRecord)) ? cachedRecord : await index.currentRecord(item, cachedRecord);
+      const record = (await index.isCurrent(item, cachedRecord))
+        ? cachedRecord
+        : await index.loadCurrentRecord(item, cachedRecord);
       return record === null || record.reason !== null ? null : { item, record };
     } catch (error) {
       if (error instanceof LargeImageError && ['unknown-id', 'no-large-image'].includes(error.code)) return null;

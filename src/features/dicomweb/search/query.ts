@@ -38,7 +38,7 @@ const listRepresentations: ReadonlySet<string> = new Set(['UI']);
 export function parseSearch(url: string): SearchQuery {
   const start = url.indexOf('?');
   const text = start < 0 ? '' : url.slice(start + 1);
-  if (text.split('&', maxConditions + maxValues + 2).length > maxConditions + maxValues + 1) throw tooManyConditions();
+  if (text.split('&', maxConditions + maxValues + 2).length > maxConditions + maxValues + 1) throw tooManyConditionsError();
   const parameters = Object.entries(parseQuery(text, '&', '=', { maxKeys: 0 })).map(([name, value]): [string, string[]] => [
     name,
     [value ?? ''].flat(),
@@ -60,11 +60,11 @@ export function parseSearch(url: string): SearchQuery {
     else if (lowerName === 'includefield') query.include = parseIncludedFields(values);
     else conditions.push(parseCondition(name, values));
   }
-  if (conditions.length > maxConditions) throw tooManyConditions();
+  if (conditions.length > maxConditions) throw tooManyConditionsError();
   return { ...query, conditions };
 }
 
-function tooManyConditions(): BadParameterError {
+function tooManyConditionsError(): BadParameterError {
   return new BadParameterError(`A search may have at most ${maxConditions} conditions, and ${maxValues} values of one.`);
 }
 
@@ -84,7 +84,7 @@ function parseBoolean(name: string, values: readonly string[]): boolean {
 
 function parseIncludedFields(values: readonly string[]): ReadonlySet<string> | 'all' {
   const names = values.flatMap((value) => value.split(',')).map((name) => name.trim());
-  if (names.length > maxValues) throw tooManyConditions();
+  if (names.length > maxValues) throw tooManyConditionsError();
   if (names.includes('all')) return 'all';
   return new Set(names.map((name) => parseAttributePath(name).path[0]!));
 }
@@ -92,20 +92,20 @@ function parseIncludedFields(values: readonly string[]): ReadonlySet<string> | '
 /** Finds an attribute by its keyword or tag. Dots separate the names of sequences and of the attribute in them. */
 function parseAttributePath(name: string): { path: string[]; vr: string } {
   const parts = name.split('.');
-  if (name.length > 200 || parts.length > 8) throw unknownAttribute(name);
+  if (name.length > 200 || parts.length > 8) throw unknownAttributeError(name);
   const attributes = parts.map((part) => {
     if (/^[\dA-F]{8}$/i.test(part)) {
       const attribute = attributeByTag(part);
       return { tag: part.toUpperCase(), vr: attribute?.vr ?? 'UN' };
     }
     const attribute = attributeOf(part);
-    if (attribute === null) throw unknownAttribute(name);
+    if (attribute === null) throw unknownAttributeError(name);
     return attribute;
   });
   return { path: attributes.map(({ tag }) => tag), vr: attributes.at(-1)!.vr };
 }
 
-function unknownAttribute(name: string): BadParameterError {
+function unknownAttributeError(name: string): BadParameterError {
   const shown = name.length > 60 ? `${name.slice(0, 60)}…` : name;
   return new BadParameterError(`"${shown}" is neither a DICOM attribute nor a search parameter.`);
 }
@@ -115,7 +115,7 @@ function parseCondition(name: string, sentValues: readonly string[]): AttributeC
   const values = listRepresentations.has(vr)
     ? sentValues.flatMap((value) => value.split(/[,\\]/)).map((value) => value.trim())
     : sentValues;
-  if (values.length > maxValues) throw tooManyConditions();
+  if (values.length > maxValues) throw tooManyConditionsError();
   const tooLong = values.find((value) => value.length > maxValueLength);
   if (tooLong !== undefined) throw new BadParameterError(`A value of ${name} is longer than ${maxValueLength} characters.`);
   if (vr === 'UI') for (const value of values) checkUid(name, value);

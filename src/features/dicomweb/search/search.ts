@@ -206,7 +206,7 @@ export class ImageSearch {
       // Most records are current, and this check needs no query.
       const record = (await index.matchesItem(item, imageRecord))
         ? imageRecord
-        : await index.currentRecord(item, imageRecord).catch(ignoreUnreadable);
+        : await index.loadCurrentRecord(item, imageRecord).catch(ignoreUnreadable);
       if (record === null || record.reason !== null) continue;
       const withAssociated = await visibility.showsAssociated(item);
       const annotationRows = (annotationCounts.get(item.id) ?? 0) > 0 ? await this.#annotationSeriesRows(record, caller) : [];
