@@ -52,7 +52,7 @@ function attributesOf(node: ZarrNode, version: ZarrVersion): Record<string, unkn
   );
 }
 
-function documentVersion3(node: ZarrNode): Record<string, unknown> {
+function documentInVersion3(node: ZarrNode): Record<string, unknown> {
   if (node.kind === 'group') return { zarr_format: 3, node_type: 'group', attributes: attributesOf(node, 3) };
   const zstd = { name: 'zstd', configuration: { level: zstdLevel, checksum: false } };
   return {
@@ -69,7 +69,7 @@ function documentVersion3(node: ZarrNode): Record<string, unknown> {
   };
 }
 
-function arrayVersion2({ shape, chunkShape, dtype, codec }: ZarrNode & { kind: 'array' }): Record<string, unknown> {
+function arrayInVersion2({ shape, chunkShape, dtype, codec }: ZarrNode & { kind: 'array' }): Record<string, unknown> {
   return {
     zarr_format: 2,
     shape,
@@ -86,8 +86,8 @@ function arrayVersion2({ shape, chunkShape, dtype, codec }: ZarrNode & { kind: '
 const joinPath = (path: string, name: string) => (path === '' ? name : `${path}/${name}`);
 
 /** The documents of a node in Zarr 2, by name. */
-function documentsVersion2(node: ZarrNode): Record<string, unknown> {
-  if (node.kind === 'array') return { '.zarray': arrayVersion2(node), '.zattrs': {} };
+function documentsInVersion2(node: ZarrNode): Record<string, unknown> {
+  if (node.kind === 'array') return { '.zarray': arrayInVersion2(node), '.zattrs': {} };
   return { '.zgroup': { zarr_format: 2 }, '.zattrs': attributesOf(node, 2) };
 }
 
@@ -113,17 +113,17 @@ export function documentOf(
   if (node === undefined) return null;
   const isRoot = path === '' && consolidated !== null;
   if (version === 3) {
-    if (!isRoot) return documentVersion3(node);
+    if (!isRoot) return documentInVersion3(node);
     const metadata = Object.fromEntries(
-      [...consolidated].filter(([nodePath]) => nodePath !== '').map(([nodePath, each]) => [nodePath, documentVersion3(each)]),
+      [...consolidated].filter(([nodePath]) => nodePath !== '').map(([nodePath, each]) => [nodePath, documentInVersion3(each)]),
     );
-    return { ...documentVersion3(node), consolidated_metadata: { kind: 'inline', must_understand: false, metadata } };
+    return { ...documentInVersion3(node), consolidated_metadata: { kind: 'inline', must_understand: false, metadata } };
   }
-  if (name !== '.zmetadata') return (documentsVersion2(node)[name] as Record<string, unknown> | undefined) ?? null;
+  if (name !== '.zmetadata') return (documentsInVersion2(node)[name] as Record<string, unknown> | undefined) ?? null;
   if (!isRoot) return null;
   const metadata = Object.fromEntries(
     [...consolidated].flatMap(([nodePath, each]) =>
-      Object.entries(documentsVersion2(each)).map(([file, value]) => [joinPath(nodePath, file), value]),
+      Object.entries(documentsInVersion2(each)).map(([file, value]) => [joinPath(nodePath, file), value]),
     ),
   );
   return { zarr_consolidated_format: 1, metadata };
