@@ -77,8 +77,8 @@ export class LinkModel {
 
   /** Number of a user's links to a document that have not ended. */
   countCurrent({ type, id }: LinkSubject, makerId: string): Promise<number> {
-    const current = { $or: [{ expires: null }, { expires: { $gt: new Date() } }] };
-    return this.#model.countDocuments({ 'subject.type': type, 'subject.id': id, makerId, ...current }).exec();
+    const unexpiredFilter = { $or: [{ expires: null }, { expires: { $gt: new Date() } }] };
+    return this.#model.countDocuments({ 'subject.type': type, 'subject.id': id, makerId, ...unexpiredFilter }).exec();
   }
 
   /** Changes a link. @returns the changed link; `null` if there is none. */

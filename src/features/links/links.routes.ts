@@ -106,7 +106,7 @@ function readLinkRequest(body: Readonly<Record<string, unknown>>): Omit<NewLink,
 }
 
 /** The item or folder of a request. The caller must be allowed to read it. */
-async function subjectOf(
+async function loadSubject(
   { params, caller }: Pick<RouteRequest, 'params' | 'caller'>,
   { items }: { items: Items },
 ): Promise<LinkSubject> {
@@ -116,9 +116,9 @@ async function subjectOf(
 }
 
 /**
- * Like {@link subjectOf}, if the caller may make links to it. A link allows reading, so the caller's token must allow reading too.
+ * Like {@link loadSubject}, if the caller may make links to it. A link allows reading, so the caller's token must allow reading too.
  */
-async function subjectToShare(
+async function loadSubjectToShare(
   request: Pick<RouteRequest, 'params' | 'caller' | 'verified'>,
   { links, items }: { links: Links; items: Items },
 ): Promise<LinkSubject> {
@@ -129,7 +129,7 @@ async function subjectToShare(
   const level = await links.levelToMakeLinks();
   if (level === null)
     throw new LargeImageError('forbidden', 'This server does not allow creating links (setting large_image.links).');
-  const subject = await subjectOf({ params, caller }, { items });
+  const subject = await loadSubject({ params, caller }, { items });
   if (level === 1) await (subject.type === 'item' ? items.load(subject.id, 1, caller) : items.loadFolder(subject.id, 1, caller));
   links.requireMakerLookup();
   return subject;
@@ -142,7 +142,7 @@ const listRoute = {
   returns: { schema: listOf(linkSchema) },
   errors: ['unknown-id', 'access-denied', 'invalid'],
   description: 'Users who administer it see all links, others only their own. Links are listed for 30 days after they expire.',
-  authorize: subjectOf,
+  authorize: loadSubject,
 } as const;
 
 const createRoute = {
@@ -154,7 +154,7 @@ const createRoute = {
   accepts: linkRequestSchema,
   returns: { schema: newLinkSchema },
   errors: ['unknown-id', 'access-denied', 'forbidden', 'invalid', 'conflict', 'not-implemented'],
-  authorize: subjectToShare,
+  authorize: loadSubjectToShare,
 } as const;
 
 const itemPath = { itemId: required(id({ description: 'The id of the item.' })) };

@@ -96,7 +96,7 @@ export class Links {
    */
   async requireGrant(token: string, kind: LinkKind, { address }: { address: string }): Promise<LinkGrant> {
     const digest = digestOf(token);
-    const cached = this.#grants.get(digest, (former) => this.#findGrant(digest, address, former?.grant ?? null));
+    const cached = this.#grants.get(digest, (previous) => this.#findGrant(digest, address, previous?.grant ?? null));
     const { grant } = cached instanceof Promise ? await cached : cached;
     if (grant === null || hasEnded(grant.link) || !grant.link.opens.includes(kind)) throw noLinkError();
     this.#recordUse(grant.link);
@@ -256,9 +256,9 @@ export class Links {
     return value === 'OFF' ? null : value === 'WRITE' ? 1 : 0;
   }
 
-  async #findGrant(digest: string, address: string, formerGrant: LinkGrant | null): Promise<{ grant: LinkGrant | null }> {
+  async #findGrant(digest: string, address: string, previousGrant: LinkGrant | null): Promise<{ grant: LinkGrant | null }> {
     // A client whose token was valid before is not blocked by wrong tokens from the same address.
-    if (formerGrant === null) this.#wrongTokens.requireUnderLimit(address);
+    if (previousGrant === null) this.#wrongTokens.requireUnderLimit(address);
     const link = await this.options.model.findByDigest(digest);
     if (link === null) this.#wrongTokens.countWrongToken(address);
     // The host may no longer have `auth.user`.
