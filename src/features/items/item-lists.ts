@@ -163,9 +163,9 @@ export class ItemLists {
   ): Promise<ReadonlySet<string>> {
     const seenValues = new Set<string>();
     const firstIds = new Set<string>();
-    const hasKey = { $and: [conditions, { [key]: { $exists: true } }] };
+    const conditionsWithKey = { $and: [conditions, { [key]: { $exists: true } }] };
     const byKey: SortOrder = [[key, 1], ...order.filter(([field]) => field !== key)];
-    for await (const document of this.queries.iterate(hasKey, [key], byKey)) {
+    for await (const document of this.queries.iterate(conditionsWithKey, [key], byKey)) {
       const id = idText(document._id);
       if (amongIds !== null && !amongIds.has(id)) continue;
       const value = comparableText(valueAt(document, key));
@@ -185,8 +185,8 @@ export class ItemLists {
     const key = keys[0]!;
     const sources = counts.map(({ source }) => source);
     const valuesByGroup = new Map<string, Set<string>[]>();
-    const hasKey = { $and: [conditions, { [key]: { $exists: true } }] };
-    for await (const document of this.queries.iterate(hasKey, [key, ...sources], [['_id', 1]])) {
+    const conditionsWithKey = { $and: [conditions, { [key]: { $exists: true } }] };
+    for await (const document of this.queries.iterate(conditionsWithKey, [key, ...sources], [['_id', 1]])) {
       if (amongIds !== null && !amongIds.has(idText(document._id))) continue;
       const group = comparableText(valueAt(document, key));
       const sets = valuesByGroup.get(group) ?? sources.map(() => new Set<string>());

@@ -96,8 +96,8 @@ export class ItemQueries {
   /** Documents of a model with metadata, by ascending id. */
   async *iterateWithMetadata(type: 'item' | 'folder', conditions: Conditions): AsyncGenerator<StoredDocument> {
     const model = type === 'item' ? this.items : this.folders;
-    const hasMetadata = { $and: [conditions, { [this.fieldNames[type].meta]: { $exists: true, $nin: [null, {}] } }] };
-    yield* iterateInSlices<StoredDocument>(model.find(hasMetadata).sort({ _id: 1 }).lean(), { batchSize });
+    const conditionsWithMetadata = { $and: [conditions, { [this.fieldNames[type].meta]: { $exists: true, $nin: [null, {}] } }] };
+    yield* iterateInSlices<StoredDocument>(model.find(conditionsWithMetadata).sort({ _id: 1 }).lean(), { batchSize });
   }
 }
 
