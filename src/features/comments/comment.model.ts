@@ -224,7 +224,7 @@ export class CommentModel {
   }
 
   /** Ids of the users who have replied in a thread. */
-  async replierIds(threadId: Types.ObjectId): Promise<string[]> {
+  async listReplierIds(threadId: Types.ObjectId): Promise<string[]> {
     return (await this.#model.distinct('authorId', { threadId })).flatMap((id) => id ?? []);
   }
 
@@ -294,6 +294,6 @@ export class CommentModel {
 }
 
 function threadsFilter(itemId: string, state?: ThreadState): QueryFilter<CommentDocument> {
-  const resolved = state === undefined ? {} : { resolved: state === 'open' ? null : { $ne: null } };
-  return { itemId, ...shownThreadsFilter, ...resolved } as QueryFilter<CommentDocument>;
+  const stateFilter = state === undefined ? {} : { resolved: state === 'open' ? null : { $ne: null } };
+  return { itemId, ...shownThreadsFilter, ...stateFilter } as QueryFilter<CommentDocument>;
 }

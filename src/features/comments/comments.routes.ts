@@ -206,9 +206,9 @@ const replies = defineRoute({
   authorize: ({ params, caller }, { comments }) => comments.load(params.id, caller),
   async handle({ authorized: { comment }, query, caller }, { model, views }) {
     const threadId = comment.threadId ?? comment._id;
-    const shown = await views.viewsOf(await model.listReplies(threadId, query), caller);
+    const replyViews = await views.viewsOf(await model.listReplies(threadId, query), caller);
     const total = (await model.countReplies([threadId])).get(idText(threadId)) ?? 0;
-    return Reply.json(shown, { headers: { 'Girder-Total-Count': total } });
+    return Reply.json(replyViews, { headers: { 'Girder-Total-Count': total } });
   },
 });
 

@@ -107,7 +107,10 @@ export class Comments {
     const threadId = comment.threadId ?? comment._id;
     const thread = comment.threadId === null ? comment : await model.find(idText(threadId));
     if (thread === null) throw new UnknownIdError('comment', idText(threadId));
-    const participants = new Set([...(thread.authorId === null ? [] : [thread.authorId]), ...(await model.replierIds(threadId))]);
+    const participants = new Set([
+      ...(thread.authorId === null ? [] : [thread.authorId]),
+      ...(await model.listReplierIds(threadId)),
+    ]);
     participants.delete(author.id);
     const reply = await this.#newComment(item, text, author, [...participants].slice(0, maxParticipants));
     const stored = await model.insertReply(threadId, { ...reply, place: null, shape: null }, maxReplies);
@@ -155,8 +158,8 @@ export class Comments {
     let comments = await model.removeEmptyThreads(new Date(Date.now() - emptyThreadDelayMs));
     for await (const itemIds of model.iterateItemIds()) {
       for (const batch of batches(itemIds)) {
-        const remaining = new Set([...(await records.existingItemIds(batch)), ...(await hidden.filterHidden(batch))]);
-        comments += await model.removeOfItems(batch.filter((id) => !remaining.has(id)));
+        const remainingIds = new Set([...(await records.existingItemIds(batch)), ...(await hidden.filterHidden(batch))]);
+        comments += await model.removeOfItems(batch.filter((id) => !remainingIds.has(id)));
       }
     }
     return { comments };

@@ -22,8 +22,8 @@ export class Inbox {
     const part = matching.slice(offset, limit === 0 ? undefined : offset + limit);
     const comments = [];
     for (const batch of batches(part)) comments.push(...(await this.options.model.findByIds(batch.map(({ _id }) => _id))));
-    const shown = await this.options.views.viewsOf(comments, user);
-    const entries = shown.map((comment) => {
+    const commentViews = await this.options.views.viewsOf(comments, user);
+    const entries = commentViews.map((comment) => {
       const { id: _id, name, folderId } = items.get(comment.itemId)!;
       return { ...comment, item: { _id, name, folderId } };
     });

@@ -158,9 +158,9 @@ export class JobModel {
     filter: JobFilter,
     { types, statuses }: { types: readonly string[]; statuses: readonly number[] },
   ): AsyncGenerator<{ type: string; status: number; itemId: string }> {
-    const others = [{ type: { $nin: [...types] } }, { status: { $nin: [...statuses] } }];
+    const otherTypeOrStatus = [{ type: { $nin: [...types] } }, { status: { $nin: [...statuses] } }];
     const cursor = this.#model
-      .find({ ...toQuery(filter), itemId: { $ne: null }, $or: others }, { type: 1, status: 1, itemId: 1 })
+      .find({ ...toQuery(filter), itemId: { $ne: null }, $or: otherTypeOrStatus }, { type: 1, status: 1, itemId: 1 })
       .lean();
     type About = { type: string; status: number; itemId: string };
     for await (const { type, status, itemId } of iterateInSlices<About>(cursor)) yield { type, status, itemId };
