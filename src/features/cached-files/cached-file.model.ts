@@ -160,8 +160,8 @@ export class CachedFileModel {
     const allDocs = iterateInSlices<StoredDocument>(this.#files.find(filterQuery(filter)).lean());
     for await (const docs of groupInBatches(allDocs, idsPerQuery)) {
       const itemIdOf = (doc: StoredDocument) => idText(doc.attachedToId);
-      const hidden = filter.itemIds === undefined ? await this.hidden.filterHidden(docs.map(itemIdOf)) : null;
-      yield hidden === null ? docs : docs.filter((doc) => !hidden.has(itemIdOf(doc)));
+      const hiddenIds = filter.itemIds === undefined ? await this.hidden.filterHidden(docs.map(itemIdOf)) : null;
+      yield hiddenIds === null ? docs : docs.filter((doc) => !hiddenIds.has(itemIdOf(doc)));
     }
   }
 

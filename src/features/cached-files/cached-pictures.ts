@@ -73,7 +73,7 @@ export async function obtainPicture(
   // No file is stored for the name of an associated image that does not exist, because clients could invent any number of
   // names.
   const names = await images.use(item, (image) => image.associatedImages(), signal);
-  if (typeof imageKey !== 'string' || !names.includes(imageKey)) return { content: missingPicture(), created: true };
+  if (typeof imageKey !== 'string' || !names.includes(imageKey)) return { content: makeEmptyPicture(), created: true };
   return checkStored(await cachedFiles.obtain(item, name, make, { ...options, isAbsent: true }), options);
 }
 
@@ -133,7 +133,7 @@ function parseHistogram(bytes: Uint8Array): HistogramBand[] | null {
 }
 
 /** The empty answer for an associated image that does not exist. With `storeMissing` it is also stored. */
-function missingPicture(): EncodedPicture {
+function makeEmptyPicture(): EncodedPicture {
   return { kind: 'bytes', bytes: new Uint8Array(0), type: 'application/octet-stream' };
 }
 
@@ -144,7 +144,7 @@ async function makePicture(image: LargeImage, spec: CachedFileSpec, signal: Abor
   const { imageKey } = spec;
   if (imageKey != null && typeof imageKey !== 'string') throw new BadValueError(`Invalid imageKey ${JSON.stringify(imageKey)}`);
   if (imageKey != null && imageKey !== '' && imageKey !== imageKeys.tileFrames) {
-    return (await image.associatedImage(imageKey, request as AssociatedImageRequest)) ?? missingPicture();
+    return (await image.associatedImage(imageKey, request as AssociatedImageRequest)) ?? makeEmptyPicture();
   }
   const picture = imageKey === imageKeys.tileFrames ? await image.tileFrames(request) : await image.thumbnail(request);
   if (picture.kind === 'stream') throw new TypeError('Only TILED pictures are streamed.');

@@ -94,17 +94,17 @@ export class ConversionItems {
    */
   async sweep(signal: AbortSignal): Promise<{ convertedItems: number; convertedFiles: number }> {
     const { jobs } = this.parts;
-    const removed = { convertedItems: 0, convertedFiles: 0 };
+    const removedCounts = { convertedItems: 0, convertedFiles: 0 };
     for (const jobId of await this.parts.conversionMarks.findJobIds()) {
       signal.throwIfAborted();
       const job = await jobs.find(jobId);
       if (job !== null && !hasStopped(job)) continue;
       const { removedItems, removedFiles } = await this.removeLeftovers(jobId);
       await this.completeResults(jobId);
-      removed.convertedItems += removedItems;
-      removed.convertedFiles += removedFiles;
+      removedCounts.convertedItems += removedItems;
+      removedCounts.convertedFiles += removedFiles;
     }
-    return removed;
+    return removedCounts;
   }
 }
 

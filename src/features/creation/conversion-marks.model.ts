@@ -31,8 +31,11 @@ export class ConversionMarks {
   /** Ids of the jobs of all marked items and files. */
   async findJobIds(): Promise<string[]> {
     const { items, files } = this.parts;
-    const hasMark = { [conversionField]: { $ne: null } };
-    const ids = [...(await items.distinct(conversionField, hasMark)), ...(await files.distinct(conversionField, hasMark))];
+    const markedFilter = { [conversionField]: { $ne: null } };
+    const ids = [
+      ...(await items.distinct(conversionField, markedFilter)),
+      ...(await files.distinct(conversionField, markedFilter)),
+    ];
     return [...new Set(ids.filter((id): id is string => typeof id === 'string'))];
   }
 

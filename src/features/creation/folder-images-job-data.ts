@@ -53,8 +53,8 @@ export function newFolderImagesJob(start: {
   position: FolderPosition;
 }): NewDefinedJob {
   const { folderId, caller, options, counts, position } = start;
-  const work: FolderImagesWork = { folderId, options, counts, position, asAdmin: caller.admin };
-  return { userId: caller.id, asynchronous: true, kwargs: { folderId, ...options }, other: { folderImages: work } };
+  const folderImages: FolderImagesWork = { folderId, options, counts, position, asAdmin: caller.admin };
+  return { userId: caller.id, asynchronous: true, kwargs: { folderId, ...options }, other: { folderImages } };
 }
 
 /** Reads the work of a stored job. */

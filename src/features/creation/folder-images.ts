@@ -90,8 +90,8 @@ export class FolderImages {
     const { counts, position } = result;
     if (position === null) return { counts, job: null };
     const { runner } = this.parts;
-    const work = newFolderImagesJob({ folderId: folder.id, caller, options, counts, position });
-    const job = await runner.create(folderImagesJobName, work);
+    const newJob = newFolderImagesJob({ folderId: folder.id, caller, options, counts, position });
+    const job = await runner.create(folderImagesJobName, newJob);
     await runner.start(job);
     return { counts, job };
   }

@@ -371,7 +371,7 @@ export class LargeImageCreation {
    */
   async sweep(signal: AbortSignal): Promise<Record<string, number>> {
     const { records, jobs, conversionItems } = this.parts;
-    const removed = await conversionItems.sweep(signal);
+    const removedCounts = await conversionItems.sweep(signal);
     let abandonedItems = 0;
     for await (const item of records.markers.iterateUnfinished()) {
       signal.throwIfAborted();
@@ -380,7 +380,7 @@ export class LargeImageCreation {
       if (job !== null && isPending(job.status)) continue;
       if (await this.abandon(item)) abandonedItems += 1;
     }
-    return { ...removed, abandonedItems };
+    return { ...removedCounts, abandonedItems };
   }
 }
 

@@ -103,8 +103,10 @@ export class HostFollower {
   /** Makes an item a large image of the first file that a source reads. Main files, whose formats read the other files of the item, are tried first. */
   async #tryToMakeImage(item: ItemRecord, file: FileRecord): Promise<void> {
     const { imageMarking, seriesMerge } = this.parts;
-    const others = await this.#mainFilesOf(item, file);
-    for (const candidate of others.length > 0 && !this.#isMainFile(file) ? [...others, file] : [file, ...others]) {
+    const otherMainFiles = await this.#mainFilesOf(item, file);
+    for (const candidate of otherMainFiles.length > 0 && !this.#isMainFile(file)
+      ? [...otherMainFiles, file]
+      : [file, ...otherMainFiles]) {
       if (!(await this.#mayBecomeImage(candidate))) continue;
       const refusal = await this.#catchRefusal(item, candidate, async () =>
         seriesMerge.mergeItem(await imageMarking.create(item, candidate)),
@@ -211,13 +213,13 @@ export class HostFollower {
     // No item is served from an attached file, and there may be many of them.
     const files = docs.map((doc) => records.fileOf(doc)).filter(({ itemId }) => itemId !== null);
     for (const batch of batches(files)) {
-      const served = await records.markers.itemsServedFrom(batch);
-      for (const item of served) await imageMarking.remove(item);
+      const servedItems = await records.markers.itemsServedFrom(batch);
+      for (const item of servedItems) await imageMarking.remove(item);
       for (const { id } of batch) images.closeFile(id);
-      const lostFileIds = new Set(served.map(({ largeImage }) => largeImage?.fileId));
-      const existing = new Set(await records.existingItemIds(batch.map(({ itemId }) => itemId!)));
+      const lostFileIds = new Set(servedItems.map(({ largeImage }) => largeImage?.fileId));
+      const existingItemIds = new Set(await records.existingItemIds(batch.map(({ itemId }) => itemId!)));
       for (const file of batch)
-        if (existing.has(file.itemId!)) await this.#updateAfterFileRemoval(file, lostFileIds.has(file.id));
+        if (existingItemIds.has(file.itemId!)) await this.#updateAfterFileRemoval(file, lostFileIds.has(file.id));
     }
   }
 

@@ -10,7 +10,7 @@ export interface ChangedItem {
 export class ImageChanges {
   readonly #listeners: ((items: readonly ChangedItem[]) => Promise<unknown>)[] = [];
 
-  on(listener: (items: readonly ChangedItem[]) => Promise<unknown>): void {
+  onChange(listener: (items: readonly ChangedItem[]) => Promise<unknown>): void {
     this.#listeners.push(listener);
   }
 
