@@ -111,9 +111,9 @@ const replace = defineRoute({
   },
   errors: ['access-denied', 'bad-parameter', 'too-large', 'not-implemented', 'unavailable', 'storage-full', 'conflict'],
   async handle({ body, query }, { configuration }) {
-    const replaced = await configuration.replace(body, query);
-    if (replaced.restarted !== undefined) return { restarted: replaced.restarted };
-    return replaced.status === 'updated' ? { status: replaced.status, time: replaced.time } : { status: replaced.status };
+    const result = await configuration.replace(body, query);
+    if (result.restarted !== undefined) return { restarted: result.restarted };
+    return result.status === 'updated' ? { status: result.status, time: result.time } : { status: result.status };
   },
 });
 

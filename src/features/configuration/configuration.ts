@@ -121,7 +121,7 @@ export class Configuration {
   ): Promise<ReplaceResult & { restarted?: Date }> {
     const { logger } = this.options;
     if ((await this.texts.validate(text)).length > 0) throw new BadParameterError('Invalid config file');
-    const replaced = await replaceConfig(text, {
+    const result = await replaceConfig(text, {
       path: this.path,
       logger,
       mayCreateFolder: this.#isDefault,
@@ -140,10 +140,10 @@ export class Configuration {
         }
       },
     });
-    if (!restart || replaced.status === 'no change') return replaced;
+    if (!restart || result.status === 'no change') return result;
     // Several replacements within the delay cause one restart.
     this.#restartTimer ??= setTimeout(() => this.options.restart?.(), restartDelayMs);
-    return { ...replaced, restarted: replaced.time };
+    return { ...result, restarted: result.time };
   }
 
   /** Removes temporary files of replacements whose process was killed. @returns the number of files. */

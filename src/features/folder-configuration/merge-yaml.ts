@@ -5,8 +5,8 @@ export function mergeMappings(base: YamlMapping, over: YamlMapping): YamlMapping
   const merged: YamlMapping = over.__all__ === true ? {} : { ...base };
   for (const [key, value] of Object.entries(over)) {
     if (key === '__proto__' || (key === '__all__' && value === true)) continue;
-    const former = Object.hasOwn(merged, key) ? merged[key] : undefined;
-    merged[key] = isMapping(former) && isMapping(value) ? mergeMappings(former, value) : value;
+    const previousValue = Object.hasOwn(merged, key) ? merged[key] : undefined;
+    merged[key] = isMapping(previousValue) && isMapping(value) ? mergeMappings(previousValue, value) : value;
   }
   return merged;
 }

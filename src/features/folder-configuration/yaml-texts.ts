@@ -41,9 +41,9 @@ export class YamlTexts {
 
   /** Adds a user's text to the user's section of a stored text. @throws LargeImageError `conflict` if the stored text has no place for it. */
   async addForUser(input: Input<'addForUser'>, signal?: AbortSignal): Promise<string> {
-    const added = await this.#threads.run('addForUser', input, { inputName: input.name, signal });
-    if ('conflict' in added) throw new LargeImageError('conflict', added.conflict);
-    return added.text;
+    const addition = await this.#threads.run('addForUser', input, { inputName: input.name, signal });
+    if ('conflict' in addition) throw new LargeImageError('conflict', addition.conflict);
+    return addition.text;
   }
 
   close(): Promise<void> {

@@ -97,8 +97,8 @@ function addForUser({
   if (users === null) return makeConflict('"users" is not a mapping');
   const userSection = asMapping(ownMember(users, login));
   if (userSection === null) return makeConflict(`"users: ${login}" is not a mapping`);
-  const added = asMapping(parseYaml(userText, name)) ?? {};
-  return { text: writeYaml({ ...document, users: { ...users, [login]: { ...userSection, ...added } } }) };
+  const userMapping = asMapping(parseYaml(userText, name)) ?? {};
+  return { text: writeYaml({ ...document, users: { ...users, [login]: { ...userSection, ...userMapping } } }) };
 }
 
 /** The value if it is a mapping; an empty mapping for a missing value; `null` for other values. */

@@ -62,13 +62,13 @@ export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: M
       );
       return;
     }
-    const allowed = method === 'OPTIONS' ? table.methodsOf(request.path) : [];
-    if (allowed.length === 0) {
+    const allowedMethods = method === 'OPTIONS' ? table.methodsOf(request.path) : [];
+    if (allowedMethods.length === 0) {
       next();
       return;
     }
     addCorsHeaders(table.find('GET', request.path)?.value.route.anyOrigin, response, options.tokenLocations);
-    response.set({ Allow: allowed.join(', ') }).end();
+    response.set({ Allow: allowedMethods.join(', ') }).end();
   };
 }
 
