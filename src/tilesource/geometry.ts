@@ -70,7 +70,7 @@ export function croppedTileContent(shape: PyramidShape, tile: { level: number; x
 /**
  * Checks that a tile exists.
  *
- * @throws BadParameterError if a number is not an integer or negative; TileOutsideError if the image has no such level or tile.
+ * @throws BadParameterError if a number is negative or not an integer; TileOutsideError if the image has no such level or tile.
  */
 export function checkTile(shape: PyramidShape, tile: { level: number; x: number; y: number }, minLevel = 0): void {
   const numbers = [tile.level, tile.x, tile.y];

@@ -155,12 +155,12 @@ export async function quadInfo(metadata: LargeImageMetadata, request: QuadInfoOp
 }
 
 /** Selects the frames to show: their numbers, in the order of the layout. */
-function selectFrames(frameCount: number, options: ResolvedOptions & { frameBase: number }): number[] {
+function selectFrames(imageFrameCount: number, options: ResolvedOptions & { frameBase: number }): number[] {
   const frames: number[] = [];
   for (let group = 0; group < options.frameGroupStride; group += 1) {
     const first = options.frameBase + group * options.frameStride;
-    if (first >= frameCount) break;
-    for (let frame = first; frame < frameCount; frame += options.frameStride * options.frameGroupStride) frames.push(frame);
+    if (first >= imageFrameCount) break;
+    for (let frame = first; frame < imageFrameCount; frame += options.frameStride * options.frameGroupStride) frames.push(frame);
   }
   return frames;
 }
@@ -170,29 +170,29 @@ interface Grid {
   cellWidth: number;
   cellHeight: number;
   /** Number of cells in a row. */
-  across: number;
+  columns: number;
   cellsPerTexture: number;
-  textures: number;
+  textureCount: number;
 }
 
 /** Cell size and number of textures, computed step by step as existing clients expect. */
-function fitGrid(size: { width: number; height: number }, frames: number, options: ResolvedOptions): Grid {
+function fitGrid(size: { width: number; height: number }, frameCount: number, options: ResolvedOptions): Grid {
   const { alignment, frameGroup, maxTotalTexturePixels } = options;
   const { width, height } = size;
   let textureSide = options.maxTextureSize;
   while (textureSide > alignment && textureSide ** 2 > maxTotalTexturePixels) textureSide = Math.floor(textureSide / 2);
-  let textures = options.maxTextures;
-  textures = Math.max(1, Math.min(textures, Math.floor(maxTotalTexturePixels / textureSide ** 2)));
+  let textureCount = options.maxTextures;
+  textureCount = Math.max(1, Math.min(textureCount, Math.floor(maxTotalTexturePixels / textureSide ** 2)));
   for (;;) {
-    let framesPerTexture = Math.ceil(frames / textures);
+    let framesPerTexture = Math.ceil(frameCount / textureCount);
     const roundedFrames = Math.ceil(framesPerTexture / frameGroup) * frameGroup;
     if (frameGroup > 1 && roundedFrames / framesPerTexture <= options.frameGroupFactor) framesPerTexture = roundedFrames;
     const scale = Math.sqrt(textureSide ** 2 / (framesPerTexture * width * height));
-    let across = Math.ceil(textureSide / (alignment * Math.ceil((width * scale) / alignment)));
-    let down = Math.ceil(textureSide / (alignment * Math.ceil((height * scale) / alignment)));
-    let cellWidth = alignment * Math.max(1, Math.floor(textureSide / across / alignment));
-    down = Math.max(Math.ceil(framesPerTexture / Math.floor(textureSide / cellWidth)), down);
-    let cellHeight = alignment * Math.max(1, Math.floor(textureSide / down / alignment));
+    let columns = Math.ceil(textureSide / (alignment * Math.ceil((width * scale) / alignment)));
+    let rows = Math.ceil(textureSide / (alignment * Math.ceil((height * scale) / alignment)));
+    let cellWidth = alignment * Math.max(1, Math.floor(textureSide / columns / alignment));
+    rows = Math.max(Math.ceil(framesPerTexture / Math.floor(textureSide / cellWidth)), rows);
+    let cellHeight = alignment * Math.max(1, Math.floor(textureSide / rows / alignment));
     if (options.maxFrameSize !== null) {
       const maxCellSide = alignment * Math.floor(options.maxFrameSize / alignment);
       cellWidth = Math.min(cellWidth, maxCellSide);
@@ -202,23 +202,23 @@ function fitGrid(size: { width: number; height: number }, frames: number, option
     if (cellHeight > height) cellHeight = alignment * Math.ceil(height / alignment);
     cellWidth = Math.min(alignment * Math.ceil((cellHeight * width) / height / alignment), cellWidth);
     cellHeight = Math.min(alignment * Math.ceil((cellWidth * height) / width / alignment), cellHeight);
-    across = Math.floor(textureSide / cellWidth);
-    down = Math.min(Math.floor(textureSide / cellHeight), Math.ceil(frames / across));
-    let cellsPerTexture = across * down;
-    if (textures > 1 && frameGroup > 1) {
+    columns = Math.floor(textureSide / cellWidth);
+    rows = Math.min(Math.floor(textureSide / cellHeight), Math.ceil(frameCount / columns));
+    let cellsPerTexture = columns * rows;
+    if (textureCount > 1 && frameGroup > 1) {
       const roundedCells = Math.floor(cellsPerTexture / frameGroup) * frameGroup;
-      if (roundedCells > 0 && roundedCells * textures >= frames) cellsPerTexture = roundedCells;
+      if (roundedCells > 0 && roundedCells * textureCount >= frameCount) cellsPerTexture = roundedCells;
     }
-    if (textures > 1 && frames <= cellsPerTexture * (textures - 1)) {
+    if (textureCount > 1 && frameCount <= cellsPerTexture * (textureCount - 1)) {
       // One texture less is enough. There are never more textures than frames.
-      textures = Math.min(textures - 1, frames);
+      textureCount = Math.min(textureCount - 1, frameCount);
       continue;
     }
-    if (across >= 2 && Math.ceil(framesPerTexture / Math.floor(across / 2)) * cellHeight <= textureSide / 2) {
+    if (columns >= 2 && Math.ceil(framesPerTexture / Math.floor(columns / 2)) * cellHeight <= textureSide / 2) {
       textureSide = Math.floor(textureSide / 2);
       continue;
     }
-    return { cellWidth, cellHeight, across, cellsPerTexture, textures };
+    return { cellWidth, cellHeight, columns, cellsPerTexture, textureCount };
   }
 }
 
@@ -226,34 +226,36 @@ function fitGrid(size: { width: number; height: number }, frames: number, option
 interface FittedFrames {
   frames: number[];
   /** Number of frames of the image. */
-  total: number;
+  imageFrameCount: number;
   grid: Grid;
   options: ResolvedOptions;
 }
 
 function fitFrames(metadata: LargeImageMetadata, options: ResolvedOptions & { frameBase: number }): FittedFrames {
-  const total = metadata.frames?.length ?? 1;
-  const frames = selectFrames(total, options);
+  const imageFrameCount = metadata.frames?.length ?? 1;
+  const frames = selectFrames(imageFrameCount, options);
   if (frames.length === 0) {
-    throw new BadValueError(`Invalid frameBase: ${options.frameBase}. The image has ${total} frame${total === 1 ? '' : 's'}.`);
+    throw new BadValueError(
+      `Invalid frameBase: ${options.frameBase}. The image has ${imageFrameCount} frame${imageFrameCount === 1 ? '' : 's'}.`,
+    );
   }
   const grid = fitGrid({ width: metadata.sizeX, height: metadata.sizeY }, frames.length, options);
-  return { frames, total, grid, options };
+  return { frames, imageFrameCount, grid, options };
 }
 
 /** Parameters of each texture for tile_frames. */
-function textureParameters({ frames, total, grid, options }: FittedFrames): Record<string, unknown>[] {
+function textureParameters({ frames, imageFrameCount, grid, options }: FittedFrames): Record<string, unknown>[] {
   const src: Record<string, unknown>[] = [];
   for (let first = 0; first < frames.length; first += grid.cellsPerTexture) {
     const textureFrames = frames.slice(first, first + grid.cellsPerTexture);
-    const hasAllFrames = textureFrames.length === total && textureFrames.every((frame, index) => frame === index);
+    const hasAllFrames = textureFrames.length === imageFrameCount && textureFrames.every((frame, index) => frame === index);
     src.push({
-      framesAcross: grid.across,
+      framesAcross: grid.columns,
       width: grid.cellWidth,
       height: grid.cellHeight,
       fill: 'corner:black',
       exact: false,
-      ...(!(hasAllFrames && total > 1) && { frameList: textureFrames }),
+      ...(!(hasAllFrames && imageFrameCount > 1) && { frameList: textureFrames }),
       ...options.format,
       ...options.query,
     });
@@ -276,8 +278,8 @@ async function layOut(metadata: LargeImageMetadata, options: ResolvedOptions & {
     for (let index = from; index < to; index += 1) {
       const cell = index % grid.cellsPerTexture;
       const usedCells = Math.min(grid.cellsPerTexture, frames.length - index + cell);
-      const left = (cell % grid.across) * grid.cellWidth;
-      const bottom = (Math.ceil(usedCells / grid.across) - Math.floor(cell / grid.across)) * grid.cellHeight;
+      const left = (cell % grid.columns) * grid.cellWidth;
+      const bottom = (Math.ceil(usedCells / grid.columns) - Math.floor(cell / grid.columns)) * grid.cellHeight;
       quads.push({
         ul: { x: 0, y: 0, z: -1 },
         lr: { x: width, y: -height, z: -1 },

@@ -163,9 +163,9 @@ const searchedBytes = 2 ** 20;
 
 /** The color profile, which the library does not return: the content of the first `colr` box of type `prof`. */
 function heifProfile(bytes: Uint8Array): Uint8Array | null {
-  const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, searchedBytes));
-  const at = start.indexOf('colrprof', 0, 'latin1');
+  const fileStart = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, searchedBytes));
+  const at = fileStart.indexOf('colrprof', 0, 'latin1');
   if (at < 4) return null;
-  const end = at - 4 + start.readUInt32BE(at - 4);
-  return end <= start.length && end > at + 8 + 128 ? Uint8Array.from(start.subarray(at + 8, end)) : null;
+  const end = at - 4 + fileStart.readUInt32BE(at - 4);
+  return end <= fileStart.length && end > at + 8 + 128 ? Uint8Array.from(fileStart.subarray(at + 8, end)) : null;
 }

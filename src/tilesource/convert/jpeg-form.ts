@@ -23,14 +23,16 @@ function segmentsOf(bytes: Uint8Array): JpegSegment[] | null {
 /** The form of a complete JPEG of 8 bits and this size; `null` for other bytes, and for a JPEG that tags of TIFF cannot describe. */
 export function jpegFormOf(bytes: Uint8Array, size: { width: number; height: number }): JpegForm | null {
   const segments = segmentsOf(bytes);
-  const frame = segments?.find(({ marker }) => marker >= markers.baselineFrame && marker <= markers.baselineFrame + 2)?.body;
-  if (segments === null || frame === undefined || frame[0] !== 8) return null;
-  const [, heightHigh = 0, heightLow = 0, widthHigh = 0, widthLow = 0, componentCount = 0] = frame;
+  const frameHeader = segments?.find(
+    ({ marker }) => marker >= markers.baselineFrame && marker <= markers.baselineFrame + 2,
+  )?.body;
+  if (segments === null || frameHeader === undefined || frameHeader[0] !== 8) return null;
+  const [, heightHigh = 0, heightLow = 0, widthHigh = 0, widthLow = 0, componentCount = 0] = frameHeader;
   if (heightHigh * 256 + heightLow !== size.height || widthHigh * 256 + widthLow !== size.width) return null;
   if (componentCount === 1) return { color: 'gray', sampling: [1, 1] };
-  if (componentCount !== 3 || frame.length < 15) return null;
+  if (componentCount !== 3 || frameHeader.length < 15) return null;
   // The horizontal and vertical sampling factors of each component share a byte.
-  const [factors1 = 0, factors2 = 0, factors3 = 0] = [7, 10, 13].map((at) => frame[at]);
+  const [factors1 = 0, factors2 = 0, factors3 = 0] = [7, 10, 13].map((at) => frameHeader[at]);
   const sampling = [factors1 >> 4, factors1 & 15] as const;
   if (factors2 !== 0x11 || factors3 !== 0x11 || sampling.some((each) => each !== 1 && each !== 2 && each !== 4)) return null;
   const adobe = segments.find(({ marker, body }) => marker === markers.adobe && body.length >= 12 && body[0] === 0x41);
@@ -70,13 +72,13 @@ export async function packJpegTile(tile: Raster, { color, sampling }: JpegForm, 
     const bytes = await packTile(plane, packing);
     const segments = segmentsOf(bytes);
     const scan = segments?.at(-1);
-    const frame = segments?.find(({ marker }) => marker === markers.baselineFrame);
-    if (segments == null || scan === undefined || frame === undefined) throw new Error('libvips wrote no baseline JPEG');
+    const frameHeader = segments?.find(({ marker }) => marker === markers.baselineFrame);
+    if (segments == null || scan === undefined || frameHeader === undefined) throw new Error('libvips wrote no baseline JPEG');
     const bytesOf = ({ start, end }: JpegSegment) => bytes.subarray(start, end);
     if (index === 0) {
       parts.push(...segments.filter(({ marker }) => marker === markers.quantizationTables).map(bytesOf));
       const components = [1, 2, 3].flatMap((id) => [id, id === 1 ? horizontal * 16 + vertical : 0x11, 0]);
-      parts.push(Uint8Array.of(0xff, markers.baselineFrame, 0, 17, ...frame.body.subarray(0, 5), 3, ...components));
+      parts.push(Uint8Array.of(0xff, markers.baselineFrame, 0, 17, ...frameHeader.body.subarray(0, 5), 3, ...components));
     }
     parts.push(...segments.filter(({ marker }) => marker === markers.huffmanTables).map(bytesOf));
     parts.push(Uint8Array.of(0xff, markers.scan, 0, 8, 1, index + 1, 0, 0, 63, 0));

@@ -17,7 +17,7 @@ interface StyleBand {
 
 /**
  * Whether an image is displayed in the range of its samples if a request has no style. This applies to georeferenced
- * measurements, such as elevations, of which little could be seen if they were reduced to bytes as usual.
+ * measurements, such as elevations. If they were reduced to bytes as usual, little would be visible.
  */
 export function hasDefaultStyle({ geo, dtype }: ImageMetadata): boolean {
   return geo !== undefined && dtype !== 'uint8';

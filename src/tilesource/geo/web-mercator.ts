@@ -194,10 +194,10 @@ class WebMercatorSource implements TileSource {
 
   /** Returns a function that finds the positions in the original that a point of a tile, in pixels of the finest level, may show. */
   #createOriginalFinder({ level, x, y }: Omit<TileAddress, 'frame'>): (x: number, y: number) => [number, number][] {
-    const side = (2 * halfWorldMeters) / 2 ** level;
+    const tileMeters = (2 * halfWorldMeters) / 2 ** level;
     const toPixel = this.mapPosition.createPixelFinder({
-      x: -halfWorldMeters + (x + 0.5) * side,
-      y: halfWorldMeters - (y + 0.5) * side,
+      x: -halfWorldMeters + (x + 0.5) * tileMeters,
+      y: halfWorldMeters - (y + 0.5) * tileMeters,
     });
     const mapPixelMeters = (2 * halfWorldMeters) / this.metadata.sizeX;
     return (left, top) => {
@@ -348,8 +348,8 @@ class WebMercatorSource implements TileSource {
       // Offsets of the four pixels: upper left, upper right, lower left and lower right.
       const a = (row * raster.width + column) * bands;
       const b = column + 1 < raster.width ? a + bands : a;
-      const down = row + 1 < raster.height ? raster.width * bands : 0;
-      const [c, d] = [a + down, b + down];
+      const nextRow = row + 1 < raster.height ? raster.width * bands : 0;
+      const [c, d] = [a + nextRow, b + nextRow];
       if (!isAlwaysComplete && !(isComplete(a) && isComplete(b) && isComplete(c) && isComplete(d)))
         return setNearest(pixel, x, y);
       const [u, v] = [left - column, top - row];

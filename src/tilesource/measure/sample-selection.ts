@@ -87,9 +87,9 @@ export async function findExtremeBoxes(shape: PyramidShape, region: Box, coarse:
     Math.min(columns - 1, Math.floor((region.left + x * scale) / shape.tileWidth) - firstColumn),
   );
   /** Indexes of tiles, counted row by row. */
-  const found = new Set<number>();
+  const extremeTiles = new Set<number>();
   const rowsAtOnce = Math.max(1, Math.floor(samplesAtOnce / width));
-  for (let band = 0; band < bands && found.size < maxExtremeTiles; band += 1) {
+  for (let band = 0; band < bands && extremeTiles.size < maxExtremeTiles; band += 1) {
     const minByTile = new Float64Array(columns * rows).fill(Infinity);
     const maxByTile = new Float64Array(columns * rows).fill(-Infinity);
     await forEachRange(height, rowsAtOnce, (from, to) => {
@@ -103,10 +103,10 @@ export async function findExtremeBoxes(shape: PyramidShape, region: Box, coarse:
         }
       }
     });
-    for (const tile of await indexesOfSmallest(minByTile, 1)) found.add(tile);
-    for (const tile of await indexesOfSmallest(maxByTile, -1)) found.add(tile);
+    for (const tile of await indexesOfSmallest(minByTile, 1)) extremeTiles.add(tile);
+    for (const tile of await indexesOfSmallest(maxByTile, -1)) extremeTiles.add(tile);
   }
-  return [...found]
+  return [...extremeTiles]
     .slice(0, maxExtremeTiles)
     .map((tile) => tileBox(shape, region, firstColumn + (tile % columns), firstRow + Math.floor(tile / columns)));
 }

@@ -48,7 +48,7 @@ export const maxResidentBytes = 1000 * 2 ** 20;
 
 /** Signals that a terminal or systemd sends to all processes of a group at once, so this process gets them too. */
 const stopSignals: ReadonlySet<NodeJS.Signals> = new Set<NodeJS.Signals>(['SIGINT', 'SIGTERM', 'SIGHUP']);
-/** If such a signal ends the child, how long to wait for the parent to abort the work. After that, the work counts as failed. */
+/** If one of these signals ends the child: how long to wait for the parent to abort the work. After that, the work counts as failed. */
 const abortWaitMs = 15_000;
 
 /** Maximum number of characters of error output that are kept: the last ones. */
