@@ -1,4 +1,4 @@
-import { storeEdits, currentPrefix, reasonNotKept, passOnStoredEdits, type StoredEdits } from './stored-edits.js';
+import { storeEdits, currentKeyPrefix, reasonNotKept, passOnStoredEdits, type StoredEdits } from './stored-edits.js';
 import { loadElement, sendChanges } from './annotation-requests.js';
 import { lastUser } from '../session.js';
 import { newId, type AnnotationRecord, type Edit, type Element } from './annotation-model.js';
@@ -25,7 +25,7 @@ export class Edits {
   #version: number | null = null;
   #itemId = '';
   /** The prefix of the key under which the browser stores the changes. */
-  #prefix = currentPrefix();
+  #prefix = currentKeyPrefix();
   /** A half-drawn shape. */
   #draft: Element | null = null;
   /** Counts changes, to tell whether a stored state is the current one. */
@@ -48,7 +48,7 @@ export class Edits {
     this.#draft ??= draft;
     this.#version = version;
     this.#itemId = itemId;
-    this.#prefix = currentPrefix();
+    this.#prefix = currentKeyPrefix();
     this.#store();
     await this.#pendingStore;
     return this.#isStored;
@@ -109,7 +109,7 @@ export class Edits {
 
   #startAtVersion(version: number) {
     this.#version = version;
-    this.#prefix = currentPrefix();
+    this.#prefix = currentKeyPrefix();
   }
 
   /** Number of elements that the annotation gains when the changes are saved. */

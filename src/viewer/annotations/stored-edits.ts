@@ -18,10 +18,10 @@ let lastFailure: string | null = null;
 const openDatabase = () => pageStore('large-image');
 
 /**
- * The prefix of the keys of the current user's changes; `null` if the user is unknown: then changes are not stored. The caller keeps it with
- * the changes, so that they are stored under the right user even if the session ends before that.
+ * The prefix of the keys of the current user's changes; `null` if the user is unknown: then changes are not stored. The caller keeps the prefix
+ * with the changes, so that they are stored for the right user even if the session ends in the meantime.
  */
-export const currentPrefix = userKeyPrefix;
+export const currentKeyPrefix = userKeyPrefix;
 
 const rememberFailure = (error: unknown) => {
   lastFailure = error instanceof Error ? `${error.name}: ${error.message}` : String(error);

@@ -13,8 +13,8 @@ import { readPage } from './paging.js';
 import type { createSelection } from './list-selection.js';
 
 /** A note for an empty list or page. */
-export function emptyNote(picture: 'folder' | 'image' | 'inbox' | 'people' | 'trash', title: string, hint: string | false) {
-  return h('div.empty.column.quiet-text', icon(picture), h('h2', title), hint && h('p', hint));
+export function emptyNote(iconName: 'folder' | 'image' | 'inbox' | 'people' | 'trash', title: string, hint: string | false) {
+  return h('div.empty.column.quiet-text', icon(iconName), h('h2', title), hint && h('p', hint));
 }
 
 interface ItemListOptions {
@@ -33,23 +33,23 @@ export function itemList(options: ItemListOptions) {
   let columns: string[] = [];
   let shownList: { entries: Item[]; total: number };
   const beginLoad = trackNewest();
-  const count = h('h2.count.quiet-text.small');
+  const countHeading = h('h2.count.quiet-text.small');
   const filter = h('input', {
     type: 'search',
     autocomplete: 'off',
     placeholder: browseTexts.filter,
     'aria-label': browseTexts.filter,
     title: browseTexts.filterHint,
-    oninput: debounced(() => void onTyped()),
+    oninput: debounced(() => void searchItems()),
   });
   filter.value = addressQuery.get('find') ?? '';
   const orderSlot = h('span');
   const stateSlot = h('span');
   const chooseColumns = button(browseTexts.columns, () =>
-    askForColumns({ folderId: folder._id, items: shownList.entries, shownColumns: columns, onChosen }),
+    askForColumns({ folderId: folder._id, items: shownList.entries, shownColumns: columns, onChosen: showColumns }),
   );
   const tools = h('div.list-tools.row.wrap', filter, stateSlot, orderSlot, chooseColumns);
-  const heading = h('div.list-heading.row.wrap.between', count, tools);
+  const heading = h('div.list-heading.row.wrap.between', countHeading, tools);
   const body = h('div', { 'aria-live': 'polite' });
   const element = h('section', { 'aria-label': browseTexts.itemsLabel }, heading, body);
   return { element, open, reload, hasListChanged: async () => !isSame(shownList, await requestItems()) };
@@ -72,7 +72,7 @@ export function itemList(options: ItemListOptions) {
     return requestList('item', { query: { folderId: folder._id, find, ...currentPage().query, ...orderQuery }, signal });
   }
 
-  async function onTyped() {
+  async function searchItems() {
     if (signal.aborted) return;
     const { sort } = readListAddress(addressQuery);
     if (!replaceRoute(routeHash('folder', folder._id, { sort, find: filter.value.trim() || null }))) return;
@@ -80,12 +80,12 @@ export function itemList(options: ItemListOptions) {
     await reload().catch((error: unknown) => signal.aborted || fill(body, errorNotice(error)));
   }
 
-  function onFind(find: string) {
+  function applyFilter(find: string) {
     filter.value = find;
-    void onTyped();
+    void searchItems();
   }
 
-  function onChosen(newColumns: string[]) {
+  function showColumns(newColumns: string[]) {
     columns = newColumns;
     showItems();
   }
@@ -103,7 +103,7 @@ export function itemList(options: ItemListOptions) {
     const { entries, total } = shownList;
     const currentAddress = readListAddress(addressQuery);
     heading.hidden = total === 0 && currentAddress.find === null;
-    count.textContent = browseTexts.items(total);
+    countHeading.textContent = browseTexts.items(total);
     fill(
       orderSlot,
       orderChoice({
@@ -113,10 +113,10 @@ export function itemList(options: ItemListOptions) {
         onChoose: (sort) => goTo(routeHash('folder', folder._id, { sort, find: currentAddress.find })),
       }),
     );
-    fill(stateSlot, stateFilter({ items: entries, find: currentAddress.find ?? '', onFind }));
+    fill(stateSlot, stateFilter({ items: entries, find: currentAddress.find ?? '', onFind: applyFilter }));
     if (total === 0) return fill(body, noItemsNote(currentAddress.find, mayWrite));
     const createCheckbox = (item: Item) => selection.createCheckbox({ type: 'item', doc: item, level: folder._accessLevel });
-    // In the address of an item, `null` means the order of the folder. If the folder has none, this page sorts by name, which the server does not know.
+    // In the address of an item, `null` means the order of the folder. If the folder has none, this page sorts by name, and the address must say so.
     const listAddress = { ...currentAddress, sort: currentAddress.sort ?? (folderDefaults.sort === null ? 'name' : null) };
     const items =
       columns.length > 0

@@ -29,10 +29,10 @@ export function readPage(
     const attributes = { type: 'number', 'aria-label': browseTexts.page, min: 1, max: pages, value: pageNumber };
     const goToTypedPage = () => goTo(addressOf(Math.min(Math.max(1, Math.round(pageInput.valueAsNumber || 1)), pages)));
     const pageInput = h('input', { ...attributes, onchange: goToTypedPage });
-    const stepLink = (target: number, picture: 'previous' | 'next', name: string) =>
+    const stepLink = (target: number, iconName: 'previous' | 'next', name: string) =>
       target < 1 || target > pages
-        ? h('span.button.icon-button.disabled', { 'aria-hidden': 'true' }, icon(picture))
-        : h('a.button.icon-button', { href: addressOf(target), 'aria-label': name }, icon(picture));
+        ? h('span.button.icon-button.disabled', { 'aria-hidden': 'true' }, icon(iconName))
+        : h('a.button.icon-button', { href: addressOf(target), 'aria-label': name }, icon(iconName));
     return h(
       'nav.paging.row.quiet-text',
       { 'aria-label': browseTexts.pagesOf(listName) },

@@ -82,7 +82,7 @@ export function personSearch(onFound: (person: PersonOrGroup) => void, types: ('
       input.focus();
       onFound(person);
     };
-    const who = person.login ? `${person.name} (${person.login})` : person.name;
-    return h('button.pick.row', { onclick: choose }, icon(person.kind === 'users' ? 'person' : 'people'), who);
+    const personLabel = person.login ? `${person.name} (${person.login})` : person.name;
+    return h('button.pick.row', { onclick: choose }, icon(person.kind === 'users' ? 'person' : 'people'), personLabel);
   }
 }

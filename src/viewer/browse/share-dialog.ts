@@ -1,4 +1,4 @@
-import { requestList as listOf, request } from '../api.js';
+import { requestList, request } from '../api.js';
 import type { Documents } from '../answers.js';
 import { button, fill, h, icon, messageOf, showMessage } from '../dom.js';
 import { showFormDialog, choice } from '../forms.js';
@@ -11,9 +11,11 @@ type Grant = Documents['AccessList']['users'][number];
 /** Flag that lets users with read access to a folder annotate its items. */
 const annotateFlag = 'large_image_create_annotations';
 
-const levels: Record<string, number> = { see: 0, annotate: 0, change: 1, administer: 2 };
+/** The access level of each choice in the dialog: 0 read, 1 write, 2 administer. */
+const levelByChoice: Record<string, number> = { see: 0, annotate: 0, change: 1, administer: 2 };
 
-export function levelOf({ level, flags }: Grant) {
+/** The choice in the dialog that stands for the level and the flags of a grant. */
+export function levelChoiceOf({ level, flags }: Grant) {
   if (level === 0) return flags.includes(annotateFlag) ? 'annotate' : 'see';
   return level === 1 ? 'change' : 'administer';
 }
@@ -36,7 +38,7 @@ type ShareOptions = {
  * @param options `path`: its path in the API
  */
 export function showShareDialog(options: ShareOptions) {
-  void openShareDialog(options).catch((error: unknown) => showMessage(messageOf(error)));
+  void loadAndShowDialog(options).catch((error: unknown) => showMessage(messageOf(error)));
 }
 
 /**
@@ -51,37 +53,37 @@ const noContents: ContentCount = { total: 0, private: 0, isComplete: true };
 const maxCounted = 500;
 
 /** Maximum number of folders of a collection whose annotations are counted. */
-const maxRoots = 20;
+const maxCountedFolders = 20;
 
-/** Counts the folders and annotations in a folder or collection. `roots` are the ids of the folders that contain these annotations. */
+/** Counts the folders and annotations in a folder or collection. `rootFolderIds` are the ids of the folders that contain these annotations. */
 async function countContents(path: string) {
   const [parentType = '', parentId = ''] = path.split('/');
   const query = { limit: maxCounted };
-  const folders = await listOf('folder', { query: { ...query, parentType, parentId } });
-  const roots = parentType === 'folder' ? [parentId] : folders.entries.map(({ _id }) => _id);
-  const countedRoots = roots.slice(0, maxRoots);
+  const folders = await requestList('folder', { query: { ...query, parentType, parentId } });
+  const rootFolderIds = parentType === 'folder' ? [parentId] : folders.entries.map(({ _id }) => _id);
+  const countedFolderIds = rootFolderIds.slice(0, maxCountedFolders);
   const lists = await Promise.all(
-    countedRoots.map((root) => listOf(`annotation/folder/${root}`, { query: { ...query, recurse: true } })),
+    countedFolderIds.map((root) => requestList(`annotation/folder/${root}`, { query: { ...query, recurse: true } })),
   );
   const entries = lists.flatMap((list) => list.entries);
   const total = lists.reduce((sum, list) => sum + list.total, 0);
   return {
     folders: countPrivate(folders.entries, folders.total, true),
-    annotations: countPrivate(entries, total, roots.length === countedRoots.length),
-    roots,
+    annotations: countPrivate(entries, total, rootFolderIds.length === countedFolderIds.length),
+    rootFolderIds,
   };
 }
 
 function countPrivate(entries: { public?: boolean }[], total: number, isComplete: boolean): ContentCount {
-  const hidden = entries.filter((entry) => entry.public !== true).length;
-  return { total, private: entries.length < total ? null : hidden, isComplete };
+  const privateCount = entries.filter((entry) => entry.public !== true).length;
+  return { total, private: entries.length < total ? null : privateCount, isComplete };
 }
 
-async function openShareDialog({ path, name, isPublic, onSaved }: ShareOptions) {
-  const isPlace = !path.startsWith('annotation/');
+async function loadAndShowDialog({ path, name, isPublic, onSaved }: ShareOptions) {
+  const isFolderOrCollection = !path.startsWith('annotation/');
   const [{ users, groups }, contents] = await Promise.all([
     request('GET', `${path}/access`),
-    isPlace ? countContents(path) : { folders: noContents, annotations: noContents, roots: [] },
+    isFolderOrCollection ? countContents(path) : { folders: noContents, annotations: noContents, rootFolderIds: [] },
   ]);
   const { folders, annotations } = contents;
   let grants: { kind: 'users' | 'groups'; grant: Grant }[] = [
@@ -109,22 +111,22 @@ async function openShareDialog({ path, name, isPublic, onSaved }: ShareOptions) 
       ...(annotations.total > 0 ? [{ name: 'annotations', label: browseTexts.alsoAnnotations, type: 'checkbox' }] : []),
     ],
     async send({ annotations: withAnnotations, ...values }) {
-      const form = { ...values, access: JSON.stringify({ users: grantsOf('users'), groups: grantsOf('groups') }) };
+      const form = { ...values, access: JSON.stringify({ users: grantsToSend('users'), groups: grantsToSend('groups') }) };
       await request('PUT', `${path}/access`, { form });
       if (withAnnotations === 'true')
-        for (const root of contents.roots)
+        for (const root of contents.rootFolderIds)
           await request('PUT', `annotation/folder/${root}/access`, { form: { ...form, keepCreators: true } });
-      const hidden = {
+      const hiddenCounts = {
         folders: values.recurse === 'true' ? 0 : (folders.private ?? 0),
         annotations: withAnnotations === 'true' ? 0 : (annotations.private ?? 0),
       };
-      showMessage(values.public === 'true' ? browseTexts.sharedBut(hidden) : browseTexts.shared);
+      showMessage(values.public === 'true' ? browseTexts.sharedBut(hiddenCounts) : browseTexts.shared);
       await onSaved();
     },
   });
   dialog.classList.add('wide');
 
-  function grantsOf(listName: 'users' | 'groups') {
+  function grantsToSend(listName: 'users' | 'groups') {
     return grants.filter(({ kind }) => kind === listName).map(({ grant: { id, level, flags } }) => ({ id, level, flags }));
   }
 
@@ -135,21 +137,21 @@ async function openShareDialog({ path, name, isPublic, onSaved }: ShareOptions) 
   function grantRow({ kind, grant }: (typeof grants)[number]) {
     const grantee = grant.name ?? grant.id;
     const { see, change, administer } = browseTexts.levels;
-    const names = isPlace ? browseTexts.levels : { see, change, administer };
-    const select = choice(names, levelOf(grant), { 'aria-label': browseTexts.level(grantee), onchange: setLevel });
+    const levelNames = isFolderOrCollection ? browseTexts.levels : { see, change, administer };
+    const select = choice(levelNames, levelChoiceOf(grant), { 'aria-label': browseTexts.level(grantee), onchange: setLevel });
     const removeGrant = () => {
       grants = grants.filter((other) => other.grant !== grant);
       show();
     };
     const remove = button('', removeGrant, { icon: 'close', name: browseTexts.removeNamed(grantee) });
-    const who = grant.login ? `${grantee} (${grant.login})` : grantee;
+    const granteeName = grant.login ? `${grantee} (${grant.login})` : grantee;
     function setLevel() {
-      grant.level = levels[select.value] ?? 0;
-      // A higher level does not change the flags.
+      grant.level = levelByChoice[select.value] ?? 0;
+      // Higher levels do not need the flag, so it stays as it is.
       if (grant.level > 0) return;
       const others = grant.flags.filter((flag) => flag !== annotateFlag);
       grant.flags = select.value === 'annotate' ? [...others, annotateFlag] : others;
     }
-    return h('li.row.wrap', icon(kind === 'users' ? 'person' : 'people'), h('span.break', who), select, remove);
+    return h('li.row.wrap', icon(kind === 'users' ? 'person' : 'people'), h('span.break', granteeName), select, remove);
   }
 }

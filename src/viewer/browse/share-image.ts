@@ -1,6 +1,6 @@
 import { createNotice, table } from '../admin/parts.js';
 import type { Documents } from '../answers.js';
-import { requestList as listOf, request } from '../api.js';
+import { requestList, request } from '../api.js';
 import { copyText } from '../clipboard.js';
 import { button, fill, h, icon, showPlainDialog, type Child } from '../dom.js';
 import { checkbox, choice, field } from '../forms.js';
@@ -10,7 +10,7 @@ import { routeHash } from '../router.js';
 import { sharingTexts as texts } from '../sharing-texts.js';
 import { browseTexts, openInTexts } from '../texts.js';
 import type { Folder, Item } from './browse-model.js';
-import { levelOf, sharePlace } from './share-dialog.js';
+import { levelChoiceOf, sharePlace } from './share-dialog.js';
 
 type Link = Documents['Link'];
 
@@ -93,7 +93,7 @@ export function shareImage({ item, folder, viewQuery }: { item: Item; folder: Fo
   }
 
   async function showFolder() {
-    const { total } = await listOf('item', { query: { folderId: folder._id, limit: 1 } });
+    const { total } = await requestList('item', { query: { folderId: folder._id, limit: 1 } });
     const toFolder = () => {
       dialog.close();
       sharePlace({ type: 'folder', doc: folder, level: folder._accessLevel }, async () => {});
@@ -118,9 +118,9 @@ function accessRows(folder: Folder, grants: Documents['AccessList'] | null, link
   const { levels } = browseTexts;
   const users = (grants?.users ?? []).map((grant) => {
     const name = grant.login ? `${grant.name} (${grant.login})` : (grant.name ?? grant.id);
-    return [name, levels[levelOf(grant)], texts.byFolder];
+    return [name, levels[levelChoiceOf(grant)], texts.byFolder];
   });
-  const groups = (grants?.groups ?? []).map((grant) => [grant.name ?? grant.id, levels[levelOf(grant)], texts.byGroup]);
+  const groups = (grants?.groups ?? []).map((grant) => [grant.name ?? grant.id, levels[levelChoiceOf(grant)], texts.byGroup]);
   const holders = links.map(({ name, prefix, expires }) => {
     const end = expires === null ? null : formatDate(expires);
     return [texts.holders, levels.see, texts.byLink(name || `${prefix}…`, end)];

@@ -37,6 +37,9 @@ export interface PanelOptions {
   signal: AbortSignal;
 }
 
+/** Maximum number of threads that the server sends in one response. */
+const maxThreadsPerRequest = 100;
+
 /** The comments on an image, in a section next to it. */
 export class CommentsPanel {
   readonly #title = h('summary.small.strong', texts.comments);
@@ -68,7 +71,7 @@ export class CommentsPanel {
       this.#showTools();
       await this.#load();
       if (this.#total > 0) this.element.open = true;
-      if (openId !== null) await this.open(openId);
+      if (openId !== null) await this.openThreadOf(openId);
     } catch (error) {
       if (!signal.aborted) fill(this.#content, errorNotice(error));
       return;
@@ -87,14 +90,14 @@ export class CommentsPanel {
   }
 
   /** Opens the thread of a comment and, if `movesView`, moves the view to its place. `null` closes the open thread. */
-  async open(id: string | null, { movesView = true } = {}) {
-    if (id === null) return this.#setOpen(null);
+  async openThreadOf(id: string | null, { movesView = true } = {}) {
+    if (id === null) return this.#setOpenThread(null);
     try {
       const listed = this.findThread(id);
       const thread = listed ?? (await loadThread(id, this.options.signal));
       if (!listed && !this.findThread(thread._id)) this.#threads = [thread, ...this.#threads];
       this.element.open = true;
-      this.#setOpen(thread._id);
+      this.#setOpenThread(thread._id);
       this.#rows.get(thread._id)?.element.scrollIntoView({ block: 'nearest' });
       if (movesView) this.options.goTo(thread);
     } catch (error) {
@@ -120,7 +123,7 @@ export class CommentsPanel {
     if (message !== '') this.#message.scrollIntoView({ block: 'nearest' });
   }
 
-  #setOpen(id: string | null) {
+  #setOpenThread(id: string | null) {
     this.#openId = id;
     // The address must name the open thread before the link to it is offered.
     this.options.onOpenChange(id);
@@ -150,14 +153,14 @@ export class CommentsPanel {
     this.#showThreads(await this.#requestThreads(commentsPerRequest));
   }
 
-  /** Loads the list again after a change, with as many pages as are shown. */
+  /** Loads the list again after a change, as far as it is shown. */
   #reload = async () => {
-    this.#showThreads(await this.#requestThreads(this.#shownLimit()));
+    this.#showThreads(await this.#requestThreads(this.#limitForReload()));
   };
 
-  #shownLimit() {
+  #limitForReload() {
     const pageCount = Math.ceil(this.#threads.length / commentsPerRequest);
-    return Math.min(Math.max(pageCount, 1) * commentsPerRequest, 100);
+    return Math.min(Math.max(pageCount, 1) * commentsPerRequest, maxThreadsPerRequest);
   }
 
   /** Shows changes of others, unless the user is writing. */
@@ -168,7 +171,7 @@ export class CommentsPanel {
       if (signal.aborted) return;
       if (document.hidden || this.#isWriting()) continue;
       try {
-        const next = await this.#requestThreads(this.#shownLimit());
+        const next = await this.#requestThreads(this.#limitForReload());
         const previous = { entries: this.#threads, total: this.#total, marks: this.#marks };
         if (!this.#isWriting() && !isSame(next, previous)) this.#showThreads(next);
       } catch (error) {
@@ -195,10 +198,10 @@ export class CommentsPanel {
               isOpen,
               mayWrite: this.#mayWrite,
               mayManage,
-              onToggle: () => this.#setOpen(isOpen ? null : thread._id),
+              onToggle: () => this.#setOpenThread(isOpen ? null : thread._id),
               goTo: () => goTo(thread),
               onChanged: this.#onThreadChanged,
-              onGone: () => (this.#openId === thread._id && this.#setOpen(null), this.#reload()),
+              onGone: () => (this.#openId === thread._id && this.#setOpenThread(null), this.#reload()),
               showMessage: (message) => this.#showMessage(message),
               signal,
             });
@@ -233,8 +236,8 @@ export class CommentsPanel {
   async #loadMore() {
     const { item, signal } = this.options;
     try {
-      const listed = this.#threads.length;
-      const { entries, total } = await listThreads(item._id, this.#shownState, listed, signal);
+      const listedCount = this.#threads.length;
+      const { entries, total } = await listThreads(item._id, this.#shownState, listedCount, signal);
       const ids = new Set(this.#threads.map(({ _id }) => _id));
       this.#threads = [...this.#threads, ...entries.filter(({ _id }) => !ids.has(_id))];
       this.#total = entries.length === 0 ? this.#threads.length : total;
@@ -271,7 +274,7 @@ export class CommentsPanel {
       close();
       this.#threads = [comment, ...this.#threads];
       await this.#reload();
-      await this.open(comment._id, { movesView: false });
+      await this.openThreadOf(comment._id, { movesView: false });
     };
     this.#form = newCommentForm({
       targets,

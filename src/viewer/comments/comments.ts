@@ -41,7 +41,7 @@ export function showComments(options: {
   const marks = new CommentMarks({
     stage,
     currentFrame,
-    onOpen: (id) => void panel.open(id),
+    onOpen: (id) => void panel.openThreadOf(id),
     nameOf(id) {
       const thread = panel.findThread(id);
       return thread && texts.mark(personName(thread.author), shorten(thread.text, maxNameLength));
@@ -98,7 +98,7 @@ export function showComments(options: {
     /** The id of the open thread. */
     openId: () => panel.openId,
     /** Opens another thread, for example after the back button. */
-    open: (id: string | null) => void (id !== panel.openId && panel.open(id)),
+    open: (id: string | null) => void (id !== panel.openId && panel.openThreadOf(id)),
     /** Must be called when another frame is shown. */
     refresh: () => marks.refresh(),
   };

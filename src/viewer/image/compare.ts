@@ -24,15 +24,15 @@ export function offerComparison(options: {
   let second: { id: string; image: ImageView; controller: AbortController } | null = null;
   /** id of the second image, also while it is being opened; `''` without one */
   let openingId = '';
-  const chooseSecond = () => chooseImage(first.item, { signal, onChosen: (id) => void open(id, true) });
-  const compareButton = responsiveButton('compare', compareTexts.compare, () => (second ? close() : chooseSecond()));
+  const chooseSecond = () => chooseImage(first.item, { signal, onChosen: (id) => void openSecond(id, true) });
+  const compareButton = responsiveButton('compare', compareTexts.compare, () => (second ? closeSecond() : chooseSecond()));
   const lockButton = button('', toggleLock, { icon: 'lock', name: compareTexts.lock, isPressed: true });
   first.image.stage.onRest(onViewChange);
   first.image.setCompared(() => second?.image.figure ?? null);
-  return { button: compareButton, update, query, second: () => second?.image ?? null };
+  return { button: compareButton, update, addressParameters, getSecond: () => second?.image ?? null };
 
   /** The parameters of the second image in the address. */
-  function query(): Record<string, string | null> {
+  function addressParameters(): Record<string, string | null> {
     if (second) return { with: second.id, offset: writeOffset(jointMove.offset) };
     return openingId === '' ? {} : { with: openingId };
   }
@@ -41,11 +41,11 @@ export function offerComparison(options: {
     jointMove.offset = readOffset(addressQuery.get('offset'));
     const id = addressQuery.get('with') ?? '';
     if (id === (second?.id ?? '')) jointMove.syncAfterMove(0);
-    else if (id === '') close();
-    else void open(id);
+    else if (id === '') closeSecond();
+    else void openSecond(id);
   }
 
-  function close() {
+  function closeSecond() {
     second?.controller.abort();
     second = null;
     openingId = '';
@@ -54,31 +54,31 @@ export function offerComparison(options: {
   }
 
   /** Opens the second image. @param isChosen whether the user has just selected it, so that it has no relative position yet */
-  async function open(id: string, isChosen = false) {
+  async function openSecond(id: string, isChosen = false) {
     second?.controller.abort();
     second = null;
     openingId = id;
     const controller = new AbortController();
-    const stage = h('section.stage.grow', { 'aria-label': compareTexts.second });
+    const stageElement = h('section.stage.grow', { 'aria-label': compareTexts.second });
     const secondPanels = h('div');
     const leaveSignal = AbortSignal.any([signal, controller.signal]);
-    leaveSignal.addEventListener('abort', () => [stage, secondPanels].forEach((part) => part.remove()));
-    stagesElement.append(stage);
+    leaveSignal.addEventListener('abort', () => [stageElement, secondPanels].forEach((part) => part.remove()));
+    stagesElement.append(stageElement);
     panel.prepend(secondPanels);
     try {
       const { item, metadata } = await requestImage(id, leaveSignal);
       const image = await openImage({
-        element: stage,
+        element: stageElement,
         item,
         metadata,
         query: new URLSearchParams(),
         onAddress: onViewChange,
-        onRetry: () => void open(id),
+        onRetry: () => void openSecond(id),
         signal: leaveSignal,
       });
       leaveSignal.throwIfAborted();
-      stage.append(h('p.stage-name.break', { title: item.name }, nameText(item.name)));
-      stage.querySelector('.stage-buttons')?.prepend(lockButton);
+      stageElement.append(h('p.stage-name.break', { title: item.name }, nameText(item.name)));
+      stageElement.querySelector('.stage-buttons')?.prepend(lockButton);
       fill(secondPanels, section(item.name, false, ...imagePanels(image, metadata, ['frames', 'look', 'annotations'])));
       compareButton.setAttribute('aria-pressed', 'true');
       second = { id, image, controller };
@@ -93,8 +93,8 @@ export function offerComparison(options: {
       announce(compareTexts.opened(item.name));
     } catch (error) {
       if (leaveSignal.aborted) return;
-      fill(stage, errorNotice(error));
-      stage.append(button(commonTexts.close, () => (controller.abort(), close())));
+      fill(stageElement, errorNotice(error));
+      stageElement.append(button(commonTexts.close, () => (controller.abort(), closeSecond())));
     }
   }
 

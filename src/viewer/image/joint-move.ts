@@ -19,8 +19,8 @@ export class JointMove {
     first.stage.onMove(() => this.syncAfterMove(0));
   }
 
-  /** Joins another image to the first one, until `leave` is aborted. */
-  join(other: { stage: Stage; metadata: ImageMetadata }, leave: AbortSignal): [ComparedImage, ComparedImage] {
+  /** Joins another image to the first one, until `leaveSignal` aborts. */
+  join(other: { stage: Stage; metadata: ImageMetadata }, leaveSignal: AbortSignal): [ComparedImage, ComparedImage] {
     const isScaled = this.first.metadata.mm_x !== null && other.metadata.mm_x !== null;
     const makeSide = ({
       stage,
@@ -33,11 +33,11 @@ export class JointMove {
       return { stage, unit, center: { x: (sizeX * unit) / 2, y: (sizeY * unit) / 2 } };
     };
     this.#leaderIndex = 0;
-    this.#listen(this.first.stage.canvas, 0, leave);
-    this.#listen(other.stage.canvas, 1, leave);
+    this.#listen(this.first.stage.canvas, 0, leaveSignal);
+    this.#listen(other.stage.canvas, 1, leaveSignal);
     other.stage.onMove(() => this.syncAfterMove(1));
     const sides: [ComparedImage, ComparedImage] = [makeSide(this.first), makeSide(other)];
-    leave.addEventListener('abort', () => {
+    leaveSignal.addEventListener('abort', () => {
       if (this.#sides === sides) this.#sides = null;
     });
     this.#sides = sides;
@@ -59,13 +59,13 @@ export class JointMove {
   }
 
   /** Makes an image the leading one when the user starts to move it. While Alt is pressed, it is moved alone. */
-  #listen(canvas: HTMLElement, index: 0 | 1, leave: AbortSignal) {
+  #listen(canvas: HTMLElement, index: 0 | 1, leaveSignal: AbortSignal) {
     const pane = canvas.closest('.stage') as HTMLElement;
     const takeLead = ({ altKey }: MouseEvent | KeyboardEvent) => {
       this.#leaderIndex = index;
       this.#isMovedAlone = altKey;
     };
     for (const name of ['pointerdown', 'wheel', 'keydown'] as const)
-      pane.addEventListener(name, takeLead, { capture: true, passive: true, signal: leave });
+      pane.addEventListener(name, takeLead, { capture: true, passive: true, signal: leaveSignal });
   }
 }

@@ -11,8 +11,11 @@ import type { Upload } from './drop.js';
 /** Number of files that are sent at the same time. More would only share the same connection. */
 const concurrentUploads = 2;
 
-/** Delays before the page asks again whether an item has become an image or was refused, and whether closed tabs have left unfinished uploads. */
-const checkDelaysMs = [500, 2000, 8000];
+/** Delays before the page asks again whether an item has become an image or was refused. */
+const itemCheckDelaysMs = [500, 2000, 8000];
+
+/** Delays before the page looks again for unfinished uploads of closed tabs. */
+const closedTabCheckDelaysMs = [500, 2000, 8000];
 
 /** Functions that check refused items again. They are called when all files have arrived, because some of the files may be parts that the items lacked. */
 const refusedChecks: (() => void)[] = [];
@@ -21,9 +24,9 @@ const waitingTasks: (() => Promise<void>)[] = [];
 let runningCount = 0;
 
 const uploadsElement = document.getElementById('uploads') as HTMLElement;
-const rows = h('ul.upload-list');
+const rowList = h('ul.upload-list');
 const heading = h('div.uploads-heading.row.between');
-fill(uploadsElement, heading, rows);
+fill(uploadsElement, heading, rowList);
 
 addEventListener('beforeunload', (event) => {
   if (runningCount > 0) event.preventDefault();
@@ -31,13 +34,13 @@ addEventListener('beforeunload', (event) => {
 
 // When the user goes to another page, a list of only completed uploads is closed.
 addEventListener('hashchange', () => {
-  const allDone = [...rows.querySelectorAll<HTMLElement>('.upload')].every(({ dataset }) => dataset.state === 'done');
-  if (allDone && runningCount + waitingTasks.length === 0) closeList();
+  const areAllDone = [...rowList.querySelectorAll<HTMLElement>('.upload')].every(({ dataset }) => dataset.state === 'done');
+  if (areAllDone && runningCount + waitingTasks.length === 0) closeList();
 });
 
 function closeList() {
   uploadsElement.hidden = true;
-  rows.replaceChildren();
+  rowList.replaceChildren();
 }
 
 /** Calls the listener when an upload has added a folder or an item to a folder, or when such an item has become an image. */
@@ -50,27 +53,32 @@ function reportUploaded(folderId: string, kind: 'folder' | 'item') {
   dispatchEvent(new CustomEvent('uploaded', { detail: { folderId, kind } }));
 }
 
-/** Uploads files into a folder, and shows the progress of each. */
-export function uploadTo({ folder, uploads }: { folder: { _id: string; name: string }; uploads: Upload[] }) {
-  const folderIds: Map<string, Promise<string>> = new Map();
+/** Uploads files into a folder, or into folders below it, and lists them with their progress. */
+export function addUploads({ folder, uploads }: { folder: { _id: string; name: string }; uploads: Upload[] }) {
+  const folderIdsByPath: Map<string, Promise<string>> = new Map();
   for (const { file, path } of uploads)
-    addUpload({ findFolderId: () => folderIdAt(path), place: [folder.name, ...path].join(' / '), file, serverUpload: {} });
+    addUpload({
+      findFolderId: () => findOrCreateFolder(path),
+      place: [folder.name, ...path].join(' / '),
+      file,
+      serverUpload: {},
+    });
 
-  /** The id of the folder at a path below the target. The folder is created if it does not exist. */
-  function folderIdAt(path: string[]): Promise<string> {
+  /** The id of the folder at a path below the target folder. */
+  function findOrCreateFolder(path: string[]): Promise<string> {
     const name = path.at(-1);
     if (name === undefined) return Promise.resolve(folder._id);
     const key = JSON.stringify(path);
-    const folderId = folderIds.get(key);
+    const folderId = folderIdsByPath.get(key);
     if (folderId) return folderId;
     const newFolderId = createFolder(path.slice(0, -1), name);
-    folderIds.set(key, newFolderId);
-    newFolderId.catch(() => folderIds.delete(key));
+    folderIdsByPath.set(key, newFolderId);
+    newFolderId.catch(() => folderIdsByPath.delete(key));
     return newFolderId;
   }
 
   async function createFolder(parentPath: string[], name: string) {
-    const query = { parentType: 'folder', parentId: await folderIdAt(parentPath), name, reuseExisting: true };
+    const query = { parentType: 'folder', parentId: await findOrCreateFolder(parentPath), name, reuseExisting: true };
     const { _id } = await request('POST', 'folder', { query });
     reportUploaded(query.parentId, 'folder');
     return _id;
@@ -84,7 +92,7 @@ let unfinished: { upload: UnfinishedUpload; element: HTMLElement }[] = [];
 export async function offerUnfinished() {
   await listUploadsOfClosedTabs();
   // Browsers may need some time to end a tab that was closed. Until then, its uploads count as uploads of an open tab.
-  for (const delay of checkDelaysMs) {
+  for (const delay of closedTabCheckDelaysMs) {
     await pause(delay, new AbortController().signal);
     await listUploadsOfClosedTabs();
   }
@@ -110,7 +118,7 @@ async function listUploadsOfClosedTabs() {
       },
     });
     unfinished.push({ upload, element });
-    rows.append(element);
+    rowList.append(element);
     uploadsElement.hidden = false;
   }
   updateHeading();
@@ -120,13 +128,13 @@ async function listUploadsOfClosedTabs() {
 function removeUnfinished(uploadId: string) {
   for (const { upload, element } of unfinished) if (upload.uploadId === uploadId) element.remove();
   unfinished = unfinished.filter(({ upload }) => upload.uploadId !== uploadId);
-  uploadsElement.hidden = rows.childElementCount === 0;
+  uploadsElement.hidden = rowList.childElementCount === 0;
 }
 
 /** Adds a file to the list, and uploads it in its turn. */
 function addUpload(options: Pick<Parameters<typeof runUpload>[0], 'findFolderId' | 'place' | 'file' | 'serverUpload'>) {
   const row = uploadRow(options.file, options.place);
-  rows.append(row.element);
+  rowList.append(row.element);
   row.start = () => {
     const signal = row.showWaiting();
     waitingTasks.push(() => runUpload({ ...options, row, signal }));
@@ -152,7 +160,7 @@ function startNext() {
 
 function updateHeading() {
   const openCount = runningCount + waitingTasks.length;
-  if (openCount === 0) for (const check of refusedChecks.splice(0)) setTimeout(check, checkDelaysMs[0]);
+  if (openCount === 0) for (const check of refusedChecks.splice(0)) setTimeout(check, itemCheckDelaysMs[0]);
   uploadsElement.setAttribute('aria-label', uploadTexts.uploads);
   // The list cannot be closed while uploads can still be canceled.
   const close = openCount === 0 && button('', closeList, { icon: 'close', name: uploadTexts.closeList });
@@ -202,7 +210,7 @@ async function truncationOf(itemId: string) {
 /** Shows whether the server could open the file as an image, possibly some time later. The upload is complete even if these requests fail. */
 async function showOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
   let item = await request('GET', `item/${itemId}`).catch(() => undefined);
-  for (const delay of checkDelaysMs) {
+  for (const delay of itemCheckDelaysMs) {
     if (!item || imageState(item) !== 'no' || item.largeImageRefused) break;
     await pause(delay, new AbortController().signal);
     const query: Query = { folderId: item.folderId, name: item.name };

@@ -15,7 +15,7 @@ import { goTo, routeHash, type Route, type ViewContext, type View } from '../rou
 import { currentUser, nameOf } from '../session.js';
 import { accountTexts, browseTexts, commonTexts } from '../texts.js';
 import { acceptDrops, uploadButtons, type Upload } from '../upload/drop.js';
-import { onUploaded, uploadTo } from '../upload/upload-list.js';
+import { onUploaded, addUploads } from '../upload/upload-list.js';
 import { invitationNotices } from './invitations.js';
 import { showPasswordDialog } from './account.js';
 
@@ -51,7 +51,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   const mayUpload = isFolder && mayWrite;
   // If the list cannot be updated, the current one stays visible.
   const showProblem = (error: unknown) => signal.aborted || showMessage(messageOf(error));
-  const startUploads = (uploads: Upload[]) => uploadTo({ folder: { _id: container._id, name }, uploads });
+  const startUploads = (uploads: Upload[]) => addUploads({ folder: { _id: container._id, name }, uploads });
   onUploaded(route.id, signal, (kind) => void (kind === 'folder' ? refresh() : items.reload().catch(showProblem)));
   const isOwnPage = currentUser()?._id === route.id;
   const notices = await invitationNotices(

@@ -108,7 +108,8 @@ async function showImage(
   let viewQuery: Partial<ViewQuery> = {};
   let comparison: ReturnType<typeof offerComparison> | null = null;
   const listAddress = readListAddress(route.query);
-  const writeAddress = () => replaceRoute(routeHash('item', item._id, { ...listAddress, ...viewQuery, ...comparison?.query() }));
+  const writeAddress = () =>
+    replaceRoute(routeHash('item', item._id, { ...listAddress, ...viewQuery, ...comparison?.addressParameters() }));
   const reopen = () => void refresh();
   const image = await openImage({
     element: stageElement,
@@ -140,7 +141,7 @@ async function showImage(
   const neighborQuery = () => ({ ...viewQuery, hide: null, coloring: null, comment: null });
   buttons.before(neighborLinks({ id: item._id, listAddress, viewQuery: neighborQuery, signal }));
   comparison.update(route.query);
-  setUpPrinting({ main, currentTitle: () => item.name, image, getCompared: comparison.second, signal });
+  setUpPrinting({ main, currentTitle: () => item.name, image, getCompared: comparison.getSecond, signal });
   return {
     get title() {
       return item.name;
