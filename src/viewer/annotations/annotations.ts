@@ -26,7 +26,7 @@ interface AnnotationsOptions {
   metadata: ImageMetadata;
   stage: Stage;
   /** element in which the image is drawn */
-  stageElement: HTMLElement;
+  drawingElement: HTMLElement;
   /** element for the tools */
   container: HTMLElement;
   /** ids of hidden annotations */
@@ -53,7 +53,7 @@ export class ImageAnnotations {
   readonly #panel: AnnotationPanel;
 
   constructor(private readonly options: AnnotationsOptions) {
-    const { stage, stageElement, container, metadata, signal } = options;
+    const { stage, drawingElement, container, metadata, signal } = options;
     this.#toolbox = this.#makeToolbox();
     this.#pointedShapes = new PointedShapes(metadata, this.#toolbox.tools, () => this.#stageAnnotations.visible);
     container.append(this.#pointedShapes.element, this.#toolbox.element);
@@ -62,7 +62,7 @@ export class ImageAnnotations {
     this.#pictures = new OverlayPictures({ signal, onLoad: () => this.#layer.redraw(), onProblem: this.#showProblem });
     this.#layer = this.#makeLayer();
     this.#panel = this.#makePanel();
-    followPointer(stageElement, (stagePoint, isPressed) => this.#hover(stagePoint, isPressed), signal);
+    followPointer(drawingElement, (stagePoint, isPressed) => this.#hover(stagePoint, isPressed), signal);
     stage.onMove(throttled(() => this.#stageAnnotations.refresh(), signal));
     stage.onRest(() => signal.aborted || this.#stageAnnotations.refresh());
     signal.addEventListener('abort', () => this.#close(), { once: true });
@@ -120,10 +120,10 @@ export class ImageAnnotations {
   readonly #showProblem = (message: string) => this.#panel.showProblem(message);
 
   #makeToolbox() {
-    const { stage, stageElement, container, signal } = this.options;
+    const { stage, drawingElement, container, signal } = this.options;
     return new Toolbox({
       stage,
-      stageElement,
+      drawingElement,
       container,
       mayBeginFirstAnnotation: () => this.#mayBeginFirstAnnotation,
       beginFirstAnnotation: () => this.#panel.beginFirstAnnotation(),
@@ -174,10 +174,10 @@ export class ImageAnnotations {
   }
 
   #makeLayer() {
-    const { stage, stageElement } = this.options;
+    const { stage, drawingElement } = this.options;
     const { tools, edited } = this.#toolbox;
     const annotations = this.#stageAnnotations;
-    return drawingLayer(stage, stageElement, {
+    return drawingLayer(stage, drawingElement, {
       visibleOverlays: () => annotations.visible.flatMap((annotation) => annotation.overlays()),
       loadedPicture: (element) => this.#pictures.loadedPicture(element),
       shapesIn: (box) =>

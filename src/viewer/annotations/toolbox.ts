@@ -13,7 +13,7 @@ import { EditedAnnotation } from './edited-annotation.js';
 interface ToolboxOptions {
   stage: Stage;
   /** element in which the image is drawn */
-  stageElement: HTMLElement;
+  drawingElement: HTMLElement;
   /** element of the image and everything on it */
   container: HTMLElement;
   /** whether a tool may create the first annotation of the image */
@@ -44,7 +44,7 @@ export class Toolbox {
   #chosenTool: Tool = 'select';
 
   constructor(private readonly options: ToolboxOptions) {
-    const { stage, stageElement, container, onSelect, onInspect, redraw, redrawLive, showProblem, signal } = options;
+    const { stage, drawingElement, container, onSelect, onInspect, redraw, redrawLive, showProblem, signal } = options;
     this.edited = new EditedAnnotation({ redraw, zoom: stage.zoom, showProblem, onSaved: options.onSaved });
     const { toolContext } = this.edited;
     this.tools = new Tools({
@@ -64,7 +64,7 @@ export class Toolbox {
       onRadius: (radius) => (this.tools.brushRadius = radius),
       onTool: (tool) => this.#onToolButton(tool),
     });
-    addKeyboardCross(stage, stageElement, this.tools, signal);
+    addKeyboardCross(stage, drawingElement, this.tools, signal);
     followKeys(container.getRootNode(), {
       tools: this.tools,
       getEditor: () => this.edited.editor,

@@ -19,7 +19,7 @@ export function showComments(options: {
   item: ImageItem;
   stage: Stage;
   /** element in which the image is drawn */
-  drawing: HTMLElement;
+  drawingElement: HTMLElement;
   /** width of the image in pixels */
   width: number;
   /** the comment to open first, from the address */
@@ -37,7 +37,7 @@ export function showComments(options: {
   signal: AbortSignal;
 }) {
   if (isOpenedByLink()) return null;
-  const { item, stage, drawing, width, openId, hasPosition, mayManage, currentFrame, showFrame, signal } = options;
+  const { item, stage, drawingElement, width, openId, hasPosition, mayManage, currentFrame, showFrame, signal } = options;
   const marks = new CommentMarks({
     stage,
     currentFrame,
@@ -90,7 +90,7 @@ export function showComments(options: {
   return {
     /** Shows the marks. @returns the section of the comments */
     show() {
-      drawing.append(marks.element);
+      drawingElement.append(marks.element);
       marks.followView();
       void panel.start(openId);
       return panel.element;

@@ -32,7 +32,7 @@ export interface FigureDialogOptions {
   /** the second image, if two images are compared */
   getComparedSource: () => FigureSource | null;
   /** element of the stage, on which a box can be drawn */
-  drawing: HTMLElement;
+  drawingElement: HTMLElement;
   /** the frame and how it is shown; `shownChannels`: the frames of the visible channels, or `null` if all channels or none are visible */
   currentDisplay: () => FrameAppearance & { frame: number; shownChannels: number[] | null };
   signal: AbortSignal;
@@ -47,7 +47,7 @@ export function showFigureDialog(
   options: FigureDialogOptions,
   previousChoice: { area: ImageArea; entries: FigureEntries } | null = null,
 ) {
-  const { source, getComparedSource, drawing, currentDisplay, signal } = options;
+  const { source, getComparedSource, drawingElement, currentDisplay, signal } = options;
   const { item, metadata, stage } = source;
   const closed = new AbortController();
   const initialEntries = previousChoice?.entries ?? readStoredEntries();
@@ -99,7 +99,7 @@ export function showFigureDialog(
   async function drawBox() {
     const entries = currentEntries();
     dialog.close();
-    const drawn = await chooseBox(drawing, signal);
+    const drawn = await chooseBox(drawingElement, signal);
     if (!signal.aborted)
       showFigureDialog(
         options,

@@ -84,9 +84,9 @@ function printedImage(image: PrintSource, showsName: boolean) {
 const maxBarWidth = 150;
 
 /** A picture of the stage as it is on the screen, with a scale bar in the corner. */
-export function snapshotOf({ stage, metadata }: FigureSource, drawing: HTMLElement): HTMLCanvasElement {
-  const layers = drawing.querySelectorAll<HTMLCanvasElement>('.drawing .openseadragon-canvas canvas, .veil, .live-layer');
-  const bounds = drawing.getBoundingClientRect();
+export function snapshotOf({ stage, metadata }: FigureSource, drawingElement: HTMLElement): HTMLCanvasElement {
+  const layers = drawingElement.querySelectorAll<HTMLCanvasElement>('.drawing .openseadragon-canvas canvas, .veil, .live-layer');
+  const bounds = drawingElement.getBoundingClientRect();
   const ratio = devicePixelRatio;
   const canvas = h('canvas', { width: Math.round(bounds.width * ratio), height: Math.round(bounds.height * ratio) });
   const context = canvas.getContext('2d') as CanvasRenderingContext2D;

@@ -50,19 +50,19 @@ export async function openImage(options: ImageOptions): Promise<ImageView> {
   const { presets, defaultChannels } = await loadPresets(item, channels, signal);
   const state = new ViewState(metadata, channels, defaultChannels);
   state.read(query);
-  const drawing = h('div.stage-drawing');
+  const drawingElement = h('div.stage-drawing');
   const problem = problemNotice(onRetry, onProblem);
-  element.replaceChildren(drawing);
+  element.replaceChildren(drawingElement);
   const { frame, appearance } = state;
-  const stage = await openStage({ element: drawing, item, metadata, frame, appearance, onProblem: problem.show, signal });
-  return new ImageView({ ...options, state, presets, drawing, problem, stage });
+  const stage = await openStage({ element: drawingElement, item, metadata, frame, appearance, onProblem: problem.show, signal });
+  return new ImageView({ ...options, state, presets, drawingElement, problem, stage });
 }
 
 interface ImageParts extends ImageOptions {
   state: ViewState;
   presets: Preset[];
   /** element in which the image is drawn */
-  drawing: HTMLElement;
+  drawingElement: HTMLElement;
   problem: ReturnType<typeof problemNotice>;
   stage: Stage;
 }
@@ -75,10 +75,10 @@ export class ImageView {
   readonly comments: ReturnType<typeof showComments>;
   readonly #annotations: ImageAnnotations;
   readonly #readout: ReturnType<typeof pixelReadout>;
-  readonly #frames: ReturnType<typeof frameControls>;
-  readonly #channels: ReturnType<typeof channelPanel>;
-  readonly #lights: ReturnType<typeof lightControls>;
-  #compared: () => FigureSource | null = () => null;
+  readonly #frameControls: ReturnType<typeof frameControls>;
+  readonly #channelPanel: ReturnType<typeof channelPanel>;
+  readonly #lightControls: ReturnType<typeof lightControls>;
+  #getComparedFigure: () => FigureSource | null = () => null;
 
   constructor(private readonly parts: ImageParts) {
     const { element, metadata, query, state, problem, stage } = parts;
@@ -86,9 +86,9 @@ export class ImageView {
     stage.setLight(state.light);
     this.#goToPlace(query, true);
     this.#readout = this.#makeReadout();
-    this.#frames = this.#makeFrameControls();
-    this.#channels = this.#makeChannelPanel();
-    this.#lights = lightControls(state.light, (next) => {
+    this.#frameControls = this.#makeFrameControls();
+    this.#channelPanel = this.#makeChannelPanel();
+    this.#lightControls = lightControls(state.light, (next) => {
       state.light = next;
       this.#showLight();
     });
@@ -105,12 +105,12 @@ export class ImageView {
 
   /** A picture of the stage as it is on the screen. */
   takeSnapshot() {
-    return snapshotOf(this.figure, this.parts.drawing);
+    return snapshotOf(this.figure, this.parts.drawingElement);
   }
 
   /** Sets the function that returns the image next to this one, for figures of both. */
   setCompared(getComparedFigure: () => FigureSource | null) {
-    this.#compared = getComparedFigure;
+    this.#getComparedFigure = getComparedFigure;
   }
 
   /** The panel with the list of annotations. */
@@ -123,15 +123,15 @@ export class ImageView {
     return writeChannels(this.parts.state.channels) || null;
   }
 
-  get frameControls() {
-    return this.#frames?.element ?? null;
+  get framePanel() {
+    return this.#frameControls?.element ?? null;
   }
 
   /** The panel for channels, or for brightness and contrast. */
   get appearancePanel() {
     return this.parts.state.hasChannels
-      ? { title: imageTexts.channels, element: this.#channels.element }
-      : { title: imageTexts.light, element: this.#lights.element };
+      ? { title: imageTexts.channels, element: this.#channelPanel.element }
+      : { title: imageTexts.light, element: this.#lightControls.element };
   }
 
   /** Applies another address of the same image, for example after the back button. */
@@ -142,18 +142,18 @@ export class ImageView {
     if (next.has('hide')) this.#annotations.applyHiddenIds(readList(next.get('hide')));
     this.#annotations.setColorings(readColorings(next.get('coloring')));
     this.#showLight();
-    this.#lights.set(state.light);
-    this.#channels.set(state.channels);
-    this.#frames?.set(state.frame, state.projection);
+    this.#lightControls.set(state.light);
+    this.#channelPanel.set(state.channels);
+    this.#frameControls?.set(state.frame, state.projection);
     void this.#showFrame(state.frame, []);
     this.comments?.open(next.get('comment'));
   }
 
   #makeReadout() {
-    const { stage, drawing, item, metadata, state, signal } = this.parts;
+    const { stage, drawingElement, item, metadata, state, signal } = this.parts;
     return pixelReadout({
       stage,
-      element: drawing,
+      element: drawingElement,
       itemId: item._id,
       metadata,
       currentFrame: () => state.firstFrame,
@@ -171,7 +171,7 @@ export class ImageView {
       signal,
       onProjection: (next) => {
         state.projection = next;
-        this.#channels.refresh();
+        this.#channelPanel.refresh();
         void this.#showFrame(state.frame, []);
       },
     });
@@ -195,12 +195,12 @@ export class ImageView {
   }
 
   #makeAnnotations() {
-    const { element, item, metadata, stage, drawing, query, offersFirstShape = false, onRetry, signal } = this.parts;
+    const { element, item, metadata, stage, drawingElement, query, offersFirstShape = false, onRetry, signal } = this.parts;
     return new ImageAnnotations({
       item,
       metadata,
       stage,
-      stageElement: drawing,
+      drawingElement,
       container: element,
       hiddenIds: readList(query.get('hide')),
       colorings: readColorings(query.get('coloring')),
@@ -224,18 +224,18 @@ export class ImageView {
   }
 
   #makeComments() {
-    const { item, metadata, stage, drawing, query, state, mayManage = false, signal } = this.parts;
+    const { item, metadata, stage, drawingElement, query, state, mayManage = false, signal } = this.parts;
     return showComments({
       item,
       stage,
-      drawing,
+      drawingElement,
       width: metadata.sizeX,
       openId: query.get('comment'),
       hasPosition: query.has('at'),
       mayManage,
       currentFrame: () => ((metadata.frames?.length ?? 1) > 1 ? state.firstFrame : null),
       showFrame: (next) => {
-        this.#frames?.set(next, state.projection);
+        this.#frameControls?.set(next, state.projection);
         void this.#showFrame(next, []);
       },
       shapeAt: (stagePoint) => this.#annotations.shapeAt(stagePoint),
@@ -247,12 +247,18 @@ export class ImageView {
 
   /** Opens the dialog for figures, whose script is loaded when it is first needed. */
   async #saveFigure() {
-    const { drawing, state, problem, signal } = this.parts;
+    const { drawingElement, state, problem, signal } = this.parts;
     try {
       const { showFigureDialog } = await import('../figure/figure-dialog.js');
       if (signal.aborted) return;
       const currentDisplay = () => ({ frame: state.frame, ...state.appearance, shownChannels: state.shownFrames });
-      showFigureDialog({ source: this.figure, getComparedSource: this.#compared, drawing, currentDisplay, signal });
+      showFigureDialog({
+        source: this.figure,
+        getComparedSource: this.#getComparedFigure,
+        drawingElement,
+        currentDisplay,
+        signal,
+      });
     } catch (error) {
       problem.show(messageOf(error));
     }
@@ -272,15 +278,15 @@ export class ImageView {
     this.#writeAddress();
   }
 
-  async #showFrame(next: number, likely: number[]) {
+  async #showFrame(nextFrame: number, likely: number[]) {
     const { state, stage, problem, signal } = this.parts;
-    const isOtherFrame = state.frame !== next;
-    state.frame = next;
+    const isOtherFrame = state.frame !== nextFrame;
+    state.frame = nextFrame;
     this.#writeAddress();
     try {
-      if (isOtherFrame) this.#channels.refresh();
+      if (isOtherFrame) this.#channelPanel.refresh();
       if (isOtherFrame) this.comments?.refresh();
-      await stage.showFrame(next, { ...state.appearance, likely });
+      await stage.showFrame(nextFrame, { ...state.appearance, likely });
       this.#readout.refresh();
     } catch (error) {
       if (!signal.aborted) problem.show(messageOf(error));

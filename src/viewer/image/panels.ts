@@ -16,9 +16,9 @@ export function imagePanels(
   names: readonly PanelName[] = panelNames,
   pixelSizeButton: HTMLElement | null = null,
 ) {
-  const { frameControls, appearancePanel, annotationPanel, comments } = image;
+  const { framePanel, appearancePanel, annotationPanel, comments } = image;
   const makers: Record<PanelName, () => HTMLElement | null> = {
-    frames: () => frameControls && section(imageTexts.facts.frames, true, frameControls),
+    frames: () => framePanel && section(imageTexts.facts.frames, true, framePanel),
     look: () => section(appearancePanel.title, appearancePanel.title === imageTexts.channels, appearancePanel.element),
     annotations: () => section(annotationTexts.annotations, true, annotationPanel),
     comments: () => comments?.show() ?? null,

@@ -54,7 +54,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
   /** Ids of the overlays that were drawn last. */
   let overlayIds = '';
   let hasDrawnLive = false;
-  let isScheduled = false;
+  let isLiveRedrawScheduled = false;
   // The layer is below the overview in the corner.
   element.querySelector('.navigator')?.before(liveCanvas);
   const overlays = new CellLayer({ stage, depth: 'picture', createLayout: layOutOverlays, concurrency: 1 });
@@ -77,10 +77,10 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
   }
 
   function redrawLive() {
-    if (isScheduled) return;
-    isScheduled = true;
+    if (isLiveRedrawScheduled) return;
+    isLiveRedrawScheduled = true;
     requestAnimationFrame(() => {
-      isScheduled = false;
+      isLiveRedrawScheduled = false;
       if (liveCanvas.isConnected) drawLive();
     });
   }
@@ -194,7 +194,7 @@ function makePainter(
   canvas: HTMLCanvasElement | OffscreenCanvas,
   { width, height }: { width: number; height: number },
   placement: DOMMatrix,
-  view: Box,
+  visibleBox: Box,
   mustClear: boolean = true,
 ) {
   const ratio = devicePixelRatio;
@@ -206,5 +206,5 @@ function makePainter(
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, canvas.width, canvas.height);
   }
-  return new Painter(context, ratio, placement, view);
+  return new Painter(context, ratio, placement, visibleBox);
 }

@@ -90,13 +90,13 @@ export class Painter {
   /**
    * @param ratio pixels of the canvas per CSS pixel
    * @param placement from image pixels to CSS pixels of the canvas
-   * @param view the box around the visible part, in image pixels
+   * @param visibleBox the box around the visible part, in image pixels
    */
   constructor(
     private readonly context: Context,
     private readonly ratio: number,
     private readonly placement: DOMMatrix,
-    private readonly view: Box,
+    private readonly visibleBox: Box,
   ) {
     this.#scale = Math.hypot(placement.a, placement.b);
   }
@@ -125,7 +125,7 @@ export class Painter {
 
   /** Whether any part of a shape is visible, including its line and its arrowhead. */
   isInView(element: Element) {
-    const { left, top, right, bottom } = this.view;
+    const { left, top, right, bottom } = this.visibleBox;
     const line = (element.lineWidth ?? defaultLineWidth) * Math.min(1, this.#scale);
     const fixedMargin = element.type === 'arrow' ? arrowheadLength : element.type === 'point' ? pointRadius : 0;
     const margin = (fixedMargin + 1 + line / 2) / this.#scale;
@@ -208,7 +208,7 @@ export class Painter {
 
   /** Marks the position of a shape that is not drawn here, in pixels of the image. */
   markSpot({ x, y }: Point, accent: string) {
-    const { left, top, right, bottom } = this.view;
+    const { left, top, right, bottom } = this.visibleBox;
     if (x < left || x > right || y < top || y > bottom) return;
     const scale = this.#scale;
     this.#useImageCoordinates();
@@ -282,7 +282,7 @@ export class Painter {
   paintLabel(element: Element) {
     if (!element.label || element.label.value === '' || this.labelCount >= maxLabels) return;
     const box = boxOf(element);
-    if (!overlaps(box, this.view)) return;
+    if (!overlaps(box, this.visibleBox)) return;
     this.labelCount += 1;
     const { context } = this;
     this.#useStageCoordinates();

@@ -84,8 +84,8 @@ export class ObjectRows {
 
   /** Scrolls to a row. */
   scrollTo(index: number) {
-    const before = Math.max(0, index - 2);
-    this.element.scrollTop = this.#isTooHigh ? (before / this.#total) * this.#maxScrollTop : before * rowHeight;
+    const topIndex = Math.max(0, index - 2);
+    this.element.scrollTop = this.#isTooHigh ? (topIndex / this.#total) * this.#maxScrollTop : topIndex * rowHeight;
     this.#render();
   }
 
@@ -114,8 +114,8 @@ export class ObjectRows {
       const order = name === column ? (descending ? 'descending' : 'ascending') : null;
       return sortableHead(name, order, () => this.options.onSort(name));
     });
-    const select = h('span.visually-hidden', objectTexts.select);
-    fill(this.#head, h('th', { scope: 'col' }, select), h('th', { scope: 'col' }, '#'), ...heads);
+    const selectTitle = h('span.visually-hidden', objectTexts.select);
+    fill(this.#head, h('th', { scope: 'col' }, selectTitle), h('th', { scope: 'col' }, '#'), ...heads);
   }
 
   async #load(page: number) {
@@ -148,12 +148,14 @@ export class ObjectRows {
     const count = Math.ceil(clientHeight / rowHeight) + 2;
     const scrolledShare = scrollTop / this.#maxScrollTop;
     const exactFirstIndex = this.#isTooHigh ? scrolledShare * Math.max(0, this.#total - count + 2) : scrollTop / rowHeight;
-    const first = Math.max(0, Math.min(this.#total - 1, Math.floor(exactFirstIndex)));
-    const end = Math.min(this.#total, first + count);
-    const heightAbove = this.#isTooHigh ? Math.min(scrollTop, this.#tableHeight - (end - first) * rowHeight) : first * rowHeight;
+    const firstIndex = Math.max(0, Math.min(this.#total - 1, Math.floor(exactFirstIndex)));
+    const endIndex = Math.min(this.#total, firstIndex + count);
+    const heightAbove = this.#isTooHigh
+      ? Math.min(scrollTop, this.#tableHeight - (endIndex - firstIndex) * rowHeight)
+      : firstIndex * rowHeight;
     const rows: HTMLTableRowElement[] = [];
     const nextElements: Map<number, HTMLTableRowElement> = new Map();
-    for (let index = first; index < end; index += 1) {
+    for (let index = firstIndex; index < endIndex; index += 1) {
       const row = this.#rowAt(index);
       if (!row) {
         void this.#load(Math.floor(index / rowsPerPage));
@@ -165,9 +167,9 @@ export class ObjectRows {
     }
     for (const [index, row] of this.#rowElementsByIndex) if (!nextElements.has(index)) row.remove();
     this.#rowElementsByIndex = nextElements;
-    const missingHeight = (end - first - rows.length) * rowHeight;
+    const missingHeight = (endIndex - firstIndex - rows.length) * rowHeight;
     const heightBelow = Math.max(0, this.#tableHeight - heightAbove - rows.length * rowHeight - missingHeight);
-    const [top, bottom] = this.#spaces;
+    const [top, bottom] = this.#spacerRows;
     top.style.height = `${heightAbove}px`;
     bottom.style.height = `${heightBelow + missingHeight}px`;
     if (!top.isConnected) fill(this.#body, top, bottom);
@@ -179,7 +181,7 @@ export class ObjectRows {
     }
   }
 
-  readonly #spaces = [0, 1].map(() => h('tr.object-space', { 'aria-hidden': 'true' })) as [
+  readonly #spacerRows = [0, 1].map(() => h('tr.object-space', { 'aria-hidden': 'true' })) as [
     HTMLTableRowElement,
     HTMLTableRowElement,
   ];
@@ -188,12 +190,16 @@ export class ObjectRows {
     const { isSelected, onSelect, onShow } = this.options;
     const number = row.index + 1;
     const checked = isSelected(row.id);
-    const change = () => {
-      onSelect(row, box.checked);
-      element.classList.toggle('selected', box.checked);
+    const onChange = () => {
+      onSelect(row, checkbox.checked);
+      element.classList.toggle('selected', checkbox.checked);
     };
-    const box = h('input', { type: 'checkbox', checked, 'aria-label': objectTexts.selectRow(number), onchange: change });
-    const show = h('button.link-button', { 'aria-label': objectTexts.show(number), onclick: () => onShow(row) }, String(number));
+    const checkbox = h('input', { type: 'checkbox', checked, 'aria-label': objectTexts.selectRow(number), onchange: onChange });
+    const showButton = h(
+      'button.link-button',
+      { 'aria-label': objectTexts.show(number), onclick: () => onShow(row) },
+      String(number),
+    );
     const cells = row.cells.map((cell, index) => {
       const isGrouped = groupedColumns.has(this.#columns[index] ?? '');
       const shortText = (maxLength: number) => cellText(cell, maxLength, isGrouped);
@@ -202,8 +208,8 @@ export class ObjectRows {
     const element = h(
       'tr',
       { 'aria-rowindex': number + 1, class: checked ? 'selected' : '', 'data-index': row.index },
-      h('td', box),
-      h('td.numbers', show),
+      h('td', checkbox),
+      h('td.numbers', showButton),
       ...cells,
     );
     return element;
