@@ -79,10 +79,10 @@ export function nameText(name: string): Child[] {
 
 /** Opens a modal dialog. It is removed when it is closed, and it is closed when the address changes, because it belongs to the current view. */
 export function showDialog(dialog: HTMLDialogElement) {
-  const closed = new AbortController();
-  dialog.addEventListener('close', () => (closed.abort(), dialog.remove()));
+  const closeController = new AbortController();
+  dialog.addEventListener('close', () => (closeController.abort(), dialog.remove()));
   // A viewer element is on other people's pages, where a new address does not mean that its view has changed.
-  if (!messageRoot) addEventListener('hashchange', () => dialog.close(), { signal: closed.signal });
+  if (!messageRoot) addEventListener('hashchange', () => dialog.close(), { signal: closeController.signal });
   (messageRoot ?? document.body).append(dialog);
   dialog.showModal();
 }

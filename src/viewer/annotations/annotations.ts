@@ -55,7 +55,7 @@ export class ImageAnnotations {
   constructor(private readonly options: AnnotationsOptions) {
     const { stage, drawingElement, container, metadata, signal } = options;
     this.#toolbox = this.#makeToolbox();
-    this.#pointedShapes = new PointedShapes(metadata, this.#toolbox.tools, () => this.#stageAnnotations.visible);
+    this.#pointedShapes = new PointedShapes(metadata, this.#toolbox.tools, () => this.#stageAnnotations.visibleAnnotations);
     container.append(this.#pointedShapes.element, this.#toolbox.element);
     this.#stageAnnotations = this.#makeStageAnnotations();
     this.#shownObjectsPanel = this.#makeShownObjectsPanel();
@@ -85,7 +85,7 @@ export class ImageAnnotations {
 
   /** The visible annotations in a box of the image, bottom first, for figures. */
   layersIn(box: Box, signal: AbortSignal) {
-    return figureLayers(this.#stageAnnotations.visible, this.#pictures, box, signal);
+    return figureLayers(this.#stageAnnotations.visibleAnnotations, this.#pictures, box, signal);
   }
 
   /** Shows these colors and filters, and no others. */
@@ -178,14 +178,14 @@ export class ImageAnnotations {
     const { tools, edited } = this.#toolbox;
     const annotations = this.#stageAnnotations;
     return drawingLayer(stage, drawingElement, {
-      visibleOverlays: () => annotations.visible.flatMap((annotation) => annotation.overlays()),
+      visibleOverlays: () => annotations.visibleAnnotations.flatMap((annotation) => annotation.overlays()),
       loadedPicture: (element) => this.#pictures.loadedPicture(element),
       shapesIn: (box) =>
-        annotations.visible.map((annotation) => ({
+        annotations.visibleAnnotations.map((annotation) => ({
           elements: annotation.paintedElements(box),
           opacity: annotation.display.opacity,
         })),
-      labeledShapes: () => annotations.visible.flatMap((annotation) => annotation.labeledElements()),
+      labeledShapes: () => annotations.visibleAnnotations.flatMap((annotation) => annotation.labeledElements()),
       areShapesLoadedIn: (box) => annotations.areShapesLoadedIn(box),
       liveShapes: () => (edited.visibleEditor ? tools.liveShapes : []),
       hoveredShape: () => this.#pointedShapes.hovered,
@@ -209,7 +209,7 @@ export class ImageAnnotations {
         this.#stageAnnotations.update(records);
         this.#shownObjectsPanel.update(records);
         this.#toolbox.updateOffer();
-        return (id) => this.#stageAnnotations.get(id)?.visible ?? false;
+        return (id) => this.#stageAnnotations.get(id)?.isVisible ?? false;
       },
       onDisplayChange: (id, changes) => {
         this.#stageAnnotations.changeDisplay(id, changes);

@@ -44,7 +44,7 @@ export class EditedAnnotation {
 
   /** The editor while the edited annotation is visible. */
   get visibleEditor() {
-    return this.annotation?.visible ? this.editor : null;
+    return this.annotation?.isVisible ? this.editor : null;
   }
 
   begin(annotation: StageAnnotation) {
@@ -63,7 +63,7 @@ export class EditedAnnotation {
   /** The functions with which the tools change the edited annotation. Without one, they do nothing, except that `makeShape` throws. */
   get toolContext(): EditingContext {
     return {
-      graspableShapes: () => (this.annotation?.visible ? this.annotation.shownElements() : []),
+      graspableShapes: () => (this.annotation?.isVisible ? this.annotation.shownElements() : []),
       selectedShape: () => this.editor?.selection.onlyShape ?? null,
       select: (element, isAdding) => this.editor?.selection.select(element, isAdding),
       selectInside: (outline, isAdding) => this.editor?.selection.selectInside(outline, isAdding),

@@ -80,7 +80,7 @@ export class StageAnnotation {
   #tileLayer: TileLayer | null = null;
   /** The tiles for a version and a display, with a key for both. */
   #cachedTileUrl: { key: string; url: TileUrl } | null = null;
-  #closed = new AbortController();
+  #closeController = new AbortController();
   #shownAs = 'none';
   #fetchRegions = new FetchRegions();
   /** The filter and the colors of shapes; `null` while all shapes are shown in their own colors, for example until the server has sent the first colors. */
@@ -98,7 +98,7 @@ export class StageAnnotation {
     this.display = displayOf(options.record._id);
   }
 
-  get visible() {
+  get isVisible() {
     return this.display.visible ?? this.record.annotation.display?.visible !== false;
   }
 
@@ -186,7 +186,7 @@ export class StageAnnotation {
 
   /** The loaded elements that show other images on top of this one. */
   overlays(): readonly Element[] {
-    if (!this.visible) return [];
+    if (!this.isVisible) return [];
     return this.#visibleOverlays(this.#shownAs === 'tiles' ? this.#allOverlays.elements : this.#overlaysNearView);
   }
 
@@ -200,7 +200,7 @@ export class StageAnnotation {
 
   /** Whether all shapes in a box are loaded, or none are needed, because tiles are shown or the annotation is hidden. */
   areShapesLoadedIn(box: Box) {
-    if (!this.visible || !this.showsShapes) return true;
+    if (!this.isVisible || !this.showsShapes) return true;
     return (
       this.#hasLoaded(box) &&
       (this.edits.changedElementCount === 0 || (this.#boxNearView !== null && contains(this.#boxNearView, box)))
@@ -247,8 +247,8 @@ export class StageAnnotation {
   /** The shapes in a box of the image as they are displayed, or the server's tiles if there are too many, or shapes that only the server can draw. */
   async shapesIn(box: Box, signal: AbortSignal): Promise<ShapesInBox> {
     const { record, edits } = this;
-    const options = { region: box, limit: maxFigureShapes, maxDetails, signal };
-    const loaded = record._elementCount === 0 ? { elements: [] } : await loadElements(record, options);
+    const loadOptions = { region: box, limit: maxFigureShapes, maxDetails, signal };
+    const loaded = record._elementCount === 0 ? { elements: [] } : await loadElements(record, loadOptions);
     const isDrawable = loaded?.elements.every((element) => isOverlay(element) || isDrawnByPage(element)) ?? false;
     const stored = isDrawable ? (loaded?.elements ?? []) : [];
     const shapes = [...this.#filterShown(edits.applyTo(new Map(stored.map((element) => [element.id, element]))))];
@@ -262,16 +262,16 @@ export class StageAnnotation {
 
   /** Updates the visible shapes or tiles after the view has moved. */
   refresh() {
-    if (this.#closed.signal.aborted) return;
+    if (this.#closeController.signal.aborted) return;
     this.#updateShapeColors();
     const view = this.options.stage.visibleBox();
-    if (!this.visible || this.record._elementCount === 0) {
+    if (!this.isVisible || this.record._elementCount === 0) {
       this.#abortRequests();
       if (this.record._elementCount === 0) {
         this.#elementsNearView = new Map();
         this.#overlaysNearView = [];
       }
-      this.#switchTo(this.visible ? 'shapes' : 'none');
+      this.#switchTo(this.isVisible ? 'shapes' : 'none');
       return;
     }
     const { region, upcomingView, viewWithMargin } = this.#fetchRegions.update(view);
@@ -287,7 +287,7 @@ export class StageAnnotation {
     this.#requests = this.#requests.filter(({ controller }) => !controller.signal.aborted);
     if (partsOutside(this.#patches.missingParts(upcomingView), this.#requests).length === 0) return;
     const share = this.#shareOf(view);
-    if (!this.#expectsTooManyShapes(view, share)) this.#load(this.#isSmall ? everywhere : region, share);
+    if (!this.#expectsTooManyShapes(view, share)) this.#fetchMissingParts(this.#isSmall ? everywhere : region, share);
     else if (!isCovered) {
       this.#abortRequests();
       this.#switchTo('tiles');
@@ -295,7 +295,7 @@ export class StageAnnotation {
   }
 
   close() {
-    this.#closed.abort();
+    this.#closeController.abort();
     this.#abortRequests();
     this.#shapeColorsRequest.abort();
     this.#switchTo('none');
@@ -343,15 +343,15 @@ export class StageAnnotation {
   }
 
   /** Fetches the missing parts of a region. */
-  #load(region: Box, share: number) {
+  #fetchMissingParts(region: Box, share: number) {
     const view = this.options.stage.visibleBox();
     // Until the shapes have arrived, tiles are better than shapes of another region.
     if (!this.#isSmall && this.#patches.missingParts(view)[0] === view) this.#switchTo('tiles');
     const parts = partsOutside(this.#patches.missingParts(region), this.#requests);
-    for (const box of parts.length > maxMissingParts ? [this.#region] : parts) void this.#request(box, share);
+    for (const box of parts.length > maxMissingParts ? [this.#region] : parts) void this.#fetchBox(box, share);
   }
 
-  async #request(box: Box, share: number) {
+  async #fetchBox(box: Box, share: number) {
     const pendingRequest = { box, controller: new AbortController() };
     const { signal } = pendingRequest.controller;
     this.#requests.push(pendingRequest);
@@ -426,12 +426,12 @@ export class StageAnnotation {
     if (this.#allOverlays.version === record._version) return;
     this.#allOverlays.version = record._version;
     try {
-      const elements = await loadOverlays(record, this.#closed.signal);
+      const elements = await loadOverlays(record, this.#closeController.signal);
       if (this.#allOverlays.version !== record._version) return;
       this.#allOverlays.elements = elements;
       options.redraw();
     } catch (error) {
-      if (!this.#closed.signal.aborted) options.onError(error);
+      if (!this.#closeController.signal.aborted) options.onError(error);
     }
   }
 }

@@ -32,21 +32,21 @@ export class StageAnnotations {
   }
 
   /** The visible annotations, topmost last. */
-  get visible() {
-    return [...this.#annotationsById.values()].filter((annotation) => annotation.visible);
+  get visibleAnnotations() {
+    return [...this.#annotationsById.values()].filter((annotation) => annotation.isVisible);
   }
 
   /** Ids of the annotations that the user has hidden. */
   get hiddenIds() {
     if (!this.#isListed) return this.options.hiddenIds;
-    return [...this.#annotationsById].flatMap(([id, { display, visible }]) =>
-      display.visible === false && !visible ? [id] : [],
+    return [...this.#annotationsById].flatMap(([id, { display, isVisible }]) =>
+      display.visible === false && !isVisible ? [id] : [],
     );
   }
 
   /** Whether all shapes in a box that this page has to draw are loaded. */
   areShapesLoadedIn(box: Box) {
-    return this.visible.every((annotation) => annotation.areShapesLoadedIn(box));
+    return this.visibleAnnotations.every((annotation) => annotation.areShapesLoadedIn(box));
   }
 
   /** Adds, updates and removes annotations, so that they match a new list of the server. */

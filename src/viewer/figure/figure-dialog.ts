@@ -49,7 +49,7 @@ export function showFigureDialog(
 ) {
   const { source, getComparedSource, drawingElement, currentDisplay, signal } = options;
   const { item, metadata, stage } = source;
-  const closed = new AbortController();
+  const closeController = new AbortController();
   const initialEntries = previousChoice?.entries ?? readStoredEntries();
   const comparedSource = getComparedSource();
   const sources = comparedSource ? [source, comparedSource] : [source];
@@ -82,7 +82,7 @@ export function showFigureDialog(
     element,
     samples && h('details.figure-samples', h('summary', figureTexts.samples), samples),
   );
-  dialog.addEventListener('close', () => closed.abort());
+  dialog.addEventListener('close', () => closeController.abort());
   signal.addEventListener('abort', () => dialog.close(), { once: true });
 
   function currentEntries() {
@@ -116,7 +116,7 @@ export function showFigureDialog(
   async function saveFigure() {
     const entries = currentEntries();
     const settings = figureSettings(entries);
-    const stopSignal = AbortSignal.any([signal, closed.signal]);
+    const stopSignal = AbortSignal.any([signal, closeController.signal]);
     const figure = await composeFigure(sources, areas, settings, stopSignal);
     const format = entries.format as Format;
     const file = await makeFile(figure, format, settings.dpi, stopSignal);

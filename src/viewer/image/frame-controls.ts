@@ -18,14 +18,14 @@ const maxListed = 1000;
  * Sliders for the axes of a multi-frame image; `null` if there are none.
  *
  * @param isMixed whether all channels are displayed together, so that they need no slider
- * @param view `onFrame` is called with the new frame and the frames that are likely to follow, `onProjection` with a new projection.
+ * @param handlers `onFrame` is called with the new frame and the frames that are likely to follow, `onProjection` with a new projection.
  *   `whenDrawn` resolves when the frame is complete, and `signal` stops playing
  */
 export function frameControls(
   metadata: ImageMetadata,
   initial: { frame: number; projection: Projection | null },
   isMixed: boolean,
-  view: {
+  handlers: {
     onFrame: (frame: number, likelyNext: number[]) => Promise<void>;
     onProjection: (projection: Projection | null) => void;
     whenDrawn: () => Promise<void>;
@@ -64,7 +64,7 @@ export function frameControls(
 
   function changeProjection(projection: Projection | null) {
     showOrHideZ(projection);
-    view.onProjection(projection);
+    handlers.onProjection(projection);
   }
 
   function updateRows() {
@@ -73,12 +73,12 @@ export function frameControls(
 
   /** Shows one position of an axis after the other, again and again, until the signal aborts. */
   async function play(axis: Axis, stopSignal: AbortSignal) {
-    const eitherSignal = AbortSignal.any([stopSignal, view.signal]);
+    const eitherSignal = AbortSignal.any([stopSignal, handlers.signal]);
     while (!eitherSignal.aborted) {
       // A hidden page draws nothing, so its frames are never complete.
       if (!document.hidden) {
         await move(axis, (positionOf(axis, frame) + 1) % axis.range);
-        await Promise.race([view.whenDrawn(), pause(maxLoadMs, eitherSignal)]);
+        await Promise.race([handlers.whenDrawn(), pause(maxLoadMs, eitherSignal)]);
       }
       await pause(stepMs, eitherSignal);
     }
@@ -89,7 +89,7 @@ export function frameControls(
     frame = frameAt(axis, frame, position);
     updateRows();
     const next = isForward ? position + 1 : position - 1;
-    return view.onFrame(frame, next >= 0 && next < axis.range ? [frameAt(axis, frame, next)] : []);
+    return handlers.onFrame(frame, next >= 0 && next < axis.range ? [frameAt(axis, frame, next)] : []);
   }
 }
 
@@ -109,13 +109,13 @@ function axisSlider(
   onMove: (position: number) => void,
   play: ((axis: Axis, stopSignal: AbortSignal) => Promise<void>) | null,
 ) {
-  let playing: AbortController | null = null;
+  let playController: AbortController | null = null;
   const oninput = () => {
     stop();
     onMove(input.valueAsNumber);
   };
   const { input, output, element } = slider(axis.label, { min: 0, max: axis.range - 1, step: 1, oninput });
-  const toggle = button('', () => (playing ? stop() : start()), {
+  const toggle = button('', () => (playController ? stop() : start()), {
     icon: 'play',
     name: imageTexts.play(axis.label),
     isPressed: false,
@@ -128,8 +128,8 @@ function axisSlider(
     show(frame: number) {
       const position = positionOf(axis, frame);
       const name = axis.names[position];
-      const counted = imageTexts.positionOf(position + 1, axis.range);
-      const positionText = axis.distanceOf ? imageTexts.positionAt(counted, axis.distanceOf(position)) : counted;
+      const countedPosition = imageTexts.positionOf(position + 1, axis.range);
+      const positionText = axis.distanceOf ? imageTexts.positionAt(countedPosition, axis.distanceOf(position)) : countedPosition;
       input.value = String(position);
       input.setAttribute('aria-valuetext', name ? `${name}, ${positionText}` : positionText);
       output.textContent = name ? `${name} · ${positionText}` : positionText;
@@ -137,14 +137,14 @@ function axisSlider(
   };
 
   function start() {
-    playing = new AbortController();
+    playController = new AbortController();
     toggle.setAttribute('aria-pressed', 'true');
-    void play?.(axis, playing.signal);
+    void play?.(axis, playController.signal);
   }
 
   function stop() {
-    playing?.abort();
-    playing = null;
+    playController?.abort();
+    playController = null;
     toggle.setAttribute('aria-pressed', 'false');
   }
 }

@@ -76,15 +76,15 @@ class CellGrid {
    *
    * @param ratio pixels of the canvas per CSS pixel
    */
-  paint(context: CanvasRenderingContext2D, ratio: number, placement: DOMMatrix, visible: Box) {
-    const toStage = this.toStage(placement);
-    const isRotated = Math.abs(toStage.b) > 1e-6;
-    if (isRotated) context.setTransform(new DOMMatrix().scale(ratio).multiply(toStage));
-    const [x, y] = [snapToPixel(toStage.e), snapToPixel(toStage.f)];
-    const scale = isRotated || Math.abs(toStage.a - 1) < 1e-6 ? 1 : toStage.a;
+  paint(context: CanvasRenderingContext2D, ratio: number, placement: DOMMatrix, visibleBox: Box) {
+    const layoutToStage = this.toStage(placement);
+    const isRotated = Math.abs(layoutToStage.b) > 1e-6;
+    if (isRotated) context.setTransform(new DOMMatrix().scale(ratio).multiply(layoutToStage));
+    const [x, y] = [snapToPixel(layoutToStage.e), snapToPixel(layoutToStage.f)];
+    const scale = isRotated || Math.abs(layoutToStage.a - 1) < 1e-6 ? 1 : layoutToStage.a;
     const onCanvas = (value: number, offset: number) => (isRotated ? value : Math.round((value * scale + offset) * ratio));
     for (const { box, picture } of this.cells.values()) {
-      if (!picture || !overlaps(box, visible)) continue;
+      if (!picture || !overlaps(box, visibleBox)) continue;
       const [left, top] = [onCanvas(box.left, x), onCanvas(box.top, y)];
       context.drawImage(picture, left, top, onCanvas(box.right, x) - left, onCanvas(box.bottom, y) - top);
     }
@@ -99,19 +99,19 @@ class CellGrid {
   }
 
   /** Limits drawing, while the view moves, to visible cells and those ahead of the movement. */
-  limitAreaToDraw(visible: Box, near: Box) {
-    const lastVisible = this.#lastVisible ?? visible;
-    this.#lastVisible = visible;
+  limitAreaToDraw(visibleBox: Box, nearBox: Box) {
+    const lastVisible = this.#lastVisible ?? visibleBox;
+    this.#lastVisible = visibleBox;
     const [left, top, right, bottom] = (['left', 'top', 'right', 'bottom'] as const).map((side) => {
-      const move = visible[side] - lastVisible[side];
+      const move = visibleBox[side] - lastVisible[side];
       return Math.abs(move) < minMove ? 0 : move;
     }) as [number, number, number, number];
     if (!left && !top && !right && !bottom) return;
     this.areaToDraw = {
-      left: left < 0 ? near.left : visible.left,
-      top: top < 0 ? near.top : visible.top,
-      right: right > 0 ? near.right : visible.right,
-      bottom: bottom > 0 ? near.bottom : visible.bottom,
+      left: left < 0 ? nearBox.left : visibleBox.left,
+      top: top < 0 ? nearBox.top : visibleBox.top,
+      right: right > 0 ? nearBox.right : visibleBox.right,
+      bottom: bottom > 0 ? nearBox.bottom : visibleBox.bottom,
     };
   }
 
@@ -126,20 +126,24 @@ class CellGrid {
     this.cells.delete(key);
   }
 
-  /** Adds the missing cells that overlap `near`, and drops cells outside `far` that are not drawn yet. */
-  addCells(near: Box, far: Box) {
-    for (const [key, cell] of this.cells) if (cell.state !== 'drawn' && !overlaps(cell.box, far)) this.dropCell(key, cell);
+  /** Adds the missing cells that overlap `nearBox`, and drops cells outside `farBox` that are not drawn yet. */
+  addCells(nearBox: Box, farBox: Box) {
+    for (const [key, cell] of this.cells) if (cell.state !== 'drawn' && !overlaps(cell.box, farBox)) this.dropCell(key, cell);
     const { origin, width, height, range } = this.layout;
     const columnAt = (x: number) => Math.floor((x - origin.x) / width);
     const rowAt = (y: number) => Math.floor((y - origin.y) / height);
-    for (let y = Math.max(range.top, rowAt(near.top)); y <= Math.min(range.bottom, rowAt(near.bottom)); y += 1)
-      for (let x = Math.max(range.left, columnAt(near.left)); x <= Math.min(range.right, columnAt(near.right)); x += 1) {
-        const key = `${x} ${y}`;
+    for (let row = Math.max(range.top, rowAt(nearBox.top)); row <= Math.min(range.bottom, rowAt(nearBox.bottom)); row += 1)
+      for (
+        let column = Math.max(range.left, columnAt(nearBox.left));
+        column <= Math.min(range.right, columnAt(nearBox.right));
+        column += 1
+      ) {
+        const key = `${column} ${row}`;
         if (this.cells.has(key)) continue;
         const controller = new AbortController();
-        this.cells.set(key, { column: x, row: y, box: this.boxOf(x, y), picture: null, state: 'pending', controller });
+        this.cells.set(key, { column, row, box: this.boxOf(column, row), picture: null, state: 'pending', controller });
       }
-    if (this.cells.size > maxKeptPixels / (width * height * devicePixelRatio ** 2)) this.dropCellsOutside(near);
+    if (this.cells.size > maxKeptPixels / (width * height * devicePixelRatio ** 2)) this.dropCellsOutside(nearBox);
   }
 
   /** Drops the cells outside an area of the layout. */
@@ -202,10 +206,10 @@ export class CellLayer {
     });
   }
 
-  /** Redraws the cells that match a test. Each shows its old picture until it is redrawn. */
-  redrawCells(test: (cell: Cell) => boolean) {
+  /** Redraws the affected cells. Each shows its old picture until it is redrawn. */
+  redrawCells(isAffected: (cell: Cell) => boolean) {
     for (const cell of (this.#nextGrid ?? this.#shownGrid)?.cells.values() ?? [])
-      if (cell.state === 'drawn' && test(cell)) cell.state = 'pending';
+      if (cell.state === 'drawn' && isAffected(cell)) cell.state = 'pending';
     this.#drawNext();
   }
 
@@ -232,20 +236,20 @@ export class CellLayer {
     const newestGrid = this.#nextGrid ?? this.#shownGrid;
     if (!newestGrid) return;
     const placement = this.options.stage.placement();
-    const toStage = newestGrid.toStage(placement);
-    const scaling = Math.hypot(toStage.a, toStage.b);
+    const layoutToStage = newestGrid.toStage(placement);
+    const scaling = Math.hypot(layoutToStage.a, layoutToStage.b);
     if (scaling > maxScaling || scaling < 1 / maxScaling) return this.#startGrid();
-    const near = this.#stageBox(toStage, drawReach);
-    newestGrid.addCells(near, this.#stageBox(toStage, pendingReach));
-    newestGrid.limitAreaToDraw(this.#stageBox(toStage, 0), near);
+    const nearBox = this.#stageBox(layoutToStage, drawReach);
+    newestGrid.addCells(nearBox, this.#stageBox(layoutToStage, pendingReach));
+    newestGrid.limitAreaToDraw(this.#stageBox(layoutToStage, 0), nearBox);
     this.#drawNext();
     this.#showNextGrid();
   }
 
   /** The box of the stage in pixels of a layout, extended by a share of its size. */
-  #stageBox(toStage: DOMMatrix, share: number): Box {
+  #stageBox(layoutToStage: DOMMatrix, share: number): Box {
     const { width, height } = this.options.stage.size();
-    const toLayout = toStage.inverse();
+    const toLayout = layoutToStage.inverse();
     const corners = [-share, 1 + share].flatMap((x) =>
       [-share, 1 + share].map((y) => toLayout.transformPoint({ x: x * width, y: y * height })),
     );
@@ -276,26 +280,27 @@ export class CellLayer {
       const cell = grid && this.#nextCell(grid);
       if (!grid || !cell) return;
       this.#drawingCount += 1;
-      void this.#draw(grid, cell);
+      void this.#drawCell(grid, cell);
     }
   }
 
   /** The cell to draw next: the nearest to the center of the stage. */
   #nextCell(grid: CellGrid) {
-    const visible = this.#stageBox(grid.toStage(this.options.stage.placement()), 0);
-    const { left, top, right, bottom } = visible;
+    const visibleBox = this.#stageBox(grid.toStage(this.options.stage.placement()), 0);
+    const { left, top, right, bottom } = visibleBox;
     const { layout, areaToDraw } = grid;
-    const distance = ({ box }: TrackedCell) =>
+    const distanceToCenter = ({ box }: TrackedCell) =>
       Math.hypot(box.left + box.right - left - right, box.top + box.bottom - top - bottom);
     const isDue = (cell: TrackedCell) =>
-      (!areaToDraw || overlaps(cell.box, areaToDraw)) && (overlaps(cell.box, visible) || (layout.isReady?.(cell) ?? true));
+      (!areaToDraw || overlaps(cell.box, areaToDraw)) && (overlaps(cell.box, visibleBox) || (layout.isReady?.(cell) ?? true));
     let nearest: TrackedCell | null = null;
     for (const cell of grid.cells.values())
-      if (cell.state === 'pending' && (!nearest || distance(cell) < distance(nearest)) && isDue(cell)) nearest = cell;
+      if (cell.state === 'pending' && (!nearest || distanceToCenter(cell) < distanceToCenter(nearest)) && isDue(cell))
+        nearest = cell;
     return nearest;
   }
 
-  async #draw(grid: CellGrid, cell: TrackedCell) {
+  async #drawCell(grid: CellGrid, cell: TrackedCell) {
     cell.state = 'drawing';
     const { signal } = cell.controller;
     const picture = await grid.layout.draw(cell, signal).catch(() => null);
@@ -313,9 +318,9 @@ export class CellLayer {
 
   #showNextGrid() {
     if (!this.#nextGrid) return;
-    const visible = this.#stageBox(this.#nextGrid.toStage(this.options.stage.placement()), 0);
+    const visibleBox = this.#stageBox(this.#nextGrid.toStage(this.options.stage.placement()), 0);
     if (this.#shownGrid)
-      for (const { box, state } of this.#nextGrid.cells.values()) if (state !== 'drawn' && overlaps(box, visible)) return;
+      for (const { box, state } of this.#nextGrid.cells.values()) if (state !== 'drawn' && overlaps(box, visibleBox)) return;
     this.#shownGrid?.close();
     this.#shownGrid = this.#nextGrid;
     this.#nextGrid = null;

@@ -70,7 +70,7 @@ export class ShownObjectsPanel {
   /** Marks the shapes that are selected in the table. @returns whether there are any */
   paintMarks(painter: Painter) {
     const annotation = this.#open && this.options.annotationOf(this.#open.id);
-    if (!this.#open || !annotation?.visible || this.#open.panel.selectedPositions.size === 0) return false;
+    if (!this.#open || !annotation?.isVisible || this.#open.panel.selectedPositions.size === 0) return false;
     for (const [id, imagePoint] of this.#open.panel.selectedPositions) {
       const shape = annotation.showsShapes ? annotation.find(id) : null;
       if (shape) painter.markTogether([shape], selectionColor);

@@ -46,7 +46,7 @@ export class AnnotationPanel {
   /** The elements that show the number of shapes and the number of unsaved changes of each listed annotation. */
   readonly #countersById: Map<string, { record: AnnotationRecord; count: HTMLElement; unsaved: HTMLElement }> = new Map();
   readonly #legendsById: Map<string, Legend> = new Map();
-  readonly #filter = h('input', {
+  readonly #filterInput = h('input', {
     type: 'search',
     placeholder: annotationTexts.find,
     'aria-label': annotationTexts.find,
@@ -55,7 +55,7 @@ export class AnnotationPanel {
   readonly #filterRow = h(
     'div.column',
     { hidden: true },
-    this.#filter,
+    this.#filterInput,
     actions(
       linkButton(annotationTexts.showAll, () => this.#showAll(true)),
       linkButton(annotationTexts.hideAll, () => this.#showAll(false)),
@@ -115,13 +115,13 @@ export class AnnotationPanel {
   /** Shows the annotations whose names contain the typed text, up to the current maximum, and always the edited one. */
   #showRows() {
     const records = this.#deletedRecord ? [...this.#records, this.#deletedRecord] : this.#records;
-    const filterText = this.#filterRow.hidden ? '' : this.#filter.value.trim().toLowerCase();
+    const filterText = this.#filterRow.hidden ? '' : this.#filterInput.value.trim().toLowerCase();
     const matches = records.filter((record) => nameOf(record).toLowerCase().includes(filterText));
-    const first = matches.slice(0, this.#listedCount);
-    const edited = records.filter((record) => record._id === this.#edited?.id && !first.includes(record));
-    const listed = [...first, ...edited];
-    const empty = records.length === 0 && h('li.quiet-text', this.#emptyText());
-    const more =
+    const firstMatches = matches.slice(0, this.#listedCount);
+    const edited = records.filter((record) => record._id === this.#edited?.id && !firstMatches.includes(record));
+    const listed = [...firstMatches, ...edited];
+    const emptyRow = records.length === 0 && h('li.quiet-text', this.#emptyText());
+    const moreRow =
       matches.length > this.#listedCount &&
       h(
         'li',
@@ -129,7 +129,7 @@ export class AnnotationPanel {
       );
     this.#countersById.clear();
     refillKeepingFocus(this.#list, () =>
-      fill(this.#list, ...listed.map((record) => this.#createRow(record, this.#isVisible(record._id))), empty, more),
+      fill(this.#list, ...listed.map((record) => this.#createRow(record, this.#isVisible(record._id))), emptyRow, moreRow),
     );
     this.#showCounts();
   }
@@ -227,18 +227,19 @@ export class AnnotationPanel {
     const edited = this.#edited?.id === id ? this.#edited : null;
     const name = nameOf(record);
     const mayEdit = record._accessLevel >= 1;
-    const onchange = () => this.options.onDisplayChange(id, { visible: box.checked });
-    const box = h('input', { type: 'checkbox', checked, onchange });
-    const show = () => showRecordDialog(this.#latestVersionOf(record), mayEdit, () => this.reload());
-    const download = button('', show, { icon: 'download', name: annotationTexts.downloadNamed(name) });
+    const onchange = () => this.options.onDisplayChange(id, { visible: checkbox.checked });
+    const checkbox = h('input', { type: 'checkbox', checked, onchange });
+    const showRecord = () => showRecordDialog(this.#latestVersionOf(record), mayEdit, () => this.reload());
+    const downloadButton = button('', showRecord, { icon: 'download', name: annotationTexts.downloadNamed(name) });
     const editName = (edited ? annotationTexts.stopEditing : annotationTexts.editNamed)(name);
-    const edit = () => this.#startEditing(edited ? null : id);
-    const editButton = button('', edit, { icon: 'pencil', name: editName, isPressed: edited !== null });
-    const table = button('', () => this.options.onToggleTable(id, this.#mayCreate), {
+    const toggleEditing = () => this.#startEditing(edited ? null : id);
+    const editButton = button('', toggleEditing, { icon: 'pencil', name: editName, isPressed: edited !== null });
+    const tableButton = button('', () => this.options.onToggleTable(id, this.#mayCreate), {
       icon: 'table',
       name: objectTexts.openTable(name),
     });
-    for (const [kind, control] of Object.entries({ box, table, download, editButton })) control.dataset.key = `${kind} ${id}`;
+    for (const [kind, control] of Object.entries({ checkbox, tableButton, downloadButton, editButton }))
+      control.dataset.key = `${kind} ${id}`;
     const countElement = h('span.count.quiet-text.small');
     const unsaved = h('p.unsaved.amber.small');
     this.#countersById.set(id, { record, count: countElement, unsaved });
@@ -255,11 +256,11 @@ export class AnnotationPanel {
         legend?.foldButton,
         h(
           'div.annotation-title.grow',
-          h('label.row', { title: record.annotation.description ?? name }, box, h('span.break', nameText(name))),
+          h('label.row', { title: record.annotation.description ?? name }, checkbox, h('span.break', nameText(name))),
           countElement,
         ),
-        count > 0 && table,
-        !isOpenedByLink() && download,
+        count > 0 && tableButton,
+        !isOpenedByLink() && downloadButton,
         mayEdit && editButton,
       ),
       unsaved,
