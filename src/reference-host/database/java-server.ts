@@ -104,8 +104,12 @@ async function prepareLauncher(java: string, archiveFolder: string, options: Jav
   const temporaryFolder = await mkdtemp(join(archiveFolder, 'compiling-')).catch(() => null);
   if (temporaryFolder === null) return ['-cp', libraries, source];
   try {
-    const compiler = ['-m', 'jdk.compiler/com.sun.tools.javac.Main'];
-    const child = startChild(java, [...compiler, '-cp', libraries, '-d', join(temporaryFolder, 'classes'), source], options.env);
+    const compilerArguments = ['-m', 'jdk.compiler/com.sun.tools.javac.Main'];
+    const child = startChild(
+      java,
+      [...compilerArguments, '-cp', libraries, '-d', join(temporaryFolder, 'classes'), source],
+      options.env,
+    );
     const waitOptions = {
       measureProgress: () => Promise.resolve(0),
       maxFirstStallMs: startTimeoutMs,

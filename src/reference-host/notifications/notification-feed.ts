@@ -28,17 +28,17 @@ export class OpenStream {
   /** Waits until the stream is woken, the time is up, or the signal aborts. If the stream was woken since the last call, this does not wait. */
   async waitUntilWoken(milliseconds: number, endSignal: AbortSignal): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
-    let finish = () => {};
+    let stopWaiting = () => {};
     await new Promise<void>((resolve) => {
       if (this.#isWoken || endSignal.aborted) return resolve();
-      finish = resolve;
+      stopWaiting = resolve;
       this.#wake = resolve;
       // Longer times do not fit into a timer of Node.js, which would fire immediately.
       if (milliseconds < 2 ** 31) timer = setTimeout(resolve, Math.max(0, milliseconds));
-      endSignal.addEventListener('abort', finish);
+      endSignal.addEventListener('abort', stopWaiting);
     });
     clearTimeout(timer);
-    endSignal.removeEventListener('abort', finish);
+    endSignal.removeEventListener('abort', stopWaiting);
     this.#wake = undefined;
     this.#isWoken = false;
   }

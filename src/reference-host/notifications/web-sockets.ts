@@ -80,12 +80,13 @@ async function sendNotifications(
   { token, socketCountByUser }: { token: string | null; socketCountByUser: Map<string, number> },
 ): Promise<void> {
   const endController = new AbortController();
-  const end = (code: number, reason: string) => {
+  const endConnection = (code: number, reason: string) => {
     endController.abort();
     socket.close(code, reason);
     setTimeout(() => socket.terminate(), closePatienceMs).unref();
   };
-  const endAsInvalid = () => end(closeCodes.invalid, token === null || token === '' ? 'Token is required' : 'Invalid token');
+  const endAsInvalid = () =>
+    endConnection(closeCodes.invalid, token === null || token === '' ? 'Token is required' : 'Invalid token');
   socket.on('error', () => socket.terminate());
   socket.once('close', () => endController.abort());
   const unsubscribe = context.events.on('token.revoked', (revoked) => (revoked.token === token ? endAsInvalid() : undefined));
@@ -96,21 +97,22 @@ async function sendNotifications(
   try {
     const userId = await findUserOfToken(context, token);
     if (userId === null) return endAsInvalid();
-    const key = userId.toHexString();
-    const count = socketCountByUser.get(key) ?? 0;
-    if (count >= maxSocketsPerUser) return end(closeCodes.tryLater, `At most ${maxSocketsPerUser} web sockets per user`);
-    socketCountByUser.set(key, count + 1);
-    countedUserId = key;
+    const userKey = userId.toHexString();
+    const socketCount = socketCountByUser.get(userKey) ?? 0;
+    if (socketCount >= maxSocketsPerUser)
+      return endConnection(closeCodes.tryLater, `At most ${maxSocketsPerUser} web sockets per user`);
+    socketCountByUser.set(userKey, socketCount + 1);
+    countedUserId = userKey;
     const messages = followNotifications(
       context,
       { userId },
       { since: new Date(), silenceMs: Infinity, signal: endController.signal },
     );
     for await (const message of messages) await sendMessage(socket, JSON.stringify(toWire(message)));
-    end(closeCodes.goingAway, '');
+    endConnection(closeCodes.goingAway, '');
   } catch (error) {
     if (!endController.signal.aborted) context.logger.warn({ err: error }, 'Host:Notifications:Broken');
-    end(closeCodes.failed, '');
+    endConnection(closeCodes.failed, '');
   } finally {
     clearInterval(checkTimer);
     unsubscribe();

@@ -30,7 +30,7 @@ export interface HostingContext {
   mongoUri: string;
   server: ListeningServer;
   /** The connection to the process that watches this one; `null` if this is the only process. */
-  watched: WatchedProcess | null;
+  watchedProcess: WatchedProcess | null;
   display: ProgressDisplay;
   signal: AbortSignal;
   /** Called with the function that restarts the host. */
@@ -47,7 +47,7 @@ interface AdministratorInfo {
 
 /** A host that serves requests at the port. */
 interface OpenedHost {
-  running: RunningHost;
+  runningHost: RunningHost;
   /** The lines of the banner about signing in; `null` in a process that prints none. */
   loginLines: string[] | null;
   /** Adds the contents; `null` if the host gets none, or another process adds them. */
@@ -56,13 +56,13 @@ interface OpenedHost {
 
 /** Serves a host at the port. */
 export async function openHost(hosting: HostingContext): Promise<OpenedHost> {
-  const { options, watched, display } = hosting;
-  const logger = openLog(options.logLevel, watched === null ? null : { pid: process.pid });
-  const registry = await createMetricsRegistry(watched);
+  const { options, watchedProcess, display } = hosting;
+  const logger = openLog(options.logLevel, watchedProcess === null ? null : { pid: process.pid });
+  const registry = await createMetricsRegistry(watchedProcess);
   const tileSources = await findTileSources(process.cwd(), { logger });
-  const firstStart: { admin: AdministratorInfo | null; running: RunningHost | null } = { admin: null, running: null };
-  const rescans = options.paths.length + options.buckets.length > 0 ? createRescans(hosting, () => firstStart.running) : null;
-  const running = await RunningHost.start({
+  const firstStart: { admin: AdministratorInfo | null; runningHost: RunningHost | null } = { admin: null, runningHost: null };
+  const rescans = options.paths.length + options.buckets.length > 0 ? createRescans(hosting, () => firstStart.runningHost) : null;
+  const runningHost = await RunningHost.start({
     async makeHost(restartHost) {
       hosting.onRestartable(restartHost);
       const host = await createReferenceHost({
@@ -74,12 +74,12 @@ export async function openHost(hosting: HostingContext): Promise<OpenedHost> {
         ...(options.trustProxy !== null && { trustProxy: options.trustProxy }),
         logger,
         install: { tileSources, processes: options.processCount },
-        restart: watched === null ? restartHost : () => watched.restartAll(),
+        restart: watchedProcess === null ? restartHost : () => watchedProcess.restartAll(),
         ...(registry && {
           metrics: {
             register: registry,
             token: options.metricsToken,
-            ...(watched !== null && { text: () => watched.collectMetrics() }),
+            ...(watchedProcess !== null && { text: () => watchedProcess.collectMetrics() }),
           },
         }),
       });
@@ -90,7 +90,7 @@ export async function openHost(hosting: HostingContext): Promise<OpenedHost> {
     },
     // The first user to register becomes the administrator, so nobody can register before this.
     prepareFirst: async (host) => {
-      if (watched !== null && !watched.addsContents) return;
+      if (watchedProcess !== null && !watchedProcess.addsContents) return;
       firstStart.admin = await runExclusively(host, 'administrator', () =>
         options.bare ? describeMissingAdministrator(host) : ensureAdministrator(host, options),
       );
@@ -99,14 +99,14 @@ export async function openHost(hosting: HostingContext): Promise<OpenedHost> {
     writeLine: (text) => display.writeLine(text),
     onRestartFailed: hosting.onRestartFailed,
   });
-  firstStart.running = running;
+  firstStart.runningHost = runningHost;
   const { admin } = firstStart;
-  if (admin === null) return { running, loginLines: null, addContents: null };
-  const loginLines = [...(await issueSignInLines(running, admin.user, hosting)), ...admin.loginLines];
+  if (admin === null) return { runningHost, loginLines: null, addContents: null };
+  const loginLines = [...(await issueSignInLines(runningHost, admin.user, hosting)), ...admin.loginLines];
   return {
-    running,
+    runningHost,
     loginLines,
-    addContents: options.bare ? null : () => addAllContents(running, admin.user?._id ?? null, hosting, rescans),
+    addContents: options.bare ? null : () => addAllContents(runningHost, admin.user?._id ?? null, hosting, rescans),
   };
 }
 
@@ -121,21 +121,21 @@ function describeOtherFolder({ root, machine }: DataFolder, folder: string): str
 }
 
 /** Scans the files and buckets that are served in place. Each scan uses the host that is running then. */
-function createRescans(hosting: HostingContext, runningHost: () => RunningHost | null): Rescans {
+function createRescans(hosting: HostingContext, getRunningHost: () => RunningHost | null): Rescans {
   const { display, signal } = hosting;
   const useHost = <T>(work: (host: ReferenceHost) => Promise<T>): Promise<T> => {
-    const running = runningHost();
-    if (running === null) throw new Error('The server is starting.');
-    return running.useHost(work);
+    const runningHost = getRunningHost();
+    if (runningHost === null) throw new Error('The server is starting.');
+    return runningHost.useHost(work);
   };
   const showFailure = (error: unknown) =>
     display.writeLine(`The served files could not be scanned: ${error instanceof Error ? error.message : String(error)}`);
-  let missingBefore = 0;
+  let formerMissingCount = 0;
   const showCounts = ({ added, moved, changed, missing }: ScanCounts) => {
-    if (added + moved + changed > 0 || missing !== missingBefore) {
+    if (added + moved + changed > 0 || missing !== formerMissingCount) {
       display.writeLine(`Served files: ${added} added, ${moved} moved, ${changed} changed, ${missing} missing.`);
     }
-    missingBefore = missing;
+    formerMissingCount = missing;
   };
   const contentHashes = hosting.options.comparesContents
     ? new ContentHashes({
@@ -157,25 +157,25 @@ function createRescans(hosting: HostingContext, runningHost: () => RunningHost |
 
 /** The line of the banner with an address that opens the page signed in; no line if others could open that address too. */
 async function issueSignInLines(
-  running: RunningHost,
+  runningHost: RunningHost,
   user: UserDocument | null,
   { options, server }: HostingContext,
 ): Promise<string[]> {
   if (user?.admin !== true || user.status !== 'enabled' || !isLoopback(options.host)) return [];
-  const secret = await running.useHost((host) => issueSignInLink(host.context, user));
+  const secret = await runningHost.useHost((host) => issueSignInLink(host.context, user));
   return [`Open      ${server.url}/#enter/${secret}   (signs in as ${user.login}: once, within ${linkMinutes} minutes)`];
 }
 
 /** Adds the user's files as items, or the synthetic slide if there are none. The server answers requests while this runs. */
 async function addAllContents(
-  running: RunningHost,
+  runningHost: RunningHost,
   creatorId: Types.ObjectId | null,
   hosting: HostingContext,
   rescans: Rescans | null,
 ): Promise<void> {
   const { display, signal } = hosting;
   try {
-    await (rescans !== null ? registerFiles(rescans, hosting) : addSlideAndNuclei(running, creatorId, hosting));
+    await (rescans !== null ? registerFiles(rescans, hosting) : addSlideAndNuclei(runningHost, creatorId, hosting));
   } catch (error) {
     if (signal.aborted) return;
     display.endProgress();
@@ -201,12 +201,12 @@ export async function openWorker(options: StartOptions, mongoUri: string): Promi
 }
 
 /** The registry of metrics for Prometheus, with the default metrics of the process; `null` if the package is not installed. */
-async function createMetricsRegistry(watched: WatchedProcess | null): Promise<Registry | null> {
+async function createMetricsRegistry(watchedProcess: WatchedProcess | null): Promise<Registry | null> {
   if (!isInstalled('prom-client')) return null;
   const { collectDefaultMetrics, Registry } = await import('prom-client');
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  watched?.reportNumbersFrom(() => registry.getMetricsAsJSON());
+  watchedProcess?.reportNumbersFrom(() => registry.getMetricsAsJSON());
   return registry;
 }
 
@@ -217,18 +217,18 @@ function runExclusively<T>(host: ReferenceHost, name: 'administrator' | 'filling
 }
 
 /** Adds the contents while no other server does, and without being interrupted by a restart. */
-function addExclusively(running: RunningHost, work: (host: ReferenceHost) => Promise<void>): Promise<void> {
-  return running.useHost((host) => runExclusively(host, 'filling', () => work(host)));
+function addExclusively(runningHost: RunningHost, work: (host: ReferenceHost) => Promise<void>): Promise<void> {
+  return runningHost.useHost((host) => runExclusively(host, 'filling', () => work(host)));
 }
 
 /** Adds the synthetic slide as an item, and annotates it. */
 async function addSlideAndNuclei(
-  running: RunningHost,
+  runningHost: RunningHost,
   creatorId: Types.ObjectId | null,
   { options, server, display, signal }: HostingContext,
 ): Promise<void> {
   const path = join(options.dataDirectory, 'synthetic-tissue-slide.tiff');
-  await addExclusively(running, async (host) => {
+  await addExclusively(runningHost, async (host) => {
     await makeSyntheticSlide(path, { onProgress: (progress) => display.showProgress(progress), signal });
     const itemId = await addSyntheticSlide(host.context, {
       path,

@@ -52,7 +52,7 @@ export async function listen(
   });
   const replies = new OpenReplies(server);
   offerUpgrades(server, (...upgradeArguments) => !isPaused && upgrade(...upgradeArguments));
-  const runningReplies = (): ServerResponse[] => {
+  const listRunningReplies = (): ServerResponse[] => {
     const heldReplies = new Set(heldRequests.map(([, reply]) => reply));
     return [...replies.open].filter((reply) => !heldReplies.has(reply));
   };
@@ -78,18 +78,18 @@ export async function listen(
     },
     async pause() {
       isPaused = true;
-      await drain(runningReplies, graceMs);
-      await replies.end(runningReplies());
+      await drain(listRunningReplies, graceMs);
+      await replies.end(listRunningReplies());
     },
     close: () => replies.close(graceMs),
   };
 }
 
 /** Waits for a limited time until only event streams are running, which do not end on their own. */
-async function drain(runningReplies: () => ServerResponse[], graceMs: number): Promise<void> {
+async function drain(listRunningReplies: () => ServerResponse[], graceMs: number): Promise<void> {
   const deadline = Date.now() + graceMs;
   const isStream = (reply: ServerResponse) => String(reply.getHeader('content-type')).startsWith('text/event-stream');
-  while (runningReplies().some((reply) => !isStream(reply)) && Date.now() < deadline) await wait(drainPollMs);
+  while (listRunningReplies().some((reply) => !isStream(reply)) && Date.now() < deadline) await wait(drainPollMs);
 }
 
 /** The error for users, if the server cannot listen because of their options; otherwise the error itself. */

@@ -32,17 +32,17 @@ async function startServer(words: readonly string[], command: string): Promise<v
   watchSignals();
   if (options.worker) return runWorker(options);
   let restart = () => undefined as void;
-  const watched = WatchedProcess.connect({ stop: () => void stop(0, 'Stopping.'), restart: () => restart() });
-  if (watched === null && options.processCount > 1) return watchProcesses(options);
+  const watchedProcess = WatchedProcess.connect({ stop: () => void stop(0, 'Stopping.'), restart: () => restart() });
+  if (watchedProcess === null && options.processCount > 1) return watchProcesses(options);
   const signal = stopController.signal;
   if (options.buckets.length > 0) await (await import('./content/bucket-objects.js')).requireBuckets(options.buckets, signal);
   await lockDirectoryOfOwnDatabase(options);
   // If other processes may serve the same data, this one opens its port only when it can answer, because a load balancer sends requests to
   // open ports. Whether the port is free is checked now.
-  const delaysListening = watched !== null || Boolean(process.env.MONGODB_URI);
-  if (delaysListening && watched === null && options.port !== 0) await (await listen(options.host, options.port)).close();
+  const delaysListening = watchedProcess !== null || Boolean(process.env.MONGODB_URI);
+  if (delaysListening && watchedProcess === null && options.port !== 0) await (await listen(options.host, options.port)).close();
   const server = await listen(options.host, options.port, { delaysListening });
-  if (watched === null)
+  if (watchedProcess === null)
     display.writeLine(`express-large-image ${version} is starting${delaysListening ? '' : ` at ${server.url}`}`);
 
   const [database, { openHost }] = await Promise.all([openDatabase(options), import('./hosting.js')]);
@@ -52,20 +52,20 @@ async function startServer(words: readonly string[], command: string): Promise<v
     options,
     mongoUri: database.uri,
     server,
-    watched,
+    watchedProcess,
     display,
     signal,
     onRestartable: (restartHost) => (restart = restartHost),
     onRestartFailed: (error) => void stop(1, `The server could not be restarted: ${describeError(error)}`),
   };
-  const { running, loginLines, addContents } = await openHost(hosting);
-  await closers.add('host', () => running.close());
+  const { runningHost, loginLines, addContents } = await openHost(hosting);
+  await closers.add('host', () => runningHost.close());
   await closers.add('web server', () => server.close());
-  await closers.add('event streams', () => running.endStreams());
+  await closers.add('event streams', () => runningHost.endStreams());
   signal.throwIfAborted();
 
   display.endProgress();
-  if (watched !== null) watched.reportServing({ url: server.url, loginLines });
+  if (watchedProcess !== null) watchedProcess.reportServing({ url: server.url, loginLines });
   else process.stdout.write(`${createBanner(server.url, database, options, loginLines)}\n`);
   await addContents?.();
 }

@@ -105,7 +105,7 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
   const now = new Date();
   const { access, isPublic, publicFlags } = inheritAccess(parent, folder.creatorId);
   const description = folder.description?.trim() ?? '';
-  const created: FolderDocument = {
+  const createdFolder: FolderDocument = {
     _id,
     name,
     ...sortableNames(name),
@@ -126,7 +126,7 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
   };
   try {
     // The driver is used directly, because Mongoose would interpret `$` keys in metadata as operators.
-    await models.folder.collection.insertOne(created);
+    await models.folder.collection.insertOne(createdFolder);
     announceStep('folder:recorded');
     if (!(await parentExists(context, parent))) {
       await models.folder.deleteOne({ _id }, withTrashed);
@@ -136,8 +136,8 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
     await releaseName(context, nameOwner, name);
     throw error;
   }
-  await context.events.emit('folder.saved', { folder: { ...created } });
-  return created;
+  await context.events.emit('folder.saved', { folder: { ...createdFolder } });
+  return createdFolder;
 }
 
 async function parentExists({ models }: HostContext, { type, doc }: FolderParent): Promise<boolean> {
@@ -148,9 +148,9 @@ async function parentExists({ models }: HostContext, { type, doc }: FolderParent
 
 function inheritAccess(parent: FolderParent, creatorId: Types.ObjectId | null) {
   const parentAccess: AccessList = parent.type === 'user' ? { users: [], groups: [] } : parent.doc.access;
-  const ownedAccess = parent.type === 'user' ? withUserLevel(parentAccess, parent.doc._id, 2) : parentAccess;
+  const accessWithOwner = parent.type === 'user' ? withUserLevel(parentAccess, parent.doc._id, 2) : parentAccess;
   return {
-    access: creatorId === null ? ownedAccess : withUserLevel(ownedAccess, creatorId, 2),
+    access: creatorId === null ? accessWithOwner : withUserLevel(accessWithOwner, creatorId, 2),
     isPublic: parent.type === 'user' ? false : parent.doc.public,
     publicFlags: parent.type === 'user' ? undefined : parent.doc.publicFlags,
   };
@@ -184,7 +184,7 @@ export async function updateFolder(
 /**
  * Writes fields of a folder. If name or parent change, the new name is claimed first, and the old one is released at the end.
  *
- * @throws InvalidError if the name is taken there, or if another request has renamed or moved the folder.
+ * @throws InvalidError if the name is taken in the parent, or if another request has renamed or moved the folder.
  */
 export async function writeFolder(
   context: HostContext,
@@ -192,9 +192,9 @@ export async function writeFolder(
   changes: Partial<FolderDocument>,
 ): Promise<FolderDocument> {
   const { parentId, name } = { ...folder, ...changes };
-  const isNameChanged = name !== folder.name || !parentId.equals(folder.parentId);
+  const needsNewClaim = name !== folder.name || !parentId.equals(folder.parentId);
   const nameOwner = { parentId, ownerType: 'folder' as const, ownerId: folder._id };
-  if (isNameChanged) await claimFolderName(context, nameOwner, name);
+  if (needsNewClaim) await claimFolderName(context, nameOwner, name);
   const updated = await context.models.folder
     .findOneAndUpdate(
       { _id: folder._id, parentId: folder.parentId, name: folder.name },
@@ -203,7 +203,7 @@ export async function writeFolder(
     )
     .lean<FolderDocument>();
   if (updated === null) {
-    if (isNameChanged) await releaseName(context, nameOwner, name);
+    if (needsNewClaim) await releaseName(context, nameOwner, name);
     if ((await context.models.folder.exists({ _id: folder._id })) === null) {
       throw new UnknownIdError('folder', folder._id.toHexString());
     }
@@ -211,7 +211,7 @@ export async function writeFolder(
   }
   if (updated.unindexed) await indexTerms(context.models.folder, updated);
   announceStep('folder-change:recorded');
-  if (isNameChanged) await releaseName(context, { parentId: folder.parentId, ownerId: folder._id }, folder.name);
+  if (needsNewClaim) await releaseName(context, { parentId: folder.parentId, ownerId: folder._id }, folder.name);
   await context.events.emit('folder.saved', { folder: { ...updated } });
   return updated;
 }
@@ -228,7 +228,7 @@ export async function setFolderMetadata(
   return updated;
 }
 
-/** Number of items and of readable folders directly in a folder. */
+/** Counts the items and the readable folders directly in a folder. */
 export async function countChildren({ models }: HostContext, folder: FolderDocument, principal: Principal) {
   const [nItems, nFolders] = await Promise.all([
     models.item.countDocuments({ folderId: folder._id }),
@@ -237,7 +237,7 @@ export async function countChildren({ models }: HostContext, folder: FolderDocum
   return { nItems, nFolders };
 }
 
-/** The folders above a folder and their root, from the root down. Access is not checked. */
+/** Loads the folders above a folder and their root, from the root down. Access is not checked. */
 export async function loadAncestors(context: HostContext, folder: FolderDocument): Promise<FolderParent[]> {
   const { models } = context;
   const ancestors: FolderParent[] = [];

@@ -261,8 +261,8 @@ export function copyItem(
   const _id = new Types.ObjectId();
   let copiedItem: ItemDocument | null = null;
   const onCopy = (copy: ItemDocument) => void (copiedItem = copy);
-  const copy = () => copyItemAs(context, source, { ...options, _id, folder, onCopy });
-  return context.journal.undertakeOrReturnPartialResult({ kind: 'making', type: 'item', id: _id }, copy, () => copiedItem);
+  const work = () => copyItemAs(context, source, { ...options, _id, folder, onCopy });
+  return context.journal.undertakeOrReturnPartialResult({ kind: 'making', type: 'item', id: _id }, work, () => copiedItem);
 }
 
 /** Does the work of {@link copyItem}, without undoing an interrupted copy. The caller must do that. */

@@ -49,7 +49,7 @@ export function sortOrder(
 }
 
 /**
- * Answers with one page of the documents that match a filter, converted by `view`, and with the number of all matches. Documents with equal sort
+ * Replies with one page of the documents that match a filter, converted by `view`, and with the number of all matches. Documents with equal sort
  * keys are ordered by id, so that pages never overlap.
  */
 export async function replyWithPage<D>(
@@ -64,7 +64,7 @@ export async function replyWithPage<D>(
   return replyWithList(await createViews(documents, view), total);
 }
 
-/** The number of matching documents before one of them in sort order; the number of all matches if the document is not among them. */
+/** Counts the matching documents before one of them in sort order, or all of them if the document with this id does not match. */
 export async function findPosition<D>(
   model: Model<D>,
   filter: QueryFilter<D>,
@@ -73,12 +73,12 @@ export async function findPosition<D>(
 ): Promise<number> {
   // The list is read up to the document. Comparing with its sort keys would miss documents without the field or with values of other types.
   const matches = model.find(filter, { _id: 1 }).sort(sortOrder(page)).lean();
-  let before = 0;
+  let precedingCount = 0;
   for await (const { _id } of iterateInSlices<{ _id: Types.ObjectId }>(matches, { batchSize: readBatchSize })) {
     if (id.equals(_id)) break;
-    before++;
+    precedingCount++;
   }
-  return before;
+  return precedingCount;
 }
 
 /** Converts documents to the form that clients get. Other work can use the event loop in between. */
@@ -91,7 +91,7 @@ export async function createViews<D>(documents: readonly D[], view: (document: D
   return views;
 }
 
-/** A list as a response, with the number of all matches in its header. */
+/** Replies with a list, and with the number of all matches in the header. */
 export function replyWithList(entries: unknown[], total: number): Reply {
   return Reply.json(entries, { headers: { 'Girder-Total-Count': total } });
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Types } from 'mongoose';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { markMoved } from '../../../src/reference-host/start/content/displaced-files.js';
+import { markMovedFiles } from '../../../src/reference-host/start/content/displaced-files.js';
 import type { KnownFile } from '../../../src/reference-host/start/content/gone-files.js';
 import { listLocalFiles, type LocalFile } from '../../../src/reference-host/start/content/local-files.js';
 import { Rescans } from '../../../src/reference-host/start/content/rescans.js';
@@ -63,7 +63,7 @@ describe('many served files', () => {
     const displaced = indexes.map((index) => ({ localFile: localFile(index + 5000), formerFiles: [knownFile(index)] }));
     // Every second former file is at another path now.
     const fresh = indexes.filter((index) => index % 2 === 0).map(localFile);
-    const turns = await turnsOf(async () => markMoved(displaced, fresh));
+    const turns = await turnsOf(async () => markMovedFiles(displaced, fresh));
     expect(displaced.map((each) => 'isMoved' in each && each.isMoved)).toEqual(indexes.map((index) => index % 2 === 0));
     expect(turns).toBeGreaterThanOrEqual(25);
   });

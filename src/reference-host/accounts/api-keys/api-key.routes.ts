@@ -25,13 +25,16 @@ import { apiKeyView } from '../../views.js';
 
 const sortableFields = ['name', 'created', 'lastUse', 'active', '_id'];
 
-const days = number({ description: 'Lifetime of its tokens in days; if empty, the same as for sign-ins.' });
+const tokenDaysParameter = number({ description: 'Lifetime of its tokens in days; if empty, the same as for sign-ins.' });
 
 const keyChanges = {
   name: text({ description: 'Purpose of the key.' }),
   scope: json({ description: 'List of scopes; null for everything.' }),
   // Web clients send an empty text for an empty field of a form.
-  tokenDuration: { ...days, parse: (value: string, name: string) => (value.trim() === '' ? undefined : days.parse(value, name)) },
+  tokenDuration: {
+    ...tokenDaysParameter,
+    parse: (value: string, name: string) => (value.trim() === '' ? undefined : tokenDaysParameter.parse(value, name)),
+  },
   active: boolean(),
 };
 

@@ -75,10 +75,10 @@ export class SignInLimits {
    */
   async tryPassword({ name, findUser, password, address }: PasswordAttempt): Promise<UserDocument | null> {
     const network = networkOf(address);
-    const pair = createPairKey(name, network);
-    const pairBudget = await this.#createFailureBudget('login-and-network', pair);
+    const pairKey = createPairKey(name, network);
+    const pairBudget = await this.#createFailureBudget('login-and-network', pairKey);
     this.#refuseExhausted(pairBudget);
-    const knownPairState = await this.#knownPairs().get(pair);
+    const knownPairState = await this.#knownPairs().get(pairKey);
     const lane = knownPairState === null ? 'stranger' : 'known';
     // Requests that cannot be served are refused before they query the database.
     await this.options.passwords.waitForCapacity(lane);

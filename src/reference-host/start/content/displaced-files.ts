@@ -13,22 +13,22 @@ export interface DisplacedFile {
 }
 
 /** Sets `isMoved` of all displaced files. A former file counts as moved only if the items that its new path already has can move too. @returns the same array */
-export async function markMoved(displaced: DisplacedFile[], newFiles: readonly LocalFile[]): Promise<DisplacedFile[]> {
-  if (displaced.length === 0) return displaced;
+export async function markMovedFiles(displacedFiles: DisplacedFile[], newFiles: readonly LocalFile[]): Promise<DisplacedFile[]> {
+  if (displacedFiles.length === 0) return displacedFiles;
   const keyOf = ({ stats }: LocalFile) => `${formatInode(stats)} ${stats.size} ${stats.mtime.getTime()}`;
   const formerKeyOf = ({ size, storage }: KnownFile) => `${storage.inode} ${size} ${storage.modified?.getTime()}`;
   /** Keys of the files that can take over the items of a former file. */
   const takerKeys = new Set<string>();
   const displacedByFormerKey = new Map<string, DisplacedFile>();
   for await (const localFile of inTurns(newFiles)) takerKeys.add(keyOf(localFile));
-  for await (const each of inTurns(displaced)) {
+  for await (const each of inTurns(displacedFiles)) {
     each.isMoved = true;
     takerKeys.add(keyOf(each.localFile));
     for (const file of each.formerFiles) displacedByFormerKey.set(formerKeyOf(file), each);
   }
   // If the former file of a path no longer exists anywhere, the path keeps its items, so the items of the file that is there now cannot
   // move to it. The path where that file was before is therefore checked again: it is appended to the queue.
-  const queue = [...displaced];
+  const queue = [...displacedFiles];
   for await (const each of inTurns(queue)) {
     if (each.isMoved !== true || each.formerFiles.some((file) => takerKeys.has(formerKeyOf(file)))) continue;
     each.isMoved = false;
@@ -36,5 +36,5 @@ export async function markMoved(displaced: DisplacedFile[], newFiles: readonly L
     const dependent = displacedByFormerKey.get(keyOf(each.localFile));
     if (dependent !== undefined) queue.push(dependent);
   }
-  return displaced;
+  return displacedFiles;
 }

@@ -73,7 +73,7 @@ export class Rescans {
   }
 
   async #scanAndWatch(): Promise<void> {
-    const started = Date.now();
+    const startedMs = Date.now();
     try {
       this.options.onScan(await this.rescan());
     } catch (error) {
@@ -81,7 +81,7 @@ export class Rescans {
     }
     await this.#watchFolders();
     if (this.options.signal.aborted) return;
-    this.#scheduleScan(Math.max(scanIntervalMs, (Date.now() - started) * idleFactor));
+    this.#scheduleScan(Math.max(scanIntervalMs, (Date.now() - startedMs) * idleFactor));
   }
 
   #scheduleScan(delayMs: number): void {
@@ -93,7 +93,7 @@ export class Rescans {
   async #watchFolders(): Promise<void> {
     const folders = this.options.listFolders();
     let handledCount = 0;
-    const endFullTurn = async () => {
+    const endTurnIfFull = async () => {
       handledCount += 1;
       if (handledCount % watchedPerTurn === 0) await nextTurn();
     };
@@ -101,7 +101,7 @@ export class Rescans {
       if (folders.has(folder)) continue;
       watcher.close();
       this.#watchersByFolder.delete(folder);
-      await endFullTurn();
+      await endTurnIfFull();
       if (this.options.signal.aborted) return;
     }
     for (const folder of folders) {
@@ -116,7 +116,7 @@ export class Rescans {
         // The system watches no more folders, or this one was removed.
         return;
       }
-      await endFullTurn();
+      await endTurnIfFull();
       if (this.options.signal.aborted) return;
     }
   }

@@ -17,7 +17,7 @@ import type { FolderDocument } from '../../tree/folder.model.js';
 import type { ItemDocument } from '../../tree/item.model.js';
 import { updateItem } from '../../tree/items.js';
 import { ensureCollection, ensureFolder } from './content.js';
-import { markMoved, type DisplacedFile } from './displaced-files.js';
+import { markMovedFiles, type DisplacedFile } from './displaced-files.js';
 import { GoneFiles, type KnownFile } from './gone-files.js';
 import { inTurns } from './in-turns.js';
 import { listLocalFiles, type LocalFile } from './local-files.js';
@@ -75,7 +75,7 @@ export class ServedFiles {
     const folders = new Set<string>();
     const presentItemIds: Types.ObjectId[] = [];
     const uncomparedIds: Types.ObjectId[] = [];
-    const displaced: DisplacedFile[] = [];
+    const displacedFiles: DisplacedFile[] = [];
     const searchOptions = {
       signal,
       onLeftOut: (path: string, reason: string) => this.#leaveOut(path, reason),
@@ -99,12 +99,12 @@ export class ServedFiles {
         continue;
       }
       if (formerFiles.some(({ storage }) => storage.inode !== formatInode(localFile.stats))) {
-        displaced.push({ localFile, formerFiles });
+        displacedFiles.push({ localFile, formerFiles });
         continue;
       }
       await updateItems(localFile, formerFiles);
     }
-    for await (const { localFile, formerFiles: files, isMoved } of inTurns(await markMoved(displaced, newFiles))) {
+    for await (const { localFile, formerFiles: files, isMoved } of inTurns(await markMovedFiles(displacedFiles, newFiles))) {
       if (isMoved) newFiles.push(localFile);
       else await updateItems(localFile, files);
     }
@@ -112,7 +112,7 @@ export class ServedFiles {
     this.#uncomparedIds = uncomparedIds;
     await setMissingSince(context, presentItemIds, null);
     const goneFiles = await findGoneFiles(filesByPath, seenPaths, signal);
-    for await (const { formerFiles: files, isMoved } of inTurns(displaced)) {
+    for await (const { formerFiles: files, isMoved } of inTurns(displacedFiles)) {
       if (isMoved) for (const file of files) goneFiles.add(file);
     }
     await this.#registerNewFiles(context, collection, { newFiles, goneFiles, counts }, signal);
@@ -131,28 +131,28 @@ export class ServedFiles {
     const { creatorId } = this.options;
     const folders = new Map<string, Promise<FolderDocument>>();
     // Folders are created one after the other: if two calls created the same parent at the same time, one would fail.
-    const queue = pLimit(1);
+    const runInOrder = pLimit(1);
     const ensureFolderOnce = (names: readonly string[]) => {
       const key = names.join('/');
-      const folder = folders.get(key) ?? queue(() => ensureFolder(context, collection, names, creatorId));
+      const folder = folders.get(key) ?? runInOrder(() => ensureFolder(context, collection, names, creatorId));
       folders.set(key, folder);
       return folder;
     };
     let doneCount = 0;
     const reportDone = (fileCount: number) => this.options.onProgress((doneCount += fileCount), newFiles.length);
-    const remaining: LocalFile[] = [];
-    const renamed: RenamedItem[] = [];
+    const remainingFiles: LocalFile[] = [];
+    const renamedItems: RenamedItem[] = [];
     for await (const localFile of inTurns(newFiles)) {
       signal.throwIfAborted();
       const formerFile = await this.#attempt([localFile], async () => goneFiles.takeMoved(identityOf(localFile)), signal);
       if (formerFile === undefined) reportDone(1);
-      else if (formerFile === null) remaining.push(localFile);
+      else if (formerFile === null) remainingFiles.push(localFile);
       else {
         const copies = goneFiles.takeAt(formerFile.storage.path);
         if (formerFile.storage.path === localFile.path)
           await this.#updateReplaced(context, localFile, [formerFile, ...copies], counts);
         else {
-          renamed.push(
+          renamedItems.push(
             ...(await moveItem(context, { formerFile, copies }, localFile, await ensureFolderOnce(localFile.folderNames))),
           );
           counts.moved += 1;
@@ -160,12 +160,12 @@ export class ServedFiles {
         reportDone(1);
       }
     }
-    await retryNames(context, renamed);
+    await retryNames(context, renamedItems);
     const remainingByFolder = new Map<string, LocalFile[]>();
-    for await (const localFile of inTurns(remaining)) {
-      const replaced = goneFiles.takeAt(localFile.path);
-      if (replaced.length > 0) {
-        await this.#updateReplaced(context, localFile, replaced, counts);
+    for await (const localFile of inTurns(remainingFiles)) {
+      const replacedFiles = goneFiles.takeAt(localFile.path);
+      if (replacedFiles.length > 0) {
+        await this.#updateReplaced(context, localFile, replacedFiles, counts);
         reportDone(1);
         continue;
       }
@@ -214,7 +214,7 @@ export class ServedFiles {
   ) {
     const { creatorId } = this.options;
     const folder = await ensureFolderOnce(files[0]!.folderNames);
-    const registered = await registerFilesInPlace(
+    const results = await registerFilesInPlace(
       context,
       folder,
       files.map(({ path, name, isZarr, treeDigest, stats }) => ({
@@ -226,10 +226,10 @@ export class ServedFiles {
         creatorId,
       })),
     );
-    for (const [index, each] of registered.entries()) {
+    for (const [index, each] of results.entries()) {
       if (each.status === 'rejected') this.#leaveOutFor(each.reason, [files[index]!]);
     }
-    const addedFiles = registered.flatMap((each) => (each.status === 'fulfilled' ? [each.value.file] : []));
+    const addedFiles = results.flatMap((each) => (each.status === 'fulfilled' ? [each.value.file] : []));
     this.#compareLater(addedFiles.filter(({ size = 0 }) => isDigestPartial(size)));
     return addedFiles.length;
   }
@@ -318,8 +318,8 @@ interface RenamedItem {
 }
 
 /** Renames items whose new names were taken by other items. Files may have exchanged their names, so the names may be free now. */
-async function retryNames(context: HostContext, renamed: readonly RenamedItem[]): Promise<void> {
-  for (const { itemId, name } of renamed) {
+async function retryNames(context: HostContext, renamedItems: readonly RenamedItem[]): Promise<void> {
+  for (const { itemId, name } of renamedItems) {
     const item = await context.models.item.findById(itemId).lean<ItemDocument>();
     if (item !== null && item.name !== name) await updateItem(context, item, { name });
   }
