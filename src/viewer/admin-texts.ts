@@ -36,7 +36,7 @@ export const adminTexts = {
     settings: 'Settings',
     configuration: 'Configuration',
   } as Record<string, string>,
-  state: 'State',
+  state: 'Status',
   states: { enabled: 'Active', pending: 'Awaiting approval', disabled: 'Disabled' } as Record<string, string>,
   statusChoices: { enabled: 'Active', pending: 'Awaiting approval', disabled: 'Disabled' },
   titleOf: (section: string) => `${section} – Administration`,
@@ -44,7 +44,7 @@ export const adminTexts = {
   // Server and caches
   caches: 'Caches',
   cacheNames: { tileCache: 'Tiles', tilesource: 'Open images' } as Record<string, string>,
-  cacheColumns: ['Cache', 'Used', 'Capacity', 'Entries', 'Processes', 'State'],
+  cacheColumns: ['Cache', 'Used', 'Capacity', 'Entries', 'Processes', 'Status'],
   cachesCleared: 'Caches cleared.',
   clearCaches: 'Clear caches',
   before: 'Before',
@@ -54,7 +54,7 @@ export const adminTexts = {
   ok: 'OK',
   refreshCaches: 'Refresh caches',
   serverFacts: {
-    state: 'State',
+    state: 'Status',
     since: 'Running since',
     folder: 'Data folder',
     capacity: 'Disk space',

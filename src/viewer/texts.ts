@@ -149,7 +149,7 @@ export const browseTexts = {
   beingDeleted: 'Being deleted permanently.',
   beingTrashed: 'Still being moved to the trash.',
   emptyTrash: 'Empty trash',
-  emptyTrashTitle: (count: number) => `Delete ${plural(count, 'entry', 'entries')} in the trash?`,
+  emptyTrashTitle: (count: number) => `Delete ${plural(count, 'item')} in the trash?`,
   extent: (folders: number, items: number, size: string) => {
     const counts = [folders > 0 && plural(folders, 'folder'), items > 0 && plural(items, 'item')].filter(Boolean);
     return [counts.join(' and '), size].filter(Boolean).join(', ');
@@ -247,7 +247,7 @@ export const browseTexts = {
   nextImage: (name: string) => `Next image: ${name}`,
   previousImage: (name: string) => `Previous image: ${name}`,
   imageOf: (position: number, total: number) => `${formatCount(position)} of ${formatCount(total)}`,
-  theFirst: (shown: number, total: number) => `The first ${formatCount(shown)} of ${formatCount(total)}.`,
+  theFirst: (shown: number, total: number) => `Showing the first ${formatCount(shown)} of ${formatCount(total)}.`,
   firstFound: (shown: number, total: number) =>
     `the first ${formatCount(shown)} of ${formatCount(total)}; add words to narrow the search`,
   value: 'Value',
@@ -258,17 +258,17 @@ export const browseTexts = {
   restored: (name: string) => `Restored “${name}”.`,
   restoredAs: (name: string) => `Its name was taken, so it is now “${name}”.`,
   restoredElsewhere: 'Its folder no longer exists, so it is now in your folder “Restored”.',
-  restoredSeveral: (count: number) => `Restored ${plural(count, 'entry', 'entries')}.`,
+  restoredSeveral: (count: number) => `Restored ${plural(count, 'item')}.`,
   restoreNamed: (name: string) => `Restore “${name}”`,
   trash: 'Trash',
-  trashHint: 'Restored entries keep their contents, annotations and permissions.',
+  trashHint: 'Restored items keep their contents, annotations and permissions.',
   trashIsEmpty: 'The trash is empty.',
   trashNamed: (name: string) => `Move “${name}” to the trash?`,
-  trashSeveral: (count: number) => `Move ${formatCount(count)} entries to the trash?`,
-  trashText: 'You can restore it from the trash.',
-  trashed: (name: string) => `“${name}” is in the trash.`,
+  trashSeveral: (count: number) => `Move ${formatCount(count)} items to the trash?`,
+  trashText: 'You can restore this from the trash.',
+  trashed: (name: string) => `Moved “${name}” to the trash.`,
   trashedOn: (date: string, by: string | null) => `In the trash since ${date}${by === null ? '' : ` by ${by}`}.`,
-  trashedSeveral: (count: number) => `${formatCount(count)} entries are in the trash.`,
+  trashedSeveral: (count: number) => `Moved ${formatCount(count)} items to the trash.`,
   trashedUntil: (date: string) => `Will be deleted permanently on ${date}.`,
 };
 

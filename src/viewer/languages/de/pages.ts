@@ -115,7 +115,6 @@ const unsavedChanges = (count: number) => plural(count, 'ungespeicherte Änderun
 const folders = (count: number) => plural(count, 'Ordner', 'Ordner');
 const annotations = (count: number) => plural(count, 'Annotation', 'Annotationen');
 const items = (count: number) => plural(count, 'Objekt', 'Objekte');
-const entries = (count: number) => plural(count, 'Eintrag', 'Einträge');
 const files = (count: number) => plural(count, 'Datei', 'Dateien');
 
 type Inside = Parameters<Texts['browseTexts']['inside']>[0];
@@ -162,7 +161,7 @@ export const browseTexts: Texts['browseTexts'] = {
   beingDeleted: 'Wird gerade endgültig gelöscht.',
   beingTrashed: 'Wird noch in den Papierkorb gelegt.',
   emptyTrash: 'Papierkorb leeren',
-  emptyTrashTitle: (count) => `${entries(count)} im Papierkorb löschen?`,
+  emptyTrashTitle: (count) => `${items(count)} im Papierkorb löschen?`,
   extent: (folderCount, itemCount, size) =>
     [joined([folderCount > 0 && folders(folderCount), itemCount > 0 && items(itemCount)]), size].filter(Boolean).join(', '),
   emptyHome: 'Noch keine Sammlungen',
@@ -270,7 +269,7 @@ export const browseTexts: Texts['browseTexts'] = {
   nextImage: (name) => `Nächstes Bild: ${name}`,
   previousImage: (name) => `Voriges Bild: ${name}`,
   imageOf: (position, total) => `${formatCount(position)} von ${formatCount(total)}`,
-  theFirst: (shown, total) => `Die ersten ${formatCount(shown)} von ${formatCount(total)}.`,
+  theFirst: (shown, total) => `Gezeigt werden die ersten ${formatCount(shown)} von ${formatCount(total)}.`,
   firstFound: (shown, total) =>
     `die ersten ${formatCount(shown)} von ${formatCount(total)}; weitere Wörter grenzen die Suche ein`,
   value: 'Wert',
@@ -281,17 +280,17 @@ export const browseTexts: Texts['browseTexts'] = {
   restored: (name) => `„${name}“ wurde wiederhergestellt.`,
   restoredAs: (name) => `Den Namen gab es schon, daher heißt es jetzt „${name}“.`,
   restoredElsewhere: 'Den früheren Ordner gibt es nicht mehr, daher ist es jetzt in Ihrem Ordner „Restored“.',
-  restoredSeveral: (count) => `${entries(count)} wiederhergestellt.`,
+  restoredSeveral: (count) => `${items(count)} wiederhergestellt.`,
   restoreNamed: (name) => `„${name}“ wiederherstellen`,
   trash: 'Papierkorb',
   trashHint: 'Beim Wiederherstellen bleiben Inhalt, Annotationen und Berechtigungen erhalten.',
   trashIsEmpty: 'Der Papierkorb ist leer.',
   trashNamed: (name) => `„${name}“ in den Papierkorb legen?`,
-  trashSeveral: (count) => `${entries(count)} in den Papierkorb legen?`,
+  trashSeveral: (count) => `${items(count)} in den Papierkorb legen?`,
   trashText: 'Sie können dies aus dem Papierkorb wiederherstellen.',
-  trashed: (name) => `„${name}“ ist im Papierkorb.`,
+  trashed: (name) => `„${name}“ in den Papierkorb gelegt.`,
   trashedOn: (date, by) => `Im Papierkorb seit ${date}${by === null ? '' : `, von ${by}`}.`,
-  trashedSeveral: (count) => `${entries(count)} im Papierkorb.`,
+  trashedSeveral: (count) => `${items(count)} in den Papierkorb gelegt.`,
   trashedUntil: (date) => `Wird am ${date} endgültig gelöscht.`,
 };
 
