@@ -132,7 +132,7 @@ export function specimenHost(server: SpecimenServer): Host {
   };
 }
 
-/** Ends the server and removes what it stored. */
+/** Closes the server and removes its files. */
 export async function closeSpecimenServer({ mongoose, folder }: SpecimenServer): Promise<void> {
   await mongoose.disconnect();
   await rm(folder, { recursive: true, force: true });

@@ -2,7 +2,7 @@ import type { StoredDocument } from 'express-large-image';
 import type { HostUnderTest } from 'express-large-image/testing';
 import type { SpecimenServer } from './host-adapter.js';
 
-/** How `describeHost` makes users, folders and items of the server in `host-adapter.ts`. */
+/** The functions with which `describeHost` makes users, folders and items on the server in `host-adapter.ts`. */
 export function specimenActions(server: SpecimenServer): Omit<HostUnderTest, 'host' | 'countStored' | 'close'> {
   let people = 0;
   return {

@@ -8,7 +8,7 @@ import { specimenHost, type SpecimenServer } from './host-adapter.js';
 
 export async function serveSpecimens(server: SpecimenServer): Promise<Installation> {
   const { app, Badges } = server;
-  // One proxy stands before the server: addresses of clients, https and the name of the site are taken from its headers.
+  // There is one proxy in front of the server: client addresses, the protocol and the host name are taken from its headers.
   app.set('trust proxy', 1);
   // Before the plugin: middlewares that change responses. Pictures come with nosniff and a policy of their own; events are sent without delay.
   app.use(helmet());
@@ -17,7 +17,7 @@ export async function serveSpecimens(server: SpecimenServer): Promise<Installati
   app.post('/sign-in', express.json(), async (request, response) => {
     const { secret } = request.body as { secret?: unknown };
     const badge = typeof secret === 'string' ? await Badges.findOne({ secret }) : null;
-    if (badge === null) return void response.status(401).json({ message: 'That badge is not known.' });
+    if (badge === null) return void response.status(401).json({ message: 'Unknown badge.' });
     response.cookie('badge', secret, { httpOnly: true, sameSite: 'lax', secure: request.secure, path: '/' });
     response.json({ person: badge.person });
   });

@@ -1,15 +1,16 @@
 import { createRaster, levelCount, OtherFormatError, priorities, tileContent, TileSourceError } from 'express-large-image';
 import type { ByteReader, TileSource, TileSourceDefinition } from 'express-large-image';
 
-/** Kind, width, height and largest sample, each followed by blanks or comments; the samples begin after exactly one blank. */
+/** Kind, width, height and largest sample, each followed by white space or comments. The samples begin after exactly one white-space character. */
 const header = /^P([56])(?:\s|#[^\n]*\n)+(\d{1,9})(?:\s|#[^\n]*\n)+(\d{1,9})(?:\s|#[^\n]*\n)+(\d{1,5})\s/;
 
 async function readPicture(reader: ByteReader, options: { signal?: AbortSignal }): Promise<TileSource> {
   const head = Buffer.from(await reader.read(0, 4096, options)).toString('latin1');
   const [all, kind, ...numbers] = header.exec(head) ?? [];
-  if (all === undefined) throw new OtherFormatError('The file is no binary PGM or PPM picture.');
+  if (all === undefined) throw new OtherFormatError('The file is not a binary PGM or PPM picture.');
   const [sizeX = 0, sizeY = 0, maxSample = 0] = numbers.map(Number);
-  if (Math.min(sizeX, sizeY, maxSample) < 1 || maxSample > 65535) throw new TileSourceError(`The header says ${all.trim()}.`);
+  if (Math.min(sizeX, sizeY, maxSample) < 1 || maxSample > 65535)
+    throw new TileSourceError(`The header is invalid: ${all.trim()}.`);
   const bandCount = kind === '5' ? 1 : 3;
   const pixelBytes = bandCount * (maxSample < 256 ? 1 : 2);
   const needed = all.length + sizeX * sizeY * pixelBytes;
@@ -22,7 +23,7 @@ async function readPicture(reader: ByteReader, options: { signal?: AbortSignal }
   const metadata = { ...shape, levels, dtype, bandCount, magnification: null, mmX: null, mmY: null } as const;
   return {
     metadata,
-    populatedLevels: [levels - 1], // The file holds full resolution alone; the other levels are made from it.
+    populatedLevels: [levels - 1], // The file contains only full resolution; the other levels are made from it.
     async readTile(tile, readOptions) {
       const raster = createRaster({ ...tileContent(metadata, tile), bands: bandCount, dtype });
       const rowSamples = raster.width * bandCount;

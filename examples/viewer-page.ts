@@ -24,7 +24,7 @@ viewer.addEventListener('view-change', ({ detail }) => {
 viewer.addEventListener('session-end', () => location.assign('/sign-in'));
 `;
 
-/** Pages of your own with the viewer on them, under a policy that allows nothing from elsewhere and nothing inline. */
+/** Your own pages with the viewer, under a content security policy that forbids inline scripts and anything from other origins. */
 export function addSlidePages(app: Application, scripts = installedScripts()): void {
   app.use('/large-image-viewer', express.static(scripts));
   app.get('/slide.js', (_request, response) => {
