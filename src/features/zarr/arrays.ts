@@ -49,8 +49,8 @@ const sharedAxes = new Set(['T', 'C', 'Z']);
 
 /** The position of a frame along the axes that OME-Zarr does not have, as text. Frames at different positions belong to different images. */
 function positionOf(axes: FrameMetadata['axes']): string {
-  const others = Object.keys(axes).filter((axis) => !sharedAxes.has(axis) && axes[axis] !== 0);
-  return others
+  const otherAxes = Object.keys(axes).filter((axis) => !sharedAxes.has(axis) && axes[axis] !== 0);
+  return otherAxes
     .sort()
     .map((axis) => `${axis}=${axes[axis]}`)
     .join(',');

@@ -100,9 +100,9 @@ function contrastWindow({ data, bands }: Raster, band: number): [number, number]
     if (Number.isFinite(value)) values[count++] = value;
   }
   if (count === 0) return null;
-  const sorted = values.subarray(0, count).sort();
+  const sortedValues = values.subarray(0, count).sort();
   const clippedCount = Math.floor(clippedShare * count);
-  return [sorted[clippedCount]!, sorted[count - 1 - clippedCount]!];
+  return [sortedValues[clippedCount]!, sortedValues[count - 1 - clippedCount]!];
 }
 
 function omeroChannelOf({ metadata }: ArrayImage, c: number, window: [number, number] | null): Record<string, unknown> {

@@ -117,13 +117,13 @@ export class ZarrImages {
     segments: readonly string[],
     request: StoreRequest,
   ): Promise<Reply> {
-    const readable = this.#readableImageAt(item, layout, index);
-    if (readable === null) throw noSuchKeyError();
+    const readableImage = this.#readableImageAt(item, layout, index);
+    if (readableImage === null) throw noSuchKeyError();
     const isDocument = documentNames[request.version].includes(segments.at(-1) ?? '');
     if (!isDocument && segments[0] === 'labels')
-      return this.options.labels.answerChunk(item, readable.image, segments.slice(1), request);
-    const chunk = parseChunkKey(readable.image, segments, request.version);
-    if (chunk !== null) return this.#answerChunk(readable, chunk, request);
+      return this.options.labels.answerChunk(item, readableImage.image, segments.slice(1), request);
+    const chunk = parseChunkKey(readableImage.image, segments, request.version);
+    if (chunk !== null) return this.#answerChunk(readableImage, chunk, request);
     if (!isDocument) throw noSuchKeyError();
     const nodes = await this.#makeNodes(item, layout, index, request);
     return this.#answerDocument(nodes, segments, request, async () => nodes);
@@ -131,10 +131,13 @@ export class ZarrImages {
 
   /** The nodes of an image, with its labels below it. */
   async #makeNodes(item: ItemRecord, layout: Layout, index: number, request: StoreRequest): Promise<ZarrNodes> {
-    const readable = this.#readableImageAt(item, layout, index)!;
-    const name = imageNameOf(item, readable.image);
-    const ownNodes = imageNodes(readable.image, await this.#measure(readable, request), name);
-    return new Map([...ownNodes, ...moveBelow('labels', await this.options.labels.makeNodes(item, readable.image, request))]);
+    const readableImage = this.#readableImageAt(item, layout, index)!;
+    const name = imageNameOf(item, readableImage.image);
+    const ownNodes = imageNodes(readableImage.image, await this.#measure(readableImage, request), name);
+    return new Map([
+      ...ownNodes,
+      ...moveBelow('labels', await this.options.labels.makeNodes(item, readableImage.image, request)),
+    ]);
   }
 
   #answerDocument(
@@ -253,16 +256,16 @@ export class ZarrImages {
     const decode = async (signal: AbortSignal) => (await enqueue(() => read(signal), signal))?.raster ?? null;
     const source = await this.#associated.get(`${state}/associated/${name}`, decode, request.signal);
     const [image] = imagesOf(source.metadata);
-    const readable: ReadableImage = {
+    const readableImage: ReadableImage = {
       state: `${state}/associated/${name}`,
       image: image!,
       populatedLevels: source.populatedLevels,
       use: (work) => work((where) => source.samples(where)),
     };
-    const chunk = parseChunkKey(readable.image, rest, request.version);
-    if (chunk !== null) return this.#answerChunk(readable, chunk, request);
+    const chunk = parseChunkKey(readableImage.image, rest, request.version);
+    if (chunk !== null) return this.#answerChunk(readableImage, chunk, request);
     if (!documentNames[request.version].includes(rest.at(-1) ?? '')) throw noSuchKeyError();
-    const nodes = imageNodes(readable.image, await this.#measure(readable, request), name);
+    const nodes = imageNodes(readableImage.image, await this.#measure(readableImage, request), name);
     return this.#answerDocument(nodes, rest, request, async () => nodes);
   }
 }

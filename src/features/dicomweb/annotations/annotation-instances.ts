@@ -158,9 +158,9 @@ export class AnnotationInstances {
     return this.#spoolCreations.join(
       key,
       async (signal) => {
-        const created = await this.#createSpool(annotation, signal, callerName(request.caller));
-        this.#spools.set(key, created);
-        return created;
+        const newSpool = await this.#createSpool(annotation, signal, callerName(request.caller));
+        this.#spools.set(key, newSpool);
+        return newSpool;
       },
       request.signal,
     );
@@ -239,7 +239,7 @@ function instanceAttributes(
   { omittedCountByKind }: SpooledAnnotation,
 ): Attributes {
   const imageUids = referencedUids(record);
-  const updated = formatDateTime(annotation.updated.getTime());
+  const updatedText = formatDateTime(annotation.updated.getTime());
   const reference = { ReferencedSOPClassUID: slideClassUid, ReferencedSOPInstanceUID: imageUids.instance };
   const [file] = record.dicom?.files ?? [];
   const fileValue = (tag: string) => valueText(file, tag);
@@ -267,8 +267,8 @@ function instanceAttributes(
     ...annotationSeriesAttributes(record, annotation, annotationIndex),
     Laterality: '',
     InstanceNumber: 1,
-    ContentDate: updated.date,
-    ContentTime: updated.time,
+    ContentDate: updatedText.date,
+    ContentTime: updatedText.time,
     ContentLabel: 'ANNOTATION',
     ContentDescription: describeOmissions(omittedCountByKind).slice(0, 64),
     ContentCreatorName: '',

@@ -37,7 +37,7 @@ const pauseMs = 10_000;
 /** Changed images are opened after this time even if changes go on, so that searches find most of them. */
 const longestPauseMs = 10 * 60 * 1000;
 /** Number of blocks of a file from which its fingerprint is made, and the length of each in bytes. */
-const [fingerprintBlocks, blockBytes] = [64, 4096];
+const [fingerprintBlockCount, blockBytes] = [64, 4096];
 
 /** Dependencies of the index. */
 export interface IndexParts {
@@ -133,18 +133,18 @@ export class ImageIndex {
     }
     const metadataSettings = await this.#loadMetadataSettings(settings);
     const state = await this.stateOf(item);
-    const existing = loadedRecord === undefined ? await model.get(item.id) : loadedRecord;
-    const origin = { state, mapping: metadataSettings.hash, changed: item.changed };
-    if (existing !== null && stateName(existing) === stateName(origin)) return existing;
+    const existingRecord = loadedRecord === undefined ? await model.get(item.id) : loadedRecord;
+    const stateFields = { state, mapping: metadataSettings.hash, changed: item.changed };
+    if (existingRecord !== null && stateName(existingRecord) === stateName(stateFields)) return existingRecord;
     const file = await records.findFile(fileId);
     if (file === null) return null;
-    const fileData = existing?.state === state ? existing : await this.#readFile(item, file);
+    const fileData = existingRecord?.state === state ? existingRecord : await this.#readFile(item, file);
     const values = mappedValues(records.metadataOf(item), metadataSettings.keyByAttribute);
     const { studyKey } = metadataSettings;
     const caseName = studyKey === '' ? null : plainText(valueAt(records.metadataOf(item), studyKey));
     const created = records.itemView(item).created;
     const record: ImageRecord = {
-      ...origin,
+      ...stateFields,
       id: item.id,
       reason: fileData.reason,
       facts: fileData.facts,
@@ -208,19 +208,19 @@ export class ImageIndex {
     file: FileRecord,
   ): Promise<Pick<ImageRecord, 'reason' | 'facts' | 'dicom' | 'base' | 'uids' | 'ranges'>> {
     const { images } = this.parts;
-    const empty = { reason: null, facts: null, dicom: null, base: '', uids: [], ranges: null };
+    const emptyData = { reason: null, facts: null, dicom: null, base: '', uids: [], ranges: null };
     try {
       const facts = await readFacts(images, item, this.#closing.signal);
       const base = uidBase(item.id, file.id, item.largeImage?.revision ?? '', await this.#fingerprint(file));
-      if ('reason' in facts) return { ...empty, base, reason: facts.reason };
+      if ('reason' in facts) return { ...emptyData, base, reason: facts.reason };
       if ('files' in facts) {
         const uids = facts.files.flatMap((attributes) => ['0020000E', '00080018'].map((tag) => valueText(attributes, tag)));
-        return { ...empty, dicom: facts, base, uids: [...new Set(uids)] };
+        return { ...emptyData, dicom: facts, base, uids: [...new Set(uids)] };
       }
-      return { ...empty, facts, base };
+      return { ...emptyData, facts, base };
     } catch (error) {
       if (!(error instanceof LargeImageError) || error.code !== 'tile-source') throw error;
-      return { ...empty, base: uidBase(item.id, file.id), reason: error.message };
+      return { ...emptyData, base: uidBase(item.id, file.id), reason: error.message };
     }
   }
 
@@ -229,7 +229,7 @@ export class ImageIndex {
     const reader = await this.parts.images.openReader(file);
     const hash = createHash('sha256').update(`${reader.size}`);
     try {
-      const step = Math.max(blockBytes, Math.floor((reader.size - blockBytes) / (fingerprintBlocks - 1)));
+      const step = Math.max(blockBytes, Math.floor((reader.size - blockBytes) / (fingerprintBlockCount - 1)));
       for (
         let offset = 0, previousOffset = -1;
         offset > previousOffset && offset < reader.size;

@@ -103,7 +103,7 @@ export function slideAttributes(
 ): Attributes {
   const { base, facts, values } = record;
   const { content } = plan;
-  const created = formatDateTime(record.created);
+  const createdText = formatDateTime(record.created);
   const isVolume = content.kind === 'level' && !content.isThumbnail;
   return {
     SpecificCharacterSet: 'ISO_IR 192',
@@ -111,9 +111,9 @@ export function slideAttributes(
     SOPClassUID: slideClassUid,
     SOPInstanceUID: plan.uid,
     ...studyAttributes(record),
-    ContentDate: created.date,
-    ContentTime: created.time,
-    AcquisitionDateTime: values.AcquisitionDateTime ?? facts.attributes.AcquisitionDateTime ?? created.dateAndTime,
+    ContentDate: createdText.date,
+    ContentTime: createdText.time,
+    AcquisitionDateTime: values.AcquisitionDateTime ?? facts.attributes.AcquisitionDateTime ?? createdText.dateAndTime,
     AcquisitionUID: uidOf(base, 'acquisition'),
     ...(isVolume && { PyramidUID: uidOf(base, 'pyramid', series.number - 1) }),
     Modality: 'SM',

@@ -106,8 +106,8 @@ function parseAttributePath(name: string): { path: string[]; vr: string } {
 }
 
 function unknownAttributeError(name: string): BadParameterError {
-  const shown = name.length > 60 ? `${name.slice(0, 60)}…` : name;
-  return new BadParameterError(`"${shown}" is neither a DICOM attribute nor a search parameter.`);
+  const shortName = name.length > 60 ? `${name.slice(0, 60)}…` : name;
+  return new BadParameterError(`"${shortName}" is neither a DICOM attribute nor a search parameter.`);
 }
 
 function parseCondition(name: string, sentValues: readonly string[]): AttributeCondition {
@@ -116,8 +116,8 @@ function parseCondition(name: string, sentValues: readonly string[]): AttributeC
     ? sentValues.flatMap((value) => value.split(/[,\\]/)).map((value) => value.trim())
     : sentValues;
   if (values.length > maxValues) throw tooManyConditionsError();
-  const tooLong = values.find((value) => value.length > maxValueLength);
-  if (tooLong !== undefined) throw new BadParameterError(`A value of ${name} is longer than ${maxValueLength} characters.`);
+  const tooLongValue = values.find((value) => value.length > maxValueLength);
+  if (tooLongValue !== undefined) throw new BadParameterError(`A value of ${name} is longer than ${maxValueLength} characters.`);
   if (vr === 'UI') for (const value of values) checkUid(name, value);
   if (vr === 'DA' || vr === 'TM' || vr === 'DT') for (const value of values) checkDateOrTime(name, value);
   return { path, vr, values: values.some((value) => value === '' || value === '*') ? [] : values };

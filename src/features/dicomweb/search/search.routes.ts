@@ -19,8 +19,8 @@ const description =
 
 /** Requires that the client accepts JSON, the form of all search results and metadata. */
 export function requireJson(headers: { accept?: string | undefined }, sent: Readonly<Record<string, string>>): void {
-  const accepted = parseAccept(headers.accept, sent.accept);
-  const acceptsJson = accepted.some(
+  const acceptedTypes = parseAccept(headers.accept, sent.accept);
+  const acceptsJson = acceptedTypes.some(
     ({ type, isMultipart }) => !isMultipart && (matchesType(type, dicomJson) || matchesType(type, 'application/json')),
   );
   if (!acceptsJson) throwNotAcceptable('This', [dicomJson]);

@@ -115,9 +115,9 @@ export class ImageSearch {
     const ids = new Set(studyImages.map(({ record }) => record.id));
     const records = (await this.parts.model.findByUid(study, null, maxScannedImages)).filter(({ id }) => !ids.has(id));
     const filter = await this.parts.access.filter(request.visibility.caller, 'item', 0);
-    const others: FoundImage[] = [];
-    for await (const image of this.#filterReadable(records, request, filter)) others.push(image);
-    return others;
+    const otherImages: FoundImage[] = [];
+    for await (const image of this.#filterReadable(records, request, filter)) otherImages.push(image);
+    return otherImages;
   }
 
   /** Yields readable images that may match. Images of one study follow one another. */
@@ -127,7 +127,7 @@ export class ImageSearch {
     if (visibility.listItemIds !== null) {
       for await (const ids of visibility.listItemIds()) {
         const records = (await this.parts.model.getMany(ids)).filter(({ reason }) => reason === null);
-        yield* this.#filterReadable(records.toSorted(byStudy), request, filter);
+        yield* this.#filterReadable(records.toSorted(compareByStudy), request, filter);
       }
       return;
     }
@@ -179,7 +179,7 @@ export class ImageSearch {
       }
       // Series and instances of annotations cannot be found by their UIDs alone.
       if (recordById.size === 0 && tag !== '0020000D') continue;
-      return [...recordById.values()].toSorted(byStudy);
+      return [...recordById.values()].toSorted(compareByStudy);
     }
     return null;
   }
@@ -239,7 +239,7 @@ function isStudyCondition({ path }: AttributeCondition): boolean {
   return path.length === 1 && studyTags.includes(path[0]!);
 }
 
-function byStudy(a: ImageRecord, b: ImageRecord): number {
+function compareByStudy(a: ImageRecord, b: ImageRecord): number {
   return a.study < b.study ? -1 : a.study > b.study ? 1 : 0;
 }
 
@@ -322,7 +322,7 @@ async function* makeRows(
     return false;
   };
   if (level === 'studies') {
-    if (await fitsWithInstance(studyRow, allSeries)) yield resultRow(studyRow, studyRow, query);
+    if (await fitsWithInstance(studyRow, allSeries)) yield makeResultRow(studyRow, studyRow, query);
     return;
   }
   for (const series of allSeries) {
@@ -334,7 +334,7 @@ async function* makeRows(
     };
     if (isSliceOver()) await nextSlice(signal);
     if (level === 'series') {
-      if (await fitsWithInstance(seriesRow, [series])) yield resultRow(seriesRow, seriesRow, query);
+      if (await fitsWithInstance(seriesRow, [series])) yield makeResultRow(seriesRow, seriesRow, query);
       continue;
     }
     // If the series itself fails a condition, its instances need not be made.
@@ -351,7 +351,7 @@ async function* makeRows(
         query.include.size > 0 ||
         !conditions.every((condition) => hasAttributeOf(instanceRow, condition));
       const fullRow = needsAll ? { ...instance.makeAllAttributes(), ...instanceRow } : instanceRow;
-      if (isMatch(fullRow)) yield resultRow(instanceRow, fullRow, query);
+      if (isMatch(fullRow)) yield makeResultRow(instanceRow, fullRow, query);
       if (isSliceOver()) await nextSlice(signal);
     }
   }
@@ -364,12 +364,12 @@ function hasAttributeOf(dataset: DicomJson, { path, values }: AttributeCondition
   return values.length === 0 || dataset[path[0]!] !== undefined;
 }
 
-function resultRow(row: DicomJson, fullRow: DicomJson, { include }: SearchQuery): DicomJson {
-  const included =
+function makeResultRow(row: DicomJson, fullRow: DicomJson, { include }: SearchQuery): DicomJson {
+  const includedAttributes =
     include === 'all'
       ? fullRow
       : Object.fromEntries([...include].flatMap((tag) => (fullRow[tag] === undefined ? [] : [[tag, fullRow[tag]]])));
-  return Object.fromEntries(Object.entries({ ...included, ...row }).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  return Object.fromEntries(Object.entries({ ...includedAttributes, ...row }).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** Collects the rows of a page. */
