@@ -29,13 +29,13 @@ export class ConversionItems {
     const { records, host } = this.parts;
     const { name, folder, creatorId, jobId } = item;
     const fields = { [conversionField]: jobId };
-    const created =
+    const newItem =
       host.createItem === undefined
         ? await records.insertItem({ name, folder, fields })
         : records.itemOf(await host.createItem({ name, folderId: folder.id, creatorId, fields }));
-    if (created.doc[conversionField] !== jobId) await this.parts.conversionMarks.setMarkOfItem(created, jobId);
+    if (newItem.doc[conversionField] !== jobId) await this.parts.conversionMarks.setMarkOfItem(newItem, jobId);
     announceStep('conversion:item-made');
-    return created;
+    return newItem;
   }
 
   /** Removes the marks from everything that a job has stored. From then on it no longer counts as unfinished. */

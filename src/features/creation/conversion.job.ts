@@ -98,19 +98,19 @@ async function run(parts: ConversionParts, { job, signal, log, setProgress, setR
       setProgress({ message: createdMessage(item.name) });
     } else {
       const itemName = work.target?.name ?? name;
-      const created = await conversionItems.create({ name: itemName, folder, creatorId: job.userId, jobId: job.id });
+      const newItem = await conversionItems.create({ name: itemName, folder, creatorId: job.userId, jobId: job.id });
       try {
         stored = await storeFile(parts, {
           converted,
           name: itemName,
-          itemId: created.id,
+          itemId: newItem.id,
           jobId: job.id,
           userId: job.userId,
           signal,
         });
         signal.throwIfAborted();
       } catch (error) {
-        await conversionItems.remove(created);
+        await conversionItems.remove(newItem);
         throw error;
       }
     }

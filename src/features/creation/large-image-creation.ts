@@ -94,9 +94,9 @@ export class LargeImageCreation {
       try {
         const sourceName = await imageMarking.findSource(file);
         const convertedFile = await this.#markConvertedFile(item);
-        const replaced = await records.markers.replace(item, { fileId: file.doc._id, sourceName });
+        const updatedItem = await records.markers.replace(item, { fileId: file.doc._id, sourceName });
         items.forget(item.id);
-        if (replaced === null) throw new BadParameterError('Someone else has changed the item.');
+        if (updatedItem === null) throw new BadParameterError('Someone else has changed the item.');
         announceStep('creation:replaced');
         await imageMarking.discardPrevious(item);
         await this.#removeFile(convertedFile);
@@ -106,7 +106,7 @@ export class LargeImageCreation {
         if (!(await this.parts.imageMarking.needsConversion(file))) throw error;
       }
     }
-    return this.#startJob(item, file, options, item.largeImage?.fileId === undefined ? null : { ...plainMarker(item) });
+    return this.#startJob(item, file, options, item.largeImage?.fileId === undefined ? null : { ...markerWithTextIds(item) });
   }
 
   /** Starts a job that writes a converted copy of a file into a new item. */
@@ -133,8 +133,8 @@ export class LargeImageCreation {
     const { largeImage } = item;
     if (largeImage === null) return false;
     const convertedFile = await this.#markConvertedFile(item);
-    const removed = await this.parts.imageMarking.remove(item);
-    if (!removed) return false;
+    const wasRemoved = await this.parts.imageMarking.remove(item);
+    if (!wasRemoved) return false;
     // The job is canceled only now. If it has just ended, it finds that no item waits for it.
     if (largeImage.expected === true && largeImage.jobId !== undefined) await this.cancel(largeImage.jobId);
     announceStep('removal:canceled');
@@ -153,9 +153,9 @@ export class LargeImageCreation {
     const work = job === null ? null : workOf(job);
     const previous = work === null ? null : await this.#findPreviousMarker(work);
     if (job === null || previous === null) return this.remove(item);
-    const settled = await this.parts.records.markers.settleJob({ itemId: item.id, jobId: job.id }, previous);
+    const settledItem = await this.parts.records.markers.settleJob({ itemId: item.id, jobId: job.id }, previous);
     this.parts.items.forget(item.id);
-    return settled !== null;
+    return settledItem !== null;
   }
 
   /** Cancels a job if that is still possible. @returns its status afterwards; `null` if it no longer exists. */
@@ -207,8 +207,9 @@ export class LargeImageCreation {
   /** Makes a stored file the large image of an item that waits for a job. @returns false if the item no longer waits for it. */
   async deliver(job: JobRecord, work: ConversionWork, file: FileRecord): Promise<boolean> {
     const { records, registry, items, conversionItems } = this.parts;
-    const formerFile = work.previous?.originalId === undefined ? null : await this.#findAndMarkFile(work.previous.fileId, job.id);
-    const settled = await records.markers.settleJob(
+    const previousFile =
+      work.previous?.originalId === undefined ? null : await this.#findAndMarkFile(work.previous.fileId, job.id);
+    const settledItem = await records.markers.settleJob(
       { itemId: work.itemId, jobId: job.id },
       {
         fileId: file.doc._id,
@@ -218,9 +219,9 @@ export class LargeImageCreation {
       },
     );
     items.forget(work.itemId);
-    if (settled === null) return false;
+    if (settledItem === null) return false;
     announceStep('conversion:delivered');
-    await this.#removeFile(formerFile);
+    await this.#removeFile(previousFile);
     await conversionItems.completeResults(job.id);
     return true;
   }
@@ -239,12 +240,13 @@ export class LargeImageCreation {
     // A complete copy is a separate item, for which no other item waits.
     if (work.target !== null) return status === jobStatus.success ? conversionItems.completeResults(job.id) : undefined;
     if (status !== jobStatus.success) {
-      const settled = await records.markers.settleJob(
+      const settledItem = await records.markers.settleJob(
         { itemId: work.itemId, jobId: job.id },
         await this.#findPreviousMarker(work),
       );
       items.forget(work.itemId);
-      if (settled !== null && status === jobStatus.error) await records.markers.storeRefusal(settled, failedConversionReason);
+      if (settledItem !== null && status === jobStatus.error)
+        await records.markers.storeRefusal(settledItem, failedConversionReason);
     }
     await this.#notify(job, work, status, kind === 'removed');
   }
@@ -284,10 +286,10 @@ export class LargeImageCreation {
     const job = await this.#newJob(item, file, options, previous, null);
     announceStep('creation:job-stored');
     const marker = { expected: true, notify: options.notify, originalId: file.doc._id, jobId: job.id };
-    const claimed =
+    const claimedItem =
       item.largeImage === null ? await records.markers.claim(item, marker) : await records.markers.replace(item, marker);
     items.forget(item.id);
-    if (claimed === null) {
+    if (claimedItem === null) {
       await jobs.remove(job.id);
       throw new BadParameterError('Item is scheduled to generate a largeImage.');
     }
@@ -387,7 +389,7 @@ export class LargeImageCreation {
 const failedConversionReason = 'Its conversion has failed; the log of the job says why.';
 
 /** The marker of an item with ids as texts, as a job stores it. */
-function plainMarker(item: ItemRecord): Record<string, string> {
+function markerWithTextIds(item: ItemRecord): Record<string, string> {
   const { fileId, sourceName, originalId, jobId } = item.largeImage ?? {};
   return Object.fromEntries(
     Object.entries({ fileId, sourceName, originalId, jobId }).flatMap(([name, value]) =>

@@ -294,6 +294,6 @@ export class HostFollower {
  * images.
  */
 function isNeverImage(name: string): boolean {
-  const lower = name.toLowerCase();
-  return lower.startsWith('._') || (lower.startsWith('.') && (lower.endsWith('.yaml') || lower.endsWith('.yml')));
+  const lowerName = name.toLowerCase();
+  return lowerName.startsWith('._') || (lowerName.startsWith('.') && (lowerName.endsWith('.yaml') || lowerName.endsWith('.yml')));
 }

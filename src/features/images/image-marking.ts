@@ -54,22 +54,22 @@ export class ImageMarking {
   /** Makes an item a large image of a file whose source is known. @throws BadParameterError if the item has become a large image or was removed since it was read. */
   async claim(item: ItemRecord, file: FileRecord, sourceName: string): Promise<ItemRecord> {
     const { records, items } = this.options;
-    const claimed = await records.markers.claim(item, { fileId: file.doc._id, sourceName });
+    const claimedItem = await records.markers.claim(item, { fileId: file.doc._id, sourceName });
     items.forget(item.id);
-    if (claimed === null) throw new BadParameterError('Item already has largeImage set.');
-    return claimed;
+    if (claimedItem === null) throw new BadParameterError('Item already has largeImage set.');
+    return claimedItem;
   }
 
   /** Removes the large image of an item; the file stays. @returns false if there was none. */
   async remove(item: ItemRecord): Promise<boolean> {
     const { records, items, images, changes } = this.options;
     if (item.largeImage === null) return false;
-    const removed = await records.markers.release(item);
+    const wasRemoved = await records.markers.release(item);
     items.forget(item.id);
     images.closeFile(item.largeImage.fileId);
     announceStep('removal:released');
-    if (removed) await changes.announce([item]);
-    return removed;
+    if (wasRemoved) await changes.announce([item]);
+    return wasRemoved;
   }
 
   /**
@@ -79,11 +79,11 @@ export class ImageMarking {
    */
   async setScale(item: ItemRecord, scale: EnteredScale | null): Promise<ItemRecord> {
     const { records, items, changes } = this.options;
-    const changed = await records.markers.setScale(item, scale);
+    const changedItem = await records.markers.setScale(item, scale);
     items.forget(item.id);
-    if (changed === null) throw new BadParameterError('The large image of this item was removed.');
-    await changes.announce([changed]);
-    return changed;
+    if (changedItem === null) throw new BadParameterError('The large image of this item was removed.');
+    await changes.announce([changedItem]);
+    return changedItem;
   }
 
   /**

@@ -126,7 +126,7 @@ export class Images {
       const state = await this.#states.stateOf(item);
       const parts = await this.#useOpen(item, state, (opened) => opened.parts);
       this.#states.setReferencedItems(state, parts.referencedItems);
-      // The state gets another name once the named items are known.
+      // The state gets another name once the items that the image refers to are known.
       if ((await this.#states.stateOf(item)).name !== state.name) continue;
       this.#parts.set(state.name, parts);
       return { stateName: state.name, parts };

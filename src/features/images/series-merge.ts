@@ -45,11 +45,13 @@ export class SeriesMerge {
     const series = await this.#readSeries(item, source);
     if (series === null) return;
     const storedMarker = item.doc.largeImage as Record<string, unknown>;
-    const replaced = await records.markers.replace(item, { ...storedMarker, ...series, mergedInto: null });
+    const updatedItem = await records.markers.replace(item, { ...storedMarker, ...series, mergedInto: null });
     items.forget(item.id);
-    if (replaced === null) return;
+    if (updatedItem === null) return;
     announceStep('series:noted');
-    await this.#mergesBySeries.run(`${replaced.folderId} ${series.dicomSeriesUID}`, () => this.#mergeSeries(replaced, series));
+    await this.#mergesBySeries.run(`${updatedItem.folderId} ${series.dicomSeriesUID}`, () =>
+      this.#mergeSeries(updatedItem, series),
+    );
   }
 
   /** Merges an item whose series is noted on it, and removes the note. @returns how many items were merged. */

@@ -100,8 +100,8 @@ export class ItemLists {
       const storedFolderId = (await this.items.loadFolder(folderId, 0, caller)).doc._id;
       if (search.recurse) {
         const descendants = await this.queries.findDescendants(storedFolderId);
-        const readable = await this.queries.filterFolders(descendants, await this.access.filter(caller, 'folder', 0));
-        conditions.push(whereFieldIn(folderField, [storedFolderId, ...readable]));
+        const readableFolders = await this.queries.filterFolders(descendants, await this.access.filter(caller, 'folder', 0));
+        conditions.push(whereFieldIn(folderField, [storedFolderId, ...readableFolders]));
       } else conditions.push({ [folderField]: storedFolderId });
     } else if (search.recurse || search.passes.length > 0) {
       throw new BadParameterError('Parameter "folderId" is required for _recurse_ and _group_.');

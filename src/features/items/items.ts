@@ -129,9 +129,9 @@ export class Items {
   /** Filters items to those that the caller can read. */
   async filterReadableItems(ids: readonly string[], caller: Caller | null): Promise<Set<string>> {
     const filter = await this.access.filter(caller, 'item', 0);
-    const readable = new Set<string>();
-    for (const batch of batches(ids)) for (const id of await this.records.existingItemIds(batch, filter)) readable.add(id);
-    return readable;
+    const readableIds = new Set<string>();
+    for (const batch of batches(ids)) for (const id of await this.records.existingItemIds(batch, filter)) readableIds.add(id);
+    return readableIds;
   }
 
   /** Filters folders to those that the caller can read. */
