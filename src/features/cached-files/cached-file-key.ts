@@ -125,8 +125,8 @@ function floatText(value: number): string {
 }
 
 function asciiText(text: string): string {
-  const escaped = JSON.stringify(text);
-  return escaped.replace(/[\u0080-\uffff]/g, (codeUnit) => `\\u${codeUnit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  const escapedText = JSON.stringify(text);
+  return escapedText.replace(/[\u0080-\uffff]/g, (codeUnit) => `\\u${codeUnit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 function compareByCodePoint(left: string, right: string): number {

@@ -55,7 +55,7 @@ type MakeContent = (item: ItemRecord, signal: AbortSignal) => Promise<CachedCont
 interface ObtainFileOptions {
   /** Set if the caller has just found that the file does not exist, to skip the first search. */
   isAbsent?: boolean;
-  /** The queue in which a missing file waits to be made. Default: none. */
+  /** The queue in which a missing file waits to be made. Without one, it is made at once. */
   enqueue?: Enqueue;
   /** Aborts when the caller disconnects. */
   signal?: AbortSignal;
@@ -227,8 +227,8 @@ export class CachedFiles {
   }
 
   /**
-   * Stores files, in one call if the host supports that. It never rejects, because `grouped` would then repeat it for each file, but
-   * the content of a file can be read only once.
+   * Stores files, in one call if the host supports that. It never rejects, because {@link groupCalls} would then repeat the call for each
+   * file, but the content of a file can be read only once.
    */
   async #createMany(files: readonly NewFileContent[]): Promise<PromiseSettledResult<StoredDocument>[]> {
     const host = this.options.files;

@@ -45,9 +45,9 @@ export interface ObtainPictureOptions {
   storeMissing?: boolean;
   /** Whether to throw if the picture was made but could not be stored. */
   mustStore?: boolean;
-  /** The queue in which a missing file waits to be made. It waits before the lease is taken. Default: none. */
+  /** The queue in which a missing file waits to be made. It waits there before the lease is taken. Without a queue, it is made at once. */
   enqueue?: Enqueue;
-  /** The queue in which the rendering of the picture waits, but not the search for the file or its storing. Default: none. */
+  /** The queue in which only the rendering of the picture waits, not the search for the file or its storing. */
   enqueueRendering?: Enqueue;
   /** Aborted when the picture is no longer needed. */
   signal?: AbortSignal;
@@ -189,22 +189,22 @@ function isOfKind(value: unknown, kind: PictureParameter['kind']): boolean {
  * @throws BadValueError if a parameter has the wrong type.
  */
 function pictureRequest(spec: CachedFileSpec): TileFramesRequest {
-  const flat: Record<string, unknown> = {};
-  const plain = toPlainValue(spec) as CachedFileSpec;
+  const request: Record<string, unknown> = {};
+  const plainSpec = toPlainValue(spec) as CachedFileSpec;
   for (const [name, { kind, entryPath, requestName = name }] of declaredParameters) {
     // A specification can also have any parameter as a direct member.
-    const group = entryPath === undefined ? undefined : plain[entryPath[0]];
+    const group = entryPath === undefined ? undefined : plainSpec[entryPath[0]];
     const nestedValue =
       entryPath !== undefined && typeof group === 'object' && group !== null
         ? (group as CachedFileSpec)[entryPath[1]]
         : undefined;
-    const value = nestedValue ?? plain[name];
+    const value = nestedValue ?? plainSpec[name];
     if (value == null || (name === 'fill' && value === '')) continue;
     if (!isOfKind(value, kind)) throw new BadValueError(`Invalid ${name} ${JSON.stringify(value)}`);
-    flat[requestName] = value;
+    request[requestName] = value;
   }
   // Each member has been checked against its declaration.
-  return flat as TileFramesRequest;
+  return request as TileFramesRequest;
 }
 
 function histogramRequest(spec: CachedFileSpec): HistogramRequest {

@@ -63,9 +63,9 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
 
 /** Log lines have the wording that existing clients expect. */
 function progressText({ checked, created, failed, lastFailedItemId, total }: ThumbnailCounts, prefix = ''): string {
-  const done = checked + created + failed;
-  const isUnderWay = prefix === '' && total !== null && total > 0 && done < total;
-  const estimate = isUnderWay ? ` (estimated ${((100 * done) / total).toFixed(2).padStart(4)}% done)` : '';
+  const doneCount = checked + created + failed;
+  const isUnderWay = prefix === '' && total !== null && total > 0 && doneCount < total;
+  const estimate = isUnderWay ? ` (estimated ${((100 * doneCount) / total).toFixed(2).padStart(4)}% done)` : '';
   const line = `${prefix}Checked ${checked}, created ${created} thumbnail files${estimate}\n`;
   if (failed === 0) return line;
   return `${line}Failed on ${failed} thumbnail ${failed === 1 ? 'file' : 'files'} (last failure on item ${lastFailedItemId})\n`;

@@ -131,8 +131,8 @@ export class Comments {
     const to = recipientIds(mentions, comment.answers, author);
     const newRecipients = to.filter((id) => !comment.to.includes(id));
     const expectedVersion = (version as number | undefined) ?? comment.version;
-    const changed = await this.options.model.edit(comment._id, expectedVersion, { text, mentions }, newRecipients, to);
-    if (changed !== null) return changed;
+    const changedComment = await this.options.model.edit(comment._id, expectedVersion, { text, mentions }, newRecipients, to);
+    if (changedComment !== null) return changedComment;
     throw new LargeImageError('conflict', 'Someone else has changed or deleted the comment. Nothing was stored.');
   }
 
@@ -141,9 +141,9 @@ export class Comments {
     if (state !== 'open' && state !== 'resolved') throw new InvalidError('state must be "open" or "resolved".', 'state');
     if (comment.threadId !== null) throw new InvalidError('Only the first comment of a thread can be resolved.', 'state');
     const resolved = state === 'open' ? null : { userId: caller.id, at: new Date() };
-    const changed = await this.options.model.setResolved(comment._id, resolved);
-    if (changed === null) throw new UnknownIdError('comment', idText(comment._id));
-    return changed;
+    const changedComment = await this.options.model.setResolved(comment._id, resolved);
+    if (changedComment === null) throw new UnknownIdError('comment', idText(comment._id));
+    return changedComment;
   }
 
   /** Deletes a comment. Replies to it are kept, with a first comment that is empty. */

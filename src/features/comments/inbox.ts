@@ -18,8 +18,8 @@ export class Inbox {
   /** A part of the inbox, newest first, and the total number of comments. `limit` 0: all. */
   async list(user: User, { onlyUnread, limit, offset }: { onlyUnread: boolean; limit: number; offset: number }) {
     const { heads, items } = await this.#findReadable(user);
-    const matching = onlyUnread ? heads.filter(({ unread }) => unread.includes(user.id)) : heads;
-    const part = matching.slice(offset, limit === 0 ? undefined : offset + limit);
+    const shownHeads = onlyUnread ? heads.filter(({ unread }) => unread.includes(user.id)) : heads;
+    const part = shownHeads.slice(offset, limit === 0 ? undefined : offset + limit);
     const comments = [];
     for (const batch of batches(part)) comments.push(...(await this.options.model.findByIds(batch.map(({ _id }) => _id))));
     const commentViews = await this.options.views.viewsOf(comments, user);
@@ -27,7 +27,7 @@ export class Inbox {
       const { id: _id, name, folderId } = items.get(comment.itemId)!;
       return { ...comment, item: { _id, name, folderId } };
     });
-    return { entries, total: matching.length };
+    return { entries, total: shownHeads.length };
   }
 
   async count(user: User): Promise<{ total: number; unread: number }> {

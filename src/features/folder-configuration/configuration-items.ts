@@ -54,8 +54,8 @@ export class ConfigurationItems {
     const [item] = await records.itemsNamed(folder, name, 1);
     if (item === undefined) return [];
     const files = await records.filesOfItem(item);
-    const replaced = new Set(files.map((file) => this.options.marks.replacedFileIdOf(file)));
-    return files.filter(({ id }) => !replaced.has(id));
+    const replacedFileIds = new Set(files.map((file) => this.options.marks.replacedFileIdOf(file)));
+    return files.filter(({ id }) => !replacedFileIds.has(id));
   }
 
   /** The content of a file as text. @throws BadParameterError if it is not text in UTF-8. */
@@ -169,9 +169,9 @@ export class ConfigurationItems {
   ): Promise<FileRecord> {
     const parent = { type: 'item', itemId: item.id } as const;
     const file = { name, mimeType: yamlType, size: bytes.length, parent, ...options };
-    const created = await this.options.files.create(file, Readable.from([bytes]));
+    const newFile = await this.options.files.create(file, Readable.from([bytes]));
     announceStep('folder-configuration:stored');
-    return this.options.records.fileOf(created);
+    return this.options.records.fileOf(newFile);
   }
 
   /** Removes the file that `file` replaces, if both have the same item and name. @returns whether it was removed. */
@@ -203,14 +203,14 @@ export class ConfigurationItems {
   async sweep(): Promise<{ configurationItems: number; configurationFiles: number }> {
     const { records } = this.options;
     const { marks } = this.options;
-    const removed = { configurationItems: 0, configurationFiles: 0 };
+    const removedCounts = { configurationItems: 0, configurationFiles: 0 };
     for (const { id, folderId, name } of await marks.findUnfinishedItems()) {
       await this.#withLease(folderId, name, async () => {
         const item = await records.findItem(id);
         if (item === null || !marks.isUnfinished(item)) return;
         if ((await records.filesOfItem(item)).length > 0) return marks.setUnfinished(item, false);
         await this.#removeItem(item);
-        removed.configurationItems += 1;
+        removedCounts.configurationItems += 1;
       });
     }
     for (const { id, itemId } of await marks.findReplacingFiles()) {
@@ -218,10 +218,10 @@ export class ConfigurationItems {
       if (item === null) continue;
       await this.#withLease(item.folderId, item.name, async () => {
         const file = await records.findFile(id);
-        if (file !== null && (await this.#removeReplaced(file, item))) removed.configurationFiles += 1;
+        if (file !== null && (await this.#removeReplaced(file, item))) removedCounts.configurationFiles += 1;
       });
     }
-    return removed;
+    return removedCounts;
   }
 }
 

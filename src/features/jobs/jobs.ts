@@ -157,8 +157,8 @@ export class JobStore {
     // If the access list already permits the caller to see a job, its item need not be checked.
     const jobsToCheck = jobs.filter((job) => caller?.admin !== true && accessListLevel(job, caller) < 0);
     const itemIds = [...new Set(jobsToCheck.flatMap(({ itemId }) => itemId ?? []))];
-    const readable = itemIds.length === 0 ? null : await this.#filterReadableItems(itemIds, caller);
-    const mayRead = ({ itemId }: JobRecord) => itemId !== null && readable?.has(itemId) === true;
+    const readableIds = itemIds.length === 0 ? null : await this.#filterReadableItems(itemIds, caller);
+    const mayRead = ({ itemId }: JobRecord) => itemId !== null && readableIds?.has(itemId) === true;
     return jobs.map((job) => ({ job, rights: jobRightsOf(job, caller, mayRead(job)) }));
   }
 
@@ -193,9 +193,9 @@ export class JobStore {
       for await (const jobs of groupInBatches(jobsAboutItems, jobsPerQuery)) {
         const candidates = jobs.filter(({ type, status }) => !types.has(type) || !statuses.has(status));
         if (candidates.length === 0) continue;
-        const readable = await this.#filterReadableItems([...new Set(candidates.map(({ itemId }) => itemId))], caller);
+        const readableIds = await this.#filterReadableItems([...new Set(candidates.map(({ itemId }) => itemId))], caller);
         for (const { type, status, itemId } of candidates) {
-          if (!readable.has(itemId)) continue;
+          if (!readableIds.has(itemId)) continue;
           types.add(type);
           statuses.add(status);
         }
@@ -340,10 +340,10 @@ export class JobStore {
     const isActive = activeStatuses.includes(job.status);
     if (!isActive && job.status !== jobStatus.inactive && job.status !== jobStatus.queued) return null;
     const changes = { workingProcess, attempts: 1, ...(!isActive && { status: jobStatus.running }) } as const;
-    const claimed = await this.change(job, { workingProcess: null, beat: job.run.beat }, changes);
+    const claimedJob = await this.change(job, { workingProcess: null, beat: job.run.beat }, changes);
     // The job was started or canceled in between, so the claim is repeated with the stored values. If another process has claimed
     // it, the check above ends this.
-    return claimed ?? this.claim(id, workingProcess);
+    return claimedJob ?? this.claim(id, workingProcess);
   }
 
   /** Jobs of the runner in one of the statuses, oldest first. */

@@ -208,10 +208,10 @@ export class Links {
 
   async change({ _id, digest, subject }: LinkDocument, options: Omit<NewLink, 'subject'>): Promise<LinkDocument> {
     const id = _id.toHexString();
-    const changed = await this.options.model.change(id, await this.#checkChange(subject, withoutUndefined(options)));
+    const changedLink = await this.options.model.change(id, await this.#checkChange(subject, withoutUndefined(options)));
     this.#grants.delete(digest);
-    if (changed === null) throw new UnknownIdError('link', id);
-    return changed;
+    if (changedLink === null) throw new UnknownIdError('link', id);
+    return changedLink;
   }
 
   /** Ends a link: immediately in this process, within {@link verdictLifetimeMs} in others. */

@@ -119,7 +119,7 @@ async function reportCachedHistograms(
   const frameCount = await services.images.use(item, (image) => image.metadata().frames?.length ?? 1);
   requireReportable(frameCount, options.spec);
   const cached: boolean[] = [];
-  const missing: CachedFileSpec[] = [];
+  const missingSpecs: CachedFileSpec[] = [];
   for (const batch of batches(Array.from({ length: frameCount }, (_, index) => index))) {
     const specs = batch.map((frame): CachedFileSpec => ({ ...options.spec, frame }));
     const keys = specs.map((spec) => histogramName(spec).key);
@@ -127,13 +127,13 @@ async function reportCachedHistograms(
     for (const [i, spec] of specs.entries()) {
       const isCached = existingFiles.has(`${item.id}\n${keys[i]}`);
       cached.push(isCached);
-      if (!isCached) missing.push(spec);
+      if (!isCached) missingSpecs.push(spec);
     }
     if (isSliceOver()) await nextSlice();
   }
   return {
     cached,
-    ...(options.mayStartJob && (await startCacheJob(services, 'histogram', item, missing, options.caller?.id ?? null))),
+    ...(options.mayStartJob && (await startCacheJob(services, 'histogram', item, missingSpecs, options.caller?.id ?? null))),
   };
 }
 

@@ -129,11 +129,11 @@ const quadInfo = defineRoute({
       specs.map((spec) => pictureName(spec).key),
     );
     const cached = specs.map((spec) => existingFiles.has(`${item.id}\n${pictureName(spec).key}`));
-    const missing = specs.filter((_, index) => !cached[index]);
+    const missingSpecs = specs.filter((_, index) => !cached[index]);
     return {
       ...info,
       cached,
-      ...(cache === 'schedule' && (await startCacheJob(services, 'tileFrames', item, missing, caller?.id ?? null))),
+      ...(cache === 'schedule' && (await startCacheJob(services, 'tileFrames', item, missingSpecs, caller?.id ?? null))),
     };
   },
 });

@@ -15,7 +15,7 @@ export interface SettingStore {
  */
 const lifetimeMs = 1000;
 
-type ChangeListener = (change: { key: string; value: unknown; former: unknown }) => void | Promise<void>;
+type ChangeListener = (change: { key: string; value: unknown; previousValue: unknown }) => void | Promise<void>;
 
 /** The settings of the plugin and of hosts that add definitions. Values are checked when written and cached when read. */
 export class Settings {
@@ -64,13 +64,13 @@ export class Settings {
     const definition = this.#requireDefinition(this.keyOf(name));
     const { key } = definition;
     const parsed = value === null || value === undefined ? null : await definition.parse(value);
-    const former = await this.get(key);
+    const previousValue = await this.get(key);
     if (parsed === null) await this.store.unset(key);
     else await this.store.set(key, parsed);
     this.#values.clear();
     const current = parsed ?? definition.default ?? null;
-    if (JSON.stringify(current) === JSON.stringify(former)) return false;
-    for (const listener of this.#listeners) await listener({ key, value: current, former });
+    if (JSON.stringify(current) === JSON.stringify(previousValue)) return false;
+    for (const listener of this.#listeners) await listener({ key, value: current, previousValue });
     return true;
   }
 

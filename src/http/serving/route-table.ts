@@ -43,8 +43,8 @@ export class RouteTable<V> {
 
   /** The methods for which a path has routes. */
   methodsOf(path: string): string[] {
-    const found: string[] = methods.filter((method) => this.find(method, path) !== null);
-    return found.includes('GET') ? ['HEAD', ...found] : found;
+    const foundMethods: string[] = methods.filter((method) => this.find(method, path) !== null);
+    return foundMethods.includes('GET') ? ['HEAD', ...foundMethods] : foundMethods;
   }
 }
 

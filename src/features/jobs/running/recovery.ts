@@ -123,8 +123,8 @@ export class JobRecovery {
     } else {
       const times = run.resumable ? ` It was started ${run.attempts} times and is not restarted.` : '';
       const text = `The process that ran this job ended before the job was finished.${times}\n`;
-      const changed = await jobs.change(job, conditions, { status: jobStatus.error, workingProcess: null, log: [text] });
-      if (changed !== null) logger?.error(fields, 'Job:OwnerGone');
+      const changedJob = await jobs.change(job, conditions, { status: jobStatus.error, workingProcess: null, log: [text] });
+      if (changedJob !== null) logger?.error(fields, 'Job:OwnerGone');
     }
   }
 
