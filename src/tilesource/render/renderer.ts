@@ -126,7 +126,10 @@ export class Renderer {
     const cached = this.#defaultStyles.get(frame);
     if (cached !== undefined) return cached;
     const wholeImage = { left: 0, top: 0, width: this.metadata.sizeX, height: this.metadata.sizeY };
-    const bands = await createDefaultStyle(this.metadata, await measureSamples(this, { region: wholeImage, frame }, asStored, signal));
+    const bands = await createDefaultStyle(
+      this.metadata,
+      await measureSamples(this, { region: wholeImage, frame }, asStored, signal),
+    );
     if (this.#defaultStyles.size >= maxSurveys) this.#defaultStyles.clear();
     this.#defaultStyles.set(frame, bands);
     return bands;

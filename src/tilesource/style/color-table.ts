@@ -123,7 +123,7 @@ const maxPairs = 8;
 /** Caches results for the styles of one image: measured ranges, and tables of colors. */
 export class StyleMemo {
   /** By band of a style, then by frame. Entries are dropped with the style. */
-  readonly #ranges = new WeakMap<BandStyle, Map<number, Promise<SampleRange>>>();
+  readonly #ranges = new WeakMap<BandStyle, Map<number, SampleRange>>();
   readonly #tables = new LRUCache<string, ColorTable>({
     maxSize: maxTableBytes,
     sizeCalculation: ({ words }) => words.byteLength * 5,
@@ -132,16 +132,15 @@ export class StyleMemo {
   readonly #pairs: { tables: readonly [ColorTable, ColorTable]; colors: Int32Array }[] = [];
   #nextNumber = 0;
 
-  /** The range of a band in a frame, computed once. */
-  getRange(band: BandStyle, frame: number, resolve: () => Promise<SampleRange>): Promise<SampleRange> {
-    const frames = this.#ranges.get(band) ?? new Map<number, Promise<SampleRange>>();
+  /** The range of a band in a frame. Simultaneous callers do not share a call of `resolve`, because it may end with the request of one of them. */
+  async getRange(band: BandStyle, frame: number, resolve: () => Promise<SampleRange>): Promise<SampleRange> {
+    const frames = this.#ranges.get(band) ?? new Map<number, SampleRange>();
     this.#ranges.set(band, frames);
     const cached = frames.get(frame);
     if (cached) return cached;
-    const resolved = resolve();
-    frames.set(frame, resolved);
-    resolved.catch(() => frames.delete(frame));
-    return resolved;
+    const range = await resolve();
+    frames.set(frame, range);
+    return range;
   }
 
   /** The colors of a band, cached while there is capacity for them. */

@@ -33,7 +33,8 @@ export class SlideProcesses {
 
   /** Makes every idle process close a slide. */
   closeSlide(path: string): void {
-    for (const { child } of this.#idleProcesses) if (child.connected) child.send({ kind: 'close', path });
+    // A process that has just ended has closed its slides, so a failure is ignored.
+    for (const { child } of this.#idleProcesses) if (child.connected) child.send({ kind: 'close', path }, () => undefined);
   }
 
   async #askProcess(request: SlideRequest): Promise<SlideResults[keyof SlideResults]> {

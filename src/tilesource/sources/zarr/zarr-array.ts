@@ -5,6 +5,7 @@ import { createZarrInflater } from './zarr-chunk.js';
 import type { FileBlocks } from '../../process/decoded-blocks.js';
 import { runProcessing } from '../../process/processing.js';
 import { withReadMemory } from '../../process/read-memory.js';
+import { SharedWork } from '../../process/shared-work.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { sampleTypeOf, type ArrayMetadata } from './array-metadata.js';
 
@@ -15,7 +16,8 @@ const maxCachedIndexes = 64;
 
 /** An array of samples in chunks. */
 export class ZarrArray {
-  readonly #indexes = new Map<string, Promise<DataView | null>>();
+  readonly #indexes = new Map<string, DataView | null>();
+  readonly #readingIndexes = new SharedWork<DataView | null>();
 
   constructor(
     private readonly tree: FileTree,
@@ -101,17 +103,20 @@ export class ZarrArray {
   }
 
   /** The index of a shard; `null` if the shard is not stored. */
-  #cachedIndex(path: string, chunkCount: number, signal?: AbortSignal): Promise<DataView | null> {
+  async #cachedIndex(path: string, chunkCount: number, signal?: AbortSignal): Promise<DataView | null> {
     const cached = this.#indexes.get(path);
     if (cached !== undefined) return cached;
-    const reading = this.#readIndex(path, chunkCount, signal);
-    this.#indexes.set(path, reading);
-    reading.catch(() => this.#indexes.delete(path));
+    const index = await this.#readingIndexes.join(
+      path,
+      (sharedSignal) => this.#readIndex(path, chunkCount, sharedSignal),
+      signal,
+    );
+    this.#indexes.set(path, index);
     if (this.#indexes.size > maxCachedIndexes) this.#indexes.delete(this.#indexes.keys().next().value!);
-    return reading;
+    return index;
   }
 
-  async #readIndex(path: string, chunkCount: number, signal?: AbortSignal): Promise<DataView | null> {
+  async #readIndex(path: string, chunkCount: number, signal: AbortSignal): Promise<DataView | null> {
     const { isIndexAtEnd, hasChecksum } = this.metadata.shard!;
     const file = await this.tree.file(path);
     if (file === null) return null;
@@ -120,7 +125,7 @@ export class ZarrArray {
     if (start < 0 || start + length > file.size) {
       throw new TileSourceError(`Truncated or corrupt Zarr: ${path} of ${file.size} bytes has no index of ${chunkCount} chunks.`);
     }
-    const bytes = await file.read(start, length, signal && { signal });
+    const bytes = await file.read(start, length, { signal });
     return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 }

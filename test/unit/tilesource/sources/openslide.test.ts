@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { TileSourceError } from '../../../../src/errors.js';
 import { describeTileSource } from '../../../../src/testing/tile-source.js';
 import { fileInput } from '../../../../src/tilesource/byte-reader.js';
@@ -105,5 +105,33 @@ describe('processes of OpenSlide', () => {
     } finally {
       delete process.env.OPENSLIDE_LIBRARY;
     }
+  });
+});
+
+describe.runIf(process.platform === 'linux')('idle processes of OpenSlide', () => {
+  const childIds = () =>
+    readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+
+  it('cause no error when they have just been killed and a slide is closed', async () => {
+    const errors: unknown[] = [];
+    const note = (error: unknown): number => errors.push(error);
+    const others = process.listeners('uncaughtException');
+    process.removeAllListeners('uncaughtException').on('uncaughtException', note);
+    try {
+      const before = new Set(childIds());
+      const processes = new SlideProcesses();
+      await expect(processes.ask({ kind: 'open', path: 'x' })).rejects.toThrow();
+      const [id] = childIds().filter((each) => !before.has(each));
+      process.kill(id!, 'SIGKILL');
+      // It has closed the pipe when all of its threads have ended. Without a turn of the event loop, this process does not know that yet.
+      const wait = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+      while (!readFileSync(`/proc/${id}/stat`, 'utf8').includes(') Z') || readdirSync(`/proc/${id}/task`).length > 1) wait();
+      processes.closeSlide('x');
+      await vi.waitFor(() => expect(childIds()).not.toContain(id));
+    } finally {
+      process.removeAllListeners('uncaughtException');
+      for (const other of others) process.on('uncaughtException', other);
+    }
+    expect(errors).toEqual([]);
   });
 });

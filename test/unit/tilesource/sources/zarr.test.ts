@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, describe, expect, it } from 'vitest';
+import { setImmediate } from 'node:timers/promises';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { describeTileSource } from '../../../../src/testing/tile-source.js';
 import { fileInput } from '../../../../src/tilesource/byte-reader.js';
 import { wireFrames } from '../../../../src/tilesource/metadata.js';
 import type { SampleType } from '../../../../src/tilesource/raster.js';
+import { awaitOrAbort } from '../../../../src/tilesource/process/shared-work.js';
 import { zarrSource } from '../../../../src/tilesource/sources/zarr/zarr-source.js';
+import type { ByteReader } from '../../../../src/tilesource/tile-source.js';
 import { writeFixtures } from '../../../support/images/fixtures.js';
 import { fuzz } from '../../../support/images/fuzz.js';
 import { memoryInput } from '../../../support/images/memory-input.js';
@@ -55,18 +58,18 @@ function twoChannels(change: Record<string, unknown> = {}): Record<string, Uint8
 }
 
 /** The same with shards: an index of two chunks behind them. */
-function sharded(index?: Buffer): Record<string, Uint8Array | string> {
-  const chunk = gzipSync(pattern(64, 64, 1));
+function sharded({ index, chunkWidth = 64 }: { index?: Buffer; chunkWidth?: number } = {}): Record<string, Uint8Array | string> {
+  const chunk = gzipSync(pattern(chunkWidth, 64, 1));
   const shardIndex = Buffer.alloc(32);
   for (const [at, value] of [0, chunk.length, 0, chunk.length].entries()) shardIndex.writeBigUInt64LE(BigInt(value), at * 8);
   const codecs = [{ name: 'bytes' }, { name: 'gzip', configuration: { level: 5 } }];
-  const configuration = { chunk_shape: [64, 64], codecs, index_codecs: [{ name: 'bytes' }], index_location: 'end' };
+  const configuration = { chunk_shape: [64, chunkWidth], codecs, index_codecs: [{ name: 'bytes' }], index_location: 'end' };
   const array = {
     zarr_format: 3,
     node_type: 'array',
-    shape: [64, 128],
+    shape: [64, 2 * chunkWidth],
     data_type: 'uint8',
-    chunk_grid: { name: 'regular', configuration: { chunk_shape: [64, 128] } },
+    chunk_grid: { name: 'regular', configuration: { chunk_shape: [64, 2 * chunkWidth] } },
     chunk_key_encoding: { name: 'default' },
     fill_value: 0,
     codecs: [{ name: 'sharding_indexed', configuration }],
@@ -134,6 +137,41 @@ describe('OME-Zarr in a ZIP file', () => {
     await nested.close();
   });
 
+  it('reads the index of a shard to the end when the request that began to read it is aborted', async () => {
+    const input = memoryInput(writeZip(sharded({ chunkWidth: 256 })).file, 'memory.zarr.zip');
+    let isHeld = false;
+    let heldReads = 0;
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const open = async () => {
+      const reader = await input.open();
+      const read: ByteReader['read'] = async (offset, length, options) => {
+        if (isHeld) {
+          heldReads += 1;
+          await awaitOrAbort(released, options?.signal);
+        }
+        return reader.read(offset, length, options);
+      };
+      return { ...reader, read };
+    };
+    const source = await zarrSource.open({ ...input, open });
+    isHeld = true;
+    const first = new AbortController();
+    const level = source.metadata.levels - 1;
+    const tiles = Promise.allSettled([
+      source.readTile({ level, x: 0, y: 0, frame: 0 }, { signal: first.signal }),
+      source.readTile({ level, x: 1, y: 0, frame: 0 }, { signal: new AbortController().signal }),
+    ]);
+    await vi.waitFor(() => expect(heldReads).toBeGreaterThan(0));
+    // Both requests wait for the index now.
+    await setImmediate();
+    expect(heldReads).toBe(1);
+    first.abort(new Error('gone'));
+    release();
+    expect(await tiles).toMatchObject([{ status: 'rejected', reason: { message: 'gone' } }, { status: 'fulfilled' }]);
+    await source.close();
+  });
+
   it('reads little of a large file for a tile', async () => {
     const big = Buffer.alloc(1000 * 1000, 3);
     const files: Record<string, Uint8Array | string> = {
@@ -157,7 +195,7 @@ describe('OME-Zarr in a ZIP file', () => {
     ['a shape of many planes', twoChannels({ shape: [1e9, 60, 100] }), '1000000000 planes'],
     ['no image', { '.zgroup': '{}' }, 'no image'],
     ['a plate', { '.zattrs': JSON.stringify({ plate: {} }) }, 'wells of a plate'],
-    ['an index of shards that leaves the file', sharded(Buffer.alloc(32, 0x7f)), 'extends past its end'],
+    ['an index of shards that leaves the file', sharded({ index: Buffer.alloc(32, 0x7f) }), 'extends past its end'],
     ['no Zarr at all', { 'readme.txt': 'Hello' }, 'no Zarr group'],
   ])('refuses %s by name', async (_name, files, message) => {
     await expectRefused(zarrSource, memoryInput(writeZip(files).file, 'memory.zarr.zip'), message);

@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import sharp from 'sharp';
-import { describe, expect, it } from 'vitest';
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, it, vi } from 'vitest';
 import { openLargeImage } from '../../../../src/tilesource/large-image.js';
+import { awaitOrAbort } from '../../../../src/tilesource/process/shared-work.js';
 import { sortByDigits } from '../../../../src/tilesource/style/sort-by-digits.js';
 import { createRaster, type Raster, type SampleType } from '../../../../src/tilesource/raster.js';
 import type { EncodedPicture, StreamedPicture } from '../../../../src/tilesource/requests.js';
@@ -46,6 +48,39 @@ describe('automatic contrast', () => {
   it.each(['uint32', 'int32'] as const)('of %s samples up to 1000 is not distorted by a few large ones', async (dtype) => {
     const [min, max] = await rangeOf(line(dtype, 100_000, (at) => (at % 20_000 === 7 ? 2e9 : at % 1000)));
     expect([min, max]).toEqual([1, 999]);
+  });
+
+  it('of a tile is measured to the end when the request that began to measure is aborted', async () => {
+    const raster = paint({ width: 200, height: 150, bands: 1, dtype: 'uint16' }, (x, y) => 100 + x + y);
+    const { source } = rasterSource(raster);
+    let measurements = 0;
+    let readsOfTile = 0;
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const image = openLargeImage({
+      ...source,
+      async readTile(address, options) {
+        if (address.x === 0 && address.y === 0) readsOfTile += 1;
+        // Only measuring the image reads tiles other than the first.
+        else {
+          measurements += 1;
+          await awaitOrAbort(released, options?.signal);
+        }
+        return source.readTile(address, options);
+      },
+    });
+    const request = { level: 2, x: 0, y: 0, encoding: 'PNG', style: '{"min": "min", "max": "max"}' };
+    const first = new AbortController();
+    const firstTile = image.tile({ ...request, signal: first.signal });
+    await vi.waitFor(() => expect(measurements).toBeGreaterThan(0));
+    const readsBefore = readsOfTile;
+    const tiles = Promise.allSettled([firstTile, image.tile({ ...request, signal: new AbortController().signal })]);
+    await vi.waitFor(() => expect(readsOfTile).toBe(readsBefore + 1));
+    // The second request waits for the measurement now, too.
+    await setImmediate();
+    first.abort(new Error('gone'));
+    release();
+    expect(await tiles).toMatchObject([{ status: 'rejected', reason: { message: 'gone' } }, { status: 'fulfilled' }]);
   });
 
   it('leaves out all no-data samples', async () => {
