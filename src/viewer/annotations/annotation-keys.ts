@@ -58,7 +58,7 @@ function handleKey(event: KeyboardEvent, { tools, getEditor, closeCard }: Omit<K
   if (!currentEditor && tools.tool !== 'measure') return false;
   const isButton = target.closest('button, a, summary') !== null;
   if (key === 'Escape') tools.cancel();
-  else if (key === 'Enter' && !isButton) tools.finish();
+  else if (key === 'Enter' && !isButton) tools.finishDrawing();
   else if (key === 'Delete' && !isButton) currentEditor?.removeSelected();
   else if (key === 'Backspace' && !isButton) {
     if (!tools.removeLastVertex()) currentEditor?.removeSelected();

@@ -215,7 +215,7 @@ export class ImageAnnotations {
         this.#stageAnnotations.changeDisplay(id, changes);
         if (changes.coloring) this.#shownObjectsPanel.showFilter(id);
       },
-      finishDrawing: () => tools.finish(),
+      finishDrawing: () => tools.finishDrawing(),
       onEdit: (id) => this.#startEditing(id),
       onToggleTable: (id, mayCreate) => this.#shownObjectsPanel.toggle(id, mayCreate),
       reloadEdited: async () => edited.editor?.reload(),

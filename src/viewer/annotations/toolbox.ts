@@ -83,7 +83,7 @@ export class Toolbox {
   /** Ends editing, and starts editing an annotation; `null` only ends editing. */
   edit(annotation: StageAnnotation | null) {
     // An unfinished shape is kept as an unsaved change.
-    this.tools.finishOrKeep();
+    this.tools.finishOrKeepDrawing();
     this.edited.end();
     this.tools.useTool('select');
     const draft = annotation?.edits.draft;
@@ -100,7 +100,7 @@ export class Toolbox {
 
   /** Keeps an unfinished shape as an unsaved change, and ends editing. */
   close() {
-    this.tools.finishOrKeep();
+    this.tools.finishOrKeepDrawing();
     this.edited.end();
   }
 

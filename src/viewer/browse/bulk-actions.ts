@@ -11,14 +11,14 @@ import { showTagsDialog } from './tags-dialog.js';
 import { sharePlace } from './share-dialog.js';
 import { moveToTrash, type Trashable } from './move-to-trash.js';
 
-type Action = { label: string; icon: IconName; run: () => void };
-type Context = { refresh: () => Promise<void>; signal: AbortSignal };
+type BulkAction = { label: string; icon: IconName; run: () => void };
+type ActionContext = { refresh: () => Promise<void>; signal: AbortSignal };
 
 /** Number of reasons that are shown at once. */
 const maxReasons = 3;
 
 /** The actions that the user can perform on the selected entries. */
-export function bulkActions(entries: ListEntry[], context: Context): Action[] {
+export function bulkActions(entries: ListEntry[], context: ActionContext): BulkAction[] {
   const { refresh } = context;
   const lowestLevel = Math.min(...entries.map(({ level }) => level));
   const singleEntry = entries.length === 1 && lowestLevel >= 1 ? entries[0] : undefined;
@@ -30,7 +30,7 @@ export function bulkActions(entries: ListEntry[], context: Context): Action[] {
   const isAllItems = entries.every(({ type }) => type === 'item');
   const mayRetry = failedItems.length > 0 && lowestLevel >= 1;
   const copyLabel = lowestLevel >= 1 ? browseTexts.moveOrCopy : commonTexts.copy;
-  const offered: (Action | false | '' | undefined)[] = [
+  const offered: (BulkAction | false | '' | undefined)[] = [
     singleEntry && { label: commonTexts.edit, icon: 'pencil', run: () => showEditDialog(singleEntry, refresh) },
     shareablePlace && { label: commonTexts.share, icon: 'people', run: () => sharePlace(shareablePlace, refresh) },
     mayTag && { label: browseTexts.tags, icon: 'tag', run: () => showTagsDialog(entries, refresh) },
@@ -45,20 +45,24 @@ export function bulkActions(entries: ListEntry[], context: Context): Action[] {
 /** Performs an action on one entry after the other. Entries that failed stay in the queue, so that they can be tried again. */
 async function actOnEach(
   queue: ListEntry[],
-  { act, doneText, refresh }: { act: (entry: ListEntry) => Promise<unknown>; doneText: (count: number) => string } & Context,
+  {
+    act,
+    doneText,
+    refresh,
+  }: { act: (entry: ListEntry) => Promise<unknown>; doneText: (count: number) => string } & ActionContext,
 ) {
   const reasons: string[] = [];
   let doneCount = 0;
   try {
-    const todo = queue.splice(0);
-    for (const [index, entry] of todo.entries()) {
+    const entriesToDo = queue.splice(0);
+    for (const [index, entry] of entriesToDo.entries()) {
       try {
         await act(entry);
         doneCount += 1;
       } catch (error) {
         // The other entries would fail too.
         const othersWouldFail = error instanceof ApiError && (error.status === 0 || error.status === 401);
-        queue.push(...todo.slice(index, othersWouldFail ? undefined : index + 1));
+        queue.push(...entriesToDo.slice(index, othersWouldFail ? undefined : index + 1));
         if (othersWouldFail) throw error;
         reasons.push(`${entry.doc.name}: ${messageOf(error)}`);
       }
@@ -71,7 +75,7 @@ async function actOnEach(
   throw new Error([...(doneCount > 0 ? [doneText(doneCount)] : []), ...reasons.slice(0, maxReasons), ...moreReasons].join(' '));
 }
 
-function removeEntries(entries: ListEntry[], context: Context) {
+function removeEntries(entries: ListEntry[], context: ActionContext) {
   const trashable = entries.flatMap((entry): Trashable[] =>
     entry.type === 'collection' ? [] : [{ type: entry.type, doc: entry.doc }],
   );
@@ -84,7 +88,7 @@ function removeEntries(entries: ListEntry[], context: Context) {
   showFormDialog({ title, text: browseTexts.deleteText, action: commonTexts.delete, kind: 'danger', send });
 }
 
-function tryAgain(entries: ListEntry[], context: Context) {
+function tryAgain(entries: ListEntry[], context: ActionContext) {
   const refusedItems = entries.filter(({ doc }) => 'largeImageRefused' in doc);
   const act = ({ doc }: ListEntry) => request('POST', `item/${doc._id}/tiles`);
   const text = refusedItems.map(({ doc }) => doc.name).join(', ');
@@ -92,7 +96,7 @@ function tryAgain(entries: ListEntry[], context: Context) {
   showFormDialog({ title: commonTexts.tryAgain, text, action: commonTexts.tryAgain, send });
 }
 
-async function moveOrCopy(entries: ListEntry[], mayMove: boolean, context: Context) {
+async function moveOrCopy(entries: ListEntry[], mayMove: boolean, context: ActionContext) {
   const picker = await folderPicker(context.signal);
   let isCopyChosen = !mayMove;
   const copyButton = h('button.button', { type: 'submit', onclick: () => (isCopyChosen = true) }, browseTexts.copyHere);

@@ -85,16 +85,16 @@ export function channelPanel(options: ChannelPanelOptions) {
     onChange(channels);
   }
 
-  function channelRow(range: HTMLElement, index: number) {
+  function channelRow(rangeElement: HTMLElement, index: number) {
     const { name, color, on, isColorGuessed } = channels[index] as Channel;
     const box = h('input', {
       type: 'checkbox',
       checked: on,
       onchange: () => {
         changeChannel(index, { on: box.checked });
-        range.hidden = !box.checked;
+        rangeElement.hidden = !box.checked;
         toneControls.hidden = !box.checked;
-        if (box.checked && !range.hasChildNodes()) void histogramControls.load();
+        if (box.checked && !rangeElement.hasChildNodes()) void histogramControls.load();
       },
     });
     const picker = h('input', {
@@ -106,11 +106,11 @@ export function channelPanel(options: ChannelPanelOptions) {
     const isAlone = () => channels.every((channel, other) => channel.on === (other === index));
     const onlyButton = linkButton(imageTexts.only, () => showOnly(isAlone() ? null : index), imageTexts.onlyChannel(name));
     onlyButton.setAttribute('aria-pressed', String(isAlone()));
-    const guess =
+    const guessNote =
       isColorGuessed && color === initialChannels[index]?.color && h('span.hint.quiet-text.small', imageTexts.guessedColor);
     const label = h('label.row.grow', box, h('span.break', name));
     const toneControls = channelTone(channels[index] as Channel, (changes) => changeChannel(index, changes));
-    return h('li.channel', h('div.row', label, channels.length > 1 && onlyButton, picker), guess, range, toneControls);
+    return h('li.channel', h('div.row', label, channels.length > 1 && onlyButton, picker), guessNote, rangeElement, toneControls);
   }
 }
 

@@ -46,8 +46,12 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   const viewer = createViewer(OpenSeadragon, { element: drawing, navigatorElement });
   signal.addEventListener('abort', () => closeViewer(viewer), { once: true });
   viewer.addHandler('tile-load-failed', ({ message }) => onProblem(`${imageTexts.partsMissing} ${message}`));
-  const stack = new FrameStack(viewer, (key, queue) => createTileSource(item, metadata, queue, ...parseFrameKey(key)), signal);
-  let image = await stack.show(frameKey(frame, appearance));
+  const frameStack = new FrameStack(
+    viewer,
+    (key, queue) => createTileSource(item, metadata, queue, ...parseFrameKey(key)),
+    signal,
+  );
+  let image = await frameStack.show(frameKey(frame, appearance));
   signal.throwIfAborted();
   const canvas = prepareCanvas(viewer, imageTexts.keysOf(item.name));
   const geometry = createGeometry(OpenSeadragon, viewer, () => image, metadata);
@@ -68,7 +72,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
     ...viewControls,
     ...cellStage,
     async showFrame(newFrame, { likely = [], ...newAppearance }) {
-      image = await stack.show(
+      image = await frameStack.show(
         frameKey(newFrame, newAppearance),
         likely.map((other) => frameKey(other, newAppearance)),
       );

@@ -26,7 +26,7 @@ export class ColoringControls {
   readonly #filterLine = h('p.row.wrap.small', { role: 'status' });
   readonly #message = h('div', { role: 'alert' });
   readonly #choices = new ColoringChoices((changes) => this.#change(changes));
-  readonly #legend = h('div.coloring-scale.column');
+  readonly #legendArea = h('div.coloring-scale.column');
   readonly #categories = categoryList<Cell>({
     label: objectTexts.colors,
     searchLabel: annotationTexts.findCategory,
@@ -50,7 +50,7 @@ export class ColoringControls {
       { ontoggle: () => this.#details.open && void this.refresh(), open: !isPlain(currentColoring()) },
       h('summary', objectTexts.colors),
       this.#message,
-      h('div.coloring-fields.column', ...this.#choices.elements, this.#legend),
+      h('div.coloring-fields.column', ...this.#choices.elements, this.#legendArea),
     );
     this.elements = [this.#filterLine, this.#details];
   }
@@ -103,15 +103,15 @@ export class ColoringControls {
     const groups = coloring.by === 'group' ? categories : null;
     this.options.onGroups(groups ? new Map(groups.map(({ value, color }) => [value, color])) : null);
     // Groups are listed above, with these colors.
-    if (groups) fill(this.#legend);
+    if (groups) fill(this.#legendArea);
     else if (categories) {
       this.#categories.show(categories);
       // If the list is there already, it is not replaced, because it may have the focus.
-      if (!this.#legend.contains(this.#categories.elements[0]!)) fill(this.#legend, this.#categories.elements);
+      if (!this.#legendArea.contains(this.#categories.elements[0]!)) fill(this.#legendArea, this.#categories.elements);
     } else if (scale) {
       const elements = await this.#scale.createElements(record, coloring, scale);
-      if (isCurrent()) fill(this.#legend, elements);
-    } else fill(this.#legend);
+      if (isCurrent()) fill(this.#legendArea, elements);
+    } else fill(this.#legendArea);
   }
 
   #colorCategory(value: Cell, color: string) {

@@ -143,7 +143,7 @@ export class Tools {
   }
 
   /** Completes the current shape, or the change of one. */
-  finish() {
+  finishDrawing() {
     const { draft } = this;
     const grasp = this.#grasp;
     this.#endStroke();
@@ -155,8 +155,8 @@ export class Tools {
   }
 
   /** Completes the current shape before editing ends. A shape with too few vertices stays stored as a draft, to be continued later. */
-  finishOrKeep() {
-    if (!this.#isHalfDrawn || !this.draft || isLargeEnough(this.draft)) return this.finish();
+  finishOrKeepDrawing() {
+    if (!this.#isHalfDrawn || !this.draft || isLargeEnough(this.draft)) return this.finishDrawing();
     // The setter `draft` would remove the stored draft too.
     this.#draft = null;
     this.nextVertex = null;
@@ -392,7 +392,7 @@ export class Tools {
       const { x, y } = this.toolContext.stage.toImage(stagePoint.x, stagePoint.y);
       this.#useDrawing(this.toolContext.makeShape({ type: 'point', center: toCoordinate(x, y) }));
     } else if (press?.isDragged) {
-      if (press.isFirst) this.finish();
+      if (press.isFirst) this.finishDrawing();
     } else if (press) this.#clickVertex(stagePoint);
     this.toolContext.redraw();
   }
@@ -406,7 +406,7 @@ export class Tools {
     const isRing = ringTools.has(this.tool) || this.tool === 'measure';
     if (isRing && points.length >= 3 && isNear(points[0])) {
       this.draft = this.draft && { ...this.draft, closed: true };
-      this.finish();
+      this.finishDrawing();
     } else if (!isNear(points.at(-1))) this.#addVertex(stagePoint);
   }
 
@@ -429,7 +429,7 @@ export class Tools {
   #onDoubleClick(stagePoint: Point) {
     if (!this.#isActive() || this.isPaused) return false;
     if (this.tool !== 'select') {
-      this.finish();
+      this.finishDrawing();
       return true;
     }
     const selected = this.toolContext.selectedShape();

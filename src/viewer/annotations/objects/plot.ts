@@ -23,7 +23,7 @@ interface PlotOptions extends ObjectsContext {
 export class ObjectPlot {
   readonly element: HTMLElement;
   readonly #axes = new PlotAxes(() => void this.#drawPlot());
-  readonly #area = h('div.object-plot');
+  readonly #plotArea = h('div.object-plot');
   /** The selected part as numbers. */
   readonly #rangeFields = h('div.row.wrap');
   readonly #markDescription = h('p.small', { role: 'status' });
@@ -39,12 +39,12 @@ export class ObjectPlot {
     const { signal } = options;
     const hint = h('p.quiet-text.small', objectTexts.brushHint);
     const axes = h('div.object-axes', ...this.#axes.fields, hint, this.#markDescription, this.#rangeFields);
-    this.element = h('div.object-plots', axes, this.#area);
+    this.element = h('div.object-plots', axes, this.#plotArea);
     // A plot keeps the colors of the theme in which it was drawn.
     const scheme = matchMedia('(prefers-color-scheme: dark)');
     scheme.addEventListener('change', () => this.#isOpen && void this.#drawPlot(), { signal });
-    const observer = new ResizeObserver(() => this.#plot?.setSize(plotSize(this.#area)));
-    observer.observe(this.#area);
+    const observer = new ResizeObserver(() => this.#plot?.setSize(plotSize(this.#plotArea)));
+    observer.observe(this.#plotArea);
     signal.addEventListener('abort', () => (observer.disconnect(), this.#plot?.destroy()), { once: true });
   }
 
@@ -73,7 +73,7 @@ export class ObjectPlot {
       const data = await this.#loadData(x, y);
       if (signal.aborted || !isCurrent()) return;
       this.#plot?.destroy();
-      this.#plot = drawPlot(this.#area, data, (ranges) => this.#select(ranges));
+      this.#plot = drawPlot(this.#plotArea, data, (ranges) => this.#select(ranges));
       this.#showRanges([]);
       await this.#loadMark();
     } catch (error) {

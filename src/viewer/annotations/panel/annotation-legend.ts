@@ -38,9 +38,9 @@ export class Legend {
   #groupsVersion = -1;
   /** While the annotation is edited, its groups, which this legend can change. */
   #editedGroups: EditedGroups | null = null;
-  readonly #opacity = h('input', { type: 'range', min: 0, max: 1, step: 0.05 });
+  readonly #opacitySlider = h('input', { type: 'range', min: 0, max: 1, step: 0.05 });
   readonly #message = h('div');
-  readonly #list = categoryList<string | null>({
+  readonly #groupList = categoryList<string | null>({
     label: commonTexts.groups,
     searchLabel: annotationTexts.findGroup,
     onColor: (group, color) => this.#recolor(group, color),
@@ -54,7 +54,7 @@ export class Legend {
   readonly #ownColorsButton = linkButton(annotationTexts.ownColors, () => this.#changeColoring({ colors: [] }));
   readonly #newGroupForm = this.#makeNewGroupForm();
   readonly #body: HTMLElement;
-  readonly #coloring: ColoringControls;
+  readonly #coloringControls: ColoringControls;
 
   constructor(
     { _id: id }: AnnotationRecord,
@@ -62,12 +62,12 @@ export class Legend {
   ) {
     this.#id = id;
     this.#display = displayOf(id);
-    this.#opacity.value = String(this.#display.opacity);
-    this.#opacity.addEventListener('input', () => options.onDisplayChange({ opacity: this.#opacity.valueAsNumber }));
-    const opacity = h('label.bound.small', h('span', annotationTexts.opacity), this.#opacity);
+    this.#opacitySlider.value = String(this.#display.opacity);
+    this.#opacitySlider.addEventListener('input', () => options.onDisplayChange({ opacity: this.#opacitySlider.valueAsNumber }));
+    const opacity = h('label.bound.small', h('span', annotationTexts.opacity), this.#opacitySlider);
     const below = [this.#newGroupForm, this.#showOrHideAllButtons, this.#ownColorsButton];
-    this.#body = h('div.column', { hidden: true }, opacity, this.#message, this.#list.elements, below);
-    this.#coloring = new ColoringControls({
+    this.#body = h('div.column', { hidden: true }, opacity, this.#message, this.#groupList.elements, below);
+    this.#coloringControls = new ColoringControls({
       currentRecord: () => this.#record,
       currentColoring: () => this.#display.coloring,
       onChange: (next) => {
@@ -80,7 +80,7 @@ export class Legend {
       },
       signal: options.signal,
     });
-    this.element = h('div.legend.small', this.#body, h('div.column', this.#coloring.elements));
+    this.element = h('div.legend.small', this.#body, h('div.column', this.#coloringControls.elements));
     this.#setOpen(options.isOpen && !foldedIds.has(id), { isChosen: false });
     onEdits(() => this.#editedGroups && this.#showGroups(), options.signal);
   }
@@ -91,17 +91,17 @@ export class Legend {
     const label = annotationTexts.legendOf(nameOf(next));
     Object.assign(this.foldButton, { ariaLabel: label, title: label });
     if (!this.#isFolded || this.#editedGroups) void this.#load();
-    void this.#coloring.refresh();
+    void this.#coloringControls.refresh();
   }
 
   /** Shows a coloring that was chosen elsewhere. */
   refresh() {
-    void this.#coloring.refresh();
+    void this.#coloringControls.refresh();
     this.#showGroups();
   }
 
   /** Lets the user choose the group of new shapes while the annotation is edited; `null` ends that. */
-  edit(edited: EditedGroups | null) {
+  setEditedGroups(edited: EditedGroups | null) {
     if (edited === this.#editedGroups) return;
     this.#editedGroups = edited;
     this.#newGroupForm.hidden = edited === null;
@@ -112,7 +112,7 @@ export class Legend {
       this.#setOpen(true, { isChosen: false });
     }
     this.#showGroups();
-    this.#list.recreateRows();
+    this.#groupList.recreateRows();
   }
 
   get #isFolded() {
@@ -178,7 +178,7 @@ export class Legend {
     this.#showOrHideAllButtons.hidden = categories.length < 2;
     this.#ownColorsButton.hidden = by !== null || colors.length === 0;
     const areColorsFixed = by !== null && by !== 'group';
-    this.#list.show(categories, { areColorsFixed, alwaysListed: this.#editedGroups?.groups.chosenGroup });
+    this.#groupList.show(categories, { areColorsFixed, alwaysListed: this.#editedGroups?.groups.chosenGroup });
   }
 
   /** The name of a group, with the check box that shows or hides it. */

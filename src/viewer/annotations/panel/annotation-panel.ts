@@ -292,7 +292,7 @@ export class AnnotationPanel {
       new Legend(record, { isOpen, onDisplayChange: (changes) => onDisplayChange(id, changes), signal });
     this.#legendsById.set(id, legend);
     legend.update(record);
-    legend.edit(this.#edited?.id === id ? (this.#edited.editor?.groups ?? null) : null);
+    legend.setEditedGroups(this.#edited?.id === id ? (this.#edited.editor?.groups ?? null) : null);
     legend.foldButton.dataset.key = `legend ${id}`;
     return legend;
   }
