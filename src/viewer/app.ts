@@ -251,7 +251,7 @@ skipLink.addEventListener('click', (event) => {
   main.focus();
 });
 addEventListener('hashchange', () => {
-  // A page with a session cannot become a page with the token of a link, nor the other way round, so it is loaded again.
+  // A page uses either a session or the token of a link. To change from one to the other, it is loaded again.
   if (linkTokenIn(parseRoute()) !== linkToken) location.reload();
   else void showRoute({ focus: true, rebuild: false });
 });

@@ -263,7 +263,7 @@ function redrawAll() {
 if (globalThis.MutationObserver) new MutationObserver(redrawAll).observe(document.documentElement, { attributeFilter: ['lang'] });
 
 /**
- * Adds the texts of a language. Viewers use them if they, or an element around them, have this language in the attribute `lang`. Missing texts stay in English.
+ * Adds the texts of a language. A viewer uses them if it, or an element around it, has this language in the attribute `lang`. Missing texts stay in English.
  *
  * @param language a language tag, such as `fr`; it also applies to `fr-CH`
  * @param texts by area; a function is called when the language is used for the first time

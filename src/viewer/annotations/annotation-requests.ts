@@ -144,7 +144,7 @@ export function removeAnnotation(record: AnnotationRecord) {
 }
 
 /**
- * The elements of an annotation, or those in a region, with their positions in the order of the annotation.
+ * All elements of an annotation, or its elements in a region, with their positions in the order of the annotation.
  *
  * @returns `null` if there are more than `limit` elements or `maxDetails` points
  */

@@ -21,7 +21,7 @@ export class Edits {
   #undoSteps: Map<string, Edit>[] = [];
   /** Undone steps, the last undone one last. */
   #redoSteps: Map<string, Edit>[] = [];
-  /** The version of the annotation to which the changes apply: it has the elements `before` them. */
+  /** The version of the annotation to which the changes apply. It contains the elements as they were `before`. */
   #version: number | null = null;
   #itemId = '';
   /** The prefix of the key under which the browser stores the changes. */
@@ -37,7 +37,8 @@ export class Edits {
   constructor(private readonly annotationId: string) {}
 
   /**
-   * Adds the changes of an earlier visit to those of this page, unless both have changed the same element or different versions.
+   * Adds the changes of an earlier visit to the changes of this page. They are not added if both have changed the same element, or different
+   * versions of the annotation.
    *
    * @returns whether they were added and stored
    */

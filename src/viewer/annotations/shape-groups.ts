@@ -93,6 +93,6 @@ export interface EditedGroups {
   onChoose: () => void;
   /** called when the server has sent the groups */
   onReported: () => void;
-  /** Changes the color of a group, and of its shapes if all of them are loaded. @returns whether they are */
+  /** Changes the color of a group, and of its shapes if all of them are loaded. @returns whether the shapes were changed */
   recolor: (group: string | null, color: string) => boolean;
 }

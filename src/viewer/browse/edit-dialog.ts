@@ -34,7 +34,7 @@ function toText(value: unknown) {
   return typeof value === 'string' && !isJson(value) ? value : JSON.stringify(value);
 }
 
-/** Whether a text is read as JSON. `null` is not, because it would remove the key; nor are numbers that are too large to be exact. */
+/** Whether a text is read as JSON. There are two exceptions: `null`, because it would remove the key, and numbers that are too large to be exact. */
 function isJson(text: string) {
   try {
     const parsed = JSON.parse(text, (_key, value) => {

@@ -5,7 +5,7 @@ import { bulkActions } from './bulk-actions.js';
 import type { ListEntry } from './edit-dialog.js';
 import { idsByType } from './browse-model.js';
 
-/** Address of a download: an archive, unless it is one item of one file. */
+/** Address from which entries are downloaded: as one file for a single item with one file, otherwise as an archive. */
 export function downloadUrl(entries: ListEntry[]) {
   const [first, second] = entries;
   if (first && !second) return apiUrl(`${first.type}/${first.doc._id}/download`);

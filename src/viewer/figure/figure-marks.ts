@@ -7,7 +7,7 @@ import {
   maxLabelWidth,
   pointRadius,
   traceOutline,
-  type OutlineSink,
+  type OutlineTarget,
 } from '../annotations/drawing/painter.js';
 import { overlaps, type Box, type Element } from '../annotations/annotation-model.js';
 import { clipToWidth } from '../format.js';
@@ -50,7 +50,7 @@ export const fontFamily = 'Helvetica, Arial, Liberation Sans, sans-serif';
 const controlPointDistance = 0.5523;
 
 /** Records an outline in image coordinates as segments in pixels of the figure. */
-class SegmentRecorder implements OutlineSink {
+class SegmentRecorder implements OutlineTarget {
   readonly segments: Segment[] = [];
 
   constructor(private readonly placement: DOMMatrix) {}

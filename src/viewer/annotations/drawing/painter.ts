@@ -27,13 +27,13 @@ export const maxLabels = 200;
 export const maxLabelWidth = 240;
 
 /** The target of an outline: the path of a canvas, or the recorder of a figure. */
-export type OutlineSink = Pick<Path2D, 'moveTo' | 'lineTo' | 'closePath' | 'arc' | 'ellipse'>;
+export type OutlineTarget = Pick<Path2D, 'moveTo' | 'lineTo' | 'closePath' | 'arc' | 'ellipse'>;
 
 /** The outline of an element in image pixels. */
 const pathOf = cachedByElement((element) => traceOutline(element, new Path2D()));
 
 /** Adds the outline of an element to a path, except for points. */
-export function traceOutline<T extends OutlineSink>(element: Element, path: T): T {
+export function traceOutline<T extends OutlineTarget>(element: Element, path: T): T {
   const { type, center = [0, 0, 0], width = 0, height = 0, radius = 0, rotation = 0, points = [], holes = [] } = element;
   if (type === 'circle') path.arc(center[0], center[1], radius, 0, 2 * Math.PI);
   else if (type === 'ellipse') path.ellipse(center[0], center[1], width / 2, height / 2, rotation, 0, 2 * Math.PI);
@@ -49,7 +49,7 @@ export function traceOutline<T extends OutlineSink>(element: Element, path: T): 
   return path;
 }
 
-function traceVertices(path: OutlineSink, points: readonly (readonly number[])[], closed: boolean) {
+function traceVertices(path: OutlineTarget, points: readonly (readonly number[])[], closed: boolean) {
   for (const [index, [x = 0, y = 0]] of points.entries()) {
     if (index === 0) path.moveTo(x, y);
     else path.lineTo(x, y);
@@ -60,7 +60,7 @@ function traceVertices(path: OutlineSink, points: readonly (readonly number[])[]
 /** Maximum number of lines of a grid in each direction. */
 const maxGridLines = 1000;
 
-function traceGrid(path: OutlineSink, corners: Point[], { widthSubdivisions = 1, heightSubdivisions = 1 }: Element) {
+function traceGrid(path: OutlineTarget, corners: Point[], { widthSubdivisions = 1, heightSubdivisions = 1 }: Element) {
   const [topLeft, topRight, bottomRight, bottomLeft] = corners;
   if (!topLeft || !topRight || !bottomRight || !bottomLeft) return;
   traceLines(widthSubdivisions, topLeft, topRight, bottomLeft, bottomRight);

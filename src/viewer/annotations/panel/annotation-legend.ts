@@ -222,7 +222,7 @@ export class Legend {
     this.#showGroups();
   }
 
-  /** Gives a group a color. The shapes get it if they are edited and all of them are loaded; otherwise only the display changes. */
+  /** Gives a group a color. If the annotation is edited and all shapes of it are loaded, the shapes themselves are changed; otherwise only their display. */
   #recolor(group: string | null, color: string) {
     const { by, colors } = this.#display.coloring;
     const areShapesChanged = by === null && (this.#editedGroups?.recolor(group, color) ?? false);

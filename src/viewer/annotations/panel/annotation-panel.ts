@@ -221,7 +221,7 @@ export class AnnotationPanel {
     this.showProblem(words, ' ', isKept && linkButton(annotationTexts.bringBack, () => void bringBack()));
   }
 
-  /** A row of the list. Its controls have keys, by which the focus finds them again after the row was replaced. */
+  /** A row of the list. Its controls have keys, so that the focused one can be found again after the row was replaced. */
   #createRow(record: AnnotationRecord, checked: boolean) {
     const { _id: id, _elementCount: count } = record;
     const edited = this.#edited?.id === id ? this.#edited : null;

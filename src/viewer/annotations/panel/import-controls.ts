@@ -69,7 +69,7 @@ function isJson(text: string): boolean {
 /**
  * The text of a file in UTF-8, without the byte order mark that some programs write but JSON does not allow.
  *
- * @throws if the file is neither a JSON object nor a list, because the server's message would not be meant for users
+ * @throws if the file contains no JSON object or list. The server would refuse it too, but its message is not meant for users
  */
 async function toUtf8Json(file: File): Promise<File> {
   const start = new Uint8Array(await file.slice(0, 4096).arrayBuffer());
