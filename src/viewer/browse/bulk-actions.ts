@@ -14,7 +14,7 @@ import { moveToTrash, type Trashable } from './move-to-trash.js';
 type BulkAction = { label: string; icon: IconName; run: () => void };
 type ActionContext = { refresh: () => Promise<void>; signal: AbortSignal };
 
-/** Number of reasons that are shown at once. */
+/** Maximum number of reasons in a message. */
 const maxReasons = 3;
 
 /** The actions that the user can perform on the selected entries. */

@@ -44,7 +44,7 @@ export class JointMove {
     return sides;
   }
 
-  /** Moves the other image if the moved one leads. If it is moved alone, updates the relative position instead. */
+  /** Must be called when an image has moved. If it leads, moves the other image too or, if it is moved alone, updates the relative position. */
   syncAfterMove(movedIndex: 0 | 1) {
     if (this.#sides === null || movedIndex !== this.#leaderIndex || this.#isFollowing) return;
     const [firstSide, secondSide] = this.#sides;

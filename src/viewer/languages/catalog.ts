@@ -93,7 +93,7 @@ async function changeLanguage(tag: string) {
     Object.assign(areaTexts, mergeTexts(english[area], (translation as Record<string, unknown> | undefined)?.[area]));
 }
 
-/** The locale for numbers and dates: the tag or a language of the browser that has a region and the language `name`; otherwise `name`. */
+/** The locale for numbers and dates: the tag or a language of the browser, if it names a region and its language is `name`; otherwise `name`. */
 function localeOf(name: string, tag: string) {
   // Outside browsers, `navigator` is undefined.
   const { navigator } = globalThis as { navigator?: { languages: readonly string[] } };

@@ -66,7 +66,7 @@ export interface PointerListener {
   press: (stagePoint: Point) => boolean;
   drag: (stagePoint: Point) => void;
   release: (stagePoint: Point, isAdding: boolean) => void;
-  /** a second finger moves the view instead */
+  /** ends the gesture without an effect, because a second finger begins to move the view */
   cancel: () => void;
   /** a click whose gesture `press` did not take */
   click: (stagePoint: Point, isAdding: boolean) => void;

@@ -15,7 +15,7 @@ export interface UnfinishedUpload {
 
 const openDatabase = () => pageStore('large-image-uploads');
 
-/** Whether a file is the one of an unfinished upload. */
+/** Whether a file is the file of an unfinished upload, by its name, size and date. */
 export function isSameFile({ name, size, lastModified }: UnfinishedUpload, file: File) {
   return file.name === name && file.size === size && file.lastModified === lastModified;
 }

@@ -92,7 +92,7 @@ export async function loadPolygonTools() {
     bridge,
     /** The area that some polygons cover together. */
     unite: (polygons: readonly Polygon[]) => combinePaths(ClipType.Union, pathsOf(polygons), []),
-    /** The part of an area that is outside other ones. */
+    /** The part of an area that is outside other areas. */
     subtract: (from: readonly Polygon[], subtracted: readonly Polygon[]) =>
       combinePaths(ClipType.Difference, pathsOf(from), pathsOf(subtracted)),
     /** The area within a distance of a line. */
