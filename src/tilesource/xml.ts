@@ -60,10 +60,10 @@ export function childText(element: XmlElement, name: string): string | undefined
  *
  * @param lists names of children that are always lists, even with one entry, so that readers need not distinguish the cases.
  */
-export function plainElement(element: XmlElement, lists: ReadonlySet<string>): Record<string, unknown> {
+export function toPlainObject(element: XmlElement, lists: ReadonlySet<string>): Record<string, unknown> {
   const toPlain = (value: unknown): unknown => {
     const child = toElement(value);
-    return child === null ? value : plainElement(child, lists);
+    return child === null ? value : toPlainObject(child, lists);
   };
   const members = Object.entries(element).map(([name, value]): [string, unknown] => {
     if (Array.isArray(value)) return [name, value.map(toPlain)];

@@ -5,7 +5,7 @@ import type { HostRecords } from '../../core/host/host-records.js';
 import type { EnteredScale } from '../../core/entered-scale.js';
 import type { FileRecord, ItemRecord } from '../../core/host/records.js';
 import type { BorrowedImage, FrameBox, SourceInput, TileSource } from '../../tilesource/tile-source.js';
-import { withScale } from '../../tilesource/with-scale.js';
+import { applyEnteredScale } from '../../tilesource/apply-entered-scale.js';
 import { openLargeImage } from '../../tilesource/large-image.js';
 import type { BlockCache } from './block-cache.js';
 import { prepareWireMetadata } from '../../tilesource/metadata.js';
@@ -96,7 +96,7 @@ export class ImageOpener {
     };
     try {
       const { name, source: opened } = await this.#openSource(file, { sourceName, signal }, context, [file.id]);
-      const source = withScale(opened, scale);
+      const source = applyEnteredScale(opened, scale);
       await prepareWireMetadata(source.metadata);
       let image: LargeImage | null = null;
       const makeImage = () =>

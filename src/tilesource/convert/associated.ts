@@ -1,6 +1,6 @@
 import type { TileSource } from '../tile-source.js';
 import { tagOf, type DirectoryPlan, type TiffContainer } from '../pyramid/container.js';
-import { isLossy, packingTags, packTile, storedBands, type TilePacking } from '../pyramid/tiles.js';
+import { isLossy, packingTags, packTile, storedBandCount, type TilePacking } from '../pyramid/tiles.js';
 import { toPicture } from '../render/pixels.js';
 
 /** JPEG quality of associated images. */
@@ -35,7 +35,7 @@ export async function writeAssociatedImages(
         tagOf.long(257, height), // ImageLength
         tagOf.long(278, height), // RowsPerStrip
         tagOf.short(284, 1), // PlanarConfiguration: interleaved
-        ...packingTags({ bands: storedBands(picture.bands, associatedPacking), dtype: 'uint8' }, associatedPacking),
+        ...packingTags({ bands: storedBandCount(picture.bands, associatedPacking), dtype: 'uint8' }, associatedPacking),
         tagOf.ascii(270, name), // ImageDescription
       ],
       chunks: {

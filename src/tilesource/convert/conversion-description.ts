@@ -23,7 +23,7 @@ export function describeConversion(summary: ConversionSummary, frame: number | n
   const { levelCount, frameCount, associatedNames, version } = summary;
   const metadata = wireMetadata(summary.metadata);
   const internal = JSON.stringify(summary.internal).length <= maxInternalLength ? summary.internal : {};
-  return asciiJson({
+  return toAsciiJson({
     large_image_converter: {
       version,
       conversion_epoch: Math.floor(Date.now() / 1000),
@@ -41,11 +41,11 @@ export function describeConversion(summary: ConversionSummary, frame: number | n
 
 /** Description of the directory of each frame after the first. */
 export function describeFrame(metadata: ImageMetadata, frame: number): string {
-  return asciiJson({ frame: wireMetadata(metadata).frames?.[frame] });
+  return toAsciiJson({ frame: wireMetadata(metadata).frames?.[frame] });
 }
 
-/** JSON in ASCII, because text in a TIFF is ASCII. Other characters become `\u` escapes. */
-function asciiJson(value: unknown): string {
+/** Converts a value to JSON in ASCII, because text in a TIFF is ASCII. Other characters become `\u` escapes. */
+function toAsciiJson(value: unknown): string {
   return JSON.stringify(value).replace(
     /[\u007f-\uffff]/g,
     (codeUnit) => `\\u${codeUnit.charCodeAt(0).toString(16).padStart(4, '0')}`,

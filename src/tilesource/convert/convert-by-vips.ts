@@ -42,7 +42,7 @@ type ScaleAndChannels = Pick<ImageMetadata, 'magnification' | 'mmX' | 'mmY' | 'c
 
 const unknownScale: ScaleAndChannels = { magnification: null, mmX: null, mmY: null };
 
-/** Scale of a file other than a TIFF, from its pixels per inch. Low densities are ignored, because they are those of screens and printers. */
+/** Scale of a file other than a TIFF, from its pixels per inch. Low densities are ignored: screens and printers have them. */
 function scaleOf({ density = 0 }: Metadata): ScaleAndChannels {
   if (density < minResolution) return unknownScale;
   return { ...unknownScale, mmX: 25.4 / density, mmY: 25.4 / density };
@@ -101,7 +101,7 @@ export async function convertByVips(
     const internal = await source.internalMetadata?.();
     const icc = source.iccProfile?.(0) ?? null;
     return writeTiff(
-      { ...withMetadata(source, scaleAndChannels, icc), internalMetadata: async () => internal ?? {} },
+      { ...replaceMetadata(source, scaleAndChannels, icc), internalMetadata: async () => internal ?? {} },
       writeOptions,
     );
   }
@@ -120,7 +120,7 @@ export async function convertByVips(
     await callbacks.runVipsPass({ ...pass, ...intermediate, page }, (done) =>
       callbacks.onProgress((index + done * intermediateShare) / frames.length),
     );
-    return withMetadata(await tiffSource.open(fileInput(intermediatePath)), scaleAndChannels, icc);
+    return replaceMetadata(await tiffSource.open(fileInput(intermediatePath)), scaleAndChannels, icc);
   });
   await writeTiff(openers, { ...writeOptions, openingShare: intermediateShare });
 }
@@ -145,7 +145,7 @@ async function convertInOnePass(
 }
 
 /** A source of the intermediate file with the metadata of the original: libvips invents a resolution, and drops the profile. */
-function withMetadata(source: TileSource, scaleAndChannels: ScaleAndChannels, icc: Uint8Array | null): TileSource {
+function replaceMetadata(source: TileSource, scaleAndChannels: ScaleAndChannels, icc: Uint8Array | null): TileSource {
   return {
     metadata: { ...source.metadata, ...scaleAndChannels },
     populatedLevels: source.populatedLevels,

@@ -8,7 +8,7 @@ import { isStoredInTiles } from '../sources/sharp/stored-in-tiles.js';
 import { checkSvg, maxDrawingBytes } from '../sources/sharp/svg.js';
 import { tiffSource } from '../sources/tiff/tiff-source.js';
 import { convertByVips, maxUntiledSide } from './convert-by-vips.js';
-import { withScale } from '../with-scale.js';
+import { applyEnteredScale } from '../apply-entered-scale.js';
 import { isLossyTiff } from './lossy-tiff.js';
 import type { ConversionTask } from './options.js';
 import { isPlainStrips } from './plain-strips.js';
@@ -28,7 +28,7 @@ export async function convert(task: ConversionTask, callbacks: ConversionCallbac
   const input = fileInput(task.input.path, { name: task.input.name, mimeType: task.input.mimeType });
   const limits = { maxSmallImageSize: maxUntiledSide, maxDecodedPixels: Infinity, temporaryDirectory: task.directory };
   const tiffOrError = await tiffSource.open(input, limits).then(
-    (opened) => withScale(opened, task.scale),
+    (opened) => applyEnteredScale(opened, task.scale),
     (error: unknown) => {
       if (error instanceof TileSourceError) return error;
       throw error;

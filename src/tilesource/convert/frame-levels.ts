@@ -4,7 +4,7 @@ import { PyramidWriter, type BlockImage } from '../pyramid/pyramid-writer.js';
 import type { DirectoryPlan, TiffContainer } from '../pyramid/container.js';
 import { jpegFormTags } from './jpeg-form.js';
 import { halfSize, levelDirectories } from '../pyramid/levels.js';
-import { packingTags, packTile, storedBands, type TileCompression, type TilePacking } from '../pyramid/tiles.js';
+import { packingTags, packTile, storedBandCount, type TileCompression, type TilePacking } from '../pyramid/tiles.js';
 import type { Raster } from '../raster.js';
 import { toPicture } from '../render/pixels.js';
 import { BlockReader } from './block-reader.js';
@@ -133,6 +133,6 @@ async function makeLevels(
     encode: (tile) => packTile(tile, packing),
     onProgress: (pixels) => onProgress(pixels / (width * height)),
   }).write();
-  const tags = packingTags({ bands: storedBands(bands, packing), dtype }, packing);
+  const tags = packingTags({ bands: storedBandCount(bands, packing), dtype }, packing);
   return directories.map((plan) => ({ ...plan, tags: [...plan.tags, ...tags] }));
 }

@@ -23,7 +23,7 @@ export interface HistogramBand {
   /** Number of samples inside the range. */
   samples: number;
   density: boolean;
-  /** The range of `min:` and `max:` in styles for the requested threshold. */
+  /** The two values that `min:` and `max:` with the requested threshold mean in a style. */
   thresholds?: readonly [min: number, max: number];
 }
 

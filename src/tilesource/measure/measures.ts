@@ -86,12 +86,12 @@ export async function readPixel(renderer: Renderer, request: PixelRequest): Prom
   const levelBox = { level: metadata.levels - 1, frame, box: { ...box, width: 1, height: 1 } };
   if (style && style.functions.length > 0) {
     const value = [...(await renderer.renderBox(levelBox, appearance, signal)).data];
-    return { value: value.map((sample) => toStyleType(sample, style, metadata.dtype)), ...channelValues(value) };
+    return { value: value.map((sample) => convertSampleToStyleType(sample, style, metadata.dtype)), ...channelValues(value) };
   }
   if (style) {
     const value = await stylePixel(style, await renderer.styleInputs(levelBox, { ...appearance, style }, signal));
     const channels = value.map((sample) => Math.floor(sample));
-    return { value: value.map((sample) => toStyleType(sample, style, metadata.dtype)), ...channelValues(channels) };
+    return { value: value.map((sample) => convertSampleToStyleType(sample, style, metadata.dtype)), ...channelValues(channels) };
   }
   const raster = await renderer.readSamples(levelBox, appearance, signal);
   const displayed = canBeShown({ ...metadata, bands: raster.bands })
@@ -101,7 +101,7 @@ export async function readPixel(renderer: Renderer, request: PixelRequest): Prom
 }
 
 /** Converts a color value from 0 to 255 to the sample type that the style names. */
-function toStyleType(sample: number, { dtype }: Style, sourceDtype: SampleType): number {
+function convertSampleToStyleType(sample: number, { dtype }: Style, sourceDtype: SampleType): number {
   const outputDtype = dtype === 'source' ? sourceDtype : dtype;
   if (outputDtype === 'uint8') return Math.floor(sample);
   if (outputDtype === 'uint16') return Math.floor((sample * 65_535) / 255);
@@ -117,7 +117,7 @@ async function convertToStyleType(rasters: readonly Raster[], style: Style, sour
   for (const raster of rasters) {
     const out = createRaster({ ...raster, dtype });
     await forEachRange(raster.data.length, 65_536, (from, to) => {
-      for (let at = from; at < to; at += 1) out.data[at] = toStyleType(raster.data[at]!, style, sourceDtype);
+      for (let at = from; at < to; at += 1) out.data[at] = convertSampleToStyleType(raster.data[at]!, style, sourceDtype);
     });
     converted.push(out);
   }

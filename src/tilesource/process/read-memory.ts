@@ -10,7 +10,7 @@ let createdPieces = 0;
  * memory were allocated for each read, the garbage collector would run some ten times a second, which takes a quarter of the time
  * of reading tiles.
  */
-export async function withReadMemory<Result>(work: (memory: Uint8Array | undefined) => Promise<Result>): Promise<Result> {
+export async function lendReadMemory<Result>(work: (memory: Uint8Array | undefined) => Promise<Result>): Promise<Result> {
   let memory = freePieces.pop();
   if (memory === undefined && createdPieces < maxPieces) {
     memory = new Uint8Array(Buffer.allocUnsafeSlow(pieceBytes).buffer);

@@ -45,13 +45,13 @@ export function isLossy({ compression, quality }: Pick<TilePacking, 'compression
 }
 
 /** Number of bands that tiles of an image with this many bands have in the file. */
-export function storedBands(bands: number, { compression }: Pick<TilePacking, 'compression'>): number {
+export function storedBandCount(bands: number, { compression }: Pick<TilePacking, 'compression'>): number {
   if (compression === 'jpeg') return bands <= 2 ? 1 : 3;
   if (compression === 'webp') return bands === 1 || bands === 3 || bands > 4 ? 3 : 4;
   return bands;
 }
 
-/** The tags that describe compressed tiles. `bands` is the number that {@link storedBands} returns. */
+/** The tags that describe compressed tiles. `bands` is the number that {@link storedBandCount} returns. */
 export function packingTags({ bands, dtype }: Pick<Raster, 'bands' | 'dtype'>, packing: TilePacking): Tag[] {
   const { compression } = packing;
   const isColorJpeg = compression === 'jpeg' && bands === 3;

@@ -163,11 +163,11 @@ export class TileSourceRegistry {
       }
     }
     const missing = causes.flatMap((cause) => (cause instanceof MissingPartsError ? cause.missing : []));
-    const clearest =
+    const clearestCause =
       causes.find((cause) => cause instanceof MissingPartsError) ??
       causes.find((cause) => !(cause instanceof OtherFormatError)) ??
       (requestedSource ? causes[0] : undefined);
-    const reason = clearest?.reason ?? 'It is in none of the supported formats.';
+    const reason = clearestCause?.reason ?? 'It is in none of the supported formats.';
     const message = `${input.name} cannot be read. ${reason}`;
     const details = { cause: causes.length > 1 ? new AggregateError(causes) : causes[0], reason };
     throw missing.length > 0 ? new MissingPartsError(message, missing, details) : new TileSourceError(message, details);
@@ -219,18 +219,18 @@ function plainMimeType(mimeType: string | undefined): string | undefined {
 
 /** Determines the priority of a source for a file: the lowest number of all that match. */
 function rateSource(definition: TileSourceDefinition, file: FileIdentity): Candidate {
-  const matches: Priority[] = [];
+  const matchingPriorities: Priority[] = [];
   for (const extension of extensionsOf(file.name)) {
     const priority = isListed(definition.extensions, extension) ? definition.extensions[extension] : undefined;
-    if (priority !== undefined) matches.push(priority);
+    if (priority !== undefined) matchingPriorities.push(priority);
   }
   const mimeType = plainMimeType(file.mimeType);
   const priorityOfType =
     mimeType !== undefined && isListed(definition.mimeTypes, mimeType) ? definition.mimeTypes[mimeType] : undefined;
-  if (priorityOfType !== undefined) matches.push(priorityOfType);
+  if (priorityOfType !== undefined) matchingPriorities.push(priorityOfType);
   const priorityOfName = definition.fileNames?.[baseName(file.name)];
-  if (priorityOfName !== undefined) matches.push(priorityOfName);
+  if (priorityOfName !== undefined) matchingPriorities.push(priorityOfName);
   const { default: defaultPriority } = definition.extensions;
-  const priority = matches.reduce((lowest, each) => (each < lowest ? each : lowest), defaultPriority);
-  return { definition, priority, isFallback: matches.length === 0 };
+  const priority = matchingPriorities.reduce((lowest, each) => (each < lowest ? each : lowest), defaultPriority);
+  return { definition, priority, isFallback: matchingPriorities.length === 0 };
 }

@@ -4,7 +4,7 @@ import { BadValueError } from '../../errors.js';
 import type { EncodingOptions } from './encode.js';
 import { PyramidWriter, type BlockImage } from '../pyramid/pyramid-writer.js';
 import { TiffContainer, tagOf } from '../pyramid/container.js';
-import { packingTags, packTile, storedBands, type TilePacking } from '../pyramid/tiles.js';
+import { packingTags, packTile, storedBandCount, type TilePacking } from '../pyramid/tiles.js';
 import type { StreamedPicture } from '../requests.js';
 import { temporaryPath, unlinkOpenFile } from '../../core/temporary-files.js';
 
@@ -77,7 +77,7 @@ async function writePyramid(
     encode: (tile) => packTile(tile, packing),
     signal,
   }).write();
-  const tileTags = packingTags({ bands: storedBands(picture.bands, packing), dtype: picture.dtype }, packing);
+  const tileTags = packingTags({ bands: storedBandCount(picture.bands, packing), dtype: picture.dtype }, packing);
   const { pixelsPerMm } = picture;
   const plans = levels.map((plan, level) => {
     const perInch = 25.4 / 2 ** level;

@@ -13,7 +13,7 @@ import {
   type PassMessage,
 } from './child-process.js';
 import { convert } from '../convert.js';
-import { remoteSource, type Answer, type Question } from './remote-source.js';
+import { createRemoteSource, type Answer, type Question } from './remote-source.js';
 import { runDrawing } from '../../sources/sharp/drawing.js';
 import { runVipsPass, type VipsPass } from './vips-pass.js';
 import { vipsReason } from '../../process/vips-reason.js';
@@ -79,7 +79,7 @@ async function runTask(task: ChildTask): Promise<void> {
     onProgress,
     log: (text) => void send({ kind: 'log', text }),
     runVipsPass: askForPass,
-    openRemote: (image) => remoteSource(image, createAskFunction()),
+    openRemote: (image) => createRemoteSource(image, createAskFunction()),
   });
 }
 

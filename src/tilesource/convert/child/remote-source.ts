@@ -61,8 +61,8 @@ export async function answerQuestion({ source }: ParentSource, question: Questio
   }
 }
 
-/** A tile source whose image is read by another process. */
-export function remoteSource(image: RemoteImage, ask: (question: Question) => Promise<Answer>): TileSource {
+/** Creates a tile source for an image that another process has open. `ask` gets each part from that process. */
+export function createRemoteSource(image: RemoteImage, ask: (question: Question) => Promise<Answer>): TileSource {
   const askFor = async <T extends Answer>(question: Question, isExpected: (answer: Answer) => answer is T): Promise<T> => {
     const reply = await ask(question);
     if (!isExpected(reply)) throw new TileSourceError(`A ${question.method} could not be read.`);

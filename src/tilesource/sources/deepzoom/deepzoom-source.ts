@@ -16,7 +16,7 @@ import {
 import { openInZip } from '../../archive/zip-tree.js';
 import { levelCount, levelSize, tileContent, type Size } from '../../geometry.js';
 import { runProcessing } from '../../process/processing.js';
-import { withReadMemory } from '../../process/read-memory.js';
+import { lendReadMemory } from '../../process/read-memory.js';
 import { vipsReason } from '../../process/vips-reason.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { blit } from '../../render/pixels.js';
@@ -140,7 +140,7 @@ class DeepZoomTileSource implements TileSource {
     const { bands } = this.#format;
     const file = await this.#tree.file(path);
     if (file === null) return createRaster({ ...content, bands, dtype: 'uint8' });
-    return withReadMemory(async (into) => {
+    return lendReadMemory(async (into) => {
       const bytes = await readTileBytes(file, path, { signal, into });
       return this.#decodeTile(bytes, { path, overlapBefore, size, content }, signal);
     });

@@ -2,7 +2,7 @@ import { TileSourceError } from '../../../errors.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { decodeJpeg } from '../../codecs/jpeg.js';
 import type { EncodedImage } from '../../tile-source.js';
-import { withReadMemory } from '../../process/read-memory.js';
+import { lendReadMemory } from '../../process/read-memory.js';
 import { yCbCrToRgb } from '../../codecs/ycbcr.js';
 import { jpegSegments } from '../../codecs/jpeg-segments.js';
 import { sampleArrays, sampleBytes, whiteOfBits, type Raster, type SampleType, type Samples } from '../../raster.js';
@@ -311,7 +311,7 @@ export async function readFrame(instance: DicomInstance, frame: number, signal?:
   const toRaster = (data: Samples): Raster => ({ ...shape, data, width: columns, height: rows });
   let data: Samples;
   if (codec === 'jpeg')
-    data = await withReadMemory(async (into) =>
+    data = await lendReadMemory(async (into) =>
       decodeJpegFrame(await instance.readFrameBytes(frame, { signal, into }), header, signal),
     );
   else if (codec === 'native' || codec === 'rle') {

@@ -1,7 +1,7 @@
 import { TileSourceError } from '../../../errors.js';
 import type { FrameMetadata } from '../../tile-source.js';
 import { positionNames } from '../../position-names.js';
-import { attribute, children, parseXml, plainElement, type XmlElement } from '../../xml.js';
+import { attribute, children, parseXml, toPlainObject, type XmlElement } from '../../xml.js';
 
 /** One plane of an OME image. */
 interface OmePlane {
@@ -368,6 +368,6 @@ export function readOme(description: string): OmeDescription {
       ...(unreadImages.length > 0 ? [`Images of other sizes are not read: ${joinNames(unreadImages.map(nameOf))}.`] : []),
     ],
     associated: associatedOf(others, files),
-    info: plainElement(ome, listElements),
+    info: toPlainObject(ome, listElements),
   };
 }

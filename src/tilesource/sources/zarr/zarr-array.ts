@@ -4,7 +4,7 @@ import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { createZarrInflater } from './zarr-chunk.js';
 import type { FileBlocks } from '../../process/decoded-blocks.js';
 import { runProcessing } from '../../process/processing.js';
-import { withReadMemory } from '../../process/read-memory.js';
+import { lendReadMemory } from '../../process/read-memory.js';
 import { SharedWork } from '../../process/shared-work.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { sampleTypeOf, type ArrayMetadata } from './array-metadata.js';
@@ -61,7 +61,7 @@ export class ZarrArray {
       const bytes = await this.#readEncodedChunk(position, signal);
       return bytes === null ? null : codecThreads.call('zarrChunk', { bytes, ...encoding }, what, signal);
     }
-    return withReadMemory(async (into) => {
+    return lendReadMemory(async (into) => {
       const encoded = await this.#readEncodedChunk(position, signal, into);
       if (encoded === null) return null;
       try {

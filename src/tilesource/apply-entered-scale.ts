@@ -1,8 +1,8 @@
 import type { EnteredScale } from '../core/entered-scale.js';
 import type { TileSource } from './tile-source.js';
 
-/** The source with the size of a pixel that a user has entered, if there is one. Everything else is unchanged. */
-export function withScale(source: TileSource, scale: EnteredScale | null | undefined): TileSource {
+/** Returns the source with the size of a pixel that a user has entered, if there is one. Everything else is unchanged. */
+export function applyEnteredScale(source: TileSource, scale: EnteredScale | null | undefined): TileSource {
   if (!scale) return source;
   const metadata = { ...source.metadata, ...scale, isScaleEntered: true };
   // Sources may be classes with private fields, so their methods need the original object.
