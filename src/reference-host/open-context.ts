@@ -116,15 +116,15 @@ export async function openContext(
 async function connect(mongoose: Mongoose, uri: string, closeSteps: (() => Promise<unknown>)[]): Promise<Connection> {
   const endedConnections = watchEndedConnections();
   closeSteps.push(async () => endedConnections.stop());
-  const connection = mongoose.createConnection(uri, { ...timeoutsFor(uri), writeConcern: durableWriteConcern });
+  const connection = mongoose.createConnection(uri, { ...selectTimeouts(uri), writeConcern: durableWriteConcern });
   closeSteps.push(() => connection.close());
   await connection.asPromise();
   endedConnections.watch(connection);
   return connection;
 }
 
-/** {@link databaseTimeouts}, except those that the connection string sets itself. */
-function timeoutsFor(uri: string): Partial<typeof databaseTimeouts> {
+/** Selects those of the {@link databaseTimeouts} that the connection string does not set itself. */
+function selectTimeouts(uri: string): Partial<typeof databaseTimeouts> {
   const isUnset = ([name]: [string, number]) => !new RegExp(`[?&]${name}=`, 'i').test(uri);
   return Object.fromEntries(Object.entries(databaseTimeouts).filter(isUnset));
 }

@@ -38,7 +38,7 @@ export async function loadPrincipal({ models }: HostContext, caller: Caller | nu
   return user === null ? anonymous : { id, admin: user.admin, groups: user.groups, seesPrivate };
 }
 
-function grantedLevel({ access }: AccessControlled, principal: Rights): AccessLevel {
+function findGrantedLevel({ access }: AccessControlled, principal: Rights): AccessLevel {
   let level: AccessLevel = -1;
   for (const entry of access.users) if (principal.id?.equals(entry.id) && entry.level > level) level = entry.level;
   for (const entry of access.groups) {
@@ -57,7 +57,7 @@ export function flagsOn({ access, publicFlags = [] }: AccessControlled, principa
 /** The principal's level on a document. */
 export function levelOn(document: AccessControlled, principal: Rights): AccessLevel {
   if (principal.admin) return 2;
-  const level = principal.id === null ? -1 : grantedLevel(document, principal);
+  const level = principal.id === null ? -1 : findGrantedLevel(document, principal);
   return level === -1 && document.public ? 0 : level;
 }
 
@@ -68,7 +68,7 @@ export function levelOn(document: AccessControlled, principal: Rights): AccessLe
 export function shownLevel(document: AccessControlled, principal: Principal): AccessLevel {
   if (principal.admin) return 2;
   if (principal.id === null) return document.public ? 0 : -1;
-  return grantedLevel(document, principal);
+  return findGrantedLevel(document, principal);
 }
 
 /** @throws LevelDeniedError when the principal's level on a document is too low. */

@@ -20,10 +20,10 @@ export function hostDirectory(context: HostContext): HostDirectory {
     }));
   };
   return {
-    users: (ids, asker) => findUsers({ _id: { $in: objectIds(ids) } }, asker),
+    users: (ids, asker) => findUsers({ _id: { $in: toObjectIds(ids) } }, asker),
     usersByLogin: (logins, asker) => findUsers({ login: { $in: [...logins] } }, asker),
     async groups(ids, asker) {
-      const filter = { ...(await visibilityFilter(asker)), _id: { $in: objectIds(ids) } };
+      const filter = { ...(await visibilityFilter(asker)), _id: { $in: toObjectIds(ids) } };
       const groups = await models.group.find(filter, { name: 1, description: 1 }).lean();
       const groupIds = groups.map(({ _id }) => _id);
       const groupsWithMembers = new Set(
@@ -41,6 +41,6 @@ export function hostDirectory(context: HostContext): HostDirectory {
   };
 }
 
-function objectIds(ids: readonly string[]): Types.ObjectId[] {
+function toObjectIds(ids: readonly string[]): Types.ObjectId[] {
   return ids.filter(isId).map((id) => new Types.ObjectId(id));
 }

@@ -1,8 +1,8 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 
 /**
- * A program that runs a server until its own standard input ends, which happens when the process that started it ends for any reason.
- * Then the server gets SIGTERM, and SIGKILL if it is still running after 20 seconds, and a temporary folder is removed.
+ * A program that runs a server. The standard input of the program ends when the process that started it ends, for any reason. Then the server
+ * gets SIGTERM, and SIGKILL if it is still running after 20 seconds, and a temporary folder is removed.
  */
 const guardScript = `
 const { spawn } = require('node:child_process');
@@ -92,10 +92,10 @@ export function startGuarded(
 /**
  * Waits for a child process that does some work and then ends.
  *
- * @param options `measureProgress` is called every half second and returns a value that changes while there is progress. If
- * that value stays the same for `maxFirstStallMs` at the start, or for `maxStallMs` later, the child is killed
- * @throws if it exits with a code other than 0, makes no progress for too long, or the signal is aborted; if the signal is
- * aborted, the child is killed, too
+ * @param options `measureProgress` is called every half second and returns a value that changes while there is progress. The value may
+ * stay the same for `maxFirstStallMs` at the start, and for `maxStallMs` later
+ * @throws if the child exits with a code other than 0; if it makes no progress for too long, or the signal is aborted, the child is also
+ * killed
  */
 export async function waitForExit(
   child: Child,

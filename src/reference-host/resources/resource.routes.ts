@@ -66,7 +66,7 @@ const searchResultSchema = {
 const resourcesParameter = required(json({ kind: 'object', description: 'Ids by type: {"item": [...], "folder": [...]}.' }));
 const progressParameter = boolean({ description: 'Accepted for existing clients, but ignored.' });
 
-function searchView(type: SearchedType, doc: object, principal: Principal): Record<string, unknown> {
+function createSearchView(type: SearchedType, doc: object, principal: Principal): Record<string, unknown> {
   switch (type) {
     case 'item':
       return itemView(doc as ItemDocument);
@@ -189,7 +189,7 @@ const searchRoutes: RouteDefinition<HostContext>[] = [
         const results = await searchMode.search(request, caller);
         if (Array.isArray(results)) return results;
         const views = Object.entries(results).map(([type, documents]) => {
-          return [type, documents.map((doc) => searchView(type as SearchedType, doc, principal))];
+          return [type, documents.map((doc) => createSearchView(type as SearchedType, doc, principal))];
         });
         return Object.fromEntries(views) as Record<string, unknown>;
       }
@@ -201,7 +201,7 @@ const searchRoutes: RouteDefinition<HostContext>[] = [
           throw new BadParameterError(`Invalid value for types: "${String(type)}". Allowed values: ${searchedTypes.join(', ')}.`);
         }
         const documents = await searchDocuments(context, searchedType, principal, { query: q, mode, level, limit, offset });
-        results[searchedType] = await createViews(documents, (doc) => searchView(searchedType, doc, principal));
+        results[searchedType] = await createViews(documents, (doc) => createSearchView(searchedType, doc, principal));
       }
       return results;
     },

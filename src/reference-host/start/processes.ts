@@ -47,8 +47,8 @@ export interface ServingProcessesOptions {
 }
 
 /**
- * Serving processes on one port, which this process watches: a process that ends unexpectedly is replaced, and one that requests a
- * restart restarts all. They run the program of this process with the same arguments, and end with it.
+ * Serving processes on one port, which this process watches. A process that ends unexpectedly is replaced. If one requests a restart, all are
+ * restarted. They run the program of this process with the same arguments, and end with it.
  */
 export class ServingProcesses {
   readonly #stopController = new AbortController();

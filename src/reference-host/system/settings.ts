@@ -64,12 +64,12 @@ const parseText = (value: unknown): string => {
   throw new InvalidError('The value must be text.', 'value');
 };
 
-/** Texts that `parse` checks further. */
-function textType(parse: (value: unknown) => string): ValueType<string> {
+/** Creates a type for texts that `parse` checks further. */
+function createTextType(parse: (value: unknown) => string): ValueType<string> {
   return { schema: { type: 'string' }, parse };
 }
 
-const anyTextType = textType(parseText);
+const anyTextType = createTextType(parseText);
 
 const booleanType: ValueType<boolean> = {
   schema: { type: 'boolean' },
@@ -79,7 +79,7 @@ const booleanType: ValueType<boolean> = {
   },
 };
 
-function enumType<const W extends string>(...words: W[]): ValueType<W> {
+function createEnumType<const W extends string>(...words: W[]): ValueType<W> {
   return {
     schema: { type: 'string', enum: words },
     parse(value) {
@@ -97,7 +97,12 @@ interface NumberRange {
   unit?: 'bytes' | 'seconds' | 'days';
 }
 
-function numberType({ type = 'integer', minimum = 0, maximum = Number.MAX_SAFE_INTEGER, unit }: NumberRange): ValueType<number> {
+function createNumberType({
+  type = 'integer',
+  minimum = 0,
+  maximum = Number.MAX_SAFE_INTEGER,
+  unit,
+}: NumberRange): ValueType<number> {
   return {
     schema: { type, minimum, maximum, ...(unit !== undefined && { 'x-unit': unit }) },
     parse(value) {
@@ -110,7 +115,7 @@ function numberType({ type = 'integer', minimum = 0, maximum = Number.MAX_SAFE_I
   };
 }
 
-const countType = numberType({ maximum: 1_000_000 });
+const countType = createNumberType({ maximum: 1_000_000 });
 
 /** A list separated by commas, with entries trimmed, and without the trailing slash of copied addresses. */
 function parseOrigins(value: unknown): string {
@@ -155,7 +160,7 @@ export const coreSettingDefinitions = [
     180,
     'a number of days above 0',
     'Lifetime of a sign-in, in days.',
-    numberType({ type: 'number', minimum: 1 / 1440, maximum: maxTokenDays, unit: 'days' }),
+    createNumberType({ type: 'number', minimum: 1 / 1440, maximum: maxTokenDays, unit: 'days' }),
   ),
   defineSetting('core.cookie_domain', '', 'text', 'Domain of the sign-in cookie; empty for this host only.', anyTextType),
   defineSetting(
@@ -163,7 +168,7 @@ export const coreSettingDefinitions = [
     '',
     'origins separated by commas; * and ? match any text and any character',
     'Origins whose pages may call this server; empty for none.',
-    textType(parseOrigins),
+    createTextType(parseOrigins),
   ),
   defineSetting(
     'core.cors.allow_methods',
@@ -191,7 +196,7 @@ export const coreSettingDefinitions = [
     'open',
     'open, closed or approve',
     'Who can register: anyone (open), no one (closed), or anyone, after approval by an administrator (approve).',
-    enumType('open', 'closed', 'approve'),
+    createEnumType('open', 'closed', 'approve'),
   ),
   defineSetting(
     'core.registrations_per_address',
@@ -206,7 +211,7 @@ export const coreSettingDefinitions = [
     900,
     'a number of seconds from 1 to 86400',
     'Time for which failed sign-ins count, in seconds from the first one.',
-    numberType({ minimum: 1, maximum: 86_400, unit: 'seconds' }),
+    createNumberType({ minimum: 1, maximum: 86_400, unit: 'seconds' }),
   ),
   defineSetting(
     'core.sign_in_failures_per_login_and_address',
@@ -234,7 +239,7 @@ export const coreSettingDefinitions = [
     'disabled',
     'disabled, optional or required',
     'Whether users can sign in before an administrator has marked their email address as verified.',
-    enumType('disabled', 'optional', 'required'),
+    createEnumType('disabled', 'optional', 'required'),
   ),
   defineSetting('core.api_keys', true, 'true or false', 'Allow API keys.', booleanType),
   defineSetting(
@@ -249,42 +254,42 @@ export const coreSettingDefinitions = [
     'public_private',
     'public_private or none',
     'Folders created for a new user.',
-    enumType('public_private', 'none'),
+    createEnumType('public_private', 'none'),
   ),
   defineSetting(
     'core.upload_minimum_chunk_size',
     5 * 1024 * 1024,
     'a number of bytes, 0 or more',
     'Minimum size of upload chunks, except the last.',
-    numberType({ unit: 'bytes' }),
+    createNumberType({ unit: 'bytes' }),
   ),
   defineSetting(
     'core.upload_maximum_size',
     100 * 1024 ** 3,
     'a number of bytes; 0 for no limit',
     'Maximum size of an uploaded file.',
-    numberType({ unit: 'bytes' }),
+    createNumberType({ unit: 'bytes' }),
   ),
   defineSetting(
     'core.user_maximum_uploads',
     100,
     'an integer; 0 for no limit',
     'Maximum number of unfinished uploads per user.',
-    numberType({}),
+    createNumberType({}),
   ),
   defineSetting(
     'core.user_quota',
     1024 ** 4,
     'a number of bytes; 0 for no limit',
     'Maximum total size of a user’s uploads (finished or not) and of the files that jobs created for the user.',
-    numberType({ unit: 'bytes' }),
+    createNumberType({ unit: 'bytes' }),
   ),
   defineSetting(
     'core.server_root',
     '',
     'an address such as https://host/images, or empty',
     'Public address of the server, with its path if a proxy serves it below one. Addresses in responses begin with it.',
-    textType(parseServerRoot),
+    createTextType(parseServerRoot),
   ),
   defineSetting(
     'core.brand_name',
@@ -295,13 +300,19 @@ export const coreSettingDefinitions = [
   ),
   defineSetting('core.contact_email_address', '', 'text', 'Email address of the administrator.', anyTextType),
   defineSetting('core.privacy_notice', '', 'text', 'Link to the privacy notice in web clients.', anyTextType),
-  defineSetting('core.banner_color', '#3f3b3b', 'a color such as #3f3b3b', 'Banner color of web clients.', textType(parseColor)),
+  defineSetting(
+    'core.banner_color',
+    '#3f3b3b',
+    'a color such as #3f3b3b',
+    'Banner color of web clients.',
+    createTextType(parseColor),
+  ),
   defineSetting(
     'core.show_download',
     'all',
     'all, user, admin or none',
     'Who sees download buttons in web clients. Access lists decide who can download.',
-    enumType('all', 'user', 'admin', 'none'),
+    createEnumType('all', 'user', 'admin', 'none'),
   ),
   defineSetting(
     'core.disable_anonymous_access',
@@ -315,21 +326,21 @@ export const coreSettingDefinitions = [
     'none',
     'none',
     'Has no effect; accepted because web clients send it. This server does not send email.',
-    enumType('none'),
+    createEnumType('none'),
   ),
   defineSetting(
     'core.add_to_group_policy',
     'never',
     'never, yesadmin or yesmod',
     'Whether group administrators (yesadmin), or moderators too (yesmod), can add members without inviting them.',
-    enumType('never', 'yesadmin', 'yesmod'),
+    createEnumType('never', 'yesadmin', 'yesmod'),
   ),
   defineSetting(
     'core.trash_days',
     30,
     'a number of days; 0 for no limit',
     'How long folders and items stay in the trash before they are removed permanently, in days.',
-    numberType({ type: 'number', maximum: maxTokenDays, unit: 'days' }),
+    createNumberType({ type: 'number', maximum: maxTokenDays, unit: 'days' }),
   ),
   defineSetting(
     'core.enable_notification_stream',

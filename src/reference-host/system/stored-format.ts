@@ -3,8 +3,8 @@ import { isDuplicateKey } from '../duplicate-key.js';
 import type { Models } from '../models.js';
 
 /**
- * Version of the reference host's own documents. A release that stores them differently increments it and documents how it reads
- * older ones.
+ * Version of the reference host's own documents. A release that stores documents differently increments the version, and documents
+ * how it reads older documents.
  */
 const hostFormat = 1;
 

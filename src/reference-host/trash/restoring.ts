@@ -9,7 +9,7 @@ import type { FolderDocument, FolderParentType } from '../tree/folder.model.js';
 import { createFolder, rootOf, type FolderParent } from '../tree/folders.js';
 import { indexTerms, createUnindexedMark } from '../tree/finding/index-terms.js';
 import type { ItemDocument } from '../tree/item.model.js';
-import { sortableNames } from '../tree/names/checked-name.js';
+import { computeSortableNames } from '../tree/names/checked-name.js';
 import { claimFreeName } from '../tree/names/names.js';
 import { findFolderOrItem, treeModel, type FolderOrItem } from '../tree/tree-documents.js';
 import { addFolderSize, addRootSize } from '../tree/sizes.js';
@@ -163,7 +163,7 @@ async function chooseLocation(
 /** The fields of a document that depend on its name. */
 const createNameFields = ({ description }: { description: string }, name: string) => ({
   name,
-  ...sortableNames(name),
+  ...computeSortableNames(name),
   words: searchWords(name, description),
   ...createUnindexedMark(),
 });

@@ -2,7 +2,7 @@ import type { QueryFilter, Types } from 'mongoose';
 import { batches, iterateInSlices, groupInBatches } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from '../files/file.model.js';
-import { sortOrder, type Page } from '../tree/lists.js';
+import { toSortOrder, type Page } from '../tree/lists.js';
 import { treeModel } from '../tree/tree-documents.js';
 import { withTrashed } from './trash-mark.js';
 
@@ -34,7 +34,7 @@ export async function listShownFiles(
   filter: QueryFilter<FileDocument>,
   page: Page,
 ): Promise<{ shown: FileDocument[]; total: number }> {
-  const matches = context.models.file.find(filter).sort(sortOrder(page)).lean();
+  const matches = context.models.file.find(filter).sort(toSortOrder(page)).lean();
   const shown: FileDocument[] = [];
   let earlierCount = 0;
   for await (const batch of groupInBatches(iterateInSlices<FileDocument>(matches), batchSize)) {

@@ -4,7 +4,7 @@ import { InvalidError, UnknownIdError, searchWords } from '../../larger-host.js'
 import type { HostContext } from '../context.js';
 import type { AccessList, GrantedLevel } from '../access/access-list.model.js';
 import type { CollectionDocument } from './collection.model.js';
-import { checkName, sortableNames } from './names/checked-name.js';
+import { checkName, computeSortableNames } from './names/checked-name.js';
 import { requireLevel, withUserLevel, type Principal } from '../access/access.js';
 import { isDuplicateKey } from '../duplicate-key.js';
 import { removeFoldersIn } from './folder-trees.js';
@@ -55,7 +55,7 @@ export async function createCollection(
   const collection: CollectionDocument = {
     _id: new Types.ObjectId(),
     name: checkedName,
-    ...sortableNames(checkedName),
+    ...computeSortableNames(checkedName),
     description,
     creatorId,
     created: now,
@@ -89,7 +89,7 @@ export async function updateCollection(
   const description = changes.description?.trim() ?? collection.description;
   const fields = {
     name,
-    ...sortableNames(name),
+    ...computeSortableNames(name),
     description,
     words: searchWords(name, description),
     ...createUnindexedMark(),

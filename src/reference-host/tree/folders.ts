@@ -5,7 +5,7 @@ import type { AccessList, GrantedLevel } from '../access/access-list.model.js';
 import type { CollectionDocument } from './collection.model.js';
 import type { FolderDocument, FolderParentType, RootType } from './folder.model.js';
 import type { UserDocument } from '../accounts/users/user.model.js';
-import { checkName, sortableNames } from './names/checked-name.js';
+import { checkName, computeSortableNames } from './names/checked-name.js';
 import { createAccessFilter, levelOn, requireLevel, systemPrincipal, withUserLevel, type Principal } from '../access/access.js';
 import { indexTerms, createUnindexedMark } from './finding/index-terms.js';
 import { computeSearchFields } from './finding/terms.js';
@@ -108,7 +108,7 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
   const createdFolder: FolderDocument = {
     _id,
     name,
-    ...sortableNames(name),
+    ...computeSortableNames(name),
     description,
     parentId: parent.doc._id,
     parentCollection: parent.type,
@@ -174,7 +174,13 @@ export async function updateFolder(
 ): Promise<FolderDocument> {
   const name = changes.name === undefined ? folder.name : checkName('Folder', changes.name);
   const description = changes.description?.trim() ?? folder.description;
-  const fields = { name, ...sortableNames(name), description, words: searchWords(name, description), ...createUnindexedMark() };
+  const fields = {
+    name,
+    ...computeSortableNames(name),
+    description,
+    words: searchWords(name, description),
+    ...createUnindexedMark(),
+  };
   const write = () => writeFolder(context, folder, fields);
   const undertaking = { kind: 'naming', type: 'folder', id: folder._id, before: new Date() } as const;
   const updated = name === folder.name ? await write() : await context.journal.undertake(undertaking, write);

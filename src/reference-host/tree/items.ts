@@ -5,7 +5,7 @@ import type { GrantedLevel } from '../access/access-list.model.js';
 import type { FileDocument } from '../files/file.model.js';
 import type { FolderDocument } from './folder.model.js';
 import type { ItemDocument } from './item.model.js';
-import { checkName, sortableNames } from './names/checked-name.js';
+import { checkName, computeSortableNames } from './names/checked-name.js';
 import { requireLevel, type Principal } from '../access/access.js';
 import { copyFile } from '../files/files.js';
 import { prepareMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
@@ -110,7 +110,7 @@ async function insertItems(
       items.push({
         ...initial,
         name,
-        ...sortableNames(name),
+        ...computeSortableNames(name),
         folderId: folder._id,
         baseParentType: folder.baseParentType,
         baseParentId: folder.baseParentId,
@@ -179,7 +179,7 @@ async function writeItemChanges(context: HostContext, item: ItemDocument, change
       {
         $set: {
           name,
-          ...sortableNames(name),
+          ...computeSortableNames(name),
           description,
           words: searchWords(name, description),
           ...createUnindexedMark(),

@@ -34,7 +34,7 @@ export function requireVisibleField(field: string, parameterName: string): void 
 }
 
 /** The sort order of a page in the form of MongoDB: directions by field. @throws BadParameterError for a field that lists cannot be sorted by */
-export function sortOrder(
+export function toSortOrder(
   { sort, sortdir }: Pick<Page, 'sort' | 'sortdir'>,
   sortable?: readonly string[],
 ): Record<string, 1 | -1> {
@@ -58,7 +58,7 @@ export async function replyWithPage<D>(
   page: Page & { sortable?: readonly string[] },
   view: (document: D) => unknown,
 ): Promise<Reply> {
-  const query = model.find(filter).sort(sortOrder(page, page.sortable)).skip(page.offset);
+  const query = model.find(filter).sort(toSortOrder(page, page.sortable)).skip(page.offset);
   if (page.limit > 0) query.limit(page.limit);
   const [documents, total] = await Promise.all([readInSlices<D>(query.lean()), model.countDocuments(filter)]);
   return replyWithList(await createViews(documents, view), total);
@@ -72,7 +72,7 @@ export async function findPosition<D>(
   page: Pick<Page, 'sort' | 'sortdir'>,
 ): Promise<number> {
   // The list is read up to the document. Comparing with its sort keys would miss documents without the field or with values of other types.
-  const matches = model.find(filter, { _id: 1 }).sort(sortOrder(page)).lean();
+  const matches = model.find(filter, { _id: 1 }).sort(toSortOrder(page)).lean();
   let precedingCount = 0;
   for await (const { _id } of iterateInSlices<{ _id: Types.ObjectId }>(matches, { batchSize: readBatchSize })) {
     if (id.equals(_id)) break;

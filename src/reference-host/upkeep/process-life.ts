@@ -16,13 +16,13 @@ const deadAfterMs = 30_000;
  */
 const doubtAfterMs = 20_000;
 
-/** A process records its first heartbeat within this time after it created its socket, or it has failed to start. */
+/** A process that has recorded no heartbeat this long after it created its socket has failed to start. */
 const startsWithinMs = 600_000;
 
 /**
  * The identity of this process among all that use the database and the data folder, and which of those are alive. Claims and
- * unfinished work belong to a process. On the same machine a process is alive if something listens on its socket, which the system
- * closes however the process ends; on other machines it is alive as long as its heartbeat in the database is recent.
+ * unfinished work belong to a process. On the same machine a process is alive if something listens on its socket: the system
+ * closes the socket however the process ends. On other machines it is alive as long as its heartbeat in the database is recent.
  */
 export class ProcessLife {
   readonly id = randomBytes(8).toString('hex');
@@ -55,7 +55,8 @@ export class ProcessLife {
   }
 
   /**
-   * A number that changes after a time without heartbeats, in which others may have considered this process dead and done its work.
+   * A number that changes after a time without heartbeats. During that time, other processes may have considered this one dead and done its
+   * work.
    */
   get term(): number {
     return this.#term;
@@ -152,7 +153,7 @@ export class ProcessLife {
   }
 }
 
-/** Reads the id that the machine has since it was started, which is the same in all of its containers; if there is none, the host's name. */
+/** Reads the boot id of the machine, which is the same in all of its containers. If there is none, returns the name of the host. */
 async function readMachineId(): Promise<string> {
   return readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
     (text) => text.trim(),

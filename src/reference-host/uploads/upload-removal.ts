@@ -10,7 +10,7 @@ export const uploadClaimKey = (id: Types.ObjectId): string => `upload/${id.toHex
 class UploadInUse extends Error {}
 
 /**
- * Removes the record of an upload, then its bytes. A request that still writes to it notices this and removes its bytes. A file
+ * Removes the record of an upload, then its bytes. A request that still writes to the upload notices this, and removes the bytes. A file
  * that was made from the upload stays.
  */
 export async function discardUpload(context: HostContext, upload: UploadDocument): Promise<void> {

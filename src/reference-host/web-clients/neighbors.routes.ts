@@ -15,7 +15,7 @@ import { byId, scopes } from '../http/parameters.js';
 import { createFindFilter, findTextParameter } from '../tree/finding/find-filter.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import { loadItem } from '../tree/items.js';
-import { findPosition, sortOrder } from '../tree/lists.js';
+import { findPosition, toSortOrder } from '../tree/lists.js';
 import { itemView } from '../views.js';
 
 const sharedMembers = {
@@ -64,7 +64,7 @@ async function findImagesAround(context: HostContext, { params, query, caller, s
   const imageAt = async (position: number) => {
     const matches = itemModel
       .find(imageFilter)
-      .sort(sortOrder(page))
+      .sort(toSortOrder(page))
       .skip((position + count) % count);
     const [image = item] = await matches.limit(1).lean<ItemDocument[]>();
     return itemView(image);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { sortableNames } from '../../../src/reference-host/tree/names/checked-name.js';
+import { computeSortableNames } from '../../../src/reference-host/tree/names/checked-name.js';
 
 it('sorts numbers in names by their value', () => {
   const names = [
@@ -16,6 +16,6 @@ it('sorts numbers in names by their value', () => {
     'a 20000000000000000000',
     'b',
   ];
-  const order = (name: string) => sortableNames(name).naturalName;
+  const order = (name: string) => computeSortableNames(name).naturalName;
   expect(names.toReversed().toSorted((one, other) => (order(one) < order(other) ? -1 : 1))).toEqual(names);
 });

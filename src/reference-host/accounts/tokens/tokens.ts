@@ -71,7 +71,7 @@ export function issueAnonymousSession(context: HostContext): Promise<IssuedToken
   return issueToken(context, { user: null }, { days: anonymousSessionDays, scope: ['core.anonymous_session'] });
 }
 
-/** The record of a token; `null` if the token is unknown or has expired. */
+/** Finds the record of a token. Returns `null` if the token is unknown or has expired. */
 export async function findToken({ models }: HostContext, token: string): Promise<TokenDocument | null> {
   if (token.length !== tokenLength) return null;
   const record = await models.token.findOne({ hash: hashSecret(token) }).lean<TokenDocument>();
@@ -79,8 +79,8 @@ export async function findToken({ models }: HostContext, token: string): Promise
 }
 
 /**
- * The caller that a token belongs to. `null` if the token is unknown or has expired, if its user cannot sign in, if all tokens of
- * its user or key were ended, or if it was issued for an API key and the server no longer allows keys.
+ * Finds the caller that a token belongs to. Returns `null` if the token is unknown or has expired, its user cannot sign in, all tokens of its
+ * user or key were ended, or it was issued for an API key and the server no longer allows keys.
  */
 export async function verifyToken(context: HostContext, token: string): Promise<Caller | null> {
   return (await verifyTokens(context, [token])).get(token) ?? null;
@@ -176,8 +176,8 @@ export async function revokeToken({ models, events }: HostContext, token: string
 }
 
 /**
- * Removes the records of tokens that have become invalid together, because the epoch of their user or key has changed, because the
- * user or key was removed, or because the server no longer allows keys.
+ * Removes the records of tokens that have become invalid together: the epoch of their user or key has changed, their user or key was
+ * removed, or the server no longer allows keys.
  */
 export async function forgetTokens(
   { models, events }: HostContext,

@@ -19,7 +19,7 @@ export interface UserDocument extends AccessControlled {
   groupInvites: { groupId: Types.ObjectId; level: GrantedLevel }[];
   /** Argon2id hash; `null` if the user cannot sign in with a password. */
   passwordHash: string | null;
-  /** Changing this id ends all tokens that were issued before, in the same write as the change that requires it. */
+  /** A write that changes this id also ends all tokens that were issued before. */
   tokenEpoch: Types.ObjectId;
   created: Date;
   /** Bytes of all files below the user's folders. */

@@ -47,9 +47,9 @@ async function* listObjects(
 }
 
 /**
- * The reason why an object is not served; `null` if it is served. Programs create empty objects for folders. These are left out silently, so the reason is '' for them.
+ * Finds the reason why an object is not served; `null` if it is served. Programs create empty objects for folders. These are left out silently, so the reason is '' for them.
  */
-function reasonToLeaveOut({ key, size, archived }: ListedObject): string | null {
+function findReasonToLeaveOut({ key, size, archived }: ListedObject): string | null {
   if (key.endsWith('/')) return '';
   const names = key.split('/');
   if (names.some((name) => name === '' || name === '.' || name === '..'))
@@ -110,7 +110,7 @@ export async function addBucketObjects(
     for await (const object of listObjects(bucket, bucketPrefix, signal)) {
       signal.throwIfAborted();
       const path = `s3://${bucketPrefix.bucket}/${object.key}`;
-      const reason = reasonToLeaveOut(object) ?? reasonToRefuseNames(object.key);
+      const reason = findReasonToLeaveOut(object) ?? findReasonToRefuseNames(object.key);
       if (reason !== null) {
         if (reason !== '') options.onLeftOut(path, reason);
         continue;
@@ -128,8 +128,8 @@ export async function addBucketObjects(
   return { files: registeredCount, missing: missingCount };
 }
 
-/** The reason why folders and items cannot have the names in a key; `null` if they can. */
-function reasonToRefuseNames(key: string): string | null {
+/** Finds the reason why folders and items cannot have the names in a key; `null` if they can. */
+function findReasonToRefuseNames(key: string): string | null {
   try {
     for (const name of key.split('/')) checkName('Item', name);
     return null;

@@ -41,7 +41,7 @@ export class GoneFiles {
 
   /** Removes and returns the gone file that has the same properties as a file at a new path; `null` if there is none. */
   async takeMoved({ inode, size, modified, digest }: FileIdentity): Promise<KnownFile | null> {
-    const sizeAndTime = sizeAndTimeKey(size, modified);
+    const sizeAndTime = createSizeAndTimeKey(size, modified);
     if (!this.#filesByKey.has(sizeAndTime)) return null;
     const file = this.#firstWith(`${inode} ${sizeAndTime}`) ?? this.#firstWith(`${await digest()} ${sizeAndTime}`);
     if (file === undefined) return null;
@@ -71,12 +71,12 @@ export class GoneFiles {
   }
 }
 
-function sizeAndTimeKey(size: number | undefined, modified: Date | undefined): string {
+function createSizeAndTimeKey(size: number | undefined, modified: Date | undefined): string {
   return `${size ?? 0} ${modified?.getTime()}`;
 }
 
 /** The keys under which a file is found: its path, and combinations of its properties. They are never equal, because only paths begin with a slash. */
 function keysOf({ size, storage }: KnownFile): string[] {
-  const sizeAndTime = sizeAndTimeKey(size, storage.modified);
+  const sizeAndTime = createSizeAndTimeKey(size, storage.modified);
   return [storage.path, sizeAndTime, `${storage.inode} ${sizeAndTime}`, `${storage.digest} ${sizeAndTime}`];
 }
