@@ -7,10 +7,10 @@ import { createAccessFilter, loadPrincipal } from './access.js';
 /** The host's users and groups, as the plugin needs them. */
 export function hostDirectory(context: HostContext): HostDirectory {
   const { models } = context;
-  const visibilityFilter = async (asker: Caller | null | undefined) =>
+  const createVisibilityFilter = async (asker: Caller | null | undefined) =>
     asker === undefined ? {} : createAccessFilter(await loadPrincipal(context, asker), 0);
   const findUsers = async (condition: object, asker: Caller | null | undefined) => {
-    const filter = { ...(await visibilityFilter(asker)), ...condition };
+    const filter = { ...(await createVisibilityFilter(asker)), ...condition };
     const users = await models.user.find(filter, { login: 1, firstName: 1, lastName: 1, status: 1 }).lean();
     return users.map(({ _id, login, firstName, lastName, status }) => ({
       id: _id.toHexString(),
@@ -23,7 +23,7 @@ export function hostDirectory(context: HostContext): HostDirectory {
     users: (ids, asker) => findUsers({ _id: { $in: toObjectIds(ids) } }, asker),
     usersByLogin: (logins, asker) => findUsers({ login: { $in: [...logins] } }, asker),
     async groups(ids, asker) {
-      const filter = { ...(await visibilityFilter(asker)), _id: { $in: toObjectIds(ids) } };
+      const filter = { ...(await createVisibilityFilter(asker)), _id: { $in: toObjectIds(ids) } };
       const groups = await models.group.find(filter, { name: 1, description: 1 }).lean();
       const groupIds = groups.map(({ _id }) => _id);
       const groupsWithMembers = new Set(

@@ -37,18 +37,18 @@ export async function findByPath(context: HostContext, path: string, principal: 
   const root = await findRoot(context, rootType, rootName);
   const isRootReadable = root !== null && levelOn(root.doc, principal) >= 0;
   // Callers must not learn that a root exists if they can read neither it nor the document.
-  const notFound = () =>
+  const createNotFoundError = () =>
     new InvalidError(
       isRootReadable
         ? `Path not found: ${parts.join('/')}`
         : `${rootType === 'user' ? 'User' : 'Collection'} not found: ${rootName}`,
     );
-  if (root === null || (rest.length === 0 && !isRootReadable)) throw notFound();
+  if (root === null || (rest.length === 0 && !isRootReadable)) throw createNotFoundError();
   let current: Resource = root;
   for (const name of rest) {
-    if (current.type === 'item') throw notFound();
+    if (current.type === 'item') throw createNotFoundError();
     const next: Resource | null = await findChild(context, current, name, principal);
-    if (next === null) throw notFound();
+    if (next === null) throw createNotFoundError();
     current = next;
   }
   return current;

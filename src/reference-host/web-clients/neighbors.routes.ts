@@ -61,7 +61,7 @@ async function findImagesAround(context: HostContext, { params, query, caller, s
     itemModel.countDocuments(imageFilter),
   ]);
   if (index >= count) throw new NotFoundError('Id is not an image');
-  const imageAt = async (position: number) => {
+  const loadImageAt = async (position: number) => {
     const matches = itemModel
       .find(imageFilter)
       .sort(toSortOrder(page))
@@ -69,7 +69,13 @@ async function findImagesAround(context: HostContext, { params, query, caller, s
     const [image = item] = await matches.limit(1).lean<ItemDocument[]>();
     return itemView(image);
   };
-  return { first: () => imageAt(0), next: () => imageAt(index + 1), previous: () => imageAt(index - 1), index, count };
+  return {
+    first: () => loadImageAt(0),
+    next: () => loadImageAt(index + 1),
+    previous: () => loadImageAt(index - 1),
+    index,
+    count,
+  };
 }
 
 function defineNeighborRoute(neighbor: 'first' | 'next' | 'previous', summary: string): RouteDefinition<HostContext> {

@@ -99,7 +99,7 @@ describe('files that are served in place', () => {
       signal: new AbortController().signal,
     });
     hashes.compare(served.uncomparedIds);
-    await hashes.whenIdle();
+    await hashes.waitUntilIdle();
     expect(failures).toEqual([]);
     return { ...scanned, inMiddle: changed };
   };

@@ -46,6 +46,6 @@ describe('missing served files', () => {
     const facts = { inode: '1:1', size: 100, modified, digest: () => Promise.resolve('') };
     expect(await goneFiles.takeMoved(facts)).toBe(original);
     expect(goneFiles.takeAt('/a/1')).toEqual([copy]);
-    expect(goneFiles.itemIds()).toEqual([other.itemId]);
+    expect(goneFiles.listItemIds()).toEqual([other.itemId]);
   });
 });

@@ -78,7 +78,7 @@ export class SignInLimits {
     const pairKey = createPairKey(name, network);
     const pairBudget = await this.#createFailureBudget('login-and-network', pairKey);
     this.#refuseExhausted(pairBudget);
-    const knownPairState = await this.#knownPairs().get(pairKey);
+    const knownPairState = await this.#knownPairLimiter().get(pairKey);
     const lane = knownPairState === null ? 'stranger' : 'known';
     // Requests that cannot be served are refused before they query the database.
     await this.options.passwords.waitForCapacity(lane);
@@ -121,7 +121,7 @@ export class SignInLimits {
   /** Remembers that a user is known in a network, by all names with which the user can sign in. */
   async rememberUser(names: readonly string[], address: string): Promise<void> {
     const keys = new Set(names.map((name) => createPairKey(name, networkOf(address))));
-    await Promise.all([...keys].map((key) => this.#knownPairs().set(key, 1, knownSeconds)));
+    await Promise.all([...keys].map((key) => this.#knownPairLimiter().set(key, 1, knownSeconds)));
   }
 
   /** Counts a wrong API key against its network. @throws TooOftenError */
@@ -184,7 +184,7 @@ export class SignInLimits {
     }
   }
 
-  #knownPairs(): RateLimiterMongo {
+  #knownPairLimiter(): RateLimiterMongo {
     return this.#limiterFor('known', 1, knownSeconds);
   }
 

@@ -43,7 +43,7 @@ export class ContentHashes {
   }
 
   /** Waits until all files have been compared. */
-  async whenIdle(): Promise<void> {
+  async waitUntilIdle(): Promise<void> {
     while (this.#comparison !== null) await this.#comparison;
   }
 

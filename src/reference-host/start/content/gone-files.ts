@@ -35,7 +35,7 @@ export class GoneFiles {
   }
 
   /** Ids of the items of the files. */
-  itemIds(): Types.ObjectId[] {
+  listItemIds(): Types.ObjectId[] {
     return [...this.#files].flatMap(({ itemId }) => itemId ?? []);
   }
 
@@ -43,7 +43,7 @@ export class GoneFiles {
   async takeMoved({ inode, size, modified, digest }: FileIdentity): Promise<KnownFile | null> {
     const sizeAndTime = createSizeAndTimeKey(size, modified);
     if (!this.#filesByKey.has(sizeAndTime)) return null;
-    const file = this.#firstWith(`${inode} ${sizeAndTime}`) ?? this.#firstWith(`${await digest()} ${sizeAndTime}`);
+    const file = this.#findFirst(`${inode} ${sizeAndTime}`) ?? this.#findFirst(`${await digest()} ${sizeAndTime}`);
     if (file === undefined) return null;
     this.#remove(file);
     return file;
@@ -56,7 +56,7 @@ export class GoneFiles {
     return files;
   }
 
-  #firstWith(key: string): KnownFile | undefined {
+  #findFirst(key: string): KnownFile | undefined {
     const [first] = this.#filesByKey.get(key) ?? [];
     return first;
   }

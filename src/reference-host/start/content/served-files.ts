@@ -117,7 +117,7 @@ export class ServedFiles {
     }
     await this.#registerNewFiles(context, collection, { newFiles, goneFiles, counts }, signal);
     counts.missing = goneFiles.size;
-    await setMissingSince(context, goneFiles.itemIds(), new Date());
+    await setMissingSince(context, goneFiles.listItemIds(), new Date());
     return counts;
   }
 
