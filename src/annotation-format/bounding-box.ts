@@ -141,7 +141,7 @@ export function boundingBox(element: AnnotationElement, overlaySize: OverlaySize
   return boxOfRanges(rangesOf(element, overlaySize), countDetails(element));
 }
 
-/** The {@link boundingBox} of a line or polygon. */
+/** The {@link boundingBox} of a polyline or arrow with these positions. */
 export function boxOfLine(line: Positions): BoundingBox {
   return boxOfRanges(rangesOfPositions(line), (line.to - line.from) / 3);
 }
@@ -150,14 +150,14 @@ function boxOfRanges({ lowx, lowy, lowz, highx, highy, highz }: Ranges, details:
   const dx = highx - lowx;
   const dy = highy - lowy;
   const box = { lowx, lowy, lowz, highx, highy, highz, size: Math.sqrt(dx * dx + dy * dy), details };
-  return Number.isFinite(box.size) ? box : finiteBox(box);
+  return Number.isFinite(box.size) ? box : makeFinite(box);
 }
 
 function clampToFinite(value: number): number {
   return Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, value));
 }
 
-function finiteBox(box: BoundingBox): BoundingBox {
+function makeFinite(box: BoundingBox): BoundingBox {
   const [lowx, lowy, highx, highy] = [
     clampToFinite(box.lowx),
     clampToFinite(box.lowy),
@@ -167,7 +167,7 @@ function finiteBox(box: BoundingBox): BoundingBox {
   return { ...box, lowx, lowy, highx, highy, size: clampToFinite(Math.hypot(highx - lowx, highy - lowy)) };
 }
 
-/** The box around two boxes. `a` is `null` if there is no first box. `details` is the sum of both. */
+/** The box around two boxes; `b` if `a` is `null`. Its `details` is the sum of both. */
 export function unionBox(a: BoundingBox | null, b: BoundingBox): BoundingBox {
   if (a === null) return b;
   const union = {

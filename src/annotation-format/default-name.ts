@@ -1,6 +1,6 @@
 /**
- * The document, with the name `Annotation YYYY-MM-DD HH:MM` in UTC if its name is missing, null or empty. A document without any
- * members gets no name. Values that are not objects are returned unchanged.
+ * Returns the document, with a {@link defaultName} if its name is missing, null or empty. A document without any members gets no name.
+ * Values that are not objects are returned unchanged.
  */
 export function withDefaultName(document: unknown, now: Date): unknown {
   if (typeof document !== 'object' || document === null || Array.isArray(document)) return document;

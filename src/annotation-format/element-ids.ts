@@ -1,5 +1,5 @@
 /** Number of 32-bit words in an id. */
-const idWords = 3;
+const wordsPerId = 3;
 /** Number of ids for which the first table has slots. */
 const initialSlots = 1024;
 /** The table grows when more than this share of its slots is in use. */
@@ -21,15 +21,15 @@ function parseHexWord(id: string, start: number): number {
  * ids take 25 to 50 MB.
  */
 export class ElementIds {
-  #table = new Uint32Array(initialSlots * idWords);
+  #table = new Uint32Array(initialSlots * wordsPerId);
   #slotCount = initialSlots;
   #size = 0;
   // All zeros marks a free slot, so the id of 24 zeros is stored separately.
-  #hasZero = false;
+  #hasZeroId = false;
 
   /** Number of ids in the set. */
   get size(): number {
-    return this.#size + (this.#hasZero ? 1 : 0);
+    return this.#size + (this.#hasZeroId ? 1 : 0);
   }
 
   /** Adds an id. @returns false if it was already there. */
@@ -38,8 +38,8 @@ export class ElementIds {
     const word1 = parseHexWord(id, 8);
     const word2 = parseHexWord(id, 16);
     if (word0 === 0 && word1 === 0 && word2 === 0) {
-      const isNew = !this.#hasZero;
-      this.#hasZero = true;
+      const isNew = !this.#hasZeroId;
+      this.#hasZeroId = true;
       return isNew;
     }
     if (!this.#insert(word0, word1, word2)) return false;
@@ -59,7 +59,7 @@ export class ElementIds {
       0;
     slot = (slot ^ (slot >>> 16)) & mask;
     for (;;) {
-      const at = slot * idWords;
+      const at = slot * wordsPerId;
       if (table[at] === 0 && table[at + 1] === 0 && table[at + 2] === 0) {
         table[at] = word0;
         table[at + 1] = word1;
@@ -74,8 +74,8 @@ export class ElementIds {
   #grow(): void {
     const old = this.#table;
     this.#slotCount *= 2;
-    this.#table = new Uint32Array(this.#slotCount * idWords);
-    for (let at = 0; at < old.length; at += idWords) {
+    this.#table = new Uint32Array(this.#slotCount * wordsPerId);
+    for (let at = 0; at < old.length; at += wordsPerId) {
       const word0 = old[at] as number;
       const word1 = old[at + 1] as number;
       const word2 = old[at + 2] as number;

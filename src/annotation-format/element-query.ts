@@ -11,9 +11,9 @@ export interface BoxCondition {
   value: number;
 }
 
-/** Selects elements of an annotation, their order and their number. */
+/** Selects and orders elements of an annotation. */
 export interface ElementQuery {
-  /** The region and size parameters that take effect, all of which must be met. */
+  /** Conditions from region and size parameters. All of them must be met. */
   conditions: readonly BoxCondition[];
   /** Stored field (`_id`, `bbox.size`, `element.type`) and direction. */
   sort: readonly [field: string, direction: 1 | -1];
@@ -25,7 +25,7 @@ export interface ElementQuery {
   maxDetails: number;
   minElements: number;
   asCentroids: boolean;
-  /** Whether each element gets its `_bbox`; never with `centroids`. */
+  /** Whether each element gets its `_bbox`; always false with `asCentroids`. */
   includesBoxes: boolean;
   /** Whether the response contains the position of each element among all elements of its version. */
   includesOrders: boolean;

@@ -54,7 +54,7 @@ function compileNumberCheck(schema: Schema): Check {
     (!isInteger || Number.isInteger(value));
 }
 
-/** Longest text that a check remembers as matching, in characters. */
+/** Maximum length in characters of a text that a check remembers as matching. */
 const maxRememberedLength = 63;
 /**
  * Maximum number of distinct texts that a check remembers as matching. An annotation has few colors, and looking one up is faster than
@@ -96,9 +96,9 @@ function compileObjectCheck(schema: Schema): Check {
 }
 
 /**
- * Turns an element schema into a function that only says whether a value fits, without allocating memory. For a value that does not
- * fit, the validator of the schema finds the error. Only the keywords that the element schemas use are supported; a test compares
- * the function with the validator.
+ * Compiles an element schema to a function that only says whether a value fits, without allocating memory. If a value does not fit, the
+ * validator of the schema finds the error. Only the keywords that the element schemas use are supported; a test compares the function
+ * with the validator.
  *
  * @throws Error if a schema uses an unsupported type.
  */

@@ -13,8 +13,8 @@ export interface Measures {
   y: number;
 }
 
-/** Sums over the sides of rings and lines. Coordinates are relative to the first point, so that no digits are lost far away from 0. */
-class Sides {
+/** Sums over the sides of lines and rings. Coordinates are relative to the first point, so that no digits are lost far away from 0. */
+class SideSums {
   /** Twice the signed area of the last ring. */
   doubleArea = 0;
   /** Sums over the last ring; divided by three times {@link doubleArea} they give its centroid. */
@@ -62,18 +62,18 @@ function lengthOf(dx: number, dy: number): number {
 }
 
 function measureLine(line: Positions): Measures {
-  const sides = new Sides(line);
+  const sides = new SideSums(line);
   for (let at = line.from + 3; at < line.to; at += 3) sides.addSide(line.numbers, at - 3, at);
   return { area: 0, length: sides.length, ...centerOfOutline(sides) };
 }
 
 /** The mean position along the outline, for shapes without an area. */
-function centerOfOutline({ length, middleX, middleY, originX: x, originY: y }: Sides): { x: number; y: number } {
+function centerOfOutline({ length, middleX, middleY, originX: x, originY: y }: SideSums): { x: number; y: number } {
   return length > 0 ? { x: x + middleX / length, y: y + middleY / length } : { x, y };
 }
 
 function measurePolygon(rings: readonly Positions[]): Measures {
-  const sides = new Sides(rings[0]!);
+  const sides = new SideSums(rings[0]!);
   let [doubleArea, momentX, momentY] = [0, 0, 0];
   for (const [ringIndex, ring] of rings.entries()) {
     sides.startRing();
@@ -94,16 +94,16 @@ function measurePolygon(rings: readonly Positions[]): Measures {
 }
 
 /**
- * The area rounded to five decimals, if the difference is only a rounding error. Areas from coordinates with two decimals have at most
- * five. Rounded, they take half as many bytes in columns.
+ * Returns the area rounded to five decimals, if the difference is only a rounding error; otherwise the area itself. Areas from coordinates
+ * with two decimals have at most five, and rounded ones take half as many bytes in columns.
  */
-function roundedArea(area: number, { originX, originY, length: perimeter }: Sides): number {
+function roundedArea(area: number, { originX, originY, length: perimeter }: SideSums): number {
   const rounded = Math.round(area * 1e5) / 1e5;
   const maxError = 4 * Number.EPSILON * (Math.abs(originX) + Math.abs(originY) + perimeter) * perimeter;
   return Math.abs(area - rounded) <= maxError ? rounded : area;
 }
 
-/** Ramanujan's second approximation, which is off by less than 0.04% for any ellipse that is not almost a line. */
+/** Ramanujan's second approximation, from the half axes. It is off by less than 0.04% for any ellipse that is not almost a line. */
 function ellipsePerimeter(a: number, b: number): number {
   const h = ((a - b) / (a + b || 1)) ** 2;
   return Math.PI * (a + b) * (1 + (3 * h) / (10 + Math.sqrt(4 - 3 * h)));

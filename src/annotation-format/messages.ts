@@ -32,10 +32,10 @@ export function addEntryNumber(error: unknown, index: number): unknown {
 /** Beginning of the message if two elements have the same id. */
 export const idsNotUniqueMessage = 'Annotation Element IDs are not unique';
 
-/** A message repeats at most this many characters of a refused text. */
+/** Maximum number of characters of a refused text to repeat in a message. */
 const maxQuotedCharacters = 60;
 
-/** A value as shown in messages. Long texts are cut; long lists and objects are only named. */
+/** Describes a value in messages. Long texts are cut; long lists and objects are only named. */
 export function describeValue(value: unknown): string {
   if (typeof value === 'string') {
     return value.length <= maxQuotedCharacters
@@ -82,7 +82,7 @@ function sizeRule(schema: Record<string, unknown>): string {
   return minItems === undefined ? `at most ${Number(maxItems)}` : `at least ${Number(minItems)}`;
 }
 
-/** A schema error in words: where it is, what is required, and what was sent. `subject` is empty for the document itself. */
+/** Describes a schema error: where it is, what is required, and what was sent. @param subject name of the element; empty for the document. */
 export function describeSchemaError(error: ErrorObject, subject: string): string {
   const path = `${subject}${pathText(error.instancePath)}`;
   const location = path.replace(/^\./, '') || 'document';

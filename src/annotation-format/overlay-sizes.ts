@@ -5,12 +5,12 @@ import type { AnnotationElement } from './schema/document.js';
 /** Looks up the size of an item's large image, which image and pixelmap elements show; `null` if the item has none. */
 export type FindOverlaySize = (itemId: string) => Promise<OverlaySize | null>;
 
-/** Sizes of the large images of overlays, each looked up once. */
+/** Looks up the sizes of the large images of overlays, each once. */
 export class KnownOverlaySizes {
   readonly #field: string;
   readonly #sizes: Map<string, OverlaySize | null>;
 
-  /** @param known sizes that need no lookup. */
+  /** @param known sizes that need not be looked up. */
   constructor(
     brand: string,
     private readonly findOverlaySize: FindOverlaySize,

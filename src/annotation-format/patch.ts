@@ -17,7 +17,7 @@ type ElementChange =
 /** The result of a patch. Unchanged objects are the same objects as in the target. */
 export interface PatchResult {
   head: JsonObject;
-  headChanged: boolean;
+  isHeadChanged: boolean;
   /**
    * One change for each element that differs. Added elements come last, in order; an element that is removed and added again moves to
    * the end.
@@ -97,7 +97,7 @@ function missingPathError(path: string): InvalidError {
   return new InvalidError(`patch path ${path} does not exist`);
 }
 
-function existsError(subject: string): InvalidError {
+function alreadyExistsError(subject: string): InvalidError {
   return new InvalidError(`Cannot add ${subject} as it already exists`);
 }
 
@@ -107,15 +107,16 @@ function existsError(subject: string): InvalidError {
  */
 const maxMovedEntries = 200_000_000;
 
-/** Applies operations inside objects and lists. It copies each container on the path of an operation once, and shares the rest. */
-class Editor {
+/** Applies operations inside objects and lists. Copies each container on the path of an operation once, and keeps all others. */
+class ContainerEditor {
   /** Copies made by this patch, which are changed in place. */
   readonly #copies = new WeakSet<object>();
   #movedEntries = 0;
 
   /**
-   * Applies an operation to the value at `keys` below a container. @returns the container itself if it is a copy already or nothing
-   * has changed, otherwise a changed copy.
+   * Applies an operation to the value at `keys` below a container.
+   *
+   * @returns the container itself if it is a copy already or nothing has changed; otherwise a changed copy.
    */
   changeAt(container: unknown, keys: readonly string[], operation: PatchOperation): unknown {
     const [key = '', ...deeperKeys] = keys;
@@ -140,7 +141,7 @@ class Editor {
   /** Changes one member of an object. Adding an existing member fails. */
   changeMember(object: Readonly<JsonObject>, key: string, { op, path, value }: PatchOperation): JsonObject {
     const exists = Object.hasOwn(object, key);
-    if (op === 'add' && exists) throw existsError(path);
+    if (op === 'add' && exists) throw alreadyExistsError(path);
     if (op !== 'remove') return this.#setMember(object, key, value);
     if (!exists) return object;
     const copy = this.#copyOfObject(object);
@@ -192,26 +193,26 @@ function parseIndex(key: string, { path }: PatchOperation): number {
   return Number(key);
 }
 
-function changeHead(head: Readonly<JsonObject>, operation: PatchOperation, editor: Editor): JsonObject {
+function changeHead(head: Readonly<JsonObject>, operation: PatchOperation, editor: ContainerEditor): JsonObject {
   const { op, keys } = operation;
   const [key = ''] = keys;
   // The head is an object, and for an object the editor returns an object.
   if (keys.length > 1) return editor.changeAt(head, keys, operation) as JsonObject;
   const exists = Object.hasOwn(head, key);
-  if (op === 'add' && exists && Boolean(head[key])) throw existsError(key);
+  if (op === 'add' && exists && Boolean(head[key])) throw alreadyExistsError(key);
   // Adding a field that exists but is empty replaces it.
   return editor.changeMember(head, key, op === 'add' ? { ...operation, op: 'replace' } : operation);
 }
 
-/** The elements while a patch is applied: their current values, and the order of the elements that were added at the end. */
+/** Applies operations to elements. Keeps their current values, and the order of the elements that were added at the end. */
 class ElementEdits {
   readonly #currentById: Map<string, JsonObject | null>;
-  readonly #appended = new Set<string>();
-  readonly #touched = new Set<string>();
+  readonly #appendedIds = new Set<string>();
+  readonly #changedIds = new Set<string>();
 
   constructor(
     private readonly original: PatchTarget['elements'],
-    private readonly editor: Editor,
+    private readonly editor: ContainerEditor,
   ) {
     this.#currentById = new Map(original);
   }
@@ -227,29 +228,29 @@ class ElementEdits {
       this.#set(id, this.editor.changeAt(element, keys, operation) as JsonObject);
     } else if (op === 'remove') {
       this.#set(id, null);
-      this.#appended.delete(id);
+      this.#appendedIds.delete(id);
     } else {
-      if (op === 'add' && element !== null) throw existsError(`element ${id}`);
+      if (op === 'add' && element !== null) throw alreadyExistsError(`element ${id}`);
       if (!isObject(operation.value)) throw new InvalidError(`patch value of ${path} must be an object`);
       this.#set(id, { ...operation.value, id });
-      if (element === null) this.#appended.add(id);
+      if (element === null) this.#appendedIds.add(id);
     }
   }
 
   #set(id: string, element: JsonObject | null): void {
-    this.#touched.add(id);
+    this.#changedIds.add(id);
     this.#currentById.set(id, element);
   }
 
   changes(): ElementChange[] {
     const changes: ElementChange[] = [];
-    for (const id of this.#touched) {
+    for (const id of this.#changedIds) {
       const element = this.#currentById.get(id) ?? null;
       if (!this.original.has(id)) continue;
-      if (element === null || this.#appended.has(id)) changes.push({ kind: 'remove', id });
+      if (element === null || this.#appendedIds.has(id)) changes.push({ kind: 'remove', id });
       else if (element !== this.original.get(id)) changes.push({ kind: 'replace', id, element });
     }
-    for (const id of this.#appended) {
+    for (const id of this.#appendedIds) {
       const element = this.#currentById.get(id);
       if (element) changes.push({ kind: 'add', id, element });
     }
@@ -265,11 +266,11 @@ class ElementEdits {
  */
 export function applyPatch(target: PatchTarget, operations: readonly PatchOperation[]): PatchResult {
   let head: JsonObject = target.head;
-  const editor = new Editor();
+  const editor = new ContainerEditor();
   const edits = new ElementEdits(target.elements, editor);
   for (const operation of operations) {
     if (operation.elementId === null) head = changeHead(head, operation, editor);
     else edits.apply(operation, operation.elementId);
   }
-  return { head, headChanged: head !== target.head, elementChanges: edits.changes() };
+  return { head, isHeadChanged: head !== target.head, elementChanges: edits.changes() };
 }

@@ -1,6 +1,6 @@
-/** Digits of a whole number that a double holds exactly. */
+/** Number of digits of whole numbers that a double always holds exactly. */
 const exactDigits = 15;
-const axes = 3;
+const axisCount = 3;
 /** Powers of ten by exponent. A double holds each of them exactly. */
 const powersOfTen = Array.from({ length: exactDigits + 1 }, (_, decimals) => Number(`1e${decimals}`));
 const [openBracket, closeBracket, comma, minus, plus, point, zero] = [0x5b, 0x5d, 0x2c, 0x2d, 0x2b, 0x2e, 0x30];
@@ -19,10 +19,10 @@ export interface Positions {
 
 /** Copies the x, y and z of parsed positions. */
 export function positionsOf(points: readonly (readonly number[])[]): Positions {
-  const numbers = new Float64Array(points.length * axes);
+  const numbers = new Float64Array(points.length * axisCount);
   for (let i = 0; i < points.length; i += 1) {
     const position = points[i] as readonly number[];
-    for (let axis = 0; axis < axes; axis += 1) numbers[i * axes + axis] = position[axis] as number;
+    for (let axis = 0; axis < axisCount; axis += 1) numbers[i * axisCount + axis] = position[axis] as number;
   }
   return { numbers, from: 0, to: numbers.length };
 }
@@ -39,8 +39,8 @@ function skipDigits(json: Buffer, from: number): number {
 }
 
 /**
- * Reads lists of positions from compact JSON, `[[1,2.5,0],[3,4,0]]`. It gives the same numbers as `JSON.parse`, but makes no list for each
- * position.
+ * Reads lists of positions from compact JSON, such as `[[1,2.5,0],[3,4,0]]`. Reads the same numbers as `JSON.parse`, but makes no list for
+ * each position.
  */
 export class PositionReader {
   #numbers = new Float64Array(1024);
@@ -54,8 +54,10 @@ export class PositionReader {
   }
 
   /**
-   * @returns the positions, with the first one repeated after them, and where the list ends. They are valid until {@link clear}.
-   * `null` if the text is anything but a list of at least one position, each of three finite numbers, without white space.
+   * Reads the list that begins at an offset.
+   *
+   * @returns the positions, and the offset after the list. The first position is repeated after the last one. They are valid until
+   * {@link clear}. `null` if there is not a list of at least one position, each of three finite numbers, without white space.
    */
   read(json: Buffer, from: number): (Positions & { end: number }) | null {
     if (json[from] !== openBracket) return null;
@@ -66,19 +68,19 @@ export class PositionReader {
       at += 1;
       if (json[at] !== openBracket) return null;
       // One more position is repeated at the end.
-      if (count + 2 * axes > this.#numbers.length) this.#grow();
-      for (let axis = 0; axis < axes; axis += 1) {
+      if (count + 2 * axisCount > this.#numbers.length) this.#grow();
+      for (let axis = 0; axis < axisCount; axis += 1) {
         const value = this.#readNumber(json, at + 1);
         at = this.#nextByte;
-        if (!Number.isFinite(value) || json[at] !== (axis === axes - 1 ? closeBracket : comma)) return null;
+        if (!Number.isFinite(value) || json[at] !== (axis === axisCount - 1 ? closeBracket : comma)) return null;
         this.#numbers[count] = value;
         count += 1;
       }
       at += 1;
     } while (json[at] === comma);
     if (json[at] !== closeBracket) return null;
-    this.#numbers.copyWithin(count, first, first + axes);
-    this.#numberCount = count + axes;
+    this.#numbers.copyWithin(count, first, first + axisCount);
+    this.#numberCount = count + axisCount;
     return { numbers: this.#numbers, from: first, to: count, end: at + 1 };
   }
 

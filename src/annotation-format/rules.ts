@@ -8,7 +8,7 @@ const maxFreeFormDepth = 64;
 /** Maximum number of keys of an object in `user` or `attributes`. Larger objects are slow to read and write. */
 const maxFreeFormKeys = 10_000;
 
-/** A broken rule: the property and the problem, as `.values: …`. */
+/** The message for a broken rule: the property and the problem, such as `.values: must have …`. */
 export type BrokenRule = string;
 
 /**

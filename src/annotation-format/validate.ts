@@ -28,7 +28,7 @@ export type ElementValidator = (value: unknown, index: number, nameOf?: NameElem
  * Ajv configured for the annotation schema: errors contain the refused value. A test checks that the schemas are valid, so Ajv does
  * not.
  */
-export function annotationAjv(): Ajv {
+export function createAnnotationAjv(): Ajv {
   return new Ajv({
     verbose: true,
     allErrors: false,
@@ -46,8 +46,8 @@ function isObject(value: unknown): value is Record<string, unknown> {
 const underscore = '_'.charCodeAt(0);
 
 /**
- * The element without keys that begin with `_`, such as `_bbox`, which clients send back with elements that they have received. Returns
- * the element itself if it has none of them.
+ * Returns the element without keys that begin with `_`, such as `_bbox`, which clients send back with elements that they have received.
+ * If it has no such key, returns the element itself.
  */
 function dropPrivateKeys(element: Record<string, unknown>): Record<string, unknown> {
   let hasPrivateKeys = false;
@@ -62,14 +62,14 @@ function dropPrivateKeys(element: Record<string, unknown>): Record<string, unkno
 interface TypeValidator {
   accepts: Check;
   /**
-   * The first error in an element. The validator is compiled when the first element is refused, because compiling takes milliseconds,
-   * and most annotations have no errors.
+   * Finds the first error in an element. The validator is compiled when the first element is refused, because compiling takes
+   * milliseconds, and most annotations have no errors.
    */
   findError(element: unknown): ErrorObject | null;
 }
 
-function typeValidators(brand: string): ReadonlyMap<unknown, TypeValidator> {
-  const ajv = annotationAjv();
+function createTypeValidators(brand: string): ReadonlyMap<unknown, TypeValidator> {
+  const ajv = createAnnotationAjv();
   const validators = new Map<unknown, TypeValidator>();
   for (const [type, schema] of elementSchemas(brand)) {
     let validate: ValidateFunction | undefined;
@@ -91,7 +91,7 @@ function typeValidators(brand: string): ReadonlyMap<unknown, TypeValidator> {
  * @param raise makes the error; by default {@link schemaError}, for create and PUT.
  */
 export function createElementValidator(brand: string, raise: RaiseProblem = schemaError): ElementValidator {
-  const validators = typeValidators(brand);
+  const validators = createTypeValidators(brand);
   const types = [...elementSchemas(brand).keys()].join(', ');
   return (value, index, nameOf = nameByIndex) => {
     const subject = nameOf(index);
@@ -122,7 +122,7 @@ export function createElementValidator(brand: string, raise: RaiseProblem = sche
  * @throws (the returned function) the error made by `raise` if the value is not an object or a field breaks a rule.
  */
 export function createHeadValidator(raise: RaiseProblem = schemaError): (value: unknown) => AnnotationHead {
-  const ajv = annotationAjv();
+  const ajv = createAnnotationAjv();
   // Properties come first, then unknown keys, which is the order in which problems are reported.
   const fields = Object.entries(headProperties).map(([name, schema]) => ({ name, validate: ajv.compile(schema) }));
   const allowed = [...Object.keys(headProperties), 'elements'];
@@ -181,7 +181,7 @@ function requireUniqueIds(elements: Iterable<AnnotationElement>, raise: RaisePro
   }
 }
 
-/** The error for an id that an earlier element has. The message that existing clients expect comes first, then the element. */
+/** The error for an id that an earlier element has. Its message begins as existing clients expect, and then names the element. */
 export function duplicateIdError(id: string, index: number, raise: RaiseProblem = schemaError): Error {
   return raise(`${idsNotUniqueMessage}: elements[${index}].id repeats "${id}"`);
 }

@@ -25,7 +25,7 @@ export interface Core {
   connection: Connection;
   /** The plugin's own collections. */
   ownCollections: OwnCollections;
-  /** Leases of work that only one process does at a time. */
+  /** Leases for work that only one process may do at a time. */
   leases: Leases;
   records: HostRecords;
   hiddenItems: HiddenItems;
@@ -41,7 +41,7 @@ export interface Core {
  *
  * @param onClose registers the steps that undo this.
  * @throws InvalidHostError; LargeImageError `conflict` if the collections contain documents of other programs. In both cases nothing
- * has been changed.
+ * was changed.
  */
 export async function openCore(
   host: WorkerHost,
@@ -64,7 +64,7 @@ export async function openCore(
   const records = new HostRecords(host);
   onClose(() => records.restoreSchemas());
   await records.createIndexes();
-  const events = hostEvents(host, onClose);
+  const events = openHostEvents(host, onClose);
   const hiddenItems = new HiddenItems(ownCollections, records.parts.items);
   onClose(events.on('item.hidden', ({ items }) => hiddenItems.hide(items)));
   onClose(events.on('item.shown', ({ items }) => hiddenItems.show(items)));
@@ -99,12 +99,12 @@ export function startSweeper(
   { sweeps, fullAtStart }: { sweeps: readonly Sweep[]; fullAtStart: boolean },
   onClose: OnClose,
 ): void {
-  const ownSweep: Sweep = async () => ({ leases: await leases.removeEnded() });
+  const leaseSweep: Sweep = async () => ({ leases: await leases.removeEnded() });
   const fileSweep: Sweep = async ({ full, signal }) => (full ? ((await host.files.sweep?.({ signal })) ?? {}) : {});
   const schedule = new ScheduleModel(ownCollections);
   const sweeper = new Sweeper({
     collections: ownCollections,
-    sweeps: [ownSweep, ...sweeps, fileSweep],
+    sweeps: [leaseSweep, ...sweeps, fileSweep],
     schedule,
     logger,
     fullAtStart,
@@ -112,7 +112,7 @@ export function startSweeper(
   onClose(() => sweeper.close());
 }
 
-function hostEvents(host: Pick<Host, 'events' | 'models'>, onClose: OnClose): HostEvents {
+function openHostEvents(host: Pick<Host, 'events' | 'models'>, onClose: OnClose): HostEvents {
   if (host.events !== undefined) return host.events;
   const events = new ModelEvents(host.models);
   onClose(() => events.close());

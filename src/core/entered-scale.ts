@@ -5,6 +5,6 @@ export interface EnteredScale {
 }
 
 /** The suffix that makes the name of an image change with its pixel size; empty if no size was entered. */
-export function scaleName(scale: EnteredScale | null | undefined): string {
+export function scaleSuffix(scale: EnteredScale | null | undefined): string {
   return scale ? `:${scale.mmX}x${scale.mmY}` : '';
 }

@@ -1,4 +1,4 @@
 /** Whether the code of an error means that the disk is full, or that the user's quota is used up. */
-export function isFullDisk(code: unknown): boolean {
+export function isFullDiskCode(code: unknown): boolean {
   return code === 'ENOSPC' || code === 'EDQUOT';
 }

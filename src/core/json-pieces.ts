@@ -1,24 +1,24 @@
 import { isSliceOver, nextSlice } from './concurrency/slices.js';
 import { toWire } from './wire.js';
 
-/** Values that consist of at most this many values are written at once, which takes less than a millisecond. */
-const smallSize = 2000;
+/** A value that contains at most this many values is written at once, which takes less than a millisecond. */
+const maxSmallValues = 2000;
 /** Number of characters of a text that count as one value. */
 const charactersPerValue = 64;
 /** Approximate length of a piece in characters. */
 const pieceLength = 64 * 1024;
 
 /** Whether a value contains few values and only short texts. @param size the maximum number of values. */
-export function isSmall(value: unknown, size = smallSize): boolean {
+export function isSmall(value: unknown, size = maxSmallValues): boolean {
   return subtractSize(value, size) >= 0;
 }
 
-/** A value that contains more than this many values is long: some 256 KiB of text. */
-const longSize = 30_000;
+/** A value that contains more than this many values is long. Its text has some 256 KiB. */
+const maxShortValues = 30_000;
 
 /** Whether writing or checking a value at once would block the event loop for long. */
 export function isLong(value: unknown): boolean {
-  return !isSmall(value, longSize);
+  return !isSmall(value, maxShortValues);
 }
 
 /** Subtracts the number of values in a value from `available`; the result is below 0 as soon as there are too many. */
@@ -44,10 +44,10 @@ function isPlainObject(value: object): boolean {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** The JSON text of a value of any size. It is written in slices, between which the event loop can serve other requests. */
+/** Writes a value of any size as JSON text, in slices, between which the event loop can serve other requests. */
 export async function* jsonPieces(value: unknown): AsyncGenerator<string, void, undefined> {
   let piece = '';
-  for (const part of smallPartsOf(value)) {
+  for (const part of writeSmallParts(value)) {
     piece += part;
     if (piece.length >= pieceLength) {
       yield piece;
@@ -58,19 +58,19 @@ export async function* jsonPieces(value: unknown): AsyncGenerator<string, void, 
   if (piece !== '') yield piece;
 }
 
-/** The JSON text of a value of any size, as UTF-8. It is written in slices, like {@link jsonPieces}. */
+/** Writes a value of any size as JSON text in UTF-8, in slices like {@link jsonPieces}. */
 export async function jsonBytes(value: unknown): Promise<Buffer> {
   const pieces: Buffer[] = [];
   for await (const piece of jsonPieces(value)) pieces.push(Buffer.from(piece));
   return Buffer.concat(pieces);
 }
 
-/** The JSON text in parts that are small enough to be written at once. */
-function* smallPartsOf(value: unknown): Generator<string, void, undefined> {
+/** Writes a value as JSON text in parts, each of which is small enough to be written at once. */
+function* writeSmallParts(value: unknown): Generator<string, void, undefined> {
   if (Array.isArray(value) && !isSmall(value)) {
     for (let i = 0; i < value.length; i += 1) {
       yield i === 0 ? '[' : ',';
-      yield* smallPartsOf(value[i]);
+      yield* writeSmallParts(value[i]);
     }
     yield ']';
   } else if (typeof value === 'object' && value !== null && !Array.isArray(value) && isPlainObject(value) && !isSmall(value)) {
@@ -79,7 +79,7 @@ function* smallPartsOf(value: unknown): Generator<string, void, undefined> {
       if (member === undefined || typeof member === 'function') continue;
       yield `${separator}${JSON.stringify(name)}:`;
       separator = ',';
-      yield* smallPartsOf(member);
+      yield* writeSmallParts(member);
     }
     yield separator === '{' ? '{}' : '}';
   } else {

@@ -4,9 +4,9 @@ import { JsonLimitError, parseInSlices } from './concurrency/json-slices.js';
 
 /** How many characters of a malformed text are inspected to find the error. */
 const probedCharacters = 64 * 1024;
-/** Maximum nesting of JSON that is parsed. The limit for stored values is lower. */
+/** Maximum nesting of JSON to parse. The limit for stored values is lower. */
 export const maxJsonDepth = 500;
-/** Maximum number of lists and objects in JSON that is parsed: more than a body of 1 MiB can contain. */
+/** Maximum number of lists and objects in JSON to parse: more than a body of 1 MiB can contain. */
 const maxJsonContainers = 600_000;
 
 /** Texts of at least this many bytes are parsed in slices or in a thread. */
@@ -26,8 +26,9 @@ export function decodeUtf8(bytes: Buffer): string {
 }
 
 /**
- * Parses JSON of any length, in slices, with the messages that existing clients expect. @throws BadParameterError; the signal's
- * reason.
+ * Parses JSON of any length, in slices. Errors have the messages that existing clients expect.
+ *
+ * @throws BadParameterError; the signal's reason.
  */
 export async function parseJsonText(
   content: string,
@@ -43,7 +44,7 @@ export async function parseJsonText(
 }
 
 /**
- * Parses a short JSON text without a pause, with the messages of {@link parseJsonText}. The caller has checked its depth.
+ * Parses a short JSON text without a pause. Errors have the messages of {@link parseJsonText}. The caller must have checked the depth.
  *
  * @throws BadParameterError
  */
@@ -70,7 +71,7 @@ function invalidJsonError(content: string, cause: unknown): BadParameterError {
 }
 
 /**
- * Describes the encoding problem of an invalid JSON text, because quoting the text would not show it. `null` if there is none.
+ * Describes a problem of the encoding of an invalid JSON text; `null` if there is none. A quotation of the text would not show it.
  */
 function encodingHint(content: string): string | null {
   if (content.startsWith('\ufeff')) return 'it begins with a byte order mark; send UTF-8 without one';

@@ -3,13 +3,13 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 const currentId = new AsyncLocalStorage<string>();
-/** Ids from clients that can be written into logs and headers unchanged. */
-const safeId = /^[\w.:+/=@-]{1,128}$/;
+/** Matches ids from clients that can be written into logs and headers unchanged. */
+const safeIdPattern = /^[\w.:+/=@-]{1,128}$/;
 /** Existing clients expect the second name. */
 const headerNames = ['X-Request-Id', 'Girder-Request-Uid'] as const;
 
-/** The id of the current request; `undefined` outside requests. */
-export function requestId(): string | undefined {
+/** Returns the id of the request that is being handled; `undefined` outside requests. */
+export function currentRequestId(): string | undefined {
   return currentId.getStore();
 }
 
@@ -22,7 +22,11 @@ export function runWithRequestId<R>(request: IncomingMessage, response: ServerRe
   if (responseId !== undefined && responseId === currentId.getStore()) return handle();
   const sentId = request.headers['x-request-id'];
   const id =
-    typeof responseId === 'string' ? responseId : typeof sentId === 'string' && safeId.test(sentId) ? sentId : randomUUID();
+    typeof responseId === 'string'
+      ? responseId
+      : typeof sentId === 'string' && safeIdPattern.test(sentId)
+        ? sentId
+        : randomUUID();
   for (const name of headerNames) response.setHeader(name, id);
   return currentId.run(id, handle);
 }

@@ -13,19 +13,20 @@ function newFileName(extension: string): string {
   return `${prefix}${processName()}_${randomUUID()}${extension}`;
 }
 
-/** A path for a new temporary file, whose name contains the name of this process. */
+/** Makes a path for a new temporary file. The file name contains the name of this process. */
 export function temporaryPath(directory: string, extension = ''): string {
   return join(directory, newFileName(extension));
 }
 
-/** Like {@link temporaryPath}, for a folder that people use. The file is hidden there. */
+/** Like {@link temporaryPath}, but for a hidden file, in a folder that people use. */
 export function hiddenTemporaryPath(directory: string, extension = ''): string {
   return join(directory, `.${newFileName(extension)}`);
 }
 
 /**
- * Creates a directory for temporary files, whose name contains the name of this process. @returns its path, and a function that
- * removes it.
+ * Creates a directory for temporary files. Its name contains the name of this process.
+ *
+ * @returns its path, and a function that removes it.
  */
 export async function createTemporaryDirectory(parent: string): Promise<{ path: string; remove(): Promise<void> }> {
   const path = temporaryPath(parent, '.d');
@@ -35,9 +36,9 @@ export async function createTemporaryDirectory(parent: string): Promise<{ path: 
 }
 
 /**
- * Removes the name of an open temporary file, so that its contents vanish when it is closed, or when the process ends.
+ * Removes the name of an open temporary file, so that its contents vanish when the file is closed or the process ends.
  *
- * @returns a function that removes the file after it was closed, for systems on which open files must have a name.
+ * @returns a function to call after the file was closed. It removes the file on systems where an open file must have a name.
  */
 export async function unlinkOpenFile(path: string): Promise<() => Promise<void>> {
   const unlinked = await unlink(path).then(...toSuccess);
@@ -59,7 +60,7 @@ export async function sweepTemporaryFiles(directory: string): Promise<number> {
   return removed;
 }
 
-/** Handlers for `then`: whether the promise was fulfilled. */
+/** Handlers for `then` that return whether the promise was fulfilled. */
 const toSuccess = [() => true, () => false] as const;
 
 /** Whether a file, or the contents of a directory, has not been changed for a long time. */

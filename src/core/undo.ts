@@ -1,10 +1,10 @@
 import type { HostLogger } from '../host.js';
 
-/** Adds a step that undoes something that has just been done. */
+/** Adds a step that undoes, when the installation closes, what was just done. */
 export type OnClose = (step: () => unknown) => void;
 
-/** Undoes what was done, step by step in reverse order. A step that fails is logged, and the others are still taken. */
-export class Undo {
+/** Steps that undo what was done, in reverse order. If a step fails, this is logged, and the others still run. */
+export class UndoSteps {
   readonly #steps: (() => unknown)[] = [];
 
   constructor(private readonly logger: HostLogger) {}

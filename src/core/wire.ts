@@ -12,8 +12,8 @@ function isHexId(value: object): value is HexId {
 }
 
 /**
- * The JSON form of a value from the database: ids as hexadecimal text, dates by {@link formatDate}, members that are `undefined`
- * or functions left out.
+ * Converts a value from the database to its JSON form: ids become hexadecimal text, dates are formatted by {@link formatDate}, and members
+ * that are `undefined` or functions are left out.
  */
 export function toWire(value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString();

@@ -12,18 +12,19 @@ export function isMapping(value: unknown): value is YamlMapping {
 /**
  * Defines a type of plain scalars.
  *
- * @param texts matches the texts of this type; `valueOf` returns their values.
- * @param write how values of this type are written: `isValue` recognizes them, `textOf` returns their texts. If absent, none are written.
+ * @param pattern matches the texts of this type.
+ * @param valueOf returns the value of a text.
+ * @param write how values of this type are written: `isValue` recognizes them, `textOf` returns their texts. Default: they are not written.
  */
 function scalarType<T>(
   tag: string,
-  texts: RegExp,
+  pattern: RegExp,
   valueOf: (text: string) => T,
   write?: { isValue: (value: unknown) => boolean; textOf: (value: T) => string },
 ): Type {
   return new Type(`tag:yaml.org,2002:${tag}`, {
     kind: 'scalar',
-    resolve: (text: unknown) => typeof text === 'string' && texts.test(text),
+    resolve: (text: unknown) => typeof text === 'string' && pattern.test(text),
     construct: valueOf,
     ...(write && { predicate: write.isValue, represent: (value) => write.textOf(value as T) }),
   });
@@ -51,7 +52,7 @@ function floatText(value: number): string {
   return /^-?\d+(e|$)/.test(`${value}`) ? `${value}`.replace(/(?=e|$)/, '.0') : `${value}`;
 }
 
-/** Dates stay as written. Times are in UTC, like all times of the server. */
+/** Converts times to UTC, like all times of the server. Dates stay unchanged. */
 function normalizeTime(text: string): string {
   if (/^\d{4}-\d\d-\d\d$/.test(text)) return text;
   const [, date, time, zone = ''] = /^([-\d]+)(?:[Tt]|[ \t]+)([:.\d]+)[ \t]*([-+Z].*)?$/.exec(text) ?? [];
@@ -104,7 +105,7 @@ const maxExpandedSize = 30_000_000;
 const maxDepth = 500;
 
 /** Counts values and characters with aliases expanded. @throws Error for circular aliases, and for nesting that is too deep. */
-function expandedSize(value: unknown, sizes = new Map<object, number>(), depth = 0): number {
+function countExpanded(value: unknown, sizes = new Map<object, number>(), depth = 0): number {
   if (typeof value === 'string') return 1 + value.length;
   if (typeof value !== 'object' || value === null) return 1;
   if (depth > maxDepth) throw new Error(`it is nested more than ${maxDepth} levels deep, or contains itself`);
@@ -112,16 +113,17 @@ function expandedSize(value: unknown, sizes = new Map<object, number>(), depth =
   if (knownSize !== undefined) return knownSize;
   let size = 1;
   const isList = Array.isArray(value);
-  for (const [name, member] of Object.entries(value)) size += (isList ? 0 : name.length) + expandedSize(member, sizes, depth + 1);
+  for (const [name, member] of Object.entries(value))
+    size += (isList ? 0 : name.length) + countExpanded(member, sizes, depth + 1);
   sizes.set(value, size);
   return size;
 }
 
-/** Parses a text that is one YAML document. @param name names the text in the message of the error. @throws BadParameterError */
+/** Parses a text that is one YAML document. @param name of the text in error messages. @throws BadParameterError */
 export function parseYaml(text: string, name: string): unknown {
   try {
     const value = load(text, { schema }) ?? null;
-    if (expandedSize(value) > maxExpandedSize) throw new Error('its aliases expand to too much');
+    if (countExpanded(value) > maxExpandedSize) throw new Error('its aliases expand to too much');
     return value;
   } catch (cause) {
     throw new BadParameterError(`${name} is not valid YAML: ${reasonOf(cause)}`, { cause });
@@ -135,7 +137,7 @@ function reasonOf(cause: unknown): string {
   return mark === undefined ? cause.reason : `${cause.reason} (line ${mark.line + 1}, column ${mark.column + 1})`;
 }
 
-/** A value as YAML text in block style, keys sorted. */
+/** Writes a value as YAML text in block style, with sorted keys. */
 export function writeYaml(value: unknown): string {
   return dump(value, { schema, sortKeys: true, noRefs: true });
 }

@@ -1,7 +1,7 @@
 import type { BoundRoute } from '../http/route.js';
 import type { HostLogger } from '../host.js';
 import type { Sweep } from '../core/database/sweeper.js';
-import { Undo, type OnClose } from '../core/undo.js';
+import { UndoSteps, type OnClose } from '../core/undo.js';
 import type { JobDefinition } from './jobs/running/definition.js';
 
 /** A feature that is open. */
@@ -27,13 +27,13 @@ export interface Feature<Needs, Offers> {
 
 /** The open features of one installation, in the order of their opening. */
 export class Features {
-  readonly #undo: Undo;
+  readonly #undo: UndoSteps;
   readonly #routes: BoundRoute[] = [];
   readonly #jobs: JobDefinition<unknown>[] = [];
   readonly #sweeps: Sweep[] = [];
 
   constructor(logger: HostLogger) {
-    this.#undo = new Undo(logger);
+    this.#undo = new UndoSteps(logger);
   }
 
   get routes(): readonly BoundRoute[] {

@@ -14,7 +14,7 @@ function isCoordinate(value: unknown): value is Coordinate {
   return Array.isArray(value) && value.length === 3 && value.every((entry) => typeof entry === 'number');
 }
 
-/** Middle and size of the upright box around some vertices. */
+/** Center and size of the upright box around some vertices. */
 function uprightBoxOf(ring: readonly Coordinate[]): { center: Coordinate; width: number; height: number } {
   let [lowx, lowy, highx, highy] = [Infinity, Infinity, -Infinity, -Infinity];
   for (const [x, y] of ring) {
@@ -24,8 +24,8 @@ function uprightBoxOf(ring: readonly Coordinate[]): { center: Coordinate; width:
   return { center: [(lowx + highx) / 2, (lowy + highy) / 2, ring[0]?.[2] ?? 0], width: highx - lowx, height: highy - lowy };
 }
 
-/** Center, size and rotation of the shape according to its properties; `null` if they do not contain its size. */
-function placementOf(type: BoxType, ring: readonly Coordinate[], properties: JsonObject): BoxPlacement | null {
+/** Reads center, size and rotation of the shape from its properties; `null` if they do not contain its size. */
+function readPlacement(type: BoxType, ring: readonly Coordinate[], properties: JsonObject): BoxPlacement | null {
   const center = isCoordinate(properties.center)
     ? properties.center
     : ring.length === 4
@@ -46,8 +46,8 @@ function makeBox(type: BoxType, { center, width, height, rotation }: BoxPlacemen
 }
 
 /**
- * The shape according to its vertices alone. Four corners give its middle, the lengths of two edges, and the direction of the first
- * edge. More vertices give only the upright box around them.
+ * Makes the shape from its vertices alone. Four corners give its center, the lengths of two edges, and the direction of the first edge.
+ * More vertices give only the upright box around them.
  */
 function boxFromVertices(type: BoxType, ring: readonly Coordinate[]): BoxShape {
   const [a, b, c] = ring as [Coordinate, Coordinate, Coordinate];
@@ -64,8 +64,8 @@ function boxFromVertices(type: BoxType, ring: readonly Coordinate[]): BoxShape {
 }
 
 /**
- * The shape represented by a ring. If the properties have lengths and rotation and agree with the ring, they are used, because they
- * are exact. If another program has moved or changed the ring, the ring is used.
+ * Makes the shape that a ring represents. If the properties have lengths and rotation and agree with the ring, they are used, because they
+ * are exact. Otherwise another program has changed the ring, and the ring is used.
  *
  * @param ring vertices without the repeated first one: four corners, or for circles and ellipses more vertices of the outline.
  * @returns `null` if the ring cannot represent such a shape.
@@ -75,7 +75,7 @@ export function boxFromRing(type: BoxType, ring: readonly Coordinate[], properti
   if (ring.length !== 4 && !(isRound && ring.length > 4)) return null;
   if (type === 'rectanglegrid' && (properties.widthSubdivisions === undefined || properties.heightSubdivisions === undefined))
     return null;
-  const placement = placementOf(type, ring, properties);
+  const placement = readPlacement(type, ring, properties);
   if (placement !== null) {
     const expected = ring.length === 4 ? boxCorners(placement) : ellipseOutline(placement);
     if (isSameOutline(expected, ring)) return makeBox(type, placement);

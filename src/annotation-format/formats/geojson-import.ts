@@ -5,7 +5,7 @@ import type { Coordinate } from '../schema/common.js';
 import { elementSchemas, type ElementType } from '../schema/document.js';
 import { boxFromRing } from './box-import.js';
 import { rgbOf } from './color.js';
-import { isQuPathFeature, partProperties, convertQuPathProperties } from './qupath.js';
+import { isQuPathFeature, makePartProperties, convertQuPathProperties } from './qupath.js';
 import { featureError, isGeometryType, openRing, parseGeometry, splitGeometry, type Geometry } from './geometry.js';
 
 type JsonObject = Record<string, unknown>;
@@ -17,10 +17,10 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A shape without the properties that several shapes of a feature share. */
+/** An element without the properties of its feature, which all shapes of the feature share. */
 type Shape = ImportedElement;
 
-function polygonShape(rings: Coordinate[][], featureIndex: number): Shape {
+function makePolygon(rings: Coordinate[][], featureIndex: number): Shape {
   const [outer, ...holes] = rings.map(openRing);
   if (outer === undefined || outer.length < 2)
     throw featureError(featureIndex, 'the outer ring of a polygon must have at least 2 vertices');
@@ -29,44 +29,44 @@ function polygonShape(rings: Coordinate[][], featureIndex: number): Shape {
   return { type: 'polyline', points: outer, closed: true, ...(holes.length > 0 ? { holes } : {}) };
 }
 
-function lineShape(points: Coordinate[], featureIndex: number): Shape {
+function makeLine(points: Coordinate[], featureIndex: number): Shape {
   if (points.length < 2) throw featureError(featureIndex, 'a line must have at least 2 positions');
   return { type: 'polyline', points, closed: false };
 }
 
-/** The shapes of a geometry, regardless of the properties. */
-function geometryShapes(geometry: Geometry, featureIndex: number): Shape[] {
+/** Makes the shapes of a geometry, regardless of the properties. */
+function makeShapes(geometry: Geometry, featureIndex: number): Shape[] {
   switch (geometry.type) {
     case 'Point':
       return [{ type: 'point', center: geometry.coordinates }];
     case 'MultiPoint':
       return geometry.coordinates.map((center) => ({ type: 'point', center }));
     case 'LineString':
-      return [lineShape(geometry.coordinates, featureIndex)];
+      return [makeLine(geometry.coordinates, featureIndex)];
     case 'MultiLineString':
-      return geometry.coordinates.map((points) => lineShape(points, featureIndex));
+      return geometry.coordinates.map((points) => makeLine(points, featureIndex));
     case 'Polygon':
-      return [polygonShape(geometry.coordinates, featureIndex)];
+      return [makePolygon(geometry.coordinates, featureIndex)];
     case 'MultiPolygon':
-      return geometry.coordinates.map((rings) => polygonShape(rings, featureIndex));
+      return geometry.coordinates.map((rings) => makePolygon(rings, featureIndex));
   }
 }
 
-function lineFromProperties(geometry: Geometry, properties: JsonObject, featureIndex: number): Shape | null {
+function makePolyline(geometry: Geometry, properties: JsonObject, featureIndex: number): Shape | null {
   if (geometry.type === 'LineString') {
-    const shape = lineShape(geometry.coordinates, featureIndex);
+    const shape = makeLine(geometry.coordinates, featureIndex);
     // Our export writes null for a line without `closed`, and an open line can have holes.
     if (properties.closed === null) delete shape.closed;
     return Array.isArray(properties.holes) ? { ...shape, holes: properties.holes } : shape;
   }
   if (geometry.type !== 'Polygon') return null;
-  const shape = polygonShape(geometry.coordinates, featureIndex);
+  const shape = makePolygon(geometry.coordinates, featureIndex);
   const hasEmptyHoles = Array.isArray(properties.holes) && properties.holes.length === 0 && shape.holes === undefined;
   return hasEmptyHoles ? { ...shape, holes: [] } : shape;
 }
 
-/** The shape requested by `properties.type`, or `null` if geometry and properties do not make one. */
-function typedShape(
+/** Makes the shape that the properties name as their type; `null` if geometry and properties do not fit this type. */
+function makeShapeOfType(
   type: ElementType,
   geometry: Geometry,
   properties: JsonObject,
@@ -80,7 +80,7 @@ function typedShape(
     case 'rectanglegrid':
       return geometry.type === 'Polygon' ? boxFromRing(type, openRing(geometry.coordinates[0] ?? []), properties) : null;
     case 'polyline':
-      return lineFromProperties(geometry, properties, featureIndex);
+      return makePolyline(geometry, properties, featureIndex);
     case 'arrow':
       return geometry.type === 'LineString' && geometry.coordinates.length === 2 ? { type, points: geometry.coordinates } : null;
     case 'heatmap': {
@@ -106,7 +106,7 @@ function toLabel(label: unknown): JsonObject | undefined {
   return { ...label, value: JSON.stringify(value) };
 }
 
-const elementId = new RegExp(idPattern);
+const elementIdPattern = new RegExp(idPattern);
 
 /** Reads features one by one. */
 export interface GeoJsonReader {
@@ -126,8 +126,8 @@ export interface GeoJsonReader {
 }
 
 /**
- * A reader of GeoJSON, including GeoJSON from QuPath. Properties that the resulting element type does not have are dropped; with an
- * unknown `properties.type`, the geometry determines the type.
+ * Creates a reader of GeoJSON, including GeoJSON from QuPath. Properties that the resulting element type does not have are dropped. If
+ * `properties.type` is unknown, the geometry determines the type.
  */
 export function createGeoJsonReader(brand: string): GeoJsonReader {
   const schemas = elementSchemas(brand);
@@ -151,7 +151,7 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
       if (Object.hasOwn(shape, key) || geometryKeys.has(key) || value === undefined || value === null) continue;
       if (key === 'id') {
         // Parts of one feature cannot share an id, and ids of other programs are not valid element ids.
-        if (isFirst && typeof value === 'string' && elementId.test(value)) element.id = value;
+        if (isFirst && typeof value === 'string' && elementIdPattern.test(value)) element.id = value;
       } else if (key === 'label') {
         const label = toLabel(value);
         if (label !== undefined) element.label = label;
@@ -162,7 +162,7 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
     return element;
   }
 
-  function elementsOf(
+  function makeElements(
     feature: JsonObject,
     properties: JsonObject,
     geometryValue: unknown,
@@ -176,12 +176,14 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
     const type = isElementType(elementProperties.type)
       ? elementProperties.type
       : typeByAnnotationType.get(elementProperties.annotationType);
-    const shapeOfType = type === undefined ? null : typedShape(type, geometry, elementProperties, brand, featureIndex);
-    const shapes = shapeOfType === null ? geometryShapes(geometry, featureIndex) : [shapeOfType];
+    const shapeOfType = type === undefined ? null : makeShapeOfType(type, geometry, elementProperties, brand, featureIndex);
+    const shapes = shapeOfType === null ? makeShapes(geometry, featureIndex) : [shapeOfType];
     if (isQuPath && shapeOfType === null && geometry.type.startsWith('Multi')) {
-      return shapes.map((shape, at) => addProperties(shape, partProperties(elementProperties, geometry, at), true));
+      return shapes.map((shape, partIndex) =>
+        addProperties(shape, makePartProperties(elementProperties, geometry, partIndex), true),
+      );
     }
-    return shapes.map((shape, at) => addProperties(shape, elementProperties, at === 0));
+    return shapes.map((shape, partIndex) => addProperties(shape, elementProperties, partIndex === 0));
   }
 
   return {
@@ -202,17 +204,17 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
       if (!isFeature) {
         if (parts.length === 0) skipped += 1;
         return parts.flatMap((part) =>
-          geometryShapes(parseGeometry(part, featureIndex), featureIndex).map((shape) => addProperties(shape, {}, false)),
+          makeShapes(parseGeometry(part, featureIndex), featureIndex).map((shape) => addProperties(shape, {}, false)),
         );
       }
       const properties = feature.properties ?? {};
       if (!isObject(properties))
         throw featureError(featureIndex, `properties must be an object, not ${describeValue(properties)}`);
       mergeHead(properties.annotation);
-      // Elements from our own export can be without positions, such as a heatmap without points.
+      // Elements from our own export can have no positions, such as a heatmap without points.
       const isEmptyElement = parts.length === 0 && isObject(feature.geometry) && positionlessTypes.has(properties.type);
       const elements = (isEmptyElement ? [feature.geometry] : parts).flatMap((part) =>
-        elementsOf(feature, properties, part, featureIndex),
+        makeElements(feature, properties, part, featureIndex),
       );
       if (elements.length === 0) skipped += 1;
       // Parts of one feature cannot share its id.
@@ -222,7 +224,7 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
   };
 }
 
-/** Types of elements that can be without positions. */
+/** Types of elements that can have no positions. */
 const positionlessTypes: ReadonlySet<unknown> = new Set(['heatmap', 'griddata', 'image', 'pixelmap']);
 
 /** The element types of shapes in an annotation layer of geojs, by their `annotationType`. */
@@ -254,8 +256,8 @@ function convertLayerProperties(properties: JsonObject): JsonObject {
 /** Members that are determined by the geometry; properties with these names are ignored. */
 const geometryKeys: ReadonlySet<string> = new Set(['type', 'points', 'center', 'closed', 'holes', 'rotation']);
 
-/** The features and bare geometries in a GeoJSON value. The value is a feature, a geometry, a collection, or a list of these. */
-function* geoJsonFeatures(value: unknown): Generator<unknown, void, undefined> {
+/** Yields the features and bare geometries in a GeoJSON value, which is a feature, a geometry, a collection, or a list of these. */
+function* listFeatures(value: unknown): Generator<unknown, void, undefined> {
   const entries: readonly unknown[] = Array.isArray(value) ? value : [value];
   for (const entry of entries) {
     if (isObject(entry) && entry.type === 'FeatureCollection') {
@@ -279,7 +281,7 @@ export function geoJsonToAnnotation(
   const reader = createGeoJsonReader(brand);
   const elements: ImportedElement[] = [];
   let featureIndex = 0;
-  for (const feature of geoJsonFeatures(value)) {
+  for (const feature of listFeatures(value)) {
     for (const element of reader.read(feature, featureIndex)) elements.push(element);
     featureIndex += 1;
   }

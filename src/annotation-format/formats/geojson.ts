@@ -1,7 +1,7 @@
 import { boundingBox, overlayCorners, type OverlaySize } from '../bounding-box.js';
 import type { Coordinate } from '../schema/common.js';
 import type { AnnotationElement, AnnotationHead } from '../schema/document.js';
-import { boxCorners, closedRing, meanPosition, isSamePosition, type Geometry } from './geometry.js';
+import { boxCorners, closeRing, meanPosition, isSamePosition, type Geometry } from './geometry.js';
 import { positionsText } from './points-text.js';
 
 /** A GeoJSON feature that represents one element. */
@@ -17,7 +17,7 @@ export interface Feature {
 /** Makes a feature from an element. */
 export type FeatureWriter = (element: AnnotationElement, overlaySize: OverlaySize | null) => Feature;
 
-/** Tells that an element is a part of a feature that is made from several elements. */
+/** Describes an element that is a part of a feature made from several elements. */
 export interface FeaturePart {
   /** Type of the geometry of the feature. */
   type: string;
@@ -34,7 +34,8 @@ export interface FeatureOptions {
   /** Default: {@link elementToFeature}. */
   writeFeature?: FeatureWriter;
   /**
-   * The feature that an element is a part of, given the element's own feature. Consecutive parts become one feature. Default: none.
+   * Finds the feature that an element is a part of; `feature` is the one made from the element alone. Consecutive parts become one feature.
+   * Default: each element is a feature.
    */
   partOf?: (element: AnnotationElement, feature: Feature) => FeaturePart | null;
   /** See {@link ElementsWithoutPoints}; only for {@link elementToFeature}. */
@@ -67,41 +68,41 @@ function gridCorners(element: AnnotationElement): Coordinate[] {
 }
 
 /**
- * The geometry that is closest to an element: for circles and ellipses the box around them, for a grid its box, for an overlay the
- * outline of its image (a point at its offset if the size of the image is unknown).
+ * Makes the geometry that is closest to an element: for circles and ellipses the box around them, for a grid its box, for an overlay the
+ * outline of its image, or a point at its offset if the size of the image is unknown.
  */
-function elementGeometry(element: AnnotationElement, overlaySize: OverlaySize | null = null): Geometry {
+function toGeometry(element: AnnotationElement, overlaySize: OverlaySize | null = null): Geometry {
   switch (element.type) {
     case 'point':
       return { type: 'Point', coordinates: element.center };
     case 'circle': {
       const side = element.radius * 2;
-      return polygonOf(boxCorners({ center: element.center, width: side, height: side }));
+      return makePolygon(boxCorners({ center: element.center, width: side, height: side }));
     }
     case 'rectangle':
     case 'ellipse':
     case 'rectanglegrid':
-      return polygonOf(boxCorners(element));
+      return makePolygon(boxCorners(element));
     case 'polyline':
       if (element.closed !== true) return { type: 'LineString', coordinates: element.points };
-      return { type: 'Polygon', coordinates: [element.points, ...(element.holes ?? [])].map(closedRing) };
+      return { type: 'Polygon', coordinates: [element.points, ...(element.holes ?? [])].map(closeRing) };
     case 'arrow':
       return { type: 'LineString', coordinates: element.points };
     case 'heatmap':
       return { type: 'MultiPoint', coordinates: element.points.map(([x, y, z]) => [x, y, z]) };
     case 'griddata':
-      return polygonOf(gridCorners(element));
+      return makePolygon(gridCorners(element));
     case 'image':
     case 'pixelmap': {
-      if (overlaySize !== null) return polygonOf(withZ(overlayCorners(element.transform, overlaySize), 0));
+      if (overlaySize !== null) return makePolygon(withZ(overlayCorners(element.transform, overlaySize), 0));
       const { xoffset = 0, yoffset = 0 } = element.transform ?? {};
       return { type: 'Point', coordinates: [xoffset, yoffset, 0] };
     }
   }
 }
 
-function polygonOf(vertices: Coordinate[]): Geometry {
-  return { type: 'Polygon', coordinates: [closedRing(vertices)] };
+function makePolygon(vertices: Coordinate[]): Geometry {
+  return { type: 'Polygon', coordinates: [closeRing(vertices)] };
 }
 
 /** Members of an element that its geometry already contains. All others go into the properties. */
@@ -132,11 +133,11 @@ function membersInGeometry(element: AnnotationElement, geometry: Geometry): read
 const annotationTypes: ReadonlySet<string> = new Set(['circle', 'ellipse', 'rectangle']);
 
 /**
- * The feature of an element. Its properties contain everything that the geometry does not, so that reading it back gives the same
- * element; `type` is left out if it equals the type of the geometry in lower case.
+ * Makes the feature of an element. Its properties contain everything that the geometry does not, so that reading it back gives the same
+ * element. The property `type` is left out if it equals the type of the geometry in lower case.
  */
 export function elementToFeature(element: AnnotationElement, overlaySize: OverlaySize | null = null): Feature {
-  const geometry = elementGeometry(element, overlaySize);
+  const geometry = toGeometry(element, overlaySize);
   const omitted = membersInGeometry(element, geometry);
   const properties: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(element)) {
@@ -154,11 +155,11 @@ export function elementToFeature(element: AnnotationElement, overlaySize: Overla
 export const collectionStart = '{"type":"FeatureCollection","features":[';
 
 /**
- * The text of the features of some elements, which continues the text that has been written.
+ * Writes elements as the text of features, which continues the text that was written before.
  *
- * @param head name, description and so on of the annotation, which are in the properties of the first feature.
+ * @param head the annotation without its elements. It is written into the properties of the first feature.
  */
-export function featuresText(
+export function writeFeatures(
   elements: readonly AnnotationElement[],
   { isEmpty, openFeature }: WrittenFeatures,
   head: AnnotationHead,
@@ -174,14 +175,14 @@ export function featuresText(
       part !== null &&
       part.featureKey === openFeature.part.featureKey &&
       part.number > openFeature.part.number;
-    if (openFeature !== null && !continuesOpenFeature) text += featureEnd(openFeature);
+    if (openFeature !== null && !continuesOpenFeature) text += writeFeatureEnd(openFeature);
     if (!isEmpty) text += ',';
     isEmpty = false;
     const { coordinates, ...geometry } = feature.geometry;
     if (part === null) openFeature = null;
     else {
       if (!continuesOpenFeature) text += `{"type":"Feature","geometry":{"type":${JSON.stringify(part.type)},"coordinates":[`;
-      // The coordinates have been written when the next part comes.
+      // The next part adds its coordinates to those that are written below.
       openFeature = continuesOpenFeature ? { ...openFeature!, part } : { feature: { ...feature, geometry }, part, ids: [] };
       openFeature.ids.push(element.id ?? null);
     }
@@ -195,13 +196,13 @@ export function featuresText(
 /** Adds points to the text of a feature that was made without them: as its line, or as its first ring. */
 function insertPoints(json: string, type: Geometry['type'], points: string): string {
   const isRing = type === 'Polygon';
-  const at = `{"type":"Feature","geometry":{"type":"${type}","coordinates":[${isRing ? '[' : ''}`.length;
-  return `${json.slice(0, at)}${positionsText(points, { isRing })}${json.slice(at)}`;
+  const offset = `{"type":"Feature","geometry":{"type":"${type}","coordinates":[${isRing ? '[' : ''}`.length;
+  return `${json.slice(0, offset)}${positionsText(points, { isRing })}${json.slice(offset)}`;
 }
 
-/** The text of a FeatureCollection after its features. */
-export function collectionEnd({ openFeature }: WrittenFeatures): string {
-  return `${openFeature === null ? '' : featureEnd(openFeature)}]}`;
+/** Writes the text of a FeatureCollection after its features. */
+export function writeCollectionEnd({ openFeature }: WrittenFeatures): string {
+  return `${openFeature === null ? '' : writeFeatureEnd(openFeature)}]}`;
 }
 
 /** A feature made from several elements. Its coordinates are being written. */
@@ -213,8 +214,8 @@ interface OpenFeature {
   ids: (string | null)[];
 }
 
-/** The text after the coordinates. */
-function featureEnd({ feature, ids }: OpenFeature): string {
+/** Writes the text of a feature after its coordinates. */
+function writeFeatureEnd({ feature, ids }: OpenFeature): string {
   const { type: _type, geometry, properties, ...otherMembers } = feature;
   const { type: _kind, ...otherGeometryMembers } = geometry;
   const members = (value: object) =>

@@ -114,13 +114,13 @@ export function isSamePosition(a: Coordinate | undefined, b: Coordinate | undefi
   return a !== undefined && b !== undefined && a[0] === b[0] && a[1] === b[1] && a[2] === b[2];
 }
 
-/** The vertices of a ring: without the last position if it repeats the first. */
+/** Returns the vertices of a ring: leaves out the last position if it repeats the first. */
 export function openRing(ring: Coordinate[]): Coordinate[] {
   return ring.length > 1 && isSamePosition(ring[0], ring.at(-1)) ? ring.slice(0, -1) : ring;
 }
 
-/** The ring of some vertices, with the first one repeated at the end. */
-export function closedRing(vertices: readonly Coordinate[]): Coordinate[] {
+/** Returns the ring of some vertices: repeats the first one at the end. */
+export function closeRing(vertices: readonly Coordinate[]): Coordinate[] {
   return vertices.length === 0 ? [] : [...vertices, vertices[0] as Coordinate];
 }
 
@@ -133,7 +133,7 @@ export interface BoxPlacement {
 }
 
 /**
- * Corners left-top, right-top, right-bottom, left-bottom, rotated by `rotation` radians around the center, with the z of the center.
+ * The corners of a box: left-top, right-top, right-bottom, left-bottom, rotated around the center, with the z of the center.
  */
 export function boxCorners({ center: [x, y, z], width, height, rotation = 0 }: BoxPlacement): Coordinate[] {
   const cos = Math.cos(rotation);
@@ -151,7 +151,7 @@ export function boxCorners({ center: [x, y, z], width, height, rotation = 0 }: B
 /** Number of vertices of the polygon for an ellipse if an accurate outline is needed; as many as QuPath uses. */
 const defaultVertexCount = 96;
 
-/** The outline of an ellipse as a polygon, by default with 96 vertices, starting at the end of its first axis. */
+/** The outline of an ellipse as a polygon, which starts at the end of the first axis. */
 export function ellipseOutline(
   { center: [x, y, z], width, height, rotation = 0 }: BoxPlacement,
   vertexCount = defaultVertexCount,

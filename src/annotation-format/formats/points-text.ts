@@ -11,11 +11,11 @@ const ownIdPattern = /^\{"id":"([0-9a-f]{24})",/;
 const ownIdBytes = '{"id":"",'.length + 24;
 
 /**
- * The JSON text of an element without its id, and with 0 in place of its points. Elements that differ only in id and points have the
- * same text, so that it needs to be parsed only once.
+ * Returns the JSON text of an element without its id, and with 0 in place of its points. Elements that differ only in id and points give
+ * the same text, so that it needs to be parsed only once.
  *
- * @param element where the text begins and ends in `json`.
- * @param points where their value begins and ends.
+ * @param element where the element begins and ends in `json`.
+ * @param points where the list of points begins and ends in `json`.
  * @returns the text; `id` is the id if the element begins with it.
  */
 export function textWithoutPoints(

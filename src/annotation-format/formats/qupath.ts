@@ -3,7 +3,7 @@ import type { OverlaySize } from '../bounding-box.js';
 import type { AnnotationElement } from '../schema/document.js';
 import { rgbOf, rgbOfInteger, rgbOfList, rgbText, type Rgb } from './color.js';
 import { elementToFeature, type Feature, type FeaturePart } from './geojson.js';
-import { closedRing, ellipseOutline, type Geometry } from './geometry.js';
+import { closeRing, ellipseOutline, type Geometry } from './geometry.js';
 
 type JsonObject = Record<string, unknown>;
 
@@ -22,7 +22,7 @@ export function isQuPathFeature(feature: unknown): boolean {
   );
 }
 
-/** Name of a classification: as one text, or as parts that QuPath joins with a colon. */
+/** Name of a classification. QuPath writes one text, or parts that are joined with a colon. */
 function classificationName(classification: unknown): string | null {
   if (!isObject(classification)) return null;
   const { name, names } = classification;
@@ -37,7 +37,7 @@ function colorOf(source: unknown): Rgb | null {
   return typeof color === 'number' && Number.isInteger(color) ? rgbOfInteger(color) : rgbOfList(color);
 }
 
-/** Measurements by name: QuPath writes an object, before 0.4 a list of names and values. */
+/** Measurements by name. QuPath writes an object, or before version 0.4 a list of names and values. */
 function measurementsOf(measurements: unknown): JsonObject | null {
   if (isObject(measurements)) return measurements;
   if (!Array.isArray(measurements)) return null;
@@ -69,8 +69,8 @@ const exportedProperties = new Set(
   ),
 );
 
-/** The members of a QuPath feature that elements have no field for, which are stored in `user.qupath`. */
-function membersOnlyForQuPath(feature: JsonObject, properties: JsonObject): JsonObject {
+/** Picks the members of a QuPath feature for which elements have no field. They are stored in `user.qupath`. */
+function pickMembersOnlyForQuPath(feature: JsonObject, properties: JsonObject): JsonObject {
   const isFromOurExport = properties.elementType !== undefined;
   const isKept = (key: string) => !convertedProperties.has(key) && !(isFromOurExport && exportedProperties.has(key));
   const others: JsonObject = Object.fromEntries(Object.entries(properties).filter(([key]) => isKept(key)));
@@ -81,10 +81,10 @@ function membersOnlyForQuPath(feature: JsonObject, properties: JsonObject): Json
   return others;
 }
 
-/** The `user` field of an element made from a QuPath feature. */
-function userOf(feature: JsonObject, properties: JsonObject): JsonObject {
+/** Makes the `user` field of an element from a QuPath feature. */
+function makeUserField(feature: JsonObject, properties: JsonObject): JsonObject {
   const measurements = measurementsOf(properties.measurements);
-  return { ...(measurements === null ? {} : { measurements }), qupath: membersOnlyForQuPath(feature, properties) };
+  return { ...(measurements === null ? {} : { measurements }), qupath: pickMembersOnlyForQuPath(feature, properties) };
 }
 
 /**
@@ -106,12 +106,12 @@ export function convertQuPathProperties(feature: JsonObject, properties: JsonObj
   }
   if (typeof properties.name === 'string' && !isFromOurExport) result.label ??= { value: properties.name };
   if (geometry.isEllipse === true) result.type ??= 'ellipse';
-  if (!isFromOurExport || properties.fromQuPath === true) result.user ??= userOf(feature, properties);
+  if (!isFromOurExport || properties.fromQuPath === true) result.user ??= makeUserField(feature, properties);
   return isFromOurExport ? { ...result, type: properties.elementType } : result;
 }
 
-/** The properties of one part of a Multi geometry. They contain its number, so that the parts are written as one feature again. */
-export function partProperties(properties: JsonObject, { type }: Geometry, partNumber: number): JsonObject {
+/** Makes the properties of one part of a Multi geometry. They contain its number, so that the parts are written as one feature again. */
+export function makePartProperties(properties: JsonObject, { type }: Geometry, partNumber: number): JsonObject {
   const user = isObject(properties.user) ? properties.user : {};
   const { elementIds } = properties;
   return {
@@ -122,18 +122,18 @@ export function partProperties(properties: JsonObject, { type }: Geometry, partN
 }
 
 /** Type of the Multi geometry from which an element was imported, and the number of its part; `null` for other elements. */
-function multiOf({ user }: AnnotationElement): { type: string; part: number } | null {
+function findMulti({ user }: AnnotationElement): { type: string; part: number } | null {
   const multi = isObject(user?.qupath) ? user.qupath.multi : undefined;
   if (!isObject(multi) || typeof multi.type !== 'string' || typeof multi.part !== 'number') return null;
   return { type: multi.type, part: multi.part };
 }
 
 /**
- * The feature that an element is a part of; `null` if the element is a feature of its own. Parts of one feature are elements of the same
- * shape that differ only in id, positions and part number.
+ * Finds the feature that an element is a part of; `null` if the element is a separate feature. Parts of one feature are elements of the
+ * same type that differ only in id, positions and part number.
  */
 export function quPathPartOf(element: AnnotationElement, { geometry }: Feature): FeaturePart | null {
-  const multi = multiOf(element);
+  const multi = findMulti(element);
   if (multi === null || multi.type !== `Multi${geometry.type}`) return null;
   const { qupath, ...user } = element.user ?? {};
   const { multi: _multi, ...quPathMembers } = qupath as JsonObject;
@@ -141,24 +141,24 @@ export function quPathPartOf(element: AnnotationElement, { geometry }: Feature):
   return { type: multi.type, number: multi.part, featureKey: JSON.stringify([shared, user, quPathMembers]) };
 }
 
-function numericMembers(value: unknown): JsonObject | null {
+function pickNumericMembers(value: unknown): JsonObject | null {
   if (!isObject(value)) return null;
   const numbers = Object.entries(value).filter(([, entry]) => typeof entry === 'number');
   return numbers.length > 0 ? Object.fromEntries(numbers) : null;
 }
 
-function ellipseGeometry(element: AnnotationElement): Geometry | null {
+function toEllipseGeometry(element: AnnotationElement): Geometry | null {
   if (element.type !== 'circle' && element.type !== 'ellipse') return null;
   const placement =
     element.type === 'circle' ? { center: element.center, width: element.radius * 2, height: element.radius * 2 } : element;
-  const ring = closedRing(ellipseOutline(placement));
+  const ring = closeRing(ellipseOutline(placement));
   const isRotated = element.type === 'ellipse' && (element.rotation ?? 0) !== 0;
   // QuPath's own ellipses are upright, so a rotated one is written as a polygon.
   return { type: 'Polygon', coordinates: [ring], ...(isRotated ? {} : { isEllipse: true }) };
 }
 
-/** Classification and color: the members from QuPath if group and line color still match them. */
-function appearanceForQuPath(element: AnnotationElement, stored: JsonObject): JsonObject {
+/** Makes classification and color: the members from QuPath if group and line color still match them, otherwise new ones. */
+function makeAppearance(element: AnnotationElement, stored: JsonObject): JsonObject {
   const { classification, color, colorRGB } = stored;
   const lineColor = 'lineColor' in element && element.lineColor !== undefined ? rgbOf(element.lineColor) : null;
   const storedColor = colorOf(stored) ?? colorOf(classification);
@@ -174,9 +174,9 @@ function appearanceForQuPath(element: AnnotationElement, stored: JsonObject): Js
 }
 
 /**
- * The feature of an element for QuPath: accurate outlines for circles and ellipses, `classification` from group and color, `name`
+ * Makes the feature of an element for QuPath: accurate outlines for circles and ellipses, `classification` from group and color, `name`
  * from the label, numeric `user.measurements`, and members from QuPath unchanged. It also contains the element's own properties,
- * which QuPath ignores, so that our import restores it exactly.
+ * which QuPath ignores, so that our import restores the element exactly.
  */
 export function elementToQuPathFeature(element: AnnotationElement, overlaySize: OverlaySize | null = null): Feature {
   const feature = elementToFeature(element, overlaySize);
@@ -191,9 +191,9 @@ export function elementToQuPathFeature(element: AnnotationElement, overlaySize: 
     multi: _multi,
     ...keptProperties
   } = stored;
-  const outline = ellipseGeometry(element);
+  const outline = toEllipseGeometry(element);
   const geometry: Geometry = outline ?? feature.geometry;
-  const measurements = numericMembers(element.user?.measurements);
+  const measurements = pickNumericMembers(element.user?.measurements);
   const properties: JsonObject = {
     ...feature.properties,
     // The middle of an outline is not exactly the center.
@@ -202,13 +202,13 @@ export function elementToQuPathFeature(element: AnnotationElement, overlaySize: 
     ...keptProperties,
     elementType: element.type,
     ...(element.label === undefined ? {} : { name: element.label.value }),
-    ...appearanceForQuPath(element, stored),
+    ...makeAppearance(element, stored),
     ...(measurements === null ? {} : { measurements }),
   };
   const quPathFeature: Feature & JsonObject = {
     type: 'Feature',
     // An id belongs to one feature. If parts are no longer consecutive, the first of them gets it.
-    ...(typeof id === 'string' && (multiOf(element)?.part ?? 0) === 0 ? { id } : {}),
+    ...(typeof id === 'string' && (findMulti(element)?.part ?? 0) === 0 ? { id } : {}),
     geometry: {
       ...geometry,
       coordinates: dropZeroZ(geometry.coordinates),
@@ -220,10 +220,12 @@ export function elementToQuPathFeature(element: AnnotationElement, overlaySize: 
   // Features from QuPath are written without `user` if importing them without it gives the same element.
   const { user, ...others } = properties;
   const withoutUser = { ...quPathFeature, properties: { ...others, fromQuPath: true } };
-  return user !== undefined && isDeepStrictEqual(userOf(withoutUser, withoutUser.properties), user) ? withoutUser : quPathFeature;
+  return user !== undefined && isDeepStrictEqual(makeUserField(withoutUser, withoutUser.properties), user)
+    ? withoutUser
+    : quPathFeature;
 }
 
-/** Positions without their z if it is 0, as QuPath writes them. */
+/** Drops the z of positions if it is 0, as QuPath does. */
 function dropZeroZ(coordinates: unknown): unknown {
   if (!Array.isArray(coordinates)) return coordinates;
   if (typeof coordinates[0] !== 'number') return coordinates.map(dropZeroZ);

@@ -24,7 +24,7 @@ type FetchValue<Value> = (previous: Value | undefined) => Promise<Value>;
 
 /**
  * Caches values that are valid for a short time. The first use of a value late in that time refreshes it in the background, so
- * that nobody waits for frequently used values, however slow they are. A value older than its lifetime is never returned.
+ * that nobody waits for a frequently used value, even if fetching it is slow. A value older than its lifetime is never returned.
  */
 export class FreshCache<Value extends object> {
   readonly #values: LRUCache<string, CachedValue<Value>>;
@@ -38,7 +38,7 @@ export class FreshCache<Value extends object> {
     this.#renewAfterMs = renewAfterMs;
   }
 
-  /** The cached value. If there is none, fetches and caches it. Simultaneous callers share one call of `fetchValue`. */
+  /** Returns the cached value. If there is none, fetches and caches it. Simultaneous callers share one call of `fetchValue`. */
   get(name: string, fetchValue: FetchValue<Value>): Value | Promise<Value> {
     const cached = this.#values.get(name);
     const ageMs = cached === undefined ? Infinity : performance.now() - cached.requestedAtMs;

@@ -1,6 +1,6 @@
 import { isSliceOver, nextSlice } from './slices.js';
 
-/** Texts and parts of texts up to this length, in UTF-16 units, are parsed without a pause, which takes at most 3 ms. */
+/** Texts and parts of texts of up to this many UTF-16 units are parsed without a pause, which takes at most 3 ms. */
 const partLength = 64 * 1024;
 /**
  * Maximum number of members of one object. Iterating an object first makes a list of all its keys without a pause, which takes 20
@@ -12,7 +12,7 @@ const maxMembers = 100_000;
 interface DividedContainer {
   isObject: boolean;
   /**
-   * Ranges of text, each with some members, without the commas between the ranges. A member that is itself divided has a separate
+   * Ranges of the text, each with some members, without the commas between the ranges. A member that is itself divided is alone in its
    * range.
    */
   parts: { from: number; to: number; inner: LocatedContainer | null }[];
@@ -55,7 +55,7 @@ export interface JsonLimits {
   maxContainers: number;
 }
 
-/** Thrown for a text that exceeds a limit. The message continues a sentence that begins with "The JSON". */
+/** Thrown for a text that exceeds a limit. The message is the rest of a sentence that begins with "The JSON". */
 export class JsonLimitError extends Error {}
 
 /**

@@ -1,8 +1,8 @@
 import { isSliceOver, nextSlice } from './slices.js';
 
 /**
- * Calls `work` for each item, `concurrency` at a time, and stops after the first failure. Results are in the order of the items.
- * The event loop can do other work in between, however many items there are, and even if none of them has to wait.
+ * Calls `work` for each item, for `concurrency` items at a time, and stops after the first failure. Results are in the order of the
+ * items. The event loop can do other work in between, even if no call has to wait for anything.
  */
 export async function mapConcurrently<T, R>(
   items: readonly T[],

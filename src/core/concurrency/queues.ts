@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import type { Caller } from '../../host.js';
 import { WorkQueue, type Enqueue } from './work-queue.js';
 
-/** Maximum number of tasks of one kind that run at the same time in a process, and that can wait. */
+/** Maximum numbers of tasks of one kind in a process: that run at the same time, and that wait. */
 export interface QueueLimits {
   running: number;
   waiting: number;
@@ -38,7 +38,7 @@ export type QueueName = keyof typeof defaultQueues;
 /** The queues of an installation. */
 export type Queues = Readonly<Record<QueueName, WorkQueue>>;
 
-/** Names of the tasks of each queue in messages. */
+/** What the tasks of each queue are called in messages. */
 const taskNames: Readonly<Record<QueueName, string>> = {
   tiles: 'tiles',
   chunks: 'chunks of OME-Zarr',
@@ -68,7 +68,7 @@ export function callerName(caller: Caller | null): string {
   return caller?.id ?? '';
 }
 
-/** Queues the work of a request. If the client disconnects while the work waits, it is dropped. */
+/** Makes a function that queues work of a request. If the client disconnects while the work waits, the work is dropped. */
 export function enqueueFor(queue: WorkQueue, { caller, signal }: { caller: Caller | null; signal: AbortSignal }): Enqueue {
   return (work, workSignal = signal) => queue.run(work, { signal: workSignal, caller: callerName(caller) });
 }

@@ -25,21 +25,21 @@ export async function sortInSlices<Numbers extends Float64Array | Uint32Array>(
     if (isSliceOver()) await nextSlice(signal);
   }
   const compareNumbers = compare ?? ((a, b) => a - b);
-  let from = numbers;
+  let source = numbers;
   // `slice` of a typed array returns an array of the same type.
-  let to = (length > runLength ? numbers.slice() : numbers) as Numbers;
+  let target = (length > runLength ? numbers.slice() : numbers) as Numbers;
   for (let width = runLength; width < length; width *= 2) {
     for (let start = 0; start < length; start += 2 * width) {
       const middle = Math.min(start + width, length);
       const end = Math.min(start + 2 * width, length);
       let [left, right] = [start, middle];
       for (let at = start; at < end; at += 1) {
-        const takesLeft = left < middle && (right >= end || compareNumbers(from[left]!, from[right]!) <= 0);
-        to[at] = takesLeft ? from[left++]! : from[right++]!;
+        const takesLeft = left < middle && (right >= end || compareNumbers(source[left]!, source[right]!) <= 0);
+        target[at] = takesLeft ? source[left++]! : source[right++]!;
         if (at % mergedAtOnce === 0 && isSliceOver()) await nextSlice(signal);
       }
     }
-    [from, to] = [to, from];
+    [source, target] = [target, source];
   }
-  return from;
+  return source;
 }

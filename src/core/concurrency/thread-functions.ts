@@ -1,6 +1,6 @@
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 
-/** Functions that run in threads, by name. Arguments and results are copied, except those that are {@link transferBytes}. */
+/** Functions that run in threads, by name. Arguments and results are copied, except the bytes marked by {@link transferBytes}. */
 export type ThreadFunctions = Readonly<Record<string, (input: never) => unknown>>;
 
 /** A call of a thread function, as sent to the thread. */
@@ -16,7 +16,7 @@ export function createCallHandler(functions: ThreadFunctions): (call: ThreadCall
 }
 
 /**
- * Marks a result whose bytes are transferred instead of copied, because copying many bytes would block the event loop. The bytes
+ * Marks a result so that its bytes are transferred instead of copied, because copying many bytes would block the event loop. The bytes
  * must fill their buffer.
  */
 export function transferBytes<Result extends object>(result: Result, bytes: Uint8Array): Result {

@@ -13,7 +13,7 @@ export interface WorkQueueOptions {
 }
 
 export interface WaitOptions {
-  /** If it is aborted while the task waits, the task leaves the queue and never starts. */
+  /** If this is aborted while the task waits, the task leaves the queue and never starts. */
   signal?: AbortSignal | undefined;
   /** The owner of the task. Callers take turns, however many tasks each of them has. */
   caller?: string | undefined;
@@ -43,7 +43,7 @@ export class WorkQueue {
   /** Waiting tasks by caller, in the order of their turns: the first caller is next. */
   readonly #lineByCaller = new Map<string, Set<WaitingTask>>();
   #freeSlots: number;
-  #waiting = 0;
+  #totalWaiting = 0;
   /** Moving average of the duration of a task. */
   #averageMs = 0;
 
@@ -54,7 +54,7 @@ export class WorkQueue {
 
   /** Number of waiting tasks. */
   get waitingCount(): number {
-    return this.#waiting;
+    return this.#totalWaiting;
   }
 
   /** Number of running tasks. */
@@ -74,7 +74,7 @@ export class WorkQueue {
     signal?.throwIfAborted();
     if (this.#freeSlots > 0) this.#freeSlots -= 1;
     else {
-      if (!isNeverRefused && this.#waiting >= (this.options.waiting ?? Infinity)) this.#makeCapacity(caller);
+      if (!isNeverRefused && this.#totalWaiting >= (this.options.waiting ?? Infinity)) this.#makeCapacity(caller);
       await this.#wait(caller, signal);
     }
     const startMs = performance.now();
@@ -95,7 +95,7 @@ export class WorkQueue {
         signal?.removeEventListener('abort', abort);
         line.delete(task);
         if (line.size === 0 && this.#lineByCaller.get(caller) === line) this.#lineByCaller.delete(caller);
-        this.#waiting -= 1;
+        this.#totalWaiting -= 1;
         reject(reason);
       };
       const abort = () => removeAndReject(signal!.reason as Error);
@@ -107,7 +107,7 @@ export class WorkQueue {
         refuse: removeAndReject,
       };
       line.add(task);
-      this.#waiting += 1;
+      this.#totalWaiting += 1;
       signal?.addEventListener('abort', abort, { once: true });
     });
   }
@@ -119,7 +119,7 @@ export class WorkQueue {
       line.delete(task!);
       this.#lineByCaller.delete(caller);
       if (line.size > 0) this.#lineByCaller.set(caller, line);
-      this.#waiting -= 1;
+      this.#totalWaiting -= 1;
       task!.begin();
       return;
     }
@@ -142,9 +142,9 @@ export class WorkQueue {
 
   #busyError(): BusyError {
     const { name, running } = this.options;
-    const retryAfterSeconds = (this.#averageMs * this.#waiting) / (1000 * Math.max(1, running));
+    const retryAfterSeconds = (this.#averageMs * this.#totalWaiting) / (1000 * Math.max(1, running));
     return new BusyError(
-      `Too many ${name} are waiting (${this.#waiting}). Try again later.`,
+      `Too many ${name} are waiting (${this.#totalWaiting}). Try again later.`,
       Math.min(maxRetrySeconds, Math.max(1, retryAfterSeconds)),
     );
   }

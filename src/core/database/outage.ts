@@ -1,5 +1,5 @@
 import { LargeImageError } from '../../errors.js';
-import { isFullDisk } from '../full-disk.js';
+import { isFullDiskCode } from '../full-disk.js';
 
 /** Names of the errors that the driver and Mongoose throw while the database cannot be reached. */
 const outageNames: ReadonlySet<string> = new Set([
@@ -23,9 +23,9 @@ const serverErrorNames: ReadonlySet<string> = new Set(['MongoServerError', 'Mong
 /** Codes of a server that is shutting down, is no longer primary, or was restarted and does not know the cursor. */
 const notServingCodes: ReadonlySet<unknown> = new Set([43, 91, 189, 10107, 11600, 11602, 13435, 13436]);
 
-/** Database servers that store in PostgreSQL report with this code, and one of these texts, that PostgreSQL cannot be reached. */
+/** A database server that stores its data in PostgreSQL reports with this code and one of these texts that it cannot reach PostgreSQL. */
 const internalErrorCode = 1;
-const postgresUnreachable =
+const postgresUnreachablePattern =
   /\bunexpected EOF$|\bthe database system is (?:starting up|shutting down|in recovery mode|not yet accepting)|\bterminating connection due to\b|\bfailed to connect to `/;
 
 /**
@@ -35,8 +35,8 @@ const postgresUnreachable =
 const closedConnectionMessage = 'This socket has been ended by the other party';
 
 /**
- * Codes of errors of the database connection that the driver passes on unchanged, because the connection ended while the driver
- * waited to write more. Other libraries wrap errors with these codes, so the cause of another error is not attributed to the database.
+ * Codes of errors that the driver passes on unchanged when the connection to the database ends while the driver waits to write more. Other
+ * libraries wrap errors with these codes. So a cause with such a code, unlike the error itself, is not attributed to the database.
  */
 const lostConnectionCodes: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
 
@@ -67,9 +67,8 @@ export const listTimeoutMs = 10_000;
 const maxCauses = 10;
 
 /**
- * The error to answer with if something failed because a part of the server is temporarily unavailable: the database cannot be
- * reached or has too many writers of one document (`unavailable`), or the disk is full (`storage-full`) or cannot be used
- * (`unavailable`).
+ * Makes the error for a response if something failed because a part of the server is temporarily unavailable: `storage-full` if the disk is
+ * full; `unavailable` if the disk cannot be used, or the database cannot be reached, is too slow, or has too many writers of one document.
  *
  * @returns `null` for every other error.
  */
@@ -87,7 +86,7 @@ export function outageErrorOf(error: unknown): LargeImageError | null {
   }
   for (const cause of causesOf(error)) {
     const { code } = cause as { code?: unknown };
-    if (isFullDisk(code)) {
+    if (isFullDiskCode(code)) {
       return new LargeImageError('storage-full', 'There is no space left on the disk of the server.', { cause: error });
     }
     const message = typeof code === 'string' ? diskMessageByCode[code] : undefined;
@@ -105,7 +104,7 @@ export function isDatabaseOutage(error: unknown): boolean {
     if (cause.name === 'MongooseError') return /buffering timed out/.test(cause.message);
     if (!serverErrorNames.has(cause.name)) return false;
     const { code } = cause as { code?: unknown };
-    return notServingCodes.has(code) || (code === internalErrorCode && postgresUnreachable.test(cause.message));
+    return notServingCodes.has(code) || (code === internalErrorCode && postgresUnreachablePattern.test(cause.message));
   });
 }
 
@@ -132,14 +131,14 @@ export function isTemporary(error: unknown): boolean {
   return isDatabaseOutage(error) || isCollision(error) || isTooSlow(error);
 }
 
-/** An error, its cause, and so on. */
+/** Lists an error, its cause, the cause of that, and so on. */
 function causesOf(error: unknown): Error[] {
   const chain: Error[] = [];
   for (let cause = error; chain.length < maxCauses && cause instanceof Error; cause = causeOf(cause)) chain.push(cause);
   return chain;
 }
 
-/** The cause of an error. A write of several documents that lost its connection throws a server error, with the true error in `errorResponse`. */
+/** The cause of an error. When a write of several documents loses its connection, it throws a server error, whose `errorResponse` is the cause. */
 function causeOf(error: Error): unknown {
   return error.cause ?? (error as { errorResponse?: unknown }).errorResponse;
 }

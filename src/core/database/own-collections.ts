@@ -43,7 +43,7 @@ export const ownMark = { plugin: 'large_image' } as const;
  */
 const storedFormat = 1;
 
-/** How many of the first, and of the last, documents of a collection are checked at installation. */
+/** Number of documents of a collection to check at installation: this many of the first, and of the last. */
 const checkedPerEnd = 100;
 
 /** The collections of the plugin on a connection. Documents in them without {@link ownMark} are not read, counted, changed or removed. */
@@ -67,14 +67,14 @@ export class OwnCollections {
     return `${this.#prefix}${name}`;
   }
 
-  /** A collection, for access without a Mongoose model. */
+  /** Returns a collection, for access without a Mongoose model. */
   collection<T extends object>(name: CollectionName) {
     const collection = this.connection.collection<T>(this.#fullName(name));
     restrictToOwn(collection);
     return collection;
   }
 
-  /** A model, compiled on the connection until {@link close}. The caller creates the indexes, with `createIndexesOf`. */
+  /** Compiles a model on the connection, until {@link close}. The caller must create its indexes, with `createIndexesOf`. */
   model<T>(modelName: string, name: CollectionName, schema: Schema<T>): Model<T> {
     schema.set('versionKey', false).set('autoIndex', false).set('autoCreate', false);
     const model = this.connection.model<T>(modelName, schema, this.#fullName(name));
@@ -148,7 +148,7 @@ interface Update {
   $set?: object;
 }
 
-/** An update that also stores the format of this release, whether it changes a document or inserts one. */
+/** Extends an update so that it also stores the format of this release, whether it changes a document or inserts one. */
 function withFormat(update: Update): Update {
   return { ...update, $set: { ...update.$set, format: storedFormat } };
 }
@@ -185,14 +185,14 @@ interface RefusedWrite {
   err?: { op?: unknown };
 }
 
-/** Throws an error of a write without the refused documents, because it may be logged, and they may be long and private. */
+/** Throws the error of a write without the refused documents, because errors may be logged, and documents may be long and private. */
 function rethrowWithoutDocuments(error: { writeErrors?: RefusedWrite | RefusedWrite[] }): never {
   for (const refused of [error.writeErrors ?? []].flat()) delete refused.err?.op;
   throw error as Error;
 }
 
 /**
- * Restricts a collection, also for models: reads and writes only affect documents of the plugin, new documents get its field, and
+ * Restricts a collection, also for models: reads and writes only affect documents with {@link ownMark}, new documents get that field, and
  * writes are durable.
  */
 function restrictToOwn(collection: object): void {

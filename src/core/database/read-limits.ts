@@ -27,7 +27,7 @@ export async function* iterateInSlices<D>(query: CursorQuery, options?: { batchS
   }
 }
 
-/** All documents of {@link iterateInSlices} as a list. */
+/** Like {@link iterateInSlices}, but returns all documents as a list. */
 export async function readInSlices<D>(query: CursorQuery): Promise<D[]> {
   const documents: D[] = [];
   for await (const document of iterateInSlices<D>(query)) documents.push(document);

@@ -11,7 +11,7 @@ export function isDuplicateKey(error: unknown): boolean {
 }
 
 /** Methods that write with one statement. If the database refuses it, nothing was written. */
-const singleWrites = [
+const singleWriteMethods = [
   'insertOne',
   'updateOne',
   'updateMany',
@@ -41,11 +41,11 @@ const repeatingCollections = new WeakSet<object>();
  * with `deadlock detected`. A write that is refused 20 times fails with that error. `insertMany` and `bulkWrite` are not
  * repeated, because some of their documents may have been written.
  */
-export function repeatCollisions(collection: { readonly [Name in (typeof singleWrites)[number]]: unknown }): void {
+export function repeatCollisions(collection: { readonly [Name in (typeof singleWriteMethods)[number]]: unknown }): void {
   if (repeatingCollections.has(collection)) return;
   repeatingCollections.add(collection);
-  const writes = collection as { [Name in (typeof singleWrites)[number]]: Write };
-  for (const name of singleWrites) {
+  const writes = collection as { [Name in (typeof singleWriteMethods)[number]]: Write };
+  for (const name of singleWriteMethods) {
     const writeOnce = writes[name].bind(collection);
     writes[name] = (...args) => repeatUntilAccepted(() => writeOnce(...args));
   }

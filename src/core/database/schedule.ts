@@ -9,7 +9,7 @@ interface ScheduleDocument {
   owner: string;
 }
 
-/** Work that is done at intervals, by one process at a time. */
+/** Schedules work that is done at intervals, by one process at a time. */
 export class ScheduleModel {
   constructor(private readonly own: OwnCollections) {}
 
@@ -18,8 +18,9 @@ export class ScheduleModel {
   }
 
   /**
-   * Claims work that is due and sets when it is due next, in one atomic step. @returns false if it is not due, or another process
-   * was faster.
+   * Claims work that is due, and sets when it is due next, in one atomic step.
+   *
+   * @returns false if it is not due, or another process was faster.
    */
   async claim(name: string, owner: string, next: Date): Promise<boolean> {
     const now = new Date();

@@ -1,25 +1,25 @@
 /**
- * Maximum number of values that users can store in a document: numbers, texts, lists, objects and everything in them. The driver
+ * Maximum number of values that users can store in a document: numbers, texts, lists, objects and all values in them. The driver
  * writes and reads a document without a pause, and each value takes time.
  */
 export const maxStoredValues = 20_000;
 
 /** Whether a value consists of more values than one document can contain. */
 export function hasTooManyValues(value: unknown): boolean {
-  return remainingValues(value, maxStoredValues) < 0;
+  return subtractValues(value, maxStoredValues) < 0;
 }
 
 /** Subtracts the number of values in a value from `left`; the result is below 0 as soon as there are too many. */
-function remainingValues(value: unknown, left: number): number {
+function subtractValues(value: unknown, left: number): number {
   let remaining = left - 1;
   if (typeof value !== 'object' || value === null || remaining < 0) return remaining;
   if (Array.isArray(value)) {
     if (value.length > remaining) return -1;
-    for (let i = 0; i < value.length && remaining >= 0; i += 1) remaining = remainingValues(value[i], remaining);
+    for (let i = 0; i < value.length && remaining >= 0; i += 1) remaining = subtractValues(value[i], remaining);
     return remaining;
   }
   for (const name in value) {
-    remaining = remainingValues((value as Record<string, unknown>)[name], remaining);
+    remaining = subtractValues((value as Record<string, unknown>)[name], remaining);
     if (remaining < 0) break;
   }
   return remaining;

@@ -7,7 +7,7 @@ import type { ScheduleModel } from './schedule.js';
 
 /** Options of a {@link Sweep}. */
 interface SweepOptions {
-  /** Whether everything is checked, or only records that name a process that has ended. */
+  /** Whether to check everything, or only records that name a process that has ended. */
   full: boolean;
   signal: AbortSignal;
 }
@@ -52,7 +52,7 @@ export class Sweeper {
   readonly #closing = new AbortController();
   readonly #timer: NodeJS.Timeout;
   #recordedAtMs = -Infinity;
-  /** Whether the sweep that must be repeated, because the database was unreachable, was a full one; `null` if there is none. */
+  /** Whether the sweep to repeat, because the database was unreachable, is a full one; `null` if no sweep must be repeated. */
   #isPendingSweepFull: boolean | null = null;
   #runningWork: Promise<void> | null = null;
 

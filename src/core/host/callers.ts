@@ -26,10 +26,10 @@ export class Callers {
     this.#verify = createTokenVerifier(auth);
   }
 
-  /** The caller of a token; `null` if the token is not valid. A caller is never returned after the token has expired. */
+  /** Finds the owner of a token; `null` if the token is not valid, or has expired since the owner was cached. */
   authenticate(token: string): Promise<Caller | null> | Caller | null {
     const cached = this.#callerByDigest.get(digestOf(token), async () => ({ caller: await this.#verify(token) }));
-    return cached instanceof Promise ? cached.then(validCaller) : validCaller(cached);
+    return cached instanceof Promise ? cached.then(nullIfExpired) : nullIfExpired(cached);
   }
 
   /**
@@ -54,6 +54,6 @@ function digestOf(token: string): string {
   return createHash('sha256').update(token).digest('base64');
 }
 
-function validCaller({ caller }: { caller: Caller | null }): Caller | null {
+function nullIfExpired({ caller }: { caller: Caller | null }): Caller | null {
   return caller?.expires !== undefined && caller.expires.getTime() <= Date.now() ? null : caller;
 }

@@ -17,7 +17,7 @@ const maxNamesakes = 10;
 export class FolderContents {
   constructor(private readonly parts: HostParts) {}
 
-  /** The oldest folder with this name directly in `parent`; `null` if there is none. */
+  /** Finds the oldest folder with this name directly in `parent`; `null` if there is none. */
   async findChildFolder(parent: FolderRecord, name: string): Promise<FolderRecord | null> {
     const { folders, fields, folderOf } = this.parts;
     const doc = await folders
@@ -28,7 +28,7 @@ export class FolderContents {
   }
 
   /**
-   * Finds the file for a name in a folder: in an item with this name, the file with this name, or otherwise the only file.
+   * Finds the file for a name in a folder. The item must have this name; the file must have it too, or be the only file of the item.
    *
    * @param itemName the name of the item if it differs from the name of the file. Then only a file named `name` is found.
    * @returns `null` if there is no such file.
@@ -51,8 +51,8 @@ export class FolderContents {
     return null;
   }
 
-  /** The names of the files of all items directly in a folder, except one item; at most `limit` of them. */
-  async fileNamesIn(folder: FolderRecord, excluded: ItemRecord, limit: number): Promise<string[]> {
+  /** Lists the names of the files of all items directly in a folder, except one item; at most `limit` names. */
+  async listFileNames(folder: FolderRecord, excluded: ItemRecord, limit: number): Promise<string[]> {
     const { items, files, fields } = this.parts;
     const docs = await items
       .find({ [fields.item.folderId]: folder.doc._id, _id: { $ne: excluded.doc._id } }, { _id: 1 })
@@ -70,10 +70,10 @@ export class FolderContents {
   }
 
   /**
-   * The folders below a folder by their relative paths, and the folder itself under the empty path; `null` if there are more than
+   * Lists the folders below a folder by their relative paths, and the folder itself under the empty path; `null` if there are more than
    * `limit`.
    */
-  async foldersBelow(folder: FolderRecord, limit: number): Promise<Map<string, FolderRecord> | null> {
+  async listFoldersBelow(folder: FolderRecord, limit: number): Promise<Map<string, FolderRecord> | null> {
     const { folders, fields, folderOf } = this.parts;
     const folderByPath = new Map([['', folder]]);
     let level = new Map([[folder.id, { path: '', folder }]]);
@@ -102,8 +102,8 @@ export class FolderContents {
     return folderByPath;
   }
 
-  /** A folder and the folders above it, up to the top, but at most `limit` folders. */
-  async ancestry(folderId: string, limit: number): Promise<FolderRecord[]> {
+  /** Finds a folder and the folders above it, up to the top, but at most `limit` folders. */
+  async findWithAncestors(folderId: string, limit: number): Promise<FolderRecord[]> {
     const { folders, folderOf } = this.parts;
     const ancestors: FolderRecord[] = [];
     let id: string | null = folderId;
@@ -117,7 +117,7 @@ export class FolderContents {
     return ancestors;
   }
 
-  /** The ids among `ids` whose folders meet a condition on the model. */
+  /** Returns those of the ids whose folders match a filter on the model. */
   async filterFolders(ids: readonly string[], filter: Readonly<Record<string, unknown>>): Promise<Set<string>> {
     const matching = new Set<string>();
     for (const batch of batches(ids)) {

@@ -1,7 +1,7 @@
 import type { Connection, Model } from 'mongoose';
 import type { Host, HostFields, StoredDocument } from '../../host.js';
 import { durable } from '../database/durable.js';
-import { groupCalls } from '../database/grouped.js';
+import { groupCalls } from '../database/group-calls.js';
 import { batches, idsPerQuery } from '../database/id-batches.js';
 import { idText } from '../database/id-text.js';
 import { iterateInSlices, readInSlices } from '../database/read-limits.js';
@@ -11,7 +11,7 @@ import { leaveOutHidden } from './hidden-items.js';
 import { ItemFields } from './item-fields.js';
 import { LargeImageMarkers, markerOf, scaleOf, missingFilesOf } from './large-image-markers.js';
 import { refusedField, scaleField, SchemaExtension, waitingField } from './schema-extension.js';
-import { scaleName } from '../entered-scale.js';
+import { scaleSuffix } from '../entered-scale.js';
 import type { FileRecord, FolderRecord, HostParts, ItemRecord } from './records.js';
 
 /** Default names of the host's fields. */
@@ -21,14 +21,14 @@ export const defaultFields: HostFields = {
   folder: { name: 'name', parentId: 'parentId', meta: 'meta' },
 };
 
-/** A text field; anything else counts as empty. */
+/** Returns a text; any other value becomes an empty text. */
 function textOrEmpty(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
 type AnyModel = Model<Record<string, unknown>>;
 
-/** The documents with these ids, each a separate object; `null` for ids that do not exist. */
+/** Finds the documents with these ids, each as a separate object; `null` for ids that do not exist. */
 async function findByIds(model: AnyModel, ids: readonly string[]): Promise<(StoredDocument | null)[]> {
   const [only] = ids;
   if (only !== undefined && ids.length === 1) return [await model.findById(only).lean<StoredDocument>()];
@@ -40,7 +40,7 @@ async function findByIds(model: AnyModel, ids: readonly string[]): Promise<(Stor
   });
 }
 
-/** Documents by ascending id, read in pages, because working on each may take longer than a cursor lives. */
+/** Yields documents by ascending id. They are read in pages, because work on each may take longer than a cursor lives. */
 async function* iterateById(
   model: AnyModel,
   filter: Record<string, unknown>,
@@ -155,8 +155,8 @@ export class HostRecords {
     };
   }
 
-  /** The items of exactly this name in a folder, oldest first. A host may allow several. */
-  async itemsNamed(folder: FolderRecord, name: string, limit: number): Promise<ItemRecord[]> {
+  /** Finds the items of exactly this name in a folder, oldest first. A host may allow several. */
+  async findItemsByName(folder: FolderRecord, name: string, limit: number): Promise<ItemRecord[]> {
     const { name: nameField, folderId } = this.#fields.item;
     const query = this.#items
       .find({ [folderId]: folder.doc._id, [nameField]: name })
@@ -165,8 +165,8 @@ export class HostRecords {
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => this.itemOf(doc));
   }
 
-  /** A sibling of a folder by its name; `null` if there is none, or the folder has no parent. */
-  async siblingFolder(folder: FolderRecord, name: string): Promise<FolderRecord | null> {
+  /** Finds a sibling of a folder by its name; `null` if there is none, or the folder has no parent. */
+  async findSiblingFolder(folder: FolderRecord, name: string): Promise<FolderRecord | null> {
     const { name: nameField, parentId } = this.#fields.folder;
     const parent = folder.doc[parentId];
     if (parent == null) return null;
@@ -177,7 +177,7 @@ export class HostRecords {
   }
 
   /** The models and names of fields with which lists of items and folders are read. */
-  get lists() {
+  get listModels() {
     const { item, folder } = this.#fields;
     const names = {
       item: { name: item.name, folder: item.folderId, meta: item.meta },
@@ -196,13 +196,13 @@ export class HostRecords {
     return doc === null ? null : this.fileOf(doc);
   }
 
-  /** A text that changes with the file of an item's image, its contents, its source and its scale; `null` if the item has no image. */
-  async imageState({ largeImage, scale }: ItemRecord): Promise<string | null> {
+  /** Reads the state of an item's image: a text that changes with its file, source and scale. `null` if the item has no image. */
+  async readImageState({ largeImage, scale }: ItemRecord): Promise<string | null> {
     const { fileId, sourceName = '' } = largeImage ?? {};
     if (fileId === undefined) return null;
     const file = await this.findFile(fileId);
     const created = file?.doc[this.#fields.file.created];
-    return `${fileId}:${sourceName}:${file?.size ?? ''}:${created instanceof Date ? created.getTime() : ''}${scaleName(scale)}`;
+    return `${fileId}:${sourceName}:${file?.size ?? ''}:${created instanceof Date ? created.getTime() : ''}${scaleSuffix(scale)}`;
   }
 
   async findFolder(id: string): Promise<FolderRecord | null> {
@@ -210,7 +210,7 @@ export class HostRecords {
     return doc === null ? null : this.folderOf(doc);
   }
 
-  /** An item as lists show it: its large image, and the fields that the plugin knows, under their default names. */
+  /** Converts an item to its form in lists: its large image, and the fields that the plugin knows, under their default names. */
   itemView({ doc }: ItemRecord): Record<string, unknown> {
     const view: Record<string, unknown> = { _id: doc._id };
     for (const [name, field] of Object.entries(this.#fields.item)) view[name] = doc[field];
@@ -220,20 +220,20 @@ export class HostRecords {
     return view;
   }
 
-  /** The items with these ids that exist and meet a condition on the model. */
+  /** Finds the items with these ids that exist and match a filter on the model. */
   async findItems(ids: readonly string[], filter: Readonly<Record<string, unknown>> = {}): Promise<ItemRecord[]> {
     const query = this.#items.find({ $and: [{ _id: { $in: [...ids] } }, filter] });
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => this.itemOf(doc));
   }
 
-  /** The ids among `ids` whose items exist and meet a condition on the model. */
-  async existingItemIds(ids: readonly string[], filter: Readonly<Record<string, unknown>> = {}): Promise<string[]> {
+  /** Returns those of the ids whose items exist and match a filter on the model. */
+  async filterExistingItems(ids: readonly string[], filter: Readonly<Record<string, unknown>> = {}): Promise<string[]> {
     const docs = await this.#items.find({ $and: [{ _id: { $in: [...ids] } }, filter] }, { _id: 1 }).lean<StoredDocument[]>();
     return docs.map((doc) => idText(doc._id));
   }
 
-  /** Ids of the items in a folder, optionally also in the folders below it, in lists of at most {@link idsPerQuery}. */
-  async *itemIdsIn(folderId: string, { recurse }: { recurse: boolean }): AsyncGenerator<string[]> {
+  /** Lists the ids of the items in a folder, optionally also in the folders below it, in batches of at most {@link idsPerQuery}. */
+  async *listItemIdsIn(folderId: string, { recurse }: { recurse: boolean }): AsyncGenerator<string[]> {
     const { folderId: folderField } = this.#fields.item;
     const seenFolderIds = new Set([folderId]);
     let levelIds = [folderId];
@@ -266,8 +266,8 @@ export class HostRecords {
     return record.doc[this.#fields['folderId' in record ? 'item' : 'folder'].meta];
   }
 
-  /** Other items of the same folder, oldest first, that match a condition on the model; optionally only large images. */
-  async siblingItems(
+  /** Finds other items of the same folder that match a filter on the model, oldest first; optionally only large images. */
+  async findSiblingItems(
     item: ItemRecord,
     { filter, imagesOnly, limit }: { filter: Readonly<Record<string, unknown>>; imagesOnly: boolean; limit: number },
   ): Promise<ItemRecord[]> {
@@ -282,8 +282,8 @@ export class HostRecords {
     return docs.map((doc) => this.itemOf(doc));
   }
 
-  /** The files of an item, without those that are only attached to it, oldest first. */
-  async filesOfItem(item: ItemRecord): Promise<FileRecord[]> {
+  /** Finds the files of an item, oldest first, without those that are only attached to it. */
+  async findFilesOfItem(item: ItemRecord): Promise<FileRecord[]> {
     return this.#findFilesOfItem(item);
   }
 
@@ -297,8 +297,8 @@ export class HostRecords {
     return items.map(({ id }) => filesByItem.get(id)!);
   }
 
-  /** The items of a folder by ascending id, optionally only those after an id. Each is read when it is reached. */
-  async *itemsOfFolder(folder: FolderRecord, after: string | null = null): AsyncGenerator<ItemRecord> {
+  /** Lists the items of a folder by ascending id, optionally only those after an id. Each is read when it is reached. */
+  async *listItemsOfFolder(folder: FolderRecord, after: string | null = null): AsyncGenerator<ItemRecord> {
     const inFolder = { [this.#fields.item.folderId]: folder.doc._id };
     for await (const { _id } of iterateById(this.#items, inFolder, { after, projection: { _id: 1 } })) {
       const item = await this.findItem(idText(_id));
@@ -306,8 +306,8 @@ export class HostRecords {
     }
   }
 
-  /** The folders directly below a folder that match a filter, by ascending id, optionally only from an id on. */
-  async *childFolders(
+  /** Lists the folders directly below a folder that match a filter, by ascending id, optionally only from an id on. */
+  async *listChildFolders(
     folder: FolderRecord,
     filter: Record<string, unknown>,
     from: string | null = null,

@@ -6,7 +6,7 @@ import type { FileRecord, LargeImageMarker, ItemRecord, MissingFiles } from './r
 import { idText } from '../database/id-text.js';
 import { readInSlices } from '../database/read-limits.js';
 import { durable } from '../database/durable.js';
-import { groupCalls } from '../database/grouped.js';
+import { groupCalls } from '../database/group-calls.js';
 import { repeatUntilAccepted } from '../database/refused-writes.js';
 import { hiddenField, refusedField, scaleField } from './schema-extension.js';
 
@@ -39,12 +39,12 @@ export function scaleOf(value: unknown): EnteredScale | null {
   return typeof mmX === 'number' && typeof mmY === 'number' && mmX > 0 && mmY > 0 ? { mmX, mmY } : null;
 }
 
-/** Longest reason that is stored in {@link refusedField}, in UTF-16 units. */
+/** Maximum length of a reason in {@link refusedField}, in UTF-16 units. */
 const maxReasonLength = 1000;
 
 const unfinishedPerPage = 100;
 
-/** A large-image record to write to an item that has none. */
+/** A marker to write to an item that has none. */
 interface Claim {
   item: ItemRecord;
   marker: Record<string, unknown>;
@@ -57,7 +57,7 @@ function createClaimWrite({ item, marker }: Claim) {
   };
 }
 
-/** The document of an item as it is after a claim. */
+/** Makes the document that an item has after a claim. */
 function withMarker({ [refusedField]: _refused, ...doc }: StoredDocument, largeImage: Record<string, unknown>): StoredDocument {
   return { ...doc, largeImage } as StoredDocument;
 }
@@ -89,8 +89,8 @@ export class LargeImageMarkers {
     return this.#items.countDocuments({ 'largeImage.fileId': { $ne: null } });
   }
 
-  /** A page of at most `limit` items whose large image is ready, by ascending id, that follow the item `after`. */
-  async page({ after, limit }: { after: ItemRecord | null; limit: number }): Promise<ItemRecord[]> {
+  /** Finds at most `limit` items whose large image is ready, by ascending id: the next ones after the item `after`. */
+  async findPage({ after, limit }: { after: ItemRecord | null; limit: number }): Promise<ItemRecord[]> {
     const query = this.#items
       .find({ 'largeImage.fileId': { $ne: null }, ...(after !== null && { _id: { $gt: after.doc._id } }) })
       .sort({ _id: 1 })
@@ -99,7 +99,7 @@ export class LargeImageMarkers {
   }
 
   /**
-   * Writes the large-image record of an item that has none, in one atomic step.
+   * Writes the marker of an item that has none, in one atomic step.
    *
    * @returns the changed item, or `null` if it no longer exists or another process was first.
    */
@@ -148,7 +148,7 @@ export class LargeImageMarkers {
     return item;
   }
 
-  /** Removes the large-image record of an item if it has not changed since `item` was read. @returns whether it was removed. */
+  /** Removes the marker of an item if it has not changed since `item` was read. @returns whether it was removed. */
   async release(item: ItemRecord): Promise<boolean> {
     const { largeImage } = item.doc as { largeImage?: { fileId?: unknown; jobId?: unknown } };
     const result = await this.#items.updateOne(
@@ -161,7 +161,7 @@ export class LargeImageMarkers {
   }
 
   /**
-   * Replaces the large-image record of an item, if it has not changed since `item` was read, in one atomic step.
+   * Replaces the marker of an item, if it has not changed since `item` was read, in one atomic step.
    *
    * @returns the changed item, or `null` if it no longer exists or was changed.
    */
@@ -195,11 +195,11 @@ export class LargeImageMarkers {
   }
 
   /**
-   * Replaces the large-image record of an item that waits for a job; the marker `null` removes it.
+   * Replaces the marker of an item that waits for a job, after the job has ended; `null` removes the marker.
    *
    * @returns the changed item, or `null` if it no longer waits for the job.
    */
-  async settleJob(
+  async replaceAfterJob(
     { itemId, jobId }: { itemId: string; jobId: string },
     marker: Record<string, unknown> | null,
   ): Promise<ItemRecord | null> {
@@ -213,13 +213,13 @@ export class LargeImageMarkers {
     return this.#announceChanged(doc);
   }
 
-  /** One item that waits for a job; `null` if there is none. */
+  /** Finds one item that waits for a job; `null` if there is none. */
   async findUnfinished(): Promise<ItemRecord | null> {
     const doc = await this.#items.findOne({ 'largeImage.expected': true }).sort({ _id: 1 }).lean<StoredDocument>();
     return doc === null ? null : this.#itemOf(doc);
   }
 
-  /** Items that wait for a job, by ascending id, read in pages. */
+  /** Lists items that wait for a job, by ascending id. They are read in pages. */
   async *iterateUnfinished(): AsyncGenerator<ItemRecord> {
     for (let after: unknown = null; ;) {
       const query = { 'largeImage.expected': true, ...(after !== null && { _id: { $gt: after } }) };
@@ -240,7 +240,7 @@ export class LargeImageMarkers {
     );
   }
 
-  /** Items whose file could not become a large image, each with the reason; newest first. */
+  /** Lists items whose file could not become a large image, each with the reason; newest first. */
   async listRefused({ limit, offset }: { limit: number; offset: number }): Promise<{ item: ItemRecord; reason: string }[]> {
     const query = this.#items
       .find({ [refusedField]: { $exists: true } })
@@ -253,8 +253,8 @@ export class LargeImageMarkers {
     }));
   }
 
-  /** Items whose large images are served from these files. */
-  async itemsServedFrom(files: readonly FileRecord[]): Promise<ItemRecord[]> {
+  /** Finds the items whose large images are served from these files. */
+  async findItemsServedFrom(files: readonly FileRecord[]): Promise<ItemRecord[]> {
     const query = this.#items.find({ 'largeImage.fileId': { $in: files.map(({ doc }) => doc._id) } });
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => this.#itemOf(doc));
   }

@@ -1,5 +1,5 @@
 import type { HostLogger } from '../../host.js';
-import { requestId } from '../request-id.js';
+import { currentRequestId } from '../request-id.js';
 
 /**
  * Wraps the host's logger. If it throws, or returns a promise that rejects, neither a request nor the process fails; only the line
@@ -8,7 +8,7 @@ import { requestId } from '../request-id.js';
 export function nonThrowingLogger(logger: HostLogger | undefined): HostLogger {
   const createLog = (level: keyof HostLogger) => (fields: object, event: string) => {
     try {
-      const id = requestId();
+      const id = currentRequestId();
       // Some loggers return a promise, which the type allows.
       const written: unknown = logger?.[level](id === undefined ? fields : { ...fields, requestId: id }, event);
       if (written instanceof Promise) written.catch(() => undefined);

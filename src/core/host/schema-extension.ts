@@ -8,7 +8,7 @@ type FieldTypes = readonly ['Mixed' | 'String' | 'Boolean', ...string[]];
 export const refusedField = 'largeImageRefused';
 /** Field of items and files that conversions have stored and that are not in use yet: the id of the job. */
 export const conversionField = 'largeImageConversionId';
-/** Field of an item that was made for the configuration of a folder, as long as the item has no file yet. */
+/** Field of an item that was made for the configuration of a folder and has no file yet. */
 export const unfinishedField = 'largeImageUnfinished';
 /** Field of a file that replaces another file of its item. It contains the id of the other file until that one is removed. */
 export const replacesField = 'largeImageReplaces';

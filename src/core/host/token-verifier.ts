@@ -27,13 +27,13 @@ export function createTokenVerifier(auth: HostAuth): (token: string) => Promise<
       ) as Authenticate;
       // A strategy that redirects people to a sign-in page has nobody to redirect here.
       const response = { setHeader() {}, end: () => resolve(null) };
-      authenticate(requestWith(token), response, (error) => (error ? reject(error as Error) : resolve(null)));
+      authenticate(createRequest(token), response, (error) => (error ? reject(error as Error) : resolve(null)));
     });
 }
 
 /**
  * A request with a token in the `Authorization` header, wherever the client has sent it, so that the verdict does not depend on that.
  */
-function requestWith(token: string): object {
+function createRequest(token: string): object {
   return { method: 'GET', url: '/', headers: { authorization: `Bearer ${token}` }, query: {}, body: {}, cookies: {} };
 }

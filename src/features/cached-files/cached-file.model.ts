@@ -2,7 +2,7 @@ import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
 import { idsPerQuery, groupInBatches } from '../../core/database/id-batches.js';
 import { idText } from '../../core/database/id-text.js';
-import { groupCalls } from '../../core/database/grouped.js';
+import { groupCalls } from '../../core/database/group-calls.js';
 import { createIndexes } from '../../core/database/indexes.js';
 import { rendering } from '../../tilesource/requests.js';
 import { iterateInSlices } from '../../core/database/read-limits.js';

@@ -47,7 +47,7 @@ async function findUselessDocs(
   docs: readonly StoredDocument[],
   { records, files }: Pick<CachedFilesSweepOptions, 'records' | 'files'>,
 ): Promise<StoredDocument[]> {
-  const imageState = await records.imageState(item);
+  const imageState = await records.readImageState(item);
   const isUsable = async (doc: StoredDocument) =>
     isCurrentFile(doc, imageState) && !(await isMissingOrTruncated(doc, { records, files }));
   const usability = await mapConcurrently(docs, concurrency, isUsable);

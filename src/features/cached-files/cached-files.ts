@@ -12,7 +12,7 @@ import {
   type ItemImageState,
 } from './cached-file.model.js';
 import { batches } from '../../core/database/id-batches.js';
-import { groupCalls } from '../../core/database/grouped.js';
+import { groupCalls } from '../../core/database/group-calls.js';
 import type { Lease, Leases } from '../../core/database/leases/leases.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { ItemRecord } from '../../core/host/records.js';
@@ -112,7 +112,7 @@ export class CachedFiles {
   }
 
   async #imageStateOf(item: ItemRecord): Promise<ItemImageState> {
-    return { itemId: item.doc._id, imageState: await this.options.records.imageState(item) };
+    return { itemId: item.doc._id, imageState: await this.options.records.readImageState(item) };
   }
 
   /** Finds the existing files of the items. @returns a text `<item id>\n<key>` for each. */

@@ -129,7 +129,7 @@ async function* iterateItemsWithExistingFiles(
   const keys = names.map(({ key }) => key);
   let after: ItemRecord | null = null;
   for (;;) {
-    const page: ItemRecord[] = await records.markers.page({ after, limit: pageSize });
+    const page: ItemRecord[] = await records.markers.findPage({ after, limit: pageSize });
     const last = page.at(-1);
     if (last === undefined) return;
     const existing = await cachedFiles.findExisting(page, 'thumbnail', keys);

@@ -158,7 +158,7 @@ export class Comments {
     let comments = await model.removeEmptyThreads(new Date(Date.now() - emptyThreadDelayMs));
     for await (const itemIds of model.iterateItemIds()) {
       for (const batch of batches(itemIds)) {
-        const remainingIds = new Set([...(await records.existingItemIds(batch)), ...(await hidden.filterHidden(batch))]);
+        const remainingIds = new Set([...(await records.filterExistingItems(batch)), ...(await hidden.filterHidden(batch))]);
         comments += await model.removeOfItems(batch.filter((id) => !remainingIds.has(id)));
       }
     }

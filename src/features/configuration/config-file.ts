@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { LargeImageError } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
 import { KeyedQueues } from '../../core/concurrency/keyed-queues.js';
-import { isFullDisk } from '../../core/full-disk.js';
+import { isFullDiskCode } from '../../core/full-disk.js';
 import { announceStep } from '../../core/steps.js';
 import { hiddenTemporaryPath } from '../../core/temporary-files.js';
 
@@ -238,6 +238,6 @@ const reasonByCode: Readonly<Record<string, string>> = {
 function toLargeImageError(error: unknown, path: string): unknown {
   if (error instanceof LargeImageError || !(error instanceof Error) || !('code' in error)) return error;
   const reason = reasonByCode[String(error.code)] ?? `error ${String(error.code)}`;
-  const kind = isFullDisk(error.code) ? 'storage-full' : 'unavailable';
+  const kind = isFullDiskCode(error.code) ? 'storage-full' : 'unavailable';
   return new LargeImageError(kind, `The configuration file ${path} cannot be read or replaced: ${reason}.`, { cause: error });
 }

@@ -67,7 +67,7 @@ export class ConversionItems {
     let removedFiles = 0;
     for (const item of await this.parts.conversionMarks.findItems(jobId)) {
       // A file has a record only when it is complete.
-      const [file] = await records.filesOfItem(item);
+      const [file] = await records.findFilesOfItem(item);
       if (file !== undefined) {
         copyFileById.set(file.id, file);
         continue;
@@ -77,7 +77,7 @@ export class ConversionItems {
     }
     for (const file of await this.parts.conversionMarks.findFiles(jobId)) {
       if (copyFileById.has(file.id)) continue;
-      if ((await records.markers.itemsServedFrom([file])).length > 0) {
+      if ((await records.markers.findItemsServedFrom([file])).length > 0) {
         await this.parts.conversionMarks.setMarkOfFile(file, null);
         continue;
       }

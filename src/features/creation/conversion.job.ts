@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { FailedReadError, InvalidError, LargeImageError } from '../../errors.js';
 import type { HostFiles } from '../../host.js';
 import { outageErrorOf } from '../../core/database/outage.js';
-import { isFullDisk } from '../../core/full-disk.js';
+import { isFullDiskCode } from '../../core/full-disk.js';
 import { conversionField } from '../../core/host/schema-extension.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { FileRecord } from '../../core/host/records.js';
@@ -129,7 +129,7 @@ async function fetchFile(files: HostFiles, file: FileRecord, directory: string, 
     await pipeline(content, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal });
   } catch (cause) {
     signal.throwIfAborted();
-    if (isFullDisk((cause as { code?: unknown }).code)) throw cause;
+    if (isFullDiskCode((cause as { code?: unknown }).code)) throw cause;
     throw new FailedReadError(`The bytes of ${file.name} could not be read.`, { cause });
   }
   return path;

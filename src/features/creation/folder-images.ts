@@ -125,7 +125,7 @@ export class FolderImages {
 
   async #handleItem(item: ItemRecord, options: ItemOptions, counts: FolderImageCounts): Promise<void> {
     if (item.largeImage === null) {
-      const files = await this.parts.records.filesOfItem(item);
+      const files = await this.parts.records.findFilesOfItem(item);
       if (files.length !== 1) counts.itemsSkipped++;
       else if (await this.#attempt(item, () => this.#createOrRecreate(item, files[0]!, options))) counts.largeImagesCreated++;
       else counts.largeImagesNotCreated++;

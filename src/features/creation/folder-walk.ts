@@ -33,7 +33,7 @@ export async function* walkFolder(
   const isInItems = from !== null && currentFolderId === undefined && from.itemId !== null;
   if (recurse && !isInItems) {
     const readableFilter = await access.filter(caller, 'folder', 0);
-    for await (const child of records.childFolders(folder, readableFilter, currentFolderId)) {
+    for await (const child of records.listChildFolders(folder, readableFilter, currentFolderId)) {
       // A host may allow folders that are below themselves.
       if (path.includes(child.id)) continue;
       const childPath = [...path, child.id];
@@ -42,7 +42,7 @@ export async function* walkFolder(
       yield* walkFolder(options, child, isCurrent ? { path: rest, itemId: from!.itemId } : null, childPath);
     }
   }
-  for await (const item of records.itemsOfFolder(folder, isInItems ? from.itemId : null)) {
+  for await (const item of records.listItemsOfFolder(folder, isInItems ? from.itemId : null)) {
     yield { kind: 'item', item, position: { path, itemId: item.id } };
   }
 }

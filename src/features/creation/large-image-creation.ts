@@ -153,7 +153,7 @@ export class LargeImageCreation {
     const work = job === null ? null : workOf(job);
     const previous = work === null ? null : await this.#findPreviousMarker(work);
     if (job === null || previous === null) return this.remove(item);
-    const settledItem = await this.parts.records.markers.settleJob({ itemId: item.id, jobId: job.id }, previous);
+    const settledItem = await this.parts.records.markers.replaceAfterJob({ itemId: item.id, jobId: job.id }, previous);
     this.parts.items.forget(item.id);
     return settledItem !== null;
   }
@@ -209,7 +209,7 @@ export class LargeImageCreation {
     const { records, registry, items, conversionItems } = this.parts;
     const previousFile =
       work.previous?.originalId === undefined ? null : await this.#findAndMarkFile(work.previous.fileId, job.id);
-    const settledItem = await records.markers.settleJob(
+    const settledItem = await records.markers.replaceAfterJob(
       { itemId: work.itemId, jobId: job.id },
       {
         fileId: file.doc._id,
@@ -240,7 +240,7 @@ export class LargeImageCreation {
     // A complete copy is a separate item, for which no other item waits.
     if (work.target !== null) return status === jobStatus.success ? conversionItems.completeResults(job.id) : undefined;
     if (status !== jobStatus.success) {
-      const settledItem = await records.markers.settleJob(
+      const settledItem = await records.markers.replaceAfterJob(
         { itemId: work.itemId, jobId: job.id },
         await this.#findPreviousMarker(work),
       );

@@ -40,7 +40,8 @@ export async function resolveVisibility(
   const { subject } = grant.link;
   return {
     caller: grant.caller,
-    listItemIds: () => (subject.type === 'item' ? yieldOnly([subject.id]) : records.itemIdsIn(subject.id, { recurse: false })),
+    listItemIds: () =>
+      subject.type === 'item' ? yieldOnly([subject.id]) : records.listItemIdsIn(subject.id, { recurse: false }),
     shows: ({ id, folderId }) => (subject.type === 'item' ? id : folderId) === subject.id,
     showsAssociated: (item) => links.showsAssociated(grant, item),
   };

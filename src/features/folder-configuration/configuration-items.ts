@@ -51,9 +51,9 @@ export class ConfigurationItems {
    */
   async findFiles(folder: FolderRecord, name: string): Promise<FileRecord[]> {
     const { records } = this.options;
-    const [item] = await records.itemsNamed(folder, name, 1);
+    const [item] = await records.findItemsByName(folder, name, 1);
     if (item === undefined) return [];
-    const files = await records.filesOfItem(item);
+    const files = await records.findFilesOfItem(item);
     const replacedFileIds = new Set(files.map((file) => this.options.marks.replacedFileIdOf(file)));
     return files.filter(({ id }) => !replacedFileIds.has(id));
   }
@@ -105,12 +105,12 @@ export class ConfigurationItems {
     const { records } = this.options;
     const notAConfigurationError = (reason: string) =>
       new LargeImageError('conflict', `${name} in folder ${folder.id} is not a configuration: ${reason}. Nothing was changed.`);
-    const [item, secondItem] = await records.itemsNamed(folder, name, 2);
+    const [item, secondItem] = await records.findItemsByName(folder, name, 2);
     if (item === undefined) return { folder, name, item: null, file: null, text: null };
     if (secondItem !== undefined) throw notAConfigurationError('there are several items with this name');
     // Completes a replacement whose process was killed.
-    for (const file of await records.filesOfItem(item)) await this.#removeReplaced(file, item);
-    const [file, secondFile] = await records.filesOfItem(item);
+    for (const file of await records.findFilesOfItem(item)) await this.#removeReplaced(file, item);
+    const [file, secondFile] = await records.findFilesOfItem(item);
     if (file === undefined && this.options.marks.isUnfinished(item)) return { folder, name, item, file: null, text: null };
     if (item.largeImage !== null) throw notAConfigurationError('the item has a large image');
     if (file === undefined) throw notAConfigurationError('the item has no file');
@@ -208,7 +208,7 @@ export class ConfigurationItems {
       await this.#withLease(folderId, name, async () => {
         const item = await records.findItem(id);
         if (item === null || !marks.isUnfinished(item)) return;
-        if ((await records.filesOfItem(item)).length > 0) return marks.setUnfinished(item, false);
+        if ((await records.findFilesOfItem(item)).length > 0) return marks.setUnfinished(item, false);
         await this.#removeItem(item);
         removedCounts.configurationItems += 1;
       });

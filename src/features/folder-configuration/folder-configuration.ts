@@ -95,7 +95,7 @@ export class FolderConfiguration {
       if (above === null) break;
       folder = await items.loadFolder(above.id, 0, caller);
     }
-    const configFolder = await records.siblingFolder(folder, '.config');
+    const configFolder = await records.findSiblingFolder(folder, '.config');
     if (configFolder !== null) yield configFolder;
     const defaultFolderId = await settings.get('large_image.config_folder');
     const defaultFolder =

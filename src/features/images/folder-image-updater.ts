@@ -1,4 +1,4 @@
-import { groupCalls } from '../../core/database/grouped.js';
+import { groupCalls } from '../../core/database/group-calls.js';
 import type { HostLogger } from '../../host.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { FileRecord, ItemRecord } from '../../core/host/records.js';
@@ -69,7 +69,7 @@ export class FolderImageUpdater {
     }));
     const arrivedPaths = changedFiles.flatMap(({ file, paths }) => (file === null ? [] : paths));
     let pathPrefix = '';
-    for (const folder of await records.contents.ancestry(folderId, maxFolders)) {
+    for (const folder of await records.contents.findWithAncestors(folderId, maxFolders)) {
       const waitingItems =
         arrivedPaths.length === 0
           ? []

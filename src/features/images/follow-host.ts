@@ -130,7 +130,7 @@ export class HostFollower {
 
   /** Up to {@link maxMainFiles} main files of an item, other than `excluded`. The format of a main file reads the other files of the item. */
   async #mainFilesOf(item: ItemRecord, excluded?: FileRecord): Promise<FileRecord[]> {
-    const files = await this.parts.records.filesOfItem(item);
+    const files = await this.parts.records.findFilesOfItem(item);
     return files.filter((file) => file.id !== excluded?.id && this.#isMainFile(file)).slice(0, maxMainFiles);
   }
 
@@ -213,11 +213,11 @@ export class HostFollower {
     // No item is served from an attached file, and there may be many of them.
     const files = docs.map((doc) => records.fileOf(doc)).filter(({ itemId }) => itemId !== null);
     for (const batch of batches(files)) {
-      const servedItems = await records.markers.itemsServedFrom(batch);
+      const servedItems = await records.markers.findItemsServedFrom(batch);
       for (const item of servedItems) await imageMarking.remove(item);
       for (const { id } of batch) images.closeFile(id);
       const lostFileIds = new Set(servedItems.map(({ largeImage }) => largeImage?.fileId));
-      const existingItemIds = new Set(await records.existingItemIds(batch.map(({ itemId }) => itemId!)));
+      const existingItemIds = new Set(await records.filterExistingItems(batch.map(({ itemId }) => itemId!)));
       for (const file of batch)
         if (existingItemIds.has(file.itemId!)) await this.#updateAfterFileRemoval(file, lostFileIds.has(file.id));
     }
@@ -258,7 +258,7 @@ export class HostFollower {
   async #handleItemsShown(docs: readonly StoredDocument[]): Promise<void> {
     const { records } = this.parts;
     const announceFilesOf = async (item: ItemRecord) => {
-      for (const file of await records.filesOfItem(item)) await this.#folderImageUpdater.handleChange(item, file);
+      for (const file of await records.findFilesOfItem(item)) await this.#folderImageUpdater.handleChange(item, file);
     };
     await Promise.all(docs.map((doc) => announceFilesOf(records.itemOf(doc))));
   }

@@ -94,7 +94,8 @@ export class HostFolder implements SourceFolder {
     const folder = await this.#folderAt(names);
     if (folder === null && ownPaths.length === 0) return null;
     // An item with the name of this folder may have a file with the image's own name, so names may occur twice.
-    const siblingNames = folder === null ? [] : await this.options.contents.fileNamesIn(folder, this.options.item, maxFiles + 1);
+    const siblingNames =
+      folder === null ? [] : await this.options.contents.listFileNames(folder, this.options.item, maxFiles + 1);
     if (siblingNames.length > maxFiles) throw new TileSourceError(`There are more than ${maxFiles} files in the folder.`);
     return [...new Set([...ownPaths, ...siblingNames.map((name) => prefix + name)])].toSorted((a, b) => (a < b ? -1 : 1));
   }
@@ -111,7 +112,7 @@ export class HostFolder implements SourceFolder {
     const ownFileByPath = new Map(ownEntries.map(([each, file]) => [each.slice(prefix.length), file]));
     const folder = await this.#folderAt(names);
     if (folder === null) return ownFileByPath.size === 0 ? null : new HostTree(this.options, new Map(), ownFileByPath);
-    const folders = await this.options.contents.foldersBelow(folder, maxFolders);
+    const folders = await this.options.contents.listFoldersBelow(folder, maxFolders);
     const { visibility } = this.options;
     if (folders !== null && visibility !== null) {
       const visibleIds = await visibility.filterFolders([...folders.values()].map(({ id }) => id));

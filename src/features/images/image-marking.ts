@@ -160,7 +160,7 @@ export class ImageMarking {
   async chooseFile(item: ItemRecord, fileId: string | undefined): Promise<FileRecord> {
     const { records } = this.options;
     if (fileId === undefined) {
-      const files = await records.filesOfItem(item);
+      const files = await records.findFilesOfItem(item);
       if (files.length !== 1) throw new BadParameterError('Missing "fileId" parameter.');
       return files[0]!;
     }

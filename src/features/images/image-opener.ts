@@ -151,7 +151,7 @@ export class ImageOpener {
     const { itemId } = file;
     const isItemGiven = context.item !== undefined && context.item.id === itemId;
     const item = isItemGiven ? context.item! : itemId === null ? null : await records.findItem(itemId);
-    const listOwnFiles = async () => (item === null ? [] : records.filesOfItem(item));
+    const listOwnFiles = async () => (item === null ? [] : records.findFilesOfItem(item));
     const input = await hostFileInput(file, this.options, async () => (await listOwnFiles()).filter(({ id }) => id !== file.id));
     if (item === null) return input;
     let ownFilesPromise: ReturnType<typeof listOwnFiles> | null = null;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { limitEntries } from '../../core/concurrency/lru-options.js';
 import type { HostRecords } from '../../core/host/host-records.js';
-import { scaleName, type EnteredScale } from '../../core/entered-scale.js';
+import { scaleSuffix, type EnteredScale } from '../../core/entered-scale.js';
 import type { FileRecord, ItemRecord } from '../../core/host/records.js';
 import { NoLargeImageError } from '../../errors.js';
 import type { HostFiles } from '../../host.js';
@@ -98,7 +98,7 @@ export class ImageStates {
     for (const id of ids) {
       const item = await this.options.items.findRecent(id);
       const { fileId = '', sourceName = '', revision = '' } = item?.largeImage ?? {};
-      digest.update(`${id}:${item?.changed ?? ''}:${fileId}:${sourceName}:${revision}${scaleName(item?.scale)};`);
+      digest.update(`${id}:${item?.changed ?? ''}:${fileId}:${sourceName}:${revision}${scaleSuffix(item?.scale)};`);
     }
     return digest.digest('base64url').slice(0, 22);
   }
@@ -111,7 +111,7 @@ export class ImageStates {
 /** The part of the name of a state that comes from the item and the setting of color correction. */
 function namePartOfItem(item: ItemRecord, icc: IccOption): string {
   const { fileId, sourceName } = servedFileOf(item);
-  return `${fileId}:${item.changed}:${sourceName ?? ''}:${item.largeImage?.revision ?? ''}:${String(icc)}${scaleName(item.scale)}:`;
+  return `${fileId}:${item.changed}:${sourceName ?? ''}:${item.largeImage?.revision ?? ''}:${String(icc)}${scaleSuffix(item.scale)}:`;
 }
 
 /** The file that an item is served from. @throws NoLargeImageError that says what the item waits for. */

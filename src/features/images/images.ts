@@ -315,6 +315,6 @@ export class Images {
     const file = await records.findFile(fileId);
     if (file === null) return;
     logger.info({ fileId }, 'LargeImage:File:Changed');
-    await changes.announce(await records.markers.itemsServedFrom([file]));
+    await changes.announce(await records.markers.findItemsServedFrom([file]));
   }
 }

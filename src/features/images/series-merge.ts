@@ -41,7 +41,7 @@ export class SeriesMerge {
     const { registry, records, settings, items } = this.parts;
     const source = registry.get(item.largeImage?.sourceName ?? '');
     if (source?.seriesOf === undefined || (await settings.get('large_image.merge_dicom')) !== true) return;
-    if ((await records.filesOfItem(item)).length !== 1) return;
+    if ((await records.findFilesOfItem(item)).length !== 1) return;
     const series = await this.#readSeries(item, source);
     if (series === null) return;
     const storedMarker = item.doc.largeImage as Record<string, unknown>;
@@ -88,7 +88,7 @@ export class SeriesMerge {
 
   async #moveFiles(item: ItemRecord, target: ItemRecord): Promise<void> {
     const { host, records, items } = this.parts;
-    for (const file of await records.filesOfItem(item)) {
+    for (const file of await records.findFilesOfItem(item)) {
       if (host.files.move === undefined) await records.moveFile(file, target);
       else await host.files.move(file.doc, target.id);
     }

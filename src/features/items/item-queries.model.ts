@@ -29,12 +29,12 @@ export function whereFieldIn(field: string, values: readonly unknown[]): Conditi
 /** Queries on the host's items and folders with conditions that clients may have written. */
 export class ItemQueries {
   /** Names of the host's fields. */
-  readonly fieldNames: HostRecords['lists']['names'];
-  private readonly items: HostRecords['lists']['items'];
-  private readonly folders: HostRecords['lists']['folders'];
+  readonly fieldNames: HostRecords['listModels']['names'];
+  private readonly items: HostRecords['listModels']['items'];
+  private readonly folders: HostRecords['listModels']['folders'];
 
-  constructor({ lists }: Pick<HostRecords, 'lists'>) {
-    ({ names: this.fieldNames, items: this.items, folders: this.folders } = lists);
+  constructor({ listModels }: Pick<HostRecords, 'listModels'>) {
+    ({ names: this.fieldNames, items: this.items, folders: this.folders } = listModels);
   }
 
   /** Ids of a folder's descendants, including those that the caller cannot read. */

@@ -130,7 +130,7 @@ export class Items {
   async filterReadableItems(ids: readonly string[], caller: Caller | null): Promise<Set<string>> {
     const filter = await this.access.filter(caller, 'item', 0);
     const readableIds = new Set<string>();
-    for (const batch of batches(ids)) for (const id of await this.records.existingItemIds(batch, filter)) readableIds.add(id);
+    for (const batch of batches(ids)) for (const id of await this.records.filterExistingItems(batch, filter)) readableIds.add(id);
     return readableIds;
   }
 

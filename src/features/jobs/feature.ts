@@ -13,7 +13,7 @@ export const jobsFeature: Feature<{ core: Core }, { jobs: JobStore; runner: JobR
     const model = new JobModel(ownCollections);
     await model.createIndexes();
     const filterReadableItems = async (ids: readonly string[], caller: Caller | null) =>
-      new Set(await records.existingItemIds(ids, await host.access.filter(caller, 'item', 0)));
+      new Set(await records.filterExistingItems(ids, await host.access.filter(caller, 'item', 0)));
     const jobs = new JobStore({ model, filterReadableItems, logger, ...(host.notify && { notify: host.notify }) });
     onClose(() => jobs.close());
     const runner = new JobRunner({ agenda: host.agenda, jobs, logger });

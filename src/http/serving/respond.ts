@@ -11,7 +11,7 @@ import {
   type ErrorCode,
 } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
-import { requestId } from '../../core/request-id.js';
+import { currentRequestId } from '../../core/request-id.js';
 import { outageErrorOf } from '../../core/database/outage.js';
 import { isSmall, jsonPieces } from '../../core/json-pieces.js';
 import { cacheHeaders, entityTag, clientHasTag } from '../conditional.js';
@@ -171,7 +171,7 @@ export async function respondWithError(
     reply = errorReply(knownError, { anonymous: options.anonymous, ...(errorStatus && { errorStatus }) });
   } else {
     // Requests to routes already have an id, which is used as `uid`.
-    const uid = requestId() ?? randomUUID();
+    const uid = currentRequestId() ?? randomUUID();
     options.logger?.error({ err: error, uid, route: options.route }, 'Request:Failed');
     const message = 'An unexpected error occurred on the server.';
     reply = errorReply(new LargeImageError('internal', message, { details: { uid } }), { anonymous: options.anonymous });

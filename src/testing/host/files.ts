@@ -15,7 +15,7 @@ export const fileChecks: HostChecks = {
     assert.equal(file.size, content.length, 'the size of a file is the number of its bytes');
     const record = trial.records.itemOf(item);
     assert.deepEqual(
-      (await trial.records.filesOfItem(record)).map(({ id }) => id),
+      (await trial.records.findFilesOfItem(record)).map(({ id }) => id),
       [file.id],
       'a stored file is in the list of its item',
     );
@@ -33,7 +33,7 @@ export const fileChecks: HostChecks = {
     assert.equal(stored?.doc.isLargeImageThumbnail, true, 'create stores the members of `fields`');
     assert.equal(stored?.doc.thumbnailKey, '{"width":16}', 'create stores the members of `fields`');
     assert.deepEqual(
-      await trial.records.filesOfItem(trial.records.itemOf(item)),
+      await trial.records.findFilesOfItem(trial.records.itemOf(item)),
       [],
       'files that failed or are attached are not in the list of the item',
     );
@@ -53,7 +53,7 @@ export const fileChecks: HostChecks = {
       await assert.rejects(async () => trial.createFile(item, short), 'create fails if its stream ends before `size` bytes');
     });
     assert.deepEqual(
-      await trial.records.filesOfItem(trial.records.itemOf(item)),
+      await trial.records.findFilesOfItem(trial.records.itemOf(item)),
       [],
       'files that failed or are attached are not in the list of the item',
     );
@@ -82,7 +82,7 @@ export const fileChecks: HostChecks = {
       );
     });
     assert.deepEqual(
-      await trial.records.filesOfItem(trial.records.itemOf(item)),
+      await trial.records.findFilesOfItem(trial.records.itemOf(item)),
       [],
       'files that failed or are attached are not in the list of the item',
     );

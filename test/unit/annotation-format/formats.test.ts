@@ -5,10 +5,10 @@ import { BadParameterError } from '../../../src/errors.js';
 import { rgbOf } from '../../../src/annotation-format/formats/color.js';
 import { createGeoJsonReader, geoJsonToAnnotation } from '../../../src/annotation-format/formats/geojson-import.js';
 import {
-  collectionEnd,
+  writeCollectionEnd,
   collectionStart,
   elementToFeature,
-  featuresText,
+  writeFeatures,
   type FeatureWriter,
 } from '../../../src/annotation-format/formats/geojson.js';
 import { parseWithoutPoints } from '../../../src/annotation-format/formats/points-text.js';
@@ -24,13 +24,13 @@ type Json = Record<string, unknown>;
 const check = createDocumentValidator('service');
 
 function exported(head: AnnotationHead, elements: readonly AnnotationElement[], writeFeature?: FeatureWriter): Json {
-  const { text, written } = featuresText(
+  const { text, written } = writeFeatures(
     elements,
     { isEmpty: true, openFeature: null },
     head,
     writeFeature ? { writeFeature } : {},
   );
-  return JSON.parse(`${collectionStart}${text}${collectionEnd(written)}`) as Json;
+  return JSON.parse(`${collectionStart}${text}${writeCollectionEnd(written)}`) as Json;
 }
 
 /** The value after a round trip through JSON, in which negative zero becomes zero and `undefined` is removed. */
@@ -68,7 +68,7 @@ describe.each([
 describe('export', () => {
   test('points that are copied as text make the same text as points that are parsed', () => {
     const written = (elements: readonly AnnotationElement[], options = {}) =>
-      featuresText(elements, { isEmpty: false, openFeature: null }, {}, options).text;
+      writeFeatures(elements, { isEmpty: false, openFeature: null }, {}, options).text;
     const copied = (elements: readonly AnnotationElement[]) => {
       const { elements: rest, pointsOf } = parseWithoutPoints(JSON.stringify(elements));
       return written(rest, { pointsOf });

@@ -45,7 +45,7 @@ function refusal(...operations: unknown[]): string {
 
 describe('the body', () => {
   test.each([[[]], [{}]])('%j changes nothing', (body) => {
-    expect(applyPatch(target, parsePatch(body))).toEqual({ head: target.head, headChanged: false, elementChanges: [] });
+    expect(applyPatch(target, parsePatch(body))).toEqual({ head: target.head, isHeadChanged: false, elementChanges: [] });
   });
 
   test.each([
@@ -87,7 +87,7 @@ describe('fields of the document', () => {
     expect(patch({ op: 'replace', path: '/name/', value: 'new' }).head).toMatchObject({ name: 'new' });
     expect(patch({ op: 'add', path: 'display', value: { visible: true } }).head).toMatchObject({ display: { visible: true } });
     expect(patch({ op: 'remove', path: 'name' }).head).not.toHaveProperty('name');
-    expect(patch({ op: 'remove', path: 'display' })).toEqual({ head: target.head, headChanged: false, elementChanges: [] });
+    expect(patch({ op: 'remove', path: 'display' })).toEqual({ head: target.head, isHeadChanged: false, elementChanges: [] });
   });
 
   test('can be added when they are empty, not when they have a value', () => {
@@ -102,7 +102,7 @@ describe('fields of the document', () => {
     });
     expect(patch({ op: 'replace', path: 'attributes/k', value: [1] }).head.attributes).toMatchObject({ k: [1] });
     expect(patch({ op: 'remove', path: 'attributes/k' }).head.attributes).not.toHaveProperty('k');
-    expect(patch({ op: 'remove', path: 'attributes/none' }).headChanged).toBe(false);
+    expect(patch({ op: 'remove', path: 'attributes/none' }).isHeadChanged).toBe(false);
     expect(refusal({ op: 'add', path: 'attributes/k', value: 1 })).toBe('Cannot add attributes/k as it already exists');
   });
 

@@ -5,7 +5,7 @@ import { compileCheck } from '../../../src/annotation-format/fast-check.js';
 import { patchSchemaError } from '../../../src/annotation-format/messages.js';
 import { elementSchemas, schemaFor, type ElementType } from '../../../src/annotation-format/schema/document.js';
 import {
-  annotationAjv,
+  createAnnotationAjv,
   createDocumentValidator,
   createElementValidator,
   createHeadValidator,
@@ -17,7 +17,7 @@ import { casesOf } from '../../support/run/sample.js';
 type Json = Record<string, unknown>;
 const checkElement = createElementValidator('service');
 const checkDocument = createDocumentValidator('service');
-const servedSchema = annotationAjv().compile(schemaFor('service'));
+const servedSchema = createAnnotationAjv().compile(schemaFor('service'));
 
 function message(run: () => unknown): string {
   try {
@@ -274,7 +274,7 @@ describe('the brand', () => {
     ['girder', 'girderId', 'serviceId'],
   ])('%s names the item field %s and refuses %s', (brand, right, wrong) => {
     const check = createElementValidator(brand);
-    const ajv = annotationAjv().compile(schemaFor(brand));
+    const ajv = createAnnotationAjv().compile(schemaFor(brand));
     const id = '0123456789abcdef01234567';
     for (const extra of [{ type: 'image' }, { type: 'pixelmap', values: [], categories: [], boundaries: true }]) {
       expect(check({ ...extra, [right]: id }, 0)).toBeDefined();
@@ -291,7 +291,9 @@ describe('the brand', () => {
  */
 describe('the fast checks', () => {
   const fast = new Map([...elementSchemas('service')].map(([type, schema]) => [type as string, compileCheck(schema)]));
-  const slow = new Map([...elementSchemas('service')].map(([type, schema]) => [type as string, annotationAjv().compile(schema)]));
+  const slow = new Map(
+    [...elementSchemas('service')].map(([type, schema]) => [type as string, createAnnotationAjv().compile(schema)]),
+  );
 
   function verdicts(element: Json): boolean[] {
     const type = String(element.type);

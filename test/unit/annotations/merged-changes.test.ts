@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
 import { WorkQueue } from '../../../src/core/concurrency/work-queue.js';
-import { requestId, runWithRequestId } from '../../../src/core/request-id.js';
+import { currentRequestId, runWithRequestId } from '../../../src/core/request-id.js';
 import { MergedChanges } from '../../../src/features/annotations/documents/merged-changes.js';
 
 /** Runs work as part of a request with an id. */
@@ -24,7 +24,7 @@ it('makes each of several joined changes under the id of its own request', async
   const record = { id: 'a', version: 0, elements: { family: '' } };
   const join = (id: string) => {
     const request = { id: 'a', caller: null };
-    const apply = () => Promise.reject(new Error(`made for ${requestId()}`));
+    const apply = () => Promise.reject(new Error(`made for ${currentRequestId()}`));
     const change = {
       request,
       change: { apply },

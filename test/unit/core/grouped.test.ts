@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { groupCalls } from '../../../src/core/database/grouped.js';
+import { groupCalls } from '../../../src/core/database/group-calls.js';
 
 describe('grouped calls', () => {
   it('are sent alone when they are rare, and together when many come at once', async () => {

@@ -20,7 +20,7 @@ async function sweepFiles(docs: readonly { _id: string; thumbnailKey: string; si
         if (kind === 'thumbnail') yield docs.map((doc) => ({ ...doc, attachedToId: 'item' }));
       },
     },
-    records: { findItem: async () => ({}), imageState: async () => 'state', fileOf: (doc: object) => doc },
+    records: { findItem: async () => ({}), readImageState: async () => 'state', fileOf: (doc: object) => doc },
     hidden: { isHidden: async () => false },
     files: {
       localPath: async ({ _id }: { _id: string }) => join(directory, _id),

@@ -1,5 +1,5 @@
 import type { Model } from 'mongoose';
-import { groupCalls } from '../grouped.js';
+import { groupCalls } from '../group-calls.js';
 import { createIndexesOf } from '../indexes.js';
 import { isCollision } from '../outage.js';
 import { ownMark, type OwnCollections } from '../own-collections.js';
@@ -24,7 +24,7 @@ interface OwnedLease {
   owner: string;
 }
 
-/** The database removes a lease that has not been renewed for this long. */
+/** The database removes a lease that has not been renewed for this many seconds. */
 const maxSilenceSeconds = 3600;
 
 /** All queries on leases. Each change is one atomic write on the condition that the owner has not changed. */
@@ -71,7 +71,7 @@ export class LeaseModel {
     return leases.map(({ id, owner }) => ownerById.get(id) === owner);
   }
 
-  /** The owner of a lease, and how often it was renewed; `null` if there is no lease. */
+  /** Finds the owner of a lease, and how often it was renewed; `null` if there is no lease. */
   async find(id: string): Promise<{ owner: string; beat: number } | null> {
     return this.#model.findById(id, { owner: 1, beat: 1 }).lean<{ owner: string; beat: number }>();
   }
@@ -110,7 +110,7 @@ export class LeaseModel {
     return owned;
   }
 
-  /** Revokes all leases about documents. */
+  /** Revokes all leases about these documents. */
   async revoke(subjects: readonly string[]): Promise<void> {
     await this.#model.deleteMany({ subject: { $in: [...subjects] } });
   }

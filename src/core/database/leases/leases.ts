@@ -107,7 +107,7 @@ export class Leases {
     };
   }
 
-  /** Revokes all leases about documents. Their owners notice at {@link Lease.release}. */
+  /** Revokes all leases about these documents. Their owners notice at {@link Lease.release}. */
   async revoke(subjects: readonly string[]): Promise<void> {
     for (const batch of batches(subjects)) await this.#model.revoke(batch);
   }

@@ -12,7 +12,7 @@ let ownName: string | null = null;
  * hasEnded}.
  */
 export function processName(): string {
-  ownName ??= `${processNumberSpace()}-${process.pid}-${processStart(process.pid)?.time ?? 0}`;
+  ownName ??= `${processNumberSpace()}-${process.pid}-${readProcessStart(process.pid)?.time ?? 0}`;
   return ownName;
 }
 
@@ -26,7 +26,7 @@ export function hasEnded(text: string): boolean {
   const pid = Number(number);
   if (!isRunning(pid)) return true;
   // If its start time cannot be read, it counts as the same process.
-  const start = processStart(pid);
+  const start = readProcessStart(pid);
   return start !== null && (start.isDead || start.time !== Number(time));
 }
 
@@ -56,7 +56,7 @@ function isRunning(pid: number): boolean {
  * When a process started, in ticks of the system's clock, and whether it is a zombie, which only waits for its parent to notice its
  * end; `null` if unknown.
  */
-function processStart(pid: number): { time: number; isDead: boolean } | null {
+function readProcessStart(pid: number): { time: number; isDead: boolean } | null {
   if (process.platform !== 'linux') return null;
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');

@@ -8,7 +8,7 @@ interface RenewalOptions {
   trustedMs: number;
 }
 
-/** Renews a lease every few seconds until it is stopped. */
+/** Renews a lease at intervals until it is stopped. */
 export class Renewal {
   readonly #timer: NodeJS.Timeout;
   #isLost = false;

@@ -121,7 +121,8 @@ export class BulkChanges {
     const permitted = selection.permitted && { permitted: selection.permitted };
     if ('itemId' in selection) yield { ...permitted, itemIds: [selection.itemId] };
     else
-      for await (const itemIds of this.options.records.itemIdsIn(selection.folderId, selection)) yield { ...permitted, itemIds };
+      for await (const itemIds of this.options.records.listItemIdsIn(selection.folderId, selection))
+        yield { ...permitted, itemIds };
   }
 
   /** Continues a failed change later, although the client was told that it failed, and may or may not repeat it. */

@@ -40,7 +40,7 @@ export class AnnotationEdits {
       // A patch only sees plain objects.
       const target = { head: current.head, elements } as unknown as PatchTarget;
       const result = applyPatch(target, operations);
-      const head = result.headChanged ? this.#requireValidHead(result.head) : current.head;
+      const head = result.isHeadChanged ? this.#requireValidHead(result.head) : current.head;
       if (result.elementChanges.length === 0) return { head };
       const put = result.elementChanges.flatMap((change) => (change.kind === 'remove' ? [] : [change.element]));
       const remove = result.elementChanges.flatMap((change) => (change.kind === 'remove' ? [change.id] : []));

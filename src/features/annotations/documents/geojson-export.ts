@@ -1,5 +1,5 @@
 import type { OverlaySize } from '../../../annotation-format/bounding-box.js';
-import { collectionEnd, collectionStart, type WrittenFeatures } from '../../../annotation-format/formats/geojson.js';
+import { writeCollectionEnd, collectionStart, type WrittenFeatures } from '../../../annotation-format/formats/geojson.js';
 import { mapAhead } from '../../../core/concurrency/map-ahead.js';
 import { findProgram } from '../../../core/concurrency/program.js';
 import { ThreadPool } from '../../../core/concurrency/thread-pool.js';
@@ -53,7 +53,7 @@ export class GeoJsonExport {
       return result.text;
     };
     yield* mapAhead(chunks, format === 'qupath' ? 1 : chunksAtOnce, writeChunk);
-    yield Buffer.from(collectionEnd(written));
+    yield Buffer.from(writeCollectionEnd(written));
   }
 
   #makeInThread(input: FeaturesInput, signal: AbortSignal): Promise<{ text: Uint8Array; written: WrittenFeatures }> {

@@ -1,5 +1,5 @@
 import type { OverlaySize } from '../../../annotation-format/bounding-box.js';
-import { elementToFeature, featuresText, type WrittenFeatures } from '../../../annotation-format/formats/geojson.js';
+import { elementToFeature, writeFeatures, type WrittenFeatures } from '../../../annotation-format/formats/geojson.js';
 import { elementToQuPathFeature, quPathPartOf } from '../../../annotation-format/formats/qupath.js';
 import { parseWithoutPoints, type ElementsWithoutPoints } from '../../../annotation-format/formats/points-text.js';
 import { KnownOverlaySizes } from '../../../annotation-format/overlay-sizes.js';
@@ -41,7 +41,7 @@ export function makeFeatures(input: FeaturesInput): { text: Uint8Array; written:
   const head = input.head === null ? {} : (JSON.parse(decodeUtf8(bufferOf(input.head))) as AnnotationHead);
   const sizes = new KnownOverlaySizes(input.brand, () => Promise.resolve(null), input.sizes);
   const options = { ...writers[input.format], pointsOf, sizeOf: (element: AnnotationElement) => sizes.sizeOf(element) };
-  const { text, written } = featuresText(elements, input.written, head, options);
+  const { text, written } = writeFeatures(elements, input.written, head, options);
   // This is not a `Buffer`, because bytes that are transferred must fill their buffer.
   return { text: new TextEncoder().encode(text), written };
 }

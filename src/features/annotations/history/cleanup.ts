@@ -180,7 +180,7 @@ export class AnnotationCleanup {
     const { model, records } = this.options;
     let page = await model.listSummaries(null, idsPerQuery);
     while (page.length > 0) {
-      const items = new Set(await records.existingItemIds([...new Set(page.map(({ itemId }) => itemId))]));
+      const items = new Set(await records.filterExistingItems([...new Set(page.map(({ itemId }) => itemId))]));
       for (const summary of page) yield { summary, itemIsGone: !summary.hidden && !items.has(summary.itemId) };
       page = await model.listSummaries(page.at(-1)!.id, idsPerQuery);
     }

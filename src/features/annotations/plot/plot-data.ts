@@ -109,7 +109,7 @@ class PlotCollector {
     const filter = await access.filter(this.context.caller, 'item', 0);
     const names = new Set(includedAnnotations.map(({ head }) => head.name));
     const options = { filter, imagesOnly: adjacent === 'images', limit: maxItems };
-    for (const other of await records.siblingItems(item, options)) {
+    for (const other of await records.findSiblingItems(item, options)) {
       this.context.signal.throwIfAborted();
       const all = await this.#annotationsOf(other);
       items.push({ item: other, annotations: requested === 'all' ? all : latestByName(all, names) });
@@ -145,7 +145,7 @@ class PlotCollector {
       await this.#addDictionary(records.metadataOf(item), row);
     }
     const files = sources.has('datafile')
-      ? (await records.filesOfItem(item)).filter((file) => this.#isPlottableFile(item, file))
+      ? (await records.findFilesOfItem(item)).filter((file) => this.#isPlottableFile(item, file))
       : [];
     const boxes = new ElementBoxes();
     for (const annotation of annotations) {

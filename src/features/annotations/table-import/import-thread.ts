@@ -1,5 +1,5 @@
 import { LargeImageError, type ErrorCode } from '../../../errors.js';
-import { isFullDisk } from '../../../core/full-disk.js';
+import { isFullDiskCode } from '../../../core/full-disk.js';
 import { createCallHandler } from '../../../core/concurrency/thread-functions.js';
 import { openArrow } from './arrow-table.js';
 import { openCsv } from './csv-table.js';
@@ -48,7 +48,7 @@ async function withTable<Result>(
     }
   } catch (error) {
     if (error instanceof LargeImageError) return { refused: error.message, code: error.code };
-    if (!isFullDisk((error as { code?: unknown }).code)) throw error;
+    if (!isFullDiskCode((error as { code?: unknown }).code)) throw error;
     return { refused: 'There is no space left on the disk of the server.', code: 'storage-full' };
   }
 }

@@ -1,5 +1,5 @@
 import type { Positions } from '../../../annotation-format/positions.js';
-import { boxCorners, closedRing, ellipseOutline } from '../../../annotation-format/formats/geometry.js';
+import { boxCorners, closeRing, ellipseOutline } from '../../../annotation-format/formats/geometry.js';
 import type { Coordinate } from '../../../annotation-format/schema/common.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import { wkbOf, type ElementGeometry } from './wkb.js';
@@ -98,7 +98,7 @@ function geometryOf(element: AnnotationElement): ElementGeometry | null {
       const { points, closed = false, holes = [] } = element;
       // A ring needs three vertices.
       if (!closed || points.length < 3) return { type: 'LineString', lines: [points.flat()] };
-      return { type: 'Polygon', lines: [points, ...holes].map((ring) => closedRing(ring).flat()) };
+      return { type: 'Polygon', lines: [points, ...holes].map((ring) => closeRing(ring).flat()) };
     }
     case 'circle': {
       const { center, radius } = element;
@@ -118,7 +118,7 @@ function geometryOf(element: AnnotationElement): ElementGeometry | null {
 }
 
 function polygonOf(outline: Coordinate[]): ElementGeometry {
-  return { type: 'Polygon', lines: [closedRing(outline).flat()] };
+  return { type: 'Polygon', lines: [closeRing(outline).flat()] };
 }
 
 function numbersOf(element: AnnotationElement): Shape['numbers'] {

@@ -185,7 +185,7 @@ export class ImageIndex {
   /** Names the current image of an item, and the version of records. */
   async stateOf(item: ItemRecord): Promise<string> {
     const { images, core } = this.parts;
-    return `${await images.stateName(item)} ${await core.records.imageState(item)} ${recordVersion}`;
+    return `${await images.stateName(item)} ${await core.records.readImageState(item)} ${recordVersion}`;
   }
 
   async #loadMetadataSettings(settings: Settings): Promise<MetadataSettings> {
@@ -290,7 +290,7 @@ export class ImageIndex {
     const { signal } = this.#closing;
     const { hash: mapping } = await this.#loadMetadataSettings(settings);
     for (let after: ItemRecord | null = null; ;) {
-      const page: ItemRecord[] = await records.markers.page({ after, limit: pageSize });
+      const page: ItemRecord[] = await records.markers.findPage({ after, limit: pageSize });
       const states = await model.findStateNames(page.map(({ id }) => id));
       await mapConcurrently(page, maxOpening, async (item) => {
         signal.throwIfAborted();
@@ -314,7 +314,10 @@ export class ImageIndex {
     for (let after: string | null = null; ;) {
       const ids: string[] = await model.listIdsAfter(after, pageSize);
       signal.throwIfAborted();
-      const remainingIds = new Set([...(await core.records.existingItemIds(ids)), ...(await core.hiddenItems.filterHidden(ids))]);
+      const remainingIds = new Set([
+        ...(await core.records.filterExistingItems(ids)),
+        ...(await core.hiddenItems.filterHidden(ids)),
+      ]);
       await model.remove(ids.filter((id) => !remainingIds.has(id)));
       if (ids.length < pageSize) return;
       after = ids.at(-1)!;

@@ -11,7 +11,7 @@ export async function findImagesIn(
   folder: FolderRecord,
   { filter, limit }: { filter: Conditions; limit: number },
 ): Promise<ItemRecord[]> {
-  const { items, names } = records.lists;
+  const { items, names } = records.listModels;
   const imageCondition = { [names.item.folder]: folder.doc._id, 'largeImage.fileId': { $exists: true, $ne: null } };
   const query = items
     .find({ $and: [imageCondition, filter] }, { [names.item.meta]: 0 })
@@ -26,7 +26,7 @@ export async function findFoldersIn(
   folder: FolderRecord,
   { filter, limit }: { filter: Conditions; limit: number },
 ): Promise<FolderRecord[]> {
-  const { folders, names } = records.lists;
+  const { folders, names } = records.listModels;
   const query = folders
     .find({ $and: [{ [names.folder.parent]: folder.doc._id }, filter] }, { [names.folder.meta]: 0 })
     .sort({ _id: 1 })

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { BadValueError, LargeImageError } from '../../../errors.js';
 import { leaveSignalsToParent } from '../../process/child-signals.js';
-import { isFullDisk } from '../../../core/full-disk.js';
+import { isFullDiskCode } from '../../../core/full-disk.js';
 import {
   errorOf,
   maxResidentBytes,
@@ -87,7 +87,7 @@ function failureMessage(error: unknown): ChildMessage {
   if (error instanceof BadValueError) return { kind: 'failed', error: 'value', message: error.message };
   if (error instanceof LargeImageError) return { kind: 'failed', error: 'source', message: error.message };
   const { message = String(error), code } = error as Partial<Error> & { code?: string };
-  if (isFullDisk(code) || /no space left|quota exceeded/i.test(message)) {
+  if (isFullDiskCode(code) || /no space left|quota exceeded/i.test(message)) {
     return { kind: 'failed', error: 'source', message: 'There is no space left for the new file.' };
   }
   if (code !== undefined) return { kind: 'failed', error: 'source', message: `The new file cannot be written (${code}).` };

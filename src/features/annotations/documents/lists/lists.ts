@@ -158,7 +158,7 @@ export class AnnotationLists {
     const permitted = await permissions.createPermittedFilter(caller, 0);
     const filter = await this.access.filter(caller, 'item', 0);
     const imageIds: string[] = [];
-    for await (const itemIds of records.itemIdsIn(folderId, { recurse })) {
+    for await (const itemIds of records.listItemIdsIn(folderId, { recurse })) {
       const counts = await model.countByItem({ ...permitted, itemIds });
       for (const part of batches([...counts.keys()])) {
         for (const { id } of await records.findItems(part, filter)) imageIds.push(id);
@@ -175,7 +175,7 @@ export class AnnotationLists {
   /** Makes filters for the annotations of a search, one for each batch of items. */
   async *#makeFolderFilters(search: FolderSearch): AsyncGenerator<AnnotationFilter> {
     const { folderId, recurse, ...permitted } = await this.toSelection(search);
-    for await (const itemIds of this.options.records.itemIdsIn(folderId, { recurse })) yield { ...permitted, itemIds };
+    for await (const itemIds of this.options.records.listItemIdsIn(folderId, { recurse })) yield { ...permitted, itemIds };
   }
 
   /** Finds a page of the annotations of a search. The sort keys of the batches of items are merged, so that only these are held in memory. */

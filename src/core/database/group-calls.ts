@@ -17,7 +17,7 @@ export function groupCalls<T, R>(
     resolve: (result: R) => void;
     reject: (error: unknown) => void;
   }
-  let waiting: Call[] = [];
+  let waitingCalls: Call[] = [];
   let lastStartMs = -Infinity;
 
   const runGroup = async (group: readonly Call[]): Promise<void> => {
@@ -26,22 +26,22 @@ export function groupCalls<T, R>(
       for (const [index, { resolve }] of group.entries()) resolve(results[index] as R);
     } catch (error) {
       if (group.length === 1 || isDatabaseOutage(error)) for (const { reject } of group) reject(error);
-      else await Promise.all(group.map((each) => runGroup([each])));
+      else await Promise.all(group.map((call) => runGroup([call])));
     }
   };
   const startGroups = (): void => {
     lastStartMs = performance.now();
-    const group = waiting;
-    waiting = [];
+    const group = waitingCalls;
+    waitingCalls = [];
     for (let start = 0; start < group.length; start += maxSize) void runGroup(group.slice(start, start + maxSize));
   };
   return (input) =>
     new Promise((resolve, reject) => {
       const dueInMs = lastStartMs + pauseMs - performance.now();
-      if (waiting.length === 0) {
+      if (waitingCalls.length === 0) {
         if (dueInMs > 0) setTimeout(startGroups, dueInMs);
         else setImmediate(startGroups);
       }
-      waiting.push({ input, resolve, reject });
+      waitingCalls.push({ input, resolve, reject });
     });
 }
