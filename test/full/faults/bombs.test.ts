@@ -32,7 +32,7 @@ it('refuses a PNG with megabytes of compressed text, and reads one with little t
   const hidden = chunk('iTXt', Buffer.concat([Buffer.from('Comment\0\x01\0\0\0'), empty]));
   for (const kind of [bomb, hidden]) {
     await expect(open(await pngWith(...Array.from({ length: 10 }, () => kind)))).rejects.toThrow(
-      'The PNG holds more than 1048576 bytes of compressed text.',
+      'The PNG contains more than 1048576 bytes of compressed text.',
     );
   }
   const textChunk = chunk('zTXt', Buffer.concat([Buffer.from('Comment\0\0'), deflateSync('a note')]));
@@ -45,7 +45,7 @@ it('refuses a PNG with megabytes of compressed text, and reads one with little t
 it('refuses a PNG with many texts, because the library makes objects of all of them at once', async () => {
   const text = chunk('tEXt', Buffer.from('A\0B'));
   const texts = (count: number) => pngWith(...Array.from({ length: count }, () => text));
-  await expect(open(await texts(10_001))).rejects.toThrow('The PNG holds more than 10000 texts.');
+  await expect(open(await texts(10_001))).rejects.toThrow('The PNG contains more than 10000 texts.');
   await (await open(await texts(10_000))).close();
 });
 
@@ -74,7 +74,7 @@ it('refuses a picture of a few columns that would have many tiles', async () => 
       .png()
       .toBuffer();
   await expect(open(await picture(3_000_000))).rejects.toThrow(
-    '2 x 3000000 pixels, which are 768016384 in tiles; at most 536805378',
+    '2 x 3000000 pixels, which would be 768016384 pixels in tiles; at most 536805378',
   );
   const source = await open(await picture(20_000));
   expect(source.metadata).toMatchObject({ sizeX: 2, sizeY: 20_000 });

@@ -92,7 +92,7 @@ function asRaster(bytes: Uint8Array<ArrayBuffer>, type: PixelType, width: number
 function fitToEntry(raster: Raster, block: SubBlock, type: PixelType): Raster {
   if (raster.dtype !== type.dtype || raster.bands !== type.bands) {
     throw new TileSourceError(
-      `Corrupt CZI: a sub-block of type ${type.name} holds a picture of ${raster.bands} ${raster.dtype} samples.`,
+      `Corrupt CZI: a sub-block of type ${type.name} contains an image of ${raster.bands} ${raster.dtype} samples.`,
     );
   }
   if (raster.width === block.storedWidth && raster.height === block.storedHeight) return raster;

@@ -250,7 +250,7 @@ async function decodePicture(
   const { info, data } = await codecThreads.decodePicture({ codec, bytes }, 'a DICOM frame', signal);
   if (info.width !== columns || info.height !== rows || info.componentCount !== samples) {
     throw new TileSourceError(
-      `Corrupt DICOM: a frame holds ${info.width} by ${info.height} pixels of ${info.componentCount} samples.`,
+      `Corrupt DICOM: a frame has ${info.width} by ${info.height} pixels of ${info.componentCount} samples.`,
     );
   }
   if (info.bitsPerSample > Math.min(16, bitsAllocated))
@@ -290,7 +290,7 @@ async function decodeJpegFrame(bytes: Uint8Array, header: DicomHeader, signal?: 
     extendSign(data, header, 8);
     return data;
   }
-  throw new TileSourceError(`Corrupt DICOM: a frame holds ${picture.width} by ${picture.height} pixels.`);
+  throw new TileSourceError(`Corrupt DICOM: a frame has ${picture.width} by ${picture.height} pixels.`);
 }
 
 /** Whether frames are decoded in a millisecond or two, so that caching decoded frames is not worth their memory. */

@@ -50,7 +50,7 @@ export const icoSource: TileSourceDefinition = {
     } catch (cause) {
       throw new TileSourceError(`Corrupt ICO: its largest picture cannot be decoded (${String(cause)}).`, { cause });
     }
-    if (decoded === undefined) throw new TileSourceError('Corrupt ICO: it holds no picture.');
+    if (decoded === undefined) throw new TileSourceError('Corrupt ICO: it contains no image.');
     const { width, height } = decoded;
     const png = await encodePng({ data: Uint8Array.from(decoded.data), width, height, hasAlpha: true }, options.signal);
     const profileRange = findProfileRange(picture);

@@ -62,7 +62,7 @@ function layOutImage(cards: Cards, start: number, size: number): RowLayout {
     throw new TileSourceError(`The FITS file has ${frames} planes; at most ${maxFrames} are supported.`);
   const rowBytes = width * bytesPerSample;
   if (start + rowBytes * height * frames > size)
-    throw new TileSourceError(`Truncated FITS: its ${size} bytes do not hold ${frames} planes.`);
+    throw new TileSourceError(`Truncated FITS: its ${size} bytes are too few for ${frames} planes.`);
   const [zero, scale] = [Number(cards.get('BZERO') ?? 0), Number(cards.get('BSCALE') ?? 1)];
   const shiftedType = scale === 1 ? shiftedTypes[`${depth}/${zero}`] : undefined;
   const isUnscaled = zero === 0 && scale === 1;
@@ -99,11 +99,12 @@ export const readFits: HeaderReader = async ({ head, size, read }) => {
     const sizes = readSizes(cards);
     const isImage = headerIndex === 0 || cards.get('XTENSION') === 'IMAGE';
     if (isImage && sizes.length >= 2 && sizes.every((length) => length > 0)) return layOutImage(cards, end, size);
-    if (cards.get('ZIMAGE') === 'T') throw new TileSourceError('The FITS file holds a compressed image, which is not supported.');
+    if (cards.get('ZIMAGE') === 'T')
+      throw new TileSourceError('The FITS file contains a compressed image, which is not supported.');
     const valueCount = sizes.length === 0 ? 0 : sizes.reduce((product, length) => product * length, 1);
     const length = (Math.abs(Number(cards.get('BITPIX') ?? 8)) / 8) * (valueCount + Number(cards.get('PCOUNT') ?? 0));
     if (!Number.isSafeInteger(length) || length < 0) throw new TileSourceError('Corrupt FITS: a part of it has no length.');
     start = end + Math.ceil(length / blockBytes) * blockBytes;
   }
-  throw new TileSourceError('The FITS file holds no image of two or more axes.');
+  throw new TileSourceError('The FITS file contains no image of two or more axes.');
 };

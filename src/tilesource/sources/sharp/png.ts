@@ -28,10 +28,10 @@ export async function checkPng(reader: ByteReader, signal: AbortSignal | undefin
   let [textCount, compressedBytes] = [0, 0];
   for await (const { type, start, length } of readChunks(reader, signal)) {
     if (textTypes.has(type)) textCount += 1;
-    if (textCount > maxTexts) throw new TileSourceError(`The PNG holds more than ${maxTexts} texts.`);
+    if (textCount > maxTexts) throw new TileSourceError(`The PNG contains more than ${maxTexts} texts.`);
     if (type === 'zTXt' || (type === 'iTXt' && (await isCompressed(reader, start, length)))) compressedBytes += length;
     if (compressedBytes > maxCompressedTextBytes) {
-      throw new TileSourceError(`The PNG holds more than ${maxCompressedTextBytes} bytes of compressed text.`);
+      throw new TileSourceError(`The PNG contains more than ${maxCompressedTextBytes} bytes of compressed text.`);
     }
   }
 }

@@ -177,7 +177,7 @@ function pictureFormatOf(shape: SampleShape): { bands: number; dtype: SampleType
     if (samples !== 3 || planes !== 1) refuse('YCbCr requires three samples, stored together');
     return { bands: 3, dtype: 'uint8' };
   }
-  if (samples > 4) refuse(`JPEG holds at most four samples per pixel, not ${samples}`);
+  if (samples > 4) refuse(`JPEG supports at most four samples per pixel, not ${samples}`);
   if (photometric === photometrics.separated && samples === 4 && planes === 1) return { bands: 3, dtype: 'uint8' };
   if (photometric > photometrics.rgb) refuse(`photometric interpretation ${photometric} is not supported with JPEG`);
   return { bands: samples, dtype: 'uint8' };

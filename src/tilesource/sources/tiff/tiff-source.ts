@@ -103,7 +103,7 @@ class TiffTileSource implements TileSource {
     return new StripPyramids({
       readLayout: async (frame) => {
         const layout = await this.#layoutOf(this.metadata.levels - 1, frame);
-        if (layout === null) throw new TileSourceError(`The file holds no plane for frame ${frame}.`);
+        if (layout === null) throw new TileSourceError(`The file contains no plane for frame ${frame}.`);
         return layout;
       },
       createChunkReader: (signal) => this.#createChunkReader(signal),

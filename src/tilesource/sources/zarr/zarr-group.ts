@@ -65,7 +65,7 @@ export async function openZarrImage(tree: FileTree, root: string, blocks: FileBl
   const attributes = await readAttributes(tree, root, signal);
   const ome = isObject(attributes.ome) ? attributes.ome : attributes;
   if (isObject(ome.plate) || isObject(ome.well))
-    throw new TileSourceError('The OME-Zarr holds wells of a plate, which is not supported.');
+    throw new TileSourceError('The OME-Zarr contains wells of a plate, which is not supported.');
   let path = root;
   let image = readOme(attributes);
   if (image === null) {

@@ -92,17 +92,17 @@ describe('the suite for tile sources', () => {
 
   const { source } = rasterSource(paint({ width: 40, height: 30, bands: 1 }, () => 7));
   it.each<[string, unknown, string]>([
-    ['gives nothing', { ...sound, open: async () => undefined }, 'open gives a tile source, not undefined'],
+    ['gives nothing', { ...sound, open: async () => undefined }, 'open must return a tile source, not undefined'],
     ['has no metadata', { ...sound, open: async () => ({}) }, 'metadata is missing'],
     [
       'has frames of a different shape',
       { ...sound, open: async () => ({ ...source, metadata: { ...source.metadata, frames: [0, 1] } }) },
-      'metadata.frames is a list of',
+      'metadata.frames must be a list of',
     ],
     [
       'has an empty list of frames',
       { ...sound, open: async () => ({ ...source, metadata: { ...source.metadata, frames: [] } }) },
-      'metadata.frames is a list of',
+      'metadata.frames must be a list of',
     ],
     ['has no levels', { ...sound, open: async () => ({ ...source, populatedLevels: undefined }) }, 'populatedLevels is missing'],
     ['reads no tiles', { ...sound, open: async () => ({ ...source, readTile: undefined }) }, 'readTile is missing'],
@@ -110,7 +110,7 @@ describe('the suite for tile sources', () => {
     [
       'reads nothing',
       { ...sound, open: async () => ({ ...source, readTile: async () => undefined }) },
-      'readTile gives a raster',
+      'readTile must return a raster',
     ],
     [
       'has an unknown type',

@@ -243,7 +243,7 @@ function asRaster(pixels: Pixels, layout: ImageLayout, bands: number, rows: numb
   const { width, height, channels } = pixels;
   if (width !== layout.chunkWidth || height !== rows) {
     throw new TileSourceError(
-      `Corrupt TIFF: a tile or strip holds ${width} by ${height} pixels where ${layout.chunkWidth} by ${rows} are declared.`,
+      `Corrupt TIFF: a tile or strip has ${width} by ${height} pixels where ${layout.chunkWidth} by ${rows} are declared.`,
     );
   }
   if (channels === bands) return { data: pixels.data, width, height, bands, dtype: 'uint8' };

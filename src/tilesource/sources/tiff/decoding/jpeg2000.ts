@@ -89,7 +89,7 @@ export async function decodeJpeg2000(threads: CodecThreads, { bytes, layout, row
   const { width, height, components } = size;
   if (width !== layout.chunkWidth || height !== rows || components.length !== layout.bands) {
     throw new TileSourceError(
-      `Corrupt TIFF: a JPEG 2000 tile holds ${width} by ${height} pixels of ${components.length} samples where ${layout.chunkWidth} by ${rows} of ${layout.bands} are declared.`,
+      `Corrupt TIFF: a JPEG 2000 tile has ${width} by ${height} pixels of ${components.length} samples where ${layout.chunkWidth} by ${rows} of ${layout.bands} are declared.`,
     );
   }
   const isSubsampled = components.some(({ dx, dy }) => dx !== 1 || dy !== 1);

@@ -240,7 +240,7 @@ async function readGenericStructure(
   if (base === undefined || first === undefined) {
     // The directory is read again, so that the error says what is wrong with it.
     if (first !== undefined) await readLayout(first);
-    throw new TileSourceError('No directory of this TIFF holds a picture.');
+    throw new TileSourceError('No directory of this TIFF contains an image.');
   }
   const layout = await readLayout(base.directory);
   const isLargeInStrips = isTooLargeForOneTile(layout, limits);

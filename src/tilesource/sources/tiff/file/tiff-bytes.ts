@@ -118,7 +118,7 @@ export class TiffBytes {
 
   /** The first main directory. @throws TileSourceError if it cannot be read. */
   async readFirstDirectory(): Promise<Directory> {
-    if (this.#firstDirectoryOffset === 0) throw new TileSourceError('The TIFF file holds no directory.');
+    if (this.#firstDirectoryOffset === 0) throw new TileSourceError('The TIFF file contains no directory.');
     return (await this.#readDirectory(this.#firstDirectoryOffset)).directory;
   }
 
@@ -144,7 +144,7 @@ export class TiffBytes {
       offset = next;
       if (isSliceOver()) await nextSlice(signal);
     }
-    if (chain.length === 0) throw new TileSourceError('The TIFF file holds no directory.');
+    if (chain.length === 0) throw new TileSourceError('The TIFF file contains no directory.');
     return chain;
   }
 
