@@ -106,8 +106,8 @@ function createPlaneImage(source: TileSource, options: LargeImageOptions, render
       }
       return regionMaker.renderRegion(request);
     },
-    async thumbnail({ projection, composite = false, ...plain }) {
-      const request = composite ? { ...compositeRequest(metadata), ...plain } : plain;
+    async thumbnail({ projection, composite = false, ...requested }) {
+      const request = composite ? { ...compositeRequest(metadata), ...requested } : requested;
       if (projection === undefined) return regionMaker.renderThumbnail(request);
       const { image, extent } = imageInProjection(projection);
       const { left, top, width, height } = extent;
