@@ -12,27 +12,27 @@ import { loadAncestors, type FolderParent } from '../tree/folders.js';
 /** A document of the tree, with the name of its model. */
 export type Resource = FolderParent | { type: 'item'; doc: ItemDocument };
 
-/** The parts of a path such as `/collection/A\/B/C`, in which `\/` is a slash within a name and `\\` a backslash. */
+/** Splits a path such as `/collection/A\/B/C` into names. In it, `\/` is a slash within a name, and `\\` a backslash. */
 function splitPath(path: string): string[] {
-  const parts = [''];
+  const names = [''];
   for (let i = 0; i < path.length; i++) {
     const char = path[i]!;
-    if (char === '\\' && i + 1 < path.length) parts[parts.length - 1] += path[++i]!;
-    else if (char === '/') parts.push('');
-    else parts[parts.length - 1] += char;
+    if (char === '\\' && i + 1 < path.length) names[names.length - 1] += path[++i]!;
+    else if (char === '/') names.push('');
+    else names[names.length - 1] += char;
   }
-  return parts.filter((part) => part !== '');
+  return names.filter((name) => name !== '');
 }
 
-/** A name as a part of a path. */
+/** Escapes a name for a path. */
 export function escapeName(name: string): string {
   return name.replace(/\\/g, '\\\\').replace(/\//g, '\\/');
 }
 
 /** Finds the document at a path, if the caller may read it. @throws InvalidError that names the path. */
 export async function findByPath(context: HostContext, path: string, principal: Principal): Promise<Resource> {
-  const parts = splitPath(path);
-  const [rootType, rootName, ...rest] = parts;
+  const names = splitPath(path);
+  const [rootType, rootName, ...namesBelow] = names;
   if ((rootType !== 'collection' && rootType !== 'user') || rootName === undefined) throw new InvalidError('Invalid path format');
   const root = await findRoot(context, rootType, rootName);
   const isRootReadable = root !== null && levelOn(root.doc, principal) >= 0;
@@ -40,18 +40,18 @@ export async function findByPath(context: HostContext, path: string, principal: 
   const createNotFoundError = () =>
     new InvalidError(
       isRootReadable
-        ? `Path not found: ${parts.join('/')}`
+        ? `Path not found: ${names.join('/')}`
         : `${rootType === 'user' ? 'User' : 'Collection'} not found: ${rootName}`,
     );
-  if (root === null || (rest.length === 0 && !isRootReadable)) throw createNotFoundError();
-  let current: Resource = root;
-  for (const name of rest) {
-    if (current.type === 'item') throw createNotFoundError();
-    const next: Resource | null = await findChild(context, current, name, principal);
-    if (next === null) throw createNotFoundError();
-    current = next;
+  if (root === null || (namesBelow.length === 0 && !isRootReadable)) throw createNotFoundError();
+  let resource: Resource = root;
+  for (const name of namesBelow) {
+    if (resource.type === 'item') throw createNotFoundError();
+    const child: Resource | null = await findChild(context, resource, name, principal);
+    if (child === null) throw createNotFoundError();
+    resource = child;
   }
-  return current;
+  return resource;
 }
 
 async function findRoot({ models }: HostContext, type: 'collection' | 'user', name: string): Promise<FolderParent | null> {

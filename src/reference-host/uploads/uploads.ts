@@ -81,7 +81,7 @@ export async function loadUpload({ models }: HostContext, id: string): Promise<U
   return upload;
 }
 
-/** Waits until no request writes to an upload, but not for long. @returns the number of its bytes that are on disk */
+/** Waits for a limited time until no request writes to an upload. @returns the number of its bytes that are on disk */
 export async function readUploadOffset(context: HostContext, id: Types.ObjectId): Promise<number> {
   const deadline = Date.now() + writerPatienceMs;
   while ((await context.claims.isTaken(uploadClaimKey(id))) && Date.now() < deadline) await delay(writerPollMs);
@@ -144,7 +144,7 @@ export async function receiveChunk(context: HostContext, uploadId: Types.ObjectI
 async function writeChunk(
   context: HostContext,
   upload: UploadDocument,
-  { offset, body, announcedBytes: announced, signal }: Chunk,
+  { offset, body, announcedBytes, signal }: Chunk,
   confirmClaim: () => void,
 ): Promise<number> {
   const id = upload._id.toHexString();
@@ -152,14 +152,14 @@ async function writeChunk(
     throw new BadParameterError(`Server has received ${upload.received} bytes, but client sent offset ${offset}.`);
   }
   const createTooManyBytesError = () => new InvalidError('Received too many bytes.');
-  if (announced !== null && offset + announced > upload.size) throw createTooManyBytesError();
+  if (announcedBytes !== null && offset + announcedBytes > upload.size) throw createTooManyBytesError();
   const minChunkBytes = await context.setting('core.upload_minimum_chunk_size');
-  const isTooShort = (length: number) => offset + length < upload.size && length < minChunkBytes;
+  const isTooShort = (chunkBytes: number) => offset + chunkBytes < upload.size && chunkBytes < minChunkBytes;
   const createTooShortError = () => new InvalidError('Chunk is smaller than the minimum size.');
-  if (announced !== null && isTooShort(announced)) throw createTooShortError();
+  if (announcedBytes !== null && isTooShort(announcedBytes)) throw createTooShortError();
   // All bytes have arrived, and the file may already be in its final position, where it must not be written to.
-  if (offset === upload.size) return (await isEmpty(body)) ? offset : Promise.reject(createTooManyBytesError());
-  const written = await context.store.write(id, {
+  if (offset === upload.size) return (await isStreamEmpty(body)) ? offset : Promise.reject(createTooManyBytesError());
+  const writeResult = await context.store.write(id, {
     offset,
     uploadSize: upload.size,
     source: body,
@@ -167,20 +167,20 @@ async function writeChunk(
     checkPermission: confirmClaim,
   });
   announceStep('upload:written');
-  if (written.isTooLong) throw createTooManyBytesError();
-  const isInterrupted = written.failure !== undefined;
-  if (!isInterrupted && isTooShort(written.received - offset)) {
+  if (writeResult.isTooLong) throw createTooManyBytesError();
+  const isInterrupted = writeResult.failure !== undefined;
+  if (!isInterrupted && isTooShort(writeResult.received - offset)) {
     await context.store.truncate(id, offset);
     throw createTooShortError();
   }
   confirmClaim();
-  await recordReceived(context, upload._id, written.received);
+  await recordReceived(context, upload._id, writeResult.received);
   announceStep('upload:received');
-  if (!isInterrupted) return written.received;
-  throw new BadParameterError(`The chunk ended after ${written.received - offset} bytes.`, { cause: written.failure });
+  if (!isInterrupted) return writeResult.received;
+  throw new BadParameterError(`The chunk ended after ${writeResult.received - offset} bytes.`, { cause: writeResult.failure });
 }
 
-async function isEmpty(body: Readable): Promise<boolean> {
+async function isStreamEmpty(body: Readable): Promise<boolean> {
   for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
     if (chunk.byteLength > 0) return false;
   }

@@ -56,7 +56,7 @@ export interface SignInLimitsOptions {
 export class SignInLimits {
   readonly #limiters = new Map<string, RateLimiterMongo>();
   /** Budgets that were exhausted a moment ago. Further attempts are refused without a query. */
-  readonly #exhausted = new LRUCache<string, RateLimiterRes>({ max: 10_000, ttl: exhaustedMs });
+  readonly #exhaustedBudgets = new LRUCache<string, RateLimiterRes>({ max: 10_000, ttl: exhaustedMs });
 
   readonly #attempts: CountingCollection;
 
@@ -159,7 +159,7 @@ export class SignInLimits {
 
   /** @throws TooOftenError if a budget was exhausted a moment ago */
   #refuseExhausted(budget: Budget | null): void {
-    const exhaustedState = budget === null ? undefined : this.#exhausted.get(exhaustedKeyOf(budget));
+    const exhaustedState = budget === null ? undefined : this.#exhaustedBudgets.get(exhaustedKeyOf(budget));
     if (exhaustedState !== undefined) throw createTooOftenError(budget!, exhaustedState);
   }
 
@@ -168,7 +168,7 @@ export class SignInLimits {
     this.#refuseExhausted(budget);
     const state = await budget.limiter.get(budget.key);
     if (state === null || state.consumedPoints < budget.limiter.points) return;
-    this.#exhausted.set(exhaustedKeyOf(budget), state, { ttl: Math.min(exhaustedMs, Math.max(1, state.msBeforeNext)) });
+    this.#exhaustedBudgets.set(exhaustedKeyOf(budget), state, { ttl: Math.min(exhaustedMs, Math.max(1, state.msBeforeNext)) });
     throw createTooOftenError(budget, state);
   }
 
@@ -179,8 +179,8 @@ export class SignInLimits {
       const { consumedPoints } = await limiter.consume(key);
       if (consumedPoints === limiter.points) this.options.logger.warn({ counted: kind, key }, 'SignIn:Limit:Reached');
       return budget;
-    } catch (refused) {
-      throw refused instanceof RateLimiterRes ? createTooOftenError(budget, refused) : refused;
+    } catch (error) {
+      throw error instanceof RateLimiterRes ? createTooOftenError(budget, error) : error;
     }
   }
 

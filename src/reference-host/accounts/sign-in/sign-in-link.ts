@@ -11,7 +11,7 @@ const secretLength = 43;
 /** A link is stored under another hash than a token of the same text would be, so that its secret is not a token. */
 const hashLinkSecret = (secret: string): string => hashSecret(`sign-in link ${secret}`);
 
-/** Makes the secret of a link that signs a user in once. It becomes invalid together with the tokens of the user. */
+/** Makes the secret of a link that signs a user in once. The link becomes invalid together with the tokens of the user. */
 export async function issueSignInLink({ models }: HostContext, user: UserDocument): Promise<string> {
   const secret = createRandomText(secretLength);
   const created = new Date();

@@ -26,8 +26,8 @@ export async function markMovedFiles(displacedFiles: DisplacedFile[], newFiles: 
     takerKeys.add(keyOf(each.localFile));
     for (const file of each.formerFiles) displacedByFormerKey.set(formerKeyOf(file), each);
   }
-  // If the former file of a path no longer exists anywhere, the path keeps its items, so the items of the file that is there now cannot
-  // move to it. The path where that file was before is therefore checked again: it is appended to the queue.
+  // If the former file of a path no longer exists anywhere, the path keeps its items. Then the items of the file that has replaced it cannot
+  // move to this path. The path where the replacing file was before is therefore checked again: it is appended to the queue.
   const queue = [...displacedFiles];
   for await (const each of inTurns(queue)) {
     if (each.isMoved !== true || each.formerFiles.some((file) => takerKeys.has(formerKeyOf(file)))) continue;
