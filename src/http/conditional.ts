@@ -22,12 +22,12 @@ export function cacheHeaders(tag: string): ReplyHeaders {
  *
  * @throws LargeImageError `precondition-failed` if `If-Match` names another state.
  */
-export function answerConditional(headers: IncomingMessage['headers'], tag: string, reply: ReplyHeaders): Reply | null {
+export function answerConditional(headers: IncomingMessage['headers'], tag: string, replyHeaders: ReplyHeaders): Reply | null {
   const match = headers['if-match'];
   if (match !== undefined && !listContains(match, tag, { weak: false })) {
     throw new LargeImageError('precondition-failed', `If-Match does not name the current state, which is ${tag}.`);
   }
-  return clientHasTag(headers, tag) ? Reply.empty(304, reply) : null;
+  return clientHasTag(headers, tag) ? Reply.empty(304, replyHeaders) : null;
 }
 
 /** Whether the client says (`If-None-Match`) that it has the state with this tag. */
@@ -39,7 +39,7 @@ export function clientHasTag({ 'if-none-match': header }: IncomingMessage['heade
 function listContains(header: string, tag: string, options: { weak: boolean }): boolean {
   if (header.trim() === '*') return true;
   return header.split(',').some((entry) => {
-    const listed = entry.trim();
-    return listed === tag || (options.weak && listed === `W/${tag}`);
+    const listedTag = entry.trim();
+    return listedTag === tag || (options.weak && listedTag === `W/${tag}`);
   });
 }

@@ -60,8 +60,8 @@ export class ZarrImages {
     if (images.length === 1) return this.answerImageKey(item, layout, 0, segments, request);
     if (images.length > maxImages) throw tooManyImagesError(images.length);
     const [first, ...rest] = segments;
-    const index = parseIndex(first);
-    if (index !== null) return this.answerImageKey(item, layout, index, rest, request);
+    const requestedIndex = parseIndex(first);
+    if (requestedIndex !== null) return this.answerImageKey(item, layout, requestedIndex, rest, request);
     const nodes = collectionNodes(images.length);
     if (first === 'OME' && rest.length === 1 && rest[0] === 'METADATA.ome.xml') {
       return replyWithText(
@@ -113,11 +113,11 @@ export class ZarrImages {
   async answerImageKey(
     item: ItemRecord,
     layout: Layout,
-    index: number,
+    imageIndex: number,
     segments: readonly string[],
     request: StoreRequest,
   ): Promise<Reply> {
-    const readableImage = this.#readableImageAt(item, layout, index);
+    const readableImage = this.#readableImageAt(item, layout, imageIndex);
     if (readableImage === null) throw noSuchKeyError();
     const isDocument = documentNames[request.version].includes(segments.at(-1) ?? '');
     if (!isDocument && segments[0] === 'labels')
@@ -125,13 +125,13 @@ export class ZarrImages {
     const chunk = parseChunkKey(readableImage.image, segments, request.version);
     if (chunk !== null) return this.#answerChunk(readableImage, chunk, request);
     if (!isDocument) throw noSuchKeyError();
-    const nodes = await this.#makeNodes(item, layout, index, request);
+    const nodes = await this.#makeNodes(item, layout, imageIndex, request);
     return this.#answerDocument(nodes, segments, request, async () => nodes);
   }
 
   /** The nodes of an image, with its labels below it. */
-  async #makeNodes(item: ItemRecord, layout: Layout, index: number, request: StoreRequest): Promise<ZarrNodes> {
-    const readableImage = this.#readableImageAt(item, layout, index)!;
+  async #makeNodes(item: ItemRecord, layout: Layout, imageIndex: number, request: StoreRequest): Promise<ZarrNodes> {
+    const readableImage = this.#readableImageAt(item, layout, imageIndex)!;
     const name = imageNameOf(item, readableImage.image);
     const ownNodes = imageNodes(readableImage.image, await this.#measure(readableImage, request), name);
     return new Map([
@@ -159,8 +159,8 @@ export class ZarrImages {
     return isConsolidated ? consolidate().then(write) : write(null);
   }
 
-  #readableImageAt(item: ItemRecord, { state, images, populatedLevels }: Layout, index: number): ReadableImage | null {
-    const image = images[index];
+  #readableImageAt(item: ItemRecord, { state, images, populatedLevels }: Layout, imageIndex: number): ReadableImage | null {
+    const image = images[imageIndex];
     if (image === undefined) return null;
     const use: ReadableImage['use'] = async (work, signal) => {
       const result = await this.options.images.useStored(
@@ -172,25 +172,25 @@ export class ZarrImages {
       if ((await this.options.images.pictureKey(item, 'zarr', {})) === state) return result;
       throw new LargeImageError('unavailable', 'The file of this image was replaced while it was read. Try again.');
     };
-    return { state: `${state}#${index}`, image, populatedLevels, use };
+    return { state: `${state}#${imageIndex}`, image, populatedLevels, use };
   }
 
   async #answerChunk(
-    readable: ReadableImage,
+    readableImage: ReadableImage,
     chunk: NonNullable<ReturnType<typeof parseChunkKey>>,
     request: StoreRequest,
   ): Promise<Reply> {
-    const { image, state } = readable;
+    const { image, state } = readableImage;
     const { level, plane, row, column } = chunk;
     const frameBand = image.frameBandAt(plane);
     if (frameBand === null) throw noSuchKeyError();
-    const { codec } = await this.#measure(readable, request);
+    const { codec } = await this.#measure(readableImage, request);
     const key = `${state}/${level}/${frameBand.frame}/${frameBand.band}/${row}/${column}/${codec}`;
     const make = async (signal: AbortSignal): Promise<Uint8Array> => {
       const makeReadBox =
         (sharedSignal: AbortSignal): ReadBox =>
         (where) =>
-          readable.use((samples) => samples(where), sharedSignal);
+          readableImage.use((readBox) => readBox(where), sharedSignal);
       const raster = await this.#decodedTiles.readChunk(
         image,
         { state, frame: frameBand.frame, level, row, column },
@@ -219,12 +219,12 @@ export class ZarrImages {
   }
 
   /** Contrast windows and codec of an image, measured once for each of its states. */
-  async #measure(readable: ReadableImage, request: StoreRequest): Promise<Measurements> {
-    const { image, populatedLevels, state } = readable;
+  async #measure(readableImage: ReadableImage, request: StoreRequest): Promise<Measurements> {
+    const { image, populatedLevels, state } = readableImage;
     const cached = this.#measurements.get(state);
     if (cached !== undefined) return cached;
     const make = async (signal: AbortSignal): Promise<Uint8Array> =>
-      Buffer.from(JSON.stringify(await readable.use((read) => measureImage(image, populatedLevels, read), signal)));
+      Buffer.from(JSON.stringify(await readableImage.use((read) => measureImage(image, populatedLevels, read), signal)));
     const measurements = JSON.parse(
       Buffer.from(await this.#makeCached(`${state}/measured`, make, request)).toString(),
     ) as Measurements;

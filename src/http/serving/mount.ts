@@ -233,12 +233,16 @@ class RouteCall<C> {
   async #recheckCaller(parsed: ParsedRequest): Promise<void> {
     const { route, options } = this;
     const { token, verified, caller } = parsed;
-    const current = token === null ? null : await options.authenticate(token, parsed.address);
-    const admitted = admitCaller(current, route.access, route.scope);
-    if (current?.id !== verified?.id || current?.admin !== verified?.admin || (admitted === null) !== (caller === null)) {
+    const currentCaller = token === null ? null : await options.authenticate(token, parsed.address);
+    const admittedCaller = admitCaller(currentCaller, route.access, route.scope);
+    if (
+      currentCaller?.id !== verified?.id ||
+      currentCaller?.admin !== verified?.admin ||
+      (admittedCaller === null) !== (caller === null)
+    ) {
       throw new LargeImageError('login-required', 'The token is no longer valid.');
     }
-    await route.authorize?.(parsed.withCaller(current, admitted), options.context);
+    await route.authorize?.(parsed.withCaller(currentCaller, admittedCaller), options.context);
     await this.#checkPermission?.();
   }
 

@@ -166,25 +166,25 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const announcedBytes = Number(request.headers['content-length'] ?? 0);
   return new Promise((resolve, reject) => {
     let body = Buffer.allocUnsafe(initialBufferBytes);
-    let length = 0;
+    let bodyBytes = 0;
     const appendChunk = (chunk: Buffer): void => {
-      const needed = length + chunk.length;
-      if (needed > maxBytes) {
+      const neededBytes = bodyBytes + chunk.length;
+      if (neededBytes > maxBytes) {
         rejectBody(tooLargeError(maxBytes));
         return;
       }
-      if (needed > body.length) {
-        const larger = Buffer.allocUnsafe(Math.min(maxBytes, Math.max(needed, announcedBytes, 2 * body.length)));
-        body.copy(larger, 0, 0, length);
-        body = larger;
+      if (neededBytes > body.length) {
+        const largerBuffer = Buffer.allocUnsafe(Math.min(maxBytes, Math.max(neededBytes, announcedBytes, 2 * body.length)));
+        body.copy(largerBuffer, 0, 0, bodyBytes);
+        body = largerBuffer;
       }
-      chunk.copy(body, length);
-      length = needed;
+      chunk.copy(body, bodyBytes);
+      bodyBytes = neededBytes;
       pauseBetweenSlices(request);
     };
     const finishBody = (): void => {
       removeListeners();
-      resolve(body.subarray(0, length));
+      resolve(body.subarray(0, bodyBytes));
     };
     const rejectIncomplete = (cause?: unknown): void =>
       rejectBody(new BadParameterError('The request body is incomplete.', { cause }));
@@ -243,9 +243,9 @@ function refuseAccidentalForm(request: HttpRequest, route: RouteOutline, sent: R
   if (!route.bodyOptional)
     throw new BadParameterError(`A form (${contentType(request)}) is not the body of this request. ${bodyAdvice}`);
   if (route.body === 'text') return;
-  const undeclared = Object.keys(sent).find((name) => !(name in (route.query ?? {})));
-  if (undeclared === undefined) return;
-  const shownName = undeclared.length > 40 ? `${undeclared.slice(0, 40)}…` : undeclared;
+  const undeclaredName = Object.keys(sent).find((name) => !(name in (route.query ?? {})));
+  if (undeclaredName === undefined) return;
+  const shownName = undeclaredName.length > 40 ? `${undeclaredName.slice(0, 40)}…` : undeclaredName;
   throw new BadParameterError(`The form contains "${shownName}", which is not a parameter of this request. ${bodyAdvice}`);
 }
 

@@ -71,7 +71,7 @@ export function isColor({ dtype, bandCount }: Pick<ImageFacts, 'dtype' | 'bandCo
 }
 
 /** Number of bands except alpha. */
-function bandsExceptAlpha({ bandCount }: ImageFacts): number {
+function countBandsExceptAlpha({ bandCount }: ImageFacts): number {
   return bandCount === 2 || bandCount === 4 ? bandCount - 1 : bandCount;
 }
 
@@ -85,12 +85,12 @@ export interface OpticalPath {
 
 /** The optical paths of an image, in the order of their numbers. */
 export function opticalPaths(facts: ImageFacts): OpticalPath[] {
-  const bands = isColor(facts) ? 1 : bandsExceptAlpha(facts);
+  const bandsPerChannel = isColor(facts) ? 1 : countBandsExceptAlpha(facts);
   return facts.channels.flatMap(({ name, color }, channel) =>
-    Array.from({ length: bands }, (_, band) => ({
+    Array.from({ length: bandsPerChannel }, (_, band) => ({
       channel,
       band,
-      description: bands === 1 ? name : [name, `band ${band + 1}`].filter((word) => word !== '').join(' '),
+      description: bandsPerChannel === 1 ? name : [name, `band ${band + 1}`].filter((word) => word !== '').join(' '),
       color,
     })),
   );
@@ -117,7 +117,7 @@ export function seriesOf(base: string, facts: ImageFacts): SeriesPlan[] {
   // Plans are made when needed: searches need them for few images, but the number of instances for many.
   let levelPlans: PlanWithoutPosition[] | null = null;
   const associatedPlans = planAssociated(facts);
-  const sharedContents = levelContents(facts);
+  const sharedContents = listLevelContents(facts);
   const contentsOfFirst = [...sharedContents, ...associatedPlans.map(({ content }) => content)];
   return facts.positions.map(({ label }, position) => {
     const uid = uidOf(base, 'series', position);
@@ -157,7 +157,7 @@ type LevelContent = Extract<InstanceContent, { kind: 'level' }>;
  * The levels that are instances, from the finest to the thumbnail. With several levels and a single optical path, the coarsest level
  * is the thumbnail. Otherwise, the thumbnail is level -1, which is the coarsest level at half its size.
  */
-function levelContents(facts: ImageFacts): LevelContent[] {
+function listLevelContents(facts: ImageFacts): LevelContent[] {
   const usesCoarsestAsThumbnail = facts.levels > 1 && opticalPaths(facts).length === 1;
   const coarsestInstance = usesCoarsestAsThumbnail ? 1 : 0;
   const contents: LevelContent[] = [];
