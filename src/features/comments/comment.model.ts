@@ -165,8 +165,8 @@ export class CommentModel {
   async removeThread(id: Types.ObjectId): Promise<void> {
     const { deletedCount } = await this.#model.deleteOne({ _id: id, replies: 0 });
     if (deletedCount > 0) return;
-    const emptied = { text: '', mentions: [], answers: [], to: [], unread: [], deleted: new Date() };
-    await this.#model.updateOne({ _id: id }, { $set: emptied, $inc: { version: 1 } });
+    const emptyFields = { text: '', mentions: [], answers: [], to: [], unread: [], deleted: new Date() };
+    await this.#model.updateOne({ _id: id }, { $set: emptyFields, $inc: { version: 1 } });
   }
 
   /** Removes a reply, and with the last one a thread whose first comment was deleted. */
@@ -281,15 +281,15 @@ export class CommentModel {
    */
   async removeEmptyThreads(before: Date): Promise<number> {
     const emptyThreads = await this.#model.find({ deleted: { $lt: before } }, { replies: 1 }).lean<CommentDocument[]>();
-    let removed = 0;
+    let removedCount = 0;
     for (const batch of batches(emptyThreads)) {
       const counts = await this.countReplies(batch.map(({ _id }) => _id));
       for (const { _id, replies } of batch) {
         // The number that was read is compared, because somebody may be replying.
-        if (!counts.has(idText(_id))) removed += (await this.#model.deleteOne({ _id, replies })).deletedCount;
+        if (!counts.has(idText(_id))) removedCount += (await this.#model.deleteOne({ _id, replies })).deletedCount;
       }
     }
-    return removed;
+    return removedCount;
   }
 }
 

@@ -113,8 +113,8 @@ export class Comments {
     ]);
     participants.delete(author.id);
     const reply = await this.#newComment(item, text, author, [...participants].slice(0, maxParticipants));
-    const stored = await model.insertReply(threadId, { ...reply, place: null, shape: null }, maxReplies);
-    if (stored !== null) return stored;
+    const storedReply = await model.insertReply(threadId, { ...reply, place: null, shape: null }, maxReplies);
+    if (storedReply !== null) return storedReply;
     if ((await model.find(idText(threadId))) === null) throw new UnknownIdError('comment', idText(threadId));
     throw new LargeImageError('conflict', `A comment can have at most ${maxReplies} replies. Begin a new thread.`);
   }
@@ -155,14 +155,14 @@ export class Comments {
   /** Removes comments of items that no longer exist, and threads that a killed process has left empty. */
   async sweep(): Promise<Record<string, number>> {
     const { model, records, hidden } = this.options;
-    let comments = await model.removeEmptyThreads(new Date(Date.now() - emptyThreadDelayMs));
+    let removedCount = await model.removeEmptyThreads(new Date(Date.now() - emptyThreadDelayMs));
     for await (const itemIds of model.iterateItemIds()) {
       for (const batch of batches(itemIds)) {
         const remainingIds = new Set([...(await records.filterExistingItems(batch)), ...(await hidden.filterHidden(batch))]);
-        comments += await model.removeOfItems(batch.filter((id) => !remainingIds.has(id)));
+        removedCount += await model.removeOfItems(batch.filter((id) => !remainingIds.has(id)));
       }
     }
-    return { comments };
+    return { comments: removedCount };
   }
 
   async #newComment(item: ItemRecord, text: string, author: User, answers: string[]) {

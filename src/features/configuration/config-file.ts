@@ -109,13 +109,13 @@ async function replaceFile(
   const target = await readTarget(path);
   if (target.content?.equals(content)) return { status: 'no change' };
   checkReplaceable(target.content);
-  const temporary = hiddenTemporaryPath(dirname(target.path), '.config.tmp');
+  const temporaryPath = hiddenTemporaryPath(dirname(target.path), '.config.tmp');
   const createdPaths: string[] = [];
   try {
     // Like the file, backups may contain the passwords of caches.
     if (mayCreateFolder) await mkdir(dirname(target.path), { recursive: true, mode: 0o700 });
-    createdPaths.push(temporary);
-    await writeNewFile(temporary, content, target.stats);
+    createdPaths.push(temporaryPath);
+    await writeNewFile(temporaryPath, content, target.stats);
     announceStep('configuration:written');
     let backupPath: string | null = null;
     if (target.content !== null && target.stats !== null) {
@@ -124,7 +124,7 @@ async function replaceFile(
       logger?.info({ from: path, to: backupPath }, `Copying existing config file from ${path} to ${backupPath}`);
     }
     logger?.info({ path }, `Replacing config file ${path}`);
-    await rename(temporary, target.path);
+    await rename(temporaryPath, target.path);
     announceStep('configuration:replaced');
     createdPaths.length = 0;
     await syncFolder(dirname(target.path));
@@ -160,9 +160,9 @@ async function writeNewFile(path: string, content: Buffer, ownerAndMode: Stats |
   try {
     await file.writeFile(content);
     if (ownerAndMode !== null) {
-      const current = await file.stat();
+      const currentStats = await file.stat();
       // The owner is set before the mode, because changing the owner clears bits of the mode.
-      if (current.uid !== ownerAndMode.uid || current.gid !== ownerAndMode.gid)
+      if (currentStats.uid !== ownerAndMode.uid || currentStats.gid !== ownerAndMode.gid)
         await file.chown(ownerAndMode.uid, ownerAndMode.gid);
       await file.chmod(ownerAndMode.mode & 0o7777);
     }
@@ -181,18 +181,18 @@ async function writeNewFile(path: string, content: Buffer, ownerAndMode: Stats |
 async function writeBackup(path: string, content: Buffer, stats: Stats, createdPaths: string[]): Promise<string> {
   const firstPath = `${path}.${localStamp(stats.mtime)}`;
   for (let number = 0; number < maxBackupsPerSecond; number += 1) {
-    const backup = number === 0 ? firstPath : `${firstPath}.${number}`;
-    createdPaths.push(backup);
+    const backupPath = number === 0 ? firstPath : `${firstPath}.${number}`;
+    createdPaths.push(backupPath);
     try {
-      await writeNewFile(backup, content, stats);
-      await utimes(backup, stats.atimeMs / 1000, stats.mtimeMs / 1000);
-      return backup;
+      await writeNewFile(backupPath, content, stats);
+      await utimes(backupPath, stats.atimeMs / 1000, stats.mtimeMs / 1000);
+      return backupPath;
     } catch (error) {
       if (!hasCode(error, 'EEXIST')) throw error;
       // This backup existed before, so it must not be removed if the replacement fails later.
       createdPaths.pop();
-      const existing = await readFile(backup).catch(() => null);
-      if (existing?.equals(content)) return backup;
+      const existingContent = await readFile(backupPath).catch(() => null);
+      if (existingContent?.equals(content)) return backupPath;
     }
   }
   throw new LargeImageError('conflict', `There are already ${maxBackupsPerSecond} backups ${firstPath}; remove some of them.`);

@@ -83,17 +83,17 @@ export class ConfigurationItems {
    */
   async write(
     { folder, name, creatorId }: { folder: FolderRecord; name: string; creatorId: string | null },
-    makeText: (stored: StoredText) => Promise<string>,
+    makeText: (storedText: StoredText) => Promise<string>,
   ): Promise<void> {
     await this.#withLease(folder.id, name, async (lease) => {
-      const stored = await this.#find(folder, name);
-      const bytes = Buffer.from(await makeText(stored.text), 'utf8');
+      const state = await this.#find(folder, name);
+      const bytes = Buffer.from(await makeText(state.text), 'utf8');
       if (bytes.length > maxFolderConfigurationBytes) {
         throw new LargeImageError('too-large', `${name} would have more than ${maxFolderConfigurationBytes} bytes.`);
       }
       await lease.confirm();
-      if (stored.item !== null && stored.file !== null) await this.#replace(stored.item, stored.file, bytes, creatorId);
-      else await this.#addFile(stored.item ?? (await this.#createItem(stored, creatorId)), name, bytes, creatorId);
+      if (state.item !== null && state.file !== null) await this.#replace(state.item, state.file, bytes, creatorId);
+      else await this.#addFile(state.item ?? (await this.#createItem(state, creatorId)), name, bytes, creatorId);
     });
   }
 
@@ -155,8 +155,11 @@ export class ConfigurationItems {
     announceStep('folder-configuration:complete');
   }
 
-  async #replace(item: ItemRecord, formerFile: FileRecord, bytes: Buffer, creatorId: string | null): Promise<void> {
-    const file = await this.#createFile(item, formerFile.name, bytes, { creatorId, fields: { [replacesField]: formerFile.id } });
+  async #replace(item: ItemRecord, replacedFile: FileRecord, bytes: Buffer, creatorId: string | null): Promise<void> {
+    const file = await this.#createFile(item, replacedFile.name, bytes, {
+      creatorId,
+      fields: { [replacesField]: replacedFile.id },
+    });
     // From here on, the new text applies. If the old file cannot be removed now, a later sweep removes it.
     await this.#removeReplaced(file, item).catch((err: unknown) => this.#warn(err, item));
   }
@@ -179,11 +182,11 @@ export class ConfigurationItems {
     const { records, files } = this.options;
     const id = this.options.marks.replacedFileIdOf(file);
     if (id === null) return false;
-    const formerFile = await records.findFile(id);
+    const replacedFile = await records.findFile(id);
     const isReplaced =
-      formerFile !== null && formerFile.itemId === item.id && formerFile.name === file.name && formerFile.id !== file.id;
+      replacedFile !== null && replacedFile.itemId === item.id && replacedFile.name === file.name && replacedFile.id !== file.id;
     if (isReplaced) {
-      await files.remove(formerFile.doc);
+      await files.remove(replacedFile.doc);
       announceStep('folder-configuration:replaced');
     }
     await this.options.marks.unmarkFile(file);

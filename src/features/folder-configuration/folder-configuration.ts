@@ -31,18 +31,18 @@ export class FolderConfiguration {
   /** The configuration that applies to a caller in a folder, as JSON. @throws UnknownIdError, AccessDeniedError, BadParameterError for invalid YAML. */
   async read(folderId: string, name: string, caller: Caller | null, signal: AbortSignal): Promise<string> {
     const person = await this.#loadPerson(caller);
-    let merged: string | null = null;
+    let mergedText: string | null = null;
     for await (const folder of this.#foldersToSearch(folderId, caller)) {
       for await (const text of this.#readTexts(folder, name)) {
         const layer = await this.options.texts.mergeLayer(
-          { text, name: `${name} in folder ${folder.id}`, person, overridingText: merged },
+          { text, name: `${name} in folder ${folder.id}`, person, overridingText: mergedText },
           signal,
         );
         if (!layer.inherits) return this.#addDefaults(layer.text, { name, person, signal });
-        merged = layer.text;
+        mergedText = layer.text;
       }
     }
-    return this.#addDefaults(merged ?? '{}', { name, person, signal });
+    return this.#addDefaults(mergedText ?? '{}', { name, person, signal });
   }
 
   /**

@@ -151,8 +151,8 @@ export class Items {
     }
   }
 
-  #requireLevel(item: ItemRecord, granted: AccessLevel, level: 0 | 1 | 2, caller: Caller | null): ItemRecord {
-    if (granted >= level) return item;
+  #requireLevel(item: ItemRecord, grantedLevel: AccessLevel, level: 0 | 1 | 2, caller: Caller | null): ItemRecord {
+    if (grantedLevel >= level) return item;
     // The message names the folder, as existing clients expect, because an item has the permissions of its folder.
     throw item.folderId === ''
       ? deniedError(level, 'item', item.id, caller)

@@ -62,7 +62,7 @@ export interface JobStoreOptions {
   model: JobModel;
   /** Sends messages to users. Default: none are sent. */
   notify?: ((notification: HostNotification) => Promise<void>) | undefined;
-  /** Filters items to those that a caller can read now. Default: none. */
+  /** Filters items to those that a caller can read now. Without it, callers can read no items. */
   filterReadableItems?: (ids: readonly string[], caller: Caller | null) => Promise<ReadonlySet<string>>;
   logger?: HostLogger | undefined;
 }
@@ -185,11 +185,11 @@ export class JobStore {
 
   /** The types and statuses of matching jobs that the caller can see. */
   async findTypesAndStatuses(filter: JobFilter, caller: Caller | null): Promise<{ types: string[]; statuses: number[] }> {
-    const known = await this.#model.findTypesAndStatuses(filter, readerOf(caller));
-    const types = new Set(known.types);
-    const statuses = new Set(known.statuses);
+    const visibleByRecord = await this.#model.findTypesAndStatuses(filter, readerOf(caller));
+    const types = new Set(visibleByRecord.types);
+    const statuses = new Set(visibleByRecord.statuses);
     if (caller?.admin !== true) {
-      const jobsAboutItems = this.#model.iterateJobsAboutItems(filter, known);
+      const jobsAboutItems = this.#model.iterateJobsAboutItems(filter, visibleByRecord);
       for await (const jobs of groupInBatches(jobsAboutItems, jobsPerQuery)) {
         const candidates = jobs.filter(({ type, status }) => !types.has(type) || !statuses.has(status));
         if (candidates.length === 0) continue;

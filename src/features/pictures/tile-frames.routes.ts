@@ -164,13 +164,13 @@ export async function startCacheJob(
   { runner }: PictureContext,
   kind: keyof typeof cacheJobNames,
   item: ItemRecord,
-  missing: readonly CachedFileSpec[],
+  missingSpecs: readonly CachedFileSpec[],
   userId: string | null,
 ): Promise<{ scheduledJob?: string }> {
-  const [first] = missing;
+  const [first] = missingSpecs;
   if (first === undefined) return {};
   const count = Math.max(1, Math.min(maxScheduledFiles, Math.floor(maxScheduledCharacters / keyOfJobFile(kind, first).length)));
-  const job = await runner.create(cacheJobNames[kind], newCacheJob(item.id, missing.slice(0, count), userId));
+  const job = await runner.create(cacheJobNames[kind], newCacheJob(item.id, missingSpecs.slice(0, count), userId));
   await runner.start(job);
   return { scheduledJob: job.id };
 }

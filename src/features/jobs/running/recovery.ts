@@ -55,12 +55,15 @@ export class JobRecovery {
   /** Checks all unfinished jobs once. */
   async sweep(): Promise<void> {
     const { jobs, sweepMs, leaseMs } = this.options;
-    const active = await jobs.findRunnerJobs(activeStatuses, maxActive);
-    const queued = await jobs.findRunnerJobs([jobStatus.inactive, jobStatus.queued], maxWaiting);
+    const activeJobs = await jobs.findRunnerJobs(activeStatuses, maxActive);
+    const queuedJobs = await jobs.findRunnerJobs([jobStatus.inactive, jobStatus.queued], maxWaiting);
     // A job that was taken from a dead process also waits for its queue entry, whatever its status is.
-    const waiting = [...queued, ...active.filter((job) => waitsForRestart(job) && !this.options.isRunningHere(job.id))];
-    const tickets = waiting.flatMap(({ run }) => (run?.ticket == null ? [] : [run.ticket]));
-    const entries = tickets.length === 0 ? new Map<string, EntryState>() : await this.options.readEntryStates(tickets);
+    const waitingJobs = [
+      ...queuedJobs,
+      ...activeJobs.filter((job) => waitsForRestart(job) && !this.options.isRunningHere(job.id)),
+    ];
+    const tickets = waitingJobs.flatMap(({ run }) => (run?.ticket == null ? [] : [run.ticket]));
+    const entryStateByTicket = tickets.length === 0 ? new Map<string, EntryState>() : await this.options.readEntryStates(tickets);
     const now = performance.now();
     const passedMs = now - (this.#sweptAt ?? now);
     // After a long gap, only one sweep interval counts, because no process could give a sign of life while the database was down. The
@@ -70,7 +73,7 @@ export class JobRecovery {
 
     const previousSilenceDetectorByName = this.#silenceDetectorByName;
     this.#silenceDetectorByName = new Map();
-    for (const job of active) {
+    for (const job of activeJobs) {
       if (job.status === jobStatus.canceling && job.run?.owner === null) await this.#takeFromDeadProcess(job);
       else if (this.options.isRunningHere(job.id) || waitsForRestart(job)) continue;
       else if (
@@ -80,8 +83,8 @@ export class JobRecovery {
         await this.#takeFromDeadProcess(job);
       }
     }
-    for (const job of waiting) {
-      const state = (job.run?.ticket != null && entries.get(job.run.ticket)) || 'gone';
+    for (const job of waitingJobs) {
+      const state = (job.run?.ticket != null && entryStateByTicket.get(job.run.ticket)) || 'gone';
       if (state === 'waiting') continue;
       const key = `${job.status} ${job.run?.ticket} ${state}`;
       if (
@@ -115,14 +118,14 @@ export class JobRecovery {
       await jobs.change(job, conditions, { status: jobStatus.canceled, workingProcess: null });
     } else if (mayRestart(run)) {
       const log = ['The process that ran this job has ended; the job is restarted.\n'];
-      const released = await jobs.change(job, conditions, { workingProcess: null, starter: processName(), log });
-      if (released === null) return;
+      const releasedJob = await jobs.change(job, conditions, { workingProcess: null, starter: processName(), log });
+      if (releasedJob === null) return;
       announceStep('job:released');
       logger?.warn(fields, 'Job:TakenUpAgain');
-      await this.#redeliver(released);
+      await this.#redeliver(releasedJob);
     } else {
-      const times = run.resumable ? ` It was started ${run.attempts} times and is not restarted.` : '';
-      const text = `The process that ran this job ended before the job was finished.${times}\n`;
+      const attemptsSentence = run.resumable ? ` It was started ${run.attempts} times and is not restarted.` : '';
+      const text = `The process that ran this job ended before the job was finished.${attemptsSentence}\n`;
       const changedJob = await jobs.change(job, conditions, { status: jobStatus.error, workingProcess: null, log: [text] });
       if (changedJob !== null) logger?.error(fields, 'Job:OwnerGone');
     }
