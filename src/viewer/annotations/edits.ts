@@ -115,22 +115,22 @@ export class Edits {
 
   /** Number of elements that the annotation gains when the changes are saved. */
   get addedElementCount() {
-    let growth = 0;
-    for (const { before, after } of this.#edits.values()) growth += Number(after !== null) - Number(before !== null);
-    return growth;
+    let addedCount = 0;
+    for (const { before, after } of this.#edits.values()) addedCount += Number(after !== null) - Number(before !== null);
+    return addedCount;
   }
 
   /** Number of shapes that each group gains or loses when the changes are saved; `null` for shapes without a group. */
-  countChangeByGroup(): Map<string | null, number> {
-    const growth: Map<string | null, number> = new Map();
+  countShapeChangesByGroup(): Map<string | null, number> {
+    const shapeChangesByGroup: Map<string | null, number> = new Map();
     const add = (element: Element | null, by: number) => {
-      if (element) growth.set(element.group ?? null, (growth.get(element.group ?? null) ?? 0) + by);
+      if (element) shapeChangesByGroup.set(element.group ?? null, (shapeChangesByGroup.get(element.group ?? null) ?? 0) + by);
     };
     for (const { before, after } of this.#edits.values()) {
       add(before, -1);
       add(after, 1);
     }
-    return growth;
+    return shapeChangesByGroup;
   }
 
   get canUndo() {

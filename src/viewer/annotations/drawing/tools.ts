@@ -17,7 +17,7 @@ import { transientTools, ringTools, selectionTools, type Tool } from './tool-nam
 import type { Element, Point } from '../annotation-model.js';
 import type { ToolContext } from './tool-context.js';
 
-/** Distance in screen pixels at which a point counts as hit. */
+/** Maximum distance in screen pixels from the pointer to a shape or a handle that it hits. */
 const shapeReach = 6;
 const handleReach = 9;
 
@@ -105,6 +105,7 @@ export class Tools {
     this.toolContext.keepDraft(this.#isHalfDrawn ? draft : null);
   }
 
+  /** Whether the draft is a new polygon or line, whose vertices are drawn one by one. */
   get #isHalfDrawn() {
     return (this.tool === 'polygon' || this.tool === 'line') && !this.#grasp;
   }
@@ -132,7 +133,7 @@ export class Tools {
     return this.tool === 'brush' || this.tool === 'eraser';
   }
 
-  /** Cancels the drawing, then the tool, then the selection. */
+  /** Cancels the drawing; if there is none, deselects the tool; without a tool, deselects the shapes. */
   cancel() {
     if (this.draft || this.measuredOutline || this.#grasp || this.#brush.isStroking) {
       this.#dropDrawing();
@@ -236,7 +237,7 @@ export class Tools {
     for (const shape of this.toolContext.graspableShapes()) if (isArea(shape)) yield shape;
   }
 
-  #isActive() {
+  #canUseTool() {
     return this.tool === 'measure' || this.toolContext.isEditing();
   }
 
@@ -301,7 +302,7 @@ export class Tools {
 
   #onPress(stagePoint: Point) {
     const { stage, selectedShape, makeShape } = this.toolContext;
-    if (!this.#isActive() || this.isPaused) return false;
+    if (!this.#canUseTool() || this.isPaused) return false;
     const imagePoint = stage.toImage(stagePoint.x, stagePoint.y);
     if (this.isBrush) return this.#pressBrush(imagePoint, stagePoint);
     if (this.tool === 'select') {
@@ -397,7 +398,7 @@ export class Tools {
     this.toolContext.redraw();
   }
 
-  /** Adds a vertex where the pointer was clicked; a click near the first one completes the polygon. */
+  /** Adds a vertex where the pointer was clicked. A click near the first vertex completes the polygon. */
   #clickVertex(stagePoint: Point) {
     const points = this.draft?.points ?? [];
     const { x, y } = this.toolContext.stage.toImage(stagePoint.x, stagePoint.y);
@@ -427,7 +428,7 @@ export class Tools {
   }
 
   #onDoubleClick(stagePoint: Point) {
-    if (!this.#isActive() || this.isPaused) return false;
+    if (!this.#canUseTool() || this.isPaused) return false;
     if (this.tool !== 'select') {
       this.finishDrawing();
       return true;

@@ -90,7 +90,7 @@ export class Legend {
     this.#record = next;
     const label = annotationTexts.legendOf(nameOf(next));
     Object.assign(this.foldButton, { ariaLabel: label, title: label });
-    if (!this.#isFolded || this.#editedGroups) void this.#load();
+    if (!this.#isFolded || this.#editedGroups) void this.#loadGroups();
     void this.#coloringControls.refresh();
   }
 
@@ -101,13 +101,13 @@ export class Legend {
   }
 
   /** Lets the user choose the group of new shapes while the annotation is edited; `null` ends that. */
-  setEditedGroups(edited: EditedGroups | null) {
-    if (edited === this.#editedGroups) return;
-    this.#editedGroups = edited;
-    this.#newGroupForm.hidden = edited === null;
-    if (edited) {
-      edited.groups.addReported(this.#groups, true);
-      edited.onReported();
+  setEditedGroups(editedGroups: EditedGroups | null) {
+    if (editedGroups === this.#editedGroups) return;
+    this.#editedGroups = editedGroups;
+    this.#newGroupForm.hidden = editedGroups === null;
+    if (editedGroups) {
+      editedGroups.groups.addReported(this.#groups, true);
+      editedGroups.onReported();
       this.#body.hidden = false;
       this.#setOpen(true, { isChosen: false });
     }
@@ -125,10 +125,10 @@ export class Legend {
     this.foldButton.ariaExpanded = String(isOpening);
     if (isChosen && isOpening) foldedIds.delete(this.#id);
     else if (isChosen) foldedIds.add(this.#id);
-    if (isOpening) void this.#load();
+    if (isOpening) void this.#loadGroups();
   }
 
-  async #load() {
+  async #loadGroups() {
     const record = this.#record;
     if (record === null || this.#groupsVersion === record._version) return;
     const version = record._version;
@@ -162,13 +162,15 @@ export class Legend {
     const groups = this.#editedGroups?.groups;
     const { by, colors } = this.#display.coloring;
     const chosenColors = this.#groupColors ?? (by === null ? new Map(colors) : null);
-    const countChanges = groups ? editsOf(this.#id).countChangeByGroup() : new Map<string | null, number>();
-    const storedGroups = new Map<string | null, Group>(this.#groups.map((group) => [group.name, group]));
-    const names = groups ? [...new Set([...storedGroups.keys(), ...groups.names, ...countChanges.keys()])] : storedGroups.keys();
+    const shapeChangesByGroup = groups ? editsOf(this.#id).countShapeChangesByGroup() : new Map<string | null, number>();
+    const storedGroupsByName = new Map<string | null, Group>(this.#groups.map((group) => [group.name, group]));
+    const names = groups
+      ? [...new Set([...storedGroupsByName.keys(), ...groups.names, ...shapeChangesByGroup.keys()])]
+      : storedGroupsByName.keys();
     return [...names].map((name) => {
-      const stored = storedGroups.get(name);
+      const stored = storedGroupsByName.get(name);
       const color = chosenColors?.get(name) ?? groups?.colorOf(name) ?? stored?.color ?? '#000000';
-      return { value: name, color, count: (stored?.count ?? 0) + (countChanges.get(name) ?? 0) };
+      return { value: name, color, count: (stored?.count ?? 0) + (shapeChangesByGroup.get(name) ?? 0) };
     });
   }
 
