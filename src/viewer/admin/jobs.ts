@@ -19,7 +19,7 @@ export async function jobsSection({ signal }: Parameters<SectionBuilder>[0]): Re
   let rows: JobRow[] = [];
   const moreButton = notice.createButton(adminTexts.olderJobs, () => load(entries.children.length));
   await load(0);
-  const timer = setInterval(() => void refresh().catch(notice.showError), refreshIntervalMs);
+  const timer = setInterval(() => void updateStatuses().catch(notice.showError), refreshIntervalMs);
   signal.addEventListener('abort', () => clearInterval(timer), { once: true });
   const refreshButton = notice.createButton(commonTexts.refresh, () => load(0), { name: adminTexts.refreshJobs });
   return [panel(adminTexts.jobs, notice.element, entries, actions(refreshButton, moreButton))];
@@ -27,15 +27,15 @@ export async function jobsSection({ signal }: Parameters<SectionBuilder>[0]): Re
   async function load(offset: number) {
     const jobs = await requestNewest(pageSize, offset);
     moreButton.hidden = jobs.length < pageSize;
-    const loaded = jobs.map((job) => createJobRow(job, signal));
-    const elements = loaded.map(({ element }) => element);
-    if (offset === 0) fill(entries, ...elements, loaded.length === 0 && h('li.quiet-text', adminTexts.noJobsAtAll));
+    const loadedRows = jobs.map((job) => createJobRow(job, signal));
+    const elements = loadedRows.map(({ element }) => element);
+    if (offset === 0) fill(entries, ...elements, loadedRows.length === 0 && h('li.quiet-text', adminTexts.noJobsAtAll));
     else entries.append(...elements);
-    rows = offset === 0 ? loaded : [...rows, ...loaded];
+    rows = offset === 0 ? loadedRows : [...rows, ...loadedRows];
   }
 
   /** Updates the status of unfinished jobs. */
-  async function refresh() {
+  async function updateStatuses() {
     const lastUnfinished = rows.findLastIndex(({ status }) => !isFinished(status));
     if (lastUnfinished < 0 || document.hidden) return;
     const statusById = new Map((await requestNewest(lastUnfinished + 1 + pageSize, 0)).map((job) => [job._id, job.status]));

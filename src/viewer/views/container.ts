@@ -23,7 +23,7 @@ import { showPasswordDialog } from './account.js';
 export async function containerView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
   const type = route.name as 'collection' | 'folder' | 'user';
   const folderPage = readPage(route.query, { parameter: 'folders', size: 60, listName: 'folders' });
-  const load = () =>
+  const requestContents = () =>
     Promise.all([
       request('GET', `${type}/${route.id}`, { signal }),
       type === 'folder' ? request('GET', `folder/${route.id}/rootpath`, { signal }) : [],
@@ -32,7 +32,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
         signal,
       }),
     ]);
-  const contents = await load();
+  const contents = await requestContents();
   const [container, path, folders] = contents;
   signal.throwIfAborted();
   const folderOrCollection = 'login' in container ? null : container;
@@ -86,7 +86,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   if (mayUpload) acceptDrops({ name, signal, onUploads: startUploads });
   // Sizes are not compared: every upload changes the sizes of the folders above it, and this page does not show them.
   const haveContentsChanged = async () =>
-    !isSame(contents, await load(), { ignoredMember: 'size' }) || (isFolder && (await items.hasListChanged()));
+    !isSame(contents, await requestContents(), { ignoredMember: 'size' }) || (isFolder && (await items.hasListChanged()));
   return { title: name, hasChanged: async () => (await haveContentsChanged()) && selection.bar.hidden === true };
 }
 

@@ -29,7 +29,7 @@ const minLetters = 2;
 
 /** A search for documents with words in their names, descriptions, metadata and tags. */
 export async function searchView(route: Route, { main, signal }: ViewContext): Promise<View> {
-  const results = h('div.stack.column', { 'aria-live': 'polite' });
+  const resultsElement = h('div.stack.column', { 'aria-live': 'polite' });
   const input = h('input', {
     type: 'search',
     autocomplete: 'off',
@@ -37,18 +37,18 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
     oninput: onTyped,
   });
   input.value = route.query.get('q') ?? '';
-  fill(main, h('div.page.column', h('h1', commonTexts.search), h('div.field.column', input), results));
+  fill(main, h('div.page.column', h('h1', commonTexts.search), h('div.field.column', input), resultsElement));
   input.focus();
   const startSearch = trackNewest();
-  const showSoon = debounced(() => void show());
+  const showSoon = debounced(() => void showResults());
   /** The words and their results, as JSON; `''` if no results are shown. */
   let shownResults = '';
-  await show();
+  await showResults();
   return {
     title: input.value === '' ? commonTexts.search : browseTexts.searchFor(input.value),
     /** Updates the results in place, so that the user can continue typing. */
     async hasChanged() {
-      if (shownResults !== '') await show({ isUpdate: true });
+      if (shownResults !== '') await showResults({ isUpdate: true });
       return false;
     },
   };
@@ -63,10 +63,10 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
 
   function showWaiting() {
     const isShort = input.value.trim().length < minLetters;
-    fill(results, h('p.quiet-text', isShort ? browseTexts.searchHint : browseTexts.searching));
+    fill(resultsElement, h('p.quiet-text', isShort ? browseTexts.searchHint : browseTexts.searching));
   }
 
-  async function show({ isUpdate = false } = {}) {
+  async function showResults({ isUpdate = false } = {}) {
     const words = input.value.trim();
     const isNewest = startSearch();
     if (signal.aborted) return;
@@ -77,12 +77,12 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
       const matches = await findDocuments(words, signal);
       const newResults = JSON.stringify([words, matches]);
       if (newResults === shownResults) return;
-      const paths = await requestPaths(matches, signal);
+      const pathsById = await requestPaths(matches, signal);
       if (!isNewest()) return;
       shownResults = newResults;
-      fill(results, ...resultSections(words, matches, paths));
+      fill(resultsElement, ...resultSections(words, matches, pathsById));
     } catch (error) {
-      if (!signal.aborted && isNewest() && !isUpdate) fill(results, errorNotice(error));
+      if (!signal.aborted && isNewest() && !isUpdate) fill(resultsElement, errorNotice(error));
     }
   }
 }
@@ -101,8 +101,8 @@ async function findDocuments(words: string, signal: AbortSignal): Promise<Matche
 /** The paths of the folders and items in the results, by id. A path that the user may not see is missing. */
 async function requestPaths({ folder, item }: Matches, signal: AbortSignal) {
   if (folder.total + item.total === 0) return {};
-  const ids = ({ entries }: ListedDocuments<{ _id: string }>) => entries.map(({ _id }) => _id);
-  const json = { folder: ids(folder), item: ids(item) };
+  const idsOf = ({ entries }: ListedDocuments<{ _id: string }>) => entries.map(({ _id }) => _id);
+  const json = { folder: idsOf(folder), item: idsOf(item) };
   const paths = await request('POST', 'resource/paths', { json, signal });
   const pathsById: Record<string, string> = { ...paths.folder, ...paths.item };
   // The kind of the root and the name itself are removed. Slashes and backslashes in a name are escaped with a backslash.
@@ -110,12 +110,12 @@ async function requestPaths({ folder, item }: Matches, signal: AbortSignal) {
   return Object.fromEntries(Object.entries(pathsById).map(([id, path]) => [id, splitPath(path).slice(1, -1).join(' / ')]));
 }
 
-function resultSections(words: string, matches: Matches, paths: Record<string, string>) {
+function resultSections(words: string, matches: Matches, pathsById: Record<string, string>) {
   const { collection, folder, item } = matches;
   const rows = {
     collection: collection.entries.map((document) => placeRow('collection', document, { note: document.description })),
-    folder: folder.entries.map((document) => placeRow('folder', document, { note: paths[document._id] })),
-    item: item.entries.map((document) => itemCard(document, { note: paths[document._id] })),
+    folder: folder.entries.map((document) => placeRow('folder', document, { note: pathsById[document._id] })),
+    item: item.entries.map((document) => itemCard(document, { note: pathsById[document._id] })),
   };
   const foundKinds = kinds.filter((kind) => rows[kind].length > 0);
   if (foundKinds.length === 0) {
