@@ -26,8 +26,8 @@ export interface ChangeTools extends WriteTools {
 /** An element to put, after it was checked. */
 interface CheckedElement {
   id: string;
-  item: PackedElement;
-  /** Whether the client sent an id. Elements without one cannot exist in the store. */
+  packedElement: PackedElement;
+  /** Whether the client sent an id. An element without one is new. */
   hasOwnId: boolean;
 }
 
@@ -40,27 +40,27 @@ async function checkElements(
 ): Promise<CheckedElement[]> {
   const validate = tools.validatorFor(raise);
   const ids = new ElementIds();
-  const checked: CheckedElement[] = [];
+  const checkedElements: CheckedElement[] = [];
   for (const [index, value] of put.entries()) {
     const newId = tools.ids.make();
-    let item: PackedElement;
+    let packedElement: PackedElement;
     let ownId: string | undefined;
     if (isLong(value)) {
       const long = await tools.longElements.check(value, { name: nameOf(index), newId, sizes, raise, signal });
       if (long.hasOwnId) ownId = long.id;
-      item = { ...long, position: 0, text: Buffer.from(long.text.buffer, long.text.byteOffset, long.text.byteLength) };
+      packedElement = { ...long, position: 0, text: Buffer.from(long.text.buffer, long.text.byteOffset, long.text.byteLength) };
     } else {
       const element = validate(value, index, nameOf);
       ownId = element.id;
       if (sizes.isSizeMissing(element)) await sizes.loadSize(element);
-      item = toPackedElement(element, ownId ?? newId, 0, sizes.sizeOf(element));
+      packedElement = toPackedElement(element, ownId ?? newId, 0, sizes.sizeOf(element));
     }
     if (ownId !== undefined && !ids.add(ownId)) throw duplicateIdError(ownId, index, raise);
-    if (item.text.length > maxElementBytes) throw elementTooLongError(index);
-    checked.push({ id: item.id, item, hasOwnId: ownId !== undefined });
+    if (packedElement.text.length > maxElementBytes) throw elementTooLongError(index);
+    checkedElements.push({ id: packedElement.id, packedElement, hasOwnId: ownId !== undefined });
     if (isSliceOver()) await nextSlice(signal);
   }
-  return checked;
+  return checkedElements;
 }
 
 const nothingChanged = { replaced: 0, added: 0, removed: 0 };
@@ -143,20 +143,20 @@ async function applyChanges(
     counts.removed += 1;
     if (isSliceOver()) await nextSlice(editTools.signal);
   }
-  const appended: PackedElement[] = [];
-  for (const { id, item } of put) {
+  const appendedElements: PackedElement[] = [];
+  for (const { id, packedElement } of put) {
     const location = remove.has(id) ? undefined : locations.get(id);
     if (location === undefined) {
-      appended.push(item);
+      appendedElements.push(packedElement);
       counts.added += 1;
     } else {
-      addChange(location, (old) => ({ ...item, position: old.position }));
+      addChange(location, (old) => ({ ...packedElement, position: old.position }));
       counts.replaced += 1;
     }
     if (isSliceOver()) await nextSlice(editTools.signal);
   }
-  if (changes.size === 0 && appended.length === 0) return { stored: base, counts };
-  const stored = await writeChangedWindows(tools, editTools, base, { changes, appended, shownItems: sizes.itemIds() });
+  if (changes.size === 0 && appendedElements.length === 0) return { stored: base, counts };
+  const stored = await writeChangedWindows(tools, editTools, base, { changes, appendedElements, shownItems: sizes.itemIds() });
   return { stored, counts };
 }
 
@@ -166,11 +166,11 @@ async function writeChangedWindows(
   base: StoredElements,
   {
     changes,
-    appended,
+    appendedElements,
     shownItems,
   }: {
     changes: ReadonlyMap<number, ReadonlyMap<number, ReadonlyMap<number, ElementChange>>>;
-    appended: readonly PackedElement[];
+    appendedElements: readonly PackedElement[];
     /** Items whose images the new elements show. */
     shownItems: Iterable<string>;
   },
@@ -180,7 +180,7 @@ async function writeChangedWindows(
   let appendedCount = 0;
   for (const [windowIndex, stored] of base.windows.entries()) {
     const packs = changes.get(windowIndex);
-    const receivesAppended = windowIndex === last && appended.length > 0;
+    const receivesAppended = windowIndex === last && appendedElements.length > 0;
     if (packs === undefined && !receivesAppended) {
       windows.push(stored);
       continue;
@@ -191,18 +191,18 @@ async function writeChangedWindows(
     if (receivesAppended && windowEdit.capacity > 0) {
       // The first appended elements may go into a pack that was just written, so that pack must have been stored.
       await editTools.writer.finish();
-      appendedCount = Math.min(windowEdit.capacity, appended.length);
-      await windowEdit.append(appended.slice(0, appendedCount));
+      appendedCount = Math.min(windowEdit.capacity, appendedElements.length);
+      await windowEdit.append(appendedElements.slice(0, appendedCount));
     }
     const result = await windowEdit.finish();
     if (result !== null) windows.push(result);
   }
   const { windowElements } = tools.layout;
-  for (; appendedCount < appended.length; appendedCount += windowElements) {
+  for (; appendedCount < appendedElements.length; appendedCount += windowElements) {
     windows.push(
       await editTools.writer.write(
         await draftFromElements(
-          appended.slice(appendedCount, appendedCount + windowElements),
+          appendedElements.slice(appendedCount, appendedCount + windowElements),
           tools.layout,
           createCellReader(editTools.signal),
         ),

@@ -77,31 +77,31 @@ export class WindowEdit {
       for (const [i, pack] of packs.entries()) {
         const slot = slotBatch[i] as number;
         const changesByRow = changes.get(slot)!;
-        const items: PackedElement[] = [];
+        const elements: PackedElement[] = [];
         for (const [row, element] of unpackElements(pack).entries()) {
           const change = changesByRow.get(row);
-          if (change === undefined) items.push(element);
+          if (change === undefined) elements.push(element);
           else {
             this.#adjustGroupCount(element.group, -1);
             if (change === null) continue;
             const changed = change(element);
             this.#adjustGroupCount(changed.group, 1);
-            items.push(changed);
+            elements.push(changed);
           }
         }
-        await this.#replacePack(slot, items);
+        await this.#replacePack(slot, elements);
         if (isSliceOver()) await nextSlice(this.tools.signal);
       }
     }
   }
 
-  async #replacePack(slot: number, items: readonly PackedElement[]): Promise<void> {
-    if (items.length === 0) {
+  async #replacePack(slot: number, elements: readonly PackedElement[]): Promise<void> {
+    if (elements.length === 0) {
       // The slot stays, because the id index refers to the packs after it.
       this.#packs[slot] = { ...this.#packs[slot]!, count: 0, detailsCount: 0, textBytes: 0 };
       return;
     }
-    const { rows, text } = createPack(items);
+    const { rows, text } = createPack(elements);
     await this.#storePack(slot, rows, text);
   }
 
@@ -112,13 +112,13 @@ export class WindowEdit {
   }
 
   /** Adds elements at the end and sets their positions. There must be at most {@link capacity}. */
-  async append(items: readonly PackedElement[]): Promise<void> {
+  async append(elements: readonly PackedElement[]): Promise<void> {
     const positioned: PackedElement[] = [];
     let bytes = 0;
-    await forEachRange(items.length, elementsAtOnce, (from, to) => {
-      for (const item of items.slice(from, to)) {
-        const { id, group, text } = item;
-        positioned.push({ ...item, position: this.#nextPosition++ });
+    await forEachRange(elements.length, elementsAtOnce, (from, to) => {
+      for (const element of elements.slice(from, to)) {
+        const { id, group, text } = element;
+        positioned.push({ ...element, position: this.#nextPosition++ });
         this.#adjustGroupCount(group, 1);
         if (id < this.#lowId) this.#lowId = id;
         if (id > this.#highId) this.#highId = id;
@@ -183,16 +183,16 @@ export class WindowEdit {
   /** Writes the window again with full packs, because its packs contain few elements. */
   async #repack(livePacks: readonly PackEntry[]): Promise<StoredWindow> {
     await this.tools.writer.finish();
-    const items: PackedElement[] = [];
+    const elements: PackedElement[] = [];
     for (let start = 0; start < livePacks.length; start += packsPerFetch) {
       const packs = await this.tools.loader.loadPacks(livePacks.slice(start, start + packsPerFetch), 'both', this.tools.signal);
       for (const pack of packs) {
-        items.push(...unpackElements(pack));
+        elements.push(...unpackElements(pack));
         if (isSliceOver()) await nextSlice(this.tools.signal);
       }
     }
-    items.sort((a, b) => a.position - b.position);
-    return this.tools.writer.write(await draftFromElements(items, this.tools.layout, createCellReader(this.tools.signal)));
+    elements.sort((a, b) => a.position - b.position);
+    return this.tools.writer.write(await draftFromElements(elements, this.tools.layout, createCellReader(this.tools.signal)));
   }
 
   async #writeIdIndex(count: number): Promise<string[]> {
@@ -251,7 +251,7 @@ export class WindowEdit {
 }
 
 /** Makes a function that reads the cells of an element from its text. */
-export function createCellReader(signal: AbortSignal | undefined): (item: PackedElement) => Promise<ElementCells> {
+export function createCellReader(signal: AbortSignal | undefined): (element: PackedElement) => Promise<ElementCells> {
   return async ({ text, box }) => cellsOf(await parseElement(text, signal), box);
 }
 
@@ -259,7 +259,7 @@ export function createCellReader(signal: AbortSignal | undefined): (item: Packed
 export async function draftFromElements(
   elements: readonly PackedElement[],
   layout: PackLayout,
-  readCells?: (item: PackedElement) => Promise<ElementCells>,
+  readCells?: (element: PackedElement) => Promise<ElementCells>,
 ): Promise<WindowDraft> {
   const draft = new WindowDraft(layout);
   for (const element of elements) {
