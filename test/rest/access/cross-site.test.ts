@@ -22,7 +22,7 @@ const senders: [string, Record<string, string>][] = [
   ['a neighbor on the same site', { Origin: 'https://other.example.org', 'Sec-Fetch-Site': 'same-site' }],
   ['another site without an origin', { 'Sec-Fetch-Site': 'cross-site' }],
 ];
-/** Requests that an HTML form can send, and where it is. */
+/** Requests that an HTML form can send: the sender, the content type and further headers. */
 const forms: [string, string, Record<string, string>][] = [
   ...senders.map(([sender, from]): [string, string, Record<string, string>] => [
     sender,
@@ -62,13 +62,13 @@ describe('a page of another site', () => {
 
   it.each(senders)('signs no one in by POST user, even with a token: %s', async (sender, from) => {
     const route = { method: 'post', path: '/user' } as const;
-    const plain = await send(route, { ...from, ...urlencoded }, registration('planted'));
-    expect(plain.status).toBe(403);
-    expect(await plain.json()).toMatchObject({ type: 'rest', message: expect.stringContaining('A page of another site') });
+    const withoutToken = await send(route, { ...from, ...urlencoded }, registration('planted'));
+    expect(withoutToken.status).toBe(403);
+    expect(await withoutToken.json()).toMatchObject({ type: 'rest', message: expect.stringContaining('A page of another site') });
     const { token } = await server.anonymous.ok('GET', '/token/session');
     const login = `planted${senders.findIndex(([name]) => name === sender)}`;
-    const bold = await send(route, { ...from, ...urlencoded }, `${registration(login)}&token=${String(token)}`);
-    expect(bold.headers.has('Set-Cookie')).toBe(false);
+    const withToken = await send(route, { ...from, ...urlencoded }, `${registration(login)}&token=${String(token)}`);
+    expect(withToken.headers.has('Set-Cookie')).toBe(false);
   });
 
   it.each(senders)('gives a browser no session: %s', async (_who, from) => {
@@ -112,7 +112,7 @@ describe('a page of an allowed origin', () => {
 
 it.each<[string, () => Record<string, string>]>([
   ['the same origin', () => ({ Origin: server.url, 'Sec-Fetch-Site': 'same-origin' })],
-  ['the same origin over plain HTTP, where browsers send only Origin', () => ({ Origin: server.url })],
+  ['the same origin over withoutToken HTTP, where browsers send only Origin', () => ({ Origin: server.url })],
   ['the address bar', () => ({ 'Sec-Fetch-Site': 'none' })],
   ['no browser', () => ({})],
 ])('the cookie is accepted in requests from %s', async (_who, from) => {

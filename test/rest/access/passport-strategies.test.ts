@@ -35,17 +35,16 @@ const auth: HostAuth = {
 
 describe('a host with Passport strategies', () => {
   let at: InstalledSpecimens;
-  /** An annotation that keeper and robot may read. */
+  /** The path of an annotation that keeper and robot may read. */
   let path: string;
   beforeAll(async () => {
     at = await startSpecimens(() => ({ auth, events }));
     const { Cabinets, Specimens } = at.server;
     const cabinet = await Cabinets.create({ title: 'c', owner: 'keeper', open: false, roles: { robot: 'editor' } });
     const specimen = await Specimens.create({ title: 's', cabinet: cabinet._id });
-    path = `/annotation?itemId=${specimen.id as string}`;
     const body = JSON.stringify({ name: 'kept' });
     const headers = { Authorization: `Bearer ${tokenOf('keeper')}`, 'Content-Type': 'application/json' };
-    const response = await fetch(at.api + path, { method: 'POST', headers, body });
+    const response = await fetch(`${at.api}/annotation?itemId=${specimen.id as string}`, { method: 'POST', headers, body });
     const { _id, creatorId } = (await response.json()) as { _id: string; creatorId: string };
     expect(creatorId).toBe('keeper');
     path = `/annotation/${_id}`;
@@ -77,7 +76,7 @@ describe('a host with Passport strategies', () => {
     expect((await at.get(path, { 'Girder-Token': 'key of a machine' })).status).toBe(401);
   });
 
-  it('is asked once for simultaneous requests, and again after revocations', async () => {
+  it('asks them once for simultaneous requests, and again after revocations', async () => {
     const token = tokenOf('keeper', 3601);
     expect(await status(token)).toBe(200);
     const before = callCount;
@@ -94,8 +93,8 @@ describe('a host with Passport strategies', () => {
     expect(await status(token)).toBe(200);
   });
 
-  it('is not trusted for longer than a token lasts', async () => {
-    // Its times are in whole seconds, so a token of one second may expire at once.
+  it('trusts a token no longer than it lasts', async () => {
+    // Times in a token are whole seconds, so a token of one second may expire at once.
     const token = tokenOf('keeper', 5);
     expect(await status(token)).toBe(200);
     await until('it has expired', async () => (await status(token)) === 401);
@@ -106,7 +105,7 @@ describe('a host with Passport strategies', () => {
     expect([answer.status, await answer.text()]).toEqual([500, expect.not.stringContaining('secret words')]);
   });
 
-  it('keeps its own Passport to itself', () => {
+  it('registers no strategy with the Passport that others share', () => {
     expect(Object.keys((passport as unknown as { _strategies: object })._strategies)).toEqual(['session']);
   });
 });
