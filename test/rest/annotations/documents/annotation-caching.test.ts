@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { elementId, point, startAnnotated, type Annotated } from '../../../support/hosts/annotated.js';
 
-describe('client caching of annotations', () => {
+describe('annotations in the cache of a client', () => {
   let at: Annotated;
   let id: string;
   beforeAll(async () => {
@@ -25,7 +25,7 @@ describe('client caching of annotations', () => {
     return client.send('GET', bare!, { query: [...new URLSearchParams(query)], headers });
   };
 
-  it('is confirmed by 304 while it is current, also in lists and by weak tags; If-Match gives 412', async () => {
+  it('are confirmed by 304 while they are current, also by a weak tag or by one of several; If-Match requires the exact tag', async () => {
     for (const path of paths()) {
       const first = await get(at.admin, path);
       const tag = first.headers.get('etag')!;
@@ -46,7 +46,7 @@ describe('client caching of annotations', () => {
     }
   });
 
-  it('is revalidated after each change of document, elements or access', async () => {
+  it('get a new tag with each change of document, elements or access', async () => {
     const tags = async () => Promise.all(paths().map(async (path) => (await get(at.admin, path)).headers.get('etag')));
     const changes = [
       () => at.admin.ok('PATCH', `/annotation/${id}`, { json: [{ op: 'replace', path: 'name', value: 'other' }] }),
@@ -67,7 +67,7 @@ describe('client caching of annotations', () => {
     }
   });
 
-  it('is separate for each caller: others get no 304 for a tag that is not theirs, and nothing they may not read', async () => {
+  it('have different tags for each caller: others get no 304 for a tag that is not theirs, and nothing they may not read', async () => {
     for (const path of paths()) {
       const tag = (await get(at.admin, path)).headers.get('etag')!;
       expect([path, (await get(at.reader, path, { 'If-None-Match': tag })).status]).toEqual([path, 200]);

@@ -15,7 +15,7 @@ type Json = Record<string, unknown>;
 const prefix = "Validation Error: JSON doesn't follow schema (";
 const unknownId = 'f'.repeat(24);
 
-describe('annotation documents', () => {
+describe('the interface for annotation documents', () => {
   let at: Annotated;
   beforeAll(async () => {
     at = await startAnnotated({ checksAnswers: true });
@@ -25,7 +25,7 @@ describe('annotation documents', () => {
   const post = (sending: object) => at.admin.send('POST', '/annotation', { query: { itemId: at.item }, ...sending });
   const countAll = async () => Number((await at.admin.send('GET', '/annotation')).headers.get('girder-total-count'));
 
-  it('serves the schema that validates, with the field of the brand', async () => {
+  it('serves the schema by which it validates, with the field of the brand', async () => {
     expect(await at.host.anonymous.ok('GET', '/annotation/schema')).toEqual(schemaFor('girder'));
   });
 
@@ -61,7 +61,7 @@ describe('annotation documents', () => {
     });
   });
 
-  it('names a document without a name, but not an empty one', async () => {
+  it('gives a name to a document that has none, unless the document is empty', async () => {
     const name = expect.stringMatching(/^Annotation \d{4}-\d\d-\d\d \d\d:\d\d$/) as unknown;
     for (const json of [{ name: '' }, { name: null }, { elements: [] }, { description: 'x' }]) {
       expect((await at.annotate(json)).annotation).toMatchObject({ name });
@@ -324,7 +324,7 @@ describe('annotation documents', () => {
     }
   });
 
-  it('replaces by PUT, keeping elements that were not sent; a record or GeoJSON is refused', async () => {
+  it('replaces by PUT, but keeps the elements if the document has no list of them; refuses a record or GeoJSON', async () => {
     const created = await at.annotate({ name: 'old', description: 'd', elements: [point(1), point(2)] });
     const path = `/annotation/${created._id}`;
     const renamed = await at.admin.ok('PUT', path, { json: { name: 'new' } });

@@ -9,7 +9,7 @@ interface Collection {
   features: { geometry: { type: string; coordinates: number[][][] }; properties: Json }[];
 }
 
-describe('formats of annotations', () => {
+describe('the conversion of annotations to and from other formats', () => {
   let at: Annotated;
   let shown: string;
   let secret: string;
@@ -39,7 +39,7 @@ describe('formats of annotations', () => {
     ],
   ];
 
-  it('counts the features of GeoJSON without a shape in a header, which the API description names', async () => {
+  it('counts features of GeoJSON that have no shape; a header, which the API description names, says how many', async () => {
     const features = [
       { type: 'Feature', geometry: null, properties: {} },
       { type: 'Feature', geometry: { type: 'Point', coordinates: [1, 2] }, properties: null },
@@ -193,7 +193,11 @@ describe('formats of annotations', () => {
       },
       /GeoJSON feature 1: geometry type must be one of Point, .*not "Circle"/,
     ],
-    ['no geometry', { type: 'Feature', geometry: null, properties: {} }, /None of the 1 features of the GeoJSON has a shape/],
+    [
+      'a feature without a geometry',
+      { type: 'Feature', geometry: null, properties: {} },
+      /None of the 1 features of the GeoJSON has a shape/,
+    ],
     [
       'a collection of geometries',
       {

@@ -1,4 +1,4 @@
-/** A change of all annotations of a folder that a process left unfinished is continued, and does not undo later changes. */
+/** A process has left a change of all annotations of a folder unfinished. Another continues it, and undoes no later changes. */
 import { Mongoose, Types } from 'mongoose';
 import { expect, it } from 'vitest';
 import { createReferenceHost } from '../../../../src/reference-host/index.js';
@@ -6,7 +6,7 @@ import { Client, startHost } from '../../../support/hosts/reference-host.js';
 import { newFolder } from '../../../support/images/images.js';
 import { until } from '../../../support/run/until.js';
 
-it('resumes a change of permissions for annotations whose list has not changed since', async () => {
+it('a server resumes a change of permissions for those annotations whose access list has not changed since', async () => {
   const started = await startHost();
   const connection = await new Mongoose().createConnection(started.databaseUri).asPromise();
   const log: { event: string; fields: object }[] = [];

@@ -319,7 +319,7 @@ describe('the routes of annotations', () => {
     expect(await at.admin.fails('GET', '/annotation/item/x')).toMatchObject({ status: 400, message: 'Invalid ObjectId: x' });
   });
 
-  it('list, share and delete the annotations of a folder that the caller administers', async () => {
+  it('list, share and delete those annotations of a folder that the caller administers', async () => {
     const path = `/annotation/folder/${at.privateFolder}`;
     const top = `/annotation/folder/${at.publicFolder}`;
     const mine = await at.writer.send('GET', path);
@@ -360,10 +360,14 @@ describe('the routes of annotations', () => {
     const group = await at.admin.create('/group', { name: 'Lab', public: true });
     await at.admin.ok('POST', `/group/${group}/invitation`, { query: { userId: at.reader.id!, force: true } });
     const entry = ({ id }: Client, level: number) => ({ id, level, flags: [] });
-    const may = { id: group, level: 0, flags: ['large_image_create_annotations'] };
+    const groupEntry = { id: group, level: 0, flags: ['large_image_create_annotations'] };
     const give = (path: string, users: object[], query = {}) =>
       at.admin.ok('PUT', `${path}/access`, {
-        query: { access: JSON.stringify({ users: [entry(at.admin, 2), ...users], groups: [may] }), public: false, ...query },
+        query: {
+          access: JSON.stringify({ users: [entry(at.admin, 2), ...users], groups: [groupEntry] }),
+          public: false,
+          ...query,
+        },
       });
     await give(`/folder/${folder}`, [entry(at.writer, 1), entry(at.stranger, 1)]);
     const ofWriter = `/annotation/${(await at.annotate({ name: 'a' }, { as: at.writer, on: item }))._id}`;
@@ -462,13 +466,13 @@ describe('the routes of annotations', () => {
     expect(second.total).toBe(first.total + 1);
     expect(second.version).toBeGreaterThan(first.version);
     expect(second.writable).toBe(first.writable);
-    const may = (level: number) => {
+    const setLevel = (level: number) => {
       const access = JSON.stringify({ users: [{ id: at.reader.id, level }], groups: [] });
       return at.admin.ok('PUT', `/annotation/${_id}/access`, { query: { access } });
     };
-    await may(1);
+    await setLevel(1);
     expect(await next()).toEqual({ ...second, writable: first.writable + 1 });
-    await may(2);
+    await setLevel(2);
     expect(await next()).toEqual({ ...second, writable: first.writable + 1, administered: first.administered + 1 });
     await at.admin.ok('DELETE', `/annotation/${_id}`);
     expect(await next()).toEqual(first);

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startAnnotated, type Annotated } from '../../../support/hosts/annotated.js';
 import { casesOf } from '../../../support/run/sample.js';
 
-const items = casesOf(3000, 1 / 5);
-const folders = 6;
+const itemCount = casesOf(3000, 1 / 5);
+const folderCount = 6;
 
 const noteText = (i: number) => `note ${String(i).padStart(4, '0')}`;
 
@@ -28,13 +28,13 @@ describe('annotations of thousands of items', () => {
     const { ObjectId } = db.base.Types;
     const head = (await db.collection('large_image_annotation').findOne({ name: 'template' }))!;
     const docs: { item: Record<string, unknown>; head: Record<string, unknown> }[] = [];
-    for (let f = 0; f < folders; f += 1) {
+    for (let f = 0; f < folderCount; f += 1) {
       const folderId = await at.admin.create('/folder', {
         parentType: 'folder',
         parentId: at.publicFolder,
         name: `folder ${f}`,
       });
-      for (let i = f; i < items; i += folders) {
+      for (let i = f; i < itemCount; i += folderCount) {
         const itemId = new ObjectId();
         docs.push({
           item: { ...template, _id: itemId, folderId: new ObjectId(folderId), name: `many ${i}`, lowerName: `many ${i}` },
@@ -45,7 +45,7 @@ describe('annotations of thousands of items', () => {
             name: noteText(i),
             head: JSON.stringify({ name: noteText(i) }),
             created: new Date(1e12 + i * 1000),
-            updated: new Date(1e12 + ((i * 7919) % items) * 1000),
+            updated: new Date(1e12 + ((i * 7919) % itemCount) * 1000),
           },
         });
       }
@@ -67,31 +67,31 @@ describe('annotations of thousands of items', () => {
   const names = (body: unknown) => (body as { annotation: { name: string } }[]).map(({ annotation }) => annotation.name);
 
   it('are listed by folder in order and pages', async () => {
-    const page = await at.admin.send('GET', inFolder(), { query: { recurse: true, limit: 3, offset: items / 3 } });
-    expect(page.headers.get('girder-total-count')).toBe(String(items));
-    const last = items - items / 3 - 1;
+    const page = await at.admin.send('GET', inFolder(), { query: { recurse: true, limit: 3, offset: itemCount / 3 } });
+    expect(page.headers.get('girder-total-count')).toBe(String(itemCount));
+    const last = itemCount - itemCount / 3 - 1;
     expect(names(page.body)).toEqual([last, last - 1, last - 2].map(noteText));
     const listed = await at.admin.ok('GET', inFolder(), { query: { recurse: true, limit: 0, sort: 'created', sortdir: 1 } });
-    expect(names(listed)).toEqual(Array.from({ length: items }, (_, i) => noteText(i)));
+    expect(names(listed)).toEqual(Array.from({ length: itemCount }, (_, i) => noteText(i)));
     expect(await at.admin.ok('GET', `${inFolder()}/present`)).toBe(true);
     expect(await at.stranger.ok('GET', `${inFolder()}/present`)).toBe(false);
   });
 
   it('are found by image, in pages', async () => {
-    const query = { limit: 3, offset: items / 2, sort: 'created', sortdir: 1, imageName: 'MANY' };
+    const query = { limit: 3, offset: itemCount / 2, sort: 'created', sortdir: 1, imageName: 'MANY' };
     const page = await at.admin.send('GET', '/annotation/images', { query });
-    expect(page.headers.get('girder-total-count')).toBe(String(items));
-    expect(page.body.map((item) => (item as { name: string }).name)).toEqual([0, 1, 2].map((i) => `many ${items / 2 + i}`));
+    expect(page.headers.get('girder-total-count')).toBe(String(itemCount));
+    expect(page.body.map((item) => (item as { name: string }).name)).toEqual([0, 1, 2].map((i) => `many ${itemCount / 2 + i}`));
   });
 
   it('are shared and deleted by folder', async () => {
     const [subfolder] = await at.admin.ok('GET', '/folder', { query: { parentType: 'folder', parentId: at.publicFolder } });
     const path = `/annotation/folder/${String((subfolder as { _id: unknown })._id)}`;
     const access = JSON.stringify({ users: [{ id: at.writer.id, level: 2 }], groups: [] });
-    const each = items / folders;
-    expect(await at.admin.ok('PUT', `${path}/access`, { query: { access, public: false } })).toEqual({ updated: each });
+    const perFolder = itemCount / folderCount;
+    expect(await at.admin.ok('PUT', `${path}/access`, { query: { access, public: false } })).toEqual({ updated: perFolder });
     expect(await at.writer.ok('GET', `${inFolder()}/present`)).toBe(true);
-    expect(await at.writer.ok('DELETE', path)).toEqual({ deleted: each });
+    expect(await at.writer.ok('DELETE', path)).toEqual({ deleted: perFolder });
   });
 
   it('are requested by a few hundred ids at a time', () => {

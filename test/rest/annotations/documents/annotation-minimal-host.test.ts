@@ -80,9 +80,13 @@ describe('annotations on a host without access lists, flags, users and groups', 
     expect((await send('editor', 'GET', `/${id}`)).status).toBe(403);
     const copy = await send('keeper', 'POST', `/${id}/copy?itemId=${closed}`);
     expect([copy.status, elementsOf(copy.body).length, copy.body.public]).toEqual([200, 3, false]);
-    const names = async (person: string | null) =>
+    const foundItems = async (person: string | null) =>
       ((await send(person, 'GET', '?text=renamed')).body as unknown as Json[]).map(({ itemId }) => itemId);
-    expect([await names(null), await names('stranger'), await names('keeper')]).toEqual([[], [open], [open, closed]]);
+    expect([await foundItems(null), await foundItems('stranger'), await foundItems('keeper')]).toEqual([
+      [],
+      [open],
+      [open, closed],
+    ]);
     expect((await send('keeper', 'GET', `?userId=keeper`)).body).toHaveLength(2);
     const { cabinet } = (await at.server.Specimens.findById(open).lean())!;
     expect((await send('keeper', 'GET', `/folder/${String(cabinet)}`)).body).toHaveLength(1);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { elementId, elementsOf, point, startAnnotated, type Annotated } from '../../../support/hosts/annotated.js';
 import { until } from '../../../support/run/until.js';
 
-describe('edits of single elements', () => {
+describe('edits of elements', () => {
   let at: Annotated;
   let path: string;
   beforeAll(async () => {
@@ -19,7 +19,7 @@ describe('edits of single elements', () => {
   };
   const ids = async () => elementsOf(await at.admin.ok('GET', path)).map(({ id }) => id);
 
-  it('appends, replaces, merges and removes, and reports the result', async () => {
+  it('append, replace, merge and remove, and report the result', async () => {
     const annotation = await make();
     const added = await at.admin.ok('POST', `${path}/elements`, { json: [point(4, { id: elementId(4), group: 'g' }), point(5)] });
     expect(added).toMatchObject({ added: 2, replaced: 0, removed: 0, _elementCount: 5, _detailsCount: 5, groups: ['g', null] });
@@ -47,7 +47,7 @@ describe('edits of single elements', () => {
     expect(elementsOf(await at.admin.ok('GET', path)).map(({ center }) => (center as number[])[0])).toEqual([22, 44, 5, 6]);
   });
 
-  it('refuses bodies that are too large, and changes nothing', async () => {
+  it('are refused when they are invalid, and change nothing', async () => {
     await make();
     const before = await at.admin.ok('GET', path);
     const elementPath = `${path}/elements/${elementId(1)}`;
@@ -82,7 +82,7 @@ describe('edits of single elements', () => {
     expect(await at.admin.ok('GET', path)).toEqual(before);
   });
 
-  it('changes only the version that If-Match names', async () => {
+  it('change only the version that If-Match names', async () => {
     const annotation = await make();
     const tag = (await at.admin.send('GET', path, { query: { limit: 1 } })).headers.get('etag')!;
     const send = (method: string, more: string, match: string, json?: unknown) =>
@@ -107,7 +107,7 @@ describe('edits of single elements', () => {
     expect((await send('DELETE', '', '*')).status).toBe(200);
   });
 
-  it('keeps the changes of concurrent writers', async () => {
+  it('keep the changes of concurrent writers', async () => {
     await make();
     const writers = [10, 20, 30, 40].map(async (base) => {
       for (let i = 0; i < 4; i++)
@@ -136,7 +136,7 @@ describe('edits of single elements', () => {
     expect(new Set(versions).size).toBe(versions.length);
   });
 
-  it('accepts one of two simultaneous replacements, and refuses the other', async () => {
+  it('that replace all elements at the same time: one is accepted, the other refused', async () => {
     const { _id } = await make();
     const requests: IncomingMessage[] = [];
     // The messages of this channel are documented.

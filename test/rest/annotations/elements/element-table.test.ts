@@ -33,7 +33,7 @@ afterAll(async () => {
 
 const names = ['id', 'type', 'group', 'area', 'x', 'ymax', '/n', '/t', '/mixed', '/b'];
 
-/** The rows of a stored table in the order of the elements, and its number of parts. */
+/** The rows of a stored table in the order of the elements, and its number of blocks. */
 async function rowsOf(stored: StoredElements) {
   const table = await tables.open(stored, signal);
   const columnNames = new Set(table.names.columns.map(({ name }) => name));

@@ -108,9 +108,9 @@ describe('cleaning up after annotations', () => {
     const formers = Array.from({ length: 1200 }, (_, i) => ({ ...former, updated, _version: -1 - i }));
     await versions.insertMany(formers);
     expect(_id).toBeDefined();
-    const active = await at.admin.ok('GET', '/annotation/old');
-    expect(active).toMatchObject({ oldVersions: 1191, abandonedVersions: 0 });
-    expect(active).not.toHaveProperty('complete');
+    const report = await at.admin.ok('GET', '/annotation/old');
+    expect(report).toMatchObject({ oldVersions: 1191, abandonedVersions: 0 });
+    expect(report).not.toHaveProperty('complete');
 
     // The time limit passes during the first part of the work.
     const wait = globalThis.setTimeout;
@@ -149,7 +149,7 @@ describe('cleaning up after annotations', () => {
     await versions.deleteMany({ annotationId });
   });
 
-  it('shows all of a posted list at once', async () => {
+  it('leaves a list hidden that is being posted, and then shows all of it', async () => {
     const item = await at.admin.create('/item', { folderId: at.publicFolder, name: 'list' });
     const list = Array.from({ length: 1100 }, (_, i) => ({ name: `entry ${i}` }));
     const posting = at.admin.ok('POST', `/annotation/item/${item}`, { json: list });

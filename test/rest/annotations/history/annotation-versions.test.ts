@@ -78,7 +78,7 @@ describe('versions of annotations', () => {
     expect((await revalidate({ 'If-None-Match': tag })).status).toBe(200);
   });
 
-  it('revert only the document, as a new version', async () => {
+  it('restore only the document when the annotation is reverted, as a new version', async () => {
     const { _id } = await at.annotate({ name: 'one', elements: [point(1)] });
     const path = `/annotation/${_id}`;
     await at.admin.ok('PUT', path, { json: { name: 'two', elements: [] } });

@@ -23,7 +23,7 @@ interface Cell {
 const side = 4096;
 const step = 64;
 const perSide = side / step;
-/** Levels of tiles. `drawn` and `drawnSmaller` show shapes; the others show sums, which `counted` computes for each tile. */
+/** Levels of tiles. `drawn` and `drawnSmaller` show shapes. The others show sums; those of `counted` are computed for each tile. */
 const levels = { drawn: 4, drawnSmaller: 3, counted: 2, overview: 1, coarsest: 0 };
 const scaleOf = (z: number) => 2 ** (levels.drawn - z);
 
@@ -87,7 +87,7 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
       const [cx, cy] = [40 + step * (i % perSide), 40 + step * Math.floor(i / perSide)];
       return pixel(Math.floor(cx / scaleOf(z)), Math.floor(cy / scaleOf(z)));
     };
-    return { data, pixel, cell: pixelOfCell };
+    return { data, pixel, pixelOfCell };
   }
 
   /** The cells whose centers are in the first tile of a level. */
@@ -99,12 +99,12 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
     });
   };
 
-  it.each(Object.entries(levels))('color shapes by a number when they are %s', async (_name, z) => {
-    const { cell: pixelOf } = await tile(z, { colorBy: '/score', low: 100, high: 800 });
+  it.each(Object.entries(levels))('color shapes by a number at the level %s', async (_name, z) => {
+    const { pixelOfCell } = await tile(z, { colorBy: '/score', low: 100, high: 800 });
     for (const { cell, i } of inFirst(z)) {
       const score = scoreOf(cell);
       const expected = score === undefined ? groupColor(null).slice(0, 3) : paletteColor(score, [100, 800]);
-      const shown = pixelOf(i);
+      const shown = pixelOfCell(i);
       expect(shown[3]).toBeGreaterThan(0);
       for (const channel of [0, 1, 2]) expect(Math.abs(shown[channel]! - expected[channel]!)).toBeLessThanOrEqual(2);
     }
@@ -113,9 +113,9 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
   it.each([levels.counted, levels.overview, levels.coarsest])(
     'show the mean of shapes that share a pixel at level %i',
     async (z) => {
-      const { cell: pixelOf } = await tile(z, { colorBy: '/score', palette: 'magma', low: 0, high: 999 });
+      const { pixelOfCell } = await tile(z, { colorBy: '/score', palette: 'magma', low: 0, high: 999 });
       const expected = paletteColor((0 + 600) / 2, [0, 999], 'magma');
-      for (const channel of [0, 1, 2]) expect(Math.abs(pixelOf(0)[channel]! - expected[channel]!)).toBeLessThanOrEqual(2);
+      for (const channel of [0, 1, 2]) expect(Math.abs(pixelOfCell(0)[channel]! - expected[channel]!)).toBeLessThanOrEqual(2);
     },
   );
 
@@ -126,12 +126,12 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
         { column: 'group', in: ['a', 'b'] },
       ],
     };
-    const covered = cells.filter((cell) => {
+    const matching = cells.filter((cell) => {
       const score = scoreOf(cell);
       return score !== undefined && score >= 300 && score <= 420 && cell.group !== undefined;
     });
-    expect(covered.length).toBeGreaterThan(200);
-    const alone = await annotate(covered);
+    expect(matching.length).toBeGreaterThan(200);
+    const alone = await annotate(matching);
     const filtered = await tile(z, { filter, gain: 1 });
     const expected = await tile(z, { gain: 1 }, { of: alone });
     let different = 0;
@@ -151,17 +151,17 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
       { colorBy: 'group', colors },
       { colorBy: 'group', colors, filter },
     ]) {
-      const { cell: pixelOf } = await tile(z, query);
+      const { pixelOfCell } = await tile(z, query);
       for (const { cell, i } of inFirst(z)) {
         const isHidden = 'filter' in query && scoreOf(cell) === undefined;
-        if (isHidden) expect(pixelOf(i)[3]).toBe(0);
-        else expect(pixelOf(i).slice(0, 3)).toEqual(colorOf(cell.group));
+        if (isHidden) expect(pixelOfCell(i)[3]).toBe(0);
+        else expect(pixelOfCell(i).slice(0, 3)).toEqual(colorOf(cell.group));
       }
     }
-    const { cell: pixelOf } = await tile(z, { colorBy: '/isRound', colors: [[true, '#ffffff']], without: ['b'] });
+    const { pixelOfCell } = await tile(z, { colorBy: '/isRound', colors: [[true, '#ffffff']], without: ['b'] });
     for (const { cell, i } of inFirst(z)) {
-      if (cell.group === 'b') expect(pixelOf(i)[3]).toBe(0);
-      else expect(pixelOf(i).slice(0, 3)).toEqual(i % 2 === 0 ? [255, 255, 255] : groupColor('false').slice(0, 3));
+      if (cell.group === 'b') expect(pixelOfCell(i)[3]).toBe(0);
+      else expect(pixelOfCell(i).slice(0, 3)).toEqual(i % 2 === 0 ? [255, 255, 255] : groupColor('false').slice(0, 3));
     }
   });
 
@@ -175,10 +175,10 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
       [undefined, [0, 255, 0]],
     ]);
     for (const query of [{ colors }, { colors, filter: { column: '/score', gte: -1 } }]) {
-      const { cell: pixelOf } = await tile(z, query);
+      const { pixelOfCell } = await tile(z, query);
       for (const { cell, i } of inFirst(z)) {
-        if ('filter' in query && scoreOf(cell) === undefined) expect(pixelOf(i)[3]).toBe(0);
-        else expect(pixelOf(i).slice(0, 3)).toEqual(chosen.get(cell.group) ?? [255, 0, 0]);
+        if ('filter' in query && scoreOf(cell) === undefined) expect(pixelOfCell(i)[3]).toBe(0);
+        else expect(pixelOfCell(i).slice(0, 3)).toEqual(chosen.get(cell.group) ?? [255, 0, 0]);
       }
     }
   });
@@ -270,9 +270,9 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
     await at.admin.ok('PATCH', `/annotation/${mine}/elements`, { json: { put: [changed] } });
     expect((await revalidate()).status).toBe(200);
     for (const z of Object.values(levels).filter((level) => level < levels.drawn)) {
-      const { cell: pixelOf } = await tile(z, query, { of: mine });
+      const { pixelOfCell } = await tile(z, query, { of: mine });
       const expected = paletteColor(999, [0, 999]);
-      for (const channel of [0, 1, 2]) expect(Math.abs(pixelOf(5)[channel]! - expected[channel]!)).toBeLessThanOrEqual(2);
+      for (const channel of [0, 1, 2]) expect(Math.abs(pixelOfCell(5)[channel]! - expected[channel]!)).toBeLessThanOrEqual(2);
     }
   });
 

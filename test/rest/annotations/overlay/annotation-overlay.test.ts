@@ -69,23 +69,24 @@ describe('the overlay of stored elements', () => {
     await database.stop();
   });
 
-  const opacities = async (of: StoredElements, level: number, x = 0, y = 0, groups?: ReadonlySet<string | null>) => {
+  const draw = async (of: StoredElements, level: number, x = 0, y = 0, groups?: ReadonlySet<string | null>) => {
     const scale = 2 ** level;
     const view = { left: x * 256 * scale, top: y * 256 * scale, scale, width: 256, height: 256 };
     return await overlayOf(model).overlay.draw(of, view, { ...style, groups });
   };
 
   it('is the same from stored densities as from a new count', async () => {
-    // Small parts are counted. Drawn over each other, they are equal to the whole. With gain 1 they are comparable.
+    // Few elements are counted when they are drawn. Among others, the same elements are drawn from stored densities. With gain 1
+    // both pictures are comparable.
     const groups = ['g1'];
     for (const level of [6, 3]) {
       for (const group of groups) {
         const of = elements.filter((element) => element.group === group).slice(0, minStoredElements - 1);
         const part = await commitWrite(await store.write(of));
-        const counted = await opacities(part, level);
+        const counted = await draw(part, level);
         const written = await commitWrite(await store.write([...of, ...of.map((e) => ({ ...e, group: 'other' }))]));
         expect(written.count).toBeGreaterThanOrEqual(minStoredElements);
-        const drawn = await opacities(written, level, 0, 0, new Set([group]));
+        const drawn = await draw(written, level, 0, 0, new Set([group]));
         let [worst, sum] = [0, 0];
         for (let at = 3; at < drawn.length; at += 4) {
           worst = Math.max(worst, Math.abs(drawn[at]! - counted[at]!));
@@ -101,16 +102,16 @@ describe('the overlay of stored elements', () => {
     const { densities } = overlayOf(model);
     const [summary] = await densities.loadSummaries(stored);
     expect(summary?.levels).not.toBeNull();
-    const densityTimes = async (id: string) =>
+    const timeMade = async (id: string) =>
       (await connection.collection('large_image_annotation_density').findOne({ _id: id as never }))?.made as Date;
-    const before = await densityTimes(stored.windows[0]!.id);
+    const before = await timeMade(stored.windows[0]!.id);
     expect(before).toBeInstanceOf(Date);
     await overlayOf(model).densities.loadSummaries(stored);
-    expect(await densityTimes(stored.windows[0]!.id)).toEqual(before);
+    expect(await timeMade(stored.windows[0]!.id)).toEqual(before);
     const { stored: changed } = await commitWrite(await store.change(stored, { remove: [stored.windows[0]!.lowId] }));
     expect(changed.windows[0]!.id).not.toBe(stored.windows[0]!.id);
     await overlayOf(model).densities.loadSummaries(changed);
-    expect(await densityTimes(changed.windows[0]!.id)).toBeInstanceOf(Date);
+    expect(await timeMade(changed.windows[0]!.id)).toBeInstanceOf(Date);
     // Unreferenced data is removed.
     const removed = await densities.sweep(async function* (family) {
       if (family === stored.family) yield changed;

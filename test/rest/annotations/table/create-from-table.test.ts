@@ -18,7 +18,7 @@ const square = (x: number, side: number) => [
 const closed = (ring: number[][]) => [...ring, ring[0]!];
 const flat = (ring: number[][]) => ring.map(([x, y]) => [x, y, 0]);
 
-/** A file of shapes, with the metadata of GeoParquet unless they are `null`. */
+/** A file of shapes, with the metadata of GeoParquet unless `geo` is `null`. */
 function geoParquet(
   shapes: (Geometry | Uint8Array | null)[],
   columns: Record<string, unknown[]> = {},
@@ -167,7 +167,7 @@ describe('creating an annotation from a table of shapes', () => {
 
   it('refuses invalid shapes with a sentence, and creates nothing', async () => {
     const before = await at.admin.ok('GET', '/annotation', { query: { itemId: at.item, limit: 0 } });
-    const [good] = [geojsonToWkb(point)];
+    const good = geojsonToWkb(point);
     const refusals: [string, string, Uint8Array, string][] = [
       ['degrees by default', parquetType, geoParquet([point], {}, {}), 'degrees'],
       [
@@ -178,8 +178,8 @@ describe('creating an annotation from a table of shapes', () => {
       ],
       ['shapes on a sphere', parquetType, geoParquet([point], {}, { crs: null, edges: 'spherical' }), 'spherical'],
       ['another encoding', parquetType, geoParquet([point], {}, { crs: null, encoding: 'point' }), 'only WKB'],
-      ['bytes that are no shape', parquetType, geoParquet([good!, new Uint8Array([1, 9, 9])]), 'Row 1: the shape is not'],
-      ['a cut shape', parquetType, geoParquet([good!.slice(0, 12)]), 'Row 0: the shape is not'],
+      ['bytes that are no shape', parquetType, geoParquet([good, new Uint8Array([1, 9, 9])]), 'Row 1: the shape is not'],
+      ['a cut shape', parquetType, geoParquet([good.slice(0, 12)]), 'Row 0: the shape is not'],
       ['nested collections', parquetType, geoParquet([collections(5000)]), 'Row 0'],
       ['positions that are not finite', parquetType, geoParquet([{ type: 'Point', coordinates: [NaN, 1] }]), 'Row 0: '],
       ['lines of one position', parquetType, geoParquet([{ type: 'LineString', coordinates: [[1, 1]] }]), 'Row 0: '],

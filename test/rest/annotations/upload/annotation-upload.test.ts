@@ -8,7 +8,7 @@ import { until } from '../../../support/run/until.js';
 type Json = Record<string, unknown>;
 const identifier = 'LargeImageAnnotationUpload';
 const maxBytes = 200_000;
-const queued = [0, 1, 2];
+const unendedStatuses = [0, 1, 2];
 
 describe('the job that reads uploaded annotations', () => {
   let at: Annotated;
@@ -49,7 +49,7 @@ describe('the job that reads uploaded annotations', () => {
       const query = { userId: 'None', types: '["large_image_annotation_upload"]', limit: 0 };
       const jobs = (await at.admin.ok('GET', '/job/all', { query })) as unknown as Json[];
       const jobsOfFile = jobs.filter(({ kwargs }) => (kwargs as Json).fileId === file._id);
-      if (jobsOfFile.length < count || jobsOfFile.some(({ status }) => queued.includes(Number(status)))) return null;
+      if (jobsOfFile.length < count || jobsOfFile.some(({ status }) => unendedStatuses.includes(Number(status)))) return null;
       jobsOfFile.sort((a, b) => String(a._id).localeCompare(String(b._id)));
       return at.admin.ok('GET', `/job/${String(jobsOfFile[count - 1]!._id)}`) as unknown as Promise<Json>;
     });
@@ -64,7 +64,7 @@ describe('the job that reads uploaded annotations', () => {
     to: { parentType: 'item', parentId: itemId },
   });
 
-  it('creates an annotation from a document, owned by the uploader, and removes the file next to the image', async () => {
+  it('creates an annotation from a document, owned by the uploader, and removes the file if it is in the item of the image', async () => {
     const item = await newItem('one');
     const file = await upload({ name: 'nuclei', elements: [point(1), point(2)] }, target(item));
     const job = await ended(file);
@@ -80,7 +80,7 @@ describe('the job that reads uploaded annotations', () => {
   });
 
   /** Uploads a file that the database is too busy to remove, the first time or each time. */
-  async function removedWhileBusy(isAlways: boolean) {
+  async function uploadWhileBusy(isAlways: boolean) {
     const busy = new mongo.MongoServerError({ message: 'WriteConflict', code: 112 });
     const removing = vi.spyOn(at.host.host.host.files, 'remove');
     if (isAlways) removing.mockRejectedValue(busy);
@@ -95,14 +95,14 @@ describe('the job that reads uploaded annotations', () => {
   }
 
   it('is restarted when the database was too busy to remove the file, and creates nothing twice', async () => {
-    const { file, job } = await removedWhileBusy(false);
+    const { file, job } = await uploadWhileBusy(false);
     const restartMessage = 'The database was too busy for a part of the work; the job is restarted.\n';
     expect(job).toMatchObject({ status: 3, log: expect.arrayContaining([restartMessage]) });
     expect(await exists(file)).toBe(false);
   });
 
   it('succeeds and keeps the file when the database is always too busy to remove it', async () => {
-    const { file, job, removals } = await removedWhileBusy(true);
+    const { file, job, removals } = await uploadWhileBusy(true);
     expect(removals, String(job.log)).toBe(3);
     expect(job).toMatchObject({ status: 3 });
     expect(await exists(file)).toBe(true);
@@ -175,7 +175,7 @@ describe('the job that reads uploaded annotations', () => {
     ['an overlay of an item that is gone', { elements: [{ type: 'image', girderId: 'f'.repeat(24) }] }, 'ffff'],
     ['no text', Buffer.from([0xff, 0xfe, 0x00, 0x7b]), ''],
     ['too many bytes', `{"name": "${'x'.repeat(maxBytes)}"}`, String(maxBytes)],
-    ['nothing', '{', ''],
+    ['an open brace', '{', ''],
   ];
   it('refuses invalid files: reports the reason, stores nothing, keeps the file', async () => {
     const sent = refusals.map(async ([name, content, text]) => {
@@ -209,8 +209,8 @@ describe('the job that reads uploaded annotations', () => {
       ['f'.repeat(24), at.stranger, 'Invalid item id'],
       ['x', at.stranger, 'Invalid ObjectId'],
     ] as const;
-    const sent = cases.map(async ([itemId, client, message], at) => {
-      const parent = { parentType: 'user', parentId: client.id!, name: `own ${at}` };
+    const sent = cases.map(async ([itemId, client, message], i) => {
+      const parent = { parentType: 'user', parentId: client.id!, name: `own ${i}` };
       const to = { parentType: 'folder', parentId: await client.create('/folder', parent) };
       const file = await upload({ name: 'forged' }, { reference: { ...claims, itemId }, as: client, to });
       const job = await ended(file);
