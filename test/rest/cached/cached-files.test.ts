@@ -10,7 +10,7 @@ import { Client, startHost, type TestHost } from '../../support/hosts/reference-
 import { slideFile } from '../../support/images/slide.js';
 import { until } from '../../support/run/until.js';
 
-describe('cached files of items', () => {
+describe('the cache of files of items', () => {
   let started: TestHost;
   let admin: Client;
   let other: Client;
@@ -23,7 +23,7 @@ describe('cached files of items', () => {
     admin.send('GET', `/item/${id}/tiles/thumbnail`, { query });
   const keys = async (id = item) =>
     (await admin.ok('GET', `/item/${id}/tiles/thumbnails`)).map((file) => (file as { thumbnailKey: string }).thumbnailKey);
-  const bytesOnDisk = async () =>
+  const countStoredFiles = async () =>
     (await readdir(join(started.dataDirectory, 'files'), { recursive: true, withFileTypes: true })).filter((entry) =>
       entry.isFile(),
     ).length;
@@ -98,7 +98,7 @@ describe('cached files of items', () => {
     expect(await count('associated_images')).toBe(0);
   });
 
-  it('keeps the newest of each group, and never drops histograms for thumbnails', async () => {
+  it('keeps the newest of each kind, and never drops histograms for thumbnails', async () => {
     await admin.ok('PUT', '/system/setting', { query: { key: 'large_image.max_thumbnail_files', value: '1' } });
     await admin.ok('GET', `/item/${item}/tiles/histogram`);
     for (const width of [20, 21, 22]) await thumbnail({ width });
@@ -127,14 +127,14 @@ describe('cached files of items', () => {
   });
 
   it('makes one file for requests that come at the same time', async () => {
-    const before = await bytesOnDisk();
+    const before = await countStoredFiles();
     const answers = await Promise.all(Array.from({ length: 12 }, () => thumbnail({ width: 77 })));
     expect(new Set(answers.map(({ status, bytes }) => `${status} ${bytes.toString('base64')}`)).size).toBe(1);
     expect(await keys()).toEqual(['{"width":77}']);
-    expect((await bytesOnDisk()) - before).toBe(1);
+    expect((await countStoredFiles()) - before).toBe(1);
   });
 
-  it('keeps only the requested frames', async () => {
+  it('keeps pictures of frames only on request', async () => {
     await admin.ok('GET', `/item/${item}/tiles/tile_frames`, { query: { width: 30, cache: 'false' } });
     expect(await count('thumbnails')).toBe(0);
     const answer = await admin.send('GET', `/item/${item}/tiles/tile_frames`, {
@@ -337,10 +337,10 @@ describe('cached files of items', () => {
     const after = await thumbnail({ width: 20 }, ownItem);
     expect((await sharp(before.bytes).metadata()).height).not.toBe((await sharp(after.bytes).metadata()).height);
     expect(await keys(ownItem)).toEqual(['{"width":20}']);
-    const stored = await bytesOnDisk();
+    const stored = await countStoredFiles();
     await admin.ok('DELETE', `/item/${ownItem}`);
     expect(await started.host.context.models.file.countDocuments({ attachedToId: ownItem } as object)).toBe(0);
-    expect(await bytesOnDisk()).toBe(stored - 2);
+    expect(await countStoredFiles()).toBe(stored - 2);
   });
 
   it.each([

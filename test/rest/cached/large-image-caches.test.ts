@@ -20,7 +20,7 @@ async function uploadPicture(admin: Client): Promise<string> {
   return String((await admin.ok('POST', '/file', { query, body: bytes })).itemId);
 }
 
-const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00$/;
+const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00$/;
 
 describe('caches of one process', () => {
   let started: TestHost;
@@ -41,7 +41,7 @@ describe('caches of one process', () => {
     expect(full.tileCache).toMatchObject({ items: 2, used: expect.any(Number), maxsize: expect.any(Number) });
     const cleared = await admin.ok('PUT', '/large_image/cache/clear');
     expect(cleared).toEqual({
-      cacheCleared: expect.stringMatching(isTime),
+      cacheCleared: expect.stringMatching(timePattern),
       before: full,
       after: { tilesource: { ...full.tilesource, used: 0 }, tileCache: { ...full.tileCache, used: 0, items: 0 } },
     });
@@ -51,8 +51,8 @@ describe('caches of one process', () => {
   it('keep styles and encodings apart', async () => {
     await admin.ok('PUT', '/large_image/cache/clear');
     const style = JSON.stringify({ bands: [{ band: 1, palette: ['#000', '#f00'] }] });
-    const query: Record<string, string>[] = [{ encoding: 'JPEG' }, { encoding: 'PNG' }, { encoding: 'PNG', style }];
-    const answers = await Promise.all(query.map((each) => admin.send('GET', `/item/${item}/tiles/zxy/0/0/0`, { query: each })));
+    const queries: Record<string, string>[] = [{ encoding: 'JPEG' }, { encoding: 'PNG' }, { encoding: 'PNG', style }];
+    const answers = await Promise.all(queries.map((query) => admin.send('GET', `/item/${item}/tiles/zxy/0/0/0`, { query })));
     expect(new Set(answers.map(({ bytes }) => bytes.toString('base64'))).size).toBe(3);
     await until('they are kept', async () => (await reportOf(admin)).tileCache.items === 3);
   });
@@ -137,7 +137,7 @@ describe.skipIf(noRedis !== null)(
       expect(await reportOf(admin)).toEqual(report);
     });
 
-    it('are cleared in both by either', async () => {
+    it('are cleared in both processes by a request to either', async () => {
       for (const client of [admin, elsewhere]) for (const x of [0, 1]) await view(client, `zxy/2/${x}/1`);
       const { after } = (await elsewhere.ok('PUT', '/large_image/cache/clear')) as unknown as { after: Reports };
       expect([after.tilesource.used, after.tileCache.used]).toEqual([0, 0]);

@@ -19,10 +19,10 @@ interface Kwargs {
 const file = '../shared/spec/examples.jsonl';
 const noExamples = existsSync(file) ? null : `${file} is not there`;
 // Only one job of each kind, because each waits for its turn in the queue.
-const expected = /^thumbnails\.put\.(opt\.\w+|opt\.log1\.5|width_bool|nokey|unicode)\.job$/;
+const chosenNames = /^thumbnails\.put\.(opt\.\w+|opt\.log1\.5|width_bool|nokey|unicode)\.job$/;
 const examples = (noExamples === null ? readFileSync(file, 'utf8').trim().split('\n') : [])
   .map((line) => JSON.parse(line) as Example)
-  .filter(({ name }) => expected.test(name));
+  .filter(({ name }) => chosenNames.test(name));
 
 const itemCount = 2;
 

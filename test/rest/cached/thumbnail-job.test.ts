@@ -75,7 +75,7 @@ describe('the job that makes thumbnails', () => {
     expect((await run(spec)).log.at(-1)).toBe('Finished: Checked 5, created 5 thumbnail files\n');
   });
 
-  it('keeps numbers as they were written in the key', async () => {
+  it('keeps numbers in the key as they were written', async () => {
     const spec = '[{"width":60.0,"fill":"none"},{"width":60,"_":1,"frame":null}]';
     expect((await run(spec)).log.at(-1)).toBe('Finished: Checked 0, created 10 thumbnail files\n');
     expect([await count('[{"width":60.0}]'), await count('[{"width":60}]')]).toEqual([5, 5]);
