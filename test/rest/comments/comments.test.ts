@@ -83,7 +83,7 @@ describe('comments on an item', () => {
     expect(await scene.reader.ok('GET', `/comment/${atShape._id}`)).toEqual({ ...atShape, own: false });
   });
 
-  it('keep a comment whose shape was deleted, and say so', async () => {
+  it('stay when their shape is deleted, and say so', async () => {
     const item = await newItem();
     const annotation = await scene.annotate({ name: 'Tumor', elements: [point(5, { id: elementId(1) })] }, { on: item });
     const shape = { annotationId: annotation._id, elementId: elementId(1) };
@@ -118,7 +118,7 @@ describe('comments on an item', () => {
       state: 'resolved',
       resolved: { by: { login: 'writer' } },
     });
-    // The first one is recorded.
+    // The user who resolved it first stays recorded.
     const repeated = await colleague.ok('PUT', `/comment/${ids[1]}/state`, state);
     expect(repeated).toMatchObject({ resolved: { by: { login: 'writer' } } });
     expect(texts(await threads(item, { limit: 2, offset: 1 }))).toEqual(['3', '2']);
@@ -143,7 +143,7 @@ describe('comments on an item', () => {
     expect(await threads(item)).toMatchObject([{ text: 'Question', replies: 2 }]);
   });
 
-  it('keep the replies when the first comment is deleted, and go with the last of them', async () => {
+  it('stay without a text when they are deleted but have replies, and go with the last reply', async () => {
     const item = await newItem();
     const { _id } = await write(item, { text: 'Question @colleague', place: { x: 1, y: 2 } });
     const answer = await reply(_id, 'Answer', colleague);
@@ -252,7 +252,7 @@ describe('permission for comments', () => {
     }
   });
 
-  it('lets readers write who may annotate by the flag, and no longer when it is taken away', async () => {
+  it('includes writing for readers with the flag for annotations, until it is taken away', async () => {
     const item = await newItem();
     await allow({ writer: 1, reader: 0, colleague: 1 }, { reader: ['large_image_create_annotations'] });
     const { _id } = await write(item, 'By flag', scene.reader);
@@ -261,7 +261,7 @@ describe('permission for comments', () => {
     expect(await scene.reader.fails('DELETE', `/comment/${_id}`)).toMatchObject({ status: 403 });
   });
 
-  it('is closed to holders of links to the page of an image', async () => {
+  it('is not given by links to the page of an image', async () => {
     const item = await newItem();
     const { _id } = await write(item, 'Between us');
     const link = await scene.admin.ok('POST', `/item/${item}/link`, { json: { opens: ['view'] } });
