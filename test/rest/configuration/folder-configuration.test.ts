@@ -42,7 +42,7 @@ describe('YAML folder configurations', () => {
     });
   });
 
-  it('apply below, and are merged if they say so, up to the folder of the setting', async () => {
+  it('apply to subfolders, and are merged if they say so, up to the folder that the setting names', async () => {
     const shared = await admin.create('/folder', { parentType: 'user', parentId: admin.id!, name: 'Shared', public: false });
     const beside = await admin.create('/folder', {
       parentType: 'collection',
@@ -255,7 +255,7 @@ describe('a configuration whose file cannot be stored', () => {
     let isFull = false;
     const specimens = await startSpecimens((host, server) => ({
       files: { ...host.files, create: (...file) => (isFull ? refuseStorage() : host.files.create(...file)) },
-      // It stores no other fields, because the plugin does.
+      // It stores only these fields. The plugin adds the others.
       createItem: async ({ name: title, folderId }) => {
         const specimen = await server.Specimens.create({ title, cabinet: folderId });
         return specimen.toObject() as never;
