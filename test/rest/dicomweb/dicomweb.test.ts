@@ -19,7 +19,7 @@ async function slide({ seed = 1, sized = true, bits = 8 } = {}): Promise<Buffer>
     .toBuffer();
 }
 
-const text = (row: Row | undefined, tag: string) => row?.[tag]?.Value?.[0];
+const firstValue = (row: Row | undefined, tag: string) => row?.[tag]?.Value?.[0];
 
 /** The parts of a multipart response. */
 function partsOf(bytes: Buffer, type: string): { headers: string; body: Buffer }[] {
@@ -53,7 +53,7 @@ describe('DICOMweb', () => {
     return answer.body as unknown as Row[];
   };
   const instance = (number: number) =>
-    `/studies/${study}/series/${series}/instances/${String(text(instances[number], '00080018'))}`;
+    `/studies/${study}/series/${series}/instances/${String(firstValue(instances[number], '00080018'))}`;
 
   beforeAll(async () => {
     started = await startHost();
@@ -65,8 +65,8 @@ describe('DICOMweb', () => {
       json: { PatientID: 'P-17', PatientName: 'Müller^Ada', StudyDate: '2024-03-09' },
     });
     [study, series] = [
-      String(text((await rows('/studies'))[0], '0020000D')),
-      String(text((await rows('/series'))[0], '0020000E')),
+      String(firstValue((await rows('/studies'))[0], '0020000D')),
+      String(firstValue((await rows('/series'))[0], '0020000E')),
     ];
     instances = await rows(`/studies/${study}/series/${series}/instances`);
   });
@@ -106,13 +106,13 @@ describe('DICOMweb', () => {
     for (const seed of [11, 12, 13]) others.push(await uploadItem(admin, folder, `page ${seed}.tif`, await slide({ seed })));
     const tags = { studies: '0020000D', series: '0020000E', instances: '00080018' };
     for (const [level, tag] of Object.entries(tags)) {
-      const values = (await rows(`/${level}`)).map((row) => text(row, tag));
+      const values = (await rows(`/${level}`)).map((row) => firstValue(row, tag));
       expect(values).toHaveLength(level === 'instances' ? 12 : 4);
       for (const limit of [1, 2, 3]) {
         const paged: unknown[] = [];
         for (let offset = 0; offset < values.length; offset += limit) {
           const page = await get(`/${level}?limit=${limit}&offset=${offset}`, admin, 'application/dicom+json');
-          paged.push(...(page.body as unknown as Row[]).map((row) => text(row, tag)));
+          paged.push(...(page.body as unknown as Row[]).map((row) => firstValue(row, tag)));
           expect([level, limit, offset, page.headers.has('warning')]).toEqual([
             level,
             limit,
@@ -131,9 +131,9 @@ describe('DICOMweb', () => {
   it('lists the instances from the finest level to the thumbnail, with what clients need to choose', async () => {
     const shown = instances.map((row) => [
       row['00080008']?.Value?.[2],
-      text(row, '00480006'),
-      text(row, '00480007'),
-      text(row, '00280008'),
+      firstValue(row, '00480006'),
+      firstValue(row, '00480007'),
+      firstValue(row, '00280008'),
     ]);
     expect(shown).toEqual([
       ['VOLUME', 700, 500, 6],
@@ -221,7 +221,7 @@ describe('DICOMweb', () => {
     const [metadata] = await rows(`${instance(1)}/metadata`);
     const native = await get(instance(1), admin, 'application/dicom');
     const output = [encoded.bytes, native.bytes].map((bytes) => /YBR_FULL_422|RGB/.exec(bytes.toString('latin1', 0, 4000))?.[0]);
-    expect([text(metadata, '00280004'), ...output]).toEqual(['YBR_FULL_422', 'YBR_FULL_422', 'RGB']);
+    expect([firstValue(metadata, '00280004'), ...output]).toEqual(['YBR_FULL_422', 'YBR_FULL_422', 'RGB']);
     expect((await get(instance(1), admin, 'application/dicom; transfer-syntax=1.2.840.10008.1.2.4.90')).status).toBe(406);
     const ofStudy = await get(`/studies/${study}`, admin, 'multipart/related; type="application/dicom"; transfer-syntax=*');
     expect(partsOf(ofStudy.bytes, ofStudy.headers.get('content-type')!)).toHaveLength(3);
@@ -244,7 +244,7 @@ describe('DICOMweb', () => {
     const gray = await uploadItem(admin, folder, 'gray.tif', await slide({ bits: 16 }));
     const { studyInstanceUID } = await admin.ok('GET', `/item/${gray}/dicomweb`);
     const [metadata] = await rows(`/studies/${String(studyInstanceUID)}/metadata`);
-    expect([text(metadata, '00280100'), text(metadata, '00280004')]).toEqual([16, 'MONOCHROME2']);
+    expect([firstValue(metadata, '00280100'), firstValue(metadata, '00280004')]).toEqual([16, 'MONOCHROME2']);
     expect((metadata!['52009229']!.Value![0] as Row)['00409096']).toBeUndefined();
     await admin.ok('DELETE', `/item/${gray}`);
   });
@@ -283,8 +283,8 @@ describe('DICOMweb', () => {
     const { token, _id } = await admin.ok('POST', `/item/${item}/link`, { json: { opens: ['dicomweb'] } });
     const linked = `/t/${String(token)}`;
     const studies = await rows(`${linked}/studies`, started.anonymous);
-    expect(studies.map((row) => text(row, '0020000D'))).toEqual([study]);
-    expect(String(text(studies[0], '00081190'))).toContain(`/dicomweb${linked}/studies/${study}`);
+    expect(studies.map((row) => firstValue(row, '0020000D'))).toEqual([study]);
+    expect(String(firstValue(studies[0], '00081190'))).toContain(`/dicomweb${linked}/studies/${study}`);
     expect((await get(`${linked}${instance(0)}/frames/1`, started.anonymous)).status).toBe(200);
     const { studyInstanceUID } = await admin.ok('GET', `/item/${other}/dicomweb`);
     expect((await get(`${linked}/studies/${String(studyInstanceUID)}/metadata`, started.anonymous)).status).toBe(404);
@@ -293,19 +293,19 @@ describe('DICOMweb', () => {
     await admin.ok('DELETE', `/item/${other}`);
   });
 
-  it('combines images of one case into one study, and offers none without a pixel size until metadata give it', async () => {
+  it('combines images of one case into one study, and offers an image without a pixel size only when its metadata give one', async () => {
     const unsized = await uploadItem(admin, folder, 'unsized.tif', await slide({ seed: 3, sized: false }));
     expect(await admin.fails('GET', `/item/${unsized}/dicomweb`)).toMatchObject({ status: 409 });
     await admin.ok('PUT', '/system/setting', { query: { key: 'large_image.dicomweb_study_key', value: 'case' } });
     for (const id of [item, unsized])
       await admin.ok('PUT', `/item/${id}/metadata`, { json: { case: 'C1', PixelSpacing: 0.0005 } });
-    const [sized, unsizedOne] = [
+    const [ofSized, ofUnsized] = [
       await admin.ok('GET', `/item/${item}/dicomweb`),
       await admin.ok('GET', `/item/${unsized}/dicomweb`),
     ];
-    expect(sized.studyInstanceUID).toBe(unsizedOne.studyInstanceUID);
+    expect(ofSized.studyInstanceUID).toBe(ofUnsized.studyInstanceUID);
     const studies = await rows('/studies?PatientID=P-17');
-    expect([studies.length, text(studies[0], '00201206')]).toEqual([1, 2]);
+    expect([studies.length, firstValue(studies[0], '00201206')]).toEqual([1, 2]);
     await admin.ok('PUT', '/system/setting', { query: { key: 'large_image.dicomweb_study_key', value: '' } });
     await admin.ok('DELETE', `/item/${unsized}`);
   });
@@ -341,11 +341,11 @@ describe('DICOMweb', () => {
     await admin.ok('POST', '/annotation', { query: { itemId: item }, json: { name: 'Cells', elements } });
     const ownStudy = String((await admin.ok('GET', `/item/${item}/dicomweb`)).studyInstanceUID);
     const [series] = await rows(`/studies/${ownStudy}/series?Modality=ANN`);
-    const path = `/studies/${ownStudy}/series/${String(text(series, '0020000E'))}`;
+    const path = `/studies/${ownStudy}/series/${String(firstValue(series, '0020000E'))}`;
     const [metadata] = await rows(`${path}/metadata`);
-    expect(text(metadata, '00700081')).toBe('Left out: 1 heatmap');
+    expect(firstValue(metadata, '00700081')).toBe('Left out: 1 heatmap');
     const groups = metadata!['006A0002']!.Value as Row[];
-    expect(groups.map((group) => [text(group, '00700023'), text(group, '006A000C')])).toEqual([
+    expect(groups.map((group) => [firstValue(group, '00700023'), firstValue(group, '006A000C')])).toEqual([
       ['POLYGON', 2],
       ['POINT', 1],
       ['ELLIPSE', 1],
@@ -357,7 +357,7 @@ describe('DICOMweb', () => {
     ]);
     const starts = await bulk(groups[0]!['00660040']!.BulkDataURI!);
     expect([starts.readUInt32LE(0), starts.readUInt32LE(4)]).toEqual([1, 7]);
-    const uid = String(text(metadata, '00080018'));
+    const uid = String(firstValue(metadata, '00080018'));
     const complete = await get(`${path}/instances/${uid}`, admin, 'application/dicom');
     expect(complete.bytes.includes(points)).toBe(true);
     expect(Number(complete.headers.get('content-length'))).toBe(complete.bytes.length);
