@@ -111,7 +111,7 @@ describe('the description of the API', () => {
     );
   });
 
-  it('names an operation and an error response for each route', () => {
+  it('gives each route an operation with its own name, and names the schemas', () => {
     const paths = Object.values(document.paths as Record<string, Record<string, { operationId: string }>>);
     const names = paths.flatMap((path) => Object.values(path).map(({ operationId }) => operationId));
     expect(names).toHaveLength(started.host.routes.length);

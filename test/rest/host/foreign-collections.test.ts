@@ -9,18 +9,18 @@ import { until } from '../../support/run/until.js';
 
 type Json = Record<string, unknown>;
 
-const long = new Date('2001-01-01');
+const longAgo = new Date('2001-01-01');
 const id = (letter: string) => new mongoose.Types.ObjectId(letter.repeat(24));
 
 /** Documents that look as if the plugin had written and forgotten them, or that it cannot understand. */
-const shapes: Json[] = [
-  { _id: 'a text', name: 'theirs', batch: 'theirs', state: 'aborted', at: long, created: long, updated: long },
+const lookalikes: Json[] = [
+  { _id: 'a text', name: 'theirs', batch: 'theirs', state: 'aborted', at: longAgo, created: longAgo, updated: longAgo },
   {
     _id: id('a'),
     itemId: 'e'.repeat(24),
     _active: false,
-    updated: long,
-    created: long,
+    updated: longAgo,
+    created: longAgo,
     head: '{}',
     access: { users: [{ id: 'somebody', level: 2 }], groups: [] },
     public: true,
@@ -36,17 +36,17 @@ const shapes: Json[] = [
     run: { owner: 'x' },
     type: 'theirs',
   },
-  { _id: 'b'.repeat(24), state: 'committed', at: long, next: long, elements: 'none', batch: ['theirs'] },
+  { _id: 'b'.repeat(24), state: 'committed', at: longAgo, next: longAgo, elements: 'none', batch: ['theirs'] },
 ];
-const strange = shapes.map((shape, n): Json => ({
-  ...shape,
+const strange = lookalikes.map((lookalike, n): Json => ({
+  ...lookalike,
   annotationId: 'e'.repeat(24),
   _version: n,
   digest: `theirs ${n}`,
   key: `large_image.${n === 2 ? 'max_thumbnail_files' : n}`,
 }));
 
-/** Every document of all collections except those of the plugin. */
+/** Every document of these collections that the plugin has not written. */
 async function othersIn(server: InstalledSpecimens['server'], names: readonly string[]): Promise<Record<string, unknown[]>> {
   const db = server.mongoose.connection.getClient().db();
   const entries = names.map(async (name) => {
@@ -128,8 +128,8 @@ describe('a server with its own collections', () => {
     const collections = async () => (await server.mongoose.connection.listCollections()).map(({ name }) => name);
     await useEverything(specimens);
     expect(await othersIn(server, names)).toEqual(before);
-    const ownNames = new Set(['cabinets', 'specimens', 'blobs', 'badges', 'agendaJobs', 'agenda_logs', ...names]);
-    const others = (await collections()).filter((name) => !ownNames.has(name));
+    const serverNames = new Set(['cabinets', 'specimens', 'blobs', 'badges', 'agendaJobs', 'agenda_logs', ...names]);
+    const others = (await collections()).filter((name) => !serverNames.has(name));
     expect(others.filter((name) => !name.startsWith('large_image_'))).toEqual([]);
     expect(others.toSorted()).toEqual(
       others.filter((name) => collectionNames.some((collectionName) => name === `large_image_${collectionName}`)).toSorted(),
@@ -270,12 +270,12 @@ describe('install', () => {
     }
   });
 
-  it('refuses the collections of models of the server, and leaves its own to it afterwards', async () => {
+  it('refuses a collection that a model of the server uses, and adds nothing to documents of that model', async () => {
     const { server, start } = await openServer();
     const { connection } = server.mongoose;
     await (await start()).close();
     const mine = connection.model('Mine', new mongoose.Schema({ any: String }), 'large_image_annotation');
-    await expect(start()).rejects.toThrow('large_image_annotation belongs to the server’s own model Mine'.replace('’', "'"));
+    await expect(start()).rejects.toThrow("large_image_annotation belongs to the server's own model Mine");
     await mine.create({ any: 'thing' });
     expect(await connection.collection('large_image_annotation').findOne({ any: 'thing' })).not.toHaveProperty('plugin');
   });

@@ -140,8 +140,8 @@ describe('install', () => {
     const { Schema } = server.mongoose;
     const named = server.mongoose.model('Named', new Schema({ _id: String, title: String, cabinet: String }));
     await refused({ models: { ...models, item: named } }, /^install: models\.item has _ids of type String\./);
-    const elsewhere = server.mongoose.createConnection().model('Elsewhere', new Schema({ title: String }));
-    await refused({ models: { ...models, folder: elsewhere } }, /^install: models are on several connections\./);
+    const ofOtherConnection = server.mongoose.createConnection().model('Elsewhere', new Schema({ title: String }));
+    await refused({ models: { ...models, folder: ofOtherConnection } }, /^install: models are on several connections\./);
   });
 
   it('refuses a second installation on the same models, or at the same path', async () => {

@@ -203,7 +203,7 @@ describe('a host without events', () => {
         { message: 'No large image file in this item.', type: 'rest' },
       ]);
 
-      // A removed item is no longer served at once.
+      // An item is not served from the moment when it is removed.
       await server.Specimens.deleteOne({ _id: specimen });
       expect(await (await specimens.get(path)).json()).toMatchObject({ message: `Invalid item id (${specimen}).` });
     } finally {

@@ -70,7 +70,7 @@ describe('the recipe of middlewares', () => {
     ]);
     const echo = await fetch(`${url}/echo`, { method: 'POST', headers: json, body });
     expect(await echo.json()).toEqual({ name: 'an annotation' });
-    const described = await new Promise<string | undefined>((resolve, reject) => {
+    const encoding = await new Promise<string | undefined>((resolve, reject) => {
       const options = { headers: { 'Accept-Encoding': 'gzip' } };
       const asking = request(`${url}/specimens/api/describe`, options, (answer) => {
         answer.resume();
@@ -78,7 +78,7 @@ describe('the recipe of middlewares', () => {
       });
       asking.once('error', reject).end();
     });
-    expect(described).toBe('gzip');
+    expect(encoding).toBe('gzip');
     const unknown = await fetch(`${url}/specimens/api/item/x/y/z/nosuch`);
     expect([unknown.status, unknown.headers.get('content-type')]).toEqual([400, expect.stringContaining('json')]);
   });

@@ -47,7 +47,7 @@ async function store(admin: Client) {
 }
 
 /** Expects all of it to be stored. */
-async function findStored(url: string) {
+async function expectStored(url: string) {
   const password = Buffer.from('admin:admin.password').toString('base64');
   const anonymous = new Client(url, null, null);
   const { authToken } = await anonymous.ok('GET', '/user/authentication', { headers: { Authorization: `Basic ${password}` } });
@@ -101,7 +101,7 @@ describe('data stored by a server', () => {
     await store(await started.register('admin'));
     const dump = await dumpHost(started.databaseUri, started.dataDirectory);
     if (process.env.UPDATE_FIXTURES === '1') await writeFile(fixture, `${JSON.stringify(dump)}\n`);
-    await findStored(await serve(await restoreDump(dump)));
+    await expectStored(await serve(await restoreDump(dump)));
   });
 
   it('is readable when release 1.0 has stored it', async () => {
@@ -112,7 +112,7 @@ describe('data stored by a server', () => {
       const formats = (documents as { format?: { $numberInt: string } }[]).map(({ format }) => format?.$numberInt);
       expect([name, new Set(formats)]).toEqual([name, new Set(['1'])]);
     }
-    await findStored(await serve(await restoreDump(dump)));
+    await expectStored(await serve(await restoreDump(dump)));
   });
 
   it('of the reference host is left alone when a later release has stored it', async () => {
