@@ -31,7 +31,7 @@ export async function requireBuckets(prefixes: readonly BucketPrefix[], signal: 
   }
 }
 
-/** The objects below a prefix, a page at a time. @throws UsageError that says why they cannot be listed. */
+/** Lists the objects below a prefix, page by page. @throws UsageError that says why they cannot be listed. */
 async function* listObjects(
   bucket: Bucket,
   { bucket: name, prefix }: BucketPrefix,
@@ -98,13 +98,13 @@ export async function addBucketObjects(
       await registerObjects(context, folder, { bucket: bucketPrefix.bucket, creatorId, objects: batch });
       registeredCount += batch.length;
     };
-    const addObject = async (itemPath: ItemPath, object: ListedObject, digest?: string) => {
+    const addObject = async (itemPath: ItemPath, object: ListedObject, treeDigest?: string) => {
       options.onObject();
       // The listing is sorted, so the objects of a folder follow one another.
       if (pendingObjects.length >= maxGroupFiles || itemPath.folderNames.join('/') !== batchFolderNames.join('/'))
         await registerPending();
       ({ folderNames: batchFolderNames } = itemPath);
-      pendingObjects.push({ object, itemName: itemPath.name, tree: digest });
+      pendingObjects.push({ object, itemName: itemPath.name, tree: treeDigest });
       listedKeys.add(object.key);
     };
     for await (const object of listObjects(bucket, bucketPrefix, signal)) {

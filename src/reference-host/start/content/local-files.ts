@@ -75,16 +75,16 @@ export async function* listLocalFiles(paths: readonly string[], options: LocalFi
   }
 }
 
-/** All files below a folder whose path has no links; of a Zarr folder, only its description. */
+/** Lists all files below a folder, or only the description of a Zarr folder. The path must have no symbolic links. */
 async function* listFolderOrZarr(realPath: string, folderNamesAbove: string[], search: FileSearch): AsyncGenerator<LocalFile> {
   if (isZarrName(realPath)) {
     const description = await findZarrDescription(realPath);
     if (description !== null) {
       if (!search.visitedFolders.has(realPath)) {
-        // A Zarr that is named on the command line goes with the single files.
         const treeDigest = await computeTreeDigest(realPath, search.signal);
         yield {
           ...description,
+          // The item of a Zarr that is named on the command line goes to those of the single files.
           folderNames: folderNamesAbove.length === 0 ? ['Files'] : folderNamesAbove,
           name: basename(realPath),
           isZarr: true,
@@ -108,7 +108,7 @@ async function findZarrDescription(folder: string): Promise<{ path: string; stat
   return null;
 }
 
-/** All files below a folder that is no Zarr. `folderNames` says where their items go in the collection. */
+/** Lists all files below a folder that is no Zarr. `folderNames` says where their items go in the collection. */
 async function* listFolder(realPath: string, folderNames: string[], search: FileSearch): AsyncGenerator<LocalFile> {
   search.signal?.throwIfAborted();
   if (search.visitedFolders.has(realPath)) return;
@@ -130,21 +130,21 @@ async function* listFolder(realPath: string, folderNames: string[], search: File
   }
 }
 
-/** The file at a path, or the files in the folder at that path. @param state the result of `lstat` for the path */
+/** Lists the file at a path, or the files in the folder at that path. @param lstatResult the result of `lstat` for the path */
 async function* listPath(
   path: string,
-  state: PromiseSettledResult<Stats>,
+  lstatResult: PromiseSettledResult<Stats>,
   folderNames: string[],
   search: FileSearch,
 ): AsyncGenerator<LocalFile> {
   const name = basename(path);
   try {
-    if (state.status === 'rejected') {
+    if (lstatResult.status === 'rejected') {
       // A file that was removed after its folder was listed is not reported.
-      if ((state.reason as NodeJS.ErrnoException).code === 'ENOENT' && !hasLostBytes(path)) return;
-      throw state.reason;
+      if ((lstatResult.reason as NodeJS.ErrnoException).code === 'ENOENT' && !hasLostBytes(path)) return;
+      throw lstatResult.reason;
     }
-    const linkStats = state.value;
+    const linkStats = lstatResult.value;
     const target = linkStats.isSymbolicLink() ? await realpath(path) : path;
     if (target !== path && !isWithin(target, search.roots)) {
       search.onLeftOut?.(path, `it is a link to ${target}, which is outside; name the target on the command line to serve it`);
