@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => stop?.());
 
-/** The server with other models, with an adapter that does something wrong. */
+/** The host of the example server after a change. */
 function hostWith(change: Change): HostUnderTest {
   const right = { ...specimenHost(server), directory: directoryOf() };
   return {
@@ -127,8 +127,8 @@ const faults: [fault: string, change: Change, name: string, says: RegExp][] = [
     'lists permissions without the owner',
     access((right) => ({
       list: async (folder) => {
-        const files = await right.list!(folder);
-        return { ...files, users: files.users.filter(({ level }) => level < 2) };
+        const accessList = await right.list!(folder);
+        return { ...accessList, users: accessList.users.filter(({ level }) => level < 2) };
       },
     })),
     list,
@@ -229,7 +229,7 @@ describe('the suite for hosts', () => {
       expect([name, await failureOf(() => ({}), name)]).toEqual([name, null]);
   });
 
-  it('does not require events that hooks cannot see, such as roles in a separate table', async () => {
+  it('does not require events of changes that hooks cannot see, such as those of roles in a separate table', async () => {
     // Its folders are not saved when a user is given a role.
     const roles: Change = ({ models }) => ({ models: { ...models, folder: models.item } });
     expect(await failureOf(roles, announced)).toBe(null);
