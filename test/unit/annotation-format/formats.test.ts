@@ -383,7 +383,7 @@ describe('import', () => {
       [{ type: 'circle', center: [2, 2, 5], radius: 2 }],
     ],
     [
-      'a circle that is not a square, by its geometry',
+      'a circle whose outline is not a square, by its geometry',
       feature(
         {
           type: 'Polygon',
@@ -547,7 +547,7 @@ describe('import', () => {
       'geometries of a collection must be a list, not 5',
     ],
     [
-      'a collection of values that are not geometries',
+      'collections of values that are not geometries',
       { type: 'GeometryCollection', geometries: [7] },
       'geometry must be an object, not 7',
     ],
@@ -764,7 +764,7 @@ test.each([
   ['rectangle', 'rectangle'],
   ['square', 'rectangle'],
   ['polygon', 'polyline'],
-])('a %s of a geojs annotation layer becomes a %s, even if it was exported from here', (annotationType, type) => {
+])('a %s of a geojs annotation layer becomes a %s, and geojs recognizes its type in an export', (annotationType, type) => {
   const ring = [[10, 20], [50, 20], [50, 60], [10, 60], [10, 20]]; // prettier-ignore
   const feature = {
     type: 'Feature',

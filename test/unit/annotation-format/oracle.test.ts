@@ -15,7 +15,7 @@ type Json = Record<string, unknown>;
 const validate = createDocumentValidator('service');
 // The schema as a client uses it, without our options and with the draft of its choice.
 const served = JSON.parse(JSON.stringify(schemaFor('service'))) as Json;
-const plain = [new Ajv().compile(served), new Ajv2020().compile(served)];
+const servedValidators = [new Ajv().compile(served), new Ajv2020().compile(served)];
 
 function refusal(document: unknown): string | null {
   try {
@@ -40,7 +40,9 @@ class Comparison {
     if (message === null) this.accepted += 1;
     else this.refused += 1;
     if ((message === null) !== expected.all) this.differences.push(`${description}: ${message ?? 'accepted'}`);
-    if (plain.some((schema) => schema(document) !== expected.schema)) this.differences.push(`${description}: the served schema`);
+    if (servedValidators.some((isValid) => isValid(document) !== expected.schema)) {
+      this.differences.push(`${description}: the served schema`);
+    }
     return message;
   }
 }

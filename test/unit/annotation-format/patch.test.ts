@@ -127,7 +127,7 @@ describe('fields of the document', () => {
     'attributes/constructor/a',
     '__proto__/a',
     'attributes/__proto__/a',
-  ])('are refused at a path that does not exist: %s', (path) => {
+  ])('are not added at a path that does not exist: %s', (path) => {
     expect(refusal({ op: 'add', path, value: 1 })).toBe(`patch path ${path} does not exist`);
     expect(({} as Record<string, unknown>).a).toBeUndefined();
   });
@@ -138,7 +138,7 @@ describe('fields of the document', () => {
     expect((head.attributes as Record<string, unknown>).x).toBeUndefined();
   });
 
-  test('applies operations to the results of earlier ones', () => {
+  test('are changed by operations on the results of earlier operations', () => {
     const result = patch(
       { op: 'remove', path: 'name' },
       { op: 'add', path: 'name', value: 'n' },
@@ -240,7 +240,7 @@ test('a later error undoes everything', () => {
   ).toContain('does not exist');
 });
 
-test('a long body of changes in a long list is done in one copy', () => {
+test('many changes in a long list copy it once, and too many removals are refused', () => {
   const list = Array.from({ length: 200_000 }, (_, at) => at);
   const operations = Array.from({ length: 20_000 }, (_, at) => ({ op: 'replace', path: `attributes/list/${at}`, value: -1 }));
   const copies = vi.spyOn(Array.prototype, 'slice');

@@ -136,7 +136,7 @@ export const requiredMembers: Readonly<Record<ElementType, readonly string[]>> =
   pixelmap: ['serviceId', 'values', 'categories', 'boundaries'],
 };
 
-/** Values that are invalid and valid for kinds of members. */
+/** Values that are invalid for some kinds of members. */
 const notNumber = [null, '1', true, [], {}, NaN, Infinity];
 const badCoordinates = [null, 'a', 5, {}, [], [1, 2], [1, 2, 3, 4], [1, 2, '3'], [1, 2, null], [1, 2, true], [1, 2, Infinity]];
 const badColors = [

@@ -191,7 +191,7 @@ describe('free-form data', () => {
     );
   });
 
-  test('a key __proto__ is refused wherever it is, and changes no prototype', () => {
+  test('a key __proto__ is refused everywhere but in elements themselves, and changes no prototype', () => {
     const user = JSON.parse('{"a":{"__proto__":{"polluted":true}}}') as Json;
     expect(messageFor({ ...fullElements.point, user })).toContain('elements[0].user.a: must not have a key "__proto__"');
     expect(message(() => checkDocument(JSON.parse('{"attributes":{"__proto__":1}}')))).toContain(
@@ -201,7 +201,7 @@ describe('free-form data', () => {
     expect(({} as Json).polluted).toBeUndefined();
   });
 
-  test('keys of elements that begin with _ are dropped, __proto__ with them', () => {
+  test('keys that begin with _ are dropped from elements, even __proto__', () => {
     const sent = JSON.parse('{"type":"point","_bbox":{"lowx":1},"__proto__":{"x":1},"center":[1,2,3],"_":0}') as Json;
     const checked = checkElement(sent, 0);
     expect(checked).toEqual({ type: 'point', center: [1, 2, 3] });
@@ -286,9 +286,7 @@ describe('the brand', () => {
   });
 });
 
-/**
- * The verdict of only the rules of the schema, on which the fast check, the schema of the type and the served schema must agree.
- */
+/** The fast check, the schema of the type and the served schema must agree. Rules outside the schema are not checked here. */
 describe('the fast checks', () => {
   const fast = new Map([...elementSchemas('service')].map(([type, schema]) => [type as string, compileCheck(schema)]));
   const slow = new Map(

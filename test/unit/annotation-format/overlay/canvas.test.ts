@@ -163,7 +163,7 @@ describe('drawing elements', () => {
     expect([arrow.at(30, 32)[3], arrow.at(44, 29)[3]! > 0, arrow.at(16, 29)[3]]).toEqual([255, true, 0]);
   });
 
-  it('draws cells of a choropleth and between the lines of a surface', () => {
+  it('draws a choropleth as cells, and interpolates the colors of a surface between its values', () => {
     const grid = { type: 'griddata' as const, gridWidth: 2, dx: 16, dy: 16, colorRange: ['#000', '#fff'] };
     const cells = drawn([{ ...grid, values: [0, 1, 1, 0], interpretation: 'choropleth' }]);
     expect([cells.at(5, 5), cells.at(20, 5), cells.at(40, 5)]).toEqual([

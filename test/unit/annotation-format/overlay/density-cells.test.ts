@@ -31,7 +31,7 @@ describe('cells of a density', () => {
     );
   });
 
-  it('merge four by four into cells of twice the side, next to those of the neighboring tiles', () => {
+  it('are merged in fours into cells of twice the side, next to those of the neighboring tiles', () => {
     const parent = new DensityCells();
     // The right tile of the lower pair: class 3, rows 255 and 254, columns 2 and 3.
     const cells = new DensityCells();

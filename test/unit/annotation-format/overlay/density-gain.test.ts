@@ -25,7 +25,7 @@ function crowds(elements: readonly AnnotationElement[]): LevelCrowding[] {
   return Array.from(counter.pyramid(), (level) => measureCrowding(level, counter.classes));
 }
 
-describe('the usual gain', () => {
+describe('the default gain', () => {
   it('shows an evenly covered level at 75%', () => {
     const level = 9;
     const gain = defaultGain([{ box, crowds: crowds(nuclei(20_000, 1)) }], level);

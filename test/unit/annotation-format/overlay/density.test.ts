@@ -34,8 +34,8 @@ function counted(elements: readonly AnnotationElement[], only?: number): Density
   return counter;
 }
 
-/** Sum of the covered areas by class, in base-layer pixels. */
-function areas({ level, tiles }: DensityLevel): number {
+/** The area that all classes cover, in pixels of the base layer. */
+function coveredArea({ level, tiles }: DensityLevel): number {
   let sum = 0;
   for (const cells of tiles.values()) for (const share of cells.coverages) sum += share;
   return sum * 4 ** level;
@@ -48,7 +48,7 @@ function cellsOf({ tiles }: DensityLevel): Map<string, number> {
 }
 
 describe('densities', () => {
-  it('give the same picture when they are added up in slices, below the elements', async () => {
+  it('give the same picture below elements, whether they are drawn at once or in slices', async () => {
     const elements = shapes(400);
     const counter = counted(elements, 4);
     const { classes } = counter;
@@ -76,7 +76,7 @@ describe('densities', () => {
     expect(await paintInSlices(drawing)).toEqual(pixels);
   });
 
-  it('count an element from the level on at which it is smaller than four pixels', () => {
+  it('count an element from the first level at which it is smaller than four pixels', () => {
     expect([0, 3.9, 4, 7.9, 8, 31, 32].map(firstDensityLevel)).toEqual([0, 0, 1, 1, 2, 3, 4]);
   });
 
@@ -88,7 +88,7 @@ describe('densities', () => {
       fillColor: '#f00',
       lineWidth: 0,
     }));
-    const levels = [...counted(circles).pyramid()].map((level) => ({ level: level.level, area: areas(level) }));
+    const levels = [...counted(circles).pyramid()].map((level) => ({ level: level.level, area: coveredArea(level) }));
     expect(levels[0]?.level).toBe(2);
     for (const { area } of levels) expect(area / (500 * Math.PI * 25)).toBeCloseTo(1, 2);
   });
@@ -126,7 +126,7 @@ describe('densities', () => {
       { type: 'circle', center: [1e300, 5, 0], radius: 1, fillColor: '#f00' },
       { type: 'circle', center: [5, 5, 0], radius: 1e300, fillColor: '#f00' },
     ];
-    expect([...counted(none).pyramid()].map(areas)).toEqual([]);
+    expect([...counted(none).pyramid()].map(coveredArea)).toEqual([]);
   });
 
   it('survive packing to within three percent for each cell, and far closer in sum', () => {
