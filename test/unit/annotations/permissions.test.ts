@@ -9,8 +9,8 @@ const entries = ids.map((id) => ({ id, level: 2 as const, flags: [] }));
 /** A directory that counts how often an id of its results is read. */
 function countingDirectory() {
   let looks = 0;
-  const documentsOf = (expected: readonly string[]) =>
-    expected.map((id) => ({
+  const documentsOf = (requestedIds: readonly string[]) =>
+    requestedIds.map((id) => ({
       get id() {
         looks += 1;
         return id;
@@ -21,8 +21,8 @@ function countingDirectory() {
       hasMembers: true,
     }));
   const directory = {
-    users: async (expected: readonly string[]) => documentsOf(expected),
-    groups: async (expected: readonly string[]) => documentsOf(expected),
+    users: async (requestedIds: readonly string[]) => documentsOf(requestedIds),
+    groups: async (requestedIds: readonly string[]) => documentsOf(requestedIds),
     groupsOf: async () => [],
   };
   return { directory, looks: () => looks };

@@ -9,15 +9,15 @@ import { folderRow } from '../../../src/features/annotations/plot/table.js';
 const file: FileRecord = { id: 'f', name: 'cells.csv', itemId: null, mimeType: 'text/csv', size: 1, doc: { _id: 'f' } };
 const request = { keys: null, signal: new AbortController().signal };
 
-/** A host whose file consists of these parts. */
-function holding(parts: Iterable<string>) {
+/** Data files of a host that sends each file in these parts. */
+function dataFilesOf(parts: Iterable<string>) {
   return new DataFiles({ read: async () => Readable.from(Array.from(parts, (part) => Buffer.from(part))) });
 }
 
 describe('files of data', () => {
   const open: DataFiles[] = [];
   const filesOf = (parts: Iterable<string>) => {
-    const files = holding(parts);
+    const files = dataFilesOf(parts);
     open.push(files);
     return files;
   };
@@ -52,7 +52,7 @@ describe('files of data', () => {
     expect([rows, task]).toEqual([6020, 'read']);
   });
 
-  it('are refused with the limit when the requested columns have too many values', async () => {
+  it('are refused, with the limit in the message, when the requested columns have too many values', async () => {
     const names = Array.from({ length: 1000 }, (_, at) => `c${at}`).join(',');
     const files = filesOf([`${names}\n`, ...Array.from({ length: 21 }, () => `${','.repeat(999)}\n`.repeat(100))]);
     await expect(files.read(file, request)).rejects.toThrow(
