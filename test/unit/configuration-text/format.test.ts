@@ -19,13 +19,13 @@ const cases: [string, string, string][] = [
     `[a]\nopt = { 'alpha': { 'one': '${'a'.repeat(32)}',\n             'two': '${'b'.repeat(30)}'},\n  'list': [ '${'c'.repeat(23)}', '${'d'.repeat(26)}',\n            '${'e'.repeat(17)}']}\n\n`,
   ],
   [
-    'a long string at its lines',
+    'a long string, which is broken after its lines',
     `[a]\nopt = 'line one of the string\\nline two of the string which is longer\\nline three of it'\n`,
     `[a]\nopt = ('line one of the string\\n'\n 'line two of the string which is longer\\n'\n 'line three of it')\n\n`,
   ],
   ['several sections', '[a]\n\n\nb: "c"\n\n[d]\n[e]\nf=1', "[a]\nb = 'c'\n\n[d]\n\n[e]\nf = 1\n\n"],
   ['comments between options', '# top\n\n[a]\n  ; in\nb = 1\n# end\n\n[c]\n', '# top\n[a]\n  ; in\nb = 1\n# end\n\n[c]\n\n'],
-  ['CRLF, in comments kept', '[a]\r\n# c\r\nb = "x"\r\n', "[a]\n# c\r\nb = 'x'\n\n"],
+  ['CRLF, which only comments keep', '[a]\r\n# c\r\nb = "x"\r\n', "[a]\n# c\r\nb = 'x'\n\n"],
   ['a comment without an end', '[a]\nb = 1\n# c', '[a]\nb = 1\n# c\n\n'],
   ['a comment after a complete value', '[a]\nb = 1\n# c\n  ; d\n', '[a]\nb = 1\n# c\n  ; d\n\n'],
   ['only comments', '# a\n; b', '# a\n; b'],
@@ -34,7 +34,7 @@ const cases: [string, string, string][] = [
   ['DEFAULT, kept as a section', '[DEFAULT]\na = "x"\n[b]\nc = 1\n', "[DEFAULT]\na = 'x'\n\n[b]\nc = 1\n\n"],
   ['text behind a header, dropped', '[a] ; x\nb = 1 # y\n', '[a]\nb = 1\n\n'],
   [
-    'values whose print is no literal, kept',
+    'values that are not literals when printed, kept',
     '[a]\nb = 1e999\nc = [1,\n     ...]\nd = -1j\ne = 1+2j\n',
     '[a]\nb = 1e999\nc = [1,\n     ...]\nd = -1j\ne = (1+2j)\n\n',
   ],
@@ -44,8 +44,6 @@ const cases: [string, string, string][] = [
   ['an option that would become a header, unchanged', '[a]\n[x = (1,\n  [2])\n', '[a]\n[x = (1,\n  [2])\n'],
   ['the section of Girder for comments', '[__comment__]\nb = "1"\n', "[__comment__]\nb = '1'\n\n"],
 ];
-
-/** This limit is far above the time on an idle machine, and far below the time of work that is not linear. */
 
 describe('formatConfig', () => {
   it.each(cases)('formats %s', (_, text, expected) => {
@@ -62,11 +60,11 @@ describe('formatConfig', () => {
     expect(formatConfig(text)).toBe(text);
   });
 
-  it('breaks a value exactly when key and value need 79 columns', () => {
+  it('breaks a value when it needs 79 columns with its key, and more than 79 without', () => {
     const list = (last: number) => `['${'a'.repeat(60)}', ${last}]`;
     expect(`key = ${list(1_000_000)}`).toHaveLength(79);
     expect(formatConfig(`[a]\nkey = ${list(100_000)}\n`)).toBe(`[a]\nkey = ${list(100_000)}\n\n`);
-    // From column 0 it still fits on one line, so it is not wrapped.
+    // Without its key, it fits on one line.
     expect(formatConfig(`[a]\nkey = ${list(1_000_000)}\n`)).toBe(`[a]\nkey = ${list(1_000_000)}\n\n`);
     const longer = `['${'a'.repeat(73)}', 1]`;
     expect(formatConfig(`[a]\nkey = ${longer}\n`)).toBe(`[a]\nkey = [ '${'a'.repeat(73)}',\n  1]\n\n`);

@@ -169,8 +169,8 @@ describe('parseLiteral', () => {
     ['100,000 minus signs', '- '.repeat(100_000) + '1'],
     ['100,000 summands', `${'1+'.repeat(100_000)}1`],
     ['100,000 lists to be joined', `${'[1]+'.repeat(100_000)}[1]`],
-    ['a million of tokens', `[${'1,'.repeat(600_000)}]`],
-    ['a million of statements', `1\n${'a\n'.repeat(600_000)}`],
+    ['a million tokens', `[${'1,'.repeat(600_000)}]`],
+    ['a million statements', `1\n${'a\n'.repeat(600_000)}`],
     ['nonsense', '$ ? ! '.repeat(1_000_000)],
   ] as const;
   it.each(sampleOf(costly, 5))('refuses %s without computing it', (_, text) => {

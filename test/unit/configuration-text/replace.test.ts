@@ -30,7 +30,7 @@ async function writeOld(text = old) {
   await utimes(path, modified, modified);
 }
 
-/** The code of the error of a failed replacement. */
+/** The code and message of the error with which a replacement fails. */
 async function failure(replaced: Promise<unknown>): Promise<{ code: string; message: string }> {
   const error = await replaced.then(
     () => null,
@@ -118,13 +118,13 @@ describe('replaceConfig', () => {
     expect(await readFile(path, 'utf8')).toBe(texts.at(-1));
   });
 
-  it('continues after one of them fails', async () => {
+  it('replaces a file even if another replacement fails', async () => {
     await writeOld();
     const [bad, good] = await Promise.allSettled([replaceConfig(old, { path: folder }), replaceConfig(fresh, { path })]);
     expect([bad.status, good.status]).toEqual(['rejected', 'fulfilled']);
   });
 
-  it('never overwrites a backup of other content, and reuses one of the same', async () => {
+  it('never overwrites a backup of other content, and reuses a backup of the same content', async () => {
     await writeOld();
     await writeFile(join(folder, backupName), 'precious');
     const first = await replaceConfig(fresh, { path });

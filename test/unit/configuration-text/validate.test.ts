@@ -64,8 +64,6 @@ const invalid: [string, string, number, string][] = [
   ['a repetition without end', "[a]\nb = 'a'*1000000000000\n", 1, invalidValue],
 ];
 
-/** This limit is far above the time on an idle machine, and far below the time of work that is not linear. */
-
 describe('validateConfig', () => {
   it.each(valid)('accepts %s', (_, text) => {
     expect(validateConfig(text)).toEqual([]);
