@@ -5,7 +5,7 @@ describe('a cache of short-lived answers', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setTimeout'] }));
   afterEach(() => void vi.useRealTimers());
 
-  /** A function whose results are numbered, and how often it was called. */
+  /** A function whose results are numbered. */
   function numbered() {
     let count = 0;
     return { ask: vi.fn(async () => ({ number: ++count })) };
@@ -54,13 +54,13 @@ describe('a cache of short-lived answers', () => {
   it('does not keep a response that was invalidated before it arrived', async () => {
     const { ask } = numbered();
     const cache = makeCache();
-    const under = cache.get('a', ask);
+    const deleted = cache.get('a', ask);
     cache.delete('a');
-    await under;
+    await deleted;
     expect(await cache.get('a', ask)).toEqual({ number: 2 });
-    const again = cache.get('b', ask);
+    const cleared = cache.get('b', ask);
     cache.clear();
-    await again;
+    await cleared;
     expect(await cache.get('b', ask)).toEqual({ number: 4 });
   });
 });

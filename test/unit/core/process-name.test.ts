@@ -42,7 +42,7 @@ describe('the name of a process', () => {
     expect(hasEnded(`${space}-${pid}-${Number(time) - 1}`)).toBe(true);
   });
 
-  it.runIf(process.platform === 'linux')('tells of a process whose parent has not noticed its end', async () => {
+  it.runIf(process.platform === 'linux')('tells that a process has ended whose parent has not noticed it', async () => {
     // The shell is replaced by a program that never waits for its child processes.
     const words = ['-c', `"$0" --input-type=module -e "$1" & exec sleep 60`, process.execPath, script];
     const parent = spawn('sh', words, { stdio: ['ignore', 'pipe', 'inherit'] });

@@ -44,7 +44,7 @@ describe('work in slices', () => {
 
   it('starts simultaneous requests in order, in several turns between which other work continues', async () => {
     const order: (number | string)[] = [];
-    const goOn = (async () => {
+    const otherWork = (async () => {
       for (let i = 0; i < 3; i += 1) {
         await nextSlice();
         order.push('work');
@@ -58,7 +58,7 @@ describe('work in slices', () => {
       };
       request.run(n, () => startRequestInTurn(begin));
     }
-    await goOn;
+    await otherWork;
     expect(order).not.toContain(119);
     while (!order.includes(119)) await turn();
     expect(order.filter((entry) => entry !== 'work')).toEqual(Array.from({ length: 120 }, (_, n) => n));

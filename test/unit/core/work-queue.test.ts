@@ -3,13 +3,13 @@ import { WorkQueue } from '../../../src/core/concurrency/work-queue.js';
 
 /** Work that continues until it is told to end, and records when it begins. */
 function pieces(queue: WorkQueue) {
-  const started: string[] = [];
+  const begun: string[] = [];
   const ends = new Map<string, () => void>();
   return {
-    begun: started,
+    begun,
     ask(name: string, options: Parameters<WorkQueue['run']>[1] = {}) {
       const running = queue.run(async () => {
-        started.push(name);
+        begun.push(name);
         await new Promise<void>((resolve) => ends.set(name, resolve));
         return name;
       }, options);
