@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(directory, { recursive: true }));
 
-/** Sweeps the cached files of one item, newest first, whose content on the disk has the given length. @returns ids of the removed ones. */
+/** Sweeps these cached files of one item, newest first. Their content on the disk has `sizeOnDisk` bytes. @returns ids of the removed ones. */
 async function sweepFiles(docs: readonly { _id: string; thumbnailKey: string; size: number; sizeOnDisk: number }[]) {
   for (const { _id, sizeOnDisk } of docs) await writeFile(join(directory, _id), Buffer.alloc(sizeOnDisk));
   const removedIds: string[] = [];

@@ -48,7 +48,7 @@ it('a job is queued again when its entry was taken by a process that never start
   expect(await sweptAfter(queued, sweepMs)).toBe(6000);
 });
 
-it('a job that was taken from a dead process is queued again as quickly', async () => {
+it('a job that was taken from a dead process is queued again just as quickly', async () => {
   expect(await sweptAfter(released, sweepMs)).toBe(6000);
   expect(await sweptAfter(released, sweepMs, 'waiting')).toBeNull();
 });

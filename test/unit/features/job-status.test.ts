@@ -8,7 +8,7 @@ const allStatuses = [0, 1, 2, 3, 4, 5, 820, 821, 822, 823, 824];
 const tables: Record<string, Record<number, number[]>> = {
   'jobs._local': { 1: [0], 2: [1, 0], 3: [2], 4: [1, 2], 5: [0, 1, 2] },
   worker_handler: {
-    // This row is not in the contract, which names 1 as a previous status. Without it, no job could reach it.
+    // The contract lacks this row, although it names 1 as a previous status. Without the row, no job could reach status 1.
     1: [0],
     2: [0, 1, 820],
     820: [2],
