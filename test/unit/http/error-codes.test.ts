@@ -8,7 +8,7 @@ const codes = Object.keys(errorReplies) as ErrorCode[];
 const info = { title: 'Test', version: '1', brand: 'large_image', headerName: 'Girder-Token' };
 
 describe('error codes', () => {
-  it.each(codes)('sends %s in the body and the header', (code) => {
+  it.each(codes)('include %s, which is sent in the body and the header', (code) => {
     expect(code).toMatch(/^[a-z]+(-[a-z]+)*$/);
     const reply = errorReply(new LargeImageError(code, 'A sentence.', { details: { field: 'name' } }), { anonymous: false });
     const { status, type } = errorReplies[code];
@@ -17,18 +17,18 @@ describe('error codes', () => {
     expect(reply.content).toEqual({ kind: 'json', value: { message: 'A sentence.', type, code, field: 'name' } });
   });
 
-  it('sends the level of a missing permission in both', () => {
+  it('are sent in both with the level of a missing permission', () => {
     const reply = errorReply(new LevelDeniedError(1, 'item 1', null), { anonymous: true });
     expect([reply.status, reply.headers['Large-Image-Error']]).toEqual([401, 'access-denied; level=1']);
     expect(reply.content).toMatchObject({ value: { code: 'access-denied', level: 1 } });
   });
 
-  it('has all of them in the descriptions of the API', () => {
+  it('are all in the descriptions of the API', () => {
     const described = [describeAsOpenApi3([], info), describeAsSwagger2([], info)].map((document) => JSON.stringify(document));
     for (const text of described) expect(text).toContain(JSON.stringify(codes));
   });
 
-  it('documents each with its status', () => {
+  it('are documented, each with its status', () => {
     const text = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
     const [, section = ''] = /\n## Errors\n(.*?)\n## /s.exec(text) ?? [];
     const rows = [...section.matchAll(/^\| `([a-z-]+)` \| (\d+) \|/gm)].map(([, code, status]) => [code, Number(status)]);

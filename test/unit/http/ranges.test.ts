@@ -4,14 +4,14 @@ import { rangeHeaders, requestedRange } from '../../../src/http/ranges.js';
 
 const tag = '"state"';
 const completeContent = null;
-const none = 'unsatisfiable';
+const unsatisfiable = 'unsatisfiable';
 
 describe('requestedRange', () => {
   it.each<
     [
       header: string | undefined,
       size: number,
-      expected: [number, number] | typeof completeContent | typeof none,
+      expected: [number, number] | typeof completeContent | typeof unsatisfiable,
       condition?: string,
     ]
   >([
@@ -24,17 +24,17 @@ describe('requestedRange', () => {
     ['bytes=-30', 10, [0, 10]],
     ['BYTES=2-5', 10, [2, 6]],
     [` bytes= 2-5 ${' '.repeat(14_000)}`, 10, [2, 6]],
-    ['bytes=9007199254740993-', 10, none],
+    ['bytes=9007199254740993-', 10, unsatisfiable],
     [`bytes=0-${'9'.repeat(400)}`, 10, [0, 10]],
     // Several ranges
     ['bytes=0-0,2-3', 10, [0, 1]],
     ['bytes=10-,2-3', 10, [2, 4]],
     ['bytes=,2-3,', 10, [2, 4]],
-    ['bytes=10-,11-', 10, none],
+    ['bytes=10-,11-', 10, unsatisfiable],
     // Outside
-    ['bytes=10-', 10, none],
-    ['bytes=10-20', 10, none],
-    ['bytes=-0', 10, none],
+    ['bytes=10-', 10, unsatisfiable],
+    ['bytes=10-20', 10, unsatisfiable],
+    ['bytes=-0', 10, unsatisfiable],
     // Malformed
     ['bytes=5-2', 10, completeContent],
     ['bytes=0-1,5-2', 10, completeContent],
@@ -53,8 +53,8 @@ describe('requestedRange', () => {
     ['bytes=-2', 0, completeContent],
     ['bytes=0-', 0, completeContent],
     ['bytes=0-0', 0, completeContent],
-    ['bytes=-0', 0, none],
-    ['bytes=5-', 0, none],
+    ['bytes=-0', 0, unsatisfiable],
+    ['bytes=5-', 0, unsatisfiable],
     // Conditions
     ['bytes=2-5', 10, [2, 6], tag],
     ['bytes=2-5', 10, completeContent, `W/${tag}`],
@@ -63,7 +63,7 @@ describe('requestedRange', () => {
     ['bytes=2-5', 10, completeContent, 'Thu, 26 Nov 2026 10:00:00 GMT'],
   ])('reads %j of %d bytes as %j', (range, size, expected, condition) => {
     const find = () => requestedRange({ range, 'if-range': condition }, { size, tag });
-    if (expected === none) expect(find).toThrow(UnsatisfiableRangeError);
+    if (expected === unsatisfiable) expect(find).toThrow(UnsatisfiableRangeError);
     else expect(find()).toEqual(expected === completeContent ? completeContent : { start: expected[0], end: expected[1] });
   });
 
