@@ -15,7 +15,7 @@ afterEach(async () => {
   await rm(work, { recursive: true, force: true });
 });
 
-it('lets one process use a folder, and names it to others', async () => {
+it('lets one process use a folder, and names both to other processes', async () => {
   const folder = join(work, 'data');
   const release = await lockDataDirectory(folder);
   await expect(lockDataDirectory(folder)).rejects.toThrow(DataDirectoryInUseError);

@@ -35,7 +35,7 @@ function runningServer(): { uri: string; host: string; port: number } {
 }
 
 /** An environment without programs on PATH, with a mirror that refuses requests, and an empty cache. */
-async function nothing(): Promise<Record<string, string>> {
+async function bareEnv(): Promise<Record<string, string>> {
   const port = await findFreePort();
   return {
     PATH: join(work, 'empty'),
@@ -107,7 +107,7 @@ describe('mongod on PATH', () => {
   it('is started on a folder that stays', async () => {
     const bin = await writeMongod(join(work, 'bin'), runningServer());
     const directory = join(work, 'data');
-    const database = await startDatabase({ env: { ...(await nothing()), PATH: bin }, directory });
+    const database = await startDatabase({ env: { ...(await bareEnv()), PATH: bin }, directory });
     expect(database.durable).toBe(true);
     expect(database.uri).toContain('127.0.0.1');
     await ping(database.uri, patienceMs);
@@ -118,7 +118,7 @@ describe('mongod on PATH', () => {
 
   it('works in a temporary folder that is removed at the end', async () => {
     const bin = await writeMongod(join(work, 'bin'), runningServer());
-    const database = await startDatabase({ env: { ...(await nothing()), PATH: bin }, directory: null });
+    const database = await startDatabase({ env: { ...(await bareEnv()), PATH: bin }, directory: null });
     expect(database.durable).toBe(false);
     expect(await throwAwayFolders()).toHaveLength(1);
     await database.stop();
@@ -128,16 +128,16 @@ describe('mongod on PATH', () => {
   it('reports that it has exited on its own', async () => {
     const bin = await writeMongod(join(work, 'bin'), runningServer());
     const directory = join(work, 'data');
-    const database = await startDatabase({ env: { ...(await nothing()), PATH: bin }, directory });
+    const database = await startDatabase({ env: { ...(await bareEnv()), PATH: bin }, directory });
     process.kill(Number(await readFile(join(directory, 'pid'), 'utf8')), 'SIGKILL');
     expect((await database.lost).message).toContain('mongod.log');
     await database.stop();
   });
 
-  it('ends with a process that is killed', async () => {
+  it('ends when the process that started it is killed', async () => {
     const bin = await writeMongod(join(work, 'bin'), runningServer());
     const directory = join(work, 'data');
-    const parent = startInProcess({ ...(await nothing()), PATH: bin }, directory);
+    const parent = startInProcess({ ...(await bareEnv()), PATH: bin }, directory);
     try {
       const pid = await until('mongod is ready', async () => {
         await ping(await parent.uri(), 500);
@@ -161,7 +161,7 @@ describe('mongod on PATH', () => {
     await mkdir(directory);
     await writeFile(join(directory, 'WiredTiger'), '');
     const path = `${bin}:${process.env.PATH}`;
-    const error = await failureOf(startDatabase({ env: { ...(await nothing()), PATH: path }, directory }));
+    const error = await failureOf(startDatabase({ env: { ...(await bareEnv()), PATH: path }, directory }));
     expect(error).toBeInstanceOf(DatabaseUnavailableError);
     expect(error.message).toContain('wrong version of the data files');
     expect(error.message).toContain(`${directory} contains MongoDB data`);
@@ -195,7 +195,7 @@ describe('the download', () => {
     });
     mirror = http;
     await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
-    const env = { ...(await nothing()), MONGOMS_DOWNLOAD_MIRROR: `http://127.0.0.1:${(http.address() as AddressInfo).port}` };
+    const env = { ...(await bareEnv()), MONGOMS_DOWNLOAD_MIRROR: `http://127.0.0.1:${(http.address() as AddressInfo).port}` };
     const reports: Progress[] = [];
     const options = { env, directory: join(work, 'data'), downloadStallMs: patienceMs };
     const first = await startDatabase({ ...options, report: (progress) => reports.push(progress) });
@@ -212,7 +212,7 @@ describe('the download', () => {
     const http = createHttpServer(() => undefined);
     mirror = http;
     await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
-    const env = { ...(await nothing()), MONGOMS_DOWNLOAD_MIRROR: `http://127.0.0.1:${(http.address() as AddressInfo).port}` };
+    const env = { ...(await bareEnv()), MONGOMS_DOWNLOAD_MIRROR: `http://127.0.0.1:${(http.address() as AddressInfo).port}` };
     const error = await failureOf(startDatabase({ env, directory: null, downloadStallMs: 2000 }));
     http.closeAllConnections();
     expect(error.message).toContain('no progress for 2 seconds');
@@ -222,7 +222,7 @@ describe('the download', () => {
     const http = createHttpServer(() => undefined);
     mirror = http;
     await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
-    const env = { ...(await nothing()), MONGOMS_DOWNLOAD_MIRROR: `http://127.0.0.1:${(http.address() as AddressInfo).port}` };
+    const env = { ...(await bareEnv()), MONGOMS_DOWNLOAD_MIRROR: `http://127.0.0.1:${(http.address() as AddressInfo).port}` };
     const controller = new AbortController();
     http.once('request', () => controller.abort(new Error('stop it')));
     const error = await failureOf(startDatabase({ env, directory: null, signal: controller.signal }));
@@ -235,9 +235,9 @@ describe('mongo-java-server', () => {
   const programs = ['java', 'mvn'].map((name) => findExecutable(process.env, name));
   const reason = programs.includes(null) ? 'java or mvn is not on PATH' : null;
   if (reason) console.warn(`skipped: mongo-java-server, ${reason}`);
-  /** The usual cache, so that Maven fetches it at most once. */
+  /** A bare environment with Java, Maven and the usual cache, so that Maven fetches the server at most once. */
   const env = async (): Promise<Record<string, string>> => {
-    const { LARGE_IMAGE_CACHE_DIR: _, ...rest } = await nothing();
+    const { LARGE_IMAGE_CACHE_DIR: _, ...rest } = await bareEnv();
     const bin = join(work, 'bin');
     await mkdir(bin);
     for (const [name, program] of [
@@ -262,7 +262,7 @@ describe('mongo-java-server', () => {
     await expect(ping(database.uri, 500)).rejects.toThrow();
   });
 
-  it.skipIf(reason)('ends with a process that is killed', async () => {
+  it.skipIf(reason)('ends when the process that started it is killed', async () => {
     const parent = startInProcess(await env(), null);
     try {
       const uri = await until('it is ready', async () => {
@@ -283,7 +283,7 @@ describe('mongo-java-server', () => {
 });
 
 it('names each attempt, its failure and the remedy when no database works', async () => {
-  const error = await failureOf(startDatabase({ env: await nothing(), directory: null }));
+  const error = await failureOf(startDatabase({ env: await bareEnv(), directory: null }));
   expect(error).toBeInstanceOf(DatabaseUnavailableError);
   expect(error.message).toMatch(/MONGODB_URI: not set[^]*mongod on PATH: not found[^]*ECONNREFUSED[^]*java is not on PATH/);
   expect(error.message).toMatch(/install MongoDB[^]*apt-get install/);

@@ -7,11 +7,11 @@ describe('RunningHost', () => {
   it('prepares once, and serves no request before', async () => {
     const steps: string[] = [];
     const recorder = (name: string) => async () => void steps.push(name);
-    const asking: (() => void)[] = [];
+    const restarts: (() => void)[] = [];
     const running = await RunningHost.start({
       makeHost: async (restart) => {
         steps.push('made');
-        asking.push(restart);
+        restarts.push(restart);
         return { app: {}, close: recorder('closed') } as unknown as ReferenceHost;
       },
       prepareFirst: async () => {
@@ -25,7 +25,7 @@ describe('RunningHost', () => {
       },
     });
     expect(steps).toEqual(['made', 'prepared', 'served']);
-    asking[0]!();
+    restarts[0]!();
     await until('the restart', () => steps.length >= 7);
     expect(steps.slice(3)).toEqual(['paused', 'closed', 'made', 'served']);
     await running.close();

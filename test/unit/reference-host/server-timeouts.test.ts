@@ -49,7 +49,7 @@ function countBody(request: IncomingMessage, response: ServerResponse): void {
   request.on('error', () => undefined);
 }
 
-describe('a patient server', () => {
+describe('a server with timeouts', () => {
   it.each([
     ['GET / HTTP/1.1\r\nHost: a\r\nX-A: ' + 'a'.repeat(70_000) + '\r\n\r\n', 431, '65536 bytes'],
     [`GET /?style=${'a'.repeat(70_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, 431, '65536 bytes'],
@@ -92,7 +92,7 @@ describe('a patient server', () => {
     expect(received()).toContain('got 18');
   });
 
-  it('allows answers that take long to make, and rare events', async () => {
+  it('allows long pauses before and within a response', async () => {
     const port = await start((request, response) => {
       request.resume();
       response.write('first ');

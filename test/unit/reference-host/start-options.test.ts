@@ -158,7 +158,7 @@ describe("the caller's own files", () => {
     expect(leftOut).toEqual([[join(slides, 'broken'), expect.stringContaining('ENOENT')]]);
   });
 
-  it('leave out links that lead out of what is served, and say so', async () => {
+  it('do not include links that lead out of what is served, which is reported', async () => {
     const slides = join(work, 'slides');
     await mkdir(join(slides, 'in'), { recursive: true });
     await mkdir(join(work, 'secrets'));
@@ -174,7 +174,7 @@ describe("the caller's own files", () => {
     );
   });
 
-  it('treat a folder *.zarr as one file, its description', async () => {
+  it('include a folder *.zarr as one file, its description', async () => {
     for (const name of ['a.zarr', 'a.zarr/0/0', 'plain.zarr']) await mkdir(join(work, name), { recursive: true });
     for (const name of ['a.zarr/.zattrs', 'a.zarr/.zgroup', 'a.zarr/0/.zarray', 'a.zarr/0/0/0', 'plain.zarr/b.tif']) {
       await writeFile(join(work, name), '');
@@ -213,7 +213,7 @@ describe('the stored password', () => {
     expect(await readOrCreatePassword(work)).toEqual(first);
   });
 
-  it('is regenerated when the file is empty, with the right mode', async () => {
+  it('is made again, with the right mode, when the file is empty', async () => {
     await writeFile(join(work, 'admin-password'), '', { mode: 0o644 });
     const { password, path } = await readOrCreatePassword(work);
     expect(password.length).toBeGreaterThanOrEqual(16);
@@ -266,7 +266,7 @@ describe('listening', () => {
     },
   );
 
-  it('keeps idle connections longer than clients do, which would lose a request that is on its way', async () => {
+  it('keeps idle connections longer than clients do, so that no request on its way is lost', async () => {
     const server = await listen('127.0.0.1', 0);
     const { headers } = await fetch(server.url);
     await server.close();
