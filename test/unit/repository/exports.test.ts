@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 
 const readText = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
 
-/** The names that the statements `export … from` of a module list. */
+/** The names in the `export … from` statements of a module. */
 function namesIn(path: string): string[] {
   const lists = Array.from(readText(path).matchAll(/^export (?:type )?\{([^}]*)\}/gm), ([, list]) => list!);
   return lists.flatMap((list) => Array.from(list.matchAll(/(?:type )?(\w+)(?:,|\s*$)/g), ([, name]) => name!));

@@ -8,7 +8,7 @@ import { expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** Files of all layers, and packages, that a file might import. */
+/** Files of all layers. A file might import any of them. */
 const imports = `
   errors host installation install worker index larger-host core/core core/json core/host/records core/database/outage
   core/concurrency/slices http/route http/serving/mount tilesource/raster tilesource/sources/tiff/tiff-layout tilesource/style/usual-colors

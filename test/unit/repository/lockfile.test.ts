@@ -23,7 +23,7 @@ it('names no registry host', () => {
   expect(Object.entries(packages).filter(([, { resolved }]) => resolved?.startsWith('http'))).toEqual([]);
 });
 
-it('downloads no database while it is installed', () => {
+it('mongodb-memory-server downloads no database while it is installed', () => {
   const cwd = 'node_modules/mongodb-memory-server';
   const env = { PATH: process.env.PATH, HOME: process.env.HOME, INIT_CWD: process.cwd() };
   expect(execFileSync(process.execPath, ['postinstall.js'], { cwd, env, encoding: 'utf8' })).toContain('postinstall skipped');

@@ -53,9 +53,7 @@ const referenceHost = async () => {
   const { requirePackages } = await import('../../../src/reference-host/packages.js');
   return failure(requirePackages);
 };
-/**
- * Messages about missing packages. Files that run in separate processes, and those that import packages, are searched for them.
- */
+/** The message about each missing package. It is searched for in files that run in separate processes or import the package. */
 const places: Record<string, () => string | Promise<string>> = {
   proj4: projections,
   'geotiff-geokeys-to-proj4': projections,
@@ -71,8 +69,8 @@ const places: Record<string, () => string | Promise<string>> = {
     const { loadHeifDecoder } = await import('../../../src/tilesource/codecs/whole-pictures.js');
     return failure(loadHeifDecoder);
   },
-  koffi: () => installed('koffi', source('tilesource/sources/openslide/openslide-process.ts')),
-  'prom-client': () => installed('prom-client', source('reference-host/system/operation.routes.ts')),
+  koffi: () => messageIn('koffi', source('tilesource/sources/openslide/openslide-process.ts')),
+  'prom-client': () => messageIn('prom-client', source('reference-host/system/operation.routes.ts')),
   async '@aws-sdk/client-s3'() {
     const { requireBuckets } = await import('../../../src/reference-host/start/content/bucket-objects.js');
     return failure(() => requireBuckets([{ bucket: 'b', prefix: '' }], new AbortController().signal));
@@ -97,8 +95,8 @@ const places: Record<string, () => string | Promise<string>> = {
   'rate-limiter-flexible': referenceHost,
 };
 
-/** The message about a package in a source file. */
-async function installed(name: string, text: string): Promise<string> {
+/** The message about a missing package, which a source file has to contain. */
+async function messageIn(name: string, text: string): Promise<string> {
   expect(text).toContain(`describeMissingPackages('${name}')`);
   const { describeMissingPackages } = await import('../../../src/optional-packages.js');
   return describeMissingPackages(name);

@@ -37,14 +37,14 @@ it('finds every test file in one group', () => {
   expect(longest.filter((file) => !files.includes(file))).toEqual([]);
 });
 
-it('has Python write files in the group for that only', () => {
+it('has files written by Python only in the group `writers`', () => {
   const named: readonly string[] = groups.writers;
   const writing = ['images/fixtures', 'python/python'].map((name) => `test/support/${name}.ts`);
   const expected = files.filter((file) => writing.some((path) => supportOf(file).has(path)));
   expect(expected.filter((file) => !file.startsWith('test/full/writers/'))).toEqual(named.slice(1));
 });
 
-it('starts browsers, `npm start` and killed programs only in `test/e2e` of the core', () => {
+it('starts browsers, `npm start` and programs to be killed only in `test/e2e` in the group `core`', () => {
   const names = ['pages/chromium', 'hosts/server-process', 'run/steps', 'run/built-program'];
   const slow = names.map((name) => `test/support/${name}.ts`);
   const isSlow = (file: string) => slow.some((path) => supportOf(file).has(path));
