@@ -114,9 +114,9 @@ describe('files that libvips alone reads keep their samples when they are conver
 });
 
 it('a sample without a value is left out of means, and is kept in a lossless copy', async () => {
-  const [side, none] = [512, 201];
+  const [side, noValue] = [512, 201];
   const samples = Buffer.from(
-    Array.from({ length: side * side }, (_, at) => ((at + Math.floor(at / side)) % 2 === 0 ? none : 100)),
+    Array.from({ length: side * side }, (_, at) => ((at + Math.floor(at / side)) % 2 === 0 ? noValue : 100)),
   );
   const path = join(folder, 'without-value.tif');
   await writeFile(path, writeTiff([{ tags: { ...grayTags(side, side, side), 42_113: { ascii: '201' } }, chunks: [samples] }]));
@@ -128,7 +128,7 @@ it('a sample without a value is left out of means, and is kept in a lossless cop
   expect(await grays(original)).toEqual([100]);
   await original.close();
   for (const [compression, nodata] of [
-    ['deflate', none],
+    ['deflate', noValue],
     ['jpeg', undefined],
   ] as const) {
     const { source } = await converted(path, { compression, reduction: 'mean' });

@@ -38,7 +38,7 @@ async function open(path: string): Promise<TileSource> {
 async function converted(path: string, request: ConversionRequest = {}) {
   const output = join(folder, `made-${(runs += 1)}.tiff`);
   const log: string[] = [];
-  const passes: number[] = [];
+  const progress: number[] = [];
   await convert(
     {
       input: { path, name: 'slide.tif', mimeType: '' },
@@ -49,12 +49,12 @@ async function converted(path: string, request: ConversionRequest = {}) {
       version: '0',
     },
     {
-      onProgress: (part) => void passes.push(part),
+      onProgress: (part) => void progress.push(part),
       log: (text) => void log.push(text),
       runVipsPass: () => Promise.reject(new Error('libvips is not needed')),
     },
   );
-  return { output, source: await open(output), report: log.join(''), passes: passes };
+  return { output, source: await open(output), report: log.join(''), progress };
 }
 
 /** A picture in which every tile is different. */
@@ -79,8 +79,8 @@ interface Slide {
   gaps?: number[];
 }
 
-/** Tiles of JPEG files in a TIFF. */
-async function slide({ form, powers, gaps = [] }: Slide): Promise<string> {
+/** Writes a TIFF of JPEG tiles. @returns its path. */
+async function writeSlide({ form, powers, gaps = [] }: Slide): Promise<string> {
   const bands = form.color === 'gray' ? 1 : 3;
   const directories = await Promise.all(
     powers.map(async (power): Promise<WrittenDirectory> => {
@@ -137,8 +137,8 @@ describe.each(Object.entries(forms))('a pyramid of JPEG tiles, %s,', (_name, for
   const bands = form.color === 'gray' ? 1 : 3;
 
   it('is copied: every level has the samples that it had, for this package and for libvips', async () => {
-    const path = await slide({ form, powers: [0, 1, 2] });
-    const { source, output, report, passes } = await converted(path);
+    const path = await writeSlide({ form, powers: [0, 1, 2] });
+    const { source, output, report, progress } = await converted(path);
     expect(report).toContain('Copied the tiles of 3 of 3 levels of frame 0');
     expect(source.metadata).toMatchObject({ sizeX: width, sizeY: height, tileWidth: side, bandCount: bands });
     const from = await open(path);
@@ -147,8 +147,8 @@ describe.each(Object.entries(forms))('a pyramid of JPEG tiles, %s,', (_name, for
       const page = source.metadata.levels - 1 - level;
       expect((await libvips(output, page, bands)).equals(await libvips(path, page, bands))).toBe(true);
     }
-    expect(passes.toSorted((a, b) => a - b)).toEqual(passes);
-    expect(passes.at(-1)).toBeCloseTo(1, 5);
+    expect(progress.toSorted((a, b) => a - b)).toEqual(progress);
+    expect(progress.at(-1)).toBeCloseTo(1, 5);
   });
 
   it('is like the picture that its tiles were encoded from', async () => {
@@ -158,8 +158,8 @@ describe.each(Object.entries(forms))('a pyramid of JPEG tiles, %s,', (_name, for
   });
 
   it('has its gaps filled in the form of its neighbors, and missing levels made', async () => {
-    const path = await slide({ form, powers: [0, 2], gaps: [1, 5] });
-    const { source, output, report, passes } = await converted(path);
+    const path = await writeSlide({ form, powers: [0, 2], gaps: [1, 5] });
+    const { source, output, report, progress } = await converted(path);
     expect(report).toContain('Copied the tiles of 2 of 3 levels');
     expect(source.populatedLevels).toEqual([0, 1, 2]);
     const from = await open(path);
@@ -181,7 +181,7 @@ describe.each(Object.entries(forms))('a pyramid of JPEG tiles, %s,', (_name, for
       }
     }
     expect((await libvips(output, 0, bands)).length).toBe(width * height * bands);
-    expect(passes.toSorted((a, b) => a - b)).toEqual(passes);
+    expect(progress.toSorted((a, b) => a - b)).toEqual(progress);
   });
 });
 
@@ -192,13 +192,13 @@ describe('re-encodes tiles', () => {
     ['of another quality', { quality: 50 }],
     ['of another compression', { compression: 'deflate' }],
   ])('when they are requested %s', async (_name, request) => {
-    const { report, source } = await converted(await slide(threeLevels), request);
+    const { report, source } = await converted(await writeSlide(threeLevels), request);
     expect(report).not.toContain('Copied');
     expect(source.metadata.tileWidth).toBe(request.tileSize ?? 256);
   });
 
-  it('when reduced levels consist of chosen pixels, except for the finest one', async () => {
-    expect((await converted(await slide(threeLevels), { reduction: 'nearest' })).report).toContain(
+  it('when levels are reduced by picking pixels, except for tiles of the finest level', async () => {
+    expect((await converted(await writeSlide(threeLevels), { reduction: 'nearest' })).report).toContain(
       'Copied the tiles of 1 of 3 levels',
     );
   });

@@ -33,8 +33,8 @@ const edge = { x: 751, y: 351 };
 const [dark, bright] = [40, 220];
 
 // Nothing changes the pictures, so all formats use the same two.
-const upright = paint({ width, height, bands: 3 }, (x) => (x < edge.x ? dark : bright));
-const level = paint({ width, height, bands: 3 }, (_x, y) => (y < edge.y ? dark : bright));
+const verticalEdge = paint({ width, height, bands: 3 }, (x) => (x < edge.x ? dark : bright));
+const horizontalEdge = paint({ width, height, bands: 3 }, (_x, y) => (y < edge.y ? dark : bright));
 
 let folder = '';
 beforeAll(async () => {
@@ -46,7 +46,7 @@ const openFile = (definition: TileSourceDefinition, name: string, bytes: Uint8Ar
   definition.open(memoryInput(bytes, name), { temporaryDirectory: folder });
 
 type Picture = ReturnType<typeof paint>;
-const opened = ({ data }: Picture) => sharp(data as Uint8Array, { raw: { width, height, channels: 3 } });
+const sharpOf = ({ data }: Picture) => sharp(data as Uint8Array, { raw: { width, height, channels: 3 } });
 const tiled = { tile: true, tileWidth: 128, tileHeight: 128 } as const;
 
 let slides = 0;
@@ -102,7 +102,7 @@ const sources: Record<string, (picture: Picture) => Promise<TileSource>> = {
     openFile(
       tiffSource,
       'flat.tiff',
-      await opened(picture)
+      await sharpOf(picture)
         .tiff({ ...tiled, compression: 'lzw' })
         .toBuffer(),
     ),
@@ -110,13 +110,13 @@ const sources: Record<string, (picture: Picture) => Promise<TileSource>> = {
     openFile(
       tiffSource,
       'pyramid.tiff',
-      await opened(picture)
+      await sharpOf(picture)
         .tiff({ ...tiled, pyramid: true, compression: 'jpeg', quality: 100 })
         .toBuffer(),
     ),
   'a TIFF of strips': async (picture) =>
-    openFile(tiffSource, 'strips.tiff', await opened(picture).tiff({ compression: 'lzw' }).toBuffer()),
-  PNG: async (picture) => openFile(sharpSource, 'picture.png', await opened(picture).png({ compressionLevel: 1 }).toBuffer()),
+    openFile(tiffSource, 'strips.tiff', await sharpOf(picture).tiff({ compression: 'lzw' }).toBuffer()),
+  PNG: async (picture) => openFile(sharpSource, 'picture.png', await sharpOf(picture).png({ compressionLevel: 1 }).toBuffer()),
   DICOM: async (picture) => openFile(dicomSource, 'slide.dcm', dicomOf(picture)),
   CZI: async ({ data }) => {
     const block = {
@@ -136,7 +136,7 @@ const sources: Record<string, (picture: Picture) => Promise<TileSource>> = {
     openFile(
       deepZoomSource,
       'picture.zip',
-      await opened(picture)
+      await sharpOf(picture)
         .png({ compressionLevel: 1 })
         .tile({ size: 128, overlap: 1, layout: 'dz', container: 'zip', basename: 'picture' })
         .toBuffer(),
@@ -144,7 +144,7 @@ const sources: Record<string, (picture: Picture) => Promise<TileSource>> = {
   ...(openSlideIsThere && {
     'a pyramid that OpenSlide reads': async (picture: Picture) => {
       const path = join(folder, `slide-${(slides += 1)}.tiff`);
-      await opened(picture)
+      await sharpOf(picture)
         .tiff({ ...tiled, pyramid: true, compression: 'lzw' })
         .toFile(path);
       return openSlideSource.open(fileInput(path), { temporaryDirectory: folder });
@@ -158,7 +158,7 @@ const sources: Record<string, (picture: Picture) => Promise<TileSource>> = {
     ),
 };
 
-/** Where the brightness is half way along a line through the picture, in pixels from its edge. */
+/** Where a line through the picture turns from dark to bright, in pixels from the start of the line. */
 async function edgePosition(bytes: Uint8Array, axis: 'x' | 'y'): Promise<number> {
   const { data, info } = await sharp(bytes).greyscale().raw().toBuffer({ resolveWithObject: true });
   const length = axis === 'x' ? info.width : info.height;
@@ -189,8 +189,8 @@ const requests = regions.flatMap(([region, request]) => [1, 2, 3].map((resample)
 
 describe.each(Object.keys(sources))('edges of %s', (name) => {
   it.each([
-    ['x', upright],
-    ['y', level],
+    ['x', verticalEdge],
+    ['y', horizontalEdge],
   ] as const)('are at the right position along %s, at every size and scale', async (axis, drawing) => {
     const source = await sources[name]!(drawing);
     const image = openLargeImage(source, { temporaryDirectory: folder });
@@ -215,7 +215,7 @@ describe.each(Object.keys(sources))('edges of %s', (name) => {
 
 describe('edges elsewhere', () => {
   it('are in the right place in tiles of every level, Deep Zoom tiles and streamed pyramids', async () => {
-    const image = openLargeImage(rasterSource(upright, { tileWidth: 128, tileHeight: 128 }).source, {
+    const image = openLargeImage(rasterSource(verticalEdge, { tileWidth: 128, tileHeight: 128 }).source, {
       temporaryDirectory: folder,
     });
     const { levels } = image.metadata();

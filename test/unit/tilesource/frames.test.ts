@@ -77,7 +77,7 @@ describe('frames on the wire', () => {
     );
   });
 
-  it('are described once, while others have the event loop: there may be many', async () => {
+  it('are described once, however many there are, without blocking the event loop', async () => {
     const image = { ...small, frames: stack({ C: 3, T: 100_000 }) };
     let turns = 0;
     let isGoing = true;
@@ -173,7 +173,7 @@ describe('covering frames with textures', () => {
     ]);
   });
 
-  it('ends, keeps to its limits and covers each frame once, whatever the options', async () => {
+  it('ends and covers each frame once, whatever the options', async () => {
     const frames = fc.integer({ min: 2, max: 200 });
     const options = fc.record({
       maxTextureSize: fc.integer({ min: 16, max: 16_384 }),

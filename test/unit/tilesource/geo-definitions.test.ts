@@ -76,8 +76,8 @@ describe('projections', () => {
   });
 });
 
-/** An image in which each pixel states its column and row, in degrees from the upper left corner. */
-const degrees = (west: number, width: number) => {
+/** An image whose pixels state their column and row. It begins at `west` and at 40° north, and is `width` degrees wide. */
+const imageOfDegrees = (west: number, width: number) => {
   const size = { sizeX: 360, sizeY: 160 };
   const step = width / size.sizeX;
   const geo: GeoReference = {
@@ -93,7 +93,7 @@ const degrees = (west: number, width: number) => {
 };
 
 describe('longitudes that repeat after a full turn', () => {
-  const tile = (source: ReturnType<typeof degrees>['source'], level: number, x: number, y: number) =>
+  const tile = (source: ReturnType<typeof imageOfDegrees>['source'], level: number, x: number, y: number) =>
     projectToWebMercator(source).source.readTile({ level, x, y, frame: 0 });
 
   it.each([
@@ -102,7 +102,7 @@ describe('longitudes that repeat after a full turn', () => {
     ['from -170° to 190°', -170, 360],
     ['beyond 180°', 190, 10],
   ])('images %s are at their position on the map', async (_name, west, width) => {
-    const { source } = degrees(west, width);
+    const { source } = imageOfDegrees(west, width);
     const projected = projectToWebMercator(source);
     const { levels } = projected.source.metadata;
     expect(2 ** (levels - 1) * 256).toBeGreaterThan((360 / width) * 360 * 0.99);
@@ -110,7 +110,7 @@ describe('longitudes that repeat after a full turn', () => {
       const longitude = west + width * part;
       const column = ((((longitude + 180) % 360) + 360) % 360) / 360;
       const at = Math.floor(column * 256 * 2 ** (levels - 1));
-      // The equator is the lower edge of the upper half: 40 degrees below the top are more rows than there are for wide images.
+      // A latitude that even a narrow image covers, which ends few degrees below 40.
       const latitude = 40 - Math.min(20, width / 20);
       const y = (0.5 - Math.log(Math.tan(Math.PI / 4 + (latitude * Math.PI) / 360)) / (2 * Math.PI)) * 256 * 2 ** (levels - 1);
       const { data, bands } = await tile(source, levels - 1, Math.floor(at / 256), Math.floor(y / 256));
@@ -123,8 +123,8 @@ describe('longitudes that repeat after a full turn', () => {
     if (west === 176) expect(projected.bounds.xmin).toBeCloseTo(-Math.PI * 6_378_137, 0);
   });
 
-  it('positions and regions are found under each of their names', () => {
-    const { metadata } = degrees(190, 10).source;
+  it('positions and regions are found at each of their longitudes', () => {
+    const { metadata } = imageOfDegrees(190, 10).source;
     const west = positionInPixels(metadata, { left: -165, top: 39, units: 'EPSG:4326' });
     expect(west).toEqual(positionInPixels(metadata, { left: 195, top: 39, units: 'EPSG:4326' }));
     expect(west.left).toBe(180);

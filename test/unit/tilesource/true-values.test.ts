@@ -51,7 +51,7 @@ describe('statistics of the samples in a file', () => {
   it.each([
     ['one level', (side: number) => rasterSource(checkered(side), { tileWidth: 256, tileHeight: 256 }).source],
     ['averaged levels', (side: number) => averagedPyramid(checkered(side)).source],
-  ])('agree in bands, histogram and bounds of styles, small and large, with %s', async (_name, make) => {
+  ])('agree in bands, histogram and bounds of styles, for small and large images of %s', async (_name, make) => {
     for (const side of [300, 2100]) {
       const image = openLargeImage(make(side));
       expect((await image.bands({}))['1']).toMatchObject({ min: 64, max: 192, mean: 128, stdev: 64 });
@@ -79,7 +79,7 @@ describe('statistics of the samples in a file', () => {
     expect((await image.histogram({ width: 100, height: 100, resample: 1 }))[0]).toMatchObject({ min: 128, max: 128 });
   });
 
-  it('find the brightest spot of a large image by its coarser levels, and read a bounded part of it', async () => {
+  it('find the brightest spot of a large image by its coarser levels, reading few tiles of the finest level', async () => {
     const spots = paint({ width: 6000, height: 4000, bands: 1, dtype: 'uint16' }, (x, y) =>
       x >= 5701 && x < 5721 && y >= 901 && y < 921 ? 40_000 : x >= 3 && x < 19 && y >= 3801 && y < 3820 ? 7 : 100 + (x % 3),
     );

@@ -31,7 +31,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A BMP file of 1 or 24 bits. */
+/** A BMP file of 8 or 24 bits. */
 function bmp(width: number, height: number, bits: 8 | 24): Buffer {
   const head = Buffer.alloc(54 + (bits === 8 ? 1024 : 0));
   head.write('BM', 0, 'latin1');

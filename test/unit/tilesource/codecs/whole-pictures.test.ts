@@ -281,7 +281,7 @@ describe('pictures that are decoded as a whole', () => {
     expect([...limitWasmMemory(module, 200 * 2 ** 16)]).toEqual([...start, 5, 5, 1, 1, 1, 200, 1, ...end]);
   });
 
-  it('reads mutated files, or refuses them with clear errors only', async () => {
+  it('are read even when they are mutated, or refused with clear errors only', async () => {
     const kindsOf = (file: Buffer, length: number) =>
       new Map([['whole', { file, name: 'a.bin', near: [{ offset: 0, length }] }]]);
     for (const [source, file, length] of [

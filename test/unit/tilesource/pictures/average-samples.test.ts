@@ -70,8 +70,8 @@ describe('averageSamples', () => {
     ['no data of floats', 'float32', 0.1, [4, 0.1, 8, 0.1], [6]],
     ['no data of whole numbers', 'int16', -9999, [4, -9999, 8, 9], [7]],
     ['no data of bytes', 'uint8', 0, [0, 0, 0, 200], [200]],
-    ['and keeps no data where there is nothing else', 'int32', -1, [-1, -1, -1, -1], [-1]],
-    ['and keeps NaN where there is nothing else', 'float32', 7, [missing, 7, 7, 7], [missing]],
+    ['no data, but keeps it where there is nothing else', 'int32', -1, [-1, -1, -1, -1], [-1]],
+    ['no data, but keeps NaN where there is nothing else', 'float32', 7, [missing, 7, 7, 7], [missing]],
   ])('leaves out %s', async (_, dtype, nodata, samples, expected) => {
     const raster: Raster = { data: new sampleArrays[dtype](samples), width: 2, height: 2, bands: 1, dtype };
     const { data } = await averageSamples(raster, { width: 1, height: 1 }, { nodata });
@@ -98,7 +98,7 @@ describe('averageSamples', () => {
   });
 
   it('leaves out a sample of one band', async () => {
-    const raster: Raster = { data: Uint16Array.of(5, 5, 9, 9), width: 2, height: 1, bands: 2 + 0, dtype: 'uint16' };
+    const raster: Raster = { data: Uint16Array.of(5, 5, 9, 9), width: 2, height: 1, bands: 2, dtype: 'uint16' };
     const wide: Raster = { data: Uint16Array.of(5, 5, 1, 1, 1, 9, 9, 1, 1, 1), width: 2, height: 1, bands: 5, dtype: 'uint16' };
     expect([...(await averageSamples(wide, { width: 1, height: 1 }, { bandNodata: [5, null, null, null, 1] })).data]).toEqual([
       9, 7, 1, 1, 1,

@@ -25,16 +25,16 @@ const side = 256;
 const corruptBytes = Buffer.from('no deflate stream');
 
 /** A gray TIFF of 256 × 256 pixels in 16 tiles or 16 strips, of which one is corrupt. */
-function tiffWith(broken: number, { isTiled = true, orientation = 1 } = {}): Buffer {
+function tiffWith(corruptAt: number, { isTiled = true, orientation = 1 } = {}): Buffer {
   const { 322: width, 323: length, ...tags } = grayTags(side, side, 64);
   const chunk = deflateSync(Buffer.alloc(isTiled ? 64 * 64 : side * 16, 100));
-  const chunks = Array.from({ length: 16 }, (_, index) => (index === broken ? corruptBytes : chunk));
+  const chunks = Array.from({ length: 16 }, (_, index) => (index === corruptAt ? corruptBytes : chunk));
   const shape: Record<number, TagValue> = isTiled ? { 322: width!, 323: length! } : { 278: { short: [16] } };
   return writeTiff([{ tags: { ...tags, ...shape, 259: { short: [8] }, 274: { short: [orientation] } }, chunks }]);
 }
 
-const openStrips = (broken: number, options: { maxSmallImageSize: number; orientation?: number }): Promise<TileSource> =>
-  tiffSource.open(memoryInput(tiffWith(broken, { isTiled: false, orientation: options.orientation ?? 1 })), {
+const openStrips = (corruptAt: number, options: { maxSmallImageSize: number; orientation?: number }): Promise<TileSource> =>
+  tiffSource.open(memoryInput(tiffWith(corruptAt, { isTiled: false, orientation: options.orientation ?? 1 })), {
     temporaryDirectory,
     ...options,
   });
@@ -69,9 +69,9 @@ describe('a corrupt strip', () => {
     ['one in the middle', 5, 1, { left: 0, top: 80, right: 256, bottom: 96 }],
     ['one of a rotated image', 5, 3, { left: 0, top: 160, right: 256, bottom: 176 }],
     ['one of an image rotated by 90°', 5, 6, { left: 160, top: 0, right: 176, bottom: 256 }],
-  ] as const)('is a hole in the picture, with small tiles and with large ones: %s', async (_, broken, orientation, hole) => {
+  ] as const)('is a hole in the picture, with small tiles and with large ones: %s', async (_, corruptAt, orientation, hole) => {
     for (const maxSmallImageSize of [64, 4096]) {
-      const source = await openStrips(broken, { maxSmallImageSize, orientation });
+      const source = await openStrips(corruptAt, { maxSmallImageSize, orientation });
       const image = openLargeImage(source);
       for (let time = 0; time < 2; time += 1) {
         const picture = (await image.region({ encoding: 'PNG' })) as EncodedPicture;
@@ -127,7 +127,7 @@ describe('a corrupt tile in a part of a combined image', () => {
   });
 });
 
-it('is a hole in the map where a corrupt tile is, and in the tile of the whole world', async () => {
+it('a corrupt tile is a hole in the map, even in the tile of the whole world', async () => {
   const world = 20_037_508.342789244;
   const transform = [-world, (2 * world) / 256, 0, world, 0, -(2 * world) / 256] as [
     number,
@@ -163,7 +163,7 @@ describe('encoding=TILED', () => {
     await source.close();
   });
 
-  it('shows no hole in samples, even of several frames', async () => {
+  it('refuses samples instead of showing a hole in them, even those of several frames', async () => {
     const frames = [0, 1].map(() => paint({ width: side, height: side, bands: 1 }, () => 100));
     const { source } = rasterSource(frames);
     const readTile = source.readTile.bind(source);

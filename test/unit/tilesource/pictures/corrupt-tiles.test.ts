@@ -129,7 +129,7 @@ describe('a picture of several tiles of which one is corrupt', () => {
     });
   }
 
-  it('is no picture when nothing else is shown, and never a hole in samples', async () => {
+  it('is refused when it would show only the hole, or when it consists of samples', async () => {
     const image = brokenImage({ bands: 1, dtype: 'uint16', value: 7 });
     const corrupt = { code: 'corrupt-tile', tile: { level: 2, x: 1, y: 2, frame: 0 } };
     await expect(image.tile({ level: 2, x: 1, y: 2, encoding: 'PNG' })).rejects.toMatchObject(corrupt);

@@ -74,7 +74,7 @@ describe('projections over z', () => {
     expect(means.map(({ value }) => value?.[0])).toEqual([2, 2, 4]);
   });
 
-  it('combines only the planes of a range, of the channel of the frame', async () => {
+  it('combines only the planes of the requested range, in the channel of the frame', async () => {
     const { source, tilesRead } = stackOf({ planes: 5 }, ({ c, z }) => 100 * c + 10 * z);
     const image = openLargeImage(source);
     const range = { left: 0, top: 0, zFrom: 1, zTo: 3 };
@@ -88,23 +88,23 @@ describe('projections over z', () => {
     ['float32 NaN', 'float32', Number.NaN, undefined],
     ['float32 no data', 'float32', -9999.9, -9999.9],
     ['int16 no data', 'int16', -9999, -9999],
-  ] as const)('leaves out %s, unless no plane has a value', async (_name, dtype, none, nodata) => {
+  ] as const)('leaves out %s, unless no plane has a value', async (_name, dtype, noValue, nodata) => {
     const { source } = stackOf(
       { planes: 3, dtype },
-      ({ x, z }) => (x === 1 || z === x ? none : z + 1),
+      ({ x, z }) => (x === 1 || z === x ? noValue : z + 1),
       nodata === undefined ? {} : { nodata },
     );
     const image = openLargeImage(source);
     const at = async (left: number, zProject: string) => (await image.pixel({ left, top: 0, zProject })).value?.[0];
-    const missing = new sampleArrays[dtype]([none])[0];
+    const missing = new sampleArrays[dtype]([noValue])[0];
     // The two planes with a value have 2 and 3.
     const mean = dtype === 'int16' ? 2 : 2.5;
-    for (const [zProject, results] of [
+    for (const [zProject, result] of [
       ['max', 3],
       ['mean', mean],
       ['min', 2],
     ] as const) {
-      expect([zProject, await at(0, zProject), await at(1, zProject)]).toEqual([zProject, results, missing]);
+      expect([zProject, await at(0, zProject), await at(1, zProject)]).toEqual([zProject, result, missing]);
     }
   });
 

@@ -9,13 +9,13 @@ function manual() {
       started.push({ signal, finish: resolve, fail: reject });
       signal.addEventListener('abort', () => reject(signal.reason as Error));
     });
-  return { begun: started, work };
+  return { started, work };
 }
 
 describe('SharedWork', () => {
   it('runs once for simultaneous callers, and again later', async () => {
     const shared = new SharedWork<string>();
-    const { begun: started, work } = manual();
+    const { started, work } = manual();
     const calls = [shared.join('a', work), shared.join('a', work), shared.join('b', work)];
     expect(started).toHaveLength(2);
     started[0]!.finish('one');
@@ -29,7 +29,7 @@ describe('SharedWork', () => {
 
   it('continues while someone waits, stops when nobody does, and starts again later', async () => {
     const shared = new SharedWork<string>();
-    const { begun: started, work } = manual();
+    const { started, work } = manual();
     const [first, second] = [new AbortController(), new AbortController()];
     const waiting = [shared.join('a', work, first.signal), shared.join('a', work, second.signal)];
     first.abort(new Error('first left'));
@@ -48,7 +48,7 @@ describe('SharedWork', () => {
 
   it('does not abort finished work', async () => {
     const shared = new SharedWork<string>();
-    const { begun: started, work } = manual();
+    const { started, work } = manual();
     const waiting = shared.join('a', work);
     started[0]!.finish('done');
     expect(await waiting).toBe('done');
@@ -57,7 +57,7 @@ describe('SharedWork', () => {
 
   it('reports a failure to all waiting callers, and tries again for the next', async () => {
     const shared = new SharedWork<string>();
-    const { begun: started, work } = manual();
+    const { started, work } = manual();
     const calls = [shared.join('a', work), shared.join('a', work)];
     started[0]!.fail(new Error('broken'));
     for (const result of await Promise.allSettled(calls)) expect(result).toMatchObject({ reason: { message: 'broken' } });

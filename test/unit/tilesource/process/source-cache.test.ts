@@ -74,7 +74,7 @@ describe('SourceCache', () => {
     expect((await cache.use('a', open(), (handle) => handle)).isOpen).toBe(true);
   });
 
-  it('closes the least recently used beyond its number', async () => {
+  it('closes the least recently used image when there are too many', async () => {
     const { cache, opened, touch } = makeCache();
     for (const key of ['a', 'b', 'a', 'c']) await touch(key);
     await settled();
@@ -118,7 +118,7 @@ describe('SourceCache', () => {
     expect(cache.report().used).toBe(0);
   });
 
-  it('closes one that was evicted while it was being opened, after its reader', async () => {
+  it('closes an image that was evicted while it was being opened, once its reader is done', async () => {
     const { cache, touch } = makeCache({ maxEntries: 1 });
     const opening = deferred<Handle>();
     const reading = cache.use(

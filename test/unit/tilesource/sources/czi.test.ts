@@ -45,8 +45,7 @@ const gray = (block: Partial<WrittenBlock> & Pick<WrittenBlock, 'storedWidth' | 
   ...block,
 });
 
-/** A JPEG XR picture of 40 by 24 pixels of 16 bits: `x * 900 + y * 37`. */
-/** A picture whose code stream says that it has so many columns and rows; its directory, too, where `declared` is given. */
+/** The JPEG XR picture with a code stream that claims 5000 by 5000 pixels. Its directory claims as many columns and rows as `declared`, if given. */
 function largeJpegXr(declared?: number): Buffer {
   const file = Buffer.from(jpegXr);
   const header = file.indexOf('WMPHOTO');
@@ -65,6 +64,7 @@ function largeJpegXr(declared?: number): Buffer {
   return file;
 }
 
+/** A JPEG XR picture of 40 by 24 pixels of 16 bits: `x * 900 + y * 37`. */
 const jpegXr = Buffer.from(
   'SUm8ASAAAAAkw91vA07+S7GFPXd2jckLAAAAAAAAAAAIAAG8AQAQAAAACAAAAAK8BAABAAAAAAAAAIC8BAABAAAAKAAAAIG8BAABAAAAGAAAAIK8CwABAAAAAADAQoO8CwABAAAA' +
     'AADAQsC8BAABAAAAhgAAAMG8BAABAAAAWQIAAAAAAABXTVBIT1RPABEAwAIAJwAXAACAIAgAAARv/wABAAABAIWkfI+EzBhfWwBhAAhTA8IwAAAAAAA2F9bowmZMKYBhCA2F9bow' +

@@ -95,7 +95,7 @@ describe('Deep Zoom in a ZIP file', () => {
     await source.close();
   });
 
-  it('reads tiles at the same time as it reads them one by one', async () => {
+  it('returns the same tiles whether they are read at the same time or one by one', async () => {
     const source = await deepZoomSource.open(fileInput(plain));
     const tiles = [0, 1, 2, 0, 1, 2, 1, 0].map((x) => ({ level: source.metadata.levels - 1, x, y: x % 2, frame: 0 }));
     const together = await Promise.all(tiles.map((tile) => source.readTile(tile)));

@@ -43,7 +43,7 @@ describe('samples of DICOM', () => {
     { bits: 16, stored: 13, isSigned: true, white: 4095 },
     { bits: 16, stored: 16, isSigned: true, white: undefined },
   ];
-  it.each(kinds)('$stored of $bits bits, signed: $isSigned, in either byte order, inverted or not', async (kind) => {
+  it.each(kinds)('use $stored of $bits bits, signed: $isSigned, in either byte order, inverted or not', async (kind) => {
     const { bits, stored, isSigned } = kind;
     const least = isSigned ? -(2 ** (stored - 1)) : 0;
     const samples = [0, 1].map((frame) => Array.from({ length: 15 }, (_, i) => least + ((i * 997 + frame * 501) % 2 ** stored)));
@@ -81,7 +81,7 @@ describe('samples of DICOM', () => {
     }
   });
 
-  it('colors that two pixels share are unpacked, also of an odd width, unless the file contains all of them', async () => {
+  it('colors that two pixels share are unpacked, even in rows of odd length, unless the file has colors for each pixel', async () => {
     const shared = { ...small, photometric: 'YBR_FULL_422', samples: 3, rows: 2 };
     const row = [50, 60, 128, 228, 70, 0, 28, 128];
     const expected = [190, 0, 50, 200, 0, 60, 70, 104, 0];

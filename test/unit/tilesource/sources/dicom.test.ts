@@ -196,7 +196,7 @@ describe('DICOM', () => {
   });
 });
 
-it('refuses tiles of many frames, and joins the fragments of one', async () => {
+it('refuses tiles of too many frames, and joins the fragments of a frame', async () => {
   const point = {
     ...plain,
     rows: 1,

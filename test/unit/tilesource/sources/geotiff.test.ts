@@ -285,7 +285,7 @@ describe('the map', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('pixels of labels are picked: of palettes, and of styles with discrete colors', async () => {
+  it('pixels are picked, not mixed, if the image has a palette or the style has discrete colors', async () => {
     const transform: Affine = [-6_012_345, 10_037, 0, 4_123_456, 0, -10_037];
     const geo = { transform, projection: 'epsg:3857', proj4: 'EPSG:3857' };
     const drawn = (dtype: SampleType) =>

@@ -118,7 +118,7 @@ describe('the suite for tile sources', () => {
       'dtype is int64',
     ],
     ['has no name', { ...sound, name: '' }, 'The name of a tile source'],
-  ])('says what is wrong with a source that %s, and crashes of none', async (_name, definition, message) => {
+  ])('says what is wrong with a source that %s, and does not crash', async (_name, definition, message) => {
     const output = await failures(definition);
     expect(output.join('\n')).toContain(message);
     expect(output.filter((text) => /TypeError|ReferenceError/.test(text))).toEqual([]);

@@ -68,7 +68,7 @@ describe.runIf(fixtures !== null)('JPEG 2000 files written by OpenJPEG', () => {
       const [columns, rows] = [Math.ceil(sizeX / scale), Math.ceil(sizeY / scale)];
       const pixels = await wholeLevel(source, level);
       const errors: number[] = [];
-      // The positions of the averages of blocks. Nothing is known beyond the borders of tiles, so some differ.
+      // Each pixel is compared with the average of its block. Nothing is known beyond the borders of tiles, so some differ.
       for (let y = 2; y < rows - 3; y++) {
         for (let x = 2; x < columns - 3; x++) {
           let sum = 0;
@@ -76,7 +76,7 @@ describe.runIf(fixtures !== null)('JPEG 2000 files written by OpenJPEG', () => {
           errors.push(pixels[y * columns + x]! - sum / scale ** 2);
         }
       }
-      // The ramp rises by 40 for each pixel of full resolution: a twentieth of a pixel of this level.
+      // The ramp rises by 40 for each pixel of full resolution, so this is a twentieth of a pixel of the level.
       const sorted = errors.toSorted((a, b) => Math.abs(a) - Math.abs(b));
       expect(Math.abs(sorted[Math.floor(sorted.length * share)]!), `reduced by ${scale}`).toBeLessThan(40 * scale * 0.05);
     }
@@ -139,23 +139,23 @@ describe.runIf(fixtures !== null)('JPEG 2000 files written by OpenJPEG', () => {
 
 describe('JPEG 2000 files written by the tests', () => {
   const side = 256;
-  const tileOf = (from: number, components: number, { ratio = 0, width = side } = {}) =>
+  const tileOf = (mask: number, components: number, { ratio = 0, width = side } = {}) =>
     writeJpeg2000(
-      { data: pattern(width, width, components).map((value) => value ^ from), width, height: width, components },
+      { data: pattern(width, width, components).map((value) => value ^ mask), width, height: width, components },
       ratio,
     );
 
   it('have the pixels of their tiles, and the colors of their palette', async () => {
-    const tiles = [0, 85].map((from) => ({ from, tile: tileOf(from, 3) }));
+    const tiles = [0, 85].map((mask) => ({ mask, tile: tileOf(mask, 3) }));
     const source = await jpeg2000Source.open(
       memoryInput(jp2Of(joinTiles(await Promise.all(tiles.map(({ tile }) => tile)), side)), 'tiled.jp2'),
     );
     expect(source.metadata).toMatchObject({ sizeX: 2 * side, sizeY: side, tileWidth: side, bandCount: 3 });
     const pixels = await wholeLevel(source);
-    for (const [number, { from }] of tiles.entries()) {
+    for (const [number, { mask }] of tiles.entries()) {
       const row = pattern(side, side, 3)
         .slice(0, side * 3)
-        .map((value) => value ^ from);
+        .map((value) => value ^ mask);
       expect(pixels.slice(number * side * 3, (number + 1) * side * 3)).toEqual([...row]);
     }
     await source.close();
@@ -187,10 +187,10 @@ describe('JPEG 2000 files written by the tests', () => {
     ]);
   }
 
-  it('fail with clear errors only when mutated', async () => {
+  it('are read even when they are mutated, or refused with clear errors only', async () => {
     // The picture is small, because most of the time is spent on pixels, and few mutations concern them.
     const width = 64;
-    const tiled = joinTiles(await Promise.all([0, 85, 170].map((from) => tileOf(from, 3, { width }))), width);
+    const tiled = joinTiles(await Promise.all([0, 85, 170].map((mask) => tileOf(mask, 3, { width }))), width);
     const ownFiles: [string, Buffer][] = [
       ['tiled.j2k', tiled],
       ['tiled.jp2', jp2Of(tiled)],

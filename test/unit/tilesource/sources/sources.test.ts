@@ -39,7 +39,7 @@ const ramp = Buffer.from(Uint8Array.from({ length: 300 * 200 * 3 }, (_, at) => (
 const raw = { raw: { width: 300, height: 200, channels: 3 as const } };
 
 /** libvips returns black for tiles that it cannot decode, and reports no error. */
-it('no source opens a TIFF whose compression none can decode', async () => {
+it('a TIFF with a compression that no source can decode is refused by all of them', async () => {
   const lzma = { ...grayTags(64, 64, 64), 259: { short: [34_925] } };
   const path = write('lzma.tif', writeTiff([{ tags: lzma, chunks: [Buffer.alloc(100, 7)] }]));
   const registry = new TileSourceRegistry().register(tiffSource, sharpSource);
@@ -49,7 +49,7 @@ it('no source opens a TIFF whose compression none can decode', async () => {
   });
 });
 
-/** libvips would cut them off at 0 and 255. */
+/** libvips would cut off signed samples at 0 and 255. */
 it('a large TIFF in strips whose samples are signed is left to the tiff source', async () => {
   const { 322: _width, 323: _length, ...strips } = grayTags(100, 100, 100);
   const signed = { ...strips, 258: { short: [16] }, 339: { short: [2] }, 278: { long: [100] } };
@@ -61,7 +61,7 @@ it('a large TIFF in strips whose samples are signed is left to the tiff source',
   await opened.source.close();
 });
 
-it('gives opaque tiles of a WebP TIFF with alpha the alpha that their encoder has left out', async () => {
+it('adds alpha to opaque tiles of a WebP TIFF with alpha, because their encoder leaves it out', async () => {
   const samples = Uint8Array.from({ length: 64 * 32 * 4 }, (_, at) => (at % 4 === 3 && at % 256 >= 128 ? 0 : 255));
   const picture = sharp(samples, { raw: { width: 64, height: 32, channels: 4 } }).tiff({
     tile: true,
@@ -158,7 +158,7 @@ describe('the sharp source', () => {
     expect(await image.pixel({ frame: 2 })).toMatchObject({ r: 0, g: 0, b: 255 });
   });
 
-  it('turns an image larger than one tile may be into a temporary pyramid that leaves nothing behind', async () => {
+  it('turns an image that is too large for one tile into a temporary pyramid that leaves nothing behind', async () => {
     const large = Buffer.from(Uint8Array.from({ length: 1000 * 700 * 3 }, (_, at) => (at * 13) % 251));
     const path = write(
       'large.png',

@@ -57,7 +57,7 @@ function twoChannels(change: Record<string, unknown> = {}): Record<string, Uint8
   };
 }
 
-/** The same with shards: an index of two chunks behind them. */
+/** An image in one shard: two chunks, and their index at the end. */
 function sharded({ index, chunkWidth = 64 }: { index?: Buffer; chunkWidth?: number } = {}): Record<string, Uint8Array | string> {
   const chunk = gzipSync(pattern(chunkWidth, 64, 1));
   const shardIndex = Buffer.alloc(32);

@@ -84,13 +84,13 @@ describe('automatic contrast', () => {
   });
 
   it('leaves out all no-data samples', async () => {
-    const samples = (none: number) => (at: number) => (at % 3 === 0 ? none : 200 + (at % 100));
-    for (const [dtype, none] of [
+    const samples = (noValue: number) => (at: number) => (at % 3 === 0 ? noValue : 200 + (at % 100));
+    for (const [dtype, noValue] of [
       ['float32', NaN],
       ['float32', -Infinity],
       ['float32', -3.4028234663852886e38],
     ] as const) {
-      expect(await rangeOf(line(dtype, 30_000, samples(none)))).toEqual([200, 299]);
+      expect(await rangeOf(line(dtype, 30_000, samples(noValue)))).toEqual([200, 299]);
     }
     for (const [dtype, nodata] of [
       ['float32', -9999],

@@ -9,8 +9,8 @@ const longAtOnce = Math.max(1, Math.min(threads - 1, availableParallelism() + 1)
 
 it('starts a short task while the maximum number of long ones is running, but no further long one', async () => {
   const started: string[] = [];
-  const says = new EventEmitter();
-  const end = once(says, 'end');
+  const control = new EventEmitter();
+  const end = once(control, 'end');
   const piece = (name: string) => async () => {
     started.push(name);
     await end;
@@ -19,9 +19,9 @@ it('starts a short task while the maximum number of long ones is running, but no
   const unknown = runProcessing(piece('unknown'));
   const small = [1, 2].map((each) => runProcessing(piece(`small ${each}`), undefined, 256 * 256));
   await new Promise(setImmediate);
-  const mayRun = Math.min(threads, longAtOnce + 1) - longAtOnce;
-  expect(started).toEqual([...Array.from({ length: longAtOnce }, () => 'long'), ...['small 1', 'small 2'].slice(0, mayRun)]);
-  says.emit('end');
+  const smallAtOnce = Math.min(threads, longAtOnce + 1) - longAtOnce;
+  expect(started).toEqual([...Array.from({ length: longAtOnce }, () => 'long'), ...['small 1', 'small 2'].slice(0, smallAtOnce)]);
+  control.emit('end');
   await Promise.all([...long, unknown, ...small]);
   expect(started).toHaveLength(longAtOnce + 4);
 });

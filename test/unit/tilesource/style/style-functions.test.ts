@@ -88,7 +88,7 @@ describe('functions of styles', () => {
     }
   });
 
-  it('maskPixelValues shows where samples are, of any type, in pictures, pixels and histograms', async () => {
+  it('maskPixelValues shows where samples of any type have the given values, in pictures, pixels and histograms', async () => {
     for (const dtype of ['uint8', 'uint16', 'float32'] as const) {
       const image = openLargeImage(
         rasterSource(paint({ width: 200, height: 100, bands: 1, dtype }, (x) => (x % 4 === 0 ? 7 : 200))).source,

@@ -35,7 +35,7 @@ function bandColor(band: BandStyle, sample: number): number[] | null {
   return [...palette[Math.min(palette.length - 1, Math.max(0, Math.floor(value * palette.length)))]!];
 }
 
-const levels: Record<SampleType, number[]> = {
+const sampleValues: Record<SampleType, number[]> = {
   uint8: [0, 1, 77, 128, 200, 255],
   int8: [-128, -1, 0, 5, 127],
   uint16: [0, 1, 300, 40_000, 65_535],
@@ -53,9 +53,9 @@ const color = fc.oneof(
   fc.tuple(byte, byte, byte, byte).map((parts) => hex(parts)),
 );
 
-const cases = fc.constantFrom(...(Object.keys(levels) as SampleType[])).chain((dtype) => {
-  const sample = fc.constantFrom(...levels[dtype]);
-  const finite = fc.constantFrom(...levels[dtype].filter(Number.isFinite));
+const cases = fc.constantFrom(...(Object.keys(sampleValues) as SampleType[])).chain((dtype) => {
+  const sample = fc.constantFrom(...sampleValues[dtype]);
+  const finite = fc.constantFrom(...sampleValues[dtype].filter(Number.isFinite));
   const entry = fc.record({
     band: fc.constantFrom(1, 2, 3),
     min: finite,
@@ -157,7 +157,7 @@ describe('styles, compared with the rule for each pixel', () => {
   it.each(['int8', 'uint8', 'int16'] as const)(
     'shows the least sample of %s in two bands that share no channel',
     async (dtype) => {
-      const [least] = levels[dtype] as [number];
+      const [least] = sampleValues[dtype] as [number];
       const raster = createRaster({ width: 4, height: 1, bands: 3, dtype });
       raster.data.fill(least);
       const bands = [

@@ -25,7 +25,7 @@ if (vipsVersion === null)
 const width = 300;
 const height = 200;
 
-/** The samples of a file in the order of a raster, as libvips returns them. */
+/** The samples in a file of raw samples that the vips program saved. */
 const readers = {
   Uint8Array: (bytes: Buffer) => new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length),
   Uint16Array: (bytes: Buffer) => new Uint16Array(new Uint8Array(bytes).buffer),

@@ -3,7 +3,7 @@ import { cmykToRgb, type Pixels } from '../../../../src/tilesource/sources/tiff/
 
 const side = 128;
 
-/** All combinations of some samples that are nodes, next to nodes and between them, then random ones. */
+/** All combinations of some samples at the nodes of the color grid, next to nodes and between them, then random samples. */
 function inks(): Uint8Array {
   const some = [0, 1, 7, 8, 100, 128, 254, 255];
   let seed = 3;

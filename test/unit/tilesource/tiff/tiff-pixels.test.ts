@@ -206,7 +206,7 @@ describe('reads formats that libvips does not write:', () => {
     expect(await source.readStoredTile?.({ level: 1, x: 1, y: 0, frame: 0 })).toBeNull();
   });
 
-  it('reduced images of another tile size, and rounded down, cut and filled to the pyramid', async () => {
+  it('reduced images that have another tile size and are rounded down, which are fitted to the pyramid', async () => {
     const base: Record<number, TagValue> = grayTags(65, 65, 32);
     const reduced = { ...grayTags(32, 32, 16), 254: { long: [1] } };
     const chunks = (count: number, bytes: number, fill: number): Buffer[] =>
