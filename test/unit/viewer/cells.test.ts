@@ -92,7 +92,7 @@ it('draws only cells ahead while the view moves, and all near ones when it rests
   expect(await layer.repaint()).toEqual([]);
 });
 
-it('draws incomplete cells when they are complete, or in view', async () => {
+it('draws cells that are not ready once they are ready, or in view', async () => {
   let count = 6;
   const layer = layerOf(({ column }) => column < count);
   await layer.repaint();

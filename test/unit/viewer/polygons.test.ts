@@ -70,8 +70,8 @@ describe('polygons in the viewer', () => {
     const shape = square(0, 0, 100);
     for (const cut of [line([30, -10, 0], [30, 400, 0]), line([-10, -7, 0], [90, 111, 0])]) {
       const parts = (await makeSplitEdits([shape], cut)).map(({ after }) => after!);
-      const [merged, ...removedIds] = await makeMergeEdits(parts);
-      expect(removedIds).toEqual([{ before: parts[1], after: null }]);
+      const [merged, ...removals] = await makeMergeEdits(parts);
+      expect(removals).toEqual([{ before: parts[1], after: null }]);
       const { points = [] } = merged!.after!;
       expect(points).toHaveLength(4);
       for (const [x, y] of points)
