@@ -32,7 +32,7 @@ export interface CachedFileId {
 /** An item and the state of its current image. Files made from another state are ignored. */
 export interface ItemImageState {
   itemId: unknown;
-  /** See `HostRecords.imageState`. */
+  /** See `HostRecords.readImageState`. */
   imageState: string | null;
 }
 
