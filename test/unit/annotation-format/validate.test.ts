@@ -36,7 +36,7 @@ function messageFor(element: unknown, index = 0): string {
 describe.each(allTypes)('%s', (type) => {
   const full = fullElements[type];
 
-  test('accepts every property of the type, and only the required ones', () => {
+  test('accepts elements with every property of the type, and with no more than the required ones', () => {
     expect(checkElement(full, 0)).toEqual(full);
     const least = Object.fromEntries(
       Object.entries(full).filter(([key]) => key === 'type' || requiredMembers[type].includes(key)),

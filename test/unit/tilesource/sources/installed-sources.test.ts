@@ -27,7 +27,7 @@ const exporting = (name: string) =>
   `export const tileSources = [{ name: '${name}', extensions: { default: 12 }, mimeTypes: { default: 12 }, open() {} }];`;
 
 describe('tile sources in separate packages', () => {
-  it('are found by plugin.json, including scoped ones; the others are skipped and reported', async () => {
+  it('are found by plugin.json, also in scoped packages; faulty ones are skipped and reported', async () => {
     const ours = { extends: 'express-large-image', tileSources: './index.mjs' };
     await install('good', ours, exporting('good'));
     await install('@lab/scoped', ours, exporting('scoped'));
