@@ -199,7 +199,7 @@ describe('the sharp source', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('reports once that a profile is unusable, and shows the image without it', async () => {
+  it('shows an image without its profile if that is unusable, and reports this at most once', async () => {
     const source = await open(write('plain.png', await sharp(ramp, raw).png().toBuffer()));
     const warnings: string[] = [];
     const image = openLargeImage(
