@@ -22,8 +22,8 @@ async function noise(width: number, height: number): Promise<Buffer> {
 
 describe('large images by conversion', () => {
   let started: TestHost;
-  let usual: string;
-  let place: string;
+  let originalTmpdir: string;
+  let ownTmpdir: string;
   let admin: Client;
   let reader: Client;
   let folder: string;
@@ -60,9 +60,9 @@ describe('large images by conversion', () => {
 
   beforeAll(async () => {
     // Its own folder, in which no other test makes files.
-    usual = tmpdir();
-    place = await mkdtemp(join(usual, 'conversion-'));
-    process.env.TMPDIR = place;
+    originalTmpdir = tmpdir();
+    ownTmpdir = await mkdtemp(join(originalTmpdir, 'conversion-'));
+    process.env.TMPDIR = ownTmpdir;
     started = await startHost();
     admin = await started.register('admin');
     reader = await started.register('reader');
@@ -73,8 +73,8 @@ describe('large images by conversion', () => {
   });
   afterAll(async () => {
     await started?.close();
-    process.env.TMPDIR = usual;
-    await rm(place, { recursive: true, force: true });
+    process.env.TMPDIR = originalTmpdir;
+    await rm(ownTmpdir, { recursive: true, force: true });
   });
 
   it('are created with force and the requested options, and the item names file, job and original', async () => {
@@ -123,7 +123,7 @@ describe('large images by conversion', () => {
     expect(await temporary()).toEqual([]);
   });
 
-  it('answer null when a source reads the file, and for remote workers name their handler', async () => {
+  it('are made of a file that a source reads only with force, by default by remote workers', async () => {
     const item = await plainItem('small.png', picture);
     expect((await admin.send('POST', `/item/${item}/tiles`)).bytes.toString()).toBe('null');
     await admin.ok('DELETE', `/item/${item}/tiles`);
@@ -220,7 +220,7 @@ describe('large images by conversion', () => {
     expect(await admin.ok('DELETE', '/large_image/tiles/incomplete')).toEqual({ removed: 0 });
   });
 
-  it('restore items when they are removed as incomplete, running or queued', async () => {
+  it('leave items as they were when they are removed as incomplete, whether running or queued', async () => {
     const ownFolder = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Redone' });
     // Converting this image takes much longer than the requests that follow.
     const large = await noise(2500, 2500);

@@ -17,7 +17,7 @@ const squares = hasPython() ? writeFixtures<{ name: string }>('iiif.py', ['iiif_
 const canReadManifests = hasPython() && spawnSync(python, ['-c', 'import iiif_prezi3']).status === 0;
 const omeSample = sampleFile('multi-channel-z-series.ome.tif');
 
-/** A different color for each square of 10 by 10 pixels. */
+/** The color of a square of the picture, which has 10 by 10 of them. */
 const colorOf = (x: number, y: number): [number, number, number] => [20 + x * 23, 20 + y * 23, (x * 7 + y * 29) % 256];
 
 /** A picture of 1000 by 1000 pixels, of squares of 100. */

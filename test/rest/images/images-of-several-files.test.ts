@@ -276,7 +276,7 @@ describe('an image that combines others', () => {
     expect((await facts(item, reader)).body).toMatchObject({ message: expect.stringMatching(/^Read access denied for 1 of/) });
   });
 
-  it('is not mistaken for the image of an item whose other file is one', async () => {
+  it('is not seen in a JSON file next to the picture of an item', async () => {
     const folder = await newFolder(admin, 'Beside');
     const item = await upload(folder, 'slide.png', await plainPicture('#ff0000'));
     const body = Buffer.from('{"scanner": "sources"}');

@@ -40,7 +40,7 @@ describe('tiles of an item', () => {
     if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
   });
 
-  it('turn an uploaded image into a large image at once', async () => {
+  it('are there as soon as an image was uploaded', async () => {
     const record = await admin.ok('GET', `/item/${item}`);
     expect(record.largeImage).toMatchObject({ fileId: expect.any(String), sourceName: 'tiff' });
     expect(await admin.ok('GET', `/item/${item}/tiles`)).toMatchObject({
@@ -119,7 +119,7 @@ describe('tiles of an item', () => {
       const collections = await collectionsUsedBy(async () => expect((await admin.send('GET', path)).status).toBe(200));
       return collections.length === 0;
     });
-    // The counter works: a tile that is not cached uses the database.
+    // The counter works: a request for the item uses the database.
     expect(await collectionsUsedBy(() => admin.send('GET', `/item/${item}`))).not.toEqual([]);
   });
 
@@ -247,7 +247,7 @@ describe('tiles of an item', () => {
       'loop.svg',
       Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="file:///etc/passwd"/></svg>'),
     ],
-  ])('leave %s an ordinary item', async (name, bytes) => {
+  ])('are not made of %s, which stays an ordinary item', async (name, bytes) => {
     const id = await upload(name, bytes);
     expect((await admin.ok('GET', `/item/${id}`)).largeImage).toBeUndefined();
     expect(await admin.fails('POST', `/item/${id}/tiles`)).toMatchObject({ status: 400 });
@@ -303,7 +303,7 @@ describe('a slow response about an image', () => {
       reading = new Promise((resolve) => (release = resolve));
       const late = answers();
       const began = performance.now();
-      await until('two seconds have passed', () => performance.now() - began > 2500);
+      await until('two and a half seconds have passed', () => performance.now() - began > 2500);
       await specimens.server.Cabinets.updateMany({}, { open: false });
       release();
       expect(await statuses(late)).toEqual(paths.map((path) => [path, 401]));

@@ -40,14 +40,14 @@ describe('a pixel size that users enter', () => {
       const manifest = await admin.send('GET', `/iiif/${item}/manifest.json`);
       const zarr = await admin.send('GET', `/item/${item}/zarr/a.ome.zarr/zarr.json`);
       const dicom = await admin.send('GET', `/item/${item}/dicomweb`);
-      const inMicrometers = await region({ left: 0, top: 0, regionWidth: 0.01, regionHeight: 0.02, units: 'mm' });
+      const inMillimeters = await region({ left: 0, top: 0, regionWidth: 0.01, regionHeight: 0.02, units: 'mm' });
       const thumbnail = await admin.send('GET', `/item/${item}/tiles/thumbnail`);
       return {
         metadata: [mm_x, mm_y, pixelSizeEntered, magnificationComputed],
         iiif: /"physicalScale":([\d.e-]+)/.exec(JSON.stringify(manifest.body))?.[1],
         zarr: /"scale":(\[[^\]]*\])/.exec(JSON.stringify(zarr.body))?.[1],
         dicom: dicom.status,
-        millimeters: inMicrometers.status,
+        millimeters: inMillimeters.status,
         samples: await scaleOf((await region({ encoding: 'OMETIFF', regionWidth: 50, regionHeight: 50 })).bytes),
         tiff: await scaleOf((await region({ encoding: 'TILED', regionWidth: 300, regionHeight: 300 })).bytes),
         tag: thumbnail.headers.get('etag'),
@@ -84,10 +84,10 @@ describe('a pixel size that users enter', () => {
   });
 
   it('is written into converted copies, and kept in copies of the item', async () => {
-    const jpeg = await uploadItem(admin, folder, 'copied.tif', await pyramid(300, 200));
-    expect((await enterPixelSize(jpeg, { mm_x: 0.002 })).status).toBe(200);
+    const copied = await uploadItem(admin, folder, 'copied.tif', await pyramid(300, 200));
+    expect((await enterPixelSize(copied, { mm_x: 0.002 })).status).toBe(200);
     const target = await newFolder(admin, 'Converted');
-    const { _id } = await admin.ok('POST', `/item/${jpeg}/tiles/convert`, { query: { folderId: target } });
+    const { _id } = await admin.ok('POST', `/item/${copied}/tiles/convert`, { query: { folderId: target } });
     await until(
       'the conversion',
       async () => {
@@ -101,12 +101,12 @@ describe('a pixel size that users enter', () => {
     expect(await metadata(converted!._id)).not.toHaveProperty('pixelSizeEntered');
     const { bytes } = await admin.send('GET', `/item/${converted!._id}/download`);
     for (const mm of await scaleOf(bytes)) expect(mm).toBeCloseTo(0.002, 7);
-    const copy = await admin.ok('POST', `/item/${jpeg}/copy`, { query: { name: 'copy' } });
+    const copy = await admin.ok('POST', `/item/${copied}/copy`, { query: { name: 'copy' } });
     expect(await metadata(String(copy._id))).toMatchObject({ mm_x: 0.002, pixelSizeEntered: true });
     // The size belongs to the image, and is forgotten when the image is removed.
-    await admin.ok('DELETE', `/item/${jpeg}/tiles`);
-    await admin.ok('POST', `/item/${jpeg}/tiles`);
-    expect(await metadata(jpeg)).toMatchObject({ mm_x: null });
+    await admin.ok('DELETE', `/item/${copied}/tiles`);
+    await admin.ok('POST', `/item/${copied}/tiles`);
+    expect(await metadata(copied)).toMatchObject({ mm_x: null });
   });
 
   it.each<Record<string, string | number>>([

@@ -85,14 +85,14 @@ describe('a file that is replaced while it is served in place', () => {
     expect([short.headers.get('content-length'), short.bytes]).toEqual(['200', Buffer.alloc(200, 3)]);
   });
 
-  it('reports a missing file, and serves it again when it is back', async () => {
+  it('is reported as missing, and served again when it is back', async () => {
     const { path, item } = await serve('gone.tif', await slide('#ff0000'));
     await pictureState(item, pictures[0]!);
     await rm(path);
-    const answers = async () => (await admin.send('GET', `/item/${item}/tiles/${pictures[0]}`)).status;
-    await until('the file is missed', async () => (await answers()) === 404);
+    const status = async () => (await admin.send('GET', `/item/${item}/tiles/${pictures[0]}`)).status;
+    await until('the file is missed', async () => (await status()) === 404);
     await writeFile(path, await slide('#0000ff'));
-    await until('the file is back', async () => (await answers()) === 200);
+    await until('the file is back', async () => (await status()) === 200);
     expect((await pictureState(item, pictures[0]!)).red).toBe(false);
   });
 });

@@ -246,7 +246,7 @@ describe.each(Object.entries(facts))('recorded responses about %s', (name, list)
     '%s',
     async (_title, fact) => {
       const item = items.get(name);
-      // Printed by `sampleFile`.
+      // The file is missing, as `sampleFile` has printed.
       if (item === undefined) return;
       const [method = '', path = ''] = fact.request.split(' ');
       const answer = await clients[fact.as ?? 'admin'].send(method, path.replace('{item}', item), { query: fact.query ?? {} });
