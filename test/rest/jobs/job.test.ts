@@ -234,10 +234,10 @@ describe('canceling a worker-run job', () => {
     await store.updateStatus(running.id, 5);
     const secondAnswer = await call('PUT', `/job/${running.id}/cancel`, 'owner');
     expect(secondAnswer.status).toBe(200);
-    const canceled = await createJob({ handler: 'worker_handler' });
-    await store.updateStatus(canceled.id, 2);
-    await store.updateStatus(canceled.id, 3);
-    expect((await call('PUT', `/job/${canceled.id}/cancel`, 'owner')).body.message).toBe(
+    const finished = await createJob({ handler: 'worker_handler' });
+    await store.updateStatus(finished.id, 2);
+    await store.updateStatus(finished.id, 3);
+    expect((await call('PUT', `/job/${finished.id}/cancel`, 'owner')).body.message).toBe(
       "Invalid state transition to '5', Current state is '3'.",
     );
   });

@@ -34,7 +34,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-it('counts the large images made so far for a folder, and names the job for the rest', async () => {
+it('the answer about a folder counts the large images made so far, and names the job for the rest', async () => {
   const top = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Top' });
   for (const name of ['first', 'second']) {
     const below = await admin.create('/folder', { parentType: 'folder', parentId: top, name });
@@ -81,7 +81,7 @@ it('copies of a folder with many items are refused before anything is made', asy
   await models.item.collection.deleteMany({ folderId: new Types.ObjectId(full) });
 });
 
-it('refuses too many resources before moving any, and counts repeated ones once', async () => {
+it('too many resources are refused before any is moved, and repeated ones count once', async () => {
   const item = await admin.create('/item', { folderId: folder, name: 'Named often' });
   const target = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Target' });
   const query = { parentType: 'folder', parentId: target };
@@ -108,7 +108,7 @@ it('removals continue after clients would have timed out', async () => {
   const wait = globalThis.setTimeout;
   const shortenAnswerTime = (call: () => void, ms?: number) => wait(call, ms === answerLimitMs ? 1 : ms);
   const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(shortenAnswerTime as typeof setTimeout);
-  // They are recorded together. The removal waits for something that happens only after the response.
+  // The removals are recorded together. They wait for something that happens only after the response.
   const { models, journal } = started.host.context;
   let continueWork = () => {};
   const waiting = new Promise<void>((resolve) => (continueWork = resolve));
@@ -128,7 +128,7 @@ it('removals continue after clients would have timed out', async () => {
   await until('all are removed', async () => (await models.item.countDocuments({ _id: { $in: ids } })) === 0);
 });
 
-it('looks up named resources together, and removes none when one is not permitted', async () => {
+it('named resources are looked up together, and none is removed when one is not permitted', async () => {
   const items: string[] = [];
   for (let i = 0; i < 20; i++) items.push(await admin.create('/item', { folderId: folder, name: `Together ${i}` }));
   const { models } = started.host.context;
@@ -144,7 +144,7 @@ it('looks up named resources together, and removes none when one is not permitte
   expect(await models.item.countDocuments({ _id: { $in: items } })).toBe(20);
 });
 
-it('looks up the files of an archive together', async () => {
+it('the files of an archive are looked up together', async () => {
   const parentId = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Archived' });
   const query = { parentType: 'folder', parentId, name: '00.txt', size: 5 };
   const createdFile = await admin.ok('POST', '/file', { query, body: 'words' });
