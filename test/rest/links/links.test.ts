@@ -99,14 +99,14 @@ describe('a link', () => {
     await setting('links_without_end', null);
   });
 
-  it('shows associated images only with the permission in the setting', async () => {
+  it('is not needed for associated images, which readers see only with the permission in the setting', async () => {
     const path = `/item/${item}/tiles/images`;
     expect(await reader.send('GET', `${path}/label`)).toMatchObject({ status: 200 });
     await setting('associated_images', 'WRITE');
     expect(await reader.ok('GET', path)).toEqual([]);
-    for (const of of ['label', 'label/metadata']) {
-      expect(await reader.fails('GET', `${path}/${of}`)).toMatchObject({ status: 403 });
-      expect(await admin.send('GET', `${path}/${of}`)).toMatchObject({ status: 200 });
+    for (const image of ['label', 'label/metadata']) {
+      expect(await reader.fails('GET', `${path}/${image}`)).toMatchObject({ status: 403 });
+      expect(await admin.send('GET', `${path}/${image}`)).toMatchObject({ status: 200 });
     }
     await setting('associated_images', null);
   });

@@ -3,7 +3,7 @@ import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 import { Client, startHost, type TestHost } from '../../support/hosts/reference-host.js';
 
 const invalidLink = 'This link is invalid, has expired or was revoked.';
-const closed = 'This link only opens the page of its image.';
+const opensOnePage = 'This link only opens the page of its image.';
 
 describe('a link to the page of an image', () => {
   let started: TestHost;
@@ -71,8 +71,8 @@ describe('a link to the page of an image', () => {
     await refused('GET', `/item/${item}`);
     await refused('GET', `/folder/${folder}`);
     await refused('GET', `/item/${item}/download`);
-    expect(await holder.fails('GET', `/annotation/item/${item}`)).toMatchObject({ status: 401, message: closed });
-    expect(await holder.fails('GET', '/large_image/cache')).toMatchObject({ status: 401, message: closed });
+    expect(await holder.fails('GET', `/annotation/item/${item}`)).toMatchObject({ status: 401, message: opensOnePage });
+    expect(await holder.fails('GET', '/large_image/cache')).toMatchObject({ status: 401, message: opensOnePage });
     await refused('DELETE', `/annotation/${annotation}`);
     await refused('POST', `/item/${item}/link`);
     await refused('GET', `/item/${item}/tiles/histogram`, { cache: 'schedule' });
