@@ -15,7 +15,7 @@ describe('access lists', () => {
   /** Groups: one that only `other` belongs to, one without members. */
   let filled: string;
   let empty: string;
-  /** Path of each document with a list, and of the list itself. */
+  /** The kinds of documents with an access list, and the paths at which the list of one is set and read. */
   let kinds: { kind: string; put: string; get: string }[];
 
   beforeAll(async () => {
@@ -66,7 +66,7 @@ describe('access lists', () => {
     ['a level above all', () => ({ users: [{ ...ownEntry(), level: 3 }] }), () => 'Invalid access level'],
     ['a level below all', () => ({ users: [ownEntry(), { id: other.id, level: -1 }] }), () => 'Invalid access level'],
     ['a level between two', () => ({ users: [ownEntry(), { id: other.id, level: 0.5 }] }), () => 'Invalid access level'],
-    ['a misspelt member', () => ({ user: [ownEntry()] }), () => '"user" is not one of'],
+    ['a misspelled member', () => ({ user: [ownEntry()] }), () => '"user" is not one of'],
     ['a further member of an entry', () => ({ users: [{ ...ownEntry(), role: 'owner' }] }), () => '"role" is not one of'],
   ];
   const ownerless: [what: string, list: () => List][] = [
@@ -105,7 +105,7 @@ describe('access lists', () => {
     }
   });
 
-  it('read the names of users who ask for membership one by one, because there may be thousands', async () => {
+  it('read users who ask for membership one by one, because there may be thousands', async () => {
     await other.ok('PUT', `/group/${filled}`, { query: { public: true } });
     await owner.ok('POST', `/group/${filled}/member`);
     const { Query } = at.host.host.context.models.user.base;

@@ -70,7 +70,7 @@ describe('searches of items', () => {
     ['stain:hematoxylin "pixel size µm":"0.5"', [second]],
     ['slide_01.svs', [first]],
     ['', [first, second, third]],
-  ])('%s', async (text, names) => {
+  ])('for %j find the items that match', async (text, names) => {
     expect(await find(text)).toEqual(names);
   });
 

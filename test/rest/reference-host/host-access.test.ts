@@ -360,8 +360,8 @@ describe('resources', () => {
       _id: item,
       _modelType: 'item',
     });
-    const user = await other.ok('GET', `/resource/${home}/path`, { query: { type: 'folder' } }).catch(() => null);
-    expect(user).toBe(null);
+    const hiddenPath = await other.ok('GET', `/resource/${home}/path`, { query: { type: 'folder' } }).catch(() => null);
+    expect(hiddenPath).toBe(null);
     expect(await owner.ok('GET', `/resource/${home}/path`, { query: { type: 'folder' } })).toBe('/user/owner/Private');
     expect(await owner.ok('GET', '/resource/lookup', { query: { path: '/user/owner' } })).toMatchObject({ login: 'owner' });
   });

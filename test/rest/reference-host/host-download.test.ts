@@ -22,7 +22,7 @@ let item: string;
 const upload = async (parentId: string, name: string, body: string | Uint8Array, mimeType = 'text/plain') =>
   admin.ok('POST', '/file', { query: { parentType: 'folder', parentId, name, size: body.length, mimeType }, body });
 
-/** Whether this process holds the bytes of a file open. */
+/** A function that tells whether this process holds the bytes of a file open. */
 const makeOpenCheck = (file: Record<string, unknown>) => async () => {
   const path = server.host.context.store.pathOf(String(file._id));
   const links = (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ''));
@@ -150,7 +150,7 @@ describe('archives', () => {
     }
   };
 
-  it('contain the files of an item that does not have exactly one', async () => {
+  it('contain a single file of an item only on request; otherwise it is sent as it is', async () => {
     const single = await admin.send('GET', `/item/${item}/download`);
     expect([single.headers.get('content-type'), single.bytes.toString()]).toEqual(['text/plain;charset=utf-8', '0123']);
     const zip = await admin.send('GET', `/item/${item}/download`, { query: { format: 'zip' } });

@@ -42,7 +42,7 @@ describe('POST user/authentication/link', () => {
     expect(signedIn.headers.get('set-cookie')).toMatch(/^girderToken=/);
   });
 
-  it('refuses a link that is unknown, too old, or older than the password', async () => {
+  it('refuses a link that is unknown, too old, or for a disabled user', async () => {
     expect((await redeem('nonsense')).status).toBe(401);
     expect((await redeem('\u0000'.repeat(1000))).status).toBe(401);
     expect((await redeem('')).status).toBe(401);
@@ -203,7 +203,7 @@ describe('the cookie', () => {
 
 describe('revoking all tokens of a user', () => {
   const query = { firstName: 'First', lastName: 'Last' };
-  const keyToken = async (owner: Client) => {
+  const clientWithKey = async (owner: Client) => {
     const { key } = await owner.ok('POST', '/api_key', { query: { name: 'program' } });
     const { authToken } = await server.anonymous.ok('POST', '/api_key/token', { query: { key: String(key) } });
     return new Client(server.url, (authToken as { token: string }).token, owner.id);
@@ -212,11 +212,11 @@ describe('revoking all tokens of a user', () => {
 
   it('happens when the password changes, for tokens of sessions and of API keys', async () => {
     const owner = await server.register('owner');
-    const program = await keyToken(owner);
+    const program = await clientWithKey(owner);
     await owner.ok('PUT', '/user/password', { query: { old: 'owner.password', new: 'owner.password2' } });
     expect([await isSignedIn(owner), await isSignedIn(program)]).toEqual([false, false]);
     const late = await server.register('latecomer');
-    const program2 = await keyToken(late);
+    const program2 = await clientWithKey(late);
     await admin.ok('PUT', `/user/${late.id}/password`, { query: { password: 'another' } });
     expect([await isSignedIn(late), await isSignedIn(program2)]).toEqual([false, false]);
   });
@@ -245,7 +245,7 @@ describe('revoking all tokens of a user', () => {
     const holder = await server.register('holder');
     const changes: (Record<string, string | boolean> | null)[] = [{ active: false }, { scope: '["core.data.read"]' }, null];
     for (const change of changes) {
-      const program = await keyToken(holder);
+      const program = await clientWithKey(holder);
       const key = (await models.apiKey.findOne({ userId: holder.id }).sort({ _id: -1 }).lean<ApiKeyDocument>())!;
       const owner = (await models.user.findById(holder.id).lean<UserDocument>())!;
       expect(await isSignedIn(program)).toBe(true);
@@ -261,7 +261,7 @@ describe('revoking all tokens of a user', () => {
 
   it('happens for API keys when they are turned off, while sessions continue', async () => {
     const holder = await server.register('keeper');
-    const program = await keyToken(holder);
+    const program = await clientWithKey(holder);
     const stream = await fetch(`${server.url}/api/v1/notification/stream`, { headers: { 'Girder-Token': program.token! } });
     expect(stream.status).toBe(200);
     const set = (value: boolean) => admin.ok('PUT', '/system/setting', { query: { key: 'core.api_keys', value } });
@@ -276,14 +276,14 @@ describe('revoking all tokens of a user', () => {
     } finally {
       await set(true);
     }
-    expect([await isSignedIn(program), await isSignedIn(await keyToken(holder))]).toEqual([false, true]);
+    expect([await isSignedIn(program), await isSignedIn(await clientWithKey(holder))]).toEqual([false, true]);
   });
 
   it('happens within 5 s when another process turns API keys off', async () => {
     const other = await createReferenceHost({ mongoUri: server.databaseUri, dataDirectory: server.dataDirectory });
     try {
       const { url } = await other.listen();
-      const { token } = await keyToken(await server.register('worker'));
+      const { token } = await clientWithKey(await server.register('worker'));
       const there = new Client(url, token, null);
       // The plugin caches its verdicts on tokens.
       const isTaken = async () => (await there.send('GET', '/job/all')).status === 200;
@@ -297,7 +297,7 @@ describe('revoking all tokens of a user', () => {
   });
 });
 
-it('the server removes expired tokens and counts when the database does not', async () => {
+it('the server removes expired tokens and counts of attempts when the database does not', async () => {
   const { context } = server.host;
   const { models } = context;
   const past = new Date(Date.now() - 1000);

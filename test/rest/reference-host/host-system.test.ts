@@ -122,7 +122,7 @@ describe('parameters', () => {
     ['/folder?text=a&text=b', 'Parameter "text" must not be specified multiple times.'],
     ['/resource/search?q=x&types={}', 'Parameter types must be a JSON array.'],
     ['/file/offset', 'Parameter "uploadId" is required.'],
-  ])('GET %s is refused by name', async (path, message) => {
+  ])('of GET %s are named when they are refused', async (path, message) => {
     expect(await user.fails('GET', path)).toMatchObject({ status: 400, type: 'rest', message });
   });
 });

@@ -38,17 +38,17 @@ const chunkAt = (index: number) => body.subarray(index * chunkSize, (index + 1) 
 const send = (offset: number, bytes: Uint8Array) =>
   admin.send('POST', '/file/chunk', { query: { uploadId, offset }, body: bytes });
 const sendChunk = (index: number) => send(index * chunkSize, chunkAt(index));
-const offset = async () => Number((await admin.ok('GET', '/file/offset', { query: { uploadId } })).offset);
+const receivedCount = async () => Number((await admin.ok('GET', '/file/offset', { query: { uploadId } })).offset);
 const onDisk = () => join(server.host.context.store.root, 'uploads', uploadId);
 
 /** Sends the missing bytes, and checks the file. */
 async function complete(): Promise<void> {
-  const { status, body: file } = await send(await offset(), body.subarray(await offset()));
+  const { status, body: file } = await send(await receivedCount(), body.subarray(await receivedCount()));
   expect(status).toBe(200);
   expect((await admin.send('GET', `/file/${String(file._id)}/download`)).bytes.equals(body)).toBe(true);
 }
 
-it('accepts each chunk once when all are sent at once, some of them twice, and then continues', async () => {
+it('an upload accepts each chunk once when all are sent at once, some of them twice, and then continues', async () => {
   const sending = Array.from({ length: chunkCount }, (_, index) => sendChunk(index));
   const statuses = (await Promise.all([...sending, sendChunk(0), sendChunk(1)])).map(({ status }) => status);
   expect(statuses.every((status) => status === 200 || status === 400)).toBe(true);
@@ -69,14 +69,14 @@ it.each([
   ['past the end', () => send(body.length, chunkAt(1)), chunkSize],
   ['too long', () => send(chunkSize, randomBytes(body.length)), chunkSize],
   ['empty', () => send(chunkSize, Buffer.alloc(0)), chunkSize],
-])('refuses a chunk that comes %s, and keeps what it has', async (_what, sending, length) => {
+])('an upload refuses a chunk that comes %s, and keeps what it has', async (_what, sending, length) => {
   expect((await sendChunk(0)).status).toBe(200);
   const refused = await sending();
-  expect([refused.status, await offset()]).toEqual([400, length]);
+  expect([refused.status, await receivedCount()]).toEqual([400, length]);
   await complete();
 });
 
-it('keeps the received part of an interrupted chunk, and nothing of one that is too long', async () => {
+it('an upload keeps the received part of an interrupted chunk, and nothing of one that is too long', async () => {
   await sendChunk(0);
   const { hostname, port } = new URL(server.url);
   const head = (length: number, query: string) =>
@@ -86,21 +86,21 @@ it('keeps the received part of an interrupted chunk, and nothing of one that is 
   broken.write(body.subarray(chunkSize, chunkSize + 1000));
   await until('they have arrived', async () => (await stat(onDisk())).size === chunkSize + 1000);
   broken.destroy();
-  await until('they are recorded', async () => (await offset()) === chunkSize + 1000);
+  await until('they are recorded', async () => (await receivedCount()) === chunkSize + 1000);
 
   const tooLong = Readable.toWeb(Readable.from([body.subarray(chunkSize + 1000), Buffer.from('more')]));
   const address = `${server.url}/api/v1/file/chunk?uploadId=${uploadId}&offset=${chunkSize + 1000}`;
   const init = { method: 'POST', headers: { 'Girder-Token': admin.token! }, body: tooLong, duplex: 'half' };
   expect((await fetch(address, init as unknown as RequestInit)).status).toBe(400);
-  expect([await offset(), (await stat(onDisk())).size]).toEqual([chunkSize + 1000, chunkSize + 1000]);
+  expect([await receivedCount(), (await stat(onDisk())).size]).toEqual([chunkSize + 1000, chunkSize + 1000]);
   await complete();
 });
 
-it('has received no more than is on disk, and never writes after a gap', async () => {
+it('an upload has received no more than is on disk, and never writes after a gap', async () => {
   await sendChunk(0);
   const { store } = server.host.context;
   await truncate(onDisk(), 10);
-  expect(await offset()).toBe(10);
+  expect(await receivedCount()).toBe(10);
   expect((await sendChunk(1)).status).toBe(400);
   const source = Readable.from([chunkAt(1)]);
   await expect(store.write(uploadId, { offset: chunkSize, uploadSize: body.length, source })).rejects.toThrow(MissingBytesError);
@@ -108,12 +108,12 @@ it('has received no more than is on disk, and never writes after a gap', async (
   expect((await stat(onDisk())).size).toBe(10);
 
   await rm(onDisk());
-  expect(await offset()).toBe(0);
+  expect(await receivedCount()).toBe(0);
   expect((await admin.send('POST', '/file/completion', { query: { uploadId } })).status).toBe(400);
   await complete();
 });
 
-it('cancels an upload while a chunk arrives', async () => {
+it('an upload is canceled while a chunk arrives', async () => {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
   socket.write(

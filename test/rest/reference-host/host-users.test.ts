@@ -33,7 +33,7 @@ describe('POST user', () => {
     }
   });
 
-  it('registers one of two users with the same login at once', async () => {
+  it('registers one of several users with the same login at once', async () => {
     const answers = await Promise.all(
       [1, 2, 3].map((i) => server.anonymous.send('POST', '/user', form('twin', { email: `t${i}@e.org` }))),
     );
@@ -213,7 +213,7 @@ describe('passwords', () => {
 });
 
 describe('DELETE user', () => {
-  it('removes folders, tokens and mentions as well', async () => {
+  it('removes folders, tokens and claimed names as well', async () => {
     const other = await server.register('leaving');
     await admin.ok('DELETE', `/user/${other.id}`).then((body) => expect(body).toEqual({ message: 'Deleted user leaving.' }));
     expect(await other.ok('GET', '/user/me')).toBe(null);

@@ -13,7 +13,7 @@ describe('the state of items', () => {
   const set = (client: Client, item: string[], state?: string) =>
     client.send('PUT', '/resource/state', { query: { resources: JSON.stringify({ item }), ...(state && { state }) } });
   const metaOf = async (item: string) => (await admin.ok('GET', `/item/${item}`)).meta as Record<string, unknown>;
-  const namesFor = async (find: string) =>
+  const idsFor = async (find: string) =>
     ((await admin.ok('GET', '/item', { query: { folderId: folder, find } })) as unknown as { _id: string }[]).map(
       ({ _id }) => _id,
     );
@@ -44,13 +44,13 @@ describe('the state of items', () => {
     const meta = await metaOf(a);
     expect(meta).toMatchObject({ stain: 'HE', reviewState: 'review', reviewStateBy: 'writer' });
     expect(new Date(String(meta.reviewStateAt)).toISOString()).toBe(meta.reviewStateAt);
-    expect(await namesFor('reviewState:review')).toEqual([a, b]);
+    expect(await idsFor('reviewState:review')).toEqual([a, b]);
     expect((await set(admin, [b], 'done')).status).toBe(200);
     expect(await metaOf(b)).toMatchObject({ reviewState: 'done', reviewStateBy: 'admin' });
-    expect(await namesFor('reviewState:review')).toEqual([a]);
+    expect(await idsFor('reviewState:review')).toEqual([a]);
     expect((await set(admin, [a])).status).toBe(200);
     expect(await metaOf(a)).toEqual({ stain: 'HE' });
-    expect(await namesFor('reviewState:review')).toEqual([]);
+    expect(await idsFor('reviewState:review')).toEqual([]);
   });
 
   it('changes nothing for others, for unknown states, or if one of the items is missing', async () => {

@@ -182,7 +182,7 @@ describe('the API for web clients, beyond images', () => {
     return { messages, closed };
   }
 
-  it('sends messages by web socket until its token expires', async () => {
+  it('sends messages by web socket until its token ends', async () => {
     const someone = await started.register('someone');
     const { messages, closed } = socketOf(`?token=${someone.token}`);
     const notifyUser = (data: Record<string, unknown>) =>
@@ -245,7 +245,7 @@ describe('the API for web clients, beyond images', () => {
     }
   });
 
-  it('closes while web sockets are open, and leaves nobody waiting', async () => {
+  it('closes open web sockets with the host, and leaves nobody waiting', async () => {
     const ownHost = await startHost();
     const user = await ownHost.register('user');
     const socket = new WebSocket(`${ownHost.url.replace('http', 'ws')}/notifications/me?token=${user.token}`);
