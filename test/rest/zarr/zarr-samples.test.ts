@@ -4,7 +4,7 @@ import { startHost, type Client, type TestHost } from '../../support/hosts/refer
 import { fewKnownFiles } from '../../support/zarr/known-images.js';
 import { expectServed, uploadKnown } from '../../support/zarr/served-samples.js';
 
-// All of them: test/full/writers/zarr-samples.test.ts.
+// test/full/writers/zarr-samples.test.ts tests all of them.
 describe('samples that are served as OME-Zarr', () => {
   let started: TestHost;
   let admin: Client;
