@@ -128,7 +128,7 @@ describe.skipIf(executablePath === null)('the figure dialog', { timeout: 300_000
     return { name: file.suggestedFilename(), bytes: await readFile(await file.path()) };
   }
 
-  /** The color of a pixel of a picture. */
+  /** The size of a picture, and a function that returns the color of a pixel. */
   async function pixels(bytes: Buffer) {
     const { data, info } = await sharp(bytes).removeAlpha().raw().toBuffer({ resolveWithObject: true });
     return {

@@ -31,7 +31,7 @@ const unmarked = `(() => {
   const found = new Set();
   const look = (text, where) => text && !isData(outside(text)) && found.add(where + ': ' + outside(text));
   for (const element of document.querySelectorAll('html, body *')) {
-    // Keys and values of settings, languages by their own names, and columns of tables are data.
+    // Code, drawings, entered texts and the name of the server are not texts of the page.
     if (element.closest('script, style, noscript, svg, code, pre, kbd, textarea, .brand-name')) continue;
     // Keys and values of settings, languages by their own names, and columns of tables are data.
     if (element.matches('.setting') || element.closest('.setting option, .language option, .object-table th')) continue;

@@ -75,7 +75,7 @@ describe.skipIf(executablePath === null)('opening an image in other programs', (
   });
 
   it.each(['Python', 'QuPath'])(
-    'is read by zarrita and Viv on pages of other origins, at the address for %s',
+    'lets zarrita and Viv on pages of other origins read it, at the address for %s',
     async (program) => {
       const address = await addressFor(program);
       const bundled = await build({

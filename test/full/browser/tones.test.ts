@@ -40,7 +40,7 @@ describe.skipIf(executablePath === null)('channel tones and pixel sizes on the p
     await testHost?.close();
   });
 
-  const styledTile = (expected: Record<string, unknown>) =>
+  const waitForStyledTile = (expected: Record<string, unknown>) =>
     until(`a tile with ${JSON.stringify(expected)} is asked for`, () =>
       requests.some(({ pathname, searchParams }) => {
         if (!pathname.includes('/tiles/fzxy')) return false;
@@ -55,21 +55,21 @@ describe.skipIf(executablePath === null)('channel tones and pixel sizes on the p
     await channel.getByText('Color map and gamma').click();
     await channel.getByLabel('Gamma', { exact: false }).fill('0.5');
     await channel.getByLabel('Gamma', { exact: false }).press('Enter');
-    await styledTile({ gamma: 0.5 });
+    await waitForStyledTile({ gamma: 0.5 });
     await channel.getByRole('combobox').selectOption('viridis');
-    await styledTile({ gamma: 0.5, palette: 'viridis' });
+    await waitForStyledTile({ gamma: 0.5, palette: 'viridis' });
     await channel.getByRole('checkbox', { name: /^Invert/ }).check();
-    await styledTile({ gamma: 0.5, palette: 'viridis', invert: true });
+    await waitForStyledTile({ gamma: 0.5, palette: 'viridis', invert: true });
     await until('the address has them', () => decodeURIComponent(page.url()).includes('palette=viridis:gamma=0.5:invert'));
     expect(await violationsOf(page)).toEqual([]);
     requests.length = 0;
     await page.reload();
-    await styledTile({ gamma: 0.5, palette: 'viridis', invert: true });
+    await waitForStyledTile({ gamma: 0.5, palette: 'viridis', invert: true });
     expect(await channel.getByRole('combobox').inputValue()).toBe('viridis');
     // A gamma beyond the limits becomes the nearest allowed one.
     await channel.getByLabel('Gamma', { exact: false }).fill('1000');
     await channel.getByLabel('Gamma', { exact: false }).press('Enter');
-    await styledTile({ gamma: 10 });
+    await waitForStyledTile({ gamma: 10 });
   });
 
   it('lets users with write access enter the pixel size, and marks it as entered', async () => {

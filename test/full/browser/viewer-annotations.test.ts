@@ -36,7 +36,7 @@ interface Stored {
   annotation: { name: string; elements: Shape[] };
 }
 
-describe.skipIf(executablePath === null)('annotations on the page of the reference host', () => {
+describe.skipIf(executablePath === null)('the page of an image with annotations', () => {
   let testHost: TestHost;
   let admin: Client;
   let browser: Browser;
@@ -110,7 +110,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
   }
 
   /** All annotations of the item, without elements. */
-  async function namesOf() {
+  async function allAnnotations() {
     return (await admin.ok('GET', '/annotation', { query: { itemId, limit: 0 } })) as unknown as Stored[];
   }
 
@@ -128,12 +128,12 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await row('Annotation 1').getByText('All changes are saved.').waitFor();
     await page.getByRole('button', { name: 'Stop editing Annotation 1' }).click();
     await page.getByText('No annotations yet.').waitFor();
-    await until('the empty annotation is gone', async () => (await namesOf()).length === 0);
+    await until('the empty annotation is gone', async () => (await allAnnotations()).length === 0);
     await page.locator('[role=application]').focus();
     // A shape that is drawn before the annotation has been made is not lost.
     let make: () => void;
-    const isDrawn = new Promise<void>((resolve) => (make = resolve));
-    await page.route(/annotation[?]itemId=[^&]*$/, (route) => isDrawn.then(() => route.continue()), { times: 1 });
+    const untilDrawn = new Promise<void>((resolve) => (make = resolve));
+    await page.route(/annotation[?]itemId=[^&]*$/, (route) => untilDrawn.then(() => route.continue()), { times: 1 });
     await page.keyboard.press('r');
     await drag([-300, -200], [-200, -140]);
     make!();
@@ -845,11 +845,11 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     const refused = join(folder, 'refused.json');
     await writeFile(refused, '{"nonsense": 1}');
     await openCentered(page, 1);
-    const before = await namesOf();
+    const before = await allAnnotations();
     await page.locator('.annotation-panel input[type=file]').setInputFiles([written, refused]);
     await page.getByTestId('annotation-message').getByText('refused.json: ').waitFor();
     const created = await until('one annotation is made', async () => {
-      const annotations = await namesOf();
+      const annotations = await allAnnotations();
       return annotations.length === before.length + 1
         ? annotations.find(({ _id }) => !before.some((former) => former._id === _id))
         : null;
@@ -890,7 +890,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     // As editors of Windows save a file.
     await writeFile(marked, `\uFEFF${JSON.stringify({ type: 'FeatureCollection', features })}`);
     await openCentered(page, 1);
-    const before = await namesOf();
+    const before = await allAnnotations();
     const input = page.locator('.annotation-panel input[type=file]');
     const message = page.getByTestId('annotation-message');
     await input.setInputFiles(empty);
@@ -901,7 +901,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await writeFile(exportedFile, JSON.stringify({ type: 'FeatureCollection', features, name: 'Its own name' }));
     await input.setInputFiles(exportedFile);
     await row('Its own name').waitFor();
-    const imported = (await namesOf()).filter(({ _id: id }) => !before.some(({ _id }) => _id === id));
+    const imported = (await allAnnotations()).filter(({ _id: id }) => !before.some(({ _id }) => _id === id));
     expect(imported.map(({ annotation }) => annotation.name).toSorted()).toEqual(['Its own name', 'marked']);
     for (const { _id: id } of imported) await admin.ok('DELETE', `/annotation/${id}`);
   });

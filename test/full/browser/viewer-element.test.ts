@@ -143,9 +143,9 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     await page.getByRole('alert').getByText('You do not have permission to view this.').waitFor();
     await admin.ok('DELETE', `/item/${doomed}`);
     await page.getByRole('alert').getByText('Not found').waitFor();
-    const cookieCount = cookies.length;
+    const requestCount = cookies.length;
     await wait(6000);
-    expect(cookies.length).toBe(cookieCount);
+    expect(cookies.length).toBe(requestCount);
     await inPage(`window.opened = null; viewer.item = '${item}'; viewer.token = '${admin.token}';`);
     await until('the image is open', () => page.evaluate(`window.opened !== null`));
     complaints.length = 0;
@@ -245,32 +245,32 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
 
   it('uses the language of its attribute or of the surrounding page, and keeps the view when that changes', async () => {
     await inPage(`window.opened = null; viewer.panels = ''; viewer.view = 'at=1000,700,300';`);
-    const home = (name: string) => page.getByRole('button', { name, exact: true }).waitFor();
-    await home('Show the whole image');
+    const waitForButton = (name: string) => page.getByRole('button', { name, exact: true }).waitFor();
+    await waitForButton('Show the whole image');
     await inPage(`viewer.lang = 'de-CH'`);
-    await home('Ganzes Bild zeigen');
+    await waitForButton('Ganzes Bild zeigen');
     await until('the view is as before', () => inPage<boolean>(`return viewer.view.startsWith('at=1000,700,300')`));
     expect(await inPage(`return viewer.shadowRoot.querySelector('.viewer').lang`)).toBe('de');
     await inPage(`viewer.removeAttribute('lang')`);
-    await home('Show the whole image');
+    await waitForButton('Show the whole image');
     await inPage(`document.documentElement.lang = 'de'`);
-    await home('Ganzes Bild zeigen');
+    await waitForButton('Ganzes Bild zeigen');
     // The second change comes while the image is being opened.
     await inPage(`viewer.goTo({ x: 1200, y: 800, width: 320 })`);
     await until('the view has moved', () => inPage<boolean>(`return viewer.view.startsWith('at=1200,800,320')`));
     await inPage(`viewer.lang = 'en'; setTimeout(() => (viewer.lang = 'fr'), 0)`);
-    await home('Show the whole image');
+    await waitForButton('Show the whole image');
     await until('the view is still as before', () => inPage<boolean>(`return viewer.view.startsWith('at=1200,800,320')`));
     await page.evaluate(`import('/large-image-viewer/element.js').then(({ translate }) =>
       translate('fr', { imageTexts: { whole: 'Toute l’image' } }))`);
-    await home('Toute l’image');
-    await home('Zoom in');
+    await waitForButton('Toute l’image');
+    await waitForButton('Zoom in');
     await inPage(`viewer.removeAttribute('lang'); document.documentElement.lang = 'en';`);
-    await home('Show the whole image');
+    await waitForButton('Show the whole image');
     expect(complaints).toEqual([]);
   });
 
-  // The example would then leave the page, so the event is not passed on to it.
+  // When a session ends, the page of the example leaves the image, so the event is not passed on to it.
   it('tells the page once that the token has expired, and continues with another one', async () => {
     const credentials = { Authorization: `Basic ${Buffer.from('anna:anna.password').toString('base64')}` };
     const anonymous = new Client(testHost.url, null, null);

@@ -84,7 +84,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     expect((await names('.card-name')).slice(1)).toEqual(['slide 9.txt', 'slide 10.txt', 'slide 11.txt']);
   });
 
-  it('selects with checkboxes, Shift and keys, wherever the focus is, and returns to the last page from beyond it', async () => {
+  it('selects with checkboxes, Shift and keys, wherever the focus is, and shows the last page for an address beyond it', async () => {
     await open(`folder/${folder}?items=7`, 'Kidney');
     await page.waitForURL(/#folder\/\w+$/);
     await page.getByText('4 items').waitFor();
@@ -212,10 +212,10 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
       input.dispatchEvent(new Event('change'));
     })()`);
     await page.locator('.upload').filter({ hasText: 'deep.txt' }).getByText('Uploaded').waitFor();
-    const copy = await admin.ok('GET', '/resource/lookup', {
+    const uploaded = await admin.ok('GET', '/resource/lookup', {
       query: { path: '/collection/Slides/Kidney/case 7/block A/deep.txt' },
     });
-    expect(copy.name).toBe('deep.txt');
+    expect(uploaded.name).toBe('deep.txt');
     await page.getByRole('link', { name: 'case 7' }).waitFor();
     expect(complaints).toEqual([]);
   });

@@ -61,14 +61,14 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
   const button = (name: string) => page.locator('.annotation-editor').getByRole('button', { name, exact: true });
   const row = () => page.locator('.annotation').filter({ hasText: `Cells ${count}` });
   const editorText = (words: string) => page.locator('.annotation-editor').getByText(words).waitFor();
-  const shapes = async () => (await admin.ok('GET', `/annotation/${annotation}`))._elementCount;
+  const shapeCount = async () => (await admin.ok('GET', `/annotation/${annotation}`))._elementCount;
 
   /** Saves two unsaved shapes, after which nothing is unsaved, not even after a reload. */
   async function saveBoth() {
     await edit();
     await button('Save').click();
     await editorText('All changes are saved.');
-    expect(await shapes()).toBe(2);
+    expect(await shapeCount()).toBe(2);
     await page.reload();
     await row().waitFor();
     expect(await row().getByText('unsaved').count()).toBe(0);
@@ -95,7 +95,7 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
     await page.locator('#announcer').getByText('2 unsaved changes from an earlier visit are kept in this browser.').waitFor();
     await page.locator('#announcer').getByRole('button', { name: 'Show' }).click();
     await row().getByText('2 unsaved changes', { exact: true }).waitFor();
-    expect(await shapes()).toBe(0);
+    expect(await shapeCount()).toBe(0);
     await saveBoth();
   });
 
@@ -207,20 +207,21 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
     return { folder, path, size: bytes.length, offsets, continues };
   }
 
-  const isOffered = () => page.locator('.upload').getByText('of 34.6 MB uploaded. Choose the file again to continue.').waitFor();
+  const waitForOffer = () =>
+    page.locator('.upload').getByText('of 34.6 MB uploaded. Choose the file again to continue.').waitFor();
 
   it('continues an upload after a reload when the same file is chosen', async () => {
     const { folder, path, size, offsets, continues } = await interruptUpload();
     const other = join(directory, 'other.bin');
     await writeFile(other, 'other');
     // A request that fails for another reason than an unknown upload forgets nothing.
-    const isOffset = /[/]file[/]offset/;
-    await context.route(isOffset, (route) => route.fulfill({ status: 429 }), { times: 1 });
-    await Promise.all([page.waitForResponse(isOffset), open(`folder/${folder}`)]);
+    const offsetAddress = /[/]file[/]offset/;
+    await context.route(offsetAddress, (route) => route.fulfill({ status: 429 }), { times: 1 });
+    await Promise.all([page.waitForResponse(offsetAddress), open(`folder/${folder}`)]);
     await restart();
     await open(`folder/${folder}`);
     const upload = page.locator('.upload');
-    await isOffered();
+    await waitForOffer();
     await upload.locator('input').setInputFiles(other);
     await upload.getByText('This is a different file.').waitFor();
     continues.isAllowed = true;
@@ -239,10 +240,10 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
     const { folder, path, continues } = await interruptUpload();
     await page.addInitScript(`IDBObjectStore.prototype.put = () => { throw new DOMException('', 'QuotaExceededError'); };`);
     await open(`folder/${folder}`);
-    await isOffered();
+    await waitForOffer();
     await restart();
     await open(`folder/${folder}`);
-    await isOffered();
+    await waitForOffer();
     continues.isAllowed = true;
     await page.locator('.upload input').setInputFiles(path);
     await page.locator('.upload').getByText('Uploaded', { exact: true }).waitFor();
@@ -297,16 +298,16 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
     await draw(-100);
     await button('Save').click();
     await editorText('All changes are saved.');
-    expect(await shapes()).toBe(2);
+    expect(await shapeCount()).toBe(2);
     await button('Undo').click();
     await row().getByText('1 unsaved change', { exact: true }).waitFor();
     await button('Save').click();
     await editorText('All changes are saved.');
-    expect(await shapes()).toBe(1);
+    expect(await shapeCount()).toBe(1);
     await button('Redo').click();
     await button('Save').click();
     await editorText('All changes are saved.');
-    expect(await shapes()).toBe(2);
+    expect(await shapeCount()).toBe(2);
   });
 
   it('lists deleted annotations, and restores them', async () => {
@@ -336,7 +337,7 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
     await editorText('This browser cannot keep unsaved changes');
     await button('Save').click();
     await editorText('All changes are saved.');
-    expect(await shapes()).toBe(1);
+    expect(await shapeCount()).toBe(1);
   });
 
   it('moves folders and items to the trash, and back by Undo and from there', async () => {
