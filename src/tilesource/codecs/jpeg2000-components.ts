@@ -1,13 +1,13 @@
 import { bufferOf } from '../../core/buffer-of.js';
 
-/** Groups of components that the library can decode, by the numbers of components that it cannot decode at once. */
+/** For numbers of components that the library cannot decode at once: groups of components that it can. */
 const componentGroupsByCount: Readonly<Record<number, readonly (readonly number[])[]>> = { 2: [[0], [1]], 4: [[0, 1, 2], [3]] };
 
 /** Offset in a code stream of the number of components. The description of the first component follows it. */
 const componentCountOffset = 40;
 
 /**
- * Wraps a code stream in JP2 files, of which each selects one or three components, because the library decodes only that many.
+ * Wraps a code stream in JP2 files, each of which selects one or three components, because the library decodes only that many.
  * Returns `null` if the code stream can be decoded unchanged.
  */
 export function selectComponents(codeStream: Uint8Array): { components: readonly number[]; file: Uint8Array }[] | null {

@@ -44,7 +44,7 @@ const sizeBytes = 4;
 const maxTokenLength = 15;
 const minMatchBytes = 4;
 
-/** Copies a match from the bytes before it. The match may overlap itself. */
+/** Copies a match from earlier bytes. These may overlap the copy. */
 function copyMatch(out: Uint8Array, to: number, { offset, length }: { offset: number; length: number }): void {
   for (let done = 0; done < length;) {
     // The bytes that can be copied double with each step.

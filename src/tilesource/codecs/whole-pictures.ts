@@ -155,7 +155,7 @@ function checkSize({ width, height }: { width: number; height: number }, { maxPi
   }
   if (width < 1 || height < 1) throw new Error(`the file contains a picture of ${width} by ${height} pixels`);
   if (width * height > maxPixels)
-    throw new Error(`The picture has ${width} by ${height} pixels; at most ${maxPixels} are supported`);
+    throw new Error(`the picture has ${width} by ${height} pixels; at most ${maxPixels} are supported`);
 }
 
 /** Number of bytes at the start of a file in which the metadata boxes are searched. */

@@ -30,7 +30,7 @@ export class CodecThreads {
     timeoutMs,
     memoryMiB,
   });
-  /** A queue before the pool, which removes aborted tasks. If the pool got the signals, it would end a thread for each canceled tile. */
+  /** Removes aborted tasks before they reach the pool. If the pool got the signals, it would end a thread for each canceled tile. */
   readonly #queue = new WorkQueue({ name: 'tiles', running: maxThreads });
 
   /**
