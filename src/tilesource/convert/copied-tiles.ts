@@ -92,7 +92,7 @@ async function findForm(task: CopyTask): Promise<JpegForm | null> {
   return null;
 }
 
-/** Reads the stored JPEG of a tile; `null` if it does not cover the tile's whole part of the written level. */
+/** Reads the stored JPEG of a tile; `null` if there is none, or if it lacks a part of the tile that is inside the written level. */
 async function readStoredJpeg({ source, frame, sourceLevel, size }: CopyTask, x: number, y: number): Promise<Uint8Array | null> {
   const stored = await source.readStoredTile?.({ level: sourceLevel, x, y, frame }, { partial: true });
   if (!stored || stored.encoding !== 'JPEG') return null;

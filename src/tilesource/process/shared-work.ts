@@ -5,7 +5,7 @@ interface SharedTask<Result> {
   result: Promise<Result>;
   waitingCallers: number;
   controller: AbortController;
-  /** Whether the work is finished, so that it can no longer be aborted. */
+  /** Whether the work has succeeded, so that there is nothing left to abort. */
   isDone: boolean;
 }
 

@@ -146,7 +146,7 @@ export async function runInChild(
           cause,
         });
         if (endSignal === null || !stopSignals.has(endSignal)) return reject(failure);
-        // The signal went to all processes, and the child had not yet ignored it (see `child-signals.ts`). The parent stops as well and
+        // The signal went to all processes before the child began to ignore it (see `child-signals.ts`). The parent stops as well and
         // aborts the work, which therefore did not fail.
         setTimeout(() => reject(failure), abortWaitMs).unref();
         signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true });

@@ -8,7 +8,7 @@ export interface RemoteImage {
   populatedLevels: readonly number[];
   associatedImages: readonly string[];
   internal: Record<string, unknown>;
-  /** The ICC profile of each frame. Structured cloning sends a profile that several frames share only once. */
+  /** The ICC profile of each frame. Structured cloning sends a shared profile only once. */
   profiles: readonly (Uint8Array | null)[];
   hasStoredTiles: boolean;
   /** Whether the image is known to be stored with a lossy compression. */
