@@ -31,9 +31,9 @@ export function fusedPass(layers: readonly FusedLayer[], out: Uint8Array, { band
   const colors = new Int32Array(pixelsAtOnce);
   return (first, count) => {
     const end = first + count;
-    const whole = inFours !== null && first % 4 === 0 ? end - (count % 4) : first;
-    if (whole > first) inFours?.(first, whole);
-    for (let from = whole; from < end; from += pixelsAtOnce) {
+    const foursEnd = inFours !== null && first % 4 === 0 ? end - (count % 4) : first;
+    if (foursEnd > first) inFours?.(first, foursEnd);
+    for (let from = foursEnd; from < end; from += pixelsAtOnce) {
       const length = Math.min(pixelsAtOnce, end - from);
       lookup(from, length, colors, 0);
       packTriples(colors, length, { out, words, first: from });
@@ -65,15 +65,15 @@ function packTriples(
   { out, words, first }: { out: Uint8Array; words: Int32Array; first: number },
 ): void {
   const isAligned = first % 4 === 0;
-  const whole = isAligned ? count - (count % 4) : 0;
-  for (let pixel = 0, to = (first * 3) >> 2; pixel < whole; pixel += 4, to += 3) {
+  const foursCount = isAligned ? count - (count % 4) : 0;
+  for (let pixel = 0, to = (first * 3) >> 2; pixel < foursCount; pixel += 4, to += 3) {
     const b = colors[pixel + 1]!;
     const c = colors[pixel + 2]!;
     words[to] = (colors[pixel]! & 0xff_ff_ff) | (b << 24);
     words[to + 1] = ((b >> 8) & 0xff_ff) | (c << 16);
     words[to + 2] = ((c >> 16) & 0xff) | (colors[pixel + 3]! << 8);
   }
-  for (let pixel = whole, to = (first + whole) * 3; pixel < count; pixel += 1, to += 3) {
+  for (let pixel = foursCount, to = (first + foursCount) * 3; pixel < count; pixel += 1, to += 3) {
     const word = colors[pixel]!;
     out[to] = word;
     out[to + 1] = word >> 8;

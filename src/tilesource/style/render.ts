@@ -205,7 +205,7 @@ function makePlanes(length: number): Plane[] {
   return channels.map(() => ({ constant: 0, values: new Float32Array(length) }));
 }
 
-/** The values of a plane for each pixel, as a copy that can be changed. */
+/** Gives a plane a value for each pixel instead of a constant. @returns these values, through which the caller can change the plane. */
 function expand(plane: Plane, count: number): Float32Array {
   if (plane.constant !== null) plane.values.fill(plane.constant, 0, count);
   plane.constant = null;
@@ -270,9 +270,14 @@ function blendComputed({ samples, colors }: Layer, { first, count }: PixelRun, p
 }
 
 /** Interleaves planes as bytes. */
-function storePlanes(planes: readonly Plane[], { first, count }: PixelRun, { bands, from }: OutputShape, data: Uint8Array): void {
+function storePlanes(
+  planes: readonly Plane[],
+  { first, count }: PixelRun,
+  { bands, channel }: OutputShape,
+  data: Uint8Array,
+): void {
   for (let band = 0; band < bands; band += 1) {
-    const { constant, values } = planes[bands === 1 ? from : band]!;
+    const { constant, values } = planes[bands === 1 ? channel : band]!;
     if (constant !== null)
       for (let pixel = 0, at = first * bands + band; pixel < count; pixel += 1, at += bands) data[at] = constant;
     else for (let pixel = 0, at = first * bands + band; pixel < count; pixel += 1, at += bands) data[at] = values[pixel]!;
@@ -287,7 +292,7 @@ function storeBytes({ bytes }: WorkBuffers, { first, count }: PixelRun, shape: O
       data[to + 1] = bytes[from + 1]!;
       data[to + 2] = bytes[from + 2]!;
     }
-  } else for (let pixel = 0, from = shape.from; pixel < count; pixel += 1, from += 4) data[first + pixel] = bytes[from]!;
+  } else for (let pixel = 0, from = shape.channel; pixel < count; pixel += 1, from += 4) data[first + pixel] = bytes[from]!;
 }
 
 /** Colored samples of a raster's first pixel, 0 to 255 with fractions. */
@@ -297,23 +302,23 @@ export async function stylePixel(style: Style, inputs: StyleInputs): Promise<num
   const planes = makePlanes(1);
   blend(layers, { first: 0, count: 1 }, planes, new Uint16Array(1));
   const values = planes.map((plane) => Math.round((expand(plane, 1)[0] ?? 0) * 1e4) / 1e4);
-  return shape.bands === 1 ? [values[shape.from] ?? 0] : values;
+  return shape.bands === 1 ? [values[shape.channel] ?? 0] : values;
 }
 
 interface OutputShape {
   width: number;
   height: number;
   bands: 1 | 3 | 4;
-  /** The channel that a single band uses. */
-  from: number;
+  /** The channel that a single band shows. */
+  channel: number;
 }
 
 function outputShape(style: Style, inputs: StyleInputs): OutputShape {
   const [first] = inputs.rasters.values();
   const { width = 0, height = 0, bands = 0 } = first ?? {};
-  if (style.axis !== null) return { width, height, bands: 1, from: style.axis };
+  if (style.axis !== null) return { width, height, bands: 1, channel: style.axis };
   const isGray = bands === 1 && style.bands.length === 1 && style.bands[0]?.plain === true;
-  return { width, height, bands: isGray ? 1 : 4, from: 0 };
+  return { width, height, bands: isGray ? 1 : 4, channel: 0 };
 }
 
 async function makeLayers(style: Style, inputs: StyleInputs): Promise<Layer[]> {

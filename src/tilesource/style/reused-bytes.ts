@@ -3,7 +3,7 @@
  * lengths. The buffers of one length take at most 8 MiB.
  */
 const maxKeptBuffers = 8;
-const maxKeptBytes = 2 ** 20;
+const maxBufferBytes = 2 ** 20;
 const maxKeptLengths = 4;
 
 const freeByLength = new Map<number, Uint8Array<ArrayBuffer>[]>();
@@ -29,7 +29,7 @@ export function returnBytes({ buffer, byteLength }: Uint8Array): void {
     !(buffer instanceof ArrayBuffer) ||
     byteLength !== buffer.byteLength ||
     !lentBuffers.delete(buffer) ||
-    byteLength > maxKeptBytes
+    byteLength > maxBufferBytes
   )
     return;
   const freeBytes = freeByLength.get(byteLength) ?? [];

@@ -20,16 +20,14 @@ export async function sortByDigits(values: Float64Array<ArrayBuffer>): Promise<F
   await inSlices((first, end) => flipBits({ from, first, end }, false));
   for (const word of [0, 1]) {
     for (let shift = 0; shift < 32; shift += digitBits) {
-      const positions = new Uint32Array(digitMask + 1);
+      const counts = new Uint32Array(digitMask + 1);
       const digit = { word, shift };
-      await inSlices((first, end) => countDigits({ from, first, end }, digit, positions));
+      await inSlices((first, end) => countDigits({ from, first, end }, digit, counts));
       // A digit that is the same in all numbers, such as the last one of whole numbers, is skipped.
-      if (positions.includes(values.length)) continue;
-      let before = 0;
-      for (const [at, count] of positions.entries()) {
-        positions[at] = before;
-        before += count;
-      }
+      if (counts.includes(values.length)) continue;
+      /** Where the next number with each digit is written. */
+      const positions = new Uint32Array(counts.length);
+      for (let at = 1; at < counts.length; at += 1) positions[at] = positions[at - 1]! + counts[at - 1]!;
       await inSlices((first, end) => moveByDigit({ from, first, end }, digit, positions, to));
       [from, to] = [to, from];
     }
@@ -69,7 +67,7 @@ function countDigits({ from, first, end }: Words, { word, shift }: Digit, counts
   for (let at = first + word; at < end; at += 2) counts[(from[at]! >>> shift) & digitMask]! += 1;
 }
 
-/** Moves doubles to the positions of their digits, which are counted up. */
+/** Moves doubles to the positions of their digits. Each moved double advances the position of its digit. */
 function moveByDigit({ from, first, end }: Words, { word, shift }: Digit, positions: Uint32Array, to: Uint32Array): void {
   for (let at = first; at < end; at += 2) {
     const position = 2 * positions[(from[at + word]! >>> shift) & digitMask]!++;
