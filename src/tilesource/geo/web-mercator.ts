@@ -210,10 +210,10 @@ class WebMercatorSource implements TileSource {
   #projectCorners({ level, x, y }: Omit<TileAddress, 'frame'>): CellCorners {
     const cellSide = cellSideAt(level);
     const cornersPerRow = tileSide / cellSide + 1;
-    const mapPixelMeters = (2 * halfWorldMeters) / (tileSide * 2 ** level);
+    const levelPixelMeters = (2 * halfWorldMeters) / (tileSide * 2 ** level);
     const onMap = (column: number, row: number) => ({
-      x: -halfWorldMeters + (x * tileSide + column) * mapPixelMeters,
-      y: halfWorldMeters - (y * tileSide + row) * mapPixelMeters,
+      x: -halfWorldMeters + (x * tileSide + column) * levelPixelMeters,
+      y: halfWorldMeters - (y * tileSide + row) * levelPixelMeters,
     });
     const toPixel = this.mapPosition.createPixelFinder(onMap(tileSide / 2, tileSide / 2));
     const coordinates = new Float64Array(cornersPerRow * cornersPerRow * 2);

@@ -119,7 +119,7 @@ async function indexesOfSmallest(values: Float64Array, sign: 1 | -1): Promise<nu
   await forEachRange(values.length, samplesAtOnce, (from, to) => {
     for (let index = from; index < to; index += 1) {
       const value = sign * values[index]!;
-      // Here, the value of a tile without samples is Infinity. Neither Infinity nor NaN is below any limit.
+      // Multiplied by the sign, the value of a tile without samples is Infinity. Neither Infinity nor NaN is below any limit.
       if (!(value < limit) || value === -Infinity) continue;
       const rank = smallest.findIndex((other) => value < sign * values[other]!);
       smallest.splice(rank < 0 ? smallest.length : rank, 0, index);

@@ -159,7 +159,7 @@ export class TileReader {
     return { tiles, columns: last.x - first.x + 1, boxInMosaic };
   }
 
-  /** @throws TileSourceError if a picture would be made from too many stored tiles for tiles of this level. */
+  /** @throws TileSourceError if making this many tiles of a level would take too many stored tiles. */
   #checkTileCount({ columns, rows }: { columns: number; rows: number }, level: number): void {
     const { metadata, populatedLevels, partsPerTile = 1 } = this.#source;
     const stored = populatedLevels.find((candidate) => candidate >= level) ?? level;
@@ -173,7 +173,7 @@ export class TileReader {
     );
   }
 
-  /** Decodes the tiles that the file stores as JPEG together; `missing` are the other tiles. */
+  /** Decodes, together, the tiles that the file stores as JPEG; `missing` are the other tiles. */
   async #readMosaic(
     where: LevelBox,
     signal: AbortSignal | undefined,

@@ -5,7 +5,7 @@ import type { ImageMetadata } from '../tile-source.js';
 const framesAtOnce = 16_384;
 
 /**
- * The frames that differ from a frame at most in one axis, including the frame itself, in ascending order, each with its position
+ * The frames that differ from a frame at most in this axis, including the frame itself, in ascending order, each with its position
  * on the axis.
  */
 export async function framesAlong(

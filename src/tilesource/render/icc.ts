@@ -85,7 +85,8 @@ export async function convertToSrgb(picture: Picture, profile: Uint8Array): Prom
 /** The samples as an uncompressed TIFF of one strip with the profile. */
 function toTiff(picture: Picture, profile: Uint8Array): Buffer {
   const { width, height, bands } = picture;
-  const entries: [tag: number, type: 3 | 4 | 7, values: number[] | number, offset?: number][] = [];
+  /** For values that are stored elsewhere, an entry has their number and their offset. */
+  const entries: [tag: number, type: 3 | 4 | 7, valuesOrCount: number[] | number, offset?: number][] = [];
   const hasAlphaBand = hasAlpha(picture);
   const entryCount = hasAlphaBand ? 12 : 11;
   const bitsAt = 8 + 2 + entryCount * 12 + 4;
@@ -101,16 +102,16 @@ function toTiff(picture: Picture, profile: Uint8Array): Buffer {
   out.write('II*\0', 0, 'latin1');
   out.writeUInt32LE(8, 4);
   out.writeUInt16LE(entries.length, 8);
-  entries.forEach(([tag, type, value, offset], index) => {
+  entries.forEach(([tag, type, valuesOrCount, offset], index) => {
     const at = 10 + index * 12;
     out.writeUInt16LE(tag, at);
     out.writeUInt16LE(type, at + 2);
     if (offset !== undefined) {
-      out.writeUInt32LE(Number(value), at + 4);
+      out.writeUInt32LE(Number(valuesOrCount), at + 4);
       out.writeUInt32LE(offset, at + 8);
       return;
     }
-    const values = Array.isArray(value) ? value : [value];
+    const values = Array.isArray(valuesOrCount) ? valuesOrCount : [valuesOrCount];
     out.writeUInt32LE(values.length, at + 4);
     values.forEach((each, position) =>
       type === 4 ? out.writeUInt32LE(each, at + 8) : out.writeUInt16LE(each, at + 8 + position * 2),

@@ -17,7 +17,7 @@ export interface IiifRequest {
 export interface IiifPlan {
   /** The region, in base-layer pixels. */
   box: Box;
-  /** Its size before rotation. */
+  /** Size of the picture before rotation. */
   output: Size;
   transform: Transform;
   encoding: string;

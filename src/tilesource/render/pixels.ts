@@ -36,7 +36,7 @@ export function createByteConverter(dtype: SampleType, white?: number): (sample:
   if (dtype.startsWith('float')) return (sample) => (sample > 0 ? Math.min(255, Math.floor(sample)) : 0);
   const max = white ?? fullValue(dtype);
   const min = minValue(dtype) === 0 ? 0 : -max - 1;
-  // If there are fewer than 256 samples, the largest is white too.
+  // With fewer than 256 possible samples, equal parts would leave the largest sample darker than white.
   if (max - min < 255) {
     return (sample) => Math.max(0, Math.min(255, Math.round(((sample - min) * 255) / (max - min))));
   }

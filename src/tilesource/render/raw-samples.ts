@@ -50,8 +50,8 @@ export async function streamRawRegion(
         `at most ${maxSampleBytes} are allowed. Choose a smaller region or fewer frames, or convert the image.`,
     );
   }
-  const isFinest = region.width * region.height <= maxPickedPixels;
-  const level = isFinest ? metadata.levels - 1 : plan.level;
+  const readsFinest = region.width * region.height <= maxPickedPixels;
+  const level = readsFinest ? metadata.levels - 1 : plan.level;
   const window = windowAtLevel(metadata, region, level);
   const scaling = planScaling(metadata, level, window, { output, kernel: 'nearest' });
   const order = planeOrder(metadata, frames);

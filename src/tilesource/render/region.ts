@@ -52,9 +52,10 @@ export interface PreparedRegion {
   plan: RegionPlan;
   frame: number;
   appearance: Appearance;
-  /** Scaling from the level in the plan. */
-  scaling: Scaling;
+  /** The level that is read: that of the plan, or full resolution. */
   level: number;
+  /** Scaling from this level. */
+  scaling: Scaling;
   fill: Fill | null;
   /** Size of the picture with its padding. */
   canvas: Size;
@@ -129,7 +130,7 @@ export class RegionMaker {
     const { box, output } = options;
     const level = preferredLevel(populatedLevels, neededLevel(metadata, box, output));
     const window = windowAtLevel(metadata, box, level);
-    const kernel = forbidsMixing(appearance.style) ? 'nearest' : this.#defaultScale(window, output, appearance, frame);
+    const kernel = forbidsMixing(appearance.style) ? 'nearest' : this.#defaultMethod(window, output, appearance, frame);
     const scaling = planScaling(metadata, level, window, { output, kernel });
     const drawing = { level, frame, appearance, scaling };
     const background = backgroundOf(appearance);
@@ -166,16 +167,16 @@ export class RegionMaker {
       !canBeShown({ ...metadata, bands: metadata.bandCount });
     const method = keepsSamples || (resample === null && forbidsMixing(appearance.style)) ? 'nearest' : resample;
     // Values are picked at full resolution if it is not too large to read, because a coarser level may contain other values.
-    const isFinest = method === 'nearest' && plan.region.width * plan.region.height <= maxPickedPixels;
-    const level = isFinest ? metadata.levels - 1 : plan.level;
+    const readsFinest = method === 'nearest' && plan.region.width * plan.region.height <= maxPickedPixels;
+    const level = readsFinest ? metadata.levels - 1 : plan.level;
     const window = windowAtLevel(metadata, plan.region, level);
-    const kernel = method ?? this.#defaultScale(window, plan.output, appearance, frame);
+    const kernel = method ?? this.#defaultMethod(window, plan.output, appearance, frame);
     const scaling = planScaling(metadata, level, window, { output: plan.output, kernel });
     return { plan, frame, appearance, fill, canvas, level, scaling, keepsSamples };
   }
 
   /** How a region is scaled if the request names no method. */
-  #defaultScale(window: Size, output: Size, appearance: Appearance, frame: number): ScaleMethod {
+  #defaultMethod(window: Size, output: Size, appearance: Appearance, frame: number): ScaleMethod {
     const isReduced = output.width <= window.width && output.height <= window.height && !isSameSize(window, output);
     return isReduced && this.#renderer.mayLackValues(appearance, frame) ? 'average' : defaultKernel(window, output);
   }
@@ -274,10 +275,10 @@ export class RegionMaker {
     corrupt.throwIfAllCorrupt();
     const picture = await this.#withHoles(ready, drawing, corrupt);
     const painted = addsColor ? await grayToColor(picture) : picture;
-    const rest = scalesWhileEncoding ? directSteps : { ...steps, signal };
+    const remainingSteps = scalesWhileEncoding ? directSteps : { ...steps, signal };
     return {
       kind: 'bytes',
-      bytes: await encodePicture(painted, encoding, rest),
+      bytes: await encodePicture(painted, encoding, remainingSteps),
       type: encoding.type,
       ...corruptTilesMember(corrupt),
     };
@@ -348,7 +349,7 @@ export class RegionMaker {
 }
 
 /** The member of a picture that counts its holes. */
-export function corruptTilesMember({ count }: CorruptTiles): { corruptTiles?: number } {
+export function corruptTilesMember({ count }: Pick<CorruptTiles, 'count'>): { corruptTiles?: number } {
   return count > 0 ? { corruptTiles: count } : {};
 }
 

@@ -283,7 +283,7 @@ export class Renderer {
     return isPicture(raster) ? this.#correctColors(raster, where.frame, appearance) : raster;
   }
 
-  /** Determines from which level a region is read and its size; `null` if it selects nothing. @throws BadValueError */
+  /** Determines the level from which a region is read, and the size of its picture; `null` if it selects nothing. @throws BadValueError */
   planRegion(request: RegionBounds & RegionOutput, maxReadPixels?: number): RegionPlan | null {
     return planRegion(this.metadata, this.populatedLevels, regionInPixels(this.metadata, request), maxReadPixels);
   }

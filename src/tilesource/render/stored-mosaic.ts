@@ -29,10 +29,8 @@ export function readJpegForm(bytes: Uint8Array): (JpegForm & Size) | null {
       if (view[at + 4] !== 8 || at + 10 + components * 3 > view.length) return null;
       const ids = Array.from({ length: components }, (_, index) => view[at + 10 + index * 3]).join();
       const factors = view[at + 11] ?? 0x11;
-      const othersUnsampled = Array.from({ length: Math.max(0, components - 1) }, (_, index) => view[at + 14 + index * 3]).every(
-        (each) => each === 0x11,
-      );
-      if (!othersUnsampled) return null;
+      const otherFactors = Array.from({ length: Math.max(0, components - 1) }, (_, index) => view[at + 14 + index * 3]);
+      if (otherFactors.some((each) => each !== 0x11)) return null;
       return {
         width: view.readUInt16BE(at + 7),
         height: view.readUInt16BE(at + 5),

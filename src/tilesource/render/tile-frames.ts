@@ -4,7 +4,7 @@ import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { encodePicture, parseEncoding } from './encode.js';
 import { blit, createByteConverter, solidPicture, addAlpha, grayToColor, type Picture } from './pixels.js';
 import { CorruptTiles } from './corrupt-tiles.js';
-import type { RegionMaker } from './region.js';
+import { corruptTilesMember, type RegionMaker } from './region.js';
 import { backgroundOf } from './appearance.js';
 import type { Renderer } from './renderer.js';
 import type { EncodedPicture, StreamedPicture, TileFramesRequest } from '../requests.js';
@@ -99,11 +99,12 @@ export async function renderSprite(
     }
   });
   if (!sprite) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
-  const holeCount = holes > 0 ? { corruptTiles: holes } : {};
-  if (encoding.encoding === 'TILED') return { ...(await regions.streamPicture(sprite, encoding, request.signal)), ...holeCount };
+  const holesMember = corruptTilesMember({ count: holes });
+  if (encoding.encoding === 'TILED')
+    return { ...(await regions.streamPicture(sprite, encoding, request.signal)), ...holesMember };
   const background = fill?.color ?? backgroundOf(prepared.appearance);
   const bytes = await encodePicture(sprite, encoding, { signal: request.signal, background });
-  return { kind: 'bytes', bytes, type: encoding.type, ...holeCount };
+  return { kind: 'bytes', bytes, type: encoding.type, ...holesMember };
 }
 
 /** Frames of one image have the same bands. If a file breaks this rule, the other frames are converted to the bands of the first. */
