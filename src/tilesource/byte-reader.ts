@@ -52,7 +52,7 @@ class FileByteReader implements ByteReader {
       return filled;
     } finally {
       this.#runningReads -= 1;
-      if (this.#runningReads === 0) for (const close of this.#closeWaiters.splice(0)) close();
+      if (this.#runningReads === 0) for (const resume of this.#closeWaiters.splice(0)) resume();
     }
   }
 

@@ -216,7 +216,7 @@ interface ProjectedImage {
   metadata: LargeImageMetadata;
 }
 
-/** Returns the image in other projections. Each is created at the first request. */
+/** Returns a function that gives the image in web Mercator, the only other projection. The image is created at the first request. */
 function createProjector(
   source: TileSource,
   options: LargeImageOptions,

@@ -61,7 +61,7 @@ export async function prepareWireMetadata(image: ImageMetadata): Promise<void> {
   storeWireMetadata(image, next.value);
 }
 
-function storeWireMetadata(image: ImageMetadata, frames: WireFrames): LargeImageMetadata {
+function storeWireMetadata(image: ImageMetadata, frameMembers: WireFrames): LargeImageMetadata {
   const metadata = {
     levels: image.levels,
     sizeX: image.sizeX,
@@ -79,7 +79,7 @@ function storeWireMetadata(image: ImageMetadata, frames: WireFrames): LargeImage
     ...(image.isScaleEntered && { pixelSizeEntered: true as const }),
     dtype: image.dtype,
     bandCount: image.bandCount,
-    ...frames,
+    ...frameMembers,
     ...wireGeospatial(image),
   };
   wireMetadataByImage.set(image, metadata);

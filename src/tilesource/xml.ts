@@ -34,7 +34,7 @@ function toElement(value: unknown): XmlElement | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as XmlElement) : null;
 }
 
-/** The children of an element with this name, without namespace. Children without attributes and children are left out. */
+/** The children with this name, without namespace. Those that have neither attributes nor children are left out. */
 export function children(element: XmlElement, name: string): XmlElement[] {
   const value = Object.hasOwn(element, name) ? element[name] : undefined;
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
