@@ -239,7 +239,7 @@ function instanceAttributes(
   { omittedCountByKind }: SpooledAnnotation,
 ): Attributes {
   const imageUids = referencedUids(record);
-  const updatedText = formatDateTime(annotation.updated.getTime());
+  const updated = formatDateTime(annotation.updated.getTime());
   const reference = { ReferencedSOPClassUID: slideClassUid, ReferencedSOPInstanceUID: imageUids.instance };
   const [file] = record.dicom?.files ?? [];
   const fileValue = (tag: string) => valueText(file, tag);
@@ -267,8 +267,8 @@ function instanceAttributes(
     ...annotationSeriesAttributes(record, annotation, annotationIndex),
     Laterality: '',
     InstanceNumber: 1,
-    ContentDate: updatedText.date,
-    ContentTime: updatedText.time,
+    ContentDate: updated.date,
+    ContentTime: updated.time,
     ContentLabel: 'ANNOTATION',
     ContentDescription: describeOmissions(omittedCountByKind).slice(0, 64),
     ContentCreatorName: '',

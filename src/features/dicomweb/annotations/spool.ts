@@ -236,11 +236,11 @@ export class AnnotationSpooler {
       const spooledMeasurements: SpooledMeasurement[] = [];
       for (const [name, { values, shapeNumbers }] of measurements) {
         const spooledNumbers = await closeColumn(shapeNumbers);
-        const haveAllShapes = spooledNumbers.count === group.count;
+        const allShapesHaveIt = spooledNumbers.count === group.count;
         spooledMeasurements.push({
           name,
           values: await closeColumn(values),
-          shapeNumbers: haveAllShapes ? null : spooledNumbers,
+          shapeNumbers: allShapesHaveIt ? null : spooledNumbers,
         });
       }
       groups.push({

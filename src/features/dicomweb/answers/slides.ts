@@ -145,7 +145,7 @@ export class Slides {
     const range = declaredRange(record.facts);
     if (range === null) return null;
     const paths = opticalPaths(record.facts);
-    if (range !== 'measured') return paths.map(() => range);
+    if (range !== 'unknown') return paths.map(() => range);
     if (record.ranges !== null) return record.ranges;
     const ranges = await this.parts.images.useOpened(item, ({ image }) => measureRanges(image, record.facts, signal), signal);
     record.ranges = ranges;

@@ -78,10 +78,10 @@ export class ImageRecordModel {
     return this.#find({ _id: { $in: [...ids] } });
   }
 
-  /** State names of records (see {@link stateName}) by the ids of their items. */
-  async findStateNames(ids: readonly string[]): Promise<Map<string, string>> {
+  /** Input names of records (see {@link inputName}) by the ids of their items. */
+  async findInputNames(ids: readonly string[]): Promise<Map<string, string>> {
     const docs = await this.#model.find({ _id: { $in: [...ids] } }, { state: 1, mapping: 1, changed: 1 }).lean<StoredRecord[]>();
-    return new Map(docs.map(({ _id, state, mapping, changed }) => [_id, stateName({ state, mapping, changed })]));
+    return new Map(docs.map(({ _id, state, mapping, changed }) => [_id, inputName({ state, mapping, changed })]));
   }
 
   /** Ids of records after an id, in ascending order. */
@@ -133,7 +133,7 @@ export class ImageRecordModel {
 }
 
 /** A text that is equal for two records of an item only if they were made from the same data. */
-export function stateName({ state, mapping, changed }: Pick<ImageRecord, 'state' | 'mapping' | 'changed'>): string {
+export function inputName({ state, mapping, changed }: Pick<ImageRecord, 'state' | 'mapping' | 'changed'>): string {
   return `${state} ${mapping} ${changed}`;
 }
 
@@ -144,7 +144,7 @@ function valueCondition({ equals, prefix, from, to }: KeyCondition): object {
 }
 
 function conditionsAfter(field: string, { key, study, id }: PagePosition): object[] {
-  const laterOfSameStudy = [{ study, _id: { $gt: id } }];
-  if (field === 'study') return [{ study: { $gt: study } }, ...laterOfSameStudy];
-  return [{ [field]: { $gt: key } }, { [field]: key, study: { $gt: study } }, { [field]: key, ...laterOfSameStudy[0] }];
+  const laterInStudy = { study, _id: { $gt: id } };
+  if (field === 'study') return [{ study: { $gt: study } }, laterInStudy];
+  return [{ [field]: { $gt: key } }, { [field]: key, study: { $gt: study } }, { [field]: key, ...laterInStudy }];
 }

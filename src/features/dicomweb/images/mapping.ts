@@ -71,7 +71,7 @@ function formatDateOrTime(vr: 'DA' | 'TM' | 'DT', text: string): string | null {
   const date = year === undefined ? '' : `${year}${month}${day}`;
   const time = hour === undefined ? '' : `${hour}${minute}${second}`;
   const formatted = { DA: date, TM: time, DT: date === '' ? '' : date + time }[vr];
-  const isDate = date === '' || (Number(month) >= 1 && Number(month) <= 12 && Number(day) >= 1 && Number(day) <= 31);
-  const isTime = time === '' || (Number(hour) < 24 && Number(minute) < 60 && Number(second) <= 60);
-  return formatted !== '' && isDate && isTime ? formatted : null;
+  const isDateValid = date === '' || (Number(month) >= 1 && Number(month) <= 12 && Number(day) >= 1 && Number(day) <= 31);
+  const isTimeValid = time === '' || (Number(hour) < 24 && Number(minute) < 60 && Number(second) <= 60);
+  return formatted !== '' && isDateValid && isTimeValid ? formatted : null;
 }

@@ -84,7 +84,7 @@ export function seriesDescription({ values, name }: ImageRecord, label: string):
     .trim();
 }
 
-/** Properties of an instance that its record lacks, or does not have yet. */
+/** What the attributes of an instance depend on besides its record and plan. */
 export interface SlideDetails {
   /** The color profile. */
   profile: Uint8Array | null;
@@ -103,7 +103,7 @@ export function slideAttributes(
 ): Attributes {
   const { base, facts, values } = record;
   const { content } = plan;
-  const createdText = formatDateTime(record.created);
+  const created = formatDateTime(record.created);
   const isVolume = content.kind === 'level' && !content.isThumbnail;
   return {
     SpecificCharacterSet: 'ISO_IR 192',
@@ -111,9 +111,9 @@ export function slideAttributes(
     SOPClassUID: slideClassUid,
     SOPInstanceUID: plan.uid,
     ...studyAttributes(record),
-    ContentDate: createdText.date,
-    ContentTime: createdText.time,
-    AcquisitionDateTime: values.AcquisitionDateTime ?? facts.attributes.AcquisitionDateTime ?? createdText.dateAndTime,
+    ContentDate: created.date,
+    ContentTime: created.time,
+    AcquisitionDateTime: values.AcquisitionDateTime ?? facts.attributes.AcquisitionDateTime ?? created.dateAndTime,
     AcquisitionUID: uidOf(base, 'acquisition'),
     ...(isVolume && { PyramidUID: uidOf(base, 'pyramid', series.number - 1) }),
     Modality: 'SM',

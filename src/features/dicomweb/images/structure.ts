@@ -96,25 +96,25 @@ export function opticalPaths(facts: ImageFacts): OpticalPath[] {
   );
 }
 
-/** Bits of the samples in frames. Samples of other types are scaled to 16 bits. */
+/** Bits of the samples in frames. Types other than uint8 become 16 bits. */
 export function bitsOf({ dtype }: Pick<ImageFacts, 'dtype'>): 8 | 16 {
   return dtype === 'uint8' ? 8 : 16;
 }
 
-/** The sample values that become 0 and 65535; `measured` if they have to be measured; `null` if samples are not scaled. */
+/** The sample values that become 0 and 65535; `unknown` if they have to be measured; `null` if samples are not scaled. */
 export function declaredRange({
   dtype,
   sampleBits,
-}: Pick<ImageFacts, 'dtype' | 'sampleBits'>): { low: number; high: number } | 'measured' | null {
+}: Pick<ImageFacts, 'dtype' | 'sampleBits'>): { low: number; high: number } | 'unknown' | null {
   if (dtype === 'uint8') return null;
   if (dtype === 'uint16') return sampleBits === null || sampleBits === 16 ? null : { low: 0, high: 2 ** sampleBits - 1 };
   if (dtype === 'int8' || dtype === 'int16') return { low: minValue(dtype), high: fullValue(dtype) };
-  return 'measured';
+  return 'unknown';
 }
 
 /** The series of an image, and the instances of each. Associated images belong to the first series. */
 export function seriesOf(base: string, facts: ImageFacts): SeriesPlan[] {
-  // Plans are made when needed: searches need them for few images, but the number of instances for many.
+  // Plans are made when needed: a search counts the instances of many images, but needs the plans of few.
   let levelPlans: PlanWithoutPosition[] | null = null;
   const associatedPlans = planAssociated(facts);
   const sharedContents = listLevelContents(facts);

@@ -44,7 +44,7 @@ function isNumericRepresentation(vr: string): boolean {
   return ['DS', 'IS', 'US', 'SS', 'UL', 'SL', 'FL', 'FD'].includes(vr);
 }
 
-/** With isFuzzy matching, each word need only match the start of a word of the name. */
+/** If `isFuzzy`, each word of the pattern need only be the start of a word of the name. */
 function fitsName(name: string, pattern: string, isFuzzy: boolean): boolean {
   if (!isFuzzy) return /[*?]/.test(pattern) ? fitsPattern(name, pattern) : name === pattern;
   if (fitsPattern(name, pattern)) return true;

@@ -137,7 +137,7 @@ export class ImageSearch {
       return;
     }
     const keyCondition = chooseKeyCondition(request.query.isFuzzy ? conditions.filter(({ vr }) => vr !== 'PN') : conditions);
-    // Items and annotations are looked up only for images of studies that can be the result.
+    // Items and annotations are looked up only for images whose study meets the conditions on studies.
     const studyConditions = conditions.filter(isStudyCondition);
     const { limit, offset, isFuzzy } = request.query;
     // One result more than requested shows that there are more; the image after it shows that its study is complete.
