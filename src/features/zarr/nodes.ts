@@ -111,16 +111,16 @@ export function documentOf(
 ): Record<string, unknown> | null {
   const node = nodes.get(path);
   if (node === undefined) return null;
-  const isRoot = path === '' && consolidated !== null;
+  const listsNodes = path === '' && consolidated !== null;
   if (version === 3) {
-    if (!isRoot) return documentInVersion3(node);
+    if (!listsNodes) return documentInVersion3(node);
     const metadata = Object.fromEntries(
       [...consolidated].filter(([nodePath]) => nodePath !== '').map(([nodePath, each]) => [nodePath, documentInVersion3(each)]),
     );
     return { ...documentInVersion3(node), consolidated_metadata: { kind: 'inline', must_understand: false, metadata } };
   }
   if (name !== '.zmetadata') return (documentsInVersion2(node)[name] as Record<string, unknown> | undefined) ?? null;
-  if (!isRoot) return null;
+  if (!listsNodes) return null;
   const metadata = Object.fromEntries(
     [...consolidated].flatMap(([nodePath, each]) =>
       Object.entries(documentsInVersion2(each)).map(([file, value]) => [joinPath(nodePath, file), value]),

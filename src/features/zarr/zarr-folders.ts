@@ -57,7 +57,7 @@ export class ZarrFolders {
     return replyWithText(request, JSON.stringify(document));
   }
 
-  /** The images that the caller can read, at most one more than { maxImages}. */
+  /** The images that the caller can read, at most one more than {@link maxImages}. */
   #listReadableItems(folder: FolderRecord, { caller }: StoreRequest): Promise<ItemRecord[]> | ItemRecord[] {
     const { records, access } = this.options;
     const callerKey = caller === null ? '' : `${caller.admin ? 'a' : 'u'}${caller.id ?? ''}`;

@@ -101,7 +101,7 @@ export class ZarrImages {
       const isChunk = parseIndex(segments.at(-1)) !== null;
       // A program that requests a chunk has seen an image, and would treat 404 as samples that are zero.
       if (error instanceof NoLargeImageError && isChunk) throw new LargeImageError('conflict', error.message, { cause: error });
-      // Reading may succeed the next time. A file that was read and is not an image stays that way.
+      // A failed read may succeed the next time, but a file that was read and is not an image stays that way.
       if (error instanceof TileSourceError && !(error instanceof FailedReadError)) {
         throw new LargeImageError('corrupt-tile', error.message, { cause: error });
       }
