@@ -7,7 +7,7 @@ import { awaitOrAbort } from '../../tilesource/process/shared-work.js';
 /** Bytes of a block. With 20 ms for a request and 100 MB/s, the request takes longer than transferring this many bytes. */
 const blockBytes = 512 * 1024;
 /** Longest read, in bytes, that uses the cache. Longer reads bypass it. */
-const maxFetchBytes = 8 * 1024 * 1024;
+const maxCachedReadBytes = 8 * 1024 * 1024;
 
 /** Fetches the bytes from `start` to `end`, not including `end`; fewer only at the end of the file. */
 export type FetchBytes = (range: { start: number; end: number }, signal: AbortSignal | undefined) => Promise<Uint8Array>;
@@ -70,7 +70,7 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
     }
     const end = Math.min(this.size, offset + length);
     if (end <= offset) return new Uint8Array(0);
-    if (end - offset > maxFetchBytes) return this.#fetch(offset, end, signal);
+    if (end - offset > maxCachedReadBytes) return this.#fetch(offset, end, signal);
     const bytes = new Uint8Array(end - offset);
     const copyPart = (partOffset: number, part: Uint8Array) => {
       const start = Math.max(partOffset, offset);

@@ -257,10 +257,10 @@ export class HostFollower {
 
   async #handleItemsShown(docs: readonly StoredDocument[]): Promise<void> {
     const { records } = this.parts;
-    const announceFilesOf = async (item: ItemRecord) => {
+    const handleFilesOf = async (item: ItemRecord) => {
       for (const file of await records.findFilesOfItem(item)) await this.#folderImageUpdater.handleChange(item, file);
     };
-    await Promise.all(docs.map((doc) => announceFilesOf(records.itemOf(doc))));
+    await Promise.all(docs.map((doc) => handleFilesOf(records.itemOf(doc))));
   }
 
   /**

@@ -154,7 +154,7 @@ export class HostFolder implements SourceFolder {
     return folder;
   }
 
-  /** Files of the item by their paths from the file of the image. */
+  /** Files of the item by their paths, relative to the folder of the image's file. */
   async #mapOwnFiles(): Promise<Map<string, FileRecord>> {
     const { file, listOwnFiles } = this.options;
     const folderPrefix = file.name.slice(0, file.name.lastIndexOf('/') + 1);
