@@ -5,7 +5,7 @@ const maxRepetitions = 100;
 const maxChoices = 20;
 
 /**
- * Why a regular expression must not be sent to a database; `null` if it can be. Databases try one way of matching after the other.
+ * Why a regular expression must not be sent to a database; `null` if it may. Databases try one way of matching after the other.
  * If a repeated group can itself match in several ways, the number of ways doubles with each character of the text.
  */
 export function findExpressionProblem(expression: unknown): string | null {

@@ -93,7 +93,7 @@ export class ItemQueries {
     return ids.flatMap((id) => byId.get(idText(id)) ?? []);
   }
 
-  /** Documents of a model with metadata, by ascending id. */
+  /** Items or folders that have metadata, by ascending id. */
   async *iterateWithMetadata(type: 'item' | 'folder', conditions: Conditions): AsyncGenerator<StoredDocument> {
     const model = type === 'item' ? this.items : this.folders;
     const conditionsWithMetadata = { $and: [conditions, { [this.fieldNames[type].meta]: { $exists: true, $nin: [null, {}] } }] };

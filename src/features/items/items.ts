@@ -89,8 +89,8 @@ export class Items {
   ): Promise<void> {
     if (caller?.admin === true || (parts.items.size === 0 && parts.folders.size === 0)) return;
     const callerKey = `u${caller?.id ?? ''}`;
-    const verdict = this.#hiddenParts.get(`${callerKey} ${partsKey}`, () => this.#countHiddenParts(parts, caller));
-    const { hiddenCount } = verdict instanceof Promise ? await verdict : verdict;
+    const hidden = this.#hiddenParts.get(`${callerKey} ${partsKey}`, () => this.#countHiddenParts(parts, caller));
+    const { hiddenCount } = hidden instanceof Promise ? await hidden : hidden;
     if (hiddenCount === 0) return;
     const subject = `${hiddenCount} of the items and folders that the image of item ${image.id} is made of`;
     throw new LevelDeniedError(0, subject, caller?.id);
