@@ -22,7 +22,7 @@ const createInFolder = defineRoute({
   path: '/large_image/folder/:folderId/tiles',
   summary: 'Create large images from the items of a folder.',
   description:
-    'Items with exactly one file become large images. With recurse, the folders below that the caller can read are handled first. ' +
+    'Items with exactly one file become large images. With recurse, the subfolders that the caller can read are handled first. ' +
     'The existing large image of an item is only removed once the new one works. ' +
     'After 20 seconds, a job continues the work: the response counts the work done until then, and names the job.',
   access: 'user',

@@ -13,7 +13,7 @@ interface FolderImagesParts {
 }
 
 /**
- * The job that makes large images of the items of a folder that the request has not reached. When it runs again after a crash, it
+ * The job that makes large images of the items that the request for a folder has not reached. When it runs again after a crash, it
  * skips the images that it has made, unless the request recreates existing images.
  */
 export function folderImagesJob({ folderImages, callers, items }: FolderImagesParts): JobDefinition {

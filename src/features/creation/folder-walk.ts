@@ -30,8 +30,8 @@ export async function* walkFolder(
 ): AsyncGenerator<FolderStep> {
   const { records, access, caller, recurse } = options;
   const [currentFolderId, ...rest] = from?.path ?? [];
-  const isInItems = from !== null && currentFolderId === undefined && from.itemId !== null;
-  if (recurse && !isInItems) {
+  const startsInItems = from !== null && currentFolderId === undefined && from.itemId !== null;
+  if (recurse && !startsInItems) {
     const readableFilter = await access.filter(caller, 'folder', 0);
     for await (const child of records.listChildFolders(folder, readableFilter, currentFolderId)) {
       // A host may allow folders that are below themselves.
@@ -42,7 +42,7 @@ export async function* walkFolder(
       yield* walkFolder(options, child, isCurrent ? { path: rest, itemId: from!.itemId } : null, childPath);
     }
   }
-  for await (const item of records.listItemsOfFolder(folder, isInItems ? from.itemId : null)) {
+  for await (const item of records.listItemsOfFolder(folder, startsInItems ? from.itemId : null)) {
     yield { kind: 'item', item, position: { path, itemId: item.id } };
   }
 }

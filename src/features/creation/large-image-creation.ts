@@ -367,7 +367,8 @@ export class LargeImageCreation {
   }
 
   /**
-   * Completes the work of killed processes: removes files of ended jobs, and stops items from waiting for removed jobs.
+   * Completes the work of killed processes: removes leftovers of jobs that have ended or were removed, and stops items from
+   * waiting for such jobs.
    *
    * @returns the numbers of removed files and items, and of items that no longer wait.
    */
