@@ -25,8 +25,8 @@ export async function loadItemToReadOrSchedule(
 ): Promise<ItemRecord> {
   const { query, verified, tokenFromCookie, fromOtherSite } = request;
   if (query.cache !== 'schedule') return loadReadableItem(request, context);
-  const isRefused = tokenFromCookie && fromOtherSite;
-  if (request.caller !== null && (isRefused || callerWithScope(verified, scopes.write) === null)) {
+  const isForeignCookie = tokenFromCookie && fromOtherSite;
+  if (request.caller !== null && (isForeignCookie || callerWithScope(verified, scopes.write) === null)) {
     throw new LargeImageError(
       'login-required',
       `Scheduling needs a token with the scope ${scopes.write}, and the request must not come from a page of another site.`,

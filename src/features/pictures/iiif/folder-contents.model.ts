@@ -5,7 +5,7 @@ import type { StoredDocument } from '../../../host.js';
 
 type Conditions = Readonly<Record<string, unknown>>;
 
-/** The large images in a folder that match the filter, oldest first. `filter` is a condition on items. They are read without their metadata. */
+/** The large images in a folder, oldest first, without their metadata. `filter` is a condition on items. */
 export async function findImagesIn(
   records: HostRecords,
   folder: FolderRecord,
@@ -20,7 +20,7 @@ export async function findImagesIn(
   return (await readInSlices<StoredDocument>(query.lean())).map((doc) => records.itemOf(doc));
 }
 
-/** The direct subfolders of a folder that match the filter, oldest first. `filter` is a condition on folders. They are read without their metadata. */
+/** The direct subfolders of a folder, oldest first, without their metadata. `filter` is a condition on folders. */
 export async function findFoldersIn(
   records: HostRecords,
   folder: FolderRecord,
