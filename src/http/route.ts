@@ -46,7 +46,8 @@ export interface RouteRequest<P extends Parameters = Parameters, Q extends Param
   /** Whether the token came in a cookie, which scripts of pages cannot read. Responses must not repeat it then. */
   tokenFromCookie: boolean;
   /**
-   * Whether the request came from a page of another site whose origin the host does not allow by name. Its browser gets no cookie.
+   * Whether the request came from a page of another site, unless the host's CORS headers name its origin and allow it to send
+   * credentials. Responses to it set no cookie.
    */
   fromOtherSite: boolean;
   /** Network address of the client. Behind a proxy it is the address of the proxy, unless Express is set to trust it (`trust proxy`). */
