@@ -33,7 +33,7 @@ async function findRegistry(): Promise<TileSourceRegistry> {
   return new TileSourceRegistry({ logger }).register(...ownSources, ...installed);
 }
 
-/** Prints an error that a tile source has thrown, with the stack if there is one, so that its author can fix it. */
+/** Prints an error that a tile source has thrown: with its stack if a source has crashed, without if its package cannot be loaded. */
 function printWarning({
   folder,
   sourceName,
