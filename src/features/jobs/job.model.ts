@@ -146,14 +146,14 @@ export class JobModel {
     return this.#model.countDocuments({ status });
   }
 
-  /** The types and statuses of the jobs that the reader may see without regard to their items. */
+  /** The types and statuses of the jobs that the reader may see even without access to their items. */
   async findTypesAndStatuses(filter: JobFilter, reader: JobReader): Promise<{ types: string[]; statuses: number[] }> {
     const query = { ...toQuery(filter), ...visibleByRecordFilter(reader) };
     const [types, statuses] = await Promise.all([this.#model.distinct('type', query), this.#model.distinct('status', query)]);
     return { types: types.filter((type) => type != null), statuses };
   }
 
-  /** Type, status and item of the jobs about items whose type or status is not in the given lists. */
+  /** Type, status and item of jobs that are about an item and whose type or status is not in the given lists. */
   async *iterateJobsAboutItems(
     filter: JobFilter,
     { types, statuses }: { types: readonly string[]; statuses: readonly number[] },
@@ -309,13 +309,13 @@ function toQuery(filter: JobFilter): QueryFilter<JobDocument> & Record<string, u
   return query;
 }
 
-/** Filter of the jobs that a reader may see without regard to their items. */
+/** Filter for the jobs that a reader may see even without access to their items. */
 function visibleByRecordFilter({ id, admin }: JobReader): Record<string, unknown> {
   if (admin) return {};
   return { $or: [{ public: true }, ...(id === null ? [] : [{ 'access.users': { $elemMatch: { id, level: { $gte: 0 } } } }])] };
 }
 
-/** Filter of the jobs that a reader may see, and of all jobs about items, which are checked later. */
+/** Filter for the jobs that {@link visibleByRecordFilter} finds, and for all jobs about items, which are checked later. */
 function possiblyVisibleFilter(reader: JobReader): Record<string, unknown> {
   const { $or } = visibleByRecordFilter(reader);
   return Array.isArray($or) ? { $or: [...($or as object[]), { itemId: { $ne: null } }] } : {};

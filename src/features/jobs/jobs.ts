@@ -245,7 +245,8 @@ export class JobStore {
   }
 
   /**
-   * Cancels a job. A local job is CANCELED immediately. A scheduled job that a worker runs is CANCELING until its worker has stopped.
+   * Cancels a job. A job of a worker is CANCELING until the worker has stopped, unless it was not queued yet. All others are CANCELED
+   * immediately.
    *
    * @throws InvalidError with field `status` if the job is over.
    */
@@ -280,7 +281,7 @@ export class JobStore {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Number of jobs with a status, including those that the caller cannot see. */
+  /** Number of jobs with a status, whoever can see them. */
   count(status: number): Promise<number> {
     return this.#model.countByStatus(status);
   }

@@ -166,7 +166,7 @@ export class JobRun {
 
   /**
    * Checks the record immediately after this process has written something that stops the work. The event alone does not stop it,
-   * because it may be older than this run: a job is written once more after it was queued, possibly after it was started.
+   * because it may be older than this run: the last write of queueing may be announced only after the job was started.
    */
   #onJobEvent({ kind, job }: JobEvent): void {
     if (job.id !== this.id || this.#endWriting !== null) return;

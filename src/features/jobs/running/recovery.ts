@@ -29,8 +29,8 @@ const maxActive = 1000;
 const maxWaiting = 100;
 /**
  * A queue entry that was taken but not started is replaced after a lease divided by this number. The process that took it may have ended,
- * or closed while Agenda was fetching it; and Agenda unlocks entries beyond its limit without waiting for that. For Agenda such an
- * entry stays taken until its lock expires after 30 s. An extra entry does no harm.
+ * or closed while Agenda was fetching it; or it had no free slot, and Agenda failed to unlock the entry. For Agenda such an entry stays
+ * taken until its lock expires after 30 s. An extra entry does no harm.
  */
 const entryDivisor = 3;
 
