@@ -83,7 +83,7 @@ function objectTextSetting(name: string, description: string): SettingDefinition
 function dicomMetadataSetting(): SettingDefinition {
   const setting = objectTextSetting(
     'dicomweb_metadata',
-    'Metadata keys for DICOM attributes, by keyword: {"PatientID": "case.patient"}. Other attributes use the key with their keyword.',
+    'Metadata keys for DICOM attributes, by keyword: {"PatientID": "case.patient"}. Other attributes use their keyword as the key.',
   );
   return {
     ...setting,

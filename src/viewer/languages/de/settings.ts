@@ -87,7 +87,7 @@ export const settingDescriptions: Record<string, string> = {
   'large_image.show_item_extra': 'Zusätzlicher Inhalt auf Seiten von Objekten für Angemeldete.',
   'large_image.show_item_extra_admin': 'Zusätzlicher Inhalt auf Seiten von Objekten für Administratoren.',
   'large_image.dicomweb_metadata':
-    'Schlüssel der Metadaten für DICOM-Attribute, nach Schlüsselwort: {"PatientID": "case.patient"}. Andere Attribute verwenden den Schlüssel mit ihrem Schlüsselwort.',
+    'Schlüssel der Metadaten für DICOM-Attribute, nach Schlüsselwort: {"PatientID": "case.patient"}. Bei anderen Attributen ist das Schlüsselwort selbst der Schlüssel.',
   'large_image.dicomweb_study_key':
     'Schlüssel der Metadaten, dessen gleiche Werte Objekte zu einer DICOM-Studie verbinden. Leer: Jedes Objekt ist eine Studie.',
   'large_image.config_folder': 'Ordner mit der Standardkonfiguration.',
