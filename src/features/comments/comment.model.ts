@@ -154,7 +154,7 @@ export class CommentModel {
     return this.#model.findOneAndUpdate(filter, change, { returnDocument: 'after' }).lean<CommentDocument>().exec();
   }
 
-  /** Resolves or reopens a thread. The first user to do so stays recorded. @returns `null` if it no longer exists. */
+  /** Resolves or reopens a thread. If several users resolve it, the first one stays recorded. @returns `null` if it no longer exists. */
   async setResolved(id: Types.ObjectId, resolved: CommentDocument['resolved']): Promise<CommentDocument | null> {
     const filter = resolved === null ? { _id: id } : { _id: id, resolved: null };
     await this.#model.updateOne(filter as QueryFilter<CommentDocument>, { $set: { resolved } });

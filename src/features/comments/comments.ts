@@ -208,7 +208,7 @@ export class Comments {
   }
 }
 
-/** An empty thread is removed this many milliseconds after its first comment was deleted, when nobody is replying to it anymore. */
+/** An empty thread is removed this many milliseconds after its first comment was deleted. By then, nobody is still writing a reply to it. */
 const emptyThreadDelayMs = 24 * 60 * 60 * 1000;
 
 /** Users in whose inbox a comment appears. */
