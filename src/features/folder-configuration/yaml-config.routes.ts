@@ -36,9 +36,9 @@ const write = defineRoute({
   path: '/folder/:id/yaml_config/:name',
   summary: 'Store a YAML configuration in a folder.',
   description:
-    'The body is the text. Needs write access, or with `user_context` read access; the token needs the scope for writing in both cases. The text is stored in an ' +
-    'item that does not exist yet, or in one whose only file is YAML text of this name; anything else is a conflict (409), and so is stored ' +
-    'text that `user_context` cannot add to.',
+    'The body is the text. Needs write access, or with `user_context` read access; the token needs the scope for writing in both cases. The text is stored in ' +
+    'a new item, or in an existing one whose only file is YAML text of this name. Anything else of this name is a conflict (409), and so is ' +
+    'stored text to which `user_context` cannot add.',
   access: 'public',
   scope: scopes.write,
   params,
