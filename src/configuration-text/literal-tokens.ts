@@ -8,9 +8,9 @@ const integerBases: Readonly<Record<string, { digits: RegExp; bitsPerDigit: numb
 
 /** The value of a number token; `null` if it is not a valid Python number (`017`, `1__0`, `0b2`). */
 export function readNumber(token: string): PythonValue | null {
-  // An underscore is allowed only between two digits, or between the prefix of the base and a digit.
-  if (/__|_$|_[.ej+-]|[.e+-]_/i.test(token.startsWith('0x') || token.startsWith('0X') ? token.replace(/[ej]/gi, 'f') : token))
-    return null;
+  // An underscore is allowed only between two digits, or between the prefix of the base and a digit. In a hexadecimal number, `e` is a digit.
+  const isHexadecimal = token.startsWith('0x') || token.startsWith('0X');
+  if (/__|_$|_[.ej+-]|[.e+-]_/i.test(isHexadecimal ? token.replace(/[ej]/gi, 'f') : token)) return null;
   const text = token.replaceAll('_', '').toLowerCase();
   const base = text.startsWith('0') ? integerBases[text.charAt(1)] : undefined;
   if (base !== undefined) {

@@ -174,21 +174,21 @@ function readAssignedValue(statement: { cursor(): TreeCursor }, code: string, bu
   const reader = new LiteralReader(code, budget);
   let items: PythonValue[] = [];
   let isTuple = false;
-  let isTarget = true;
+  let canBeTarget = true;
   let isValid = true;
   if (!cursor.firstChild() || !cursor.nextSibling()) return null;
   do {
     if (cursor.name === 'Comment') continue;
     if (cursor.name === 'AssignOp') {
-      if (!isTarget) return null;
+      if (!canBeTarget) return null;
       items = [];
       isTuple = false;
-      isTarget = true;
+      canBeTarget = true;
       isValid = true;
     } else if (cursor.name === ',') {
       isTuple = true;
     } else {
-      isTarget = isTarget && (cursor.name === 'VariableName' || cursor.name === 'MemberExpression');
+      canBeTarget = canBeTarget && (cursor.name === 'VariableName' || cursor.name === 'MemberExpression');
       const value = reader.read(cursor, 0, 0);
       if (value === null) isValid = false;
       else items.push(value);

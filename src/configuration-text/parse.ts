@@ -17,7 +17,7 @@ export interface ConfigComment {
   within: { option: ConfigOption; lineCount: number } | null;
 }
 
-/** A section header. `DEFAULT` does not count as a section; its options appear in every section. */
+/** A section header. The options of the section `DEFAULT` appear in every section. */
 interface ConfigSection {
   kind: 'section';
   name: string;

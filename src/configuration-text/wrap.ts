@@ -214,7 +214,7 @@ function writeBytes(node: { content: string; text: string }, position: Position,
   let current = '';
   for (let start = 0; start < node.content.length; start += groupBytes) {
     const part = node.content.slice(start, start + groupBytes);
-    // Only an incomplete last group needs free columns for what follows the value.
+    // As in Python's `pprint`, columns for what follows the value are kept free only if the last group is incomplete.
     const limit = part.length < groupBytes ? lastCapacity : capacity;
     if (current !== '' && reprBytes(current + part).length > limit) {
       literals.push(reprBytes(current));
