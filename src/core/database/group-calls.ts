@@ -31,9 +31,9 @@ export function groupCalls<T, R>(
   };
   const startGroups = (): void => {
     lastStartMs = performance.now();
-    const group = waitingCalls;
+    const calls = waitingCalls;
     waitingCalls = [];
-    for (let start = 0; start < group.length; start += maxSize) void runGroup(group.slice(start, start + maxSize));
+    for (let start = 0; start < calls.length; start += maxSize) void runGroup(calls.slice(start, start + maxSize));
   };
   return (input) =>
     new Promise((resolve, reject) => {

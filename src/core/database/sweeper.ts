@@ -52,7 +52,7 @@ export class Sweeper {
   readonly #closing = new AbortController();
   readonly #timer: NodeJS.Timeout;
   #recordedAtMs = -Infinity;
-  /** Whether the sweep to repeat, because the database was unreachable, is a full one; `null` if no sweep must be repeated. */
+  /** A sweep is repeated if the database was unreachable. Whether the sweep to repeat is a full one; `null` if there is none. */
   #isPendingSweepFull: boolean | null = null;
   #runningWork: Promise<void> | null = null;
 
