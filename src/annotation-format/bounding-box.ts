@@ -73,7 +73,7 @@ function rangesOfBox({ type, center, width, height, rotation = 0 }: BoxElement &
 }
 
 function rangesOfGrid({ origin = [0, 0, 0], dx = 1, dy = 1, gridWidth, values, interpretation }: GridDataElement): Ranges {
-  // A choropleth has a value for each cell. The others have a value for each grid line, which is one more than the cells.
+  // A choropleth has a value for each cell. The others have a value for each grid line, and there is one more line than cells.
   const extraLines = interpretation === 'choropleth' ? 0 : 1;
   const [x, y, z] = origin;
   const endX = x + dx * (gridWidth - extraLines);

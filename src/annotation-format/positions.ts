@@ -56,8 +56,8 @@ export class PositionReader {
   /**
    * Reads the list that begins at an offset.
    *
-   * @returns the positions, and the offset after the list. The first position is repeated after the last one. They are valid until
-   * {@link clear}. `null` if there is not a list of at least one position, each of three finite numbers, without white space.
+   * @returns the positions, which are valid until {@link clear}, and the offset after the list. The first position is repeated after
+   * `to`. `null` if there is not a list of at least one position, each of three finite numbers, without white space.
    */
   read(json: Buffer, from: number): (Positions & { end: number }) | null {
     if (json[from] !== openBracket) return null;

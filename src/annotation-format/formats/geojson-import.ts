@@ -144,14 +144,14 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
     }
   }
 
-  function addProperties(shape: Shape, properties: JsonObject, isFirst: boolean): ImportedElement {
+  function addProperties(shape: Shape, properties: JsonObject, mayHaveId: boolean): ImportedElement {
     const element: ImportedElement = { ...shape };
     for (const key of allowedKeysByType.get(shape.type) ?? []) {
       const value = properties[key];
       if (Object.hasOwn(shape, key) || geometryKeys.has(key) || value === undefined || value === null) continue;
       if (key === 'id') {
         // Parts of one feature cannot share an id, and ids of other programs are not valid element ids.
-        if (isFirst && typeof value === 'string' && elementIdPattern.test(value)) element.id = value;
+        if (mayHaveId && typeof value === 'string' && elementIdPattern.test(value)) element.id = value;
       } else if (key === 'label') {
         const label = toLabel(value);
         if (label !== undefined) element.label = label;
