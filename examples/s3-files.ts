@@ -35,9 +35,9 @@ export function specimenFilesInBucket(
       async move(file, itemId) {
         await Blobs.findByIdAndUpdate(file._id, { specimen: itemId });
       },
-      async replaced(file, now) {
+      async replaced(file, current) {
         // The plugin notices changes that are made through the model, and opens the image again.
-        if (now !== null) await Blobs.findByIdAndUpdate(file._id, { bytes: now.size, etag: now.etag } as object);
+        if (current !== null) await Blobs.findByIdAndUpdate(file._id, { bytes: current.size, etag: current.etag } as object);
       },
     },
   });

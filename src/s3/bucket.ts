@@ -134,13 +134,13 @@ export class Bucket {
     if (end <= start) return Readable.from([], { objectMode: false });
     const closeController = new AbortController();
     const combinedSignal = signal === undefined ? closeController.signal : AbortSignal.any([signal, closeController.signal]);
-    const throwReported = (error: unknown): never => {
+    const throwForReader = (error: unknown): never => {
       signal?.throwIfAborted();
       throw asLargeImageError(error, name);
     };
-    const firstResponse = await this.#get(key, etag, { start, end }, combinedSignal).catch(throwReported);
+    const firstResponse = await this.#get(key, etag, { start, end }, combinedSignal).catch(throwForReader);
     const stream = Readable.from(
-      this.#readChunks({ key, firstResponse, range: { start, end }, signal: combinedSignal, throwReported }),
+      this.#readChunks({ key, firstResponse, range: { start, end }, signal: combinedSignal, throwForReader }),
       {
         objectMode: false,
       },
@@ -155,9 +155,9 @@ export class Bucket {
     firstResponse: OpenResponse;
     range: { start: number; end: number };
     signal: AbortSignal;
-    throwReported: (error: unknown) => never;
+    throwForReader: (error: unknown) => never;
   }): AsyncGenerator<Uint8Array> {
-    const { key, firstResponse, range, signal, throwReported } = reading;
+    const { key, firstResponse, range, signal, throwForReader } = reading;
     let { start } = range;
     let opened: OpenResponse | null = firstResponse;
     for (let resumptions = 0; start < range.end;) {
@@ -172,7 +172,7 @@ export class Bucket {
         }
         if (start < range.end) throw new Error('The response of the store ended early.');
       } catch (error) {
-        if (signal.aborted || resumptions >= maxResumptions || !isTransient(error)) throwReported(error);
+        if (signal.aborted || resumptions >= maxResumptions || !isTransient(error)) throwForReader(error);
         await wait(firstPauseMs * 2 ** resumptions, undefined, { signal });
         resumptions += 1;
       } finally {
@@ -305,7 +305,7 @@ export class Bucket {
   }
 
   /**
-   * Aborts multipart uploads of keys that begin with `prefix` which were started before a time and never completed. @returns their
+   * Aborts multipart uploads that were started before a time and never completed, if their keys begin with `prefix`. @returns their
    * number.
    */
   async endUploads(prefix: string, before: Date, signal: AbortSignal): Promise<number> {

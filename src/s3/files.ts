@@ -33,7 +33,7 @@ export interface S3FileRecords {
    * Called when another object has the key of a file, or with `null` if there is none. The server should record the new size and
    * entity tag through the model (or emit `file.saved`), so that the image is reopened.
    */
-  replaced?(file: StoredDocument, now: ObjectState | null): Promise<void>;
+  replaced?(file: StoredDocument, current: ObjectState | null): Promise<void>;
 }
 
 /** Options of {@link s3Files}. */
