@@ -153,7 +153,7 @@ const vector = defineRoute({
   forLinks: true,
   summary: 'Get the elements of an annotation over a tile of its image as a Mapbox vector tile.',
   description:
-    'Layer `elements`: outlines cut to the tile, with id, type, group, label, fillColor, fillOpacity, lineColor, lineOpacity and lineWidth (image pixels). Layer `density`: for shapes smaller than four pixels, points with the share of 8 by 8 pixels that they cover. 4096 units are the width of a tile. Each layer has at most 20,000 features, the largest.',
+    'Layer `elements`: outlines cut to the tile, with id, type, group, label, fillColor, fillOpacity, lineColor, lineOpacity and lineWidth (image pixels). Layer `density`: points with the share of their 8 by 8 pixels that shapes smaller than four pixels cover. 4096 units are the width of a tile. Each layer has at most 20,000 features, the largest.',
   params: tilePath,
   query: { ...styleQuery, ...coloringQuery },
   returns: { types: ['application/vnd.mapbox-vector-tile'] },

@@ -179,12 +179,12 @@ export class AnnotationTiles {
     const { signal } = requester;
     const shape: PyramidShape = await images.use(item, (image) => image.metadata());
     const { sizeX, sizeY, tileWidth, tileHeight, levels } = shape;
-    const legend = async () => {
+    const makeLegend = async () => {
       const view: ColoringView = { ...coloringViewOf(shape), mode: 'element', groupColors: new Map(), groups: undefined };
       const openedColoring: Coloring = await colorings.open(annotation.elements, coloring, view, signal);
       return openedColoring.makeLegend(signal);
     };
-    const coloringLegend = needsColoring(coloring) ? await enqueueFor(this.#preparing, requester)(legend) : undefined;
+    const coloringLegend = needsColoring(coloring) ? await enqueueFor(this.#preparing, requester)(makeLegend) : undefined;
     const { groups, count } = annotation.elements;
     const colorsAndCounts = await overlay.countGroups(annotation.elements, { signal });
     return {

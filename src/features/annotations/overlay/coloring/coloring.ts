@@ -251,6 +251,7 @@ export class Coloring {
 
   /** The meaning of the colors. */
   async makeLegend(signal: AbortSignal): Promise<ColoringLegend> {
+    // No tile is drawn: the level -1 has no overview, so this only finds the end of the range of a heat map.
     await this.prepare(-1, [], signal);
     const { names } = this.#table;
     const used = [...(this.#column === null ? [] : [this.#column]), ...filterColumns(this.#filter, names)];

@@ -100,7 +100,7 @@ export function toRgba(view: View, pixels: Float32Array): Uint8Array<ArrayBuffer
   return new Canvas(view, pixels).toRgba();
 }
 
-/** Like {@link paint}, as {@link toRgba}. */
+/** Like {@link paint}, but returns the bytes of {@link toRgba}. */
 export function paintRgba(drawing: PictureDrawing): Uint8Array<ArrayBuffer> {
   return toRgba(drawing.view, paint(drawing));
 }

@@ -50,8 +50,8 @@ function makeColorScale(range: ColorFields, [low, high]: readonly [low: number, 
 /** The values of the stops, ascending. */
 function stopsOf({ rangeValues, normalizeRange, stepped }: ColorFields, colorCount: number, low: number, high: number): number[] {
   const count = stepped === true ? colorCount + 1 : colorCount;
-  const even = Array.from({ length: count }, (_, i) => low + ((high - low) * i) / Math.max(1, count - 1));
-  if (rangeValues === undefined || rangeValues.length === 0) return even;
+  const evenlySpaced = Array.from({ length: count }, (_, i) => low + ((high - low) * i) / Math.max(1, count - 1));
+  if (rangeValues === undefined || rangeValues.length === 0) return evenlySpaced;
   const stops = normalizeRange === true ? rangeValues.map((share) => low + (high - low) * share) : [...rangeValues];
   return stops[0]! > stops[stops.length - 1]! ? stops.toReversed() : stops;
 }
