@@ -49,7 +49,7 @@ export interface RefusalReason {
   reason: string;
 }
 
-/** Tags of the attributes of DICOM files that are stored for searches. */
+/** Tags of the attributes that are stored of each DICOM file, for searches. */
 const storedTags = new Set(
   (
     '00080005 00080008 00080016 00080018 00080020 00080021 00080023 0008002A 00080030 00080031 00080033 00080050 00080060 00080070 00080090 ' +

@@ -33,7 +33,7 @@ interface InstanceRow {
   makeAllAttributes: () => DicomJson;
 }
 
-/** Tags of the attributes of a study that records contain. */
+/** Tags of the study attributes that records contain. */
 export const studyTags: readonly string[] = [
   '00080005',
   '00080020',
