@@ -45,8 +45,8 @@ export interface ZarrLabelsOptions {
 }
 
 /**
- * Annotations as labels. The pixels of `labels/<id>` have the number of the group of the last element that contains their center, those of
- * `labels/<id>.objects` the number of that element. Both count from 1; 0 is the background.
+ * Annotations as labels. A pixel belongs to the last element that contains its center. In `labels/<id>` it has the number of the
+ * element's group, in `labels/<id>.objects` the number of the element. Both count from 1; 0 is the background.
  */
 export class ZarrLabels {
   readonly #groups = new LRUCache<string, GroupLabel[]>(limitEntries(maxRememberedAnnotations));
