@@ -10,7 +10,10 @@ export type SortOrder = readonly (readonly [field: string, direction: 1 | -1])[]
  */
 export interface GroupPass {
   keys: string[];
-  /** Each kept item gets, as `target`, the number of distinct values of `source` among the items of this pass that have the same value of the first key. */
+  /**
+   * Each kept item stands for the items of this pass with the same value of the first key. Its `target` becomes the number of
+   * distinct values of `source` among them.
+   */
   counts: { source: string; target: string }[];
 }
 
