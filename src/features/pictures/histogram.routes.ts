@@ -137,7 +137,7 @@ async function reportCachedHistograms(
   };
 }
 
-/** Maximum number of characters of the parameters of all frames that one response reports on. */
+/** Maximum total length, in characters, of the parameters of the frames that one response reports on. */
 const maxReportedCharacters = 2 ** 24;
 
 /** @throws BadParameterError if the parameters are too long for so many frames. */
