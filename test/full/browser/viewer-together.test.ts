@@ -12,7 +12,7 @@ import { areOverlapping, type Box, colorsAt, inkOf, signIn, stageOf, watchInk } 
 import { until } from '../../support/run/until.js';
 
 const executablePath = chromiumPath();
-/** Side of the first slide in pixels of half a micrometer; the second has half as many, twice as large. */
+/** Side of the first slide in pixels of half a micrometer. The second slide has half as many pixels, twice as large. */
 const size = 2048;
 
 describe.skipIf(executablePath === null)('images that are rotated, compared, and changed by others', () => {
@@ -70,7 +70,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     const { width } = (await page.locator('.stage').boundingBox())!;
     await open(`?at=${size / 2},${size / 2},${width}`);
     const card = page.getByRole('region', { name: 'Shape' });
-    const isAt = async (x: number, y: number) => {
+    const waitForShapeAt = async (x: number, y: number) => {
       await until('it is drawn', async () => (await inkOf(page)) > 0);
       await until(`the shape is at ${x}, ${y}`, async () => {
         await page.keyboard.press('Escape');
@@ -78,16 +78,16 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
         return (await card.isVisible()) && (await card.innerText()).includes('beside');
       });
     };
-    await isAt(250, 0);
+    await waitForShapeAt(250, 0);
     await page.getByRole('button', { name: 'Rotate by 90°' }).click();
     await until('the address says so', () => part('rotation') === '90');
-    await isAt(0, 250);
+    await waitForShapeAt(0, 250);
     await page.locator('.openseadragon-canvas').first().focus();
     await page.keyboard.press('r');
     await until('the address says so', () => part('rotation') === '180');
-    await isAt(-250, 0);
+    await waitForShapeAt(-250, 0);
     await open(`?at=${size / 2},${size / 2},${width}&rotation=270`);
-    await isAt(0, -250);
+    await waitForShapeAt(0, -250);
     await until('it is drawn there', async () => {
       const [[red, green] = []] = await colorsAt(page, [[0, -250]]);
       return red === 255 && green === 0;
@@ -342,7 +342,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     expect(await page.locator('.stage').count()).toBe(0);
   });
 
-  it('shows renames and search results by others without a reload', async () => {
+  it('shows without a reload what others rename, also in search results', async () => {
     await page.goto('about:blank');
     await page.goto(`${testHost.url}/#item/${slide}`);
     await page.getByTestId('scale-bar').waitFor();
@@ -358,7 +358,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     expect(await page.locator('.stage').getAttribute('data-kept')).toBe('yes');
     await finder.bringToFront();
     await finder.getByRole('link', { name: 'renamed.tiff' }).waitFor();
-    // Unchanged settings are not sent again.
+    // An unchanged item is not sent again.
     const address = `/item/${slide}`;
     await page.bringToFront();
     await until('the browser has been told that nothing has changed', () =>

@@ -120,7 +120,7 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
   const bar = () => page.getByRole('toolbar', { name: 'Drawing tools' });
   const tool = (name: string) => bar().getByRole('button', { name, exact: true }).click();
   const pressed = () => bar().locator('[aria-pressed=true]').getAttribute('aria-label');
-  const unsaved = (count: number) =>
+  const waitForUnsaved = (count: number) =>
     page.getByText(`${count} unsaved change${count === 1 ? '' : 's'}`, { exact: true }).waitFor();
 
   async function at(x: number, y: number): Promise<[number, number]> {
@@ -128,7 +128,7 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     return [box.x + box.width / 2 + x, box.y + box.height / 2 + y];
   }
 
-  async function saved(): Promise<Shape[]> {
+  async function save(): Promise<Shape[]> {
     await page.keyboard.press('Control+s');
     await page.getByText('All changes are saved.').waitFor();
     const { annotation } = (await admin.ok('GET', `/annotation/${annotationId}`)) as unknown as {
@@ -155,8 +155,8 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     await page.keyboard.press('p');
     for (const x of [-200, -150, -100]) await click(x, 100 + (x === -150 ? 60 : 0));
     await page.keyboard.press('Enter');
-    await unsaved(6);
-    const shapes = await saved();
+    await waitForUnsaved(6);
+    const shapes = await save();
     expect(shapes.map(({ type }) => type)).toEqual(['rectangle', 'rectangle', 'ellipse', 'point', 'point', 'polyline']);
     expect(Math.round(shapes[2]!.width!)).toBe(120);
 
@@ -209,19 +209,19 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     await edit([square(-200, -150, 100)]);
     await tool('Brush');
     await drag([0, 0], [100, 0]);
-    await unsaved(1);
+    await waitForUnsaved(1);
     // The stroke begins on the selected shape, so it extends this shape.
     await drag([90, 0], [90, 100]);
-    await unsaved(1);
+    await waitForUnsaved(1);
     await drag([250, 0], [250, 50]);
-    await unsaved(2);
+    await waitForUnsaved(2);
     await page.keyboard.press('Control+z');
-    await unsaved(1);
+    await waitForUnsaved(1);
     await tool('Eraser');
     // Through the middle of the square, which leaves two shapes.
     await drag([-200, -230], [-200, -70]);
-    await unsaved(3);
-    const shapes = await saved();
+    await waitForUnsaved(3);
+    const shapes = await save();
     expect(shapes).toHaveLength(3);
     const [square1, painted, square2] = shapes;
     expect(areaOf(painted!)).toBeGreaterThan(7000);
@@ -233,11 +233,11 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     // A shape can be erased completely.
     await page.getByRole('slider', { name: 'Size of the brush' }).fill('120');
     await click(-200, -150);
-    await unsaved(1);
+    await waitForUnsaved(1);
     // An eraser that begins next to a shape works on the first one that it reaches.
     await drag([-330, -150], [-140, -150]);
-    await unsaved(2);
-    expect(await saved()).toHaveLength(1);
+    await waitForUnsaved(2);
+    expect(await save()).toHaveLength(1);
     expect(complaints).toEqual([]);
   });
 
@@ -252,7 +252,7 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     await drag([-280, -200], [-60, 0]);
     await page.getByText('2 shapes selected').waitFor();
     await page.getByLabel('Group', { exact: true }).selectOption({ label: 'b' });
-    await unsaved(2);
+    await waitForUnsaved(2);
     await page.getByRole('button', { name: 'Merge' }).click();
     await until('they are one', () => page.getByText('2 shapes selected').isHidden());
     await tool('Split');
@@ -273,7 +273,7 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     await click(200, -100);
     await page.keyboard.up('Shift');
     await page.getByRole('button', { name: 'Simplify' }).click();
-    const shapes = await saved();
+    const shapes = await save();
     expect(shapes.map(({ group = null, type }) => [group, type])).toEqual([
       ['b', 'polyline'],
       [null, 'polyline'],
@@ -289,8 +289,8 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     await page.getByRole('button', { name: 'Merge' }).click();
     await page.getByText('Shapes that do not touch each other cannot be merged.').waitFor();
     await page.getByRole('button', { name: 'Delete shapes' }).click();
-    await unsaved(4);
-    expect(await saved()).toEqual([]);
+    await waitForUnsaved(4);
+    expect(await save()).toEqual([]);
     expect(complaints).toEqual([]);
   });
 
@@ -310,7 +310,7 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     await page.getByRole('button', { name: 'Unlock' }).click();
     await tool('Eraser');
     await page.getByText('1 unsaved change', { exact: true }).waitFor();
-    const [shape] = await saved();
+    const [shape] = await save();
     expect(shape!.user!.qupath!.isLocked).toBe(false);
     expect(areaOf(shape!)).toBeCloseTo(40_000, 0);
     expect(complaints).toEqual([]);
@@ -335,7 +335,7 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     ] as const)
       await touch('touchMove', [x, y]);
     await touch('touchEnd');
-    await unsaved(1);
+    await waitForUnsaved(1);
     expect(page.url()).toBe(before);
     // Two fingers draw nothing.
     await touch('touchStart', [100, 0]);
@@ -344,8 +344,8 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     for (const x of [0, 10, 20, 30, 40]) await touch('touchMove', [110 - x, 0], [200 + x, 0]);
     await touch('touchEnd');
     await until('the view has changed', () => page.url() !== before);
-    await unsaved(1);
-    expect(await saved()).toHaveLength(1);
+    await waitForUnsaved(1);
+    expect(await save()).toHaveLength(1);
 
     // Once a pen has drawn, a single finger moves the view.
     const pen = async (type: 'mousePressed' | 'mouseMoved' | 'mouseReleased', x: number, y: number) => {
@@ -363,13 +363,13 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     await pen('mousePressed', -100, 100);
     for (const x of [-60, -20, 20]) await pen('mouseMoved', x, 100 + Math.abs(x));
     await pen('mouseReleased', 20, 100);
-    await unsaved(1);
+    await waitForUnsaved(1);
     const place = page.url();
     await touch('touchStart', [0, -100]);
     for (const x of [20, 40, 60, 80]) await touch('touchMove', [x, -100]);
     await touch('touchEnd');
     await until('the view has moved', () => page.url() !== place);
-    await unsaved(1);
+    await waitForUnsaved(1);
     expect(complaints).toEqual([]);
   });
 });

@@ -68,7 +68,7 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
     await page.goto(`${testHost.url}/#${hash}`);
   };
   const edit = (name: string) => page.getByRole('button', { name: `Edit ${name}` }).click();
-  const saved = () => page.getByText('All changes are saved.').waitFor();
+  const waitUntilSaved = () => page.getByText('All changes are saved.').waitFor();
 
   async function drawRectangle(x: number) {
     const tool = page.getByRole('toolbar', { name: 'Drawing tools' }).getByRole('button', { name: 'Rectangle' });
@@ -99,13 +99,13 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
     const statuses: number[] = [];
     page.on('response', (response) => response.request().method() === 'PATCH' && statuses.push(response.status()));
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await saved();
+    await waitUntilSaved();
     expect(statuses).toEqual([200]);
     await drawRectangle(-100);
     await page.route(/\/annotation\?/, () => undefined);
     await admin.ok('PATCH', `/annotation/${id}/elements`, { json: { put: [{ ...box(700), id: 'b'.repeat(24) }], remove: [] } });
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await saved();
+    await waitUntilSaved();
     await page.unroute(/\/annotation\?/);
     expect((await admin.ok('GET', `/annotation/${id}`))._elementCount).toBe(5);
     expect(await page.getByTestId('annotation-message').innerText()).toBe('');
@@ -148,7 +148,7 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     const words = 'Somebody changed 1 shape that you deleted: it was kept.';
     await page.getByTestId('annotation-message').getByText(words).waitFor();
-    await saved();
+    await waitUntilSaved();
     expect(await admin.ok('GET', `/annotation/${annotation}`)).toMatchObject({ annotation: { elements: [{ id, width: 77 }] } });
   });
 
@@ -251,14 +251,14 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
     await open(`folder/${folderId}`);
     const link = page.getByRole('link', { name: 'Folder 15' });
     await link.scrollIntoViewIfNeeded();
-    const scrolled = () => page.evaluate<number>('scrollY');
-    const before = await until('it is scrolled', scrolled);
+    const scrollTop = () => page.evaluate<number>('scrollY');
+    const before = await until('it is scrolled', scrollTop);
     await link.click();
     await page.getByRole('heading', { name: 'Folder 15' }).waitFor();
-    expect(await scrolled()).toBe(0);
+    expect(await scrollTop()).toBe(0);
     await page.goBack();
     await page.getByRole('heading', { name: 'Slides' }).waitFor();
-    await until('it is where it was', async () => Math.abs((await scrolled()) - before) < 2);
+    await until('it is where it was', async () => Math.abs((await scrollTop()) - before) < 2);
     await page.setViewportSize({ width: 1280, height: 850 });
   });
 

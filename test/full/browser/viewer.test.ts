@@ -220,9 +220,9 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
         .png()
         .toBuffer(),
     );
-    const isItem = /\/api\/v1\/item[/?]/;
+    const itemAddress = /\/api\/v1\/item[/?]/;
     let isEarly = true;
-    await page.route(isItem, async (route) => {
+    await page.route(itemAddress, async (route) => {
       const response = await route.fetch();
       if (!isEarly || !response.headers()['content-type']?.includes('json')) return route.fulfill({ response });
       return route.fulfill({ response, body: (await response.text()).replaceAll('"largeImage":', '"nothingYet":') });
@@ -234,7 +234,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
       isEarly = false;
       await card('late.png').locator('img.loaded').waitFor();
     } finally {
-      await page.unroute(isItem);
+      await page.unroute(itemAddress);
     }
     expect(complaints).toEqual([]);
   });
@@ -261,12 +261,12 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
   });
 
   it('says in a list why a recognized image cannot be shown', async () => {
-    const isThumbnail = /\/tiles\/thumbnail/;
+    const thumbnailAddress = /\/tiles\/thumbnail/;
     const message = 'Corrupt file: its tiles cannot be decoded.';
-    await page.route(isThumbnail, (route) => route.fulfill({ status: 422, json: { message, type: 'rest' } }));
+    await page.route(thumbnailAddress, (route) => route.fulfill({ status: 422, json: { message, type: 'rest' } }));
     await page.reload();
     await card('late.png').getByText(`Not readable: ${message}`).waitFor();
-    await page.unroute(isThumbnail);
+    await page.unroute(thumbnailAddress);
     await page.reload();
     await card('late.png').locator('img.loaded').waitFor();
     expect(complaints.filter((text) => !text.includes('422'))).toEqual([]);
@@ -371,9 +371,9 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await page.getByRole('link', { name: 'Slides & Co: all collections' }).waitFor();
     await admin.ok('PUT', '/system/setting', { query: { key, value: 'Slides '.repeat(40) } });
     await page.reload();
-    const edgeOf = async (name: string) => (await page.locator(name).boundingBox())!;
-    const brand = await edgeOf('.brand-name');
-    expect(brand.x + brand.width).toBeLessThanOrEqual((await edgeOf('#account')).x);
+    const boxOf = async (name: string) => (await page.locator(name).boundingBox())!;
+    const brand = await boxOf('.brand-name');
+    expect(brand.x + brand.width).toBeLessThanOrEqual((await boxOf('#account')).x);
     await admin.ok('DELETE', '/system/setting', { query: { key } });
     await page.reload();
     await page.getByRole('link', { name: 'Large image: all collections' }).waitFor();
@@ -545,15 +545,15 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
       throw new Error(`${r},${g},${b}`);
     });
     // Running requests of a style are canceled when another style replaces it.
-    const slow = (url: URL) => url.pathname.includes('/tiles/') && decodeURIComponent(url.search).includes('"max":240');
-    await page.route(slow, () => undefined);
-    const sentRequest = page.waitForRequest((request) => slow(new URL(request.url())));
+    const isOldStyle = (url: URL) => url.pathname.includes('/tiles/') && decodeURIComponent(url.search).includes('"max":240');
+    await page.route(isOldStyle, () => undefined);
+    const sentRequest = page.waitForRequest((request) => isOldStyle(new URL(request.url())));
     await page.getByLabel('Maximum of Intensity').fill('240');
-    const givenUp = page.waitForEvent('requestfailed', (request) => slow(new URL(request.url())));
+    const givenUp = page.waitForEvent('requestfailed', (request) => isOldStyle(new URL(request.url())));
     await sentRequest;
     await page.getByLabel('Maximum of Intensity').fill('250');
     await givenUp;
-    await page.unroute(slow);
+    await page.unroute(isOldStyle);
     await until('all above the maximum is white', async () => (await middle()).join() === '255,255,255,255');
     // By the keyboard: automatic contrast, then the preset after it.
     await page.getByLabel('Presets').press('ArrowDown');
