@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startAnnotated, type Annotated } from '../../support/hosts/annotated.js';
 import { until } from '../../support/run/until.js';
 
-const readers = 6;
-const elements = 30_000;
+const readerCount = 6;
+const elementCount = 30_000;
 
 let at: Annotated;
 let sockets: Socket[] = [];
@@ -44,11 +44,11 @@ function readSlowly(id: string): Promise<Socket> {
 it('slow readers cost little memory and still receive everything, and readers that leave cost nothing', async () => {
   // Each element has about 1 KB.
   const text = 'x'.repeat(900);
-  const list = Array.from({ length: elements }, (_, i) => ({ type: 'point', center: [i, i, 0], user: { i, text } }));
+  const list = Array.from({ length: elementCount }, (_, i) => ({ type: 'point', center: [i, i, 0], user: { i, text } }));
   const { _id } = await at.annotate({ name: 'long', elements: list });
   list.length = 0;
   const before = heldBytes();
-  sockets = await Promise.all(Array.from({ length: readers }, () => readSlowly(_id)));
+  sockets = await Promise.all(Array.from({ length: readerCount }, () => readSlowly(_id)));
   // If the texts were kept for each of them, they would take 180 MB.
   await until('texts are let go', () => heldBytes() - before < 60_000_000);
   // One of them continues and receives everything.
@@ -61,7 +61,7 @@ it('slow readers cost little memory and still receive everything, and readers th
   });
   patient!.resume();
   await until('the patient reader has all', () => last.endsWith('0\r\n\r\n'));
-  expect(bytes).toBeGreaterThan(elements * 900);
+  expect(bytes).toBeGreaterThan(elementCount * 900);
   for (const socket of others) socket.destroy();
   patient!.destroy();
   await until('nothing is held for who left', () => heldBytes() - before < 20_000_000);

@@ -118,9 +118,9 @@ describe('changes by two writers at the same time', () => {
   });
 
   it('are all made when they concern different elements, with any number of writers and processes', async () => {
-    const writers = 24;
-    const edits = 3;
-    const elements = Array.from({ length: writers }, (_, n) => point(n, { id: elementId(n + 1) }));
+    const writerCount = 24;
+    const editCount = 3;
+    const elements = Array.from({ length: writerCount }, (_, n) => point(n, { id: elementId(n + 1) }));
     const { _id: id } = await at.annotate({ name: 'busy', elements });
     const { databaseUri: mongoUri, dataDirectory } = at.host;
     const other = await createReferenceHost({ mongoUri, dataDirectory, brand: 'girder', passwordMemoryKiB: 8 });
@@ -129,7 +129,7 @@ describe('changes by two writers at the same time', () => {
       const clients = [at.admin, new Client(url, at.admin.token, at.admin.id)];
       const write = async (n: number) => {
         const statuses: number[] = [];
-        for (let width = 1; width <= edits; width += 1) {
+        for (let width = 1; width <= editCount; width += 1) {
           const path = `/annotation/${id}/elements/${elementId(n + 1)}`;
           statuses.push((await clients[n % clients.length]!.send('PATCH', path, { json: { lineWidth: width } })).status);
         }
@@ -141,10 +141,10 @@ describe('changes by two writers at the same time', () => {
       await other.close();
     }
     const stored = elementsOf(await at.admin.ok('GET', `/annotation/${id}`));
-    expect(stored.map(({ lineWidth: width }) => width)).toEqual(elements.map(() => edits));
+    expect(stored.map(({ lineWidth: width }) => width)).toEqual(elements.map(() => editCount));
     // Each change is a separate version.
     const history = await at.admin.ok('GET', `/annotation/${id}/history`);
-    expect(history).toHaveLength(1 + writers * edits);
+    expect(history).toHaveLength(1 + writerCount * editCount);
   });
 
   it('are written together when they have to wait, each with its own version and answer', async () => {

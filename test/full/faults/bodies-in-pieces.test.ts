@@ -39,7 +39,7 @@ function sendPieces(text: string, length: number, after: string): Promise<string
   });
 }
 
-it('reads a body in pieces of any length, and refuses one that is too long or ends halfway', async () => {
+it('the server reads a body in pieces of any length, and refuses one that is too long or ends halfway', async () => {
   const longText = `${'x'.repeat(70_000)}é`;
   expect(await sendPieces(JSON.stringify({ note: longText }), 1, '0\r\n\r\n')).toBe('200');
   expect((await admin.ok('GET', `/item/${item}`)).meta).toEqual({ note: longText });

@@ -26,7 +26,7 @@ async function pngWith(...chunks: Buffer[]): Promise<Buffer> {
 }
 
 /** libvips inflates all texts whenever it opens the file: 5 MB took a minute and a half. */
-it('refuses a PNG with megabytes of compressed text, and reads one with little text or uncompressed text', async () => {
+it('the source sharp refuses a PNG with megabytes of compressed text, and reads one with little text or uncompressed text', async () => {
   const empty = deflateSync(Buffer.alloc(200_000_000));
   const bomb = chunk('zTXt', Buffer.concat([Buffer.from('Comment\0\0'), empty]));
   const hidden = chunk('iTXt', Buffer.concat([Buffer.from('Comment\0\x01\0\0\0'), empty]));
@@ -42,7 +42,7 @@ it('refuses a PNG with megabytes of compressed text, and reads one with little t
   await source.close();
 });
 
-it('refuses a PNG with many texts, because the library makes objects of all of them at once', async () => {
+it('the source sharp refuses a PNG with many texts, because the library makes objects of all of them at once', async () => {
   const text = chunk('tEXt', Buffer.from('A\0B'));
   const texts = (count: number) => pngWith(...Array.from({ length: count }, () => text));
   await expect(open(await texts(10_001))).rejects.toThrow('The PNG contains more than 10000 texts.');
@@ -50,7 +50,7 @@ it('refuses a PNG with many texts, because the library makes objects of all of t
 });
 
 /** Each frame is drawn over the previous ones: the last of 900 took 25 s. */
-it('refuses an animation whose last frame would take minutes', async () => {
+it('the source sharp refuses an animation whose last frame would take minutes', async () => {
   const side = 1500;
   const single = await sharp({ create: { width: side, height: side, channels: 3, background: 'red' } })
     .gif()
@@ -68,7 +68,7 @@ it('refuses an animation whose last frame would take minutes', async () => {
 });
 
 /** The tiles of its pyramid are empty except for two columns: 33 million pixels took a minute and a half. */
-it('refuses a picture of a few columns that would have many tiles', async () => {
+it('the source sharp refuses a picture of a few columns that would have many tiles', async () => {
   const picture = (height: number) =>
     sharp({ create: { width: 2, height, channels: 3, background: 'red' } })
       .png()

@@ -34,7 +34,7 @@ it('every route refuses deeply nested JSON in parameters', async () => {
   }
 });
 
-it('refuses queries with too many conditions, and conditions on hidden fields', async () => {
+it('the server refuses queries with too many conditions, and conditions on hidden fields', async () => {
   const many = JSON.stringify({ $or: Array.from({ length: 2000 }, () => ({ name: 'a' })) });
   const values = JSON.stringify({ size: { $in: Array.from({ length: 30_000 }, () => 1) } });
   for (const path of ['/item/query', '/folder/query', '/file/query']) {
@@ -54,7 +54,7 @@ it('refuses queries with too many conditions, and conditions on hidden fields', 
   }
 });
 
-it('limits the length of lists in settings', async () => {
+it('the server limits the length of lists in settings', async () => {
   const list = JSON.stringify(Array.from({ length: 1001 }, () => 'core.brand_name'));
   for (const path of ['/system/setting', '/system/setting/default']) {
     const answer = await admin.send('POST', path, { form: { list }, headers: { 'X-HTTP-Method-Override': 'GET' } });

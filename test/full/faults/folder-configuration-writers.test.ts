@@ -15,7 +15,7 @@ afterAll(async () => {
   await started?.close();
 });
 
-it('loses nothing of a folder configuration when two processes store at once', async () => {
+it('nothing of a folder configuration is lost when two processes store at once', async () => {
   const admin = await started.register('admin');
   const user = await started.register('user');
   const parentId = await admin.create('/collection', { name: 'Images', public: true });

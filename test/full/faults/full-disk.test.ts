@@ -20,13 +20,13 @@ function mountSmallDisk(): string | null {
   }
 }
 
-const unmounted = mountSmallDisk();
-if (unmounted !== null) console.warn(`skipped: ${unmounted}`);
+const notMounted = mountSmallDisk();
+if (notMounted !== null) console.warn(`skipped: ${notMounted}`);
 
-describe.skipIf(unmounted !== null)(`a full disk${unmounted === null ? '' : ` (skipped: ${unmounted})`}`, () => {
+describe.skipIf(notMounted !== null)(`a full disk${notMounted === null ? '' : ` (skipped: ${notMounted})`}`, () => {
   const filler = join(place, 'filler');
   const configFile = join(place, 'server.cfg');
-  const space = { message: 'There is no space left on the disk of the server.', type: 'rest' };
+  const noSpace = { message: 'There is no space left on the disk of the server.', type: 'rest' };
   const defaultTemporary = process.env.TMPDIR;
   let started: TestHost;
   let admin: Client;
@@ -35,10 +35,10 @@ describe.skipIf(unmounted !== null)(`a full disk${unmounted === null ? '' : ` (s
   let image: Buffer;
 
   const fill = async () => {
-    const handle = Buffer.alloc(64 * 1024, 1);
+    const block = Buffer.alloc(64 * 1024, 1);
     await expect(
       (async () => {
-        for (;;) await writeFile(filler, handle, { flag: 'a' });
+        for (;;) await writeFile(filler, block, { flag: 'a' });
       })(),
     ).rejects.toMatchObject({ code: 'ENOSPC' });
   };
@@ -68,14 +68,14 @@ describe.skipIf(unmounted !== null)(`a full disk${unmounted === null ? '' : ` (s
   afterAll(async () => {
     process.env.TMPDIR = defaultTemporary;
     await started?.close();
-    if (unmounted === null) execFileSync('umount', ['-l', place]);
+    if (notMounted === null) execFileSync('umount', ['-l', place]);
     await rm(place, { recursive: true, force: true });
   });
 
   it('is reported, and leaves nothing half done', async () => {
     const query = { parentType: 'folder', parentId: folder, name: 'more.tif', size: image.length };
     const refused = await admin.send('POST', '/file', { query, body: image });
-    expect([refused.status, refused.body]).toMatchObject([507, space]);
+    expect([refused.status, refused.body]).toMatchObject([507, noSpace]);
 
     const replaced = await replace(`[a]\nb = ${JSON.stringify('x'.repeat(20_000))}\n`);
     expect(replaced.status).toBe(507);

@@ -1,4 +1,4 @@
-/** Several simultaneous writes of several steps. A write that ends during recovery is left as it is. */
+/** Writes of several steps: what happens to them during recovery, and when they take long. */
 import { EventEmitter, once } from 'node:events';
 import { Types } from 'mongoose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -21,7 +21,7 @@ afterAll(async () => {
   await started?.stop();
 });
 
-it('does not undo a write that completed while an older one was recovered', async () => {
+it('the journal does not undo a write that completed while an older one was recovered', async () => {
   const older: Undertaking = { kind: 'making', type: 'item', id: new Types.ObjectId() };
   const mine: Undertaking = { kind: 'making', type: 'item', id: new Types.ObjectId() };
   await models.undertaking.collection.insertOne({ ...older, _id: new Types.ObjectId(), process: 'dead' });
@@ -50,7 +50,7 @@ it('does not undo a write that completed while an older one was recovered', asyn
   expect(await models.undertaking.countDocuments()).toBe(0);
 });
 
-it('returns an unfinished copy before clients time out, and undoes it when it fails later', async () => {
+it('the journal returns an unfinished copy before clients time out, and undoes it when it fails later', async () => {
   // The journal uses only these members of a process life.
   const life = { id: 'mine', isAlive: async () => true } as unknown as ProcessLife;
   const recovered: unknown[] = [];
@@ -76,7 +76,7 @@ it('returns an unfinished copy before clients time out, and undoes it when it fa
   }
 });
 
-it('answers before clients time out while a write that can be resumed continues', async () => {
+it('the journal answers before clients time out while a write that can be resumed continues', async () => {
   // The journal uses only these members of a process life.
   const life = { id: 'mine', isAlive: async () => true } as unknown as ProcessLife;
   const recovered: unknown[] = [];

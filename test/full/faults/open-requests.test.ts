@@ -139,7 +139,7 @@ const causes: Record<string, (token: string, name: string) => void> = {
 };
 
 let count = 0;
-function names(): { token: string; name: string } {
+function newNames(): { token: string; name: string } {
   count += 1;
   const token = `token-${count}`;
   tokens.set(token, { ...user, admin: true });
@@ -174,7 +174,7 @@ function sendSlowly(path: string, token: string): { answered: Promise<{ status: 
 
 /** Waits for the end of a response after a change of its token or of what it is about. */
 async function endOfAnswer(path: string, takeAway: (token: string, name: string) => void): Promise<void> {
-  const { token, name } = names();
+  const { token, name } = newNames();
   const head = await readHead(`${path}/${name}`, token);
   expect(head.statusCode).toBe(200);
   takeAway(token, name);
@@ -184,7 +184,7 @@ async function endOfAnswer(path: string, takeAway: (token: string, name: string)
 
 /** The same for a request whose body is being sent. It ends with a refusal. */
 async function endOfBody(path: string, takeAway: (token: string, name: string) => void): Promise<void> {
-  const { token, name } = names();
+  const { token, name } = newNames();
   const { answered, pause, stop } = sendSlowly(`${path}/${name}`, token);
   await until('it is under way', () => context.asked.has(name));
   // A client that writes to a connection which the server has closed may lose the response.
@@ -204,7 +204,7 @@ describe.concurrent('a request that stays open', () => {
   });
 
   it('continues when the document that it is about is removed', async () => {
-    const { token, name } = names();
+    const { token, name } = newNames();
     const head = await readHead(`/stream/${name}`, token);
     context.gone.add(name);
     await endOfAnswer('/stream', causes['its token was revoked']!);
@@ -215,7 +215,7 @@ describe.concurrent('a request that stays open', () => {
 
 describe('a response that took long to make', () => {
   it('is refused when the caller has lost access to it', async () => {
-    const { token, name } = names();
+    const { token, name } = newNames();
     const answer = fetch(`${server.url}/api/pending/${name}`, { headers: { 'Girder-Token': token } });
     await until('it has begun', () => context.release.has(name));
     const began = performance.now();
@@ -226,7 +226,7 @@ describe('a response that took long to make', () => {
   });
 
   it('is sent to the caller of a change, even if it removed their own access', async () => {
-    const { token, name } = names();
+    const { token, name } = newNames();
     const answer = fetch(`${server.url}/api/pending/${name}`, { method: 'PUT', headers: { 'Girder-Token': token } });
     await until('it has begun', () => context.release.has(name));
     const began = performance.now();
@@ -239,7 +239,7 @@ describe('a response that took long to make', () => {
 
 describe('work that a stopping server has already answered', () => {
   it('is aborted, and its result is dropped', async () => {
-    const { token, name } = names();
+    const { token, name } = newNames();
     const answer = fetch(`${server.url}/api/pending/${name}`, { method: 'PUT', headers: { 'Girder-Token': token } });
     await until('it has begun', () => context.release.has(name));
     responses.get(name)!.writeHead(503).end('stopped');
@@ -252,7 +252,7 @@ describe('work that a stopping server has already answered', () => {
 
 describe('a body', () => {
   it.each(['json', 'text', 'stream'])('of kind %s is not read before the permissions of the caller are checked', async (kind) => {
-    const { token, name } = names();
+    const { token, name } = newNames();
     context.withheld.add(name);
     const answer = await fetch(`${server.url}/api/${kind}/${name}`, {
       method: 'POST',

@@ -49,7 +49,7 @@ describe('a second server on the same database', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('names the data folder that the database belongs to when its own is another one, and sweeps nothing', async () => {
+  it('with another data folder names the one that the database belongs to, and sweeps nothing', async () => {
     await startSecond(folder);
     expect(logged.find(({ event }) => event === 'Host:OtherDataFolder')?.fields).toMatchObject({
       folder,

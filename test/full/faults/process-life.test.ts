@@ -26,7 +26,7 @@ afterAll(async () => {
 const start = () => ProcessLife.start({ models, root, logger: harmlessLogger(undefined) });
 const sockets = async () => (await readdir(join(root, 'processes'))).toSorted();
 
-it('removes sockets of dead processes that have no record', async () => {
+it('a starting process removes sockets of dead processes that have no record', async () => {
   const first = await start();
   const hourAgo = new Date(Date.now() - 3_600_000);
   // Files without a listener look like sockets of killed processes, because a connection to either is refused.

@@ -61,10 +61,10 @@ describe.each(lists)('the list of documents %s at %s', (name, path, sending) => 
 it('sums have a time limit, which is longer for recounting than for requests', async () => {
   const { context } = started.host;
   const { blob, file, item } = context.models;
-  const added = [blob, file, item].map(({ collection }) => vi.spyOn(collection, 'aggregate'));
+  const spies = [blob, file, item].map(({ collection }) => vi.spyOn(collection, 'aggregate'));
   await blob.aggregate([{ $group: { _id: null, size: { $sum: '$size' } } }]);
   const anyItem = await item.findOne({ folderId: folder }).lean<ItemDocument>();
   await correctSizesAround(context, anyItem!);
-  const limits = added.flatMap(({ mock }) => mock.calls.map(([, options]) => options?.maxTimeMS));
+  const limits = spies.flatMap(({ mock }) => mock.calls.map(([, options]) => options?.maxTimeMS));
   expect(limits).toEqual([10_000, 600_000, 600_000, 600_000]);
 });

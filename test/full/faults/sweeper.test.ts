@@ -18,7 +18,7 @@ afterAll(async () => {
   await database?.stop();
 });
 
-it('repeats a sweep that failed while the database was unreachable', async () => {
+it('the sweeper repeats a sweep that failed while the database was unreachable', async () => {
   const sweeps: object[] = [];
   const fullSweeps: boolean[] = [];
   const collections = new OwnCollections(connection);

@@ -83,7 +83,7 @@ function firstDirectory(file: Buffer): number {
   return file.readUInt16LE(2) === 43 ? Number(file.readBigUInt64LE(8)) : file.readUInt32LE(4);
 }
 
-it('answers thousands of mutated files with clear errors only: no crash, hang, stray read, leak or unbounded memory', async () => {
+it('the source tiff answers thousands of mutated files with clear errors only: no crash, hang, stray read, leak or unbounded memory', async () => {
   const mutated = new Map<string, FuzzKind>();
   for (const [kind, file] of await kinds()) {
     mutated.set(kind, { file, name: 'memory.tif', near: [{ offset: firstDirectory(file), length: 300 }] });
