@@ -18,7 +18,7 @@ describe.skipIf(noGateway !== null)('files in a bucket', () => {
     gateway = await startGateway();
   });
   afterAll(() => gateway?.close());
-  const killed = async () => {
+  const keysLeft = async () => {
     const files: string[] = [];
     for await (const { key } of new Bucket(gateway.client, 'bucket').list('killed/')) files.push(key);
     return files;
@@ -36,9 +36,9 @@ describe.skipIf(noGateway !== null)('files in a bucket', () => {
         stdio: ['ignore', 'ignore', 'inherit'],
       });
       expect(await once(child, 'exit')).toEqual([null, 'SIGKILL']);
-      expect(await killed()).toHaveLength(4);
+      expect(await keysLeft()).toHaveLength(4);
       expect(await mine.files.sweep!({ signal: new AbortController().signal })).toEqual({ bucketObjects: 1, bucketUploads: 0 });
-      expect((await killed()).toSorted()).toEqual([...strange, String(stored.key)].toSorted());
+      expect((await keysLeft()).toSorted()).toEqual([...strange, String(stored.key)].toSorted());
       await mine.files.remove(stored);
     } finally {
       await mine.close();

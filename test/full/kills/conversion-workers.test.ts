@@ -14,8 +14,8 @@ const children: ChildProcess[] = [];
 
 describe('jobs in worker processes', () => {
   let started: TestHost;
-  let usual: string;
-  let place: string;
+  let originalTmpdir: string;
+  let ownTmpdir: string;
   let admin: Client;
   let folder: string;
   let picture: Buffer;
@@ -48,9 +48,9 @@ describe('jobs in worker processes', () => {
 
   beforeAll(async () => {
     // Its own folder, in which no other test makes files.
-    usual = tmpdir();
-    place = await mkdtemp(join(usual, 'conversion-'));
-    process.env.TMPDIR = place;
+    originalTmpdir = tmpdir();
+    ownTmpdir = await mkdtemp(join(originalTmpdir, 'conversion-'));
+    process.env.TMPDIR = ownTmpdir;
     started = await startHost();
     admin = await started.register('admin');
     database = await new Mongoose().createConnection(started.databaseUri).asPromise();
@@ -73,8 +73,8 @@ describe('jobs in worker processes', () => {
   afterAll(async () => {
     await database?.close();
     await started?.close();
-    process.env.TMPDIR = usual;
-    await rm(place, { recursive: true, force: true });
+    process.env.TMPDIR = originalTmpdir;
+    await rm(ownTmpdir, { recursive: true, force: true });
   });
 
   /** Uploads a list of annotations. @returns the job that reads it */
@@ -118,7 +118,7 @@ describe('jobs in worker processes', () => {
     expect(left.length).toBeLessThanOrEqual(1 + others.length);
   });
 
-  it('stop when they are canceled here', async () => {
+  it('stop when they are canceled in this process', async () => {
     await startWorker();
     const { id, item } = await submit({ compression: 'zstd', level: 14 });
     await until('it is converting', async () => Number((await record(id))?.progress?.current) >= 1);

@@ -47,7 +47,7 @@ async function expectWholeVersions(): Promise<number> {
   return docs.length;
 }
 
-it('hides a write or change that was killed at any moment, and sweeps its traces', async () => {
+it('the store of elements hides a write or change that was killed at any moment, and sweeps its traces', async () => {
   let sawTraces = false;
   // A kill between two writes leaves nothing. Then there are more rounds.
   for (let round = 0; round < rounds || (!sawTraces && round < 10 * rounds); round += 1) {
@@ -82,7 +82,7 @@ it('hides a write or change that was killed at any moment, and sweeps its traces
   expect(sawTraces).toBe(true);
 });
 
-it('accepts one of two simultaneous writers, and refuses the other', async () => {
+it('the store of elements accepts one of two simultaneous writers, and refuses the other', async () => {
   const { store, documents } = elements;
   const point = (lineWidth: number) => ({ type: 'point', center: [1, 2, 3], lineWidth });
   const base = await (
@@ -106,7 +106,7 @@ it('accepts one of two simultaneous writers, and refuses the other', async () =>
   expect(widths).toEqual([1, (winners[0] as PromiseFulfilledResult<number>).value]);
 });
 
-it('keeps the sweeper away from shared data, and writers away from swept data', async () => {
+it('the store of elements keeps the sweeper away from shared data, and writers away from swept data', async () => {
   const { store, documents } = elements;
   const stored = await (
     await store.write([{ type: 'point', center: [1, 2, 3] }])

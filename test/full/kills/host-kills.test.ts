@@ -106,7 +106,7 @@ describe('leftovers of killed processes', () => {
       await victimOf('the removal of a file', 'bytes:forgotten', 'a removal that is left'),
     ]);
     await started.host.close();
-    // Now no process exists that could begin or end one.
+    // Now no process exists that could begin or end a write.
     unfinished = await countUndertakings(started.databaseUri);
     const log = (fields: object, event: string) => void logged.push({ event, fields: fields as Record<string, unknown> });
     host = await createReferenceHost({
@@ -141,11 +141,11 @@ describe('leftovers of killed processes', () => {
     const keys = files.flatMap(({ storage }) => (storage.kind === 'stored' ? [storage.key] : []));
     const onDisk = (await readdir(join(store.root, 'files'), { recursive: true })).flatMap((path) => path.split('/')[1] ?? []);
     expect(onDisk.toSorted()).toEqual([...new Set(keys)].toSorted());
-    const referenceDates = (await models.blob.find().lean()).flatMap(({ _id, references }) =>
+    const references = (await models.blob.find().lean()).flatMap(({ _id, references }) =>
       references.map(({ fileId }) => `${_id} ${fileId.toHexString()}`),
     );
     const used = files.flatMap(({ _id, storage }) => (storage.kind === 'stored' ? [`${storage.key} ${_id.toHexString()}`] : []));
-    expect(referenceDates.toSorted()).toEqual(used.toSorted());
+    expect(references.toSorted()).toEqual(used.toSorted());
   });
 
   it('do not include wrong sizes', async () => {

@@ -9,7 +9,7 @@ import { until } from '../../support/run/until.js';
 
 /** A lease that is longer than any test. */
 const noLeaseMs = 600_000;
-/** Time for a lease, sweeps and Agenda's interval, on a busy machine. */
+/** Processes that the current test has started. */
 const children: ChildProcess[] = [];
 let database: Awaited<ReturnType<typeof startTestDatabase>>;
 /** Creates and watches jobs, but does not run them. */

@@ -283,7 +283,7 @@ describe('leftovers of killed processes', () => {
     expect((await readdir(tmpdir())).filter((name) => /^large-image-[0-9a-f]{12}-/.test(name))).toEqual([]);
   });
 
-  it('are never of an image that the item no longer has, and never duplicated', async () => {
+  it('include no thumbnail of an image that the item no longer has, and none twice', async () => {
     const files = await host.context.models.file.collection.find({ isLargeImageThumbnail: true }).toArray();
     const names = files.map(({ attachedToId, thumbnailKey }) => `${String(attachedToId)} ${String(thumbnailKey)}`);
     expect(new Set(names).size).toBe(names.length);

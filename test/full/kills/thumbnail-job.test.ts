@@ -14,7 +14,7 @@ describe('the job that makes thumbnails, killed', () => {
     const database = await startTestDatabase();
     const directory = await mkdtemp(join(tmpdir(), 'thumbnail-job-'));
     const env = { MONGODB_URI: database.uri, ADMIN_PASSWORD: 'admin.password', DATA_DIR: directory, BRAND: 'girder' };
-    // Its database is not that of the other hosts of this test. Both processes share the files on disk.
+    // Both processes share the database and the files on disk.
     const first = startServer(['--bare'], env);
     let second: ReturnType<typeof startServer> | null = null;
     try {
