@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => host?.close());
 
-it('converts an image in a job when it is too large for every source', async () => {
+it('an image that is too large for every source is converted in a job', async () => {
   const item = await uploadItem(admin, await newFolder(admin, 'Large'), 'large.png', black(20_000, 14_000));
   const marker = async () => (await admin.ok('GET', `/item/${item}`)).largeImage;
   expect(await marker()).toBeUndefined();

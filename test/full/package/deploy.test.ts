@@ -90,7 +90,7 @@ describe('the files in deploy/', () => {
     expect(settings[1]).toEqual(settings[0]);
   });
 
-  it('uses the variables in Compose that the server reads', async () => {
+  it('Compose uses only variables that the server reads', async () => {
     const { services } = load(await readFile('deploy/compose.yaml', 'utf8')) as {
       services: Record<string, { environment?: Record<string, string> }>;
     };

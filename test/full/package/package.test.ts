@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 afterAll(() => installed?.remove());
 
-describe('npm pack', () => {
+describe('the packed package', () => {
   it('resolves with its types under every module resolution, according to public checkers', async () => {
     const tarball = join(work, installed.packed.filename);
     const bin = (name: string) => join(root, 'node_modules', '.bin', name);
@@ -47,7 +47,7 @@ describe('npm pack', () => {
   });
 });
 
-/** A picture of one pixel, PNG. */
+/** A PNG of one pixel. */
 const onePixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 describe('the package in an empty folder', () => {
@@ -101,7 +101,7 @@ describe('the package in an empty folder', () => {
     expect(cjs).toEqual(esm);
   });
 
-  it('types are found and correct in both, as Node resolves modules', async ({ skip }) => {
+  it('has types that are found and correct in ES modules and CommonJS, as Node resolves modules', async ({ skip }) => {
     skip(notInstalled !== null, notInstalled ?? '');
     const lines = entries.map((entry, index) => [
       `import { ${expectedExports[entry]} as value${index} } from '${specifierOf(entry)}';`,

@@ -50,7 +50,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-it('adds the plugin to an existing server by the code and commands of the tutorial', async () => {
+it('the code and commands of the tutorial add the plugin to an existing server', async () => {
   const blocks = await blocksOf('existing-server.md');
   const port = await freePort();
   const adapted = (code: string) => code.replaceAll('8080', String(port));
@@ -85,7 +85,7 @@ it('adds the plugin to an existing server by the code and commands of the tutori
     expect((await stat(join(folder, name))).size).toBeGreaterThan(500);
 });
 
-it('serves, shares and annotates a folder of slides by the commands of the tutorial', async () => {
+it('the commands of the tutorial serve, share and annotate a folder of slides', async () => {
   await mkdir(join(folder, 'slides'));
   await writeFile(join(folder, 'slides', 'slide.svs'), await pyramid());
   const server = startServer([join(folder, 'slides')], {
