@@ -49,7 +49,7 @@ beforeAll(async () => {
   const file = await admin.ok('POST', '/file', { query, body: png });
   const item = String(file.itemId);
   await admin.ok('PUT', `/item/${item}/metadata`, { json: { PixelSpacing: 0.5, kind: secret } });
-  for (const path of ['thumbnail']) await admin.ok('GET', `/item/${item}/tiles/${path}`);
+  await admin.ok('GET', `/item/${item}/tiles/thumbnail`);
   const json = { name: secret, elements: [{ type: 'point', center: [1, 1, 0], id: elementId(1) }] };
   const { _id: annotation } = await admin.ok('POST', '/annotation', { query: { itemId: item }, json });
   const comment = async () =>

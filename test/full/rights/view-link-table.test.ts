@@ -9,7 +9,7 @@ import { rightsRows } from '../../support/access/rights-rows.js';
 import { elementId } from '../../support/hosts/annotated.js';
 import { Client, startHost, type TestHost } from '../../support/hosts/reference-host.js';
 
-const open = [
+const openRoutes = [
   'GET /annotation',
   'GET /annotation/:id',
   'GET /annotation/:id/elements/:elementId',
@@ -91,7 +91,7 @@ afterAll(async () => {
 
 it('a link to the page of an image opens exactly the routes listed here', () => {
   const declared = server.host.routes.filter(({ forLinks }) => forLinks === true);
-  expect(declared.map(({ method, path }) => `${method.toUpperCase()} ${path}`).toSorted()).toEqual(open);
+  expect(declared.map(({ method, path }) => `${method.toUpperCase()} ${path}`).toSorted()).toEqual(openRoutes);
 });
 
 describe.each(Object.entries(rightsRows))('%s', (name, row) => {
@@ -104,14 +104,14 @@ describe.each(Object.entries(rightsRows))('%s', (name, row) => {
     return client.send(method, pathFor(path, row, things), request);
   };
 
-  if (open.includes(route) && row.scope === null) {
+  if (openRoutes.includes(route) && row.scope === null) {
     it('lets the link read about its image', async () => {
       const { status } = await send(holder, shown);
       expect([401, 403]).not.toContain(status);
     });
   }
 
-  if (open.includes(route) && row.kind !== null) {
+  if (openRoutes.includes(route) && row.kind !== null) {
     it('lets the link read nothing about another image', async () => {
       const { status, bytes } = await send(holder, other);
       expect([401, 403]).toContain(status);
@@ -119,7 +119,7 @@ describe.each(Object.entries(rightsRows))('%s', (name, row) => {
     });
   }
 
-  if (!open.includes(route)) {
+  if (!openRoutes.includes(route)) {
     it('is closed to the link', async () => {
       const { status, body } = await send(holder, shown);
       const isOwn = status === 401;

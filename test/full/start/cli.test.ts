@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(work, { recursive: true, force: true }));
 
-/** Runs it in the folder of the test. */
+/** Runs the program in the folder of the test. */
 function run(words: readonly string[]): Promise<Run> {
   const child = spawn(process.execPath, [builtProgram('cli'), ...words], { cwd: work });
   const output = { stdout: '', stderr: '' };
@@ -160,7 +160,7 @@ describe('check-config', () => {
     ['value.cfg', '# why\n[large_image]\ncache_backend = 5\n', 1, 'value.cfg:3: cache_backend must be '],
     ['good.yaml', 'itemList:\n  columns: []\n', 0, 'good.yaml is valid.'],
     ['bad.yaml', 'a: [1\n', 1, 'bad.yaml: '],
-  ])('%s', async (name, text, code, message) => {
+  ])('says of %s whether it is valid, and if not, why', async (name, text, code, message) => {
     await writeFile(join(work, name), text);
     expect(await run(['check-config', name])).toMatchObject({ code, stderr: '', stdout: expect.stringContaining(message) });
   });

@@ -73,7 +73,7 @@ describe('npm start -- --processes 2', () => {
     expect(others).toHaveLength(1);
     const before = await startDates();
     process.kill(first!, 'SIGKILL');
-    await until('it has been missed', () =>
+    await until('its end has been noticed', () =>
       server.output().includes(`Process ${first} has ended (SIGKILL); another takes its place.`),
     );
     expect((await admin.send('GET', '/user/me')).status).toBe(200);

@@ -97,7 +97,7 @@ describe.skipIf(noGateway !== null)('npm start -- s3://…', () => {
     const rescan = await fetch(`${url}/api/v1/system/rescan`, { method: 'POST', headers });
     expect([rescan.status, await rescan.json()]).toEqual([200, expect.objectContaining({ files: 3 })]);
     await until('the replaced Zarr is shown', async () => (await value(3))[0] === 40);
-    // Only a chunk is added, below its description.
+    // Only a chunk is replaced; the files that describe the array stay the same.
     await put('slides/d.zarr/0/0/1', Buffer.alloc(128, 99));
     expect((await fetch(`${url}/api/v1/system/rescan`, { method: 'POST', headers })).status).toBe(200);
     await until('the replaced chunk is shown', async () => (await value(12))[0] === 99);

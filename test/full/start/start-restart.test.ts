@@ -36,7 +36,7 @@ describe('npm start, restarted through config/replace', () => {
   });
 
   const startDate = async () => (await admin.ok('GET', '/system/version')).serverStartDate;
-  const rooms = async () => ((await admin.ok('GET', '/large_image/cache')).tilesource as { maxsize: number }).maxsize;
+  const maxOpenSources = async () => ((await admin.ok('GET', '/large_image/cache')).tilesource as { maxsize: number }).maxsize;
   const replace = (body: string) => admin.ok('POST', '/large_image/config/replace', { body });
   const restarts = () => server.output().match(/^Restarted\.$/gm)?.length ?? 0;
 
@@ -50,7 +50,7 @@ describe('npm start, restarted through config/replace', () => {
       canRestart: true,
     });
     const before = await startDate();
-    expect(await rooms()).toBe(64);
+    expect(await maxOpenSources()).toBe(64);
     expect(await replace('[large_image]\ncache_tilesource_maximum = 7\n')).toEqual({ restarted: expect.any(String) });
     // Requests are sent all the time. None may fail, before, during or after the restart.
     const startDates = new Set<unknown>();
@@ -59,7 +59,7 @@ describe('npm start, restarted through config/replace', () => {
       return startDates.size === 2;
     });
     expect([...startDates][0]).toBe(before);
-    expect(await rooms()).toBe(7);
+    expect(await maxOpenSources()).toBe(7);
     expect(restarts()).toBe(1);
     expect(server.output()).toContain(`"msg":"Replacing config file ${configFile}"`);
     expect(server.process.exitCode).toBe(null);
@@ -105,15 +105,15 @@ describe('npm start, restarted through config/replace', () => {
     expect(JSON.parse((await answered).body)).toMatchObject({ name: 'slow.bin', size });
     expect(await streamEnd).toBe('ended');
     await until('it has restarted', async () => (await startDate()) !== before);
-    expect(await rooms()).toBe(8);
+    expect(await maxOpenSources()).toBe(8);
   });
 
-  it('starts with an unusable file, and reports it as on a first start', async () => {
+  it('starts with an unusable configuration, and uses the default values', async () => {
     const before = await startDate();
     await writeFile(configFile, '[large_image\n');
     await replace('[large_image]\ncache_backend = "floppy"\n');
     await until('it has restarted', async () => (await startDate()) !== before);
-    expect(await rooms()).toBe(64);
+    expect(await maxOpenSources()).toBe(64);
     expect(await readFile(configFile, 'utf8')).toContain('floppy');
   });
 

@@ -28,7 +28,7 @@ function start(env: Record<string, string>, output: number | 'pipe'): ChildProce
 it.each([
   ['a full disk', existsSync('/dev/full')],
   ['a closed pipe', true],
-])('continues when its output is %s', async (what, isPossible) => {
+])('the server continues when its output is %s', async (what, isPossible) => {
   if (!isPossible) return;
   const port = await freePort();
   const data = await mkdtemp(join(tmpdir(), 'unwritable-'));

@@ -37,12 +37,12 @@ afterEach(async () => {
   await rm(work, { recursive: true, force: true });
 });
 
-function started(server: ServerProcess): ServerProcess {
+function endedAfterTest(server: ServerProcess): ServerProcess {
   servers.push(server);
   return server;
 }
 
-async function database(): Promise<{ MONGODB_URI: string; DATA_DIR: string }> {
+async function databaseEnv(): Promise<{ MONGODB_URI: string; DATA_DIR: string }> {
   const test = await startTestDatabase();
   databases.push(test);
   return { MONGODB_URI: test.uri, DATA_DIR: join(work, 'data') };
@@ -85,9 +85,9 @@ async function itemsIn(url: string, collectionName: string, folderName: string):
 }
 
 describe('npm start', () => {
-  it('prints address and login before it makes the synthetic slide, and stops without having it', async () => {
-    const env = { ...(await database()), ADMIN_PASSWORD: 'a-good-one' };
-    const server = started(startServer([], env));
+  it('prints address and login before it makes the synthetic slide, and leaves no part of it when it is stopped', async () => {
+    const env = { ...(await databaseEnv()), ADMIN_PASSWORD: 'a-good-one' };
+    const server = endedAfterTest(startServer([], env));
     const url = await server.url();
     // Painting twenty thousand by twenty thousand pixels takes far longer than this test.
     expect(await filesBelow(join(work, 'data'))).not.toContain('synthetic-tissue-slide.tiff');
@@ -100,8 +100,8 @@ describe('npm start', () => {
 
   it('serves one synthetic slide with its nuclei', async () => {
     await smallSlide();
-    const env = { ...(await database()), ADMIN_PASSWORD: 'a-good-one' };
-    const server = started(startServer(['--public'], env));
+    const env = { ...(await databaseEnv()), ADMIN_PASSWORD: 'a-good-one' };
+    const server = endedAfterTest(startServer(['--public'], env));
     const url = await server.url();
     await until('the nuclei are annotated', () => server.output().includes('the annotation Nuclei'));
     const [slide] = await itemsIn(url, 'Examples', 'Slides');
@@ -125,7 +125,7 @@ describe('npm start', () => {
     server.kill('SIGTERM');
     expect(await server.ended).toBe(0);
 
-    const again = started(startServer(['--public'], env));
+    const again = endedAfterTest(startServer(['--public'], env));
     const nextUrl = await again.url();
     expect((await itemsIn(nextUrl, 'Examples', 'Slides')).map(({ _id }) => _id)).toEqual([slide?._id]);
   });
@@ -139,9 +139,9 @@ describe('npm start', () => {
       .tiff({ tile: true, tileWidth: 256, tileHeight: 256, pyramid: true })
       .toFile(join(ownFolder, 'deep', 'red.tiff'));
     await picture.clone().png().toFile(join(work, 'single.png'));
-    const env = { ...(await database()), ADMIN_PASSWORD: 'a-good-one' };
+    const env = { ...(await databaseEnv()), ADMIN_PASSWORD: 'a-good-one' };
     const words = ['--public', join(work, 'single.png'), ownFolder];
-    const server = started(startServer(words, env));
+    const server = endedAfterTest(startServer(words, env));
     const url = await server.url();
     await until('the files are registered', () => server.output().includes('2 of your own files'));
     const [single] = await itemsIn(url, 'Local files', 'Files');
@@ -154,7 +154,7 @@ describe('npm start', () => {
     server.kill('SIGTERM');
     expect(await server.ended).toBe(0);
     // The second start adds nothing twice.
-    const again = started(startServer(words, env));
+    const again = endedAfterTest(startServer(words, env));
     const nextUrl = await again.url();
     await until('the files are registered', () => again.output().includes('2 of your own files'));
     expect((await itemsIn(nextUrl, 'Local files', 'Files')).map(({ _id }) => _id)).toEqual([single?._id]);
@@ -162,8 +162,8 @@ describe('npm start', () => {
 
   it('generates, stores and prints a password, and says when it is no longer correct', async () => {
     await smallSlide();
-    const env = { ...(await database()), ADMIN_PASSWORD: undefined };
-    const server = started(startServer([], env));
+    const env = { ...(await databaseEnv()), ADMIN_PASSWORD: undefined };
+    const server = endedAfterTest(startServer([], env));
     const url = await server.url();
     const password = (await readFile(join(work, 'data', 'admin-password'), 'utf8')).trim();
     expect(server.output()).toContain(`Password  ${password}`);
@@ -173,22 +173,22 @@ describe('npm start', () => {
     server.kill('SIGTERM');
     expect(await server.ended).toBe(0);
 
-    const again = started(startServer([], env));
+    const again = endedAfterTest(startServer([], env));
     await again.url();
     expect(again.output()).toContain('the password of admin in this database is not the one');
     expect(again.output()).not.toContain(password);
   });
 
   it('keeps users and items through kill -9', async () => {
-    const env = await database();
-    const server = started(startServer(['--bare'], env));
+    const env = await databaseEnv();
+    const server = endedAfterTest(startServer(['--bare'], env));
     const url = await server.url();
     await call(url, 'POST', `/user?${new URLSearchParams(newUser).toString()}`);
     const token = await signIn(url, newUser.login, newUser.password);
     const collection: Named = await call(url, 'POST', '/collection?name=Kept&public=true', token);
     server.kill('SIGKILL');
     await server.ended;
-    const again = started(startServer(['--bare'], env));
+    const again = endedAfterTest(startServer(['--bare'], env));
     const nextUrl = await again.url();
     expect(again.output()).toContain('Login     unchanged: there are users in this database');
     expect(await call(nextUrl, 'GET', '/collection')).toMatchObject([{ _id: collection._id, name: 'Kept' }]);
@@ -201,7 +201,7 @@ describe('npm start explains in plain words', () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const { port } = other.address() as AddressInfo;
-    const server = started(startServer(['--bare'], { PORT: `${port}`, DATA_DIR: join(work, 'data') }));
+    const server = endedAfterTest(startServer(['--bare'], { PORT: `${port}`, DATA_DIR: join(work, 'data') }));
     expect(await server.ended).toBe(2);
     expect(server.output()).toContain(`Port ${port} on 127.0.0.1 is in use`);
     expect(server.output()).not.toMatch(/^ +at /m);
@@ -211,7 +211,7 @@ describe('npm start explains in plain words', () => {
   it('a data folder in which another server has its database', async () => {
     const folder = join(work, 'taken');
     const release = await lockDataDirectory(folder);
-    const second = started(startServer(['--bare'], { DATA_DIR: folder, MONGODB_URI: undefined }));
+    const second = endedAfterTest(startServer(['--bare'], { DATA_DIR: folder, MONGODB_URI: undefined }));
     expect(await second.ended).toBe(1);
     expect(second.output()).toContain(`(process ${process.pid}) is using the data folder`);
     await release();
@@ -219,17 +219,17 @@ describe('npm start explains in plain words', () => {
 
   it('a database that does not answer, without its password', async () => {
     const env = { MONGODB_URI: 'mongodb://ann:s3cret@127.0.0.1:1/x', DATABASE_WAIT: '0', DATA_DIR: join(work, 'data') };
-    const server = started(startServer(['--bare'], env));
+    const server = endedAfterTest(startServer(['--bare'], env));
     expect(await server.ended).toBe(1);
     expect(server.output()).toContain('MONGODB_URI: the server at 127.0.0.1:1 cannot be used');
     expect(server.output()).not.toContain('s3cret');
   });
 
   it('an unknown option, and --help', async () => {
-    const wrong = started(startServer(['--bear'], {}));
+    const wrong = endedAfterTest(startServer(['--bear'], {}));
     expect(await wrong.ended).toBe(2);
     expect(wrong.output()).toContain('Unknown option: --bear');
-    const help = started(startServer(['--help'], {}));
+    const help = endedAfterTest(startServer(['--help'], {}));
     expect(await help.ended).toBe(0);
     expect(help.output()).toContain('ADMIN_PASSWORD');
   });
@@ -242,7 +242,7 @@ if (reason) console.warn(`skipped: npm start on a durable database, ${reason}`);
 describe('npm start on a durable database', () => {
   it.skipIf(reason)('keeps acknowledged writes after kill -9 of server and database', async () => {
     const folder = await mkdtemp('/var/tmp/large-image-documentdb-');
-    const up = async (): Promise<string> => {
+    const startDatabase = async (): Promise<string> => {
       const { stdout } = await run(documentdb, [folder], { timeout: 2 * minutes });
       return /^MONGODB_URI=(.*)$/m.exec(stdout)?.[1] ?? '';
     };
@@ -262,7 +262,7 @@ describe('npm start on a durable database', () => {
     };
     try {
       const env = { DATA_DIR: join(work, 'data') };
-      const server = started(startServer(['--bare'], { ...env, MONGODB_URI: await up() }));
+      const server = endedAfterTest(startServer(['--bare'], { ...env, MONGODB_URI: await startDatabase() }));
       const url = await server.url();
       await call(url, 'POST', `/user?${new URLSearchParams(newUser).toString()}`);
       const token = await signIn(url, newUser.login, newUser.password);
@@ -276,8 +276,8 @@ describe('npm start on a durable database', () => {
       await server.ended;
       await until('the database has ended', () => !before.some(isAlive));
       // PostgreSQL starts again only when the last of its child processes has released the shared memory.
-      const uri = await until('the database is back', up);
-      const again = started(startServer(['--bare'], { ...env, MONGODB_URI: uri }));
+      const uri = await until('the database is back', startDatabase);
+      const again = endedAfterTest(startServer(['--bare'], { ...env, MONGODB_URI: uri }));
       const collections: Named[] = await call(await again.url(), 'GET', '/collection?limit=0');
       expect(collections.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
       again.kill('SIGTERM');

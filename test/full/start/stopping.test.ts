@@ -50,7 +50,7 @@ afterAll(async () => {
   if (directory !== undefined) await rm(directory, { recursive: true, force: true, maxRetries: 20 });
 });
 
-it('stops a busy server in an orderly way', async () => {
+it('a busy server that is stopped finishes requests, closes streams, and returns jobs to the queue', async () => {
   const first = await start();
   const query = { login: 'admin', email: 'a@example.org', firstName: 'A', lastName: 'B', password: 'a-good-one' };
   const user = await new Client(first.url, null, null).ok('POST', '/user', { query });
@@ -81,8 +81,8 @@ it('stops a busy server in an orderly way', async () => {
   });
 
   const downloads = [send('GET', `/file/${file}/download`).end(), send('GET', `/file/${file}/download`).end()];
-  const [read, left] = await Promise.all(downloads.map(answerOf));
-  for (const answer of [read!, left!]) answer.on('error', () => undefined).pause();
+  const [read, unread] = await Promise.all(downloads.map(answerOf));
+  for (const answer of [read!, unread!]) answer.on('error', () => undefined).pause();
   const stream = await answerOf(send('GET', '/notification/stream').end());
   stream.on('error', () => undefined).resume();
   const streamEnded = once(stream, 'close');
@@ -116,7 +116,7 @@ it('stops a busy server in an orderly way', async () => {
   expect((await answered).statusCode).toBe(200);
   expect(await first.server.ended).toBe(0);
   expect(first.server.output()).not.toContain('Some work did not finish in time');
-  left!.destroy();
+  unread!.destroy();
   await expect(fetch(first.url)).rejects.toThrow();
 
   const second = await start();

@@ -24,14 +24,14 @@ afterEach(async () => {
 });
 
 describe('the synthetic slide', () => {
-  const percentages: number[] = [];
+  const fractions: number[] = [];
   let folder: string;
   let path: string;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'large-image-slide-'));
     path = join(folder, 'slide.tiff');
-    await makeSyntheticSlide(path, { seed, size, onProgress: ({ fraction }) => percentages.push(fraction ?? Number.NaN) });
+    await makeSyntheticSlide(path, { seed, size, onProgress: ({ fraction }) => fractions.push(fraction ?? Number.NaN) });
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -44,8 +44,8 @@ describe('the synthetic slide', () => {
     expect(widths).toEqual([3072, 1536, 768, 384, 192]);
     const bytes = await readFile(path);
     expect(bytes.includes('AppMag = 20|MPP = 0.5')).toBe(true);
-    expect(percentages).toHaveLength(9);
-    expect(percentages.at(-1)).toBe(1);
+    expect(fractions).toHaveLength(9);
+    expect(fractions.at(-1)).toBe(1);
     const secondPath = join(work, 'again.tiff');
     await makeSyntheticSlide(secondPath, { seed, size });
     // Tiles are stored in the order in which they were encoded, so only the pixels must be equal.
@@ -81,7 +81,7 @@ describe('the synthetic slide', () => {
     expect(purple / count).toBeGreaterThan(0.97);
   });
 
-  it('is not created again', async () => {
+  it('is not created again when its file exists', async () => {
     const there = join(work, 'slide.tiff');
     await writeFile(there, 'here already');
     await makeSyntheticSlide(there, { seed, size });
@@ -95,7 +95,7 @@ describe('the synthetic slide', () => {
     expect(await readdir(work)).toEqual(['slide.tiff']);
   });
 
-  it('leaves nothing when canceled, and removes leftovers of killed processes', async () => {
+  it('is not left incomplete when canceled, and leftovers of killed processes are removed', async () => {
     const left = join(work, '.slide.tiff.partial-1');
     await writeFile(left, 'x');
     const hourAgo = Date.now() / 1000 - 3600;
@@ -111,14 +111,14 @@ describe('the synthetic slide', () => {
     expect(await readdir(work)).toEqual([]);
   });
 
-  it('refuses a size that its blocks do not fill', async () => {
+  it('is refused with a size that its blocks do not fill', async () => {
     await expect(makeSyntheticSlide(join(work, 'slide.tiff'), { size: 1000 })).rejects.toThrow('multiple of 1024');
     expect(await readdir(work)).toEqual([]);
   });
 });
 
 describe('the nuclei of the synthetic slide', () => {
-  it('are always the same, a whole number in each block, with outlines around their centers', () => {
+  it('are the same each time for a seed, and have three kinds and outlines around their centers', () => {
     const nuclei = [...nucleiOf(seed, size)];
     expect([...nucleiOf(seed, size)]).toEqual(nuclei);
     expect([...nucleiOf(seed + 1, size)].length).not.toBe(nuclei.length);
