@@ -13,7 +13,7 @@ import { startHost, type Client, type TestHost } from '../../support/hosts/refer
 const run = promisify(execFile);
 const python = process.env.PYTHON ?? 'python3';
 
-const clients = [
+const packages = [
   'wsidicom',
   'dicomweb_client',
   'highdicom',
@@ -24,10 +24,10 @@ const clients = [
   'tifffile',
   'imagecodecs',
 ];
-const probe = spawnSync(python, ['-c', `import ${clients.join(', ')}`], { encoding: 'utf8' });
+const probe = spawnSync(python, ['-c', `import ${packages.join(', ')}`], { encoding: 'utf8' });
 if (probe.status !== 0) {
   const reason = probe.stderr.trim().split('\n').at(-1);
-  console.warn(`skipped: clients of DICOMweb (${reason}); set PYTHON to a Python that has ${clients.join(', ')}`);
+  console.warn(`skipped: clients of DICOMweb (${reason}); set PYTHON to a Python that has ${packages.join(', ')}`);
 }
 
 /** Programs that validate DICOM files: one from Debian, and one from PyPI, next to Python. */
@@ -91,15 +91,15 @@ describe.skipIf(fixtures === null)('clients of DICOMweb', () => {
 
   it('read annotations of every kind of shape, and of twenty thousand polygons', async () => {
     const { name, path } = fixtures!.manifest[0]!;
-    const square = (x: number, y: number) => [
+    const triangle = (x: number, y: number) => [
       [x, y],
       [x + 3, y],
       [x + 3, y + 2],
     ];
     const flat = (points: number[][]) => points.map((point) => [...point, 0]);
-    const many = Array.from({ length: 20_000 }, (_, at) => square(at % 600, at % 400));
+    const triangles = Array.from({ length: 20_000 }, (_, at) => triangle(at % 600, at % 400));
     const elements = [
-      ...many.map((points, at) => ({
+      ...triangles.map((points, at) => ({
         type: 'polyline',
         closed: true,
         group: 'cell',
@@ -107,7 +107,7 @@ describe.skipIf(fixtures === null)('clients of DICOMweb', () => {
         user: { area: at / 4 },
         lineColor: '#00ff00',
       })),
-      { type: 'polyline', closed: false, points: flat(square(7, 8)) },
+      { type: 'polyline', closed: false, points: flat(triangle(7, 8)) },
       { type: 'rectangle', center: [300, 200, 0], width: 90, height: 50, group: 'box' },
       { type: 'ellipse', center: [330, 215, 0], width: 120, height: 160, group: 'egg' },
       { type: 'point', center: [20, 30, 0], user: { score: 0.5 } },
@@ -133,8 +133,8 @@ describe.skipIf(fixtures === null)('clients of DICOMweb', () => {
       [50, 70],
     ];
     const shapes = [
-      { label: 'cell', kind: 'POLYGON', points: many, measurements: { area: many.map((_, at) => at / 4) } },
-      { label: 'polyline', kind: 'POLYLINE', points: [square(7, 8)] },
+      { label: 'cell', kind: 'POLYGON', points: triangles, measurements: { area: triangles.map((_, at) => at / 4) } },
+      { label: 'polyline', kind: 'POLYLINE', points: [triangle(7, 8)] },
       { label: 'box', kind: 'RECTANGLE', points: [corners] },
       { label: 'egg', kind: 'ELLIPSE', points: [ends] },
       { label: 'point', kind: 'POINT', points: [[[20, 30]]], measurements: { score: [0.5] } },

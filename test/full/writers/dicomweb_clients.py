@@ -37,7 +37,7 @@ class WebClient(WsiDicomWebClient):
         return (bytes(frame) for frame in super().get_frames(*args))
 
 
-def ours(item, level_factor, box):
+def region_of_ours(item, level_factor, box):
     """A region of a level as our own route gives it, in its samples."""
     left, top, width, height = box
     query = {'left': left * level_factor, 'top': top * level_factor, 'regionWidth': width * level_factor, 'regionHeight': height * level_factor}
@@ -53,11 +53,11 @@ def fetched(uids, syntax='*', **headers):
     return session.get(f'{root}/dicomweb/studies/{study}/series/{series}/instances/{instance}', headers=accept)
 
 
-def close(found, expected, most, what):
+def assert_close(found, expected, tolerance, what):
     found, expected = np.asarray(found, np.float64), np.asarray(expected, np.float64)
     assert found.shape == expected.shape, f'{what}: {found.shape} instead of {expected.shape}'
     worst = np.abs(found - expected).max()
-    assert worst <= most, f'{what}: off by {worst}'
+    assert worst <= tolerance, f'{what}: off by {worst}'
 
 
 def true_values(stored, dataset, path=0):
@@ -108,7 +108,7 @@ def read_by_wsidicom(slide, study, levels, finest):
             region = true_values(np.asarray(wsi.read_region((left, top), level.level, (width, height))), finest)
             # Levels that the file does not have are compared with ours.
             is_stored = level.level < len(levels)
-            expected = levels[level.level][top : top + height, left : left + width] if is_stored else ours(slide['item'], 2**level.level, (left, top, width, height))
+            expected = levels[level.level][top : top + height, left : left + width] if is_stored else region_of_ours(slide['item'], 2**level.level, (left, top, width, height))
             if region.ndim == 2 and expected.ndim == 3:
                 expected = expected[..., 0]
             difference = np.abs(region.astype(np.float64) - expected[..., :3] if region.ndim == 3 else region.astype(np.float64) - expected)
@@ -144,7 +144,7 @@ def check_frames(uids, dataset, samples):
             most = 24 if is_encoded_here else slope_of(file) or (4 if is_lossy else 0)
             for path in range(paths):
                 expected = samples[path] if samples.shape[0] == paths and samples.ndim == 3 else samples[..., path] if paths > 1 else samples
-                close(true_values(whole(decoded, file, path), file, path), expected, most, f'{syntax}, path {path}')
+                assert_close(true_values(whole(decoded, file, path), file, path), expected, most, f'{syntax}, path {path}')
         # Frames alone are those of the file.
         numbers = sorted({1, count // 2 + 1, count})
         media = {JPEG: 'image/jpeg', RLE: 'image/x-dicom-rle', NATIVE: 'application/octet-stream'}.get(syntax, 'image/jp2')
@@ -249,7 +249,7 @@ def check_annotation(name, item, shapes):
         graphics = found.get_graphic_data(coordinate_type='2D')
         assert len(graphics) == len(shape['points']) == found.number_of_annotations, len(graphics)
         for graphic, expected in zip(graphics, shape['points']):
-            close(np.asarray(graphic), expected, 1e-4, shape['label'])
+            assert_close(np.asarray(graphic), expected, 1e-4, shape['label'])
         names, values, _ = found.get_measurements()
         assert {each.meaning: values[:, at].tolist() for at, each in enumerate(names)} == shape.get('measurements', {}), values
 

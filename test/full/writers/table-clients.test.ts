@@ -100,8 +100,8 @@ describe.runIf(hasClients())('clients of tables', () => {
     expect((results.checked as unknown[]).slice(0, 6)).toEqual([true, false, false, false, false, true]);
     for (const difference of ['areas', 'lengths', 'centroids']) expect(results[difference], difference).toBeLessThan(1e-6);
     expect(results.near).toBeLessThan(elementCount);
-    const right = Array.from({ length: count - 50 }, (_, i) => i + 50);
-    const inGroup = (remainder: number) => right.filter((i) => i % 3 === remainder).length;
+    const selected = Array.from({ length: count - 50 }, (_, i) => i + 50);
+    const inGroup = (remainder: number) => selected.filter((i) => i % 3 === remainder).length;
     expect((results.found as unknown[][]).map(([group, size]) => [group, size])).toEqual([
       ['g, "1"', inGroup(1)],
       ['g, "2"', inGroup(2)],

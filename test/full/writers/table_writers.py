@@ -99,11 +99,10 @@ with open(path, 'rb') as file:
 shapes.set_crs('EPSG:4326').to_parquet(path)
 with open(path, 'rb') as file:
     degrees = create('parquet', file.read())
-# A table that was sent, read and written by geopandas.
+# A table that the server has made, read and written by geopandas.
 cells.to_parquet(path, index=False)
 with open(path, 'rb') as file:
     again = create('parquet', file.read())
 arrow = pyarrow.table({'geometry': pyarrow.array(shapely.to_wkb(shapes.geometry)), 'score': shapes['score'].to_numpy()})
-with open(path, 'rb') as file:
-    streamed = create('arrow', stream(arrow, 'zstd'))
+streamed = create('arrow', stream(arrow, 'zstd'))
 print(json.dumps({'answers': answers, 'created': created, 'degrees': degrees, 'again': again, 'streamed': streamed}))

@@ -1,6 +1,7 @@
 """Reads OME-Zarr of a server with the programs that people use. Prints a line of JSON: what each of them said.
 
-usage: zarr_clients.py JSON, with url3 and url2 of the same image, samples (a .npy file of the finest level, c y x) and copy (a folder to write to).
+usage: zarr_clients.py JSON, with url3 and url2 of the same image, samples (a .npy file of the finest level, c y x), copy (a folder to write to),
+and what is expected of the levels and labels.
 """
 
 import json
@@ -32,7 +33,7 @@ def check(name, module):
     return run
 
 
-def equal(found, what):
+def assert_equal(found, what):
     found = np.asarray(found)
     assert found.shape == samples.shape, (what, found.shape, samples.shape)
     assert found.dtype == samples.dtype, (what, found.dtype, samples.dtype)
@@ -58,12 +59,12 @@ def _():
     if version == 2:
         from zarr.storage import FSStore
 
-        equal(zarr.open_consolidated(FSStore(url2), mode="r")["0"][:], "zarr-python 2")
+        assert_equal(zarr.open_consolidated(FSStore(url2), mode="r")["0"][:], "zarr-python 2")
         return
     for url in (url3, url2):
         group = zarr.open_group(url, mode="r")
         levels = [np.asarray(group[str(level)][:]) for level in range(len(list(group.array_keys())))]
-        equal(levels[0], url)
+        assert_equal(levels[0], url)
         if given["isMade"]:
             for step, coarser in enumerate(levels[1:], 1):
                 assert np.array_equal(means(levels[0], 2**step), coarser), step
@@ -121,7 +122,7 @@ def _():
 
     for driver, url in (("zarr3", url3), ("zarr", url2)):
         spec = {"driver": driver, "kvstore": f"{url}/0/"}
-        equal(tensorstore.open(spec, read=True).result().read().result(), driver)
+        assert_equal(tensorstore.open(spec, read=True).result().read().result(), driver)
 
 
 @check("ome-zarr-py", "ome_zarr")
@@ -131,7 +132,7 @@ def _():
 
     for url in (url3, url2):
         nodes = list(Reader(parse_url(url))())
-        equal(nodes[0].data[0].compute(), url)
+        assert_equal(nodes[0].data[0].compute(), url)
         assert len(nodes) >= 1 + given["labels"], nodes
 
 
