@@ -70,10 +70,8 @@ export async function convertByVips(
   const frames = framesToConvert(options.onlyFrame, await countFrames(file, vipsSettings, vipsMetadata));
   const isOriginalLossy =
     ['jpeg', 'webp', 'avif'].includes(file.format) || (file.format === 'tiff' && (await isLossyTiff(input.path)));
-  const packing = packingFor(options, {
-    isLossyTiff: file.format === 'tiff' && isOriginalLossy,
-    dtype: sampleFormOf(vipsMetadata).dtype,
-  });
+  const prefersJpeg = file.format === 'tiff' && isOriginalLossy;
+  const packing = packingFor(options, { prefersJpeg, dtype: sampleFormOf(vipsMetadata).dtype });
   const pass: VipsPass = {
     input: input.path,
     format: file.format,
@@ -95,7 +93,7 @@ export async function convertByVips(
   if (frames.length === 1 && vipsSupportsOptions && !isLosslessWebp && isUpright) {
     return convertInOnePass({ ...pass, compression }, { task, callbacks, vipsMetadata, scaleAndChannels });
   }
-  const writeOptions: WriteTiffOptions = { task, callbacks, isOriginalLossy, vipsMetadata };
+  const writeOptions: WriteTiffOptions = { task, callbacks, isOriginalLossy, prefersJpeg, vipsMetadata };
   if (Math.max(vipsMetadata.width, vipsMetadata.height) <= maxUntiledSide) {
     const source = await sharpSource.open(fileInput(input.path, input), { maxSmallImageSize: maxUntiledSide });
     const internal = await source.internalMetadata?.();

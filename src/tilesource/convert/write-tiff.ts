@@ -30,6 +30,8 @@ export interface WriteTiffOptions {
   callbacks: ConversionCallbacks;
   /** Whether the original is stored with a lossy compression. */
   isOriginalLossy: boolean;
+  /** Whether the default compression of 8-bit samples is JPEG. Default: `isOriginalLossy`. */
+  prefersJpeg?: boolean;
   /** Share of the work on a frame, from 0 to 1, that opening its source takes; by default none. */
   openingShare?: number;
   /** The metadata of the original according to libvips, if libvips reads it. */
@@ -47,7 +49,7 @@ export async function writeTiff(
   input: TileSource | readonly (() => Promise<TileSource>)[],
   writeOptions: WriteTiffOptions,
 ): Promise<void> {
-  const { task, callbacks, isOriginalLossy, openingShare = 0 } = writeOptions;
+  const { task, callbacks, isOriginalLossy, prefersJpeg = isOriginalLossy, openingShare = 0 } = writeOptions;
   const { options } = task;
   const [sharedSource, openers] = 'metadata' in input ? [input, []] : [null, input];
   const frames = sharedSource
@@ -60,10 +62,7 @@ export async function writeTiff(
     for (const [index, frame] of frames.entries()) {
       const source = sharedSource ?? (await openers[index]!());
       const { metadata } = source;
-      const packing = packingFor(options, {
-        isLossyTiff: isOriginalLossy && writeOptions.vipsMetadata === undefined,
-        dtype: metadata.dtype,
-      });
+      const packing = packingFor(options, { prefersJpeg, dtype: metadata.dtype });
       const mapping = await findSampleMapping(source, sharedSource ? frames : [0]);
       const { directories, tileSide, copiedCount } = await writeLevels({
         source,
@@ -170,9 +169,9 @@ export function framesToConvert(onlyFrame: number | null, frameCount: number): n
 /** How to pack tiles, according to the options or their defaults. */
 export function packingFor(
   options: ConversionOptions,
-  source: { isLossyTiff: boolean; dtype: ImageMetadata['dtype'] },
+  { prefersJpeg, dtype }: { prefersJpeg: boolean; dtype: ImageMetadata['dtype'] },
 ): TilePacking & { compression: TileCompression } {
-  const defaultCompression = source.isLossyTiff && source.dtype === 'uint8' ? 'jpeg' : 'lzw';
+  const defaultCompression = prefersJpeg && dtype === 'uint8' ? 'jpeg' : 'lzw';
   return {
     compression: options.compression ?? defaultCompression,
     quality: options.quality,

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fileInput } from '../../../src/tilesource/byte-reader.js';
 import { convert } from '../../../src/tilesource/convert/convert.js';
 import { checkConversion, type ConversionRequest } from '../../../src/tilesource/convert/options.js';
+import { isLossyTiff } from '../../../src/tilesource/convert/lossy-tiff.js';
 import { runVipsPass, type VipsPass } from '../../../src/tilesource/convert/child/vips-pass.js';
 import { openLargeImage } from '../../../src/tilesource/large-image.js';
 import type { EncodedPicture } from '../../../src/tilesource/requests.js';
@@ -111,6 +112,18 @@ describe('files that libvips alone reads keep their samples when they are conver
       await source.close();
     }
   });
+});
+
+it.each([
+  ['in one pass', {}, 'pyramid', undefined],
+  ['whose levels have the nearest pixels', { reduction: 'nearest' }, 'base', undefined],
+  ['that is not upright', {}, 'base', 3],
+] as const)('a lossy TIFF %s is converted to JPEG by default', async (_name, request, kind, orientation) => {
+  const path = join(folder, 'lossy.tif');
+  await picture(3, 8).image.withMetadata({ orientation }).tiff({ compression: 'jpeg' }).toFile(path);
+  const { passes, output } = await converted(path, request);
+  expect(passes).toEqual([kind]);
+  expect(await isLossyTiff(output)).toBe(true);
 });
 
 it('a sample without a value is left out of means, and is kept in a lossless copy', async () => {
