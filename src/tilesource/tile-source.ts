@@ -176,8 +176,8 @@ export interface ImageMetadata {
   /** Samples per pixel. */
   bandCount: number;
   /**
-   * The sample that is shown as white, if it is less than the largest of `dtype`: 1023 for samples of 10 bits. Black is 0, and
-   * −white − 1 for signed samples.
+   * The sample that is shown as white, if it is less than the largest of `dtype`: 1023 for samples of 10 bits. Black is 0 in
+   * unsigned samples and `-white - 1` in signed ones.
    */
   white?: number;
   /** One entry per frame, in frame order; absent or of length 1 for a single-frame image. */

@@ -87,7 +87,8 @@ export const adminTexts = {
       removed: (count: number) => `${plural(count, 'histogram')} removed.`,
     },
   },
-  keptHint: 'Thumbnails include associated images and mosaics of frames. Removed files are created again when needed.',
+  keptHint:
+    'Associated images and mosaics of frames also count as thumbnails, and are deleted with them. Deleted files are created again when needed.',
   deleteAllText: 'They are created again when needed.',
   refreshCounts: 'Refresh counts',
 

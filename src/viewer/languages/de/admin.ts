@@ -90,7 +90,7 @@ export const adminTexts: Texts['adminTexts'] = {
     },
   },
   keptHint:
-    'Dazu gehören auch Begleitbilder und Zusammenstellungen von Einzelbildern. Entfernte Dateien werden bei Bedarf neu erzeugt.',
+    'Begleitbilder und Zusammenstellungen von Einzelbildern zählen auch als Vorschaubilder und werden mit ihnen gelöscht. Gelöschte Dateien werden bei Bedarf neu erzeugt.',
   deleteAllText: 'Sie werden bei Bedarf neu erzeugt.',
   refreshCounts: 'Zahlen aktualisieren',
 
