@@ -77,7 +77,8 @@ const checks: {
   [K in Exclude<keyof FileSettings, 'source_ignored_names' | 'memory'>]: Check<FileSettings[K]> & { description: string };
 } = {
   cache_backend: {
-    description: 'Where encoded tiles are cached. `"python"`, the name in existing files, means `"memory"`; so does None.',
+    description:
+      'Where encoded tiles are cached; `"none"`: nowhere. None without quotes means `"memory"`, and so does `"python"`, as in files for Girder’s large_image.',
     allowed: '"memory", "redis", "none" or None',
     read: (value) => {
       if (value === null) return null;
@@ -106,7 +107,8 @@ const checks: {
     read: (value) => flag.read(value) ?? intents.find((name) => typeof value === 'string' && name === value.toUpperCase()),
   },
   all_sources_ignored_names: {
-    description: 'Names of files that fallback sources do not read, as an RE2 regular expression.',
+    description:
+      'RE2 regular expression. Files with matching names are tried only with tile sources that list their extension or type.',
     ...pattern,
   },
   max_annotation_input_file_length: { description: 'Largest annotation file that is imported, in bytes.', ...integer(0) },

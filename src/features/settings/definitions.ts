@@ -83,7 +83,7 @@ function objectTextSetting(name: string, description: string): SettingDefinition
 function dicomMetadataSetting(): SettingDefinition {
   const setting = objectTextSetting(
     'dicomweb_metadata',
-    'Metadata keys for DICOM attributes, by keyword: {"PatientID": "case.patient"}. Other attributes use their keyword as the key.',
+    'Metadata keys from which DICOM attributes are read: {"PatientID": "case.patient"}. An attribute that is not listed here is read from the key with its name.',
   );
   return {
     ...setting,

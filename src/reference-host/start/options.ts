@@ -73,7 +73,7 @@ export const environmentVariables = [
   [
     'CHECKSUMS',
     'on',
-    'Whether to read served files once in full, in the background, so that changes in their middle are noticed: on or off.',
+    'Whether to read served files once in full, in the background, to notice changes anywhere in them, not only near their beginning and end: on or off.',
   ],
   ['BRAND', '', 'Product name in the API, one word. Clients made for Girder need `girder`.'],
   [

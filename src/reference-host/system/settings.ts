@@ -295,7 +295,7 @@ export const coreSettingDefinitions = [
     'core.brand_name',
     'Girder',
     'text',
-    'Name of the server on its pages. “Large image” is shown until you set one.',
+    'Name of the server on its pages. Until you set one, pages show “Large image”, although the API returns “Girder”.',
     anyTextType,
   ),
   defineSetting('core.contact_email_address', '', 'text', 'Email address of the administrator.', anyTextType),

@@ -87,7 +87,7 @@ export const settingDescriptions: Record<string, string> = {
   'large_image.show_item_extra': 'Zusätzlicher Inhalt auf Seiten von Objekten für Angemeldete.',
   'large_image.show_item_extra_admin': 'Zusätzlicher Inhalt auf Seiten von Objekten für Administratoren.',
   'large_image.dicomweb_metadata':
-    'Schlüssel der Metadaten für DICOM-Attribute, nach Schlüsselwort: {"PatientID": "case.patient"}. Bei anderen Attributen ist das Schlüsselwort selbst der Schlüssel.',
+    'Schlüssel der Metadaten, aus denen DICOM-Attribute gelesen werden: {"PatientID": "case.patient"}. Ein Attribut, das hier nicht steht, wird aus dem Schlüssel mit seinem Namen gelesen.',
   'large_image.dicomweb_study_key':
     'Schlüssel der Metadaten, dessen gleiche Werte Objekte zu einer DICOM-Studie verbinden. Leer: Jedes Objekt ist eine Studie.',
   'large_image.config_folder': 'Ordner mit der Standardkonfiguration.',
@@ -120,7 +120,8 @@ export const settingDescriptions: Record<string, string> = {
     'Höchste Gesamtgröße der (auch unvollständigen) Uploads eines Kontos und der Dateien, die Aufträge für das Konto erzeugt haben.',
   'core.server_root':
     'Öffentliche Adresse des Servers, mit ihrem Pfad, falls ein Proxy ihn unterhalb eines Pfads ausliefert. Adressen in Antworten beginnen damit.',
-  'core.brand_name': 'Name des Servers auf seinen Seiten. Bis Sie einen setzen, steht dort „Large image“.',
+  'core.brand_name':
+    'Name des Servers auf seinen Seiten. Bis Sie einen setzen, steht dort „Large image“, obwohl die API „Girder“ zurückgibt.',
   'core.contact_email_address': 'E-Mail-Adresse des Administrators.',
   'core.privacy_notice': 'Link zur Datenschutzerklärung in Web-Clients.',
   'core.banner_color': 'Farbe des Banners von Web-Clients.',
