@@ -3,7 +3,7 @@ import { defaultSection, optionText, type ConfigOption } from './parse.js';
 /** Largest depth of references to options that contain references. */
 const maxReferenceDepth = 10;
 
-/** The remaining budget for interpolating one text, in steps plus characters. */
+/** The remaining budget for all interpolations in one configuration text, in steps plus characters. */
 export interface InterpolationBudget {
   remaining: number;
 }

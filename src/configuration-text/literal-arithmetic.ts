@@ -3,7 +3,7 @@ import type { PythonValue } from './python-value.js';
 /** Maximum number of bits of an integer that `+` or `*` computes; larger results are refused. */
 const maxComputedBits = 33_000n;
 
-/** The remaining budget for parsing the values of one text. All values share it, so that time and memory are bounded. */
+/** The remaining budget for parsing all values of one configuration text, so that time and memory are bounded. */
 export interface LiteralBudget {
   /** Remaining steps of the parser, about one per token. */
   remainingSteps: number;
@@ -11,7 +11,7 @@ export interface LiteralBudget {
   remainingOutput: number;
 }
 
-/** A fresh budget for one text. */
+/** A fresh budget for one configuration text. */
 export function createLiteralBudget(): LiteralBudget {
   return { remainingSteps: 500_000, remainingOutput: 2_000_000 };
 }
