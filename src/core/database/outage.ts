@@ -23,7 +23,7 @@ const serverErrorNames: ReadonlySet<string> = new Set(['MongoServerError', 'Mong
 /** Codes of a server that is shutting down, is no longer primary, or was restarted and does not know the cursor. */
 const notServingCodes: ReadonlySet<unknown> = new Set([43, 91, 189, 10107, 11600, 11602, 13435, 13436]);
 
-/** A database server that stores its data in PostgreSQL reports with this code and one of these texts that it cannot reach PostgreSQL. */
+/** If a database server that stores its data in PostgreSQL cannot reach PostgreSQL, it reports this code and one of these texts. */
 const internalErrorCode = 1;
 const postgresUnreachablePattern =
   /\bunexpected EOF$|\bthe database system is (?:starting up|shutting down|in recovery mode|not yet accepting)|\bterminating connection due to\b|\bfailed to connect to `/;

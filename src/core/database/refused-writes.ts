@@ -37,8 +37,8 @@ const repeatingCollections = new WeakSet<object>();
 
 /**
  * Makes a Mongoose collection repeat single writes that the database refuses because they collided with others. MongoDB repeats
- * them itself; servers that store in PostgreSQL refuse one of two writes that wait for each other, such as two of the same key,
- * with `deadlock detected`. A write that is refused 20 times fails with that error. `insertMany` and `bulkWrite` are not
+ * them itself. If two writes wait for each other, such as two of the same key, servers that store in PostgreSQL refuse one of them
+ * (`deadlock detected`). A write that is refused 20 times fails with that error. `insertMany` and `bulkWrite` are not
  * repeated, because some of their documents may have been written.
  */
 export function repeatCollisions(collection: { readonly [Name in (typeof singleWriteMethods)[number]]: unknown }): void {
