@@ -51,7 +51,7 @@ export class AnnotationDensities {
     sizeCalculation: ({ bytes }) => bytes + 256,
   });
   /** Counts of annotations whose densities are not stored, by content. */
-  readonly #unstoredCounts = new LRUCache<string, { crowded: WindowCrowding[]; groups: GroupColorCount[] }>(
+  readonly #unstoredCounts = new LRUCache<string, { windowCrowdings: WindowCrowding[]; groups: GroupColorCount[] }>(
     limitEntries(maxSummaries),
   );
   readonly #runningByWindow = new Map<string, Promise<DensitySummary>>();
@@ -171,7 +171,7 @@ export class AnnotationDensities {
         level,
       );
     }
-    return defaultGain((await this.#countUnstored(stored, options)).crowded, level);
+    return defaultGain((await this.#countUnstored(stored, options)).windowCrowdings, level);
   }
 
   /** Counts the elements of each group and color. @throws as {@link loadSummaries}. */
@@ -192,7 +192,7 @@ export class AnnotationDensities {
       colors.add(marks);
     }
     const crowds = Array.from(counter.pyramid(), (counted) => measureCrowding(counted, counter.classes));
-    const counts = { crowded: stored.box === null ? [] : [{ box: stored.box, crowds }], groups: colors.counts };
+    const counts = { windowCrowdings: stored.box === null ? [] : [{ box: stored.box, crowds }], groups: colors.counts };
     this.#unstoredCounts.set(stored.content, counts);
     return counts;
   }

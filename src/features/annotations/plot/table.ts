@@ -85,8 +85,8 @@ export class PlotTable {
     const columns = this.columns()
       .filter(({ key }) => requestedKeys.has(key))
       .map((column, index) => ({ ...column, index }));
-    const values = columns.length * this.#rows.size;
-    if (values > maxValues) {
+    const valueCount = columns.length * this.#rows.size;
+    if (valueCount > maxValues) {
       const counted = `${columns.length} columns of ${this.#rows.size} rows`;
       throw new BadValueError(`A response can have at most ${maxValues} values; ${counted} are more. Request fewer columns.`);
     }

@@ -69,7 +69,7 @@ export class Coloring {
   readonly #table: OpenTable;
   readonly #view: ColoringView;
   readonly #request: ColoringRequest;
-  /** Values of the windows that are needed, by their number. */
+  /** Values and colors of the windows that are needed, by their number. */
   readonly #colorsByWindow = new Map<number, WindowColors>();
 
   /** @throws BadParameterError */

@@ -9,7 +9,7 @@ export interface ClassCells {
 }
 
 /**
- * The fraction of each cell of one tile that is covered, by class. A key is class * 65,536 + row * 256 + column. The coverages of one key are added up.
+ * For each class, the covered fraction of each cell of one tile. A key is class * 65,536 + row * 256 + column. The coverages of one key are added up.
  * Sorted arrays are faster here than a map: a window of elements fills hundreds of thousands of cells, and each coarser level is summed from the finer one.
  */
 export class DensityCells {

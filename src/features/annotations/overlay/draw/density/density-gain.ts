@@ -51,20 +51,20 @@ export function measureCrowding({ level, tiles }: DensityLevel, classes: readonl
  * by side. It is the same for all tiles of a level. Where windows overlap, their shapes are assumed to be evenly distributed.
  */
 export function defaultGain(windows: readonly WindowCrowding[], level: number): number {
-  let [weightedShares, totalWeight] = [0, 0];
+  let [weightedSum, totalWeight] = [0, 0];
   for (const { box, crowds } of windows) {
     const windowCrowd = crowdingAt(crowds, level);
     if (windowCrowd === null || windowCrowd.sum === 0) continue;
-    let share = windowCrowd.squares / windowCrowd.sum;
+    let meanWeight = windowCrowd.squares / windowCrowd.sum;
     for (const other of windows) {
       const crowd = other.box === box ? null : crowdingAt(other.crowds, level);
-      if (crowd !== null) share += (crowd.sum / cellCountOf(other.box, level)) * overlapShare(box, other.box);
+      if (crowd !== null) meanWeight += (crowd.sum / cellCountOf(other.box, level)) * overlapShare(box, other.box);
     }
-    weightedShares += share * windowCrowd.sum;
+    weightedSum += meanWeight * windowCrowd.sum;
     totalWeight += windowCrowd.sum;
   }
   if (totalWeight === 0) return minGain;
-  return Math.max(minGain, Math.min(maxGain, -Math.log(1 - defaultOpacity) / (weightedShares / totalWeight)));
+  return Math.max(minGain, Math.min(maxGain, -Math.log(1 - defaultOpacity) / (weightedSum / totalWeight)));
 }
 
 /** How crowded a level is. For levels above the coarsest one, this is computed from the coarsest. */
