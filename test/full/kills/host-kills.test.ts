@@ -141,11 +141,11 @@ describe('leftovers of killed processes', () => {
     const keys = files.flatMap(({ storage }) => (storage.kind === 'stored' ? [storage.key] : []));
     const onDisk = (await readdir(join(store.root, 'files'), { recursive: true })).flatMap((path) => path.split('/')[1] ?? []);
     expect(onDisk.toSorted()).toEqual([...new Set(keys)].toSorted());
-    const references = (await models.blob.find().lean()).flatMap(({ _id, references }) =>
+    const recorded = (await models.blob.find().lean()).flatMap(({ _id, references }) =>
       references.map(({ fileId }) => `${_id} ${fileId.toHexString()}`),
     );
     const used = files.flatMap(({ _id, storage }) => (storage.kind === 'stored' ? [`${storage.key} ${_id.toHexString()}`] : []));
-    expect(references.toSorted()).toEqual(used.toSorted());
+    expect(recorded.toSorted()).toEqual(used.toSorted());
   });
 
   it('do not include wrong sizes', async () => {

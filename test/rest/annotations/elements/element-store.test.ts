@@ -180,8 +180,8 @@ describe('stored elements', () => {
     );
   });
 
-  it('have orders for merging several requests, and are fetched once', async () => {
-    // Two windows, one after the other: everything read from the first comes before everything read from the second.
+  it('have orders by which the results of several requests are merged, and their packs are fetched once', async () => {
+    // The regions overlap. The orders of both results together give the order of the whole list.
     const list = Array.from({ length: 60 }, (_, index) => ({ type: 'point', center: [index % 8, index % 5, 0] }));
     const stored = await (await store.write(asJson(list))).commit(publish);
     const model = await readAll(stored);
