@@ -81,7 +81,7 @@ const optionalProperties = {
   groups: { type: 'array', items: orNull(anyText), description: 'The distinct groups of the elements.' },
   fileChanged: {
     ...dateText,
-    description: 'When the server noticed that the contents of the file have changed since this version was stored.',
+    description: 'When the server noticed that the contents of the file have changed since the annotation was created.',
   },
   _overlays: {
     const: true,

@@ -73,7 +73,7 @@ export class AnnotationPermissions {
     throw new LevelDeniedError(level, `annotation ${annotation.id}`, caller?.id);
   }
 
-  /** Creates the filter for annotations on which the caller has this level. Site administrators have it on all. */
+  /** Creates the filter for annotations on which the caller has this level. Site administrators have every level on all annotations. */
   async createPermittedFilter(
     caller: Caller | null,
     level: Level,

@@ -39,7 +39,7 @@ export interface StoredAnnotation extends StateDocument {
   hasAttributes: boolean;
   /** Name of the batch that it was created with, until some time after the batch was committed (`history/batches.model.ts`). */
   batch?: string;
-  /** When the content of the item's file was found to have changed, after this version was made. */
+  /** When the content of the item's file was found to have changed, after the annotation was created. */
   fileChanged?: Date;
   /** Whether the host has hidden the item. Lists and requests leave it out then. */
   hidden?: true;

@@ -33,7 +33,7 @@ export interface AnnotationRecord extends AnnotationState {
   publicFlags?: readonly string[];
   /** Number of changes of access, which is a part of entity tags. */
   accessStamp: number;
-  /** When the content of the item's file was found to have changed, after this version was made. */
+  /** When the content of the item's file was found to have changed, after the annotation was created. */
   fileChanged?: Date;
 }
 
