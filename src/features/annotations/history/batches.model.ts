@@ -113,7 +113,12 @@ export class AnnotationBatches {
     return count;
   }
 
-  /** Ends the batches of processes that have died: committed batches lose their name, others are removed. @returns the number of removed annotations. */
+  /**
+   * Does what the processes of batches have left undone: removes the batch name from the annotations of committed batches, and the
+   * annotations of aborted or abandoned ones.
+   *
+   * @returns the number of removed annotations.
+   */
   async cleanUp(now = Date.now()): Promise<number> {
     let removed = 0;
     for (const batch of await this.#findStaleBatches(now)) removed += await this.abort(batch);

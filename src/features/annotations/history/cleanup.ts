@@ -152,8 +152,8 @@ export class AnnotationCleanup {
     const annotations = await model.annotationBatches.cleanUp();
     const annotationVersions = full ? await this.#cleanUpOrphans({ shouldRemove: true, signal }) : 0;
     const elementsOf = (family: string) => model.listElementsOfFamily(family);
-    // This removes leases of ended processes. A full sweep would skip their families if all packs are in use.
     const families = await store.listAbandonedFamilies();
+    // This sweep also removes the leases of ended processes. The full sweep would leave them on families whose packs are all in use.
     const { removed } = await store.sweep(elementsOf, { families, signal });
     const otherElements = full ? (await store.sweep(elementsOf, { signal })).removed : 0;
     const derived = await followers.sweep(elementsOf, full ? undefined : families);

@@ -102,9 +102,9 @@ export class AnnotationHistory {
 
   async #versionBefore(current: AnnotationRecord): Promise<number> {
     if (!current.active) return current.version;
-    const former = await this.options.model.formerVersions.findNewestBefore(current.id, current.version);
-    if (former === null) throw noVersionError();
-    return former;
+    const version = await this.options.model.formerVersions.findNewestBefore(current.id, current.version);
+    if (version === null) throw noVersionError();
+    return version;
   }
 }
 

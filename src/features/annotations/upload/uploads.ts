@@ -212,7 +212,7 @@ export class AnnotationUploads {
       if (skipped > 0) log(`Skipped ${skipped} ${skipped === 1 ? 'feature' : 'features'} without a shape\n`);
       setResults({ count: created.length, annotations: created.slice(0, maxListed).map(({ id }) => id) });
     } catch (error) {
-      if (!(error instanceof MissingUploadsError) || !(await this.#storeIfWaiting(task, error))) throw error;
+      if (!(error instanceof MissingUploadsError) || !(await this.#storeIfItCanWait(task, error))) throw error;
       log(`Waiting for other uploads. ${error.message}\n`);
       setResults({ waitingFor: error.identifiers.slice(0, maxListed) });
       return;
@@ -264,7 +264,7 @@ export class AnnotationUploads {
   }
 
   /** Stores the task until the other uploads of its batch have arrived. @returns false if the task cannot wait for others. */
-  async #storeIfWaiting(task: UploadTask, { identifiers }: MissingUploadsError): Promise<boolean> {
+  async #storeIfItCanWait(task: UploadTask, { identifiers }: MissingUploadsError): Promise<boolean> {
     const { userId, uuid, last } = task;
     if (userId === null || uuid === null || last) return false;
     const batch = { userId, uuid };
