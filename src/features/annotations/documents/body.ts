@@ -221,7 +221,7 @@ export class AnnotationBodies {
   #readDocument(received: ReceivedBody, value: unknown): IncomingAnnotation {
     if (!isObject(value)) throw schemaError(`document: must be an object, not ${describeValue(value)}`);
     const elements = received.elementsOf(value);
-    // An empty name marks a document with elements as not empty, so that it gets the default name.
+    // The elements have been taken out of the document. If it has no other members, an empty name makes it get the default name.
     const document = withDefaultName(elements === null ? value : { name: '', ...value }, new Date());
     return { head: this.checkHead(document), elements };
   }

@@ -177,8 +177,8 @@ const replace = defineRoute({
     const request = { id: params.id, caller, signal, checkPrecondition, current };
     const item = query.itemId === undefined ? null : await items.loadFresh(query.itemId, 0, caller);
     const chunks = await bodyChunksOrNull(body);
-    const { annotation, elementsSent } = await annotations.lifecycle.replace(request, { body: chunks, item });
-    return elementsSent
+    const { annotation, repliesWithElements } = await annotations.lifecycle.replace(request, { body: chunks, item });
+    return repliesWithElements
       ? replyWithElements(annotations, { annotation, caller, signal })
       : replyWithoutElements(annotations, { annotation, caller });
   },

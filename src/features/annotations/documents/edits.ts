@@ -50,7 +50,7 @@ export class AnnotationEdits {
       const changed = await editing.change(current.elements, { put, remove }, writeOptions);
       return { head, elements: await this.#updateReferences(current.elements, changed, editing, request) };
     };
-    return this.writer.makeMergedChange(request, { elementIds: elementIds, apply });
+    return this.writer.makeMergedChange(request, { elementIds, apply });
   }
 
   #overlaySizeOptions({ caller }: ChangeRequest) {

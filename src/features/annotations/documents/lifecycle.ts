@@ -112,6 +112,7 @@ export class AnnotationLifecycle {
   /**
    * Replaces an annotation by a body, moves it to another item, or writes it again unchanged.
    *
+   * @returns `repliesWithElements`: whether the response contains the elements. It does not if the body left them out.
    * @throws LargeImageError `conflict` if someone else has changed it since this call began.
    */
   async replace(request: ChangeRequest, { body, item }: { body: BodySource | null; item: ItemRecord | null }) {
@@ -122,17 +123,17 @@ export class AnnotationLifecycle {
     const itemId = item?.id ?? current.itemId;
     const commit = ({ head, elements }: IncomingAnnotation) =>
       this.writer.commit(current, { head, elements: elements ?? current.elements, itemId }, request.caller);
-    let result: { annotation: AnnotationRecord; elementsSent: boolean };
+    let result: { annotation: AnnotationRecord; repliesWithElements: boolean };
     try {
       if (body === null) {
-        result = { annotation: await commit({ head: current.head, elements: null }), elementsSent: true };
+        result = { annotation: await commit({ head: current.head, elements: null }), repliesWithElements: true };
       } else {
         const { signal, caller } = request;
         const overlaySizes = this.options.overlayImages.sizeFinderFor(caller);
         const write = await bodies.receiveBody(body, 'document', { ...(signal && { signal }), overlaySizes });
         const [incoming] = write.value;
         const annotation = await write.commit(() => commit(incoming!));
-        result = { annotation, elementsSent: incoming!.elements !== null };
+        result = { annotation, repliesWithElements: incoming!.elements !== null };
       }
     } catch (error) {
       throw await this.writer.toReportedError(error, request, current);
@@ -145,7 +146,7 @@ export class AnnotationLifecycle {
    * Replaces all elements by others that are made from them, in one new version.
    *
    * @param makeElements makes the new elements from those of the current version.
-   * @throws LargeImageError `conflict` if someone else has changed the annotation since this call began; the errors of `elementsOf`.
+   * @throws LargeImageError `conflict` if someone else has changed the annotation since this call began; the errors of `makeElements`.
    */
   async rewriteElements(
     request: ChangeRequest,

@@ -146,9 +146,9 @@ export class MergedChanges {
    */
   async #admitChanges(id: string, changes: WaitingChange[]): Promise<AnnotationRecord | null> {
     const findNewest = (): AnnotationRecord | null => {
-      const admittedChanges = changes.map(({ admittedVersion }) => admittedVersion);
+      const admittedVersions = changes.map(({ admittedVersion }) => admittedVersion);
       const latest = this.#latestVersions.get(id);
-      return [...admittedChanges, ...(latest === undefined ? [] : [latest])].reduce<AnnotationRecord | null>(
+      return [...admittedVersions, ...(latest === undefined ? [] : [latest])].reduce<AnnotationRecord | null>(
         (newest, record) => (newest === null || record.version > newest.version ? record : newest),
         null,
       );

@@ -93,7 +93,7 @@ export class AnnotationWriter {
   }
 
   /**
-   * Keeps the state that is about to be replaced as a former version. This comes before the change, so that no crash can lose the state. If
+   * Stores the state that is about to be replaced, as a former version. This comes before the change, so that no crash can lose the state. If
    * the change then fails, the former version equals the current one.
    */
   async keepFormer(current: AnnotationRecord): Promise<void> {
