@@ -39,7 +39,7 @@ it.each([score, group])('a page by $name comes from the first rows of each block
   const name = by === score ? 'score' : 'group';
   for (const descending of [false, true]) {
     const allRows = blocks.flatMap(({ windowIndex }) =>
-      Array.from({ length: rows - 10 }, (_, i) => ({ block: windowIndex, row: i + 10, ...rowOf(windowIndex, i + 10) })),
+      Array.from({ length: rows - 10 }, (_, i) => ({ blockIndex: windowIndex, row: i + 10, ...rowOf(windowIndex, i + 10) })),
     );
     allRows.sort((a, b) => {
       const [x, y] = [a[name], b[name]];
@@ -60,7 +60,7 @@ it.each([score, group])('a page by $name comes from the first rows of each block
       }
       const sorted = page({ blocks: chosen, offset, limit, descending });
       expect(sorted.total).toBe(3 * (rows - 10));
-      expect(sorted.rows).toEqual(allRows.slice(offset, offset + limit).map(({ block, row }) => ({ block, row })));
+      expect(sorted.rows).toEqual(allRows.slice(offset, offset + limit).map(({ blockIndex, row }) => ({ blockIndex, row })));
     }
   }
 });

@@ -31,13 +31,13 @@ export interface FilteredBlock {
 
 /** A part of a table, whose columns are decoded when they are needed. */
 export class Block {
-  readonly rows: number;
+  readonly rowCount: number;
   readonly #storedBytes = new Map<string, Buffer>();
   readonly #numbers = new Map<string, Float64Array>();
   readonly #codedColumns = new Map<string, CodedColumn>();
 
   constructor(private readonly input: BlockInput) {
-    this.rows = input.rows;
+    this.rowCount = input.rows;
     for (const { name, kind, bytes } of input.columns) this.#storedBytes.set(`${kind} ${name}`, bufferOf(bytes));
   }
 
@@ -46,7 +46,7 @@ export class Block {
     let values = this.#numbers.get(source);
     if (values === undefined) {
       const stored = this.#storedBytes.get(`number ${source}`);
-      values = stored === undefined ? new Float64Array(this.rows).fill(NaN) : decodeNumbers(stored, this.rows);
+      values = stored === undefined ? new Float64Array(this.rowCount).fill(NaN) : decodeNumbers(stored, this.rowCount);
       if (source === 'order') values = values.map((position) => this.input.windowIndex * windowPositions + position);
       this.#numbers.set(source, values);
     }
@@ -56,8 +56,8 @@ export class Block {
   /** Values of a stored column that are not numbers. */
   #storedNonNumbers(source: string): CodedColumn {
     const stored = this.#storedBytes.get(`text ${source}`);
-    if (stored === undefined) return { codes: new Uint8Array(this.rows), distinctValues: [] };
-    const { codes, texts: distinctValues } = decodeTexts(stored, this.rows);
+    if (stored === undefined) return { codes: new Uint8Array(this.rowCount), distinctValues: [] };
+    const { codes, texts: distinctValues } = decodeTexts(stored, this.rowCount);
     return { codes, distinctValues };
   }
 
@@ -83,8 +83,8 @@ export class Block {
   #ids(): CodedColumn {
     const ids = this.#idWords();
     return {
-      codes: Uint32Array.from({ length: this.rows }, (_, row) => row + 1),
-      distinctValues: Array.from({ length: this.rows }, (_, row) => idAt(ids, row)),
+      codes: Uint32Array.from({ length: this.rowCount }, (_, row) => row + 1),
+      distinctValues: Array.from({ length: this.rowCount }, (_, row) => idAt(ids, row)),
     };
   }
 
@@ -103,10 +103,10 @@ export class Block {
       return existing;
     };
     const newCodes = [0, ...stored.distinctValues.map((value) => findOrAddText(String(value)))];
-    const codes = Uint32Array.from({ length: this.rows }, (_, row) => newCodes[stored.codes[row] as number] as number);
+    const codes = Uint32Array.from({ length: this.rowCount }, (_, row) => newCodes[stored.codes[row] as number] as number);
     if (isMixed) {
       const numbers = this.numbers(source);
-      for (let row = 0; row < this.rows; row += 1) {
+      for (let row = 0; row < this.rowCount; row += 1) {
         if (codes[row] === 0 && !Number.isNaN(numbers[row])) codes[row] = findOrAddText(String(numbers[row]));
       }
     }
@@ -140,7 +140,7 @@ export class Block {
   /** Rows that match a filter and whose elements have not changed since the block was written. */
   selectRows(filter: TableFilter | null): Uint32Array {
     const mask = filter === null ? null : this.#maskOf(filter);
-    const rows = new Uint32Array(this.rows);
+    const rows = new Uint32Array(this.rowCount);
     let count = 0;
     for (const [from, to] of this.input.liveRanges) {
       for (let row = from; row < to; row += 1) if (mask === null || mask[row] === 1) rows[count++] = row;
@@ -149,29 +149,29 @@ export class Block {
   }
 
   #maskOf(filter: TableFilter): Uint8Array {
-    const { rows } = this;
-    const mask = new Uint8Array(rows);
+    const { rowCount } = this;
+    const mask = new Uint8Array(rowCount);
     switch (filter.kind) {
       case 'and':
       case 'or': {
         mask.fill(filter.kind === 'and' ? 1 : 0);
         for (const part of filter.parts) {
           const other = this.#maskOf(part);
-          if (filter.kind === 'and') for (let row = 0; row < rows; row += 1) mask[row]! &= other[row]!;
-          else for (let row = 0; row < rows; row += 1) mask[row]! |= other[row]!;
+          if (filter.kind === 'and') for (let row = 0; row < rowCount; row += 1) mask[row]! &= other[row]!;
+          else for (let row = 0; row < rowCount; row += 1) mask[row]! |= other[row]!;
         }
         return mask;
       }
       case 'not': {
         const other = this.#maskOf(filter.part);
-        for (let row = 0; row < rows; row += 1) mask[row] = 1 - other[row]!;
+        for (let row = 0; row < rowCount; row += 1) mask[row] = 1 - other[row]!;
         return mask;
       }
       case 'number': {
         const values = this.numbers(filter.column.source);
         const { gte, lte } = filter;
         const listedValues = filter.in === null ? null : new Set(filter.in);
-        for (let row = 0; row < rows; row += 1) {
+        for (let row = 0; row < rowCount; row += 1) {
           const value = values[row] as number;
           if (value >= gte && value <= lte && (listedValues === null || listedValues.has(value))) mask[row] = 1;
         }
@@ -181,7 +181,7 @@ export class Block {
         const { codes, distinctValues } = this.codedColumn(filter.column);
         const accepted = new Set(filter.in);
         const isAccepted = Uint8Array.from([0, ...distinctValues.map((value) => (accepted.has(value) ? 1 : 0))]);
-        for (let row = 0; row < rows; row += 1) mask[row] = isAccepted[codes[row] as number]!;
+        for (let row = 0; row < rowCount; row += 1) mask[row] = isAccepted[codes[row] as number]!;
         return mask;
       }
       case 'null':
@@ -191,7 +191,7 @@ export class Block {
         const [left, top, right, bottom] = filter.box;
         const [xmin, ymin] = [this.numbers('xmin'), this.numbers('ymin')];
         const [xmax, ymax] = [this.numbers('xmax'), this.numbers('ymax')];
-        for (let row = 0; row < rows; row += 1) {
+        for (let row = 0; row < rowCount; row += 1) {
           const overlapsX = (xmax[row] as number) >= left && (xmin[row] as number) <= right;
           if (overlapsX && (ymax[row] as number) >= top && (ymin[row] as number) <= bottom) mask[row] = 1;
         }
@@ -200,7 +200,7 @@ export class Block {
       case 'polygon': {
         const [x, y] = [this.numbers('x'), this.numbers('y')];
         const isInside = polygonTest(filter.points);
-        for (let row = 0; row < rows; row += 1) if (isInside(x[row] as number, y[row] as number)) mask[row] = 1;
+        for (let row = 0; row < rowCount; row += 1) if (isInside(x[row] as number, y[row] as number)) mask[row] = 1;
         return mask;
       }
     }
@@ -209,11 +209,11 @@ export class Block {
   #maskNulls(column: TableColumn, isNull: boolean, mask: Uint8Array): void {
     if (column.type === 'number') {
       const values = this.numbers(column.source);
-      for (let row = 0; row < this.rows; row += 1) if (Number.isNaN(values[row]) === isNull) mask[row] = 1;
+      for (let row = 0; row < this.rowCount; row += 1) if (Number.isNaN(values[row]) === isNull) mask[row] = 1;
       return;
     }
     const { codes } = this.codedColumn(column);
-    for (let row = 0; row < this.rows; row += 1) if ((codes[row] === 0) === isNull) mask[row] = 1;
+    for (let row = 0; row < this.rowCount; row += 1) if ((codes[row] === 0) === isNull) mask[row] = 1;
   }
 }
 

@@ -148,7 +148,7 @@ function packsOfRows({ counts }: SegmentHeader, rows: Uint32Array): { packs: num
   const selectedRows = new Uint32Array(rows.length);
   // Rows are visited in the order of the segment, so that each pack is added once.
   const sorted = Uint32Array.from(rows, (_, i) => i).sort((a, b) => rows[a]! - rows[b]!);
-  // `first` is the first row of the pack in the segment, `firstSelected` in the selected packs.
+  // The first row of `pack` in the segment, and in the selected packs.
   let [pack, firstRow, firstSelectedRow] = [0, 0, 0];
   for (const i of sorted) {
     const row = rows[i] as number;

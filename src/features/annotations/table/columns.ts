@@ -5,7 +5,7 @@ import { baseColumnNames, idColumnNames, type SegmentColumn, type SegmentHeader 
 export interface TableColumn {
   name: string;
   type: 'id' | 'number' | 'boolean' | 'text';
-  /** Name of the stored columns, one for each kind of value, that its values come from. */
+  /** Name of the stored columns with its values. There is one for numbers and one for other values. */
   source: string;
   /** Whether this is the text column of a name with both numbers and other values. It shows the numbers as texts. */
   isMixed: boolean;
@@ -19,7 +19,7 @@ const numberSuffix = '#number';
 
 /** Determines the columns of a table from the headers of its segments. `isCut`: elements have values that no column is left for. */
 export function tableColumns(headers: Iterable<SegmentHeader>): { columns: TableColumn[]; isCut: boolean } {
-  const kindsByName = new Map<string, { numbers: boolean; texts: boolean; onlyBooleans: boolean }>();
+  const kindsByName = new Map<string, { hasNumbers: boolean; hasTexts: boolean; onlyBooleans: boolean }>();
   let isCut = false;
   for (const header of headers) {
     if (header.isCut === true) isCut = true;
@@ -27,12 +27,12 @@ export function tableColumns(headers: Iterable<SegmentHeader>): { columns: Table
       if (!name.startsWith('/')) continue;
       let kindsOfName = kindsByName.get(name);
       if (kindsOfName === undefined) {
-        kindsOfName = { numbers: false, texts: false, onlyBooleans: true };
+        kindsOfName = { hasNumbers: false, hasTexts: false, onlyBooleans: true };
         kindsByName.set(name, kindsOfName);
       }
-      if (kind === 'number') kindsOfName.numbers = true;
+      if (kind === 'number') kindsOfName.hasNumbers = true;
       else {
-        kindsOfName.texts = true;
+        kindsOfName.hasTexts = true;
         if (!isBoolean) kindsOfName.onlyBooleans = false;
       }
     }
@@ -41,9 +41,9 @@ export function tableColumns(headers: Iterable<SegmentHeader>): { columns: Table
   const columns: TableColumn[] = baseColumnNames.map((name) => {
     return { name, type: name === 'id' ? 'id' : textColumnNames.has(name) ? 'text' : 'number', source: name, isMixed: false };
   });
-  for (const [name, { numbers, texts: hasTexts, onlyBooleans }] of kindsByName) {
-    const isMixed = numbers && hasTexts;
-    const type = !hasTexts ? 'number' : onlyBooleans && !numbers ? 'boolean' : 'text';
+  for (const [name, { hasNumbers, hasTexts, onlyBooleans }] of kindsByName) {
+    const isMixed = hasNumbers && hasTexts;
+    const type = !hasTexts ? 'number' : onlyBooleans && !hasNumbers ? 'boolean' : 'text';
     columns.push({ name, type, source: name, isMixed });
     const numberColumnName = `${name}${numberSuffix}`;
     if (isMixed && !kindsByName.has(numberColumnName))

@@ -62,9 +62,9 @@ function valuesAt(values: ArrayLike<number>, rows: Uint32Array): Float64Array {
   return selectedValues;
 }
 
-/** A row of a block. */
+/** A row of a block, by the index of the block. */
 export interface PageRow {
-  block: number;
+  blockIndex: number;
   row: number;
 }
 
@@ -96,9 +96,9 @@ export function page({
   const sorted = keys.slice().sort();
   const first = sortKeyAt(offset, { sorted, keys, orders });
   const last = sortKeyAt(end - 1, { sorted, keys, orders });
-  const entries: { key: number; order: number; block: number; row: number }[] = [];
+  const entries: { key: number; order: number; blockIndex: number; row: number }[] = [];
   at = 0;
-  for (const [number, { rows }] of blocks.entries()) {
+  for (const [blockIndex, { rows }] of blocks.entries()) {
     for (let i = 0; i < rows.length; i += 1, at += 1) {
       const [key, order] = [keys[at] as number, orders[at] as number];
       if (
@@ -108,11 +108,11 @@ export function page({
         (key === last.key && order > last.order)
       )
         continue;
-      entries.push({ key, order, block: number, row: rows[i] as number });
+      entries.push({ key, order, blockIndex, row: rows[i] as number });
     }
   }
   entries.sort((a, b) => (a.key === b.key ? a.order - b.order : a.key - b.key));
-  return { total, rows: entries.map(({ block, row }) => ({ block, row })) };
+  return { total, rows: entries.map(({ blockIndex, row }) => ({ blockIndex, row })) };
 }
 
 /** The keys of the rows of all blocks, one after the other, as numbers that grow in the order of the page. Rows without a value come last. */
@@ -120,8 +120,8 @@ function ascendingKeysOf(blocks: readonly CandidateRows[], descending: boolean):
   const ranks = rankTexts(blocks);
   const keys = new Float64Array(blocks.reduce((sum, block) => sum + block.rows.length, 0));
   let at = 0;
-  for (const [number, block] of blocks.entries()) {
-    const blockRanks = ranks?.[number];
+  for (const [blockIndex, block] of blocks.entries()) {
+    const blockRanks = ranks?.[blockIndex];
     for (const key of block.keys) {
       const value = blockRanks === undefined || Number.isNaN(key) ? key : (blockRanks[key] as number);
       keys[at++] = Number.isNaN(value) ? Infinity : descending ? -value : value;

@@ -31,7 +31,7 @@ async function segmentOf({ packs }: PacksInput): Promise<{ header: SegmentHeader
   return { header: JSON.parse(bufferOf(header!).toString()) as SegmentHeader, parts };
 }
 
-/** The values of columns at some rows of packs, one pack after the other. */
+/** The values of columns at some rows of packs, column by column. Rows are numbered through all packs. */
 async function cellsOfPacks({
   packs,
   windowIndex,

@@ -114,14 +114,14 @@ export class Tables {
     const rows: Cell[][] = page.rows.map(() => []);
     // `at` is the index of a row on the page.
     const rowsByBlock = new Map<number, { row: number; at: number }[]>();
-    for (const [at, { block, row }] of page.rows.entries()) {
-      const existing = rowsByBlock.get(block);
-      if (existing === undefined) rowsByBlock.set(block, [{ row, at }]);
+    for (const [at, { blockIndex, row }] of page.rows.entries()) {
+      const existing = rowsByBlock.get(blockIndex);
+      if (existing === undefined) rowsByBlock.set(blockIndex, [{ row, at }]);
       else existing.push({ row, at });
     }
-    await mapConcurrently([...rowsByBlock], blocksAtOnce, async ([number, blockRows]) => {
+    await mapConcurrently([...rowsByBlock], blocksAtOnce, async ([blockIndex, blockRows]) => {
       const rowIndices = Uint32Array.from(blockRows, ({ row }) => row);
-      const cells = await blocks[number]!.loadCells(columns, rowIndices, signal);
+      const cells = await blocks[blockIndex]!.loadCells(columns, rowIndices, signal);
       for (const [i, { at }] of blockRows.entries()) rows[at] = cells.map((column) => column[i] as Cell);
     });
     return { total: page.total, rows };
