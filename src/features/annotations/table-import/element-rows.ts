@@ -28,7 +28,7 @@ export interface ElementTable {
 const rowsAtOnce = 16_384;
 const documentEnd = ']}';
 
-const boxTypes: ReadonlySet<unknown> = new Set(['ellipse', 'rectangle', 'rectanglegrid']);
+const typesWithWidthAndHeight: ReadonlySet<unknown> = new Set(['ellipse', 'rectangle', 'rectanglegrid']);
 /** Members of elements that come from other columns. The column `properties` cannot set them. */
 const reservedMembers: ReadonlySet<string> = new Set([
   'id',
@@ -142,7 +142,7 @@ class RowCells {
 function elementsOf(cells: RowCells, columns: ShapeColumns, reader: GeoJsonReader): Json[] {
   const type = columns.isExported ? cells.readCell('type') : null;
   const geometry = cells.readGeometry();
-  const shapes = boxOf(type, cells, geometry) ?? shapesOf(type, geometry, cells.row, reader);
+  const shapes = sizedShapeOf(type, cells, geometry) ?? shapesOf(type, geometry, cells.row, reader);
   if (!columns.isExported) return shapes;
   const properties = cells.readProperties();
   for (const shape of shapes) {
@@ -154,8 +154,8 @@ function elementsOf(cells: RowCells, columns: ShapeColumns, reader: GeoJsonReade
 }
 
 /** A circle, ellipse or rectangle from its center and size; `null` for other types, or if one of these numbers is missing. */
-function boxOf(type: ImportCell, cells: RowCells, geometry: unknown): Json[] | null {
-  if (type !== 'circle' && !boxTypes.has(type)) return null;
+function sizedShapeOf(type: ImportCell, cells: RowCells, geometry: unknown): Json[] | null {
+  if (type !== 'circle' && !typesWithWidthAndHeight.has(type)) return null;
   const [x, y] = [cells.readNumber('center_x'), cells.readNumber('center_y')];
   const names = type === 'circle' ? ['radius'] : ['width', 'height'];
   const numbers = names.map((name) => [name, cells.readNumber(name)] as const);
