@@ -72,7 +72,7 @@ export interface ElementRecords extends RecordFinder {
 
   /** All families, in no particular order. */
   listFamilies(): AsyncIterable<string>;
-  /** Families with leases or a claim, including those of killed processes. */
+  /** Families with leases or a claim, including those of killed processes. `leaseIds` includes the id of the claim. */
   listLeasedFamilies(): Promise<{ family: string; leaseIds: string[] }[]>;
   /**
    * Claims a family for a sweep. Removes the leases in `endedLeaseIds`, and succeeds if no others are left and nobody else sweeps the

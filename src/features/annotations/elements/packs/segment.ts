@@ -46,7 +46,7 @@ export const baseColumnNames = [
   'ymax',
 ] as const;
 
-/** Columns of the three whole numbers as which an id is stored. */
+/** The columns that store ids, each as three whole numbers. */
 export const idColumnNames = ['id0', 'id1', 'id2'] as const;
 
 /**

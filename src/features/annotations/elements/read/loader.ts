@@ -346,7 +346,7 @@ export class ElementLoader {
     });
   }
 
-  /** Adds to `columns` those of packs that are in segments of the window's table. */
+  /** Adds to `columns` the columns of the packs that are in segments of the window's table, by the id of the pack. */
   async #addColumnsFromTable(
     { window, packs }: PartialWindow,
     columns: Map<string, PackColumns>,

@@ -25,7 +25,7 @@ export async function readTable(
       // A pack that was replaced has another id.
       const liveRanges = rowRangesOf(header, remainingPacks);
       for (const id of header.packs) remainingPacks.delete(id);
-      table.segments.push(createSegment(loader, { windowIndex: windowIndex, parts, header, liveRanges }, entriesById));
+      table.segments.push(createSegment(loader, { windowIndex, parts, header, liveRanges }, entriesById));
     }
     if (remainingPacks.size > 0)
       table.loosePacks.push(createWindowPacks(loader, window, windowIndex, [...remainingPacks.values()]));

@@ -132,7 +132,7 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
     const packEntries = candidates[windowIndex] as PackEntry[];
     // Texts of a whole window would take too much memory.
     const packsAtOnce = needsText ? packsPerFetch : Math.max(1, packEntries.length);
-    return splitIntoBatches(packEntries, packsAtOnce).map((packs) => ({ window, windowIndex: windowIndex, packs }));
+    return splitIntoBatches(packEntries, packsAtOnce).map((packs) => ({ window, windowIndex, packs }));
   });
   const load = async ({ window, windowIndex, packs }: (typeof packBatches)[number]) => {
     const loaded = needsText

@@ -148,7 +148,7 @@ async function* makeWindowBatches(
 export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
   const { loader, query, budget, needsTexts, signal } = request;
   const skipped = { count: 0 };
-  const isUnlimited = query.conditions.length === 0 && query.limit === 0 && query.maxDetails === 0;
+  const isUnrestricted = query.conditions.length === 0 && query.limit === 0 && query.maxDetails === 0;
   // The next batch is fetched while the current one is sent.
   let nextBatch: Promise<{ batch: WindowBatch; packs: LoadedPack[][] } | null> | null = null;
   const batches = makeWindowBatches(request, skipped);
@@ -156,7 +156,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
     const result = await batches.next();
     if (result.done) return null;
     const batch = result.value;
-    const loadsTextsNow = needsTexts && (isUnlimited || batch.textBytes <= maxEagerTextBytes);
+    const loadsTextsNow = needsTexts && (isUnrestricted || batch.textBytes <= maxEagerTextBytes);
     // The packs of a small part of the image are cached, because neighboring parts are usually read next.
     const isSmallRegion = loadsTextsNow && query.conditions.length > 0 && batch.textBytes <= maxEagerTextBytes;
     const load = async () => {
@@ -174,8 +174,8 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
       const current = await nextBatch;
       nextBatch = null;
       if (current === null || !budget.allowsMore) return;
-      // A limited request may need no further batch, so only unlimited ones fetch ahead now.
-      if (isUnlimited) {
+      // Restricted requests may need no further batch, so only unrestricted ones fetch ahead now.
+      if (isUnrestricted) {
         nextBatch = fetchNext();
         nextBatch.catch(() => undefined);
       }

@@ -41,7 +41,7 @@ export class LineText {
  */
 export class LineTexts {
   readonly #reader = new PositionReader();
-  /** Checked elements by their text without id, in which a 0 replaces the points; `null` if it is not a valid polyline or arrow. */
+  /** Checked elements by their text without id, in which a 0 replaces the points; `null` for texts of other or invalid elements. */
   readonly #knownLines = new Map<string, { line: Line; keys: number } | null>();
   #bytes: Buffer = Buffer.alloc(0);
   #encoding: 'latin1' | 'utf8' | null = null;

@@ -25,7 +25,7 @@ interface Container {
 /** Reads JSON text in chunks of any length, and finds where its lists of elements begin. */
 export class ListFinder {
   readonly #containers: Container[] = [];
-  /** Number of open containers below {@link maxPathDepth}. */
+  /** Number of open containers that are nested deeper than {@link maxPathDepth}. */
   #extraDepth = 0;
   #isInString = false;
   #isAfterBackslash = false;
