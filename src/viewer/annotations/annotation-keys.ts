@@ -11,7 +11,7 @@ interface KeyTargets {
   isOffered: (tool: Tool) => boolean;
   /** chooses a tool */
   chooseTool: (tool: Tool) => void;
-  /** the element that has the focus while the image has it */
+  /** the element through which the image has the focus */
   canvas: HTMLElement;
   /** closes the card of the clicked shape */
   closeCard: () => void;
@@ -52,8 +52,8 @@ function handleKey(event: KeyboardEvent, { tools, getEditor, closeCard }: Omit<K
     return true;
   }
   // Browsers undo nothing in these controls, so the keys undo changes of shapes there too.
-  const lacksOwnUndo = isModified && target.closest('select, input:is([type=checkbox], [type=radio], [type=color])');
-  if (!lacksOwnUndo && target.closest('input, textarea, select, dialog')) return false;
+  const lacksOwnUndo = target.closest('select, input:is([type=checkbox], [type=radio], [type=color])') !== null;
+  if (!(isModified && lacksOwnUndo) && target.closest('input, textarea, select, dialog')) return false;
   if (key === 'Escape') closeCard();
   if (!currentEditor && tools.tool !== 'measure') return false;
   const isButton = target.closest('button, a, summary') !== null;

@@ -44,7 +44,7 @@ export async function haveAnnotationsChanged(
   return total !== records.length || (total > 0 && entries[0]?._version !== newestVersionOf(records));
 }
 
-/** Number of annotations of an item that the user may see, change and administer, and their newest version. */
+/** What the server reports about the annotations of an item: how many the user may see, change and administer, and the newest version. */
 export type ListState = { total: number; version: number | null; writable: number; administered: number };
 
 /** Follows the annotations of an item until the stream ends. @param options `onEvent` is called with the current state, and after each change */
@@ -55,12 +55,14 @@ export function followChanges(itemId: string, { signal, onEvent }: { signal: Abo
 
 /** Whether a list of annotations is as the server reports it. */
 export function isUpToDate({ total, version, writable, administered }: ListState, records: readonly AnnotationRecord[]) {
-  const [mayWrite, mayAdminister] = [1, 2].map((level) => records.filter(({ _accessLevel }) => _accessLevel >= level).length);
+  const [writableCount, administeredCount] = [1, 2].map(
+    (level) => records.filter(({ _accessLevel }) => _accessLevel >= level).length,
+  );
   return (
     total === records.length &&
     (total === 0 || version === newestVersionOf(records)) &&
-    writable === mayWrite &&
-    administered === mayAdminister
+    writable === writableCount &&
+    administered === administeredCount
   );
 }
 

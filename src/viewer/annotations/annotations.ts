@@ -35,8 +35,8 @@ interface AnnotationsOptions {
   colorings: ReadonlyMap<string, Coloring>;
   /** whether users who may annotate are offered tools for the first shape, if there are no annotations */
   offersFirstShape: boolean;
-  /** called when the hidden annotations change */
-  onHiddenChange: () => void;
+  /** writes the hidden annotations, the colors and the filters to the address */
+  writeAddress: () => void;
   /** called if the item was removed or the user has lost access */
   onRefused: () => void;
   signal: AbortSignal;
@@ -139,14 +139,14 @@ export class ImageAnnotations {
   }
 
   #makeStageAnnotations() {
-    const { item, metadata, stage, hiddenIds, colorings, onHiddenChange, signal } = this.options;
+    const { item, metadata, stage, hiddenIds, colorings, writeAddress, signal } = this.options;
     return new StageAnnotations({
       stage,
       metadata,
       smallAnnotations: new SmallAnnotations(item._id, signal),
       hiddenIds,
       colorings,
-      onHiddenChange,
+      writeAddress,
       redraw: () => this.#layer.redraw(),
       onMoreShapes: () => this.#layer.redrawIncomplete(),
       onError: (error) => signal.aborted || this.#showProblem(messageOf(error)),

@@ -110,7 +110,7 @@ export function editAnnotation(options: EditorOptions) {
     showMessage(annotationTexts.discarded, undo);
   }
 
-  /** After undo and redo, gives groups the colors of their shapes. */
+  /** Gives groups the colors of their shapes, after shapes got other colors by undo, redo or discard. */
   function adoptShapeColors() {
     if (annotation.isCompletelyLoaded) groups.adoptColors(annotation.loadedShapes());
   }

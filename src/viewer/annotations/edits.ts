@@ -25,7 +25,7 @@ export class Edits {
   #version: number | null = null;
   #itemId = '';
   /** The prefix of the key under which the browser stores the changes. */
-  #prefix = currentKeyPrefix();
+  #storagePrefix = currentKeyPrefix();
   /** A half-drawn shape. */
   #draft: Element | null = null;
   /** Counts changes, to tell whether a stored state is the current one. */
@@ -49,7 +49,7 @@ export class Edits {
     this.#draft ??= draft;
     this.#version = version;
     this.#itemId = itemId;
-    this.#prefix = currentKeyPrefix();
+    this.#storagePrefix = currentKeyPrefix();
     this.#store();
     await this.#pendingStore;
     return this.#isStored;
@@ -94,7 +94,7 @@ export class Edits {
         edits: [...this.#edits],
         draft: this.#draft,
       };
-      this.#isStored = (await storeEdits(this.#prefix, unsaved)) && storedRevision === this.#revision;
+      this.#isStored = (await storeEdits(this.#storagePrefix, unsaved)) && storedRevision === this.#revision;
     }
     notifyListeners();
   }
@@ -110,7 +110,7 @@ export class Edits {
 
   #startAtVersion(version: number) {
     this.#version = version;
-    this.#prefix = currentKeyPrefix();
+    this.#storagePrefix = currentKeyPrefix();
   }
 
   /** Number of elements that the annotation gains when the changes are saved. */
@@ -332,7 +332,7 @@ export async function resumeEdits(): Promise<{ itemId: string | null; count: num
     }
     return isResumed;
   });
-  return { itemId, count, countElsewhere: countElsewhere };
+  return { itemId, count, countElsewhere };
 }
 
 /** Why the browser does not store the unsaved changes of an annotation; `null` if it does, or has not tried yet. */

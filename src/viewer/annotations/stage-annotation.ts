@@ -35,7 +35,7 @@ const maxMissingParts = 4;
  */
 const densityAllowance = 1.5;
 
-/** If there were too many shapes, they are requested again when the view shows less than this part of what it showed of the image then. */
+/** If a view had too many shapes, they are requested again when the view shows less than this share of the area that it showed then. */
 const requestAgainBelow = 0.7;
 
 export interface StageAnnotationOptions {
@@ -87,7 +87,7 @@ export class StageAnnotation {
   #shapeColors: ShapeColors | null = null;
   /** The key of the last requested `#shapeColors`. */
   #shapeColorsKey = '';
-  #shapeColorsRequest = new AbortController();
+  #shapeColorsController = new AbortController();
   record: AnnotationRecord;
   readonly edits: Edits;
   readonly display: Display;
@@ -112,7 +112,7 @@ export class StageAnnotation {
     return this.record._elementCount === 0 || (this.showsShapes && this.#hasLoaded(everywhere));
   }
 
-  /** The loaded shapes with unsaved changes. While tiles are shown, only the changed shapes. */
+  /** The loaded shapes, with the unsaved changes applied. While tiles are shown, only the changed shapes. */
   loadedShapes() {
     return this.edits.applyTo(this.showsShapes ? this.#storedShapes : new Map());
   }
@@ -151,9 +151,9 @@ export class StageAnnotation {
     const key = shapeColorsKey(record._version, display.coloring);
     if (key === this.#shapeColorsKey) return;
     this.#shapeColorsKey = key;
-    this.#shapeColorsRequest.abort();
-    this.#shapeColorsRequest = new AbortController();
-    const { signal } = this.#shapeColorsRequest;
+    this.#shapeColorsController.abort();
+    this.#shapeColorsController = new AbortController();
+    const { signal } = this.#shapeColorsController;
     const { coloring } = display;
     if (!needsLegend(coloring)) {
       this.#shapeColors = isPlain(coloring) ? null : new ShapeColors(coloring, null);
@@ -297,7 +297,7 @@ export class StageAnnotation {
   close() {
     this.#closeController.abort();
     this.#abortRequests();
-    this.#shapeColorsRequest.abort();
+    this.#shapeColorsController.abort();
     this.#switchTo('none');
     this.#tileLayer?.remove();
     this.#tileLayer = null;

@@ -8,8 +8,8 @@ interface StageAnnotationsOptions extends Omit<StageAnnotationOptions, 'record'>
   hiddenIds: string[];
   /** colors and filters in the address, by the id of their annotation */
   colorings: ReadonlyMap<string, Coloring>;
-  /** called when the hidden annotations change */
-  onHiddenChange: () => void;
+  /** writes the hidden annotations, the colors and the filters to the address */
+  writeAddress: () => void;
   /** called before an annotation that is no longer listed is removed */
   onGone: (annotation: StageAnnotation) => void;
 }
@@ -17,7 +17,7 @@ interface StageAnnotationsOptions extends Omit<StageAnnotationOptions, 'record'>
 /** The annotations of an image on its stage. */
 export class StageAnnotations {
   readonly #annotationsById: Map<string, StageAnnotation> = new Map();
-  #isListed = false;
+  #hasList = false;
   /** Ids of hidden annotations in the last known address. */
   #hiddenIdsInAddress: string[];
 
@@ -38,7 +38,7 @@ export class StageAnnotations {
 
   /** Ids of the annotations that the user has hidden. */
   get hiddenIds() {
-    if (!this.#isListed) return this.options.hiddenIds;
+    if (!this.#hasList) return this.options.hiddenIds;
     return [...this.#annotationsById].flatMap(([id, { display, isVisible }]) =>
       display.visible === false && !isVisible ? [id] : [],
     );
@@ -64,9 +64,9 @@ export class StageAnnotations {
       else if (annotation.record !== record) annotation.update(record);
     }
     // Annotations that were hidden on an earlier visit of this image are added to the address.
-    const isFirst = !this.#isListed;
-    this.#isListed = true;
-    if (isFirst) this.options.onHiddenChange();
+    const isFirst = !this.#hasList;
+    this.#hasList = true;
+    if (isFirst) this.options.writeAddress();
     this.options.redraw();
   }
 
@@ -78,12 +78,12 @@ export class StageAnnotations {
 
   changeDisplay(id: string, changes: Partial<Display>) {
     this.#annotationsById.get(id)?.changeDisplay(changes);
-    if (changes.visible !== undefined || changes.coloring) this.options.onHiddenChange();
+    if (changes.visible !== undefined || changes.coloring) this.options.writeAddress();
   }
 
   /** Colors and filters of the annotations; before the list has arrived, those in the address. */
   get colorings(): Iterable<readonly [id: string, coloring: Coloring]> {
-    if (!this.#isListed) return this.options.colorings;
+    if (!this.#hasList) return this.options.colorings;
     return [...this.#annotationsById].map(([id, { display }]) => [id, display.coloring] as const);
   }
 
@@ -100,7 +100,7 @@ export class StageAnnotations {
 
   /** Applies another address: hides these annotations, and shows those that the former address hid. Other hidden annotations stay hidden. */
   applyHiddenIds(ids: string[]) {
-    if (!this.#isListed) for (const id of ids) displayOf(id).visible = false;
+    if (!this.#hasList) for (const id of ids) displayOf(id).visible = false;
     for (const [id, annotation] of this.#annotationsById)
       if (ids.includes(id)) annotation.changeDisplay({ visible: false });
       else if (this.#hiddenIdsInAddress.includes(id)) annotation.changeDisplay({ visible: true });

@@ -15,7 +15,7 @@ const maxNameLength = 120;
 const maxViewWidth = { pixels: 1000, share: 0.1 };
 
 /** The comments on an image, as marks on the stage and in a section; `null` on a page that was opened through a link. */
-export function showComments(options: {
+export function imageComments(options: {
   item: ImageItem;
   stage: Stage;
   /** element in which the image is drawn */
@@ -64,7 +64,7 @@ export function showComments(options: {
       selectedShape: options.selectedShape,
       markPlace: (place) => marks.showNew(place),
     },
-    mayWrite: readToken() === null ? Promise.resolve(false) : mayAnnotate(item.folderId, signal).catch(() => false),
+    writePermission: readToken() === null ? Promise.resolve(false) : mayAnnotate(item.folderId, signal).catch(() => false),
     mayManage,
     onMarks: (commentMarks) => marks.show(commentMarks),
     onShowMarks: (areShown) => (marks.element.hidden = !areShown),

@@ -1,7 +1,7 @@
 import { ImageAnnotations } from '../annotations/annotations.js';
 import { readColorings } from '../annotations/coloring/coloring.js';
 import { request } from '../api.js';
-import { showComments } from '../comments/comments.js';
+import { imageComments } from '../comments/comments.js';
 import { append, button, fill, h, messageOf } from '../dom.js';
 import { checkSession } from '../session.js';
 import { lightControls } from './brightness.js';
@@ -72,7 +72,7 @@ export class ImageView {
   readonly stage: Stage;
   readonly figure: FigureSource;
   /** The section of the comments; `null` without them. */
-  readonly comments: ReturnType<typeof showComments>;
+  readonly comments: ReturnType<typeof imageComments>;
   readonly #annotations: ImageAnnotations;
   readonly #readout: ReturnType<typeof pixelReadout>;
   readonly #frameControls: ReturnType<typeof frameControls>;
@@ -93,7 +93,7 @@ export class ImageView {
       this.#showLight();
     });
     append(element, [
-      stageButtons(stage, element, () => void this.#saveFigure()),
+      stageButtons(stage, element, () => void this.#openFigureDialog()),
       h('div.stage-footer.wrap.between', scaleRow(stage, metadata), this.#readout.element),
       problem.element,
     ]);
@@ -205,7 +205,7 @@ export class ImageView {
       hiddenIds: readList(query.get('hide')),
       colorings: readColorings(query.get('coloring')),
       offersFirstShape,
-      onHiddenChange: () => this.#writeAddress(),
+      writeAddress: () => this.#writeAddress(),
       onRefused: onRetry,
       signal,
     });
@@ -225,7 +225,7 @@ export class ImageView {
 
   #makeComments() {
     const { item, metadata, stage, drawingElement, query, state, mayManage = false, signal } = this.parts;
-    return showComments({
+    return imageComments({
       item,
       stage,
       drawingElement,
@@ -246,7 +246,7 @@ export class ImageView {
   }
 
   /** Opens the dialog for figures, whose script is loaded when it is first needed. */
-  async #saveFigure() {
+  async #openFigureDialog() {
     const { drawingElement, state, problem, signal } = this.parts;
     try {
       const { showFigureDialog } = await import('../figure/figure-dialog.js');

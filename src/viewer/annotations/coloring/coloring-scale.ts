@@ -10,7 +10,7 @@ import type { ColoringLegend } from './coloring-requests.js';
 /** Number of bins of the histogram of a measurement. */
 const binCount = 256;
 /** Number of colors in the bar that shows a palette. */
-const barColors = 32;
+const barColorCount = 32;
 
 type Bounds = Pick<Coloring, 'low' | 'high'>;
 
@@ -77,8 +77,8 @@ export class ColoringScale {
 }
 
 function paletteBar(colors: readonly string[]) {
-  const step = (colors.length - 1) / (barColors - 1);
-  const barPalette = Array.from({ length: barColors }, (_, i) => colors[Math.round(i * step)]);
+  const step = (colors.length - 1) / (barColorCount - 1);
+  const barPalette = Array.from({ length: barColorCount }, (_, i) => colors[Math.round(i * step)]);
   const bar = h('div.coloring-bar', { 'aria-hidden': 'true' });
   bar.style.background = `linear-gradient(to right, ${barPalette.join()})`;
   return bar;

@@ -46,7 +46,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
   const liveCanvas = h('canvas.live-layer', { 'aria-hidden': 'true' });
   let labeled: Element[] = [];
   /** Ids of the shapes that the cells leave out, because the live canvas shows them. */
-  let liveIdsInCells = '';
+  let idsLeftOutOfCells = '';
   /** Number of points that may still be drawn in this frame. */
   let pointsLeft = maxPointsPerFrame;
   const cellCanvas = new OffscreenCanvas(1, 1);
@@ -95,7 +95,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
 
   function updateLabels() {
     const liveIds = content.liveShapes().map(({ id }) => id);
-    liveIdsInCells = liveIds.join(' ');
+    idsLeftOutOfCells = liveIds.join(' ');
     labeled = content.labeledShapes().filter(({ id }) => !liveIds.includes(id));
   }
 
@@ -151,7 +151,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
     const hovered = content.hoveredShape();
     const painter = makePainter(liveCanvas, stage.size(), stage.placement(), stage.visibleBox(), hasDrawnLive);
     const shapes = content.liveShapes();
-    if (shapes.map(({ id }) => id).join(' ') !== liveIdsInCells) cells.redraw();
+    if (shapes.map(({ id }) => id).join(' ') !== idsLeftOutOfCells) cells.redraw();
     painter.paintShapes(shapes, 1);
     const labels = hovered && !labeled.includes(hovered) ? [...labeled, hovered] : labeled;
     for (const shape of labels) if (shape.label?.visibility !== 'hidden') painter.paintLabel(shape);
@@ -199,7 +199,7 @@ function makePainter(
 ) {
   const ratio = devicePixelRatio;
   const size = { width: Math.round(width * ratio), height: Math.round(height * ratio) };
-  // Canvases of cells are in software memory, because `flush` reads them, so that the browser does not draw everything in one frame.
+  // Canvases of cells are kept in software memory, because `flush` reads from them.
   const context = canvas.getContext('2d', { willReadFrequently: canvas instanceof OffscreenCanvas }) as Context;
   if (canvas.width !== size.width || canvas.height !== size.height) Object.assign(canvas, size);
   else if (mustClear) {

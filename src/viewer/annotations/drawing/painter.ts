@@ -32,7 +32,7 @@ export type OutlineTarget = Pick<Path2D, 'moveTo' | 'lineTo' | 'closePath' | 'ar
 /** The outline of an element in image pixels. */
 const pathOf = cachedByElement((element) => traceOutline(element, new Path2D()));
 
-/** Adds the outline of an element to a path, except for points. */
+/** Adds the outline of an element to a path. An element of the type `point` has none. */
 export function traceOutline<T extends OutlineTarget>(element: Element, path: T): T {
   const { type, center = [0, 0, 0], width = 0, height = 0, radius = 0, rotation = 0, points = [], holes = [] } = element;
   if (type === 'circle') path.arc(center[0], center[1], radius, 0, 2 * Math.PI);

@@ -23,7 +23,7 @@ export class Patches {
     return partsOutside([box], this.#patches);
   }
 
-  /** Replaces the elements of a box after a change. New elements come last. */
+  /** Replaces the elements of a box after a change, and drops everything outside the box. New elements come last. */
   replaceElements(box: Box, elements: readonly Element[]) {
     const orderById = new Map(this.#patches.flatMap((patch) => patch.elements.map(({ id }, index) => [id, patch.orders[index]])));
     const orders = elements.map(({ id }) => orderById.get(id) ?? Infinity);
@@ -83,12 +83,12 @@ function indexPatch(patch: Patch): IndexedPatch {
 /** The most recently used patches, up to the maximum. */
 function mostRecentWithinLimit(patches: IndexedPatch[]) {
   let [shapes, points] = [0, 0];
-  const first = patches.findLastIndex((patch) => {
+  const lastDropped = patches.findLastIndex((patch) => {
     shapes += patch.elements.length;
     points += patch.points;
     return shapes > maxShapes || points > maxPoints;
   });
-  return patches.slice(first + 1);
+  return patches.slice(lastDropped + 1);
 }
 
 /** The parts of boxes that are outside all other boxes. */

@@ -6,8 +6,8 @@ import { boxOf, isLocked } from './shapes.js';
 /** Half the width of a cut, in pixels of the image: the smallest that the library distinguishes. */
 const cutRadius = 0.01;
 
-/** Areas with a smaller gap, in pixels of the image, can be merged. The parts of a split area have a gap, because of the cut and of rounding. */
-const maxGap = 0.05;
+/** Areas with a narrower gap, in pixels of the image, can be merged. The parts of a split area have a gap, because of the cut and of rounding. */
+const maxGap = 0.1;
 
 function unlockedAreas(shapes: readonly Element[]) {
   return shapes.flatMap((shape) => {

@@ -59,7 +59,7 @@ export async function loadPolygonTools() {
     return paths;
   }
 
-  /** A ring or a line without the vertices that are closer to it than a distance. */
+  /** A ring or a line without the vertices that it needs least. It stays within a distance of them. */
   function simplify(points: readonly Coordinate[], distance: number, isClosed: boolean): Coordinate[] {
     const path = toPath(points);
     // The first vertex is repeated at the end, because the library keeps both ends of a path.
@@ -77,10 +77,10 @@ export async function loadPolygonTools() {
     return result;
   }
 
-  /** The area that some polygons cover together, with the gaps between them that are narrower than a distance. */
-  const bridge = (polygons: readonly Polygon[], distance: number): Polygon[] => {
-    const paths = growOrShrink(growOrShrink(pathsOf(polygons), distance), -distance);
-    const smooth = (ring: Coordinate[]) => simplify(ring, 2 * distance, true);
+  /** The area that some polygons cover together, with the gaps between them that are narrower than `maxGap`. */
+  const bridge = (polygons: readonly Polygon[], maxGap: number): Polygon[] => {
+    const paths = growOrShrink(growOrShrink(pathsOf(polygons), maxGap / 2), -maxGap / 2);
+    const smooth = (ring: Coordinate[]) => simplify(ring, maxGap, true);
     return combinePaths(ClipType.Union, paths, []).map(({ points, holes }) => ({
       points: smooth(points),
       holes: holes.map(smooth),

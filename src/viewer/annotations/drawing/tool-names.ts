@@ -19,7 +19,7 @@ export const toolNames = [
 
 export type Tool = (typeof toolNames)[number];
 
-/** Tools that keep the selection, because they work on it. The others draw new shapes. */
+/** Tools that keep the selection, because they change it or work on it. The others clear it. */
 export const selectionTools: ReadonlySet<Tool> = new Set(['select', 'box', 'lasso', 'brush', 'eraser', 'split']);
 
 /** Tools whose drawing is used to select, cut, measure or make a hole, but not saved as a shape. */

@@ -58,7 +58,7 @@ export class ObjectPlot {
     if (this.#isOpen) await this.#loadMark();
   }
 
-  /** Draws the plot while it is open. */
+  /** Draws the plot if it is open. @param isOpen whether it is open from now on */
   async refresh(isOpen: boolean = this.#isOpen) {
     this.#isOpen = isOpen;
     if (isOpen) await this.#drawPlot();

@@ -62,7 +62,7 @@ export class ShownObjectsPanel {
     else this.close();
   }
 
-  /** Selects a shape of the annotation that was clicked on the image. */
+  /** Selects a shape that was clicked on the image, if the table of its annotation is open. */
   reveal(annotation: StageAnnotation | null, shape: Element) {
     if (this.#open && this.#open.id === annotation?.record._id) void this.#open.panel.reveal(shape);
   }

@@ -42,11 +42,11 @@ export function summaryTable({
 
   function show(categories: Categories) {
     if (categories.length === 0) return fill(element, h('p.quiet-text', objectTexts.none));
-    const head = [annotationTexts.group, objectTexts.count, ...columns.map((name) => objectTexts.mean(name))];
-    const heads = head.map((name) => h('th', { scope: 'col' }, name));
-    const body = categories.map(({ value, count, columns: sums }) => {
+    const titles = [annotationTexts.group, objectTexts.count, ...columns.map((name) => objectTexts.mean(name))];
+    const heads = titles.map((title) => h('th', { scope: 'col' }, title));
+    const body = categories.map(({ value, count, columns: statistics }) => {
       const name = annotationTexts.groupName(value === null ? null : String(value));
-      const cells = [formatCount(count), ...columns.map((column) => meanText(sums[column]))];
+      const cells = [formatCount(count), ...columns.map((column) => meanText(statistics[column]))];
       return h('tr', h('th', { scope: 'row' }, name), ...cells.map((cell) => h('td.numbers', cell)));
     });
     fill(element, h('table.object-table.small', h('thead', h('tr', ...heads)), h('tbody', ...body)));

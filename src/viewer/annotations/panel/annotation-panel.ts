@@ -35,8 +35,8 @@ const maxOpenLegends = 3;
 /** If there are more annotations than this, they can be found by their names, and the list scrolls. */
 const maxUnfiltered = 12;
 
-/** Number of annotations that are listed at once. */
-const maxListed = 100;
+/** Number of annotations that are listed initially, and added by each click on “Show more”. */
+const listStep = 100;
 
 /** The list of an item's annotations. Users without write access see no buttons for changes. */
 export class AnnotationPanel {
@@ -57,12 +57,11 @@ export class AnnotationPanel {
     { hidden: true },
     this.#filterInput,
     actions(
-      linkButton(annotationTexts.showAll, () => this.#showAll(true)),
-      linkButton(annotationTexts.hideAll, () => this.#showAll(false)),
+      linkButton(annotationTexts.showAll, () => this.#showOrHideAll(true)),
+      linkButton(annotationTexts.hideAll, () => this.#showOrHideAll(false)),
     ),
   );
-  /** Number of annotations that are listed at most. */
-  #listedCount = maxListed;
+  #maxListed = listStep;
   #isVisible: (id: string) => boolean = () => false;
   #records: AnnotationRecord[] = [];
   #mayCreate = false;
@@ -117,15 +116,15 @@ export class AnnotationPanel {
     const records = this.#deletedRecord ? [...this.#records, this.#deletedRecord] : this.#records;
     const filterText = this.#filterRow.hidden ? '' : this.#filterInput.value.trim().toLowerCase();
     const matches = records.filter((record) => nameOf(record).toLowerCase().includes(filterText));
-    const firstMatches = matches.slice(0, this.#listedCount);
+    const firstMatches = matches.slice(0, this.#maxListed);
     const edited = records.filter((record) => record._id === this.#edited?.id && !firstMatches.includes(record));
     const listed = [...firstMatches, ...edited];
     const emptyRow = records.length === 0 && h('li.quiet-text', this.#emptyText());
     const moreRow =
-      matches.length > this.#listedCount &&
+      matches.length > this.#maxListed &&
       h(
         'li',
-        linkButton(annotationTexts.showMore(matches.length - this.#listedCount), () => this.#showMore()),
+        linkButton(annotationTexts.showMore(matches.length - this.#maxListed), () => this.#showMore()),
       );
     this.#countersById.clear();
     refillKeepingFocus(this.#list, () =>
@@ -135,7 +134,7 @@ export class AnnotationPanel {
   }
 
   #showMore() {
-    this.#listedCount += maxListed;
+    this.#maxListed += listStep;
     this.#showRows();
   }
 
@@ -145,7 +144,7 @@ export class AnnotationPanel {
     return readToken() === null ? annotationTexts.nonePublic : annotationTexts.noneVisible;
   }
 
-  #showAll(visible: boolean) {
+  #showOrHideAll(visible: boolean) {
     for (const { _id } of this.#records) this.options.onDisplayChange(_id, { visible });
     this.refresh();
   }
@@ -231,9 +230,9 @@ export class AnnotationPanel {
     const checkbox = h('input', { type: 'checkbox', checked, onchange });
     const showRecord = () => showRecordDialog(this.#latestVersionOf(record), mayEdit, () => this.reload());
     const downloadButton = button('', showRecord, { icon: 'download', name: annotationTexts.downloadNamed(name) });
-    const editName = (edited ? annotationTexts.stopEditing : annotationTexts.editNamed)(name);
+    const editLabel = (edited ? annotationTexts.stopEditing : annotationTexts.editNamed)(name);
     const toggleEditing = () => this.#startEditing(edited ? null : id);
-    const editButton = button('', toggleEditing, { icon: 'pencil', name: editName, isPressed: edited !== null });
+    const editButton = button('', toggleEditing, { icon: 'pencil', name: editLabel, isPressed: edited !== null });
     const tableButton = button('', () => this.options.onToggleTable(id, this.#mayCreate), {
       icon: 'table',
       name: objectTexts.openTable(name),
