@@ -5,7 +5,7 @@ import type { Figure } from './compose-figure.js';
 /** The characters with the codes 0x80 to 0x9f in PDF files, in this order. A space stands for an unused code. */
 const specialCharacters = '€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ';
 
-/** The codes of a text; `null` if the fonts that all PDF readers have lack one of its characters. */
+/** The codes of a text; `null` if one of its characters is missing from the standard fonts of PDF. */
 function encodeText(text: string): number[] | null {
   const codes = Array.from(text.replaceAll(/[\u2009\u202f]/g, ' ')).map((letter) => {
     const code = letter.codePointAt(0) as number;

@@ -117,7 +117,7 @@ export function channelPanel(options: ChannelPanelOptions) {
 /** The histograms of the visible channels, on which the user sets the ranges of samples. */
 class HistogramControls {
   /** Cancels the pending requests for histograms. */
-  #requests = new AbortController();
+  #loadController = new AbortController();
   #elements: HTMLElement[] = [];
 
   constructor(
@@ -129,7 +129,7 @@ class HistogramControls {
       signal: AbortSignal;
     },
   ) {
-    options.signal.addEventListener('abort', () => this.#requests.abort(), { once: true });
+    options.signal.addEventListener('abort', () => this.#loadController.abort(), { once: true });
   }
 
   /** Creates an element for each channel, in order. */
@@ -140,9 +140,9 @@ class HistogramControls {
 
   /** Requests one histogram after the other, because simultaneous requests would leave no connection for tiles. */
   async load() {
-    this.#requests.abort();
-    this.#requests = new AbortController();
-    const { signal } = this.#requests;
+    this.#loadController.abort();
+    this.#loadController = new AbortController();
+    const { signal } = this.#loadController;
     for (const [index, element] of this.#elements.entries()) {
       const isOn = this.options.currentChannels()[index]?.on;
       if (isOn && !signal.aborted) await this.#loadHistogram(element, index, signal);

@@ -25,7 +25,7 @@ export function channelRange(options: {
   const histogram = cropHistogram(fullHistogram, currentChannel());
   const { name } = currentChannel();
   const { min, max } = histogram;
-  // Arrow keys move a bound by 1, or by a hundredth if the range is very small or very large.
+  // Arrow keys move a bound by 1, or by a hundredth of the range if that is very small or very large.
   const step = max - min > 100 && max - min < 1e6 ? 1 : 'any';
   const inputs = (['min', 'max'] as const).map((bound) => {
     const setBound = ({ valueAsNumber: entered }: HTMLInputElement) => {

@@ -23,7 +23,7 @@ export function offerComparison(options: {
   const jointMove = new JointMove({ stage: first.image.stage, metadata: first.metadata });
   let second: { id: string; image: ImageView; controller: AbortController } | null = null;
   /** id of the second image, also while it is being opened; `''` without one */
-  let openingId = '';
+  let secondId = '';
   const chooseSecond = () => chooseImage(first.item, { signal, onChosen: (id) => void openSecond(id, true) });
   const compareButton = responsiveButton('compare', compareTexts.compare, () => (second ? closeSecond() : chooseSecond()));
   const lockButton = button('', toggleLock, { icon: 'lock', name: compareTexts.lock, isPressed: true });
@@ -34,7 +34,7 @@ export function offerComparison(options: {
   /** The parameters of the second image in the address. */
   function addressParameters(): Record<string, string | null> {
     if (second) return { with: second.id, offset: writeOffset(jointMove.offset) };
-    return openingId === '' ? {} : { with: openingId };
+    return secondId === '' ? {} : { with: secondId };
   }
 
   function update(addressQuery: URLSearchParams) {
@@ -48,7 +48,7 @@ export function offerComparison(options: {
   function closeSecond() {
     second?.controller.abort();
     second = null;
-    openingId = '';
+    secondId = '';
     compareButton.setAttribute('aria-pressed', 'false');
     onChange();
   }
@@ -57,7 +57,7 @@ export function offerComparison(options: {
   async function openSecond(id: string, isChosen = false) {
     second?.controller.abort();
     second = null;
-    openingId = id;
+    secondId = id;
     const controller = new AbortController();
     const stageElement = h('section.stage.grow', { 'aria-label': compareTexts.second });
     const secondPanels = h('div');

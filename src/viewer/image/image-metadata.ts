@@ -76,8 +76,8 @@ export function frameAt(axis: Axis, frame: number, position: number) {
 
 /** The frame that is shown at first: the middle plane, as the outer ones are often out of focus. */
 export function openingFrame(metadata: AxisMetadata) {
-  const depth = axesOf(metadata).find(({ key }) => key === 'IndexZ');
-  return depth ? frameAt(depth, 0, Math.floor((depth.range - 1) / 2)) : 0;
+  const zAxis = axesOf(metadata).find(({ key }) => key === 'IndexZ');
+  return zAxis ? frameAt(zAxis, 0, Math.floor((zAxis.range - 1) / 2)) : 0;
 }
 
 /** The frame number in an address, if the image has that frame; otherwise the result of {@link openingFrame}. */

@@ -60,8 +60,8 @@ export function showOpenInDialog(item: { _id: string; name: string }, metadata: 
     const zarrUrl = (route: string) =>
       new URL(`${apiUrl(`item/${item._id}/${route}/t/${token}/${name}.ome.zarr`)}${isOnlyImage ? '' : '/0'}`, location.href).href;
     // Without a pixel size, the server offers no DICOM of the image.
-    const isDicom = opens.includes('dicomweb') && typeof metadata.mm_x === 'number';
-    const dicom = new URL(apiUrl(`dicomweb/t/${token}`), location.href).href;
+    const offersDicom = opens.includes('dicomweb') && typeof metadata.mm_x === 'number';
+    const dicomUrl = new URL(apiUrl(`dicomweb/t/${token}`), location.href).href;
     const [zarr3Url, zarr2Url] = [zarrUrl('zarr'), zarrUrl('zarr2')];
     return [
       { program: 'Python', text: `import zarr\nimage = zarr.open_group("${zarr3Url}", mode="r")\nimage["0"]` },
@@ -69,7 +69,7 @@ export function showOpenInDialog(item: { _id: string; name: string }, metadata: 
       { program: 'QuPath', text: zarr2Url, hint: openInTexts.notTried },
       { program: 'Vitessce', text: `{ "fileType": "image.ome-zarr", "url": "${zarr2Url}" }`, hint: openInTexts.notTried },
       { program: 'neuroglancer', text: `zarr://${zarr2Url}` },
-      ...(isDicom ? [{ program: 'DICOMweb', text: dicom, hint: openInTexts.dicomClients }] : []),
+      ...(offersDicom ? [{ program: 'DICOMweb', text: dicomUrl, hint: openInTexts.dicomClients }] : []),
     ];
   }
 

@@ -35,7 +35,7 @@ export function readProjection(text: string | null, axis: Axis | undefined): Pro
   return isValid && to - from < maxPlanes ? { method, from, to } : null;
 }
 
-/** Controls for a projection over z and its range of planes. @param options `plane` returns the current plane, counted from 0 */
+/** Controls for a projection over z and its range of planes. @param options `currentPlane` returns the current plane, counted from 0 */
 export function projectionControls(options: {
   axis: Axis;
   currentPlane: () => number;

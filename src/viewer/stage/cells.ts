@@ -102,16 +102,16 @@ class CellGrid {
   limitAreaToDraw(visibleBox: Box, nearBox: Box) {
     const lastVisible = this.#lastVisible ?? visibleBox;
     this.#lastVisible = visibleBox;
-    const [left, top, right, bottom] = (['left', 'top', 'right', 'bottom'] as const).map((side) => {
+    const [leftMove, topMove, rightMove, bottomMove] = (['left', 'top', 'right', 'bottom'] as const).map((side) => {
       const move = visibleBox[side] - lastVisible[side];
       return Math.abs(move) < minMove ? 0 : move;
     }) as [number, number, number, number];
-    if (!left && !top && !right && !bottom) return;
+    if (!leftMove && !topMove && !rightMove && !bottomMove) return;
     this.areaToDraw = {
-      left: left < 0 ? nearBox.left : visibleBox.left,
-      top: top < 0 ? nearBox.top : visibleBox.top,
-      right: right > 0 ? nearBox.right : visibleBox.right,
-      bottom: bottom > 0 ? nearBox.bottom : visibleBox.bottom,
+      left: leftMove < 0 ? nearBox.left : visibleBox.left,
+      top: topMove < 0 ? nearBox.top : visibleBox.top,
+      right: rightMove > 0 ? nearBox.right : visibleBox.right,
+      bottom: bottomMove > 0 ? nearBox.bottom : visibleBox.bottom,
     };
   }
 

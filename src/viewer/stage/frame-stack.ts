@@ -40,9 +40,9 @@ export class FrameStack {
     this.signal.throwIfAborted();
     // The user has selected another frame in the meantime.
     if (this.#shownKey !== frameKey) return image;
-    for (const added of this.#stackedImages) added.setPreload(false);
+    for (const stacked of this.#stackedImages) stacked.setPreload(false);
     this.#queue.setVisibleSources(image.source);
-    this.#stackedImages = [...this.#stackedImages.filter((added) => added !== image), image];
+    this.#stackedImages = [...this.#stackedImages.filter((stacked) => stacked !== image), image];
     const { world } = this.viewer;
     const top = this.#stackedImages.length - 1;
     if (world.getIndexOfItem(image) !== top) world.setItemIndex(image, top);
@@ -88,7 +88,7 @@ export class FrameStack {
       if (this.#imagesByKey.size <= maxKeptFrames || oldKey === frameKey) break;
       this.#imagesByKey.delete(oldKey);
       const loadedOldImage = await oldImage;
-      this.#stackedImages = this.#stackedImages.filter((added) => added !== loadedOldImage);
+      this.#stackedImages = this.#stackedImages.filter((stacked) => stacked !== loadedOldImage);
       this.viewer.world.removeItem(loadedOldImage);
     }
     if (isSavingData()) return;

@@ -40,7 +40,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   signal.throwIfAborted();
   const navigatorElement = h('div.navigator.raised', { 'aria-hidden': 'true' });
   const drawing = h('div.drawing');
-  /** Shapes are painted on this canvas while a filter changes the brightness or contrast of the image, so that their colors stay unchanged. */
+  /** Everything above the image is painted on this canvas while a filter changes the image's brightness or contrast, so that other colors stay unchanged. */
   const overlay = h('canvas.veil', { 'aria-hidden': 'true', hidden: true });
   fill(element, drawing, overlay, navigatorElement);
   const viewer = createViewer(OpenSeadragon, { element: drawing, navigatorElement });
