@@ -23,8 +23,8 @@ const emptyFollowIntervalMs = 60_000;
 export interface PanelOptions {
   item: ImageItem;
   targets: CommentTargets;
-  /** whether the user may write comments on the item */
-  mayWrite: Promise<boolean>;
+  /** resolves with whether the user may write comments on the item */
+  writePermission: Promise<boolean>;
   /** whether the user may delete comments of others */
   mayManage: boolean;
   onMarks: (marks: readonly CommentMark[]) => void;
@@ -67,7 +67,7 @@ export class CommentsPanel {
   async start(openId: string | null) {
     const { signal } = this.options;
     try {
-      this.#mayWrite = await this.options.mayWrite;
+      this.#mayWrite = await this.options.writePermission;
       this.#showTools();
       await this.#load();
       if (this.#total > 0) this.element.open = true;
