@@ -11,7 +11,7 @@ type TagOf<S extends string> = S extends `${infer N extends Tag}.${string}` ? N 
  * Makes an element.
  *
  * @param selector its name, and its classes: `p.hint`
- * @param content An object has event listeners, if their names start with `on`, and attributes. `true` sets an empty attribute; `false`,
+ * @param content An object has attributes and event listeners; names of listeners start with `on`. `true` sets an empty attribute; `false`,
  * `null` and `undefined` set none. Everything else is a child; texts are never parsed as HTML.
  */
 export function h<S extends Tag | `${Tag}.${string}`>(
@@ -249,7 +249,7 @@ export function announce(message: string) {
 
 /** Shows and announces a message for some seconds. With an action, it is shown longer, and disappears when the user chooses the action. */
 export function showMessage(message: string, action?: HTMLElement) {
-  setAnnouncement(message, 'told surface raised row', action);
+  setAnnouncement(message, 'toast surface raised row', action);
   clearTimeout(messageTimer);
   const end = () => setAnnouncement('', 'visually-hidden');
   action?.addEventListener('click', end);

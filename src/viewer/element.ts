@@ -259,7 +259,7 @@ function redrawAll() {
   for (const element of allViewers()) element.redraw();
 }
 
-// Applications that let the user choose a language set it here.
+// Applications that let the user choose a language set the attribute `lang` of the document.
 if (globalThis.MutationObserver) new MutationObserver(redrawAll).observe(document.documentElement, { attributeFilter: ['lang'] });
 
 /**

@@ -66,7 +66,7 @@ async function creationPanel(signal: AbortSignal, onDone: () => Promise<void>) {
   const notice = createNotice();
   const counters = h('div', { 'data-testid': 'counters' });
   const picker = await folderPicker(signal);
-  const createJobs = choice(adminTexts.conversionChoices);
+  const jobsChoice = choice(adminTexts.conversionChoices);
   const boxes = Object.entries(adminTexts.createOptions).map(([name, label]) =>
     checkbox(label, { name, checked: tickedOptions.includes(name) }),
   );
@@ -74,7 +74,7 @@ async function creationPanel(signal: AbortSignal, onDone: () => Promise<void>) {
     fill(counters);
     const folder = picker.requireSelected();
     const flags = Object.fromEntries(boxes.map(({ input }) => [input.name, input.checked]));
-    const form = { createJobs: createJobs.value, ...flags };
+    const form = { createJobs: jobsChoice.value, ...flags };
     const answer = await request('PUT', `large_image/folder/${folder._id}/tiles`, { form });
     const rows = counterNames.map((name) => [adminTexts.counters[name], formatCount(answer[name])]);
     fill(counters, table(adminTexts.counterColumns, rows, adminTexts.countersLabel));
@@ -84,7 +84,7 @@ async function creationPanel(signal: AbortSignal, onDone: () => Promise<void>) {
   return panel(
     adminTexts.createImagesIn,
     picker.element,
-    field(adminTexts.conversionJobs, createJobs, adminTexts.conversionHint),
+    field(adminTexts.conversionJobs, jobsChoice, adminTexts.conversionHint),
     h('div.checks', ...boxes.map(({ element }) => element)),
     notice.element,
     counters,

@@ -74,10 +74,10 @@ function readSizes(text: string) {
 
 async function cachedFilesPanel(signal: AbortSignal) {
   const notice = createNotice();
-  const counts = cachedFileKinds.map((path) => h('span', { 'data-testid': `count-${path}` }));
+  const countElements = cachedFileKinds.map((path) => h('span', { 'data-testid': `count-${path}` }));
   const showCounts = async () => {
     const numbers = await Promise.all(cachedFileKinds.map((path) => request('GET', `large_image/${path}`, { signal })));
-    for (const [index, number] of numbers.entries()) fill(counts[index] as HTMLElement, formatCount(number));
+    for (const [index, number] of numbers.entries()) fill(countElements[index] as HTMLElement, formatCount(number));
   };
   await showCounts();
   const rows = cachedFileKinds.map((path, index) => {
@@ -93,7 +93,7 @@ async function cachedFilesPanel(signal: AbortSignal) {
           return message;
         },
       });
-    return [texts.title, counts[index], button(commonTexts.delete, onclick, { name: texts.delete })];
+    return [texts.title, countElements[index], button(commonTexts.delete, onclick, { name: texts.delete })];
   });
   const element = panel(
     adminTexts.keptFiles,

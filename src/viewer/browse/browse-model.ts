@@ -25,7 +25,7 @@ export function imageState({ largeImage }: Item): 'yes' | 'soon' | 'no' {
   return largeImage.fileId ? 'yes' : 'no';
 }
 
-/** Sort order of names by their numbers. Documents that an earlier release has stored have no `naturalName`: they come first, in alphabetical order. */
+/** The order of names in which numbers count by their values: `a2` before `a10`. Documents that an earlier release has stored have no `naturalName`: they come first, in alphabetical order. */
 export const naturalOrder = '[["naturalName",1],["lowerName",1]]';
 
 /** A parameter for addresses that changes with the item, so that the browser does not show an older picture from its cache. */

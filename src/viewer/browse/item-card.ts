@@ -45,9 +45,9 @@ function refusalNote(reason: string) {
   return h('span.card-note.amber.small', { title: reason }, browseTexts.notReadable(reason));
 }
 
-function thumbnailUrl(item: Item, style: object = {}) {
+function thumbnailUrl(item: Item, otherQuery: { style?: string } = {}) {
   const query = { width: thumbnailSize, height: thumbnailSize, composite: true, _: itemVersion(item) };
-  return apiUrl(`item/${item._id}/tiles/thumbnail`, { ...query, ...style });
+  return apiUrl(`item/${item._id}/tiles/thumbnail`, { ...query, ...otherQuery });
 }
 
 /**

@@ -5,7 +5,7 @@ import { formatBytes } from '../format.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { idsByType } from './browse-model.js';
 
-/** Something that can be put into the trash. */
+/** A folder or item that is in the trash, or can be put there. */
 export interface Trashable {
   type: 'folder' | 'item';
   doc: { _id: string; name: string };

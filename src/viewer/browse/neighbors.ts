@@ -67,7 +67,7 @@ export function neighborLinks(options: {
   }
 
   function onKey(event: KeyboardEvent) {
-    // P is the key of the polygon tool.
+    // Not P for the previous image, because P is the key of the polygon tool.
     const rel = event.shiftKey ? 'prev' : 'next';
     const isTyping = (event.target as HTMLElement).closest?.('input, textarea, select, dialog');
     if (event.key.toLowerCase() !== 'n' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;

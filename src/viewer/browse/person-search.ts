@@ -17,7 +17,7 @@ const maxResults = 8;
 /** Searches documents by their names and descriptions. */
 async function searchDocuments(query: Query, signal?: AbortSignal) {
   const results = await request('GET', 'resource/search', { query, ...(signal && { signal }) });
-  // The response is a list only where nothing was searched.
+  // The response is a list only if nothing was searched.
   return Array.isArray(results) ? {} : results;
 }
 

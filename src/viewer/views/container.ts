@@ -68,7 +68,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
       isOwnPage && button(accountTexts.changePassword, showPasswordDialog, { icon: 'settings' }),
       type !== 'user' &&
         folderOrCollection &&
-        ownerActions({ type, doc: folderOrCollection, level: folderOrCollection._accessLevel }, refresh),
+        placeActions({ type, doc: folderOrCollection, level: folderOrCollection._accessLevel }, refresh),
       mayWrite && button(browseTexts.newFolder, () => createFolder(type, route.id), { icon: 'plus' }),
       mayUpload && uploadButtons(startUploads),
     ),
@@ -95,7 +95,7 @@ function metadataPanel(meta: Record<string, unknown>) {
   return h('div.panel.surface.raised', section(browseTexts.metadata, false, valueTree(meta)));
 }
 
-function ownerActions(entry: PlaceEntry, refresh: () => Promise<void>) {
+function placeActions(entry: PlaceEntry, refresh: () => Promise<void>) {
   const { level } = entry;
   const download = { class: 'button', href: downloadUrl([entry]), download: true, title: browseTexts.downloadAll };
   return actions(

@@ -43,7 +43,7 @@ const names: ReadonlySet<string> = new Set([
   'legend ',
   'button ',
   'annotation edited',
-  'told surface raised row',
+  'toast surface raised row',
   'scroll positions',
   'keep view',
 
