@@ -14,7 +14,7 @@ export const sharedRoutes: RouteDefinition<HostContext>[] = [
     path: '/resource/shared',
     summary: 'List the collections and folders that others have shared with you, or with a group of yours.',
     description:
-      'Collections come first; both are sorted by name. Folders inside a listed one, documents that you created, and documents that everybody can see are left out.',
+      'Collections come first; both are sorted by name. Folders inside a listed one, documents that you created, and documents that you can see only because they are public are left out.',
     access: 'user',
     scope: scopes.read,
     query: {

@@ -108,7 +108,7 @@ export async function loadApiKey({ models }: HostContext, id: string, principal:
   return key;
 }
 
-/** Changes a key. Its tokens end if it becomes inactive or gets another scope. */
+/** Changes a key. Its tokens end if the changes deactivate it or set its scope, even to the same one. */
 export async function updateApiKey(
   context: HostContext,
   key: ApiKeyDocument,

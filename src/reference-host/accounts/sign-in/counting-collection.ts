@@ -7,7 +7,7 @@ type KeyFilter = { key: string };
 
 /**
  * The collection of attempts, as rate-limiter-flexible uses it, with only one write per key at a time. Otherwise many sign-ins as one user
- * would write to the same document at the same time, and engines on PostgreSQL need a second for each such conflict.
+ * would write to the same document at the same time, and engines on PostgreSQL take about one second to resolve each such conflict.
  */
 export class CountingCollection {
   readonly #writes = new KeyedQueues();

@@ -96,11 +96,16 @@ async function verifyTokens(context: HostContext, tokens: readonly string[]): Pr
   const records = (await models.token.find({ hash: { $in: [...tokensByHash.keys()] } }).lean<TokenDocument[]>()).filter(
     ({ expires }) => expires > now,
   );
-  const [usersByKey, activeKeys] = await Promise.all([findUsersByIdAndEpoch(context, records), findActiveKeys(context, records)]);
+  const [usersByIdAndEpoch, activeKeys] = await Promise.all([
+    findUsersByIdAndEpoch(context, records),
+    findActiveKeys(context, records),
+  ]);
   const callers = new Map<string, Caller>();
   for (const { hash, userId, userEpoch, apiKeyId, apiKeyEpoch, scope: scopes, expires } of records) {
     const user =
-      userId === null ? { id: null, admin: false } : usersByKey.get(`${userId.toHexString()} ${String(userEpoch ?? null)}`);
+      userId === null
+        ? { id: null, admin: false }
+        : usersByIdAndEpoch.get(`${userId.toHexString()} ${String(userEpoch ?? null)}`);
     if (user === undefined) continue;
     if (apiKeyId !== null && !activeKeys.has(`${apiKeyId.toHexString()} ${String(apiKeyEpoch)}`)) continue;
     callers.set(tokensByHash.get(hash)!, { ...user, scopes, expires });
