@@ -8,7 +8,7 @@ import java.util.List;
 public class MemoryDatabase {
     public static void main(String[] args) throws Exception {
         MemoryBackend backend = new MemoryBackend();
-        // The Node.js driver talks to wire version 9 and later only; the back end answers what it needs of version 13.
+        // The Node.js driver talks to wire version 9 and later only; the back end supports what the driver needs of version 13.
         backend.version(new MongoVersion() {
             @Override
             public List<Integer> getVersionArray() {

@@ -7,7 +7,7 @@ import { startGuarded } from './child.js';
 import type { Database, DatabaseOptions } from './database-options.js';
 import { ping } from './uri.js';
 
-/** mongod replays its journal after a crash before it answers; a minute was enough for gigabytes. */
+/** After a crash, mongod replays its journal before it answers. That took less than a minute for gigabytes; three are allowed. */
 const startTimeoutMs = 180_000;
 
 /** Whether a folder contains data of mongod. */
