@@ -32,7 +32,7 @@ export class Buckets {
     const { AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION } = this.env;
     const endpoint = AWS_ENDPOINT_URL_S3 || AWS_ENDPOINT_URL;
     return new S3Client({
-      // Gateways do not support bucket names as host names, and rarely regions.
+      // Gateways do not accept bucket names as part of the host name, and few of them know regions.
       ...(endpoint && { endpoint, forcePathStyle: true, region: AWS_REGION || 'us-east-1' }),
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',

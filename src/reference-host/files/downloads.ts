@@ -74,7 +74,7 @@ function toSafeContentType(mimeType: string): string {
 export function createContentDisposition(name: string, disposition: 'inline' | 'attachment'): string {
   // Lone surrogates have no UTF-8 form.
   const validName = name.replace(/\p{Surrogate}/gu, '\ufffd');
-  // Only ASCII, because Node parses a header of this name as UTF-8 if the length of the body is known.
+  // Only ASCII, because Node garbles other characters in a header of this name if the length of the body is known.
   // eslint-disable-next-line no-control-regex -- control characters are what must go
   const asciiName = validName.replace(/[\u0000-\u001f\u007f]/g, '_').replace(/[^\u0020-\u007e]/g, '?');
   const quoted = asciiName.replace(/[\\"]/g, '\\$&');

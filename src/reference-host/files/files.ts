@@ -146,7 +146,7 @@ function toFileDocument({ itemId, record }: NewFileOfItem): FileDocument {
 export async function removeFile(context: HostContext, fileId: Types.ObjectId): Promise<void> {
   const file = await context.models.file.findById(fileId).lean<FileDocument>();
   if (file === null) return;
-  // No item is served from an attached file, and a sweep removes bytes without a record.
+  // An attached file can be removed without the journal: no item is served from it, and a sweep removes bytes without a record.
   if (file.itemId === null) await removeFilesInBatches(context, [file]);
   else await removeWithBelongings(context, 'file', file, (removed) => removeFileLeftovers(context, removed));
 }

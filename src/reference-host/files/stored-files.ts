@@ -168,7 +168,7 @@ async function settleInBatches<T, R>(items: readonly T[], work: (item: T) => Pro
  */
 export async function removeFiles(context: HostContext, files: readonly FileDocument[]): Promise<void> {
   // Attached files do not count in the sizes of items, so they can be removed together.
-  const isAttached = ({ itemId, storage }: FileDocument) => itemId === null && storage.kind === 'stored';
-  await removeFilesInBatches(context, files.filter(isAttached));
-  for (const file of files) if (!isAttached(file)) await removeFile(context, file._id);
+  const isStoredAttachment = ({ itemId, storage }: FileDocument) => itemId === null && storage.kind === 'stored';
+  await removeFilesInBatches(context, files.filter(isStoredAttachment));
+  for (const file of files) if (!isStoredAttachment(file)) await removeFile(context, file._id);
 }

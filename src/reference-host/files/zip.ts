@@ -37,7 +37,7 @@ interface EntryOptions {
   mimeTypes?: ReadonlySet<string> | undefined;
 }
 
-/** Lists the files of an item, in a folder with its name, and its metadata if it has any. */
+/** Lists the files of an item, and its metadata if it has any. The paths begin with the name of the item. */
 export function listItemEntries(context: HostContext, item: ItemDocument): AsyncGenerator<ZipEntry> {
   return listEntriesOfItems(context, [item], {});
 }
@@ -65,10 +65,10 @@ async function* listEntriesOfItems(
   for (const item of items) {
     const itemFiles = filesByItemId.get(item._id.toHexString()) ?? [];
     const files = itemFiles.filter((file) => mimeTypes === undefined || mimeTypes.has(file.mimeType));
-    const isOnlyFile = files.length === 1 && files[0]!.name === item.name && prefix !== '';
-    const pathPrefix = isOnlyFile ? prefix : `${prefix}${toSafeName(item.name)}/`;
+    const standsForItem = files.length === 1 && files[0]!.name === item.name && prefix !== '';
+    const pathPrefix = standsForItem ? prefix : `${prefix}${toSafeName(item.name)}/`;
     for (const file of files) yield { path: pathPrefix + toSafeName(file.name), date: file.created, content: file };
-    if (isOnlyFile || mimeTypes !== undefined) continue;
+    if (standsForItem || mimeTypes !== undefined) continue;
     const text = await readMetadataText(context, item);
     // Metadata may be as long as a document can be. Long ones are read again when they are sent, instead of being kept in memory
     // until then.
@@ -88,7 +88,7 @@ const maxQueryItems = 100;
 /** Maximum number of files that one query for several items finds. */
 const maxQueryFiles = 5000;
 
-/** Lists everything in a folder that the caller can read, in a folder with its name. */
+/** Lists everything that the caller can read in a folder. The paths begin with the name of the folder. */
 export async function* listFolderEntries(
   context: HostContext,
   folder: FolderDocument,
