@@ -176,7 +176,7 @@ export async function joinGroup(context: HostContext, group: GroupDocument, user
     { _id: group._id, [`requests.${maxRequests - 1}`]: { $exists: false } },
     { $addToSet: { requests: userId } },
   );
-  if (updated.matchedCount === 0) throw new InvalidError(`More than ${maxRequests} users are waiting to join this group.`);
+  if (updated.matchedCount === 0) throw new InvalidError(`${maxRequests} users are already waiting to join this group.`);
 }
 
 /**
@@ -230,10 +230,10 @@ export async function leaveGroup(
   const level = group.access.users.find((entry) => entry.id.equals(userId))?.level ?? -1;
   if (level > levelOn(group, principal))
     throw new AccessDeniedError('You cannot remove a member with a higher level than yours.');
-  const otherAdministratorFilter = { 'access.users': { $elemMatch: { id: { $ne: userId }, level: 2 } } };
-  const noAdministratorFilter = { 'access.users': { $not: { $elemMatch: { id: userId, level: 2 } } } };
+  const hasOtherAdministratorFilter = { 'access.users': { $elemMatch: { id: { $ne: userId }, level: 2 } } };
+  const userIsNotAdministratorFilter = { 'access.users': { $not: { $elemMatch: { id: userId, level: 2 } } } };
   const removed = await models.group.updateOne(
-    { _id: group._id, ...(!principal.admin && { $or: [otherAdministratorFilter, noAdministratorFilter] }) },
+    { _id: group._id, ...(!principal.admin && { $or: [hasOtherAdministratorFilter, userIsNotAdministratorFilter] }) },
     { $pull: { 'access.users': { id: userId }, requests: userId } },
   );
   if (removed.matchedCount === 0) throw createNoAdministratorError();
