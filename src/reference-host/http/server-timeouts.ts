@@ -79,12 +79,12 @@ export function createServerWithTimeouts(listener: RequestListener, timeouts: Pa
   server.setTimeout(stallMs / 2, (socket: Socket) => {
     const entry = openRequests.get(socket);
     const byteCounts = `${socket.bytesRead} ${socket.writableLength}`;
-    const isClientDue = entry !== undefined && waitsForClient(entry.request, socket);
-    if (entry === undefined || (isClientDue && entry.byteCountsAtStall === byteCounts)) {
+    const isWaitingForClient = entry !== undefined && waitsForClient(entry.request, socket);
+    if (entry === undefined || (isWaitingForClient && entry.byteCountsAtStall === byteCounts)) {
       socket.destroy();
       return;
     }
-    entry.byteCountsAtStall = isClientDue ? byteCounts : null;
+    entry.byteCountsAtStall = isWaitingForClient ? byteCounts : null;
     socket.setTimeout(stallMs / 2);
   });
   return server;

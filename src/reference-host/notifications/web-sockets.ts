@@ -10,8 +10,8 @@ import { isInstalled, describeMissingPackages } from '../../optional-packages.js
 import { followNotifications } from './notifications.js';
 
 /**
- * Interval in milliseconds between checks of a connection. A client that has not answered since the last check has disconnected;
- * its token may also have expired.
+ * Interval in milliseconds between checks of a connection. A check ends the connection if the client has not answered since the last
+ * check, or if its token has become invalid.
  */
 const checkMs = 3000;
 /** Time in milliseconds that a client has to close its connection, before it is cut off. */
