@@ -78,16 +78,16 @@ async function findChild(
 
 /** The path of a document. @throws AccessDeniedError if the caller cannot read all documents on it. */
 export async function createPath(context: HostContext, resource: Resource, principal: Principal): Promise<string> {
-  const ancestors: Resource[] = [resource];
+  const documentsOnPath: Resource[] = [resource];
   if (resource.type === 'item') {
     const folder = await context.models.folder.findById(resource.doc.folderId).lean<FolderDocument>();
-    if (folder !== null) ancestors.unshift({ type: 'folder', doc: folder });
+    if (folder !== null) documentsOnPath.unshift({ type: 'folder', doc: folder });
   }
-  const outermost = ancestors[0]!;
-  if (outermost.type === 'folder') ancestors.unshift(...(await loadAncestors(context, outermost.doc)));
-  for (const { type, doc } of ancestors) if (type !== 'item') requireLevel(type, doc, principal, 0);
-  const root = ancestors[0]!;
-  const names = ancestors.map(({ type, doc }) => escapeName(type === 'user' ? doc.login : doc.name));
+  const outermost = documentsOnPath[0]!;
+  if (outermost.type === 'folder') documentsOnPath.unshift(...(await loadAncestors(context, outermost.doc)));
+  for (const { type, doc } of documentsOnPath) if (type !== 'item') requireLevel(type, doc, principal, 0);
+  const root = documentsOnPath[0]!;
+  const names = documentsOnPath.map(({ type, doc }) => escapeName(type === 'user' ? doc.login : doc.name));
   return `/${root.type}/${names.join('/')}`;
 }
 
