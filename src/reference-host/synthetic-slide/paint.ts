@@ -159,7 +159,7 @@ export class Painter {
           if (radiusShare > gland.lumen - 0.05) blend(pixels, pixelOffset, apical, 0.7);
           continue;
         }
-        // Cells are wedges between the lumen and the base; every other one may contain a drop of mucus.
+        // Cells are wedges between the lumen and the base; each may contain a drop of mucus.
         const cellCount = edge * 0.36;
         const cell = (angle / directionCount + 1) * cellCount;
         const across = Math.abs(cell - Math.floor(cell) - 0.5) * 2;

@@ -46,8 +46,8 @@ export interface SlideOptions {
 }
 
 /**
- * Makes a synthetic tissue slide, a pyramidal TIFF of JPEG tiles that is the same each time, unless the file already exists. The
- * file gets this name when it is complete.
+ * Makes a synthetic tissue slide, unless the file already exists: a pyramidal TIFF of JPEG tiles, the same each time. The file gets
+ * this name when it is complete.
  */
 export async function makeSyntheticSlide(path: string, options: SlideOptions = {}): Promise<void> {
   const exists = await access(path).then(

@@ -88,7 +88,7 @@ async function computeHash({ size, storage: { path, modified } }: FileInPlace, s
         const byteCount = await readFully(handle, buffer, position);
         if (byteCount === 0) break;
         position += byteCount;
-        // This hash is computed in a thread, so the event loop is not occupied.
+        // The piece is hashed in a thread, so the event loop is not occupied.
         hash.update(new Uint8Array(await webcrypto.subtle.digest('SHA-256', buffer.subarray(0, byteCount))));
         await pause(idleFactor * (performance.now() - startedMs), undefined, { ref: false, signal });
       }

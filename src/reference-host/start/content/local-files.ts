@@ -41,7 +41,7 @@ export function isShownName(name: string): boolean {
   return !name.startsWith('.') || zarrNames.has(name);
 }
 
-/** Whether a folder with this name is one image with all of its contents, if it is described as a Zarr. */
+/** Whether a folder with this name is served as one image, with everything in it, if it contains the description of a Zarr. */
 export function isZarrName(name: string): boolean {
   return /\.zarr$/i.test(name);
 }
