@@ -55,11 +55,11 @@ async function countShownFiles(context: HostContext, filter: QueryFilter<FileDoc
       .find({ trashed: { $ne: null } }, { _id: 1 }, withTrashed)
       .lean();
     for await (const batch of groupInBatches(iterateInSlices<{ _id: Types.ObjectId }>(trashedDocuments), batchSize)) {
-      const isInBatch = { $in: batch.map(({ _id }) => _id) };
-      const ownedByTrashed = {
-        $or: [{ attachedToType: type, attachedToId: isInBatch }, ...(type === 'item' ? [{ itemId: isInBatch }] : [])],
+      const batchCondition = { $in: batch.map(({ _id }) => _id) };
+      const ownedByTrashedFilter = {
+        $or: [{ attachedToType: type, attachedToId: batchCondition }, ...(type === 'item' ? [{ itemId: batchCondition }] : [])],
       };
-      count -= await file.countDocuments({ $and: [filter, ownedByTrashed] } as QueryFilter<FileDocument>);
+      count -= await file.countDocuments({ $and: [filter, ownedByTrashedFilter] } as QueryFilter<FileDocument>);
     }
   }
   return Math.max(0, count);

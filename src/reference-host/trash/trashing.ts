@@ -116,20 +116,22 @@ async function hideContents({ models }: HostContext, rootId: Types.ObjectId): Pr
   for (let parentIds = [rootId]; parentIds.length > 0;) {
     const childIds: Types.ObjectId[] = [];
     for (const batch of batches(parentIds)) {
-      const isInBatch = { $in: [...batch] };
-      const childFilter = { parentId: isInBatch, $or: [{ trashed: null }, { 'trashed.root': rootId }] };
+      const batchCondition = { $in: [...batch] };
+      const childFilter = { parentId: batchCondition, $or: [{ trashed: null }, { 'trashed.root': rootId }] };
       const folders = models.folder.find(childFilter, { _id: 1 }, { ...withTrashed, ...withoutReadLimit }).lean();
       for await (const { _id } of iterateInSlices<FolderDocument>(folders)) childIds.push(_id);
       // Folders are hidden first, so that a request that creates an item in one of them finds that the folder no longer exists.
-      await models.folder.updateMany({ parentId: isInBatch }, { $set });
-      await models.item.updateMany({ folderId: isInBatch }, { $set });
+      await models.folder.updateMany({ parentId: batchCondition }, { $set });
+      await models.item.updateMany({ folderId: batchCondition }, { $set });
       announceStep('trash:below');
     }
     parentIds = childIds;
   }
 }
 
-/** Counts the items that were put into the trash with a folder or item and the folders below it, and adds up the sizes of the items in bytes. */
+/**
+ * Counts what was put into the trash with a folder or item: items, and folders below it. Adds up the sizes of the items in bytes.
+ */
 export async function countTrashed(context: HostContext, rootId: Types.ObjectId) {
   const contentsFilter = { 'trashed.root': rootId };
   const options = { ...withTrashed, ...withoutReadLimit };
