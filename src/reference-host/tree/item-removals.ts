@@ -20,8 +20,8 @@ export function removeItem(context: HostContext, item: ItemDocument): Promise<vo
 }
 
 /**
- * Removes items as {@link removeItem} does, but in batches, so that each step is one command to the database. An interrupted batch is
- * finished later. Batches that have not begun by then are not finished, unless the caller has recorded the removal.
+ * Removes items as {@link removeItem} does, but in batches, so that each step is one command to the database. A batch that is
+ * interrupted is finished later. The batches after it are then removed only if the caller has recorded the removal.
  */
 export async function removeItems(context: HostContext, items: readonly ItemDocument[]): Promise<void> {
   for (const batch of batches(items)) {

@@ -35,7 +35,7 @@ function requireSafeFilter(filter: Record<string, unknown>): Record<string, unkn
   return filter;
 }
 
-/** @throws BadParameterError for a field that no response shows */
+/** @throws BadParameterError for a field that entries of lists do not have */
 function requireOnlyVisibleFields(condition: unknown): void {
   if (typeof condition !== 'object' || condition === null) return;
   for (const [field, member] of Object.entries(condition)) {

@@ -40,7 +40,7 @@ export async function reindex<D extends { _id: Types.ObjectId }>(model: Model<D>
   if (changed !== null) await indexTerms(indexedModel, changed);
 }
 
-/** Writes the terms of all documents that have none yet. @returns their number */
+/** Writes the terms of all documents whose terms are missing or outdated. @returns the number of these documents */
 export async function indexMissingTerms(models: readonly Model<never>[], signal: AbortSignal): Promise<number> {
   let indexedCount = 0;
   for (const model of models as unknown as Model<IndexedDocument>[]) {
