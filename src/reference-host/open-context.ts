@@ -23,7 +23,7 @@ import { recoverFrom } from './upkeep/recovery.js';
 
 /**
  * Limits for the connection to the database, in milliseconds. Requests are refused after `serverSelectionTimeoutMS` when the database refuses connections,
- * and after the sum of these times when it does not answer.
+ * and within 30 seconds when it does not answer.
  */
 const databaseTimeouts = {
   serverSelectionTimeoutMS: 5000,

@@ -34,7 +34,7 @@ export async function bundleViewer(): Promise<Map<string, Buffer>> {
 /** Writes the files of the page and the element into a folder: bundles, styles, the picture and the template. */
 export async function writeViewer(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
-  const isServed = /\.(css|html|svg)$|\/page-texts\.json$|\/(style)?$/;
-  await cp(viewerSources, folder, { recursive: true, filter: (path) => isServed.test(path) || path.endsWith('/style') });
+  const servedPaths = /\.(css|html|svg)$|\/page-texts\.json$|\/(style)?$/;
+  await cp(viewerSources, folder, { recursive: true, filter: (path) => servedPaths.test(path) });
   for (const [name, bytes] of await bundleViewer()) await writeFile(join(folder, name), bytes);
 }
