@@ -34,7 +34,7 @@ export class AnnotationMetadataSearch {
     const { limit, offset } = request;
     const docs: StoredDocument[] = [];
     let matchCount = 0;
-    for await (const item of this.#loadReadableItems(this.#findItemIds(matches, caller), request.level, caller)) {
+    for await (const item of this.#loadPermittedItems(this.#findItemIds(matches, caller), request.level, caller)) {
       if (matchCount++ < offset) continue;
       docs.push(item.doc);
       if (limit > 0 && docs.length >= limit) break;
@@ -56,7 +56,7 @@ export class AnnotationMetadataSearch {
     }
   }
 
-  async *#loadReadableItems(ids: AsyncIterable<string>, level: 0 | 1 | 2, caller: Caller | null): AsyncGenerator<ItemRecord> {
+  async *#loadPermittedItems(ids: AsyncIterable<string>, level: 0 | 1 | 2, caller: Caller | null): AsyncGenerator<ItemRecord> {
     const filter = await this.access.filter(caller, 'item', level);
     let pending: string[] = [];
     const readPending = async () => {
