@@ -34,7 +34,7 @@ export async function setFolderAccess(
   });
 }
 
-/** A change of permissions of a document and of all folders below it that the principal administers. */
+/** A change of the permissions of a document, and possibly of folders below it. */
 export interface RecursiveAccessChange {
   type: 'folder' | 'collection';
   id: Types.ObjectId;
@@ -44,8 +44,8 @@ export interface RecursiveAccessChange {
 }
 
 /**
- * Calls `setOne`, which changes the permissions of one document, then changes those of the folders below it that the administrator
- * administers, if there is one. An interrupted change is completed later.
+ * Calls `setOne`, which changes the permissions of one document. Then, if `administrator` is not `null`, changes those of the folders
+ * below it that this principal administers. An interrupted change is completed later.
  */
 export async function setAccessRecursively<D>(
   context: HostContext,

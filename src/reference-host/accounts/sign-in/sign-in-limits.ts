@@ -17,7 +17,7 @@ const knownSeconds = 21 * 24 * hourSeconds;
 /** When the remaining time of a known user falls below this, it is extended. */
 const rememberAgainMs = 20 * 24 * hourSeconds * 1000;
 
-/** How long an exhausted budget is refused without a query, in milliseconds. */
+/** How long attempts on an exhausted budget are refused without a query, in milliseconds. */
 const exhaustedMs = 1000;
 
 /** The kinds of counters, by what they count. Their names are parts of keys in the database. */
