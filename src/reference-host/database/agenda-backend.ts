@@ -16,7 +16,8 @@ class ConnectedBackend extends MongoBackend {
 
 /**
  * Opens a database for Agenda. Agenda waits neither for the opening nor for the unlocking of entries that it has fetched beyond its
- * limit. If opening or unlocking fails, for example while the database is down, the unhandled rejection would end the process.
+ * limit. If one of them failed, for example while the database is down, the unhandled rejection would end the process. So opening is
+ * awaited here, and errors of unlocking are logged.
  *
  * @throws the errors of the database.
  */

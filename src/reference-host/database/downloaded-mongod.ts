@@ -8,7 +8,7 @@ import { isInstalled, describeMissingPackages } from '../../optional-packages.js
 
 /** Pinned, so that two machines run the same version; `MONGOMS_VERSION` selects another. */
 const mongodVersion = '8.2.6';
-/** A download is abandoned after this time without progress, unless the caller names another one. */
+/** A download is abandoned after this time without progress, unless the caller sets another limit. */
 const defaultStallMs = { beforeFirstByte: 10_000, later: 60_000 };
 
 // The download runs in a separate process, because the library prints its progress, cannot be canceled, and is configured by

@@ -38,7 +38,7 @@ export async function registerBytes(context: HostContext, bytes: readonly NewByt
   }
 }
 
-/** Lets one more file record use stored bytes. @throws InvalidError if the bytes no longer exist. */
+/** Lets another file record use stored bytes too. @throws InvalidError if the bytes no longer exist. */
 export async function shareBytes(context: HostContext, { fileId, storage }: FileReference): Promise<void> {
   if (storage.kind !== 'stored') return;
   const filter = { _id: storage.key, 'references.0': { $exists: true } };
