@@ -75,7 +75,7 @@ function createSizeAndTimeKey(size: number | undefined, modified: Date | undefin
   return `${size ?? 0} ${modified?.getTime()}`;
 }
 
-/** The keys under which a file is found: its path, and combinations of its properties. They are never equal, because only paths begin with a slash. */
+/** The keys under which a file is found: its path, and combinations of its properties. Only the path begins with a slash, so it equals none of the others. */
 function keysOf({ size, storage }: KnownFile): string[] {
   const sizeAndTime = createSizeAndTimeKey(size, storage.modified);
   return [storage.path, sizeAndTime, `${storage.inode} ${sizeAndTime}`, `${storage.digest} ${sizeAndTime}`];

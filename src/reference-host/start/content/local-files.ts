@@ -84,7 +84,7 @@ async function* listFolderOrZarr(realPath: string, folderNamesAbove: string[], s
         const treeDigest = await computeTreeDigest(realPath, search.signal);
         yield {
           ...description,
-          // The item of a Zarr that is named on the command line goes to those of the single files.
+          // The item of a Zarr that is named on the command line goes into the same folder as those of single files.
           folderNames: folderNamesAbove.length === 0 ? ['Files'] : folderNamesAbove,
           name: basename(realPath),
           isZarr: true,

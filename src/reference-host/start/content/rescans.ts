@@ -11,7 +11,7 @@ const scanIntervalMs = 60_000;
 const idleFactor = 20;
 /** Maximum number of folders to watch. Systems limit how many a user can watch; the others are checked every minute. */
 const maxWatched = 4000;
-/** Number of folders that are watched, or no longer watched, between two turns of the event loop. */
+/** Number of folders whose watching begins or ends in one turn of the event loop. */
 const watchedPerTurn = 100;
 
 /** Checks the served files when the system reports changes, every minute, and on request. */
