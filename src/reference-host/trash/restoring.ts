@@ -102,7 +102,7 @@ async function claimForRestoring(context: HostContext, { type, doc }: FolderOrIt
  * Restores a document after {@link claimForRestoring} has stored its new location. Can be repeated.
  *
  * @param onLocationChosen called with the folder and name as soon as they are certain, before the document is moved.
- * @returns `null` if nobody has claimed the document for restoring.
+ * @returns `null` if the document does not exist, or nobody has claimed it for restoring.
  */
 export async function finishRestoring(
   context: HostContext,

@@ -3,7 +3,7 @@ import { normalizeFieldName } from './terms.js';
 
 /** Largest length of a search text, in characters. */
 const maxCharacters = 2000;
-/** Maximum number of words in a search text. Each word is one more condition for the database. */
+/** Maximum number of words in a search text. Each word adds a condition to the query. */
 const maxWords = 50;
 
 /** A part of a search text: words that must follow each other in a document. If `field` is not `null`, they must be in that field. */
