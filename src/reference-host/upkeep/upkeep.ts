@@ -15,12 +15,12 @@ class DoneByAnotherProcess extends Error {}
  * Recovers interrupted undertakings, immediately and then every half minute, and sweeps, immediately and then daily. These are not jobs of
  * Agenda, because Agenda watches the lock of a job with a timer of minutes, which would keep a closed process running.
  *
- * @param options `recoverMs`: how long to wait for the first recovery, in milliseconds. By default as long as clients wait.
+ * @param options `recoveryWaitMs`: how long to wait for the first recovery, in milliseconds. By default as long as clients wait.
  * @returns a function that stops both
  */
 export async function startUpkeep(
   context: HostContext,
-  { recoverMs, ...options }: { uploadLifetimeMs: number; recoverMs?: number },
+  { recoveryWaitMs, ...options }: { uploadLifetimeMs: number; recoveryWaitMs?: number },
 ): Promise<() => Promise<void>> {
   const { claims, journal, logger } = context;
   const closing = new AbortController();
@@ -62,7 +62,7 @@ export async function startUpkeep(
   await answerInTime(runRecovery(), {
     interimAnswer: () => undefined,
     onLateError: () => undefined,
-    ...(recoverMs !== undefined && { ms: recoverMs }),
+    ...(recoveryWaitMs !== undefined && { ms: recoveryWaitMs }),
   });
   void runSweep();
   const recoveryTimer = setInterval(() => {

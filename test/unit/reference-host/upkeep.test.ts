@@ -12,7 +12,7 @@ it('lets the server start although finishing an interrupted write takes long', a
     logger: { info: (_fields: object, event: string) => logged.push(event), warn: () => undefined },
     otherFolder: {},
   } as unknown as HostContext;
-  const stop = await startUpkeep(context, { uploadLifetimeMs: 1, recoverMs: 1 });
+  const stop = await startUpkeep(context, { uploadLifetimeMs: 1, recoveryWaitMs: 1 });
   expect(logged).toEqual([]);
   end();
   await stop();
