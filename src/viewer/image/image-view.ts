@@ -9,7 +9,7 @@ import { channelPanel } from './channel-panel.js';
 import { channelsOf, writeChannels, type Preset } from './channels.js';
 import { frameControls } from './frame-controls.js';
 import { snapshotOf } from '../figure/print.js';
-import { scaleRow, stageButtons } from './overlays.js';
+import { scaleRow, stageButtons } from './stage-controls.js';
 import { loadPresets } from './presets.js';
 import { pixelReadout } from './readout.js';
 import { openStage } from '../stage/stage.js';

@@ -41,8 +41,8 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   const navigatorElement = h('div.navigator.raised', { 'aria-hidden': 'true' });
   const drawing = h('div.drawing');
   /** Everything above the image is painted on this canvas while a filter changes the image's brightness or contrast, so that other colors stay unchanged. */
-  const overlay = h('canvas.veil', { 'aria-hidden': 'true', hidden: true });
-  fill(element, drawing, overlay, navigatorElement);
+  const upperCanvas = h('canvas.veil', { 'aria-hidden': 'true', hidden: true });
+  fill(element, drawing, upperCanvas, navigatorElement);
   const viewer = createViewer(OpenSeadragon, { element: drawing, navigatorElement });
   signal.addEventListener('abort', () => closeViewer(viewer), { once: true });
   viewer.addHandler('tile-load-failed', ({ message }) => onProblem(`${imageTexts.partsMissing} ${message}`));
@@ -63,7 +63,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   const cellStage: CellStage = {
     ...geometry,
     canvas,
-    addPainter: createAddPainter(viewer, overlay),
+    addPainter: createAddPainter(viewer, upperCanvas),
     repaint: () => void (signal.aborted || viewer.forceRedraw()),
     onRest: (listener) => viewer.addHandler('animation-finish', listener),
   };
@@ -79,7 +79,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
     },
     whenDrawn: () => new Promise((done) => image.whenFullyLoaded(() => done())),
     setLight({ brightness, contrast }) {
-      overlay.hidden = brightness === 100 && contrast === 100;
+      upperCanvas.hidden = brightness === 100 && contrast === 100;
       viewer.forceRedraw();
       viewer.drawer.canvas.style.filter = `brightness(${brightness}%) contrast(${contrast}%)`;
     },
@@ -181,12 +181,12 @@ function showPixelsSharply(viewer: Viewer, { zoom }: StageGeometry) {
   });
 }
 
-/** Returns a stage's `addPainter`. Painters paint on the canvas of the viewer or, while a filter changes that canvas, on the overlay. */
-function createAddPainter(viewer: Viewer, overlay: HTMLCanvasElement): CellStage['addPainter'] {
+/** Returns a stage's `addPainter`. Painters paint on the canvas of the viewer or, while a filter changes that canvas, on `upperCanvas`. */
+function createAddPainter(viewer: Viewer, upperCanvas: HTMLCanvasElement): CellStage['addPainter'] {
   const layers = { picture: new Set<Painter>(), shapes: new Set<Painter>() };
   viewer.addHandler('update-viewport', () => {
     const { context } = viewer.drawer as unknown as { context: CanvasRenderingContext2D };
-    const target = overlay.hidden ? context : clearCanvas(overlay, context.canvas);
+    const target = upperCanvas.hidden ? context : clearCanvas(upperCanvas, context.canvas);
     target.save();
     target.imageSmoothingEnabled = true;
     for (const paint of [...layers.picture, ...layers.shapes]) paint(target, devicePixelRatio);
