@@ -39,9 +39,9 @@ export async function convertTo(
   if (isSameFile) throw new CommandError(`${to} is the file to convert.`);
   if (existing !== null && (!overwrite || !existing.isFile()))
     throw new CommandError(`${to} already exists${existing.isFile() ? ': --overwrite replaces it' : ', and is not a file'}.`);
+  const { opened, refusal } = await openForConversion(input);
   // The temporary folder is next to the result, so that the finished file can be moved there atomically.
   const temporaryFolder = await createTemporaryDirectory(dirname(output));
-  const { opened, refusal } = await openForConversion(input);
   try {
     const converted = await convertFile(
       { path: input, name: basename(input), mimeType: lookup(input) || 'application/octet-stream' },
