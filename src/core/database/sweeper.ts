@@ -69,8 +69,8 @@ export class Sweeper {
   async #start(): Promise<void> {
     this.#isPendingSweepFull = this.options.fullAtStart;
     await this.#forgetEndedProcesses();
-    await this.#recordAlive();
-    await this.#sweep('start', this.options.fullAtStart);
+    const isDailySweepDue = await this.#recordAlive();
+    await this.#sweep('start', isDailySweepDue || this.options.fullAtStart);
   }
 
   /** Starts work unless other work is running. */

@@ -144,9 +144,9 @@ export function checkHost(host: WorkerHost & { app?: unknown }, isServing: boole
     host.files,
     'files',
     ['localPath', 'read', 'create', 'remove'],
-    ['createMany', 'removeMany', 'move', 'sweep', 'downloadPath'],
+    ['createMany', 'removeMany', 'move', 'sweep', 'tree', 'downloadPath'],
   );
-  requireFunctions(host, 'host', [], ['createItem', 'removeItem', 'notify', 'restart']);
+  requireFunctions(host, 'host', [], ['createItem', 'removeItem', 'metadataReplaced', 'notify', 'restart']);
   if (host.directory !== undefined)
     requireFunctions(host.directory, 'directory', ['users', 'groups', 'groupsOf'], ['usersByLogin']);
   if (host.events !== undefined) requireFunctions(host.events, 'events', ['on']);

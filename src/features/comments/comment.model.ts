@@ -265,9 +265,11 @@ export class CommentModel {
 
   /** Removes a user from all comments. Their texts stay. */
   async forgetUser(id: string): Promise<void> {
-    await this.#model.updateMany({ authorId: id }, { $set: { authorId: null } });
-    const pull = { $pull: { mentions: { id }, answers: id, to: id, unread: id } };
-    await this.#model.updateMany({ to: id }, pull as object);
+    // Users who mention themselves do not receive the comment.
+    const ownComments = { $set: { authorId: null }, $pull: { mentions: { id } } };
+    await this.#model.updateMany({ authorId: id }, ownComments as object);
+    const receivedComments = { $pull: { mentions: { id }, answers: id, to: id, unread: id } };
+    await this.#model.updateMany({ to: id }, receivedComments as object);
   }
 
   /** Ids of the items with comments, in lists. */

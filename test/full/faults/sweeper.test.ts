@@ -18,6 +18,25 @@ afterAll(async () => {
   await database?.stop();
 });
 
+it('a process that only sweeps a part at its start does the daily full sweep when that is due', async () => {
+  const sweeps: object[] = [];
+  const collections = new OwnCollections(connection);
+  const logger = { debug() {}, info: (fields: object) => void sweeps.push(fields), warn() {}, error() {} };
+  const options = { collections, schedule: new ScheduleModel(collections), fullAtStart: false, logger };
+  const newSweeper = () => new Sweeper({ ...options, sweeps: [() => Promise.resolve({})] });
+  await connection.collection('large_image_schedule').deleteMany({});
+  const first = newSweeper();
+  const second = newSweeper();
+  try {
+    await until('both sweeps', () => sweeps.length === 2);
+    expect(sweeps).toEqual(
+      expect.arrayContaining([expect.objectContaining({ full: true }), expect.objectContaining({ full: false })]),
+    );
+  } finally {
+    await Promise.all([first.close(), second.close()]);
+  }
+});
+
 it('the sweeper repeats a sweep that failed while the database was unreachable', async () => {
   const sweeps: object[] = [];
   const fullSweeps: boolean[] = [];

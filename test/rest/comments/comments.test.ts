@@ -217,12 +217,12 @@ describe('comments on an item', () => {
     const folder = await scene.admin.create('/folder', { parentType: 'folder', parentId: scene.privateFolder, name: 'guests' });
     await scene.admin.ok('PUT', `/item/${item}`, { query: { folderId: folder } });
     await scene.admin.ok('PUT', `/folder/${folder}/access`, { query });
-    const { _id } = await write(item, 'I was here', guest);
+    const { _id } = await write(item, 'I, @guest, was here', guest);
     await write(item, 'Hello @guest', scene.admin);
     await scene.admin.ok('DELETE', `/user/${guest.id}`);
     expect(await threads(item, {}, scene.admin)).toMatchObject([
       { text: 'Hello @guest', mentions: [] },
-      { _id, text: 'I was here', author: null },
+      { _id, text: 'I, @guest, was here', author: null, mentions: [] },
     ]);
   });
 });

@@ -114,6 +114,12 @@ describe('install', () => {
       /^install: files\.sweep /,
     ],
     [
+      'a tree that is a folder',
+      { files: { localPath() {}, read() {}, create() {}, remove() {}, tree: {} } },
+      /^install: files\.tree is not a function\./,
+    ],
+    ['replaced metadata as a flag', { metadataReplaced: true }, /^install: host\.metadataReplaced is not a function\./],
+    [
       'a mistyped field',
       { fields: { item: { titel: 'title' } } },
       /^install: fields\.item\.titel is unknown\. Known are name, folderId,/,

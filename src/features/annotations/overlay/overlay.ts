@@ -125,9 +125,8 @@ export class AnnotationOverlay {
       if (part.isFull) {
         pixels = await this.options.drawer.paint(makeDrawing(), part.cost, options.signal);
         densities = sums = null;
-        pixelsDrawn += part.cost.pixels;
-        if (pixelsDrawn > maxPixelsDrawn && Number.isFinite(pixelsDrawn))
-          throw new BadValueError('Too many large shapes overlap here.');
+        pixelsDrawn += part.boxPixels;
+        if (pixelsDrawn > maxPixelsDrawn) throw new BadValueError('Too many large shapes overlap here.');
         part = new DrawingPart(view);
       }
       part.add(element, color);
@@ -265,6 +264,8 @@ function keepLargest(elements: ElementText[]): ElementText[] {
 /** A part of the elements of a drawing, which are drawn together. */
 class DrawingPart {
   readonly cost: DrawingCost = { textBytes: 0, pixels: 0 };
+  /** Sum of the pixels in the boxes of all elements except heat maps and grids. */
+  boxPixels = 0;
   readonly #texts: Buffer[] = [];
   readonly #colors: number[] = [];
 
@@ -279,7 +280,12 @@ class DrawingPart {
     this.#texts.push(text);
     this.#colors.push(color);
     this.cost.textBytes += text.length;
-    this.cost.pixels += type === 'heatmap' || type === 'griddata' ? Infinity : pixelsOf(box, this.view);
+    if (type === 'heatmap' || type === 'griddata') this.cost.pixels = Infinity;
+    else {
+      const pixels = pixelsOf(box, this.view);
+      this.boxPixels += pixels;
+      this.cost.pixels += pixels;
+    }
   }
 
   elements(): DrawnTexts {

@@ -98,6 +98,18 @@ describe('the overlay of stored elements', () => {
     }
   });
 
+  it('is refused when too many large shapes overlap, with or without a heat map below them', async () => {
+    const whole: AnnotationElement = { type: 'rectangle', center: [16, 16, 0], width: 32, height: 32 };
+    const heatMap: AnnotationElement = { type: 'heatmap', points: [[16, 16, 0, 1]], radius: 4 };
+    const view = { left: 0, top: 0, scale: 1, width: 32, height: 32 };
+    // A picture can have 32,000 of its own areas in boxes. This is checked at least after every 4 MiB of elements.
+    const rectangles = Array.from({ length: 70_000 }, () => whole);
+    for (const below of [[], [heatMap]]) {
+      const written = await commitWrite(await store.write([...below, ...rectangles]));
+      await expect(overlayOf(model).overlay.draw(written, view, style)).rejects.toThrow('Too many large shapes overlap here.');
+    }
+  });
+
   it('makes densities once, and again only for windows that changed', async () => {
     const { densities } = overlayOf(model);
     const [summary] = await densities.loadSummaries(stored);
