@@ -173,7 +173,7 @@ export async function joinGroup(context: HostContext, group: GroupDocument, user
   if (invitation !== undefined) return addMember(context, group, userId, invitation.level);
   if (user?.groups.some((id) => id.equals(group._id))) throw new InvalidError('User is already in this group.');
   const updated = await context.models.group.updateOne(
-    { _id: group._id, [`requests.${maxRequests - 1}`]: { $exists: false } },
+    { _id: group._id, $or: [{ requests: userId }, { [`requests.${maxRequests - 1}`]: { $exists: false } }] },
     { $addToSet: { requests: userId } },
   );
   if (updated.matchedCount === 0) throw new InvalidError(`${maxRequests} users are already waiting to join this group.`);

@@ -1,3 +1,4 @@
+import { Types } from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 
@@ -261,6 +262,19 @@ describe('groups', () => {
       status: 400,
       message: 'User is already in this group.',
     });
+  });
+
+  it('with a full list of requests accept another one only from those who are in it', async () => {
+    const id = await owner.create('/group', { name: 'In demand', public: true });
+    const others = Array.from({ length: 9999 }, () => new Types.ObjectId());
+    const requests = [...others, new Types.ObjectId(other.id!)];
+    await server.host.context.models.group.updateOne({ _id: id }, { $set: { requests } });
+    expect(await other.ok('POST', `/group/${id}/member`)).toMatchObject({ requests: [{ id: other.id }] });
+    expect(await admin.fails('POST', `/group/${id}/member`)).toMatchObject({
+      status: 400,
+      message: '10000 users are already waiting to join this group.',
+    });
+    expect((await server.host.context.models.group.findById(id).lean())!.requests).toHaveLength(10_000);
   });
 
   it('list invitations, and change the levels of their members', async () => {
