@@ -259,6 +259,20 @@ describe('revoking all tokens of a user', () => {
     }
   });
 
+  it.each([[null], [['core.user_info.read', 'core.data.read']]])(
+    'does not happen for an API key that is sent its own scope %j',
+    async (scope) => {
+      const holder = await server.register(`holder-of-${scope === null ? 'all' : 'some'}`);
+      const query = { name: 'program', scope: JSON.stringify(scope), active: true };
+      const key = await holder.ok('POST', '/api_key', { query });
+      const { authToken } = await server.anonymous.ok('POST', '/api_key/token', { query: { key: String(key.key) } });
+      const program = new Client(server.url, (authToken as { token: string }).token, holder.id);
+      const sent = { ...query, name: 'renamed', scope: JSON.stringify(scope?.toReversed() ?? null) };
+      expect(await holder.ok('PUT', `/api_key/${String(key._id)}`, { query: sent })).toMatchObject({ name: 'renamed', scope });
+      expect(await isSignedIn(program)).toBe(true);
+    },
+  );
+
   it('happens for API keys when they are turned off, while sessions continue', async () => {
     const holder = await server.register('keeper');
     const program = await clientWithKey(holder);

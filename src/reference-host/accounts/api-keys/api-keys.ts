@@ -1,4 +1,5 @@
 import { Types } from 'mongoose';
+import { isDeepStrictEqual } from 'node:util';
 import { LargeImageError } from '../../../index.js';
 import { InvalidError, LevelDeniedError, UnknownIdError } from '../../../larger-host.js';
 import type { HostContext } from '../../context.js';
@@ -108,17 +109,20 @@ export async function loadApiKey({ models }: HostContext, id: string, principal:
   return key;
 }
 
-/** Changes a key. Its tokens end if the changes deactivate it or set its scope, even to the same one. */
+/** Changes a key. Its tokens end if the changes deactivate it or give it another scope. */
 export async function updateApiKey(
   context: HostContext,
   key: ApiKeyDocument,
   isAdmin: boolean,
   changes: KeyChanges,
 ): Promise<ApiKeyDocument> {
-  const endsTokens = changes.active === false || changes.scope !== undefined;
+  const scope = changes.scope === undefined ? key.scope : checkScope(changes.scope, isAdmin);
+  // Forms send all fields, also those that have not changed.
+  const isScopeChanged = !isDeepStrictEqual(scope?.toSorted(), key.scope?.toSorted());
+  const endsTokens = changes.active === false || isScopeChanged;
   const changedFields = {
     ...(changes.name !== undefined && { name: checkName(changes.name) }),
-    ...(changes.scope !== undefined && { scope: checkScope(changes.scope, isAdmin) }),
+    ...(isScopeChanged && { scope }),
     ...(changes.tokenDuration !== undefined && { tokenDuration: checkDuration(changes.tokenDuration) ?? null }),
     ...(changes.active !== undefined && { active: changes.active }),
     ...(endsTokens && { tokenEpoch: new Types.ObjectId() }),
