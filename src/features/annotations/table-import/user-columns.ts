@@ -20,7 +20,7 @@ const maxListLength = 10_000;
 
 type Json = Record<string, unknown>;
 
-const listIndex = /^(0|[1-9]\d{0,5})$/;
+const listIndex = /^(0|[1-9]\d*)$/;
 
 /** The keys of a name: a JSON pointer, or the name of a member of `user`. @throws BadParameterError */
 function keysOf(name: string): string[] {
@@ -94,9 +94,13 @@ function setMember(container: Json | unknown[], key: string, value: unknown, nam
     container[key] = value;
     return;
   }
-  const index = listIndex.test(key) ? Number(key) : maxListLength;
-  if (index >= maxListLength)
+  if (!listIndex.test(key))
     throw new BadParameterError(`The column ${quoted(name)} cannot be stored: ${quoted(key)} is not an index of a list.`);
+  const index = Number(key);
+  if (index >= maxListLength)
+    throw new BadParameterError(
+      `The column ${quoted(name)} cannot be stored: an index of a list must be less than ${maxListLength}.`,
+    );
   while (container.length < index) container.push(null);
   container[index] = value;
 }

@@ -148,6 +148,17 @@ describe('setting values of elements from a table', () => {
     ['an empty body', 'csv', '', 'no body'],
   ];
 
+  it.each([
+    ['x', '"x" is not an index of a list'],
+    ['10000', 'an index of a list must be less than 10000'],
+    ['1000000', 'an index of a list must be less than 10000'],
+  ])('refuses to put a value into a list at %s', async (key, says) => {
+    const annotation = await annotate({ user: { list: [1] } });
+    const { status, body } = await patch(annotation._id, 'csv', `id,/list/${key}\n${ids[0]},2\n`);
+    const message = `The column "/list/${key}" cannot be stored: ${says}.`;
+    expect([status, body.message]).toEqual([400, message]);
+  });
+
   it('refuses invalid tables with a sentence, and changes nothing', async () => {
     const annotation = await annotate();
     for (const [name, type, body, says] of refusals) {
