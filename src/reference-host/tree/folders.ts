@@ -12,6 +12,7 @@ import { computeSearchFields } from './finding/terms.js';
 import { prepareMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
 import { claimFreeName, claimName, releaseName } from './names/names.js';
 import { withTrashed } from '../trash/trash-mark.js';
+import { stillExists } from '../upkeep/removal.js';
 
 /** The parent of a folder. */
 export type FolderParent =
@@ -133,7 +134,8 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
       throw new InvalidError(`No such ${parent.type}: ${parent.doc._id.toHexString()}`, 'id');
     }
   } catch (error) {
-    await releaseName(context, nameOwner, name);
+    // A folder that has been stored in spite of the error keeps its name.
+    if (!(await stillExists(context, 'folder', _id))) await releaseName(context, nameOwner, name);
     throw error;
   }
   await context.events.emit('folder.saved', { folder: { ...createdFolder } });
@@ -209,10 +211,11 @@ export async function writeFolder(
     )
     .lean<FolderDocument>();
   if (updated === null) {
-    if (needsNewClaim) await releaseName(context, nameOwner, name);
     if ((await context.models.folder.exists({ _id: folder._id })) === null) {
+      if (needsNewClaim) await releaseName(context, nameOwner, name);
       throw new UnknownIdError('folder', folder._id.toHexString());
     }
+    // The other request may have given it the same name. A claim that is not needed counts as abandoned later.
     throw new InvalidError('Someone else renamed or moved the folder in the meantime.', 'name');
   }
   if (updated.unindexed) await indexTerms(context.models.folder, updated);

@@ -128,9 +128,13 @@ async function insertItems(
       throw new InvalidError(`No such folder: ${folder._id.toHexString()}`, 'id');
     }
   } catch (error) {
+    // Items that have been stored in spite of the error keep their names.
+    const ids = initialItems.map(({ _id }) => _id);
+    const stored = await models.item.find({ _id: { $in: ids } }, { _id: 1 }, withTrashed).lean();
+    const storedIds = new Set(stored.map(({ _id }) => _id.toHexString()));
     await releaseNames(
       context,
-      initialItems.map(({ _id }) => _id),
+      ids.filter((id) => !storedIds.has(id.toHexString())),
     );
     throw error;
   }
@@ -195,10 +199,11 @@ async function writeItemChanges(context: HostContext, item: ItemDocument, change
   announceStep('item-move:placed');
   if (updated !== null) await indexTerms(models.item, updated);
   else {
-    if (isMoved || name !== item.name) await releaseName(context, nameOwner, name);
     const current = await models.item.findById(item._id).lean<ItemDocument>();
-    if (current === null) throw new UnknownIdError('item', item._id.toHexString());
-    return writeItemChanges(context, current, changes);
+    // If the item exists, the other request may have given it the same name. A claim that is not needed counts as abandoned later.
+    if (current !== null) return writeItemChanges(context, current, changes);
+    if (isMoved || name !== item.name) await releaseName(context, nameOwner, name);
+    throw new UnknownIdError('item', item._id.toHexString());
   }
   if (isMoved || name !== item.name) {
     await releaseName(context, { parentId: item.folderId, ownerId: item._id }, item.name);

@@ -1,4 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { FolderDocument } from '../../../src/reference-host/tree/folder.model.js';
+import { updateFolder } from '../../../src/reference-host/tree/folders.js';
+import { updateItem } from '../../../src/reference-host/tree/items.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 
 let server: TestHost;
@@ -224,6 +227,48 @@ describe('folders', () => {
       message: `Invalid folder id (${folder}).`,
     });
     expect(await server.host.context.models.nameClaim.countDocuments({ _id: { $regex: `^${folder}/` } })).toBe(0);
+  });
+});
+
+describe.each([
+  ['folder', 'parentId'],
+  ['item', 'folderId'],
+] as const)('names of %ss', (type, parentField) => {
+  const databaseFailure = () => Promise.reject(new Error('The database is away.')) as never;
+  const create = (parentId: string) => admin.send('POST', `/${type}`, { query: { [parentField]: parentId, name: 'x' } });
+  const count = async (parentId: string) =>
+    names(await admin.ok('GET', `/${type}`, { query: { parentType: 'folder', [parentField]: parentId, name: 'x' } })).length;
+  afterEach(() => vi.restoreAllMocks());
+
+  it('stay taken if the database fails after a document was stored', async () => {
+    const parentId = await newFolder();
+    vi.spyOn(server.host.context.models.folder, 'exists').mockImplementationOnce(databaseFailure);
+    expect((await create(parentId)).status).toBe(500);
+    await create(parentId);
+    expect(await count(parentId)).toBe(1);
+  });
+
+  it('are free again if the database fails before a document is stored', async () => {
+    const parentId = await newFolder();
+    const { collection: documents } = server.host.context.models[type];
+    vi.spyOn(documents, type === 'item' ? 'insertMany' : 'insertOne').mockImplementationOnce(databaseFailure);
+    expect((await create(parentId)).status).toBe(500);
+    expect((await create(parentId)).body.name).toBe('x');
+  });
+
+  it('stay taken when two requests give a document the same new name', async () => {
+    const { context } = server.host;
+    const parentId = await newFolder();
+    const id = await admin.create(`/${type}`, { [parentField]: parentId, name: 'former' });
+    const asRead = (await context.models[type as 'item'].findById(id).lean())!;
+    const rename = () =>
+      type === 'item'
+        ? updateItem(context, asRead, { name: 'x' })
+        : updateFolder(context, asRead as unknown as FolderDocument, { name: 'x' });
+    await rename();
+    await rename().catch((error: Error) => expect(error.message).toContain('renamed or moved'));
+    await create(parentId);
+    expect(await count(parentId)).toBe(1);
   });
 });
 
