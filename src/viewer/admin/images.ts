@@ -16,15 +16,15 @@ const tickedOptions = ['recurse', 'localJobs'];
 
 /** Panels that create large images for whole folders, list the reasons why some failed, and remove incomplete ones. */
 export async function imagesSection({ signal }: Parameters<SectionBuilder>[0]): ReturnType<SectionBuilder> {
-  const failedPanel = refusedPanel(signal);
+  const failedPanel = failedImagesPanel(signal);
   await failedPanel.load();
   return [await creationPanel(signal, failedPanel.load), failedPanel.element, incompletePanel()];
 }
 
-function refusedPanel(signal: AbortSignal) {
+function failedImagesPanel(signal: AbortSignal) {
   const failedList = h('div');
   const notice = createNotice();
-  return { load, element: panel(adminTexts.refused, notice.element, failedList) };
+  return { load, element: panel(adminTexts.failedImages, notice.element, failedList) };
 
   async function load() {
     const query = { query: { limit: maxListed }, signal };
@@ -39,13 +39,13 @@ function refusedPanel(signal: AbortSignal) {
         }
       };
       const retryButton = notice.createButton(commonTexts.tryAgain, retry, {
-        name: adminTexts.tryNamed(commonTexts.tryAgain, name),
+        name: adminTexts.labelWithName(commonTexts.tryAgain, name),
       });
       return [h('a', { href: routeHash('item', itemId) }, name), h('span.amber', reason), retryButton];
     });
     const limitNote = failedItems.length === maxListed && h('p.quiet-text', adminTexts.newestListed(maxListed));
     if (rows.length === 0) fill(failedList, h('p.quiet-text', commonTexts.none));
-    else fill(failedList, table(adminTexts.refusedColumns, rows, adminTexts.refused), limitNote);
+    else fill(failedList, table(adminTexts.failedImageColumns, rows, adminTexts.failedImages), limitNote);
   }
 }
 

@@ -59,7 +59,7 @@ export async function peopleSection({ signal, route }: Parameters<SectionBuilder
       async send(values) {
         // `register` would sign the new user in instead of the administrator.
         await request('POST', 'user', { form: values });
-        await showResult(adminTexts.made(values.login ?? ''));
+        await showResult(adminTexts.accountCreated(values.login ?? ''));
       },
     });
   }
@@ -116,7 +116,10 @@ function personFields({ firstName, lastName, email }: User) {
 
 /** Not offered for the administrator's own account: administrators could not restore rights that they take from themselves. */
 function rightsFields({ status, admin }: User) {
-  return [{ name: 'status', label: adminTexts.mayUse, options: adminTexts.statusChoices, value: status }, adminField(admin)];
+  return [
+    { name: 'status', label: adminTexts.accountStatus, options: adminTexts.statusChoices, value: status },
+    adminField(admin),
+  ];
 }
 
 function adminField(value: boolean) {

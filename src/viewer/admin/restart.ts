@@ -23,5 +23,5 @@ export async function waitForRestart(previousStart: string, signal: AbortSignal)
       if (!(error instanceof ApiError)) throw error;
     }
   }
-  throw new Error(adminTexts.notBack);
+  throw new Error(adminTexts.notRestarted);
 }

@@ -217,7 +217,7 @@ it.each(['en', 'de'])('has the visible text in the longer name of each button, i
     [commonTexts.refresh, adminTexts.refreshCaches],
     [commonTexts.refresh, adminTexts.refreshJobs],
     [commonTexts.refresh, adminTexts.refreshCounts],
-    [commonTexts.tryAgain, adminTexts.tryNamed(commonTexts.tryAgain, 'A')],
+    [commonTexts.tryAgain, adminTexts.labelWithName(commonTexts.tryAgain, 'A')],
     [browseTexts.restore, browseTexts.restoreNamed('A')],
     [browseTexts.deleteForGood, browseTexts.deleteForGoodNamed('A')],
     [openInTexts.revoke, openInTexts.revokeNamed('A')],
