@@ -28,7 +28,9 @@ interface ToolboxOptions {
   onSaved: (record: AnnotationRecord) => void;
   /** closes the card of the clicked shape */
   closeCard: () => void;
+  /** redraws everything */
   redraw: () => void;
+  /** redraws only the shapes that change under the pointer */
   redrawLive: () => void;
   /** shows what went wrong, or clears the message */
   showProblem: (message: string) => void;

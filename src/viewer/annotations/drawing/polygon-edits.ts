@@ -31,14 +31,14 @@ export async function makeMergeEdits(shapes: readonly Element[]): Promise<Edit[]
 
 /** Cuts areas along a line. The largest part stays the same shape. */
 export async function makeSplitEdits(shapes: readonly Element[], line: Element): Promise<Edit[]> {
-  const polygons = await loadPolygonTools();
-  const cut = polygons.thickenLine(
+  const tools = await loadPolygonTools();
+  const cut = tools.thickenLine(
     (line.points ?? []).map(([x, y]) => ({ x, y })),
     cutRadius,
   );
   const candidates = unlockedAreas(shapes.filter((shape) => overlaps(boxOf(shape), boxOf(line))));
   return candidates.flatMap(({ shape, polygon }): Edit[] => {
-    const parts = polygons.subtract([polygon], cut).toSorted((a, b) => areaOf(b) - areaOf(a));
+    const parts = tools.subtract([polygon], cut).toSorted((a, b) => areaOf(b) - areaOf(a));
     if (parts.length < 2) return [];
     return parts.map((part, index) => {
       const after = asPolygon(shape, part);
@@ -49,12 +49,12 @@ export async function makeSplitEdits(shapes: readonly Element[], line: Element):
 
 /** Removes vertices of polygons and lines. `distance` is how far the outline may move, in pixels of the image. */
 export async function makeSimplifyEdits(shapes: readonly Element[], distance: number): Promise<Edit[]> {
-  const polygons = await loadPolygonTools();
+  const tools = await loadPolygonTools();
   return shapes.flatMap((before): Edit[] => {
     const { type, points = [], holes = [], closed = false } = before;
     if (type !== 'polyline' || isLocked(before)) return [];
-    const simplified = polygons.simplify(points, distance, closed);
-    const simplifiedHoles = holes.map((hole) => polygons.simplify(hole, distance, true));
+    const simplified = tools.simplify(points, distance, closed);
+    const simplifiedHoles = holes.map((hole) => tools.simplify(hole, distance, true));
     const count = (rings: readonly (readonly unknown[])[]) => rings.reduce((sum, ring) => sum + ring.length, 0);
     if (count([simplified, ...simplifiedHoles]) === count([points, ...holes])) return [];
     return [{ before, after: { ...before, points: simplified, ...(holes.length > 0 && { holes: simplifiedHoles }) } }];

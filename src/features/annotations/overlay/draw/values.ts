@@ -29,11 +29,11 @@ function rangeOfValues(values: Iterable<number>): [low: number, high: number] {
 }
 
 /** Makes a function that maps values to colors: interpolated between two stops, or with `stepped` the color of the lower stop. */
-function makeColorScale(range: ColorFields, [low, high]: readonly [low: number, high: number]): ColorScale {
-  const colors = range.colorRange?.length ? range.colorRange.map(toPaintColor) : defaultColors;
-  const stops = stopsOf(range, colors.length, low, high);
-  const first = range.minColor === undefined ? (colors[0] as PaintColor) : toPaintColor(range.minColor);
-  const last = range.maxColor === undefined ? (colors.at(-1) as PaintColor) : toPaintColor(range.maxColor);
+function makeColorScale(fields: ColorFields, [low, high]: readonly [low: number, high: number]): ColorScale {
+  const colors = fields.colorRange?.length ? fields.colorRange.map(toPaintColor) : defaultColors;
+  const stops = stopsOf(fields, colors.length, low, high);
+  const first = fields.minColor === undefined ? (colors[0] as PaintColor) : toPaintColor(fields.minColor);
+  const last = fields.maxColor === undefined ? (colors.at(-1) as PaintColor) : toPaintColor(fields.maxColor);
   return (value) => {
     if (value < stops[0]!) return first;
     if (value > stops[stops.length - 1]!) return last;
@@ -41,7 +41,7 @@ function makeColorScale(range: ColorFields, [low, high]: readonly [low: number, 
     while (at + 1 < stops.length && stops[at + 1]! <= value) at += 1;
     const from = colors[Math.min(at, colors.length - 1)] as PaintColor;
     const to = colors[at + 1];
-    if (range.stepped === true || to === undefined) return from;
+    if (fields.stepped === true || to === undefined) return from;
     const share = (value - stops[at]!) / (stops[at + 1]! - stops[at]!);
     return [0, 1, 2, 3].map((i) => from[i]! + (to[i]! - from[i]!) * share) as unknown as PaintColor;
   };
@@ -59,11 +59,11 @@ function stopsOf({ rangeValues, normalizeRange, stepped }: ColorFields, colorCou
 /** Draws points with values as a sum of Gaussians, whose height determines the color. */
 export function drawHeatmap(canvas: Canvas, element: HeatmapElement): void {
   const [, high] = rangeOfValues(element.points.map((point) => point[3]));
-  const colors = makeColorScale(element, [0, high]);
+  const toColor = makeColorScale(element, [0, high]);
   drawGaussians(
     canvas,
     element,
-    colors,
+    toColor,
     element.points.length,
     (i) => element.points[i] as readonly [number, number, number, number],
   );
@@ -85,13 +85,13 @@ export function drawGrid(canvas: Canvas, element: GridDataElement): void {
   const rows = Math.ceil(values.length / gridWidth);
   const valueAt =
     element.interpretation === 'choropleth' ? cellReader(values, gridWidth, rows) : surfaceReader(values, gridWidth, rows);
-  const colors = makeColorScale(element, range);
+  const toColor = makeColorScale(element, range);
   const { left, top, scale, width, height } = canvas.view;
   for (let row = 0; row < height; row += 1) {
     const gridY = (top + (row + 0.5) * scale - origin[1]) / dy;
     for (let column = 0; column < width; column += 1) {
       const value = valueAt((left + (column + 0.5) * scale - origin[0]) / dx, gridY);
-      if (value !== undefined) canvas.paintPixel(column, row, colors(value));
+      if (value !== undefined) canvas.paintPixel(column, row, toColor(value));
     }
   }
 }
@@ -117,7 +117,7 @@ function surfaceReader(values: readonly number[], width: number, rows: number): 
 function drawGaussians(
   canvas: Canvas,
   { radius = defaultRadius, scaleWithZoom = false }: { radius?: number; scaleWithZoom?: boolean },
-  colors: ColorScale,
+  toColor: ColorScale,
   count: number,
   pointAt: (index: number) => readonly [x: number, y: number, z: number, value: number],
 ): void {
@@ -142,8 +142,8 @@ function drawGaussians(
   if (!isAnyInside) return;
   const spare = new Float32Array(sums.length);
   for (let pass = 0; pass < 3; pass += 1) {
-    blurLines(sums, spare, { lines: fullHeight, length: fullWidth, step: 1, jump: fullWidth }, reach);
-    blurLines(spare, sums, { lines: fullWidth, length: fullHeight, step: fullWidth, jump: 1 }, reach);
+    blurLines(sums, spare, { lines: fullHeight, length: fullWidth, sampleStride: 1, lineStride: fullWidth }, reach);
+    blurLines(spare, sums, { lines: fullWidth, length: fullHeight, sampleStride: fullWidth, lineStride: 1 }, reach);
   }
   // With this factor, the center of a single point has exactly the value of the point.
   const windowLength = 2 * reach + 1;
@@ -152,7 +152,7 @@ function drawGaussians(
     for (let column = 0; column < width; column += 1) {
       const value = sums[(row + margin) * fullWidth + column + margin]! * peakFactor;
       // Smaller sums are rounding errors of the averages.
-      if (Math.abs(value) > 1e-6) canvas.paintPixel(column, row, colors(value));
+      if (Math.abs(value) > 1e-6) canvas.paintPixel(column, row, toColor(value));
     }
   }
 }
@@ -161,18 +161,18 @@ function drawGaussians(
 function blurLines(
   from: Float32Array,
   to: Float32Array,
-  { lines, length, step, jump }: { lines: number; length: number; step: number; jump: number },
+  { lines, length, sampleStride, lineStride }: { lines: number; length: number; sampleStride: number; lineStride: number },
   reach: number,
 ): void {
   const share = 1 / (2 * reach + 1);
   for (let line = 0; line < lines; line += 1) {
-    const start = line * jump;
+    const start = line * lineStride;
     let sum = 0;
-    for (let i = 0; i < Math.min(reach, length); i += 1) sum += from[start + i * step]!;
+    for (let i = 0; i < Math.min(reach, length); i += 1) sum += from[start + i * sampleStride]!;
     for (let i = 0; i < length; i += 1) {
-      if (i + reach < length) sum += from[start + (i + reach) * step]!;
-      if (i - reach - 1 >= 0) sum -= from[start + (i - reach - 1) * step]!;
-      to[start + i * step] = sum * share;
+      if (i + reach < length) sum += from[start + (i + reach) * sampleStride]!;
+      if (i - reach - 1 >= 0) sum -= from[start + (i - reach - 1) * sampleStride]!;
+      to[start + i * sampleStride] = sum * share;
     }
   }
 }
