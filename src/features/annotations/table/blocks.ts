@@ -6,7 +6,7 @@ import type { ElementStore, StoredElements, TableSegment, WindowPacks } from '..
 import type { RawPack } from '../elements/read/loader.js';
 import type { SegmentColumn, SegmentHeader } from '../elements/packs/segment.js';
 import type { BlockInput, Cell } from './block.js';
-import { ColumnNames, storedColumns, tableColumns, type TableColumn } from './columns.js';
+import { ColumnsByName, storedColumns, tableColumns, type TableColumn } from './columns.js';
 import type { PacksInput, TableFunctions } from './table-thread.js';
 
 const taskSubject = 'The table';
@@ -51,7 +51,7 @@ export interface TableBlock {
 export interface OpenTable {
   content: string;
   blocks: TableBlock[];
-  names: ColumnNames;
+  columnsByName: ColumnsByName;
   /** Whether elements have values that the table has no columns for, because it has as many as it can. */
   isCut: boolean;
 }
@@ -91,7 +91,7 @@ export class TableBlocks {
       blocks.push(this.#toBlock({ header, windowIndex: packs.windowIndex, liveRanges: [[0, header.rows]], loadColumns }));
     }
     const { columns, isCut } = tableColumns(blocks.map(({ header }) => header));
-    return { content: stored.content, blocks, names: new ColumnNames(columns), isCut };
+    return { content: stored.content, blocks, columnsByName: new ColumnsByName(columns), isCut };
   }
 
   #toBlock(segment: LoadableBlock): TableBlock {

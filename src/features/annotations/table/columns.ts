@@ -66,7 +66,7 @@ export function storedColumns(header: SegmentHeader, columns: Iterable<TableColu
 }
 
 /** Finds columns by name. */
-export class ColumnNames {
+export class ColumnsByName {
   readonly #byName: ReadonlyMap<string, TableColumn>;
 
   constructor(readonly columns: readonly TableColumn[]) {

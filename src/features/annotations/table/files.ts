@@ -49,7 +49,7 @@ export class TableFiles {
     columns: TableColumn[],
     start: Promise<Uint8Array>,
   ): Chunks {
-    const neededColumns = [...columns, ...filterColumns(filter, table.names)];
+    const neededColumns = [...columns, ...filterColumns(filter, table.columnsByName)];
     yield* mapAhead([null, ...candidateBlocks(table, filter)], writtenAtOnce, async (source) => {
       if (source === null) return start;
       const { block, transfer } = await source.load(neededColumns, signal);
@@ -65,8 +65,8 @@ export class TableFiles {
     let box: FileBox | null = null;
     const neededColumns = [
       ...columns,
-      ...shapeColumns.map((name) => table.names.find(name)),
-      ...filterColumns(filter, table.names),
+      ...shapeColumns.map((name) => table.columnsByName.find(name)),
+      ...filterColumns(filter, table.columnsByName),
     ];
     const sources = candidateBlocks(table, filter);
     const write = async (packs: WindowPacks) => {

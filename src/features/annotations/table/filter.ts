@@ -1,5 +1,5 @@
 import { BadParameterError } from '../../../errors.js';
-import type { ColumnNames, TableColumn } from './columns.js';
+import type { ColumnsByName, TableColumn } from './columns.js';
 
 /** A value that a condition names. */
 type FilterValue = string | number | boolean;
@@ -29,9 +29,9 @@ function filterError(message: string): BadParameterError {
 }
 
 /** Checks a filter. @returns `null` if there is no filter, which selects all elements. @throws BadParameterError that says which part is wrong. */
-export function parseFilter(value: unknown, names: ColumnNames): TableFilter | null {
+export function parseFilter(value: unknown, columnsByName: ColumnsByName): TableFilter | null {
   if (value === undefined || value === null) return null;
-  return new FilterParser(names).parse(value, maxDepth);
+  return new FilterParser(columnsByName).parse(value, maxDepth);
 }
 
 class FilterParser {
@@ -39,7 +39,7 @@ class FilterParser {
   #values = 0;
   #points = 0;
 
-  constructor(private readonly names: ColumnNames) {}
+  constructor(private readonly columnsByName: ColumnsByName) {}
 
   parse(value: unknown, remainingDepth: number): TableFilter {
     if (remainingDepth === 0) throw filterError(`conditions are nested deeper than ${maxDepth} levels.`);
@@ -70,7 +70,7 @@ class FilterParser {
 
   #parseColumnCondition(condition: Json): TableFilter {
     if (typeof condition.column !== 'string') throw filterError('column must be the name of a column.');
-    const column = this.names.find(condition.column);
+    const column = this.columnsByName.find(condition.column);
     const name = JSON.stringify(column.name);
     const { gte, lte, in: listed, null: isNull } = condition;
     const parts: TableFilter[] = [];
@@ -133,18 +133,18 @@ const boxSources = ['xmin', 'ymin', 'xmax', 'ymax'];
 const centerSources = ['x', 'y'];
 
 /** The columns that a filter needs. */
-export function filterColumns(filter: TableFilter | null, names: ColumnNames): TableColumn[] {
+export function filterColumns(filter: TableFilter | null, columnsByName: ColumnsByName): TableColumn[] {
   if (filter === null) return [];
   switch (filter.kind) {
     case 'and':
     case 'or':
-      return filter.parts.flatMap((part) => filterColumns(part, names));
+      return filter.parts.flatMap((part) => filterColumns(part, columnsByName));
     case 'not':
-      return filterColumns(filter.part, names);
+      return filterColumns(filter.part, columnsByName);
     case 'box':
-      return boxSources.map((name) => names.find(name));
+      return boxSources.map((name) => columnsByName.find(name));
     case 'polygon':
-      return centerSources.map((name) => names.find(name));
+      return centerSources.map((name) => columnsByName.find(name));
     case 'number':
     case 'values':
     case 'null':

@@ -3,7 +3,7 @@ import type { Caller } from '../../../host.js';
 import type { AnnotationServices } from '../annotation-services.js';
 import type { AnnotationRecord } from '../documents/annotation-record.js';
 import type { TableBlocks } from './blocks.js';
-import { ColumnNames, type TableColumn } from './columns.js';
+import { ColumnsByName, type TableColumn } from './columns.js';
 import { parseFilter } from './filter.js';
 import type { CategoryMoments } from './statistics.js';
 import { mergeCategories, toSummaries, type CategorySummary, type Tables } from './tables.js';
@@ -25,6 +25,7 @@ export interface SummaryQuery {
 /** All annotations of one image, summed up. */
 export interface ImageSummary {
   annotations: number;
+  /** Whether the image has further annotations, which are left out. */
   isCut: boolean;
   count: number;
   categories: CategorySummary[];
@@ -46,16 +47,16 @@ function* columnsIn(condition: unknown, remainingDepth = maxDepth): Generator<[n
   yield* columnsIn(not, remainingDepth - 1);
 }
 
-/** The columns of a table, and the columns that a query names but this table lacks, where every element has no value. */
-function withQueriedColumns(names: ColumnNames, { columns, by, filter }: SummaryQuery): ColumnNames {
-  const columnsByName = new Map(names.columns.map((column) => [column.name, column]));
+/** The columns of a table, and those that only a query names. In the latter, no element has a value. */
+function withQueriedColumns(columnsByName: ColumnsByName, { columns, by, filter }: SummaryQuery): ColumnsByName {
+  const byName = new Map(columnsByName.columns.map((column) => [column.name, column]));
   const add = (name: string, type: TableColumn['type']) => {
-    if (!columnsByName.has(name)) columnsByName.set(name, { name, type, source: name, isMixed: false });
+    if (!byName.has(name)) byName.set(name, { name, type, source: name, isMixed: false });
   };
   for (const name of columns) add(name, 'number');
   if (by !== undefined) add(by, 'text');
   for (const [name, type] of columnsIn(filter)) add(name, type);
-  return new ColumnNames([...columnsByName.values()]);
+  return new ColumnsByName([...byName.values()]);
 }
 
 /** Sums up the tables of images, one annotation after the other. */
@@ -95,14 +96,14 @@ export class FolderSummaries {
   async #sumUpAnnotation({ elements }: AnnotationRecord, query: SummaryQuery) {
     const { signal, by } = query;
     const opened = await this.blocks.open(elements, signal);
-    const names = withQueriedColumns(opened.names, query);
-    const columns = query.columns.map((name) => names.findNumbers(name));
-    const filter = parseFilter(query.filter, names);
-    const table = { ...opened, names };
+    const columnsByName = withQueriedColumns(opened.columnsByName, query);
+    const columns = query.columns.map((name) => columnsByName.findNumbers(name));
+    const filter = parseFilter(query.filter, columnsByName);
+    const table = { ...opened, columnsByName };
     const categories = await this.tables.computeMoments(
       { table, filter, signal },
       columns,
-      by === undefined ? null : names.findCategories(by),
+      by === undefined ? null : columnsByName.findCategories(by),
     );
     return { columns, categories };
   }

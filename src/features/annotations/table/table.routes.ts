@@ -15,7 +15,7 @@ import { annotationPath } from '../parameters.js';
 import { enqueueInParts } from '../streams.js';
 import { annotationHeaders, annotationTag, privateHeaders } from '../views.js';
 import type { OpenTable, TableBlocks } from './blocks.js';
-import type { ColumnNames, TableColumn } from './columns.js';
+import type { ColumnsByName, TableColumn } from './columns.js';
 import { parseFilter } from './filter.js';
 import { filterSchema, histogramSchema, idsSchema, rowsSchema, summarySchema, tableSchema } from './schemas.js';
 import type { TableFiles } from './files.js';
@@ -98,11 +98,11 @@ async function answerFromTable(
 }
 
 function toTableQuery(table: OpenTable, condition: unknown, signal: AbortSignal): TableQuery {
-  return { table, filter: parseFilter(condition, table.names), signal };
+  return { table, filter: parseFilter(condition, table.columnsByName), signal };
 }
 
-function findColumns(names: ColumnNames, listed: readonly unknown[] | undefined): TableColumn[] {
-  return listed === undefined ? [...names.columns] : names.findAll(listed);
+function findColumns(columnsByName: ColumnsByName, listed: readonly unknown[] | undefined): TableColumn[] {
+  return listed === undefined ? [...columnsByName.columns] : columnsByName.findAll(listed);
 }
 
 const describe = defineRoute({
@@ -138,13 +138,13 @@ const rows = defineRoute({
     answerFromTable('table/rows', input, context, async (table) => {
       const { query, signal } = input;
       const { limit = 100, offset = 0, sort = 'order', sortdir = 1 } = query;
-      const columns = findColumns(table.names, query.columns);
+      const columns = findColumns(table.columnsByName, query.columns);
       if (columns.length * limit > maxCells) {
         throw new BadParameterError(
           `${limit} rows of ${columns.length} columns are more than ${maxCells} values. Request fewer columns, or lower the limit.`,
         );
       }
-      const page = { columns, by: table.names.find(sort), descending: sortdir === -1, offset, limit };
+      const page = { columns, by: table.columnsByName.find(sort), descending: sortdir === -1, offset, limit };
       const result = await context.tables.rows(toTableQuery(table, query.filter, signal), page);
       return { total: result.total, offset, columns: columns.map(({ name }) => name), rows: result.rows };
     }),
@@ -177,7 +177,7 @@ const histogram = defineRoute({
       const { bins = 50, ybins = bins } = query;
       const x = axisOf(table, query.x, { bins, low: query.low, high: query.high });
       const y = query.y === undefined ? null : axisOf(table, query.y, { bins: ybins, low: query.ylow, high: query.yhigh });
-      const by = query.by === undefined ? null : table.names.findCategories(query.by);
+      const by = query.by === undefined ? null : table.columnsByName.findCategories(query.by);
       const binCount = bins * (y === null ? 1 : ybins);
       const maxBinCount = by === null ? maxBins : maxBinsOfCategory;
       if (binCount > maxBinCount)
@@ -200,7 +200,7 @@ function axisOf(
   name: string,
   { bins, low: from, high: to }: { bins: number; low: number | undefined; high: number | undefined },
 ): Axis {
-  const column = table.names.findNumbers(name);
+  const column = table.columnsByName.findNumbers(name);
   const { low, high } = requestedRange(table, column, { low: from, high: to });
   return { column, low, high, bins };
 }
@@ -223,16 +223,16 @@ const summary = defineRoute({
   handle: (input, context) =>
     answerFromTable('table/summary', input, context, async (table) => {
       const { query, signal } = input;
-      const columns = summedColumns(table.names, query.columns);
-      const by = query.by === undefined ? null : table.names.findCategories(query.by);
+      const columns = summedColumns(table.columnsByName, query.columns);
+      const by = query.by === undefined ? null : table.columnsByName.findCategories(query.by);
       const categories = await context.tables.summarize(toTableQuery(table, query.filter, signal), columns, by);
       return { by: by?.name ?? null, categories };
     }),
 });
 
-function summedColumns(names: ColumnNames, listed: readonly unknown[] | undefined): TableColumn[] {
-  if (listed !== undefined) return names.findAll(listed).map(({ name }) => names.findNumbers(name));
-  const measured = names.columns.filter(({ name, type }) => {
+function summedColumns(columnsByName: ColumnsByName, listed: readonly unknown[] | undefined): TableColumn[] {
+  if (listed !== undefined) return columnsByName.findAll(listed).map(({ name }) => columnsByName.findNumbers(name));
+  const measured = columnsByName.columns.filter(({ name, type }) => {
     return type === 'number' && (name === 'area' || name === 'length' || name.startsWith('/'));
   });
   return measured.slice(0, maxDefaultColumns);
@@ -336,7 +336,7 @@ function fileRoute({ extension, type, summary, description, write }: FileFormat)
       const open = async () => {
         const table = await blocks.open(annotation.elements, signal);
         const tableQuery = toTableQuery(table, query.filter, signal);
-        return write(tableQuery, findColumns(table.names, query.columns), { context, annotation });
+        return write(tableQuery, findColumns(table.columnsByName, query.columns), { context, annotation });
       };
       const chunks = await enqueueInParts(open, { queue: annotations.readQueue, caller }, signal);
       return Reply.stream(chunks, type, { headers: replyHeaders });

@@ -61,7 +61,7 @@ export class Tables {
     columns: readonly TableColumn[],
     extra: Extra,
   ) {
-    const needed = [...columns, ...filterColumns(filter, table.names)];
+    const needed = [...columns, ...filterColumns(filter, table.columnsByName)];
     const blocks = candidateBlocks(table, filter);
     const results = await mapConcurrently(blocks, blocksAtOnce, async (source) => {
       const { block, transfer } = await source.load(needed, signal);
@@ -76,7 +76,7 @@ export class Tables {
   async describe({ table, signal }: Omit<TableQuery, 'filter'>): Promise<ColumnDescription[]> {
     const cached = this.#descriptions.get(table.content);
     if (cached !== undefined) return cached;
-    const { columns } = table.names;
+    const { columns } = table.columnsByName;
     const rows = table.blocks.reduce((sum, { header }) => sum + header.rows, 0);
     const columnsAtOnce = Math.max(1, Math.min(32, Math.floor(valuesAtOnce / Math.max(1, rows))));
     const described: ColumnDescription[] = [];
@@ -99,7 +99,7 @@ export class Tables {
     { columns, by, descending, offset, limit }: PageRequest,
   ): Promise<{ total: number; rows: Cell[][] }> {
     const { table, signal } = query;
-    const order = table.names.find('order');
+    const order = table.columnsByName.find('order');
     const extra = { by, descending, maxRows: Math.max(1, offset + limit) };
     const { blocks, results } = await this.#runOnBlocks('select', query, [by, order], extra);
     const page = await this.threads.run(
@@ -165,7 +165,11 @@ export class Tables {
     { table, filter, signal }: TableQuery,
     { windowIndex, column, subtrahend }: { windowIndex: number; column: TableColumn | null; subtrahend: number },
   ): Promise<WindowValues> {
-    const needed = [table.names.find('order'), ...(column === null ? [] : [column]), ...filterColumns(filter, table.names)];
+    const needed = [
+      table.columnsByName.find('order'),
+      ...(column === null ? [] : [column]),
+      ...filterColumns(filter, table.columnsByName),
+    ];
     const blocks = candidateBlocks(table, filter).filter((block) => block.windowIndex === windowIndex);
     let merged: WindowValues | null = null;
     for (const source of blocks) {
@@ -180,7 +184,7 @@ export class Tables {
 
   /** The ids of elements, up to a limit, as parts of a JSON list: the caller writes the brackets, and commas between the parts. */
   async ids(query: TableQuery, limit: number): Promise<{ count: number; texts: Uint8Array[] }> {
-    const { results } = await this.#runOnBlocks('ids', query, [query.table.names.find('id')], { limit });
+    const { results } = await this.#runOnBlocks('ids', query, [query.table.columnsByName.find('id')], { limit });
     const texts: Uint8Array[] = [];
     let remaining = limit;
     for (const { text } of results) {

@@ -36,11 +36,11 @@ const names = ['id', 'type', 'group', 'area', 'x', 'ymax', '/n', '/t', '/mixed',
 /** The rows of a stored table in the order of the elements, and its number of blocks. */
 async function rowsOf(stored: StoredElements) {
   const table = await tables.open(stored, signal);
-  const columnNames = new Set(table.names.columns.map(({ name }) => name));
-  const columns = names.map((name) => (columnNames.has(name) ? table.names.find(name) : null));
+  const columnNames = new Set(table.columnsByName.columns.map(({ name }) => name));
+  const columns = names.map((name) => (columnNames.has(name) ? table.columnsByName.find(name) : null));
   const result: { order: number; cells: Cell[] }[] = [];
   for (const source of table.blocks) {
-    const { block: input } = await source.load(table.names.columns, signal);
+    const { block: input } = await source.load(table.columnsByName.columns, signal);
     const block = new Block(input);
     const rows = block.selectRows(null);
     const cells = columns.map((column) => (column === null ? null : block.cells(column, rows)));

@@ -80,14 +80,18 @@ export class Coloring {
     const { stored, table, request, view } = options;
     [this.#elements, this.#table, this.#request, this.#view] = [stored, table, request, view];
     const { colorBy, heat, filter, low, high } = request;
-    const { names } = table;
-    this.#filter = parseFilter(filter, names);
+    const { columnsByName } = table;
+    this.#filter = parseFilter(filter, columnsByName);
     if (heat === 'mean' && colorBy === undefined) throw new BadParameterError('heat=mean needs a numeric column in colorBy.');
     if (heat === 'number' && colorBy !== undefined) {
       throw new BadParameterError('heat=number shows the number of shapes, so it cannot be combined with colorBy.');
     }
     this.#column =
-      colorBy === undefined ? null : heat === 'mean' ? names.findNumbers(colorBy) : requireColorable(names.find(colorBy));
+      colorBy === undefined
+        ? null
+        : heat === 'mean'
+          ? columnsByName.findNumbers(colorBy)
+          : requireColorable(columnsByName.find(colorBy));
     this.#colorsByCategory = categoryColors(request.colors);
     const colors = paletteColors(request.palette);
     if (heat === 'number') {
@@ -253,8 +257,8 @@ export class Coloring {
   async makeLegend(signal: AbortSignal): Promise<ColoringLegend> {
     // No tile is drawn: the level -1 has no overview, so this only finds the end of the range of a heat map.
     await this.prepare(-1, [], signal);
-    const { names } = this.#table;
-    const used = [...(this.#column === null ? [] : [this.#column]), ...filterColumns(this.#filter, names)];
+    const { columnsByName } = this.#table;
+    const used = [...(this.#column === null ? [] : [this.#column]), ...filterColumns(this.#filter, columnsByName)];
     const columns = Object.fromEntries(used.map(({ name, type }) => [name, type]));
     const scale = this.#scale && {
       low: this.#scale.low,
