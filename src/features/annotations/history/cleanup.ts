@@ -153,7 +153,8 @@ export class AnnotationCleanup {
     const annotationVersions = full ? await this.#cleanUpOrphans({ shouldRemove: true, signal }) : 0;
     const elementsOf = (family: string) => model.listElementsOfFamily(family);
     const families = await store.listAbandonedFamilies();
-    // This sweep also removes the leases of ended processes. The full sweep would leave them on families whose packs are all in use.
+    // A sweep of listed families also removes the leases of ended processes. A sweep of all families skips those without unused elements,
+    // and so would leave their leases.
     const { removed } = await store.sweep(elementsOf, { families, signal });
     const otherElements = full ? (await store.sweep(elementsOf, { signal })).removed : 0;
     const derived = await followers.sweep(elementsOf, full ? undefined : families);
@@ -204,19 +205,19 @@ export class AnnotationCleanup {
     }
     if (summary.active) report.active += 1;
     let versionIndex = 0;
-    const countAsOld = (version: { updated: Date }) => {
-      const isOldVersion = versionIndex >= keepCount && isOld(version);
+    const countVersion = (version: { updated: Date }) => {
+      const counter = versionIndex >= keepCount && isOld(version) ? 'oldVersions' : 'recentVersions';
       versionIndex += 1;
-      report[isOldVersion ? 'oldVersions' : 'recentVersions'] += 1;
-      return isOldVersion;
+      report[counter] += 1;
+      return counter;
     };
     // The record of a deleted annotation is kept as long as it has previous versions, which could not be reached without it.
-    const isEveryVersionOld = !summary.active && countAsOld(summary);
+    const isEveryVersionOld = !summary.active && countVersion(summary) === 'oldVersions';
     let oldCount = isEveryVersionOld ? 1 : 0;
     let removed = 0;
     for await (const page of model.formerVersions.listSummaries(summary.id, summary.version)) {
       signal?.throwIfAborted();
-      const ids = page.filter(countAsOld).map(({ id }) => id);
+      const ids = page.filter((version) => countVersion(version) === 'oldVersions').map(({ id }) => id);
       oldCount += ids.length;
       if (shouldRemove && !isEveryVersionOld) removed += addRemoved(await model.formerVersions.remove(ids));
     }

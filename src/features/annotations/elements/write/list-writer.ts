@@ -32,7 +32,7 @@ export interface ListContext {
   signal: AbortSignal | undefined;
   /** Creates the family; called before the first record is stored. */
   createFamily: () => Promise<void>;
-  /** Must be called when elements arrive. */
+  /** Tells background work that elements are being written. */
   recordActivity: () => void;
 }
 

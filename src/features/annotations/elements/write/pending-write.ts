@@ -9,7 +9,7 @@ interface WriteSteps {
   getLease: () => Promise<FamilyLease | null>;
   /** Removes the stored elements. */
   undo: () => Promise<void>;
-  /** Must be called when elements arrive. */
+  /** Tells background work that elements are being written. */
   recordActivity: () => void;
 }
 

@@ -19,7 +19,7 @@ export interface WriteTools {
   layout: PackLayout;
   validate: ElementValidator;
   longElements: LongElements;
-  /** Must be called when elements arrive, so that background work lets writes go first. */
+  /** Must be called while elements are written, so that background work lets writes go first. */
   recordActivity: () => void;
 }
 
