@@ -34,8 +34,8 @@ export interface ImageOpenerOptions {
   settings: Settings;
   logger: HostLogger;
   temporaryDirectory: string;
-  /** Uses the image of a file, which is opened once for all concurrent uses. */
-  share<R>(
+  /** Uses the image of a file as a part of another one. It is opened once for all concurrent uses. */
+  usePart<R>(
     itemFile: ItemFile,
     sourceName: string | undefined,
     use: (image: BorrowedImage, parts: OpenImage['parts']) => Promise<R> | R,
@@ -193,7 +193,7 @@ export class ImageOpener {
         for (const id of folders) context.parts.folders.add(id);
         return use(image);
       };
-      return this.options.share({ file, item }, sourceName, useShared, signal);
+      return this.options.usePart({ file, item }, sourceName, useShared, signal);
     }
     if (fileIdChain.includes(file.id))
       throw new TileSourceError(`Multi source specification is self-referential: ${file.name} contains itself.`);

@@ -53,7 +53,7 @@ interface MakeOptions {
   queue: WorkQueue;
 }
 
-/** Maximum number of images of several files whose parts are remembered. */
+/** Maximum number of images whose parts are remembered. Only images of several files have parts. */
 const maxImagesWithParts = 10_000;
 /** Maximum number of times that an image is opened to find its parts, because they may keep changing. */
 const maxInspections = 4;
@@ -68,7 +68,7 @@ export class Images {
   readonly #parts = new LRUCache<string, OpenImage['parts']>(limitEntries(maxImagesWithParts));
 
   constructor(private readonly options: ImagesOptions) {
-    this.#opener = new ImageOpener({ ...options, share: (...sharing) => this.#share(...sharing) });
+    this.#opener = new ImageOpener({ ...options, usePart: (...use) => this.#usePart(...use) });
     this.#states = new ImageStates({ ...options, onChangedOnDisk: (fileId) => this.#handleChangeOnDisk(fileId) });
   }
 
@@ -245,17 +245,19 @@ export class Images {
   }
 
   /** Uses the image of a file as a part of another image; it stays open for the next use. */
-  async #share<R>(
+  async #usePart<R>(
     { file, item }: ItemFile,
     sourceName: string | undefined,
     use: (image: BorrowedImage, parts: OpenImage['parts']) => Promise<R> | R,
     signal?: AbortSignal,
   ): Promise<R> {
-    const servedSource = sourceNameOf(item, file);
-    const isServed = servedSource !== undefined && (sourceName === undefined || sourceName === servedSource);
-    const { name, icc, scale } = isServed ? await this.#states.stateOf(item) : await this.#states.stateOfPart(file, sourceName);
+    const sourceOfItem = sourceNameOf(item, file);
+    const isImageOfItem = sourceOfItem !== undefined && (sourceName === undefined || sourceName === sourceOfItem);
+    const { name, icc, scale } = isImageOfItem
+      ? await this.#states.stateOf(item)
+      : await this.#states.stateOfPart(file, sourceName);
     const open = (sharedSignal: AbortSignal) =>
-      this.#opener.open(file, { sourceName: sourceName ?? servedSource, icc, scale, signal: sharedSignal });
+      this.#opener.open(file, { sourceName: sourceName ?? sourceOfItem, icc, scale, signal: sharedSignal });
     return this.options.sources.use(name, open, ({ borrowed, parts }) => use(borrowed, parts), signal);
   }
 
@@ -265,9 +267,9 @@ export class Images {
   }
 
   /**
-   * Opens a file for a conversion, if its source needs more than the file, or does not exist in the process of a conversion.
+   * Opens a file for a conversion, unless the process of the conversion can open it itself.
    *
-   * @returns `null` if the file alone is enough. The caller closes the image.
+   * @returns the image, which the caller closes; `null` if the process opens the file itself, or no source can read it.
    * @throws AccessDeniedError if the caller cannot read all parts of the image.
    */
   async openForConversion(item: ItemRecord, file: FileRecord, caller: Caller | null): Promise<OpenImage | null> {
@@ -279,15 +281,15 @@ export class Images {
       if (error instanceof TileSourceError) return null;
       throw error;
     }
-    const needsOnlyFile = this.options.registry.get(opened.sourceName)?.opensInConversion === true;
+    const opensInConversion = this.options.registry.get(opened.sourceName)?.opensInConversion === true;
     try {
-      if (needsOnlyFile) await opened.close();
+      if (opensInConversion) await opened.close();
       else await this.options.items.requireParts(item, `conversion:${file.id}:${item.changed}`, opened.parts, caller);
     } catch (error) {
       await opened.close();
       throw error;
     }
-    return needsOnlyFile ? null : opened;
+    return opensInConversion ? null : opened;
   }
 
   /** Opens the bytes of a file. The caller closes the reader. */
