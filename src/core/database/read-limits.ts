@@ -13,7 +13,7 @@ interface CursorQuery {
   cursor(options?: { batchSize: number }): AsyncIterable<unknown> & { close(): Promise<unknown> };
 }
 
-/** The documents of a query, one by one, on demand. Other work can run between them, because each may have the maximum size. */
+/** The documents of a query, one by one, on demand. Other work can run between two documents, because they may be large. */
 export async function* iterateInSlices<D>(query: CursorQuery, options?: { batchSize: number }): AsyncGenerator<D> {
   const cursor = query.cursor(options);
   try {

@@ -20,8 +20,9 @@ const read = defineRoute({
   path: '/folder/:id/yaml_config/:name',
   summary: 'Get the YAML configuration that applies in a folder.',
   description:
-    'The item with this name in the folder, or else in one of the folders above, in `.config` next to the topmost folder, or in the folder of the setting ' +
-    '`config_folder`; with `__inherit__: true` it is merged with the next. Sections for users and groups are applied.',
+    'Returns the first item with this name. Searched are, in this order: the folder, the folders above it, `.config` next to the topmost folder, and the ' +
+    'folder that the setting `config_folder` names. If the text has `__inherit__: true`, it is merged with the next one found. Sections for users and ' +
+    'groups are applied.',
   access: 'public',
   scope: scopes.read,
   params,
@@ -37,8 +38,8 @@ const write = defineRoute({
   summary: 'Store a YAML configuration in a folder.',
   description:
     'The body is the text. Needs write access, or with `user_context` read access; the token needs the scope for writing in both cases. The text is stored in ' +
-    'a new item, or in an existing one whose only file is YAML text of this name. Anything else of this name is a conflict (409), and so is ' +
-    'stored text to which `user_context` cannot add.',
+    'a new item, or in an existing one whose only file is YAML text of this name. Anything else of this name in the folder ' +
+    'is a conflict (409). With `user_context`, it is also a conflict if nothing can be added to the stored text, for example because it is invalid.',
   access: 'public',
   scope: scopes.write,
   params,

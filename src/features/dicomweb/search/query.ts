@@ -65,7 +65,7 @@ export function parseSearch(url: string): SearchQuery {
 }
 
 function tooManyConditionsError(): BadParameterError {
-  return new BadParameterError(`A search may have at most ${maxConditions} conditions, and ${maxValues} values of one.`);
+  return new BadParameterError(`A search may have at most ${maxConditions} conditions, each with at most ${maxValues} values.`);
 }
 
 function parseCount(name: string, values: readonly string[]): number {
@@ -123,7 +123,7 @@ function parseCondition(name: string, sentValues: readonly string[]): AttributeC
   return { path, vr, values: values.some((value) => value === '' || value === '*') ? [] : values };
 }
 
-/** Checks a UID. It can end with an asterisk, although the standard does not require this. */
+/** Checks a UID of a condition. Beyond the standard, it may end with an asterisk, which stands for any characters. */
 function checkUid(name: string, value: string): void {
   if (value.length > 64 || !/^(?:[\d.]*\*?)$/.test(value))
     throw new BadParameterError(`A value of ${name} is not a UID: at most 64 digits and dots.`);
