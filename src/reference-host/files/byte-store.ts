@@ -25,7 +25,7 @@ export interface WriteResult {
   received: number;
   /** The reason why the stream ended early, if it did. */
   failure?: unknown;
-  /** Whether the stream had more bytes than are left of the upload. Then none of them was kept. */
+  /** Whether the stream had more bytes than the upload still needed. Then none of them was kept. */
   isTooLong: boolean;
 }
 

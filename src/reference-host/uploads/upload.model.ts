@@ -15,7 +15,7 @@ export interface UploadDocument {
   itemId?: Types.ObjectId;
   /** The file whose contents the upload replaces, if it does. */
   fileId?: Types.ObjectId;
-  /** Whether the file will be attached to its parent instead of being one of its files. */
+  /** Whether the file (not its parent) is attached: it will belong to the parent without being one of the parent's files. */
   attachParent?: boolean;
   /** A text from the client, which is part of the event when the upload is complete. */
   reference?: string;

@@ -24,7 +24,7 @@ export const tokenRoutes: RouteDefinition<HostContext>[] = [
       await context.signInLimits.countCreation(address);
       const issued = await issueAnonymousSession(context);
       const answer = { token: issued.token, expires: issued.expires };
-      // Scripts must not learn the token in the cookie, so the cookie of a signed-in browser is kept.
+      // A browser that already has a session keeps its cookie. The answer has a new token, because scripts must not learn the cookie's.
       return existing === null ? replyWithSession(context, input, answer, issued) : replyWithSecret(answer);
     },
   }),
