@@ -4,7 +4,7 @@ import { LargeImageError, type HostFileTree } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
 
-/** Gives access to the files of a Zarr, if `file` is its description and served in place; `null` for other files. */
+/** Gives access to the files of a Zarr that is served in place, by the record of its description; `null` for other files. */
 export function openFileTree(context: HostContext, { name, storage }: FileDocument): HostFileTree | null {
   if ((storage.kind !== 'in-place' && storage.kind !== 'bucket') || storage.isTree !== true) return null;
   if (storage.kind === 'in-place') return { file: (path) => openDiskFile(dirname(storage.path), path) };

@@ -45,7 +45,7 @@ export async function loadFile(
   const folderId = item?.folderId ?? (file.attachedToType === 'folder' ? file.attachedToId : undefined);
   const folder = folderId === undefined ? null : await models.folder.findById(folderId).lean();
   if (folder !== null) requireLevel('folder', folder, principal, level);
-  // A file without a document is about to be removed, unless the document is in the trash.
+  // Only administrators can load a file whose document no longer exists. Nobody can if the document is in the trash.
   else if (!principal.admin || (await isInTrash(context, itemId ?? folderId))) throw new UnknownIdError('file', id);
   return file;
 }

@@ -82,13 +82,13 @@ async function addToItem(context: HostContext, upload: UploadDocument): Promise<
 async function createItemWithFile(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
   const { models, events } = context;
   const itemId = upload.itemId!;
-  // The item is read before the file. If the item is missing because its file was moved to another item, the file read afterwards names that item.
-  const existing = await models.item.findById(itemId, null, withTrashed).lean<ItemDocument>();
+  // The item is read before the file: if it is missing because the file was moved to another item, the file that is read next names that item.
+  const existingItem = await models.item.findById(itemId, null, withTrashed).lean<ItemDocument>();
   const file =
     (await models.file.findById(upload._id).lean<FileDocument>()) ??
     (await insertHiddenFiles(context, [{ itemId, record: createFileRecord(upload) }]))[0]!;
   if (file.itemId?.equals(itemId) !== true) return file;
-  if (existing === null) {
+  if (existingItem === null) {
     try {
       const folder = await models.folder.findById(upload.parentId).lean<FolderDocument>();
       if (folder === null) throw new InvalidError(`No such folder: ${upload.parentId.toHexString()}`, 'id');
@@ -98,7 +98,7 @@ async function createItemWithFile(context: HostContext, upload: UploadDocument):
       if (isPermanentFailure(error)) await models.file.deleteOne({ _id: file._id });
       throw error;
     }
-  } else await correctSizesAround(context, existing);
+  } else await correctSizesAround(context, existingItem);
   await events.emit('file.saved', { file: { ...file }, created: true });
   // A listener of the event may have moved the file to another item.
   return (await models.file.findById(file._id).lean<FileDocument>()) ?? file;
