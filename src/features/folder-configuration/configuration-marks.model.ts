@@ -21,7 +21,7 @@ export class ConfigurationMarks {
     return doc[unfinishedField] === true;
   }
 
-  /** Sets or removes the mark of an item without a file. Bypasses Mongoose, so that the item does not count as changed. */
+  /** Marks an item as not having its file yet, or removes this mark. Bypasses Mongoose, so that the item does not count as changed. */
   async setUnfinished(item: ItemRecord, isUnfinished: boolean): Promise<void> {
     const change = isUnfinished ? { $set: { [unfinishedField]: true } } : { $unset: { [unfinishedField]: 1 } };
     await this.parts.items.collection.updateOne({ _id: item.doc._id } as object, change);

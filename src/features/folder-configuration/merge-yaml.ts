@@ -35,9 +35,9 @@ export function personalize(mapping: YamlMapping, { login, groups, admin }: Pers
   const [groupSections, userSections] = [extractSection('groups'), extractSection('users')];
   for (const group of [...groups].sort()) mergePart(groupSections, group);
   // This section is extracted only now, because the sections of groups may have added to it.
-  const accessPart = extractSection('access');
-  if (login !== null) mergePart(accessPart, 'user');
-  if (admin) mergePart(accessPart, 'admin');
+  const accessSections = extractSection('access');
+  if (login !== null) mergePart(accessSections, 'user');
+  if (admin) mergePart(accessSections, 'admin');
   if (login !== null) mergePart(userSections, login);
   return result;
 }

@@ -26,7 +26,7 @@ export class YamlTexts {
   }
 
   /**
-   * Applies the user's section of a folder's text, then lets `overridingText`, the merged result of the folders below it, override the result.
+   * Applies the sections for a person in a folder's text, then lets `overridingText`, the merged result of the folders below it, override the result.
    *
    * @throws BadParameterError for invalid YAML.
    */

@@ -32,7 +32,7 @@ export interface MergedConfiguration {
 }
 
 /**
- * Applies the user's section of a folder's text, then lets `overridingText` override the result. `overridingText` is the merged result of the folders
+ * Applies the sections for a person in a folder's text, then lets `overridingText` override the result. `overridingText` is the merged result of the folders
  * below, as JSON text, or `null`.
  */
 function mergeLayer({

@@ -136,6 +136,6 @@ function seriesRowsOfFiles(files: readonly DicomJson[]): SeriesRow[] {
 
 /** The attributes that belong neither to the study nor to the series of a file. */
 function pickInstanceAttributes(file: DicomJson): DicomJson {
-  const upperTags = new Set([...studyTags, ...seriesTags]);
-  return Object.fromEntries(Object.entries(file).filter(([tag]) => !upperTags.has(tag)));
+  const tagsAboveInstance = new Set([...studyTags, ...seriesTags]);
+  return Object.fromEntries(Object.entries(file).filter(([tag]) => !tagsAboveInstance.has(tag)));
 }

@@ -309,13 +309,13 @@ async function* makeRows(
     '00201208': { vr: 'IS', Value: [allSeries.reduce((sum, { instanceCount }) => sum + instanceCount, 0)] },
   };
   const isMatch = (row: DicomJson) => meetsAll(row, conditions, query.isFuzzy);
-  /** Whether a row meets all conditions. If it lacks an attribute, it must meet them together with one of its instances. */
+  /** Whether a row meets all conditions. If it lacks the attribute of one, it must meet them together with one of its instances. */
   const fitsWithInstance = async (row: DicomJson, series: readonly SeriesRow[]): Promise<boolean> => {
     if (conditions.every((condition) => hasAttributeOf(row, condition))) return isMatch(row);
     for (const each of series) {
-      const upperAttributes = { ...each.makeAttributes(), ...row };
+      const attributesAboveInstance = { ...each.makeAttributes(), ...row };
       for (const instance of each.makeInstances()) {
-        if (isMatch({ ...instance.makeAllAttributes(), ...upperAttributes })) return true;
+        if (isMatch({ ...instance.makeAllAttributes(), ...attributesAboveInstance })) return true;
         if (isSliceOver()) await nextSlice(signal);
       }
     }
@@ -338,8 +338,8 @@ async function* makeRows(
       continue;
     }
     // If the series itself fails a condition, its instances need not be made.
-    const upperConditions = conditions.filter(({ path }) => path.length === 1 && tagsAboveInstances.has(path[0]!));
-    if (!meetsAll(seriesRow, upperConditions, query.isFuzzy)) continue;
+    const conditionsAboveInstances = conditions.filter(({ path }) => path.length === 1 && tagsAboveInstances.has(path[0]!));
+    if (!meetsAll(seriesRow, conditionsAboveInstances, query.isFuzzy)) continue;
     for (const instance of series.makeInstances()) {
       const instanceRow: DicomJson = {
         ...seriesRow,
