@@ -23,9 +23,10 @@ interface FolderImageUpdaterParts {
   };
 }
 
-/** A file that was added, changed or removed; `null` if its item was removed. */
+/** A change of an item. */
 interface FileChange {
   item: ItemRecord;
+  /** The file that was added, changed or removed; `null` if the item was removed with all its files. */
   file: FileRecord | null;
 }
 

@@ -170,13 +170,13 @@ export class ImageMarking {
   }
 
   /**
-   * Chooses the file to convert to a copy: the requested file, the file of the item's large image, or its only file.
+   * Chooses the file to convert to a copy: the requested file, the file from which the item's large image was made, or its only file.
    *
    * @throws BadParameterError, InvalidError
    */
   async chooseFileToConvert(item: ItemRecord, fileId: string | undefined): Promise<FileRecord> {
-    const servedFileId = item.largeImage?.originalId ?? item.largeImage?.fileId;
-    const file = await this.chooseFile(item, fileId ?? servedFileId);
+    const originalFileId = item.largeImage?.originalId ?? item.largeImage?.fileId;
+    const file = await this.chooseFile(item, fileId ?? originalFileId);
     if (file.itemId !== item.id) throw new BadParameterError('The provided file must be in the provided item.');
     return file;
   }

@@ -241,6 +241,7 @@ export class AnnotationCleanup {
 
 /** How to clean up the versions of an annotation. */
 interface CleanupScope {
+  /** Versions from before this date are old. */
   before: Date;
   keepCount: number;
   shouldRemove: boolean;

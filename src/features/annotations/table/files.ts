@@ -50,9 +50,9 @@ export class TableFiles {
     start: Promise<Uint8Array>,
   ): Chunks {
     const neededColumns = [...columns, ...filterColumns(filter, table.columnsByName)];
-    yield* mapAhead([null, ...candidateBlocks(table, filter)], writtenAtOnce, async (source) => {
-      if (source === null) return start;
-      const { block, transfer } = await source.load(neededColumns, signal);
+    yield* mapAhead([null, ...candidateBlocks(table, filter)], writtenAtOnce, async (tableBlock) => {
+      if (tableBlock === null) return start;
+      const { block, transfer } = await tableBlock.load(neededColumns, signal);
       return this.threads.run(write, { block, filter, columns }, { inputName: taskSubject, signal, transfer });
     });
   }
@@ -68,11 +68,11 @@ export class TableFiles {
       ...shapeColumns.map((name) => table.columnsByName.find(name)),
       ...filterColumns(filter, table.columnsByName),
     ];
-    const sources = candidateBlocks(table, filter);
+    const tableBlocks = candidateBlocks(table, filter);
     const write = async (packs: WindowPacks) => {
-      const windowBlocks = sources.filter(({ windowIndex }) => windowIndex === packs.windowIndex);
+      const windowBlocks = tableBlocks.filter(({ windowIndex }) => windowIndex === packs.windowIndex);
       if (windowBlocks.length === 0) return null;
-      const loaded = await mapConcurrently(windowBlocks, blocksAtOnce, (source) => source.load(neededColumns, signal));
+      const loaded = await mapConcurrently(windowBlocks, blocksAtOnce, (tableBlock) => tableBlock.load(neededColumns, signal));
       const { input, transfer } = toPacksInput(await packs.load(signal));
       const blocks = loaded.map(({ block }) => block);
       const allBuffers = [...transfer, ...loaded.flatMap((block) => block.transfer)];

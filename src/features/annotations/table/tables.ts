@@ -34,7 +34,7 @@ export interface TableQuery {
   signal: AbortSignal;
 }
 
-/** Counts, mean and standard deviation of the values of a column. */
+/** Count, mean, standard deviation and limits of the values of a column. */
 interface ColumnSummary {
   count: number;
   mean: number | null;
@@ -63,8 +63,8 @@ export class Tables {
   ) {
     const needed = [...columns, ...filterColumns(filter, table.columnsByName)];
     const blocks = candidateBlocks(table, filter);
-    const results = await mapConcurrently(blocks, blocksAtOnce, async (source) => {
-      const { block, transfer } = await source.load(needed, signal);
+    const results = await mapConcurrently(blocks, blocksAtOnce, async (tableBlock) => {
+      const { block, transfer } = await tableBlock.load(needed, signal);
       // Each of these functions takes a block, a filter and the members of `extra`.
       const input = { block, filter, ...extra } as unknown as Parameters<TableFunctions[Name]>[0];
       return this.threads.run(name, input, { inputName: 'The table', signal, transfer });
@@ -172,8 +172,8 @@ export class Tables {
     ];
     const blocks = candidateBlocks(table, filter).filter((block) => block.windowIndex === windowIndex);
     let merged: WindowValues | null = null;
-    for (const source of blocks) {
-      const { block, transfer } = await source.load(needed, signal);
+    for (const tableBlock of blocks) {
+      const { block, transfer } = await tableBlock.load(needed, signal);
       const input = { block, filter, column, subtrahend };
       const part = await this.threads.run('values', input, { inputName: 'The table', signal, transfer });
       if (merged === null) merged = part;
