@@ -35,8 +35,8 @@ const postgresUnreachablePattern =
 const closedConnectionMessage = 'This socket has been ended by the other party';
 
 /**
- * Codes of errors that the driver passes on unchanged when the connection to the database ends while the driver waits to write more. Other
- * libraries wrap errors with these codes. So a cause with such a code, unlike the error itself, is not attributed to the database.
+ * Codes of errors that the driver passes on unchanged when the connection to the database ends while the driver waits to write more.
+ * Causes of an error are not checked for these codes, because other libraries wrap errors with the same codes.
  */
 const lostConnectionCodes: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
 
