@@ -19,7 +19,7 @@ export const objectTexts = {
   inOutline: 'Inside the drawn outline',
   inView: 'In the view',
   low: (name: string) => `Lowest value of ${name}`,
-  marked: (values: (readonly [name: string, value: number])[]) =>
+  clickedShape: (values: (readonly [name: string, value: number])[]) =>
     `The clicked shape: ${values.map(([name, value]) => `${name} ${formatNumber(value, 6)}`).join(', ')}`,
   mean: (name: string) => `${name}, mean`,
   newAnnotation: 'New annotation from these shapes',
@@ -28,8 +28,8 @@ export const objectTexts = {
   noOutline: 'To get an outline, measure an area, or select a shape while editing.',
   none: 'No shapes.',
   notSelected: 'Nothing is selected.',
-  nothing: 'None (histogram)',
-  of: 'Which shapes',
+  histogramOnly: 'None (histogram)',
+  whichShapes: 'Which shapes',
   ownColors: 'Their own colors',
   palette: 'Palette',
   parquet: 'Parquet',
@@ -37,7 +37,7 @@ export const objectTexts = {
   plot: 'Plot',
   plotOf: (x: string, y: string | null) => (y === null ? `Histogram of ${x}` : `${y} against ${x}`),
   removeFilter: 'Remove the filter',
-  remove: (name: string) => `Remove the filter ${name}`,
+  removeFilterNamed: (name: string) => `Remove the filter ${name}`,
   rowCount: (count: number) => plural(count, 'shape'),
   select: 'Select',
   selected: (count: number) => `${formatCount(count)} selected`,

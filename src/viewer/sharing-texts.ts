@@ -26,7 +26,7 @@ export const sharingTexts = {
   holders: 'Anyone with the link',
   linkName: 'Page of the image',
   links: 'Links to the page of this image',
-  made: (date: string) => `The link works until ${date}. Copy its address now: it is shown only once.`,
+  linkCreated: (date: string) => `The link works until ${date}. Copy its address now: it is shown only once.`,
   make: 'Create a link',
   may: 'Permission',
   noLinks: 'There are no links to this page yet.',

@@ -62,7 +62,7 @@ export function shareImage({ item, folder, viewQuery }: { item: Item; folder: Fo
     // If the browser refuses to copy, the address is selected, so that the user can copy it with the keyboard.
     const copyAddress = () => void copyText(address.href, openInTexts.copied, () => input.select());
     const copy = button(texts.copy, copyAddress, { icon: 'link' });
-    fill(newLink, h('p', texts.made(formatDate(expires))), h('div.column', input, copy));
+    fill(newLink, h('p', texts.linkCreated(formatDate(expires))), h('div.column', input, copy));
     input.select();
     await showLinks();
   }

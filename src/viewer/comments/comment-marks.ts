@@ -14,7 +14,7 @@ export class CommentMarks {
   #marks: readonly CommentMark[] = [];
   #newPlace: CommentPlace | null = null;
   #openId: string | null = null;
-  readonly #newMark = h('span.comment-mark.new', { role: 'img', 'aria-label': texts.markNew }, icon('comment'));
+  readonly #newMark = h('span.comment-mark.new', { role: 'img', 'aria-label': texts.markOfNewComment }, icon('comment'));
 
   constructor(
     private readonly options: {
@@ -114,7 +114,7 @@ export class CommentMarks {
       this.#buttons.set(id, control);
       this.element.append(control);
     }
-    const name = this.options.nameOf(id) ?? texts.markUnknown(formatCount(Math.round(place.x)), formatCount(Math.round(place.y)));
+    const name = this.options.nameOf(id) ?? texts.markAt(formatCount(Math.round(place.x)), formatCount(Math.round(place.y)));
     if (control.title !== name) {
       control.title = name;
       control.ariaLabel = name;

@@ -44,7 +44,7 @@ export function imageComments(options: {
     onOpen: (id) => void panel.openThreadOf(id),
     nameOf(id) {
       const thread = panel.findThread(id);
-      return thread && texts.mark(personName(thread.author), shorten(thread.text, maxNameLength));
+      return thread && texts.markOf(personName(thread.author), shorten(thread.text, maxNameLength));
     },
     onCount: (shownCount, totalCount) => panel.showMarkCounts(shownCount, totalCount),
   });

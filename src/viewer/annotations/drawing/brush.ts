@@ -16,7 +16,7 @@ export interface StrokeStart {
 
 /** The brush and the eraser, which change the areas of shapes. */
 export class Brush {
-  #polygons: PolygonTools | null = null;
+  #polygonTools: PolygonTools | null = null;
   #stroke: Stroke | null = null;
 
   constructor(private readonly options: { onChange: () => void; onError: (error: unknown) => void }) {}
@@ -59,8 +59,8 @@ export class Brush {
   /** Adds the new points to the stroke, and loads the library first if needed. @returns whether it succeeded */
   async #draw(stroke: Stroke): Promise<boolean> {
     try {
-      this.#polygons ??= await loadPolygonTools();
-      stroke.draw(this.#polygons);
+      this.#polygonTools ??= await loadPolygonTools();
+      stroke.draw(this.#polygonTools);
       this.options.onChange();
       return true;
     } catch (error) {
@@ -85,13 +85,13 @@ class Stroke {
     this.#area = polygon ? [polygon] : [];
   }
 
-  draw(polygons: PolygonTools) {
+  draw(tools: PolygonTools) {
     if (this.pendingPoints.length === 0) return;
     const { radius, isErasing } = this.start;
     const line = [this.#lastPoint, ...this.pendingPoints.splice(0)];
     this.#lastPoint = line.at(-1) ?? this.#lastPoint;
-    const strokeArea = polygons.thickenLine(line, radius);
-    this.#area = isErasing ? polygons.subtract(this.#area, strokeArea) : polygons.unite([...this.#area, ...strokeArea]);
+    const strokeArea = tools.thickenLine(line, radius);
+    this.#area = isErasing ? tools.subtract(this.#area, strokeArea) : tools.unite([...this.#area, ...strokeArea]);
   }
 
   /** The changed shape with the largest part of the area, and new shapes with the other parts. */

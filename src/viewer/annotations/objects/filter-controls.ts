@@ -85,7 +85,7 @@ export function filterControls(initial: ObjectFilter | null, onChange: () => voi
       columnList.focus();
       onChange();
     };
-    const removeButton = button('', removeCondition, { icon: 'close', name: objectTexts.remove(column.name) });
+    const removeButton = button('', removeCondition, { icon: 'close', name: objectTexts.removeFilterNamed(column.name) });
     return h(
       'li.row',
       h('span.clip', { title: column.name }, column.name),

@@ -38,7 +38,7 @@ export class PlotAxes {
     const [x, y] = [this.#x.value, this.#y.value];
     const options = () => names.map((name) => h('option', { value: name }, name));
     fill(this.#x, ...options());
-    fill(this.#y, h('option', { value: '' }, objectTexts.nothing), ...options());
+    fill(this.#y, h('option', { value: '' }, objectTexts.histogramOnly), ...options());
     this.#x.value = names.includes(x) ? x : (names.find((name) => name.startsWith('/')) ?? 'area');
     this.#y.value = names.includes(y) ? y : '';
   }

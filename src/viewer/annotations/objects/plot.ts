@@ -124,7 +124,7 @@ export class ObjectPlot {
       const namedValues = columns.flatMap((name, index) =>
         typeof values?.[index] === 'number' ? [[name, values[index]] as const] : [],
       );
-      this.#markDescription.textContent = namedValues.length === 0 ? '' : objectTexts.marked(namedValues);
+      this.#markDescription.textContent = namedValues.length === 0 ? '' : objectTexts.clickedShape(namedValues);
       this.#plot?.redraw();
     } catch (error) {
       if (!signal.aborted && isCurrent()) onError(error);

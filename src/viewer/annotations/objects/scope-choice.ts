@@ -32,7 +32,7 @@ export function scopeChoice(options: {
   };
   const element = h(
     'select',
-    { 'aria-label': objectTexts.of, title: objectTexts.of, onchange: onChange },
+    { 'aria-label': objectTexts.whichShapes, title: objectTexts.whichShapes, onchange: onChange },
     ...Object.entries(names).map(([value, words]) => h('option', { value }, words)),
   );
   return {

@@ -27,7 +27,7 @@ export const sharingTexts: Texts['sharingTexts'] = {
   holders: 'Alle, die den Link haben',
   linkName: 'Seite des Bildes',
   links: 'Links zur Seite dieses Bildes',
-  made: (date) => `Der Link gilt bis ${date}. Kopieren Sie jetzt seine Adresse: Sie wird nur einmal gezeigt.`,
+  linkCreated: (date) => `Der Link gilt bis ${date}. Kopieren Sie jetzt seine Adresse: Sie wird nur einmal gezeigt.`,
   make: 'Link anlegen',
   may: 'Berechtigung',
   noLinks: 'Es gibt noch keine Links zu dieser Seite.',
