@@ -93,10 +93,10 @@ export class HostFolder implements SourceFolder {
     );
     const folder = await this.#folderAt(names);
     if (folder === null && ownPaths.length === 0) return null;
-    // An item with the name of this folder may have a file with the image's own name, so names may occur twice.
     const siblingNames =
       folder === null ? [] : await this.options.contents.listFileNames(folder, this.options.item, maxFiles + 1);
     if (siblingNames.length > maxFiles) throw new TileSourceError(`There are more than ${maxFiles} files in the folder.`);
+    // Files of this item and of the folder can have the same path.
     return [...new Set([...ownPaths, ...siblingNames.map((name) => prefix + name)])].toSorted((a, b) => (a < b ? -1 : 1));
   }
 
