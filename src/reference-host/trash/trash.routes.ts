@@ -94,7 +94,7 @@ async function loadRemovable(
     ['item', 1],
   ] as const) {
     const references = allReferences.filter(([each]) => each === type);
-    // The documents were read from the models of these types.
+    // The cast is right, because references of these types lead only to folders and items.
     documents.push(...((await loadResources(context, references, principal, level)) as FolderOrItem[]));
   }
   return documents;
@@ -131,14 +131,14 @@ async function createTrashViews(context: HostContext, documents: readonly Folder
     }
   }
   return documents.map(({ type, doc }) => {
-    const { entry = new Date(0), by, path = '', folders, items, size, removing = false } = doc.trashed ?? {};
+    const { entry: trashedAt = new Date(0), by, path = '', folders, items, size, removing = false } = doc.trashed ?? {};
     return {
       _id: doc._id,
       _modelType: type,
       name: doc.name,
       path,
-      trashed: entry,
-      expires: days === 0 ? null : new Date(entry.getTime() + days * dayMs),
+      trashed: trashedAt,
+      expires: days === 0 ? null : new Date(trashedAt.getTime() + days * dayMs),
       trashedBy: (by && loginsById.get(by.toHexString())) ?? null,
       isComplete: size !== undefined,
       isRemoving: removing,

@@ -15,7 +15,7 @@ export interface Page {
   sortdir: 1 | -1;
 }
 
-/** Fields that entries of lists do not have. They are refused in conditions and sort orders too, which would reveal their values. */
+/** Fields that lists never show. Conditions on them, and sort orders by them, are refused too: both would reveal their values. */
 const hiddenFields: ReadonlySet<string> = new Set([
   'access',
   'words',
@@ -27,7 +27,7 @@ const hiddenFields: ReadonlySet<string> = new Set([
   'startedBy',
 ]);
 
-/** @throws BadParameterError for a field that entries of lists do not have */
+/** @throws BadParameterError for a field that lists never show */
 export function requireVisibleField(field: string, parameterName: string): void {
   if (hiddenFields.has(field.split('.', 1)[0]!))
     throw new BadParameterError(`Invalid value for parameter ${parameterName}: ${field}.`);

@@ -80,7 +80,7 @@ export class SignInLimits {
     this.#refuseExhausted(pairBudget);
     const knownPairState = await this.#knownPairLimiter().get(pairKey);
     const lane = knownPairState === null ? 'stranger' : 'known';
-    // Requests that cannot be served are refused before they query the database.
+    // If the password cannot be checked soon, the attempt is refused here, without the further queries below.
     await this.options.passwords.waitForCapacity(lane);
     const otherBudgets =
       lane === 'known'
