@@ -18,7 +18,7 @@ export class Inbox {
   /** A part of the inbox, newest first, and the total number of comments. `limit` 0: all. */
   async list(user: User, { onlyUnread, limit, offset }: { onlyUnread: boolean; limit: number; offset: number }) {
     const { heads, items } = await this.#findReadable(user);
-    const shownHeads = onlyUnread ? heads.filter(({ unread }) => unread.includes(user.id)) : heads;
+    const shownHeads = onlyUnread ? heads.filter((head) => isUnread(head, user)) : heads;
     const part = shownHeads.slice(offset, limit === 0 ? undefined : offset + limit);
     const comments = [];
     for (const batch of batches(part)) comments.push(...(await this.options.model.findByIds(batch.map(({ _id }) => _id))));
@@ -32,7 +32,7 @@ export class Inbox {
 
   async count(user: User): Promise<{ total: number; unread: number }> {
     const { heads } = await this.#findReadable(user);
-    return { total: heads.length, unread: heads.filter(({ unread }) => unread.includes(user.id)).length };
+    return { total: heads.length, unread: heads.filter((head) => isUnread(head, user)).length };
   }
 
   async #findReadable(user: User): Promise<{ heads: InboxHead[]; items: Map<string, ItemRecord> }> {
@@ -46,4 +46,8 @@ export class Inbox {
     }
     return { heads: heads.filter(({ itemId }) => items.has(itemId)), items };
   }
+}
+
+function isUnread({ unread: userIds }: InboxHead, user: User): boolean {
+  return userIds.includes(user.id);
 }

@@ -30,7 +30,7 @@ export type ThreadRow = ReturnType<typeof threadRow>;
 /** A thread in the list: its first comment and, if it is open, its replies and actions. */
 export function threadRow(options: RowOptions) {
   const { thread, isOpen, mayWrite, onToggle, goTo, onChanged, onGone, showMessage, signal } = options;
-  const { replies, resolved, shape, place } = thread;
+  const { replies, resolved: resolution, shape, place } = thread;
   const canOpen = replies > 0 || mayWrite;
   const isResolved = thread.state === 'resolved';
   const label = isOpen
@@ -47,7 +47,7 @@ export function threadRow(options: RowOptions) {
     'li.comment.column',
     byline(thread),
     editableText(commentOptions),
-    resolved && h('p.quiet-text', texts.resolvedBy(personName(resolved.by), formatDate(resolved.at))),
+    resolution && h('p.quiet-text', texts.resolvedBy(personName(resolution.by), formatDate(resolution.at))),
     shape && !shape.available && h('p.amber', texts.shapeGone),
     h(
       'div.row.wrap.comment-actions',
