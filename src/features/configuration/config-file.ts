@@ -112,7 +112,7 @@ async function replaceFile(
   const temporaryPath = hiddenTemporaryPath(dirname(target.path), '.config.tmp');
   const createdPaths: string[] = [];
   try {
-    // Like the file, backups may contain the passwords of caches.
+    // Only the owner may open the folder, because the file and its backups may contain the passwords of caches.
     if (mayCreateFolder) await mkdir(dirname(target.path), { recursive: true, mode: 0o700 });
     createdPaths.push(temporaryPath);
     await writeNewFile(temporaryPath, content, target.stats);
@@ -175,7 +175,7 @@ async function writeNewFile(path: string, content: Buffer, ownerAndMode: Stats |
 /**
  * Writes the old content to a backup. An existing backup with the same content is reused.
  *
- * @param createdPaths the path of a backup that is created is added to it.
+ * @param createdPaths receives the path of a new backup.
  * @returns the path of the backup.
  */
 async function writeBackup(path: string, content: Buffer, stats: Stats, createdPaths: string[]): Promise<string> {
