@@ -11,7 +11,9 @@ import type { DrawingFunctions } from './drawing-thread.js';
 
 const timeoutMs = 30_000;
 const memoryMiB = 512;
-/** Maximum number of drawings that wait for a thread. Few wait, because requests have waited in a queue and have one drawing at a time. */
+/** What messages about exceeded limits call the input. */
+const inputName = 'The annotation';
+/** Maximum number of drawings that wait for a thread. Few wait, because queues let only a few requests draw at the same time. */
 const maxWaitingDrawings = 64;
 
 /** Drawings that take about this many milliseconds or less are drawn on the event loop. The rates below serve to estimate the time. */
@@ -46,45 +48,45 @@ export class Drawer {
     maxWaiting: maxWaitingDrawings,
   });
 
-  /** See {@link paint}. @throws BadValueError if drawing takes too long; BusyError; the signal's reason. */
+  /** Paints a drawing, see {@link paintInSlices}. @throws BadValueError if drawing takes too long; BusyError; the signal's reason. */
   async paint(drawing: PictureDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Float32Array> {
     if (isQuick(drawing, cost, maxDensityLoopMs)) return paintInSlices(drawing, signal);
-    return this.#threads.run('paint', drawing, { inputName: taskSubject, signal });
+    return this.#threads.run('paint', drawing, { inputName, signal });
   }
 
   /** Like {@link Drawer.paint}, but returns bytes, see {@link toRgba}. */
   async paintRgba(drawing: PictureDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Uint8Array> {
     if (isQuick(drawing, cost, maxDensityLoopMs)) return toRgba(drawing.view, await paintInSlices(drawing, signal));
-    return this.#threads.run('paintRgba', drawing, { inputName: taskSubject, signal });
+    return this.#threads.run('paintRgba', drawing, { inputName, signal });
   }
 
-  /** See {@link makeVectorTile}. @throws as {@link Drawer.paint}. */
+  /** Makes a vector tile of a drawing. @throws as {@link Drawer.paint}. */
   async makeVectorTile(drawing: VectorDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Uint8Array> {
     if (isQuick(drawing, cost, maxLoopMs)) return makeVectorTile(drawing);
-    return this.#threads.run('makeVectorTile', drawing, { inputName: taskSubject, signal });
+    return this.#threads.run('makeVectorTile', drawing, { inputName, signal });
   }
 
-  /** See {@link countWindow}. @throws as {@link Drawer.paint}. */
+  /** Counts the elements in a window. @throws as {@link Drawer.paint}. */
   async countWindow(packs: readonly PackMarks[]): Promise<CountedWindow> {
     const count = packs.reduce((sum, { summary }) => sum + summary.count, 0);
-    return count <= maxLoopElements ? countWindow(packs) : this.#threads.run('countWindow', packs, { inputName: taskSubject });
+    return count <= maxLoopElements ? countWindow(packs) : this.#threads.run('countWindow', packs, { inputName });
   }
 
-  /** See {@link countSums}. @throws as {@link Drawer.paint}. */
+  /** Adds up elements in a rectangle of cells. @throws as {@link Drawer.paint}. */
   async countSums(input: SumsInput, windows: { fine: CellWindow; cells: CellWindow }, signal: AbortSignal): Promise<CellSums> {
     const count = input.packs.reduce((sum, { values }) => sum + values.length, 0);
     const task = { input, ...windows };
-    return count <= maxLoopElements ? countSums(task) : this.#threads.run('countSums', task, { inputName: taskSubject, signal });
+    return count <= maxLoopElements ? countSums(task) : this.#threads.run('countSums', task, { inputName, signal });
   }
 
   /** Adds elements to grids, whose memory is shared with the thread. @throws as {@link Drawer.paint}. */
   async addSums(input: SumsInput, grids: readonly CellSums[], signal: AbortSignal): Promise<void> {
-    await this.#threads.run('addToGrids', { input, grids }, { inputName: taskSubject, signal });
+    await this.#threads.run('addToGrids', { input, grids }, { inputName, signal });
   }
 
-  /** See {@link completeSums}. @throws as {@link Drawer.paint}. */
+  /** Computes the coarser grids of a pyramid. @throws as {@link Drawer.paint}. */
   completeSums(pyramid: SumsPyramid, signal: AbortSignal): Promise<LevelCrowding[]> {
-    return this.#threads.run('completeSums', pyramid, { inputName: taskSubject, signal });
+    return this.#threads.run('completeSums', pyramid, { inputName, signal });
   }
 
   /** Stops the threads. */
@@ -92,8 +94,6 @@ export class Drawer {
     return this.#threads.close();
   }
 }
-
-const taskSubject = 'The annotation';
 
 /** @param maxDensityMs milliseconds that densities may take. */
 function isQuick({ view, densities }: VectorDrawing, { textBytes, pixels }: DrawingCost, maxDensityMs: number): boolean {

@@ -141,8 +141,8 @@ describe('appearances of a segment', () => {
     const parts: Buffer[] = [];
     for await (const part of table.encodeSegment([new PackColumns(rows)], ['a'])) parts.push(part);
     const header = JSON.parse(parts[0]!.toString()) as SegmentHeader;
-    const ids = parts.map((_, i) => String(i));
-    return loadPackColumns({ header, parts: ids }, (expected) => Promise.resolve(expected.map((id) => parts[Number(id)]!)));
+    const partIds = parts.map((_, i) => String(i));
+    return loadPackColumns({ header, partIds }, (expected) => Promise.resolve(expected.map((id) => parts[Number(id)]!)));
   };
 
   it('are those of the packs', async () => {

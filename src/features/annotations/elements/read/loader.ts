@@ -233,9 +233,9 @@ export class ElementLoader {
     return headers;
   }
 
-  /** Loads and caches the header of one segment. @param parts ids of the parts of the segment. */
-  async loadTableHeader(parts: readonly string[]): Promise<SegmentHeader> {
-    return (await this.loadTableHeaders([parts])).get(parts[0]!)!;
+  /** Loads and caches the header of one segment. @param partIds ids of the parts of the segment. */
+  async loadTableHeader(partIds: readonly string[]): Promise<SegmentHeader> {
+    return (await this.loadTableHeaders([partIds])).get(partIds[0]!)!;
   }
 
   /** Loads columns and texts of packs, decompressed but not decoded. They are not cached, so their buffers can be transferred to a thread. */
@@ -307,8 +307,8 @@ export class ElementLoader {
     for (const { window, packs } of partialWindows) {
       const joined: LoadedPack[] = [];
       const entriesById = new Map(packs.map((entry) => [entry.id, entry]));
-      for (const { parts, header } of await this.#findSegmentsToRead({ window, packs }, entriesById)) {
-        const columns = await loadJoinedColumns({ header, parts }, entriesById, (ids) => this.loadTableParts(ids), signal);
+      for (const { partIds, header } of await this.#findSegmentsToRead({ window, packs }, entriesById)) {
+        const columns = await loadJoinedColumns({ header, partIds }, entriesById, (ids) => this.loadTableParts(ids), signal);
         if (columns === null) continue;
         const [entries, firstRows]: [PackEntry[], number[]] = [[], []];
         let [count, detailsCount] = [0, 0];
@@ -338,11 +338,11 @@ export class ElementLoader {
     // If few packs of the window are needed, a segment probably has few of them, so its header is not read.
     if (packs.length * 2 < window.packs.length) return [];
     const headers = await this.loadTableHeaders(window.tableSegments);
-    return window.tableSegments.flatMap((parts) => {
-      const header = headers.get(parts[0]!)!;
+    return window.tableSegments.flatMap((partIds) => {
+      const header = headers.get(partIds[0]!)!;
       // A segment is read as a whole, so this pays only if many of its packs are needed.
       const sharedCount = header.packs.filter((id) => entriesById.has(id)).length;
-      return sharedCount * 2 < header.packs.length ? [] : [{ parts, header }];
+      return sharedCount * 2 < header.packs.length ? [] : [{ partIds, header }];
     });
   }
 
@@ -385,7 +385,7 @@ export class ElementLoader {
 }
 
 function cachedBytesOf({ packs, groups, tableSegments }: LoadedWindow): number {
-  const tableBytes = tableSegments.reduce((sum, parts) => sum + parts.length * 40, 0);
+  const tableBytes = tableSegments.reduce((sum, partIds) => sum + partIds.length * 40, 0);
   const groupBytes = groups.reduce((sum, [group]) => sum + 32 + 2 * (group ?? '').length, 0);
   return 1 + packs.length * bytesPerPackEntry + groupBytes + tableBytes;
 }

@@ -20,12 +20,12 @@ export async function readTable(
   for (const [windowIndex, window] of windows.entries()) {
     const entriesById = new Map(window.packs.filter(isLive).map((pack) => [pack.id, pack]));
     const remainingPacks = new Map(entriesById);
-    for (const parts of window.tableSegments) {
-      const header = headers.get(parts[0]!)!;
-      // A pack that was replaced has another id.
+    for (const partIds of window.tableSegments) {
+      const header = headers.get(partIds[0]!)!;
+      // Rows are live unless their pack was removed, or replaced by one with another id.
       const liveRanges = rowRangesOf(header, remainingPacks);
       for (const id of header.packs) remainingPacks.delete(id);
-      table.segments.push(createSegment(loader, { windowIndex, parts, header, liveRanges }, entriesById));
+      table.segments.push(createSegment(loader, { windowIndex, partIds, header, liveRanges }, entriesById));
     }
     if (remainingPacks.size > 0)
       table.loosePacks.push(createWindowPacks(loader, window, windowIndex, [...remainingPacks.values()]));
@@ -55,7 +55,7 @@ function createWindowPacks(
 
 function createSegment(
   loader: ElementLoader,
-  { parts, ...segment }: Omit<TableSegment, 'loadColumns' | 'loadPacks'> & { parts: readonly string[] },
+  { partIds, ...segment }: Omit<TableSegment, 'loadColumns' | 'loadPacks'> & { partIds: readonly string[] },
   entriesById: ReadonlyMap<string, PackEntry>,
 ): TableSegment {
   const { header } = segment;
@@ -63,7 +63,7 @@ function createSegment(
     ...segment,
     loadColumns(columns, signal) {
       signal?.throwIfAborted();
-      return loadColumnBytes({ header, parts }, columns, (ids) => loader.loadTableParts(ids));
+      return loadColumnBytes({ header, partIds }, columns, (ids) => loader.loadTableParts(ids));
     },
     loadPacks(packIndices, signal) {
       return loader.loadRawPacks(

@@ -12,8 +12,8 @@ import {
 /** A segment of a table as it is stored. */
 export interface StoredSegment {
   header: SegmentHeader;
-  /** Ids of its parts. */
-  parts: readonly string[];
+  /** The header, then the columns. */
+  partIds: readonly string[];
 }
 
 /** Loads parts by their ids, in this order. */
@@ -21,7 +21,7 @@ export type LoadParts = (ids: readonly string[]) => Promise<Buffer[]>;
 
 /** Loads the bytes of columns of a segment, in the requested order. */
 export async function loadColumnBytes(
-  { header, parts }: StoredSegment,
+  { header, partIds }: StoredSegment,
   columns: readonly SegmentColumn[],
   loadParts: LoadParts,
 ): Promise<Buffer[]> {
@@ -31,8 +31,10 @@ export async function loadColumnBytes(
     firstParts.set(column, next);
     next += column.parts;
   }
-  const columnParts = columns.flatMap((column) => parts.slice(firstParts.get(column), firstParts.get(column)! + column.parts));
-  const loadedParts = await loadParts(columnParts);
+  const columnPartIds = columns.flatMap((column) =>
+    partIds.slice(firstParts.get(column), firstParts.get(column)! + column.parts),
+  );
+  const loadedParts = await loadParts(columnPartIds);
   let start = 0;
   return columns.map((column) => {
     const bytes = loadedParts.slice(start, start + column.parts);
