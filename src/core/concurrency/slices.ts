@@ -4,8 +4,8 @@ import { AsyncResource } from 'node:async_hooks';
 const sliceMs = 8;
 
 /**
- * In each turn of the event loop, new requests start first; then waiting work has its slice. New requests may start for as long as
- * everything else has run since requests last started, within these limits in milliseconds.
+ * In each turn of the event loop, new requests start first; then waiting work has its slice. Starting requests may take as much time
+ * as everything else took after the requests of the previous turn, within these limits in milliseconds.
  */
 const [minRequestsMs, maxRequestsMs] = [16, 40];
 
@@ -19,6 +19,11 @@ let requestsUntilMs = 0;
 let requestPhaseEndMs = 0;
 /** When the slice of this turn ends; `null` if none has started. */
 let sliceEndMs: number | null = null;
+
+function startSlice(): void {
+  sliceEndMs = performance.now() + sliceMs;
+  setImmediate(endSlice);
+}
 
 function endSlice(): void {
   sliceEndMs = null;
@@ -38,8 +43,8 @@ function beginTurn(): void {
 }
 
 /**
- * Removes the first function of a set and calls it. Calls `next` in a later tick, which comes after all settled promises: then the
- * work of the function has ended or waits for something.
+ * Removes the first function of a set and calls it. Calls `next` after all callbacks of promises that are due; by then, the work of
+ * the function has ended or waits for something.
  *
  * @returns whether the set had a function.
  */
@@ -57,8 +62,7 @@ function startNextRequest(): void {
   const now = performance.now();
   if (now < requestsUntilMs && callFirst(waitingRequests, startNextRequest)) return;
   requestPhaseEndMs = now;
-  endSlice();
-  isSliceOver(); // starts a slice
+  startSlice();
   resumeNext();
 }
 
@@ -91,10 +95,8 @@ export function startRequestInTurn(start: () => void): void {
  * the loop shares one slice, so that many requests together occupy the loop no longer than a single one does.
  */
 export function isSliceOver(): boolean {
-  const now = performance.now();
-  if (sliceEndMs !== null) return now >= sliceEndMs;
-  sliceEndMs = now + sliceMs;
-  setImmediate(endSlice);
+  if (sliceEndMs !== null) return performance.now() >= sliceEndMs;
+  startSlice();
   return false;
 }
 
