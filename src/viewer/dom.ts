@@ -20,7 +20,7 @@ export function h<S extends Tag | `${Tag}.${string}`>(
 ): HTMLElementTagNameMap[TagOf<S>] {
   const [name, ...classes] = selector.split('.') as [TagOf<S>, ...string[]];
   const element = document.createElement(name);
-  // Buttons outside forms submit nothing.
+  // Buttons submit forms only if their attributes say so.
   if (element instanceof HTMLButtonElement) element.type = 'button';
   element.classList.add(...classes);
   for (const part of content) {
@@ -156,8 +156,8 @@ export type IconName = keyof typeof iconPaths;
 
 export interface ButtonOptions {
   icon?: IconName;
-  /** further classes */
-  kind?: string;
+  /** class that sets its style */
+  kind?: 'primary' | 'danger' | 'fold';
   /** accessible name, if the label is missing or not clear by itself */
   name?: string;
   /** tooltip of a button without a label, if it differs from the name */
@@ -167,13 +167,9 @@ export interface ButtonOptions {
 }
 
 /** A button with words, an icon, or both. */
-export function button(
-  label: string,
-  onclick: () => void,
-  { icon: iconName, kind = '', name, hint, isPressed }: ButtonOptions = {},
-) {
+export function button(label: string, onclick: () => void, { icon: iconName, kind, name, hint, isPressed }: ButtonOptions = {}) {
   const title = label === '' ? [name, hint].filter(Boolean).join(': ') : null;
-  const classes = `button ${label === '' ? `icon-button ${isPressed === undefined ? 'quiet' : ''}` : ''} ${kind}`;
+  const classes = `button ${label === '' ? `icon-button ${isPressed === undefined ? 'quiet' : ''}` : ''} ${kind ?? ''}`;
   const pressed = isPressed === undefined ? null : String(isPressed);
   const attributes = { class: classes, title, 'aria-label': name, 'aria-pressed': pressed, onclick };
   return h('button', attributes, iconName && icon(iconName), label);

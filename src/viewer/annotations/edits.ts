@@ -1,4 +1,5 @@
-import { storeEdits, currentKeyPrefix, reasonNotKept, passOnStoredEdits, type StoredEdits } from './stored-edits.js';
+import { userKeyPrefix } from '../page-store.js';
+import { storeEdits, reasonNotKept, offerStoredEdits, type StoredEdits } from './stored-edits.js';
 import { loadElement, sendChanges } from './annotation-requests.js';
 import { lastUser } from '../session.js';
 import { newId, type AnnotationRecord, type Edit, type Element } from './annotation-model.js';
@@ -24,8 +25,11 @@ export class Edits {
   /** The version of the annotation to which the changes apply. It contains the elements as they were `before`. */
   #version: number | null = null;
   #itemId = '';
-  /** The prefix of the key under which the browser stores the changes. */
-  #storagePrefix = currentKeyPrefix();
+  /**
+   * The prefix of the key under which the browser stores the changes; `null`: it does not store them. Kept with the changes, so that they are
+   * stored for the right user even if the session ends in the meantime.
+   */
+  #storagePrefix = userKeyPrefix();
   /** A half-drawn shape. */
   #draft: Element | null = null;
   /** Counts changes, to tell whether a stored state is the current one. */
@@ -49,7 +53,7 @@ export class Edits {
     this.#draft ??= draft;
     this.#version = version;
     this.#itemId = itemId;
-    this.#storagePrefix = currentKeyPrefix();
+    this.#storagePrefix = userKeyPrefix();
     this.#store();
     await this.#pendingStore;
     return this.#isStored;
@@ -110,7 +114,7 @@ export class Edits {
 
   #startAtVersion(version: number) {
     this.#version = version;
-    this.#storagePrefix = currentKeyPrefix();
+    this.#storagePrefix = userKeyPrefix();
   }
 
   /** Number of elements that the annotation gains when the changes are saved. */
@@ -324,7 +328,7 @@ export function forgetEdits(annotationId: string) {
 export async function resumeEdits(): Promise<{ itemId: string | null; count: number; countElsewhere: number }> {
   let itemId: string | null = null;
   let count = 0;
-  const countElsewhere = await passOnStoredEdits(async (keptEdits) => {
+  const countElsewhere = await offerStoredEdits(async (keptEdits) => {
     const isResumed = await editsOf(keptEdits.annotationId).resume(keptEdits);
     if (isResumed) {
       itemId = keptEdits.itemId;

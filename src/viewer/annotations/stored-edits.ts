@@ -12,27 +12,20 @@ export interface StoredEdits {
   draft: Element | null;
 }
 
-/** Why the browser did not store the last changes. */
 let lastFailure: string | null = null;
 
 const openDatabase = () => pageStore('large-image');
-
-/**
- * The prefix of the keys of the current user's changes; `null` if the user is unknown: then changes are not stored. The caller keeps the prefix
- * with the changes, so that they are stored for the right user even if the session ends in the meantime.
- */
-export const currentKeyPrefix = userKeyPrefix;
 
 const rememberFailure = (error: unknown) => {
   lastFailure = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 };
 
-/** Why unsaved changes are kept only while the page is open, because the storage of the browser is full or forbidden; otherwise `null`. */
+/** Why the browser did not store the last changes, for example because its storage is full or forbidden; `null` if it did. */
 export function reasonNotKept() {
   return lastFailure;
 }
 
-/** Stores unsaved changes, or removes them if there are none. @returns whether that succeeded */
+/** Stores unsaved changes, or removes them if there are none. Stores nothing if the prefix is `null`. @returns whether that succeeded */
 export async function storeEdits(prefix: string | null, storedEdits: StoredEdits): Promise<boolean> {
   if (prefix === null) return false;
   const key = pageKey(prefix, storedEdits.annotationId);
@@ -50,23 +43,23 @@ export async function storeEdits(prefix: string | null, storedEdits: StoredEdits
 }
 
 /**
- * Passes on the user's stored changes, except for those of open pages. The changes that this tab had before it was reloaded come first.
+ * Offers the user's stored changes to `takeOver`, except for those of open pages. The changes that this tab had before it was reloaded come first.
  *
  * @param takeOver takes over the changes; returns whether it has stored them again, so that they can be deleted here
  * @returns number of changes in other tabs
  */
-export async function passOnStoredEdits(takeOver: (edits: StoredEdits) => Promise<boolean>): Promise<number> {
+export async function offerStoredEdits(takeOver: (storedEdits: StoredEdits) => Promise<boolean>): Promise<number> {
   const prefix = userKeyPrefix();
   if (prefix === null) return 0;
   try {
     return await callWithOpenPages(async (isOpen, formerPage) => {
-      const stored = (await entries<string, StoredEdits>(openDatabase())).filter(([key]) => key.startsWith(prefix));
+      const storedEntries = (await entries<string, StoredEdits>(openDatabase())).filter(([key]) => key.startsWith(prefix));
       const rank = ([key]: [string, StoredEdits]) => (pageNameOf(key) === formerPage ? 0 : 1);
       let countElsewhere = 0;
-      for (const [key, edits] of stored.toSorted((left, right) => rank(left) - rank(right))) {
+      for (const [key, storedEdits] of storedEntries.toSorted((left, right) => rank(left) - rank(right))) {
         if (pageNameOf(key) === pageName) continue;
-        if (isOpen(pageNameOf(key))) countElsewhere += edits.edits.length + Number(edits.draft !== null);
-        else if (await takeOver(edits)) await del(key, openDatabase());
+        if (isOpen(pageNameOf(key))) countElsewhere += storedEdits.edits.length + Number(storedEdits.draft !== null);
+        else if (await takeOver(storedEdits)) await del(key, openDatabase());
       }
       return countElsewhere;
     });

@@ -26,7 +26,7 @@ export const colorMaps = [
   'spectral',
 ] as const;
 
-/** A tone as members of a band in a style; members with default values are left out. */
+/** The members that a tone adds to a band of a style. Default values are left out. */
 export function toneStyle({ palette, gamma = 1, invert }: ToneSettings) {
   return { ...(palette && { palette }), ...(gamma !== 1 && { gamma }), ...(invert && { invert }) };
 }
@@ -41,7 +41,7 @@ export function readTone(parts: string[]): ToneSettings {
   return toneOf(Object.fromEntries(parts.map((part) => [part.split('=', 1)[0], part.slice(part.indexOf('=') + 1)])));
 }
 
-/** The tone of a band in a style. Values that this page does not offer are replaced by the defaults. */
+/** Reads a tone from the members of a band of a style. Values that this page does not offer are replaced by the defaults. */
 export function toneOf({ palette, gamma, invert }: Record<string, unknown>): ToneSettings {
   const gammaNumber = Number(gamma ?? 1);
   const [min, max] = gammaRange;
