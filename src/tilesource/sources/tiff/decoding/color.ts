@@ -29,8 +29,8 @@ function invert(data: Samples, full: number, bands: number, colorBands: number):
 }
 
 /** Divides colors by alpha; colors of transparent pixels become 0. Rounds down as libvips does. */
-function unpremultiply(data: Samples, full: number, bands: number, alphaBand: number): void {
-  const isInteger = full !== 1;
+function unpremultiply({ data, bands, dtype }: Raster, full: number, alphaBand: number): void {
+  const isInteger = !dtype.startsWith('float');
   for (let i = 0; i < data.length; i += bands) {
     const opacity = data[i + alphaBand] ?? 0;
     for (let c = 0; c < alphaBand; c++) {
@@ -42,23 +42,19 @@ function unpremultiply(data: Samples, full: number, bands: number, alphaBand: nu
 
 /**
  * Converts samples to the meaning that {@link Raster} defines: black is zero, palette indexes become colors, alpha is not premultiplied. Works in
- * place if the shape stays the same.
+ * place if the shape stays the same. Signed samples keep their values.
  */
 export function interpretColors(raster: Raster, layout: ImageLayout): Raster {
   const { photometric } = layout;
   if (photometric === photometrics.palette) return applyPalette(raster, layout);
   if (photometric === photometrics.yCbCr) storedYCbCrToRgb(raster, layout.yCbCr);
-  // Signed samples are not changed. Depths above 8 are not scaled to the range of their arrays.
+  if (raster.dtype.startsWith('int')) return raster;
+  // Samples of 12 bits, for example, are not scaled to the 16 bits of their array, so that white is 4095.
   const white = layout.bits > 8 ? whiteOfBits(raster.dtype, layout.bits).white : undefined;
-  const full = raster.dtype.startsWith('int') ? 1 : (white ?? fullValue(raster.dtype));
+  const full = white ?? fullValue(raster.dtype);
+  const isFloat = raster.dtype.startsWith('float');
   const colorBands = photometric === photometrics.rgb || photometric === photometrics.yCbCr ? 3 : 1;
-  if (photometric === photometrics.whiteIsZero && full > 1) invert(raster.data, full, raster.bands, colorBands);
-  if (
-    raster.bands === colorBands + 1 &&
-    layout.extraSamples[0] === premultipliedAlpha &&
-    (full > 1 || raster.dtype.startsWith('float'))
-  ) {
-    unpremultiply(raster.data, full, raster.bands, colorBands);
-  }
+  if (photometric === photometrics.whiteIsZero && !isFloat) invert(raster.data, full, raster.bands, colorBands);
+  if (raster.bands === colorBands + 1 && layout.extraSamples[0] === premultipliedAlpha) unpremultiply(raster, full, colorBands);
   return raster;
 }
