@@ -108,7 +108,7 @@ export interface JobChanges {
   ticket?: string | null;
   starter?: string;
   /** 1 counts a new attempt; -1 undoes that. */
-  attempts?: 1 | -1;
+  addedAttempts?: 1 | -1;
 }
 
 /** Selects the jobs of a list. Missing members select everything. */

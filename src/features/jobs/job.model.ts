@@ -277,8 +277,8 @@ function toUpdate(changes: JobChanges, newLogBytes: number): UpdateQuery<JobDocu
   if (changes.workingProcess !== undefined) set['run.owner'] = changes.workingProcess;
   if (changes.ticket !== undefined) set['run.ticket'] = changes.ticket;
   if (changes.starter !== undefined) set['run.starter'] = changes.starter;
-  if (changes.attempts !== undefined) {
-    increment['run.attempts'] = changes.attempts;
+  if (changes.addedAttempts !== undefined) {
+    increment['run.attempts'] = changes.addedAttempts;
     increment['run.beat'] = 1;
   }
   const { log = [] } = changes;

@@ -340,7 +340,7 @@ export class JobStore {
     if (job?.run == null || job.run.owner !== null || job.status === jobStatus.canceling) return null;
     const isActive = activeStatuses.includes(job.status);
     if (!isActive && job.status !== jobStatus.inactive && job.status !== jobStatus.queued) return null;
-    const changes = { workingProcess, attempts: 1, ...(!isActive && { status: jobStatus.running }) } as const;
+    const changes = { workingProcess, addedAttempts: 1, ...(!isActive && { status: jobStatus.running }) } as const;
     const claimedJob = await this.change(job, { workingProcess: null, beat: job.run.beat }, changes);
     // The job was started or canceled in between, so the claim is repeated with the stored values. If another process has claimed
     // it, the check above ends this.

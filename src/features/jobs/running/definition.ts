@@ -30,8 +30,8 @@ export interface JobDefinition<D = Record<string, unknown>> {
   /** Whether the work may be restarted after the process that did it has died. Default false: such a job ends in ERROR. */
   resumable?: boolean;
   /**
-   * Maximum number of starts of resumable work. Default 10, so that work that kills every process comes to an end, and a few kills
-   * in a row do not end other work.
+   * Maximum number of starts of resumable work. Default 10: work that crashes every process is given up then, and other work survives
+   * several crashes in a row.
    */
   maxAttempts?: number;
   /** Maximum number that run at the same time in one process. Default 1. */

@@ -165,8 +165,8 @@ export class JobRun {
   }
 
   /**
-   * Checks the record immediately after this process has written something that stops the work. The event alone does not stop it,
-   * because it may be older than this run: the last write of queueing may be announced only after the job was started.
+   * Checks the record immediately after this process has written something that stops the work. The event alone does not stop the
+   * work, because it may announce a write that is older than this run: the job may start before its queueing is announced.
    */
   #onJobEvent({ kind, job }: JobEvent): void {
     if (job.id !== this.id || this.#endWriting !== null) return;
@@ -253,14 +253,14 @@ export class JobRun {
   }
 
   /** The final status and log entry, which depend on the stored status and on how the work ended. */
-  #makeEndChanges(job: JobRecord, failure: { error: unknown } | null): Pick<JobChanges, 'status' | 'log' | 'attempts'> {
+  #makeEndChanges(job: JobRecord, failure: { error: unknown } | null): Pick<JobChanges, 'status' | 'log' | 'addedAttempts'> {
     const { definition } = this.options;
     const withLogEntry = (text: string) => ({ log: [...this.#log, text] });
     if (isFinished(job.status)) return {};
     if (job.status === jobStatus.canceling) return { status: jobStatus.canceled };
     if (this.#stopReason === 'closing') {
       // The job was not the reason for the stop, so this does not count as an attempt.
-      if (job.run?.resumable) return { attempts: -1, ...withLogEntry('The server was stopped; the job is restarted.\n') };
+      if (job.run?.resumable) return { addedAttempts: -1, ...withLogEntry('The server was stopped; the job is restarted.\n') };
       return { status: jobStatus.error, ...withLogEntry('The server was stopped before the job ended.\n') };
     }
     if (failure === null) return { status: jobStatus.success };
@@ -268,7 +268,7 @@ export class JobRun {
       this.#isInterrupted = true;
       const changes = withLogEntry('The database could not be reached; the job is restarted.\n');
       // If nobody else has noticed an outage, the job itself may be the reason, so this counts as an attempt.
-      return this.#sawOutage ? { attempts: -1, ...changes } : changes;
+      return this.#sawOutage ? { addedAttempts: -1, ...changes } : changes;
     }
     if (job.run !== null && isTemporary(failure.error) && mayRetry(job.run)) {
       this.#isInterrupted = true;
