@@ -78,10 +78,10 @@ export class ImageRecordModel {
     return this.#find({ _id: { $in: [...ids] } });
   }
 
-  /** Input names of records (see {@link inputName}) by the ids of their items. */
-  async findInputNames(ids: readonly string[]): Promise<Map<string, string>> {
+  /** Fingerprints of the sources of records (see {@link sourceFingerprint}) by the ids of their items. */
+  async findSourceFingerprints(ids: readonly string[]): Promise<Map<string, string>> {
     const docs = await this.#model.find({ _id: { $in: [...ids] } }, { state: 1, mapping: 1, changed: 1 }).lean<StoredRecord[]>();
-    return new Map(docs.map(({ _id, state, mapping, changed }) => [_id, inputName({ state, mapping, changed })]));
+    return new Map(docs.map(({ _id, state, mapping, changed }) => [_id, sourceFingerprint({ state, mapping, changed })]));
   }
 
   /** Ids of records after an id, in ascending order. */
@@ -133,7 +133,7 @@ export class ImageRecordModel {
 }
 
 /** A text that is equal for two records of an item only if they were made from the same data. */
-export function inputName({ state, mapping, changed }: Pick<ImageRecord, 'state' | 'mapping' | 'changed'>): string {
+export function sourceFingerprint({ state, mapping, changed }: Pick<ImageRecord, 'state' | 'mapping' | 'changed'>): string {
   return `${state} ${mapping} ${changed}`;
 }
 
