@@ -21,9 +21,11 @@ export function offerComparison(options: {
 }) {
   const { first, stagesElement, panel, onChange, signal } = options;
   const jointMove = new JointMove({ stage: first.image.stage, metadata: first.metadata });
-  let second: { id: string; image: ImageView; controller: AbortController } | null = null;
+  let second: { id: string; image: ImageView } | null = null;
   /** id of the second image, also while it is being opened; `''` without one */
   let secondId = '';
+  /** aborts when the second image is closed or replaced, also while it is being opened */
+  let secondController = new AbortController();
   const chooseSecond = () => chooseImage(first.item, { signal, onChosen: (id) => void openSecond(id, true) });
   const compareButton = responsiveButton('compare', compareTexts.compare, () => (second ? closeSecond() : chooseSecond()));
   const lockButton = button('', toggleLock, { icon: 'lock', name: compareTexts.lock, isPressed: true });
@@ -40,13 +42,13 @@ export function offerComparison(options: {
   function update(addressQuery: URLSearchParams) {
     jointMove.offset = readOffset(addressQuery.get('offset'));
     const id = addressQuery.get('with') ?? '';
-    if (id === (second?.id ?? '')) jointMove.syncAfterMove(0);
+    if (id === secondId) jointMove.syncAfterMove(0);
     else if (id === '') closeSecond();
     else void openSecond(id);
   }
 
   function closeSecond() {
-    second?.controller.abort();
+    secondController.abort();
     second = null;
     secondId = '';
     compareButton.setAttribute('aria-pressed', 'false');
@@ -55,13 +57,13 @@ export function offerComparison(options: {
 
   /** Opens the second image. @param isChosen whether the user has just selected it, so that it has no relative position yet */
   async function openSecond(id: string, isChosen = false) {
-    second?.controller.abort();
+    secondController.abort();
+    secondController = new AbortController();
     second = null;
     secondId = id;
-    const controller = new AbortController();
     const stageElement = h('section.stage.grow', { 'aria-label': compareTexts.second });
     const secondPanels = h('div');
-    const leaveSignal = AbortSignal.any([signal, controller.signal]);
+    const leaveSignal = AbortSignal.any([signal, secondController.signal]);
     leaveSignal.addEventListener('abort', () => [stageElement, secondPanels].forEach((part) => part.remove()));
     stagesElement.append(stageElement);
     panel.prepend(secondPanels);
@@ -81,7 +83,7 @@ export function offerComparison(options: {
       stageElement.querySelector('.stage-buttons')?.prepend(lockButton);
       fill(secondPanels, section(item.name, false, ...imagePanels(image, metadata, ['frames', 'look', 'annotations'])));
       compareButton.setAttribute('aria-pressed', 'true');
-      second = { id, image, controller };
+      second = { id, image };
       const sides = jointMove.join({ stage: image.stage, metadata }, leaveSignal);
       if (isChosen) {
         jointMove.offset = centeredOffset(...sides);
@@ -94,7 +96,7 @@ export function offerComparison(options: {
     } catch (error) {
       if (leaveSignal.aborted) return;
       fill(stageElement, errorNotice(error));
-      stageElement.append(button(commonTexts.close, () => (controller.abort(), closeSecond())));
+      stageElement.append(button(commonTexts.close, closeSecond));
     }
   }
 

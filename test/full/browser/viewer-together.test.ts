@@ -295,6 +295,36 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     await admin.ok('DELETE', `/item/${far}`);
   });
 
+  it('stops opening the second image when the address has none, or when another one is chosen', async () => {
+    const bytes = await sharp({ create: { width: 300, height: 200, channels: 3, background: '#336699' } })
+      .tiff({ tile: true, tileWidth: 256, tileHeight: 256 })
+      .toBuffer();
+    const slow = await uploadItem(admin, (await admin.ok('GET', `/item/${slide}`)).folderId as string, 'slow.tiff', bytes);
+    const second = page.getByRole('region', { name: 'Second image' });
+    const choose = async (name: string) => {
+      await page.getByRole('button', { name: 'Compare' }).click();
+      await page.getByRole('dialog').getByRole('button', { name }).click();
+    };
+    // It is being opened until the test ends, because it gets no answer.
+    await page.route(`**/item/${slow}/tiles/item`, () => undefined);
+    try {
+      await open('');
+      await choose('slow.tiff');
+      await second.waitFor();
+      await page.evaluate(`location.hash = '#item/${slide}?light=10,0'`);
+      await second.waitFor({ state: 'detached' });
+      await choose('slow.tiff');
+      await second.waitFor();
+      await choose('other.tiff');
+      await until('the other is in the address', () => part('with') === other);
+      await second.getByTestId('scale-bar').waitFor();
+      expect(await second.count()).toBe(1);
+    } finally {
+      await page.unroute(`**/item/${slow}/tiles/item`);
+      await admin.ok('DELETE', `/item/${slow}`);
+    }
+  });
+
   it("shows others' changes automatically, even after an outage, and keeps unsaved ones", async () => {
     const [first, second] = [1, 2].map((place) => ({ ...box, center: [300 * place, 300, 0] }));
     await open('');
