@@ -12,7 +12,7 @@ import { until } from '../../support/run/until.js';
 const executablePath = chromiumPath();
 /** Side of the slide, in pixels. */
 const size = 1024;
-const manyAnnotations = 120;
+const manyAnnotations = 220;
 
 describe.skipIf(executablePath === null)('unsaved, hidden and long content of the page', { timeout: 300_000 }, () => {
   let testHost: TestHost;
@@ -152,9 +152,9 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
     expect(await admin.ok('GET', `/annotation/${annotation}`)).toMatchObject({ annotation: { elements: [{ id, width: 77 }] } });
   });
 
-  it('lists 120 annotations in little space and with few requests, and finds them by name', async () => {
+  it('lists 220 annotations in little space and with few requests, and finds them by name', async () => {
     for (let index = 0; index < manyAnnotations; index += 1)
-      await annotate(crowded, { name: `Region ${index}`, elements: [box(10 + 8 * index)] });
+      await annotate(crowded, { name: `Region ${index}`, elements: [box(10 + 4 * index)] });
     const requests: string[] = [];
     const recordRequest = (request: { url(): string }) => requests.push(request.url());
     page.on('request', recordRequest);
@@ -165,6 +165,12 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
     expect(requests.filter((url) => url.includes('/annotation')).length).toBeLessThan(12);
     const { height } = (await page.locator('.annotation-panel').boundingBox())!;
     expect(height).toBeLessThan(650);
+    await page.getByText('and 120 more').waitFor();
+    await page.getByRole('button', { name: 'Show 100 more' }).click();
+    await row('Region 199').waitFor();
+    expect(await page.locator('.annotation').count()).toBe(200);
+    await page.getByRole('button', { name: 'Show 20 more' }).click();
+    await row('Region 219').waitFor();
     await page.getByLabel('Find an annotation').fill('region 119');
     await row('Region 119').waitFor();
     expect(await page.locator('.annotation').count()).toBe(1);
@@ -227,7 +233,7 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
     await page.getByRole('button', { name: 'Share', exact: true }).click();
     await page
       .getByRole('dialog')
-      .getByText(/^Inside: 2 folders \(1 private\) and 122 annotations \(1 private\)/)
+      .getByText(/^Inside: 2 folders \(1 private\) and 222 annotations \(1 private\)/)
       .waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
     await page.getByText('Permissions saved. Still private inside: 1 folder and 1 annotation.').waitFor();

@@ -120,12 +120,9 @@ export class AnnotationPanel {
     const edited = records.filter((record) => record._id === this.#edited?.id && !firstMatches.includes(record));
     const listed = [...firstMatches, ...edited];
     const emptyRow = records.length === 0 && h('li.quiet-text', this.#emptyText());
-    const moreRow =
-      matches.length > this.#maxListed &&
-      h(
-        'li',
-        linkButton(annotationTexts.showMore(matches.length - this.#maxListed), () => this.#showMore()),
-      );
+    const unlistedCount = matches.length - firstMatches.length;
+    const moreButton = linkButton(annotationTexts.showMore(Math.min(unlistedCount, listStep)), () => this.#showMore());
+    const moreRow = unlistedCount > 0 && h('li.quiet-text.row.wrap', annotationTexts.more(unlistedCount), moreButton);
     this.#countersById.clear();
     refillKeepingFocus(this.#list, () =>
       fill(this.#list, ...listed.map((record) => this.#createRow(record, this.#isVisible(record._id))), emptyRow, moreRow),
