@@ -238,9 +238,10 @@ export function htmlId(name: string) {
   return `${name}-${lastId}`;
 }
 
-/** Announces a message to users of screen readers only. */
+/** Announces a message to users of screen readers only. It has an element of its own, so that a visible message and its action stay. */
 export function announce(message: string) {
-  setAnnouncement(message, 'visually-hidden');
+  const announcer = (messageRoot ?? document).querySelector('#hidden-announcer');
+  if (announcer) announcer.textContent = message;
 }
 
 /** Shows and announces a message for some seconds. With an action, it is shown longer, and disappears when the user chooses the action. */

@@ -180,11 +180,13 @@ export class LargeImageViewer extends BrowserElement {
     if (signal.aborted) return;
     const stage = h('section.stage.grow', { 'aria-label': imageTexts.image });
     const panel = h('aside.side-panel', { 'aria-label': imageTexts.about });
-    const announcer = h('div.visually-hidden', { id: 'announcer', role: 'status', 'aria-live': 'polite' });
+    const announcers = ['announcer', 'hidden-announcer'].map((announcerId) =>
+      h('div.visually-hidden', { id: announcerId, role: 'status', 'aria-live': 'polite' }),
+    );
     offerHelp(this.#root, signal);
     this.#root.adoptedStyleSheets = styleSheets();
     // The element may have a language for which there are no texts.
-    fill(this.#root, h('div.viewer', { lang: currentLanguage() }, stage, panel), announcer);
+    fill(this.#root, h('div.viewer', { lang: currentLanguage() }, stage, panel), ...announcers);
     this.#applyTheme();
     const { item: id } = this;
     if (id === null) return;

@@ -354,6 +354,11 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
     };
     await toTrash();
     await until('it is gone', async () => (await page.getByRole('link', { name }).count()) === 0);
+    // The title of another page is announced, and leaves the message as it is.
+    await page.evaluate(`location.hash = '#trash'`);
+    await until('the trash is shown', async () => (await page.title()).startsWith('Trash'));
+    await page.goBack();
+    await until('the folder is shown again', async () => (await page.title()).startsWith('Slides'));
     await page.locator('#announcer').getByRole('button', { name: 'Undo' }).click();
     await page.getByRole('link', { name }).waitFor();
     await toTrash();
