@@ -23,19 +23,19 @@ export function bulkActions(entries: ListEntry[], context: ActionContext): BulkA
   const lowestLevel = Math.min(...entries.map(({ level }) => level));
   const singleEntry = entries.length === 1 && lowestLevel >= 1 ? entries[0] : undefined;
   const shareablePlace = singleEntry && singleEntry.type !== 'item' && lowestLevel >= 2 && singleEntry;
-  const failedItems = entries.flatMap(({ doc }) => ('largeImageRefused' in doc && doc.largeImageRefused ? [doc] : []));
+  const refusedItems = entries.filter(({ doc }) => 'largeImageRefused' in doc && doc.largeImageRefused);
   const mayRemove = entries.every(({ type, level }) => level >= (type === 'item' ? 1 : 2));
   const mayCopy = currentUser() !== null && entries.every(({ type }) => type !== 'collection');
   const mayTag = lowestLevel >= 1 && entries.every(({ type }) => type !== 'collection');
   const isAllItems = entries.every(({ type }) => type === 'item');
-  const mayRetry = failedItems.length > 0 && lowestLevel >= 1;
+  const mayRetry = refusedItems.length > 0 && lowestLevel >= 1;
   const copyLabel = lowestLevel >= 1 ? browseTexts.moveOrCopy : commonTexts.copy;
   const offered: (BulkAction | false | '' | undefined)[] = [
     singleEntry && { label: commonTexts.edit, icon: 'pencil', run: () => showEditDialog(singleEntry, refresh) },
     shareablePlace && { label: commonTexts.share, icon: 'people', run: () => sharePlace(shareablePlace, refresh) },
     mayTag && { label: browseTexts.tags, icon: 'tag', run: () => showTagsDialog(entries, refresh) },
     mayTag && isAllItems && { label: stateTexts.state, icon: 'pencil', run: () => showStateDialog(entries, refresh) },
-    mayRetry && { label: commonTexts.tryAgain, icon: 'retry', run: () => tryAgain(entries, context) },
+    mayRetry && { label: commonTexts.tryAgain, icon: 'retry', run: () => tryAgain(refusedItems, context) },
     mayCopy && { label: copyLabel, icon: 'folder', run: () => void moveOrCopy(entries, lowestLevel >= 1, context) },
     mayRemove && { label: commonTexts.delete, icon: 'trash', run: () => removeEntries(entries, context) },
   ];
@@ -88,8 +88,7 @@ function removeEntries(entries: ListEntry[], context: ActionContext) {
   showFormDialog({ title, text: browseTexts.deleteText, action: commonTexts.delete, kind: 'danger', send });
 }
 
-function tryAgain(entries: ListEntry[], context: ActionContext) {
-  const refusedItems = entries.filter(({ doc }) => 'largeImageRefused' in doc);
+function tryAgain(refusedItems: ListEntry[], context: ActionContext) {
   const act = ({ doc }: ListEntry) => request('POST', `item/${doc._id}/tiles`);
   const text = refusedItems.map(({ doc }) => doc.name).join(', ');
   const send = () => actOnEach(refusedItems, { act, doneText: browseTexts.triedAgain, ...context });

@@ -84,6 +84,19 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     expect((await names('.card-name')).slice(1)).toEqual(['slide 9.txt', 'slide 10.txt', 'slide 11.txt']);
   });
 
+  it('tries only those selected files again that have a reason why they are not shown', async () => {
+    const items = testHost.host.context.models.item.collection;
+    const refuse = (name: string, reason: string) => items.updateOne({ name }, { $set: { largeImageRefused: reason } });
+    await refuse('slide 9.txt', 'It is no image.');
+    await refuse('slide 10.txt', '');
+    await open(`folder/${folder}`, 'Kidney');
+    await select('slide 9.txt').check();
+    await select('slide 10.txt').check();
+    await bar().getByRole('button', { name: 'Try again' }).click();
+    await dialog().getByText('slide 9.txt', { exact: true }).waitFor();
+    await items.updateMany({}, { $unset: { largeImageRefused: 1 } });
+  });
+
   it('selects with checkboxes, Shift and keys, wherever the focus is, and shows the last page for an address beyond it', async () => {
     await open(`folder/${folder}?items=7`, 'Kidney');
     await page.waitForURL(/#folder\/\w+$/);
