@@ -150,7 +150,7 @@ const defaultViewer: SettingDefinition = {
   key: `${prefix}default_viewer`,
   default: null,
   public: true,
-  description: 'Default viewer.',
+  description: 'Viewer that Girder’s web client shows first.',
   allowed: 'text',
   schema: { type: 'string' },
   parse: (value) => (typeof value === 'string' ? value : JSON.stringify(value)).trim(),
@@ -204,7 +204,8 @@ function configFolderSetting(checks: SettingChecks): SettingDefinition {
     key: `${prefix}config_folder`,
     default: null,
     public: true,
-    description: 'Default configuration folder.',
+    description:
+      'Folder whose configuration applies to folders that have none, neither themselves nor in the folders above them.',
     allowed: 'the id of a folder, or empty',
     schema: { type: 'string' },
     async parse(value) {
@@ -224,7 +225,7 @@ export function settingDefinitions(
 ): readonly SettingDefinition[] {
   return [
     booleanSetting('show_thumbnails', true, 'Show thumbnails in item lists.'),
-    booleanSetting('show_viewer', true, 'Show a viewer on item pages.'),
+    booleanSetting('show_viewer', true, 'Show a viewer on item pages in Girder’s web client.'),
     defaultViewer,
     autoSet,
     countSetting('max_thumbnail_files', 10, 'Maximum number of cached thumbnail files per item; 0 keeps none.'),
@@ -263,12 +264,19 @@ export function settingDefinitions(
       'Permission on an item or folder that is needed to make links to it. OFF: nobody can make links; existing links keep working.',
     ),
     booleanSetting('links_without_end', false, 'Allow links that never expire.'),
-    booleanSetting('notification_stream_fallback', true, 'Poll for notifications if the event stream is disabled.'),
+    booleanSetting(
+      'notification_stream_fallback',
+      true,
+      'Let Girder’s web client poll for notifications if the event stream is disabled.',
+    ),
     ...['show_extra_public', 'show_extra', 'show_extra_admin'].map((name, i) =>
       objectTextSetting(name, `Extra content of item lists for ${['everyone', 'signed-in users', 'administrators'][i]}.`),
     ),
     ...['show_item_extra_public', 'show_item_extra', 'show_item_extra_admin'].map((name, i) =>
-      objectTextSetting(name, `Extra content of item pages for ${['everyone', 'signed-in users', 'administrators'][i]}.`),
+      objectTextSetting(
+        name,
+        `Extra content of item pages in Girder’s web client, for ${['everyone', 'signed-in users', 'administrators'][i]}.`,
+      ),
     ),
     dicomMetadataSetting(),
     studyKey,

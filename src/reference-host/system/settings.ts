@@ -238,7 +238,7 @@ export const coreSettingDefinitions = [
     'core.email_verification',
     'disabled',
     'disabled, optional or required',
-    'Whether users can sign in before an administrator has marked their email address as verified.',
+    'With `required`, users can sign in only after an administrator has marked their email address as verified. The other values do not restrict signing in.',
     createEnumType('disabled', 'optional', 'required'),
   ),
   defineSetting('core.api_keys', true, 'true or false', 'Allow API keys.', booleanType),

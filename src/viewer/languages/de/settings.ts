@@ -59,8 +59,8 @@ export const settingNames: Record<string, string> = {
 
 export const settingDescriptions: Record<string, string> = {
   'large_image.show_thumbnails': 'Vorschaubilder in Listen von Objekten zeigen.',
-  'large_image.show_viewer': 'Einen Viewer auf den Seiten von Objekten zeigen.',
-  'large_image.default_viewer': 'Standard-Viewer.',
+  'large_image.show_viewer': 'Einen Viewer auf den Seiten von Objekten in Girders Webclient zeigen.',
+  'large_image.default_viewer': 'Viewer, den Girders Webclient zuerst zeigt.',
   'large_image.auto_set':
     'Hochgeladene Dateien mit bekannter Endung oder bekanntem Typ automatisch zu großen Bildern machen; `all` versucht es mit jeder Datei.',
   'large_image.max_thumbnail_files': 'Höchstzahl der Vorschaubilder im Cache je Objekt; 0 bewahrt keine auf.',
@@ -79,18 +79,20 @@ export const settingDescriptions: Record<string, string> = {
   'large_image.links':
     'Berechtigung an Objekt oder Ordner, die nötig ist, um Links dazu anzulegen. OFF: Niemand kann Links anlegen; vorhandene gelten weiter.',
   'large_image.links_without_end': 'Unbefristete Links erlauben.',
-  'large_image.notification_stream_fallback': 'Benachrichtigungen regelmäßig abfragen, wenn der Ereignisstrom abgeschaltet ist.',
+  'large_image.notification_stream_fallback':
+    'Girders Webclient fragt Benachrichtigungen regelmäßig ab, wenn der Ereignisstrom abgeschaltet ist.',
   'large_image.show_extra_public': 'Zusätzlicher Inhalt in Listen von Objekten für alle.',
   'large_image.show_extra': 'Zusätzlicher Inhalt in Listen von Objekten für Angemeldete.',
   'large_image.show_extra_admin': 'Zusätzlicher Inhalt in Listen von Objekten für Administratoren.',
-  'large_image.show_item_extra_public': 'Zusätzlicher Inhalt auf Seiten von Objekten für alle.',
-  'large_image.show_item_extra': 'Zusätzlicher Inhalt auf Seiten von Objekten für Angemeldete.',
-  'large_image.show_item_extra_admin': 'Zusätzlicher Inhalt auf Seiten von Objekten für Administratoren.',
+  'large_image.show_item_extra_public': 'Zusätzlicher Inhalt auf Seiten von Objekten in Girders Webclient, für alle.',
+  'large_image.show_item_extra': 'Zusätzlicher Inhalt auf Seiten von Objekten in Girders Webclient, für Angemeldete.',
+  'large_image.show_item_extra_admin': 'Zusätzlicher Inhalt auf Seiten von Objekten in Girders Webclient, für Administratoren.',
   'large_image.dicomweb_metadata':
     'Schlüssel der Metadaten, aus denen DICOM-Attribute gelesen werden: {"PatientID": "case.patient"}. Ein Attribut, das hier nicht steht, wird aus dem Schlüssel mit seinem Namen gelesen.',
   'large_image.dicomweb_study_key':
     'Schlüssel der Metadaten, dessen gleiche Werte Objekte zu einer DICOM-Studie verbinden. Leer: Jedes Objekt ist eine Studie.',
-  'large_image.config_folder': 'Ordner mit der Standardkonfiguration.',
+  'large_image.config_folder':
+    'Ordner, dessen Konfiguration für Ordner gilt, die weder selbst noch in den Ordnern darüber eine haben.',
   'core.cookie_lifetime': 'Wie lange eine Anmeldung gilt, in Tagen.',
   'core.cookie_domain': 'Domain des Cookies der Anmeldung; leer: nur dieser Host.',
   'core.cors.allow_origin': 'Herkunft von Seiten, die diesen Server aufrufen dürfen; leer: keine.',
@@ -109,7 +111,7 @@ export const settingDescriptions: Record<string, string> = {
   'core.sign_in_failures_per_address':
     'Höchstzahl falscher Passwörter (für beliebige Anmeldenamen) und falscher API-Schlüssel aus einem Netzwerk.',
   'core.email_verification':
-    'Ob sich Personen anmelden können, bevor ein Administrator ihre E-Mail-Adresse als bestätigt gekennzeichnet hat.',
+    'Bei `required` können sich Personen erst anmelden, wenn ein Administrator ihre E-Mail-Adresse als bestätigt gekennzeichnet hat. Die anderen Werte schränken die Anmeldung nicht ein.',
   'core.api_keys': 'API-Schlüssel erlauben.',
   'core.collection_create_policy': 'Wer außer Administratoren Sammlungen anlegen darf: alle oder diese Gruppen und Personen.',
   'core.user_default_folders': 'Ordner, die für ein neues Konto angelegt werden.',
