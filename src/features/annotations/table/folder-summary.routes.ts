@@ -30,7 +30,7 @@ export const folderSummary = defineRoute({
   path: '/annotation/folder/:id/table/summary',
   summary: 'Get counts, means and standard deviations of columns for each image of a folder, by category.',
   description:
-    'A page of the images with annotations that you can read, in the order of their ids. The annotations of an image are summarized together. Elements of annotations without a column count as missing values.',
+    'A page of the images with annotations that you can read, in the order of their ids. The annotations of an image are summarized together. If an annotation lacks a column, its elements have no values in it.',
   access: 'public',
   scope: scopes.read,
   params: folderPath,

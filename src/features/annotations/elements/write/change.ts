@@ -131,9 +131,9 @@ async function applyChanges(
   const locations = await locateElements(tools.loader, base, [...sentIds, ...remove], editTools.signal);
   const changes = new Map<number, Map<number, Map<number, ElementChange>>>();
   const addChange = ({ windowIndex, slot, row }: Location, change: ElementChange) => {
-    const packs = changes.get(windowIndex) ?? new Map<number, Map<number, ElementChange>>();
-    const rows = packs.get(slot) ?? new Map<number, ElementChange>();
-    changes.set(windowIndex, packs.set(slot, rows.set(row, change)));
+    const changesBySlot = changes.get(windowIndex) ?? new Map<number, Map<number, ElementChange>>();
+    const changesByRow = changesBySlot.get(slot) ?? new Map<number, ElementChange>();
+    changes.set(windowIndex, changesBySlot.set(slot, changesByRow.set(row, change)));
   };
   const counts: ChangeCounts = { ...nothingChanged };
   for (const id of remove) {
@@ -169,6 +169,7 @@ async function writeChangedWindows(
     appendedElements,
     shownItems,
   }: {
+    /** By index of the window, slot of the pack, and row in the pack. */
     changes: ReadonlyMap<number, ReadonlyMap<number, ReadonlyMap<number, ElementChange>>>;
     appendedElements: readonly PackedElement[];
     /** Items whose images the new elements show. */
@@ -179,15 +180,15 @@ async function writeChangedWindows(
   const windows: StoredWindow[] = [];
   let appendedCount = 0;
   for (const [windowIndex, stored] of base.windows.entries()) {
-    const packs = changes.get(windowIndex);
+    const changesBySlot = changes.get(windowIndex);
     const receivesAppended = windowIndex === last && appendedElements.length > 0;
-    if (packs === undefined && !receivesAppended) {
+    if (changesBySlot === undefined && !receivesAppended) {
       windows.push(stored);
       continue;
     }
     const [loaded] = await tools.loader.loadWindows([stored], editTools.signal);
     const windowEdit = new WindowEdit(editTools, loaded!, stored);
-    if (packs !== undefined) await windowEdit.changeElements(packs);
+    if (changesBySlot !== undefined) await windowEdit.changeElements(changesBySlot);
     if (receivesAppended && windowEdit.capacity > 0) {
       // The first appended elements may go into a pack that was just written, so that pack must have been stored.
       await editTools.writer.finish();

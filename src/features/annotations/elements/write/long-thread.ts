@@ -70,14 +70,14 @@ function check(input: { text: Uint8Array; brand: string; name: string; newId: st
 const maxUserValues = 10_000;
 
 /** Returns the values of `user` that the table may have columns for. They must be few, because they are copied to the event loop. */
-function limitUserValues(user: unknown, budget = { values: maxUserValues }, depth = 16): unknown {
+function limitUserValues(user: unknown, budget = { values: maxUserValues }, remainingDepth = 16): unknown {
   if (typeof user === 'string') return user.length > maxCellLength ? null : user;
   if (typeof user !== 'object' || user === null) return user;
   const kept: [string, unknown][] = [];
   for (const [key, value] of Object.entries(user)) {
-    if (budget.values === 0 || depth === 0) break;
+    if (budget.values === 0 || remainingDepth === 0) break;
     budget.values -= 1;
-    kept.push([key, limitUserValues(value, budget, depth - 1)]);
+    kept.push([key, limitUserValues(value, budget, remainingDepth - 1)]);
   }
   return Object.fromEntries(kept);
 }

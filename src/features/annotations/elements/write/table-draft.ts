@@ -142,8 +142,8 @@ export class TableDraft {
     this.count = row + 1;
   }
 
-  #addValues(row: number, values: object, node: UserNode, depth: number): void {
-    if (depth === 0) return;
+  #addValues(row: number, values: object, node: UserNode, remainingDepth: number): void {
+    if (remainingDepth === 0) return;
     const children = (node.children ??= new Map<string, UserNode>());
     for (const key in values) {
       if (this.#valuesLeft === 0) return;
@@ -165,7 +165,7 @@ export class TableDraft {
         children.set(key, child);
         this.#nodeCount += 1;
       }
-      if (typeof value === 'object') this.#addValues(row, value, child, depth - 1);
+      if (typeof value === 'object') this.#addValues(row, value, child, remainingDepth - 1);
       else this.#addValue(row, value, child);
     }
   }
