@@ -251,7 +251,7 @@ export class Edits {
     if (this.#version === record._version) return conflicts;
     const editsAtStart = this.#edits;
     // The loop below only checks elements with unsaved changes, but undo and redo may also restore others.
-    let isChanged = [...this.#undoSteps, ...this.#redoSteps].some((edits) =>
+    let areStepsOutdated = [...this.#undoSteps, ...this.#redoSteps].some((edits) =>
       [...edits.keys()].some((id) => !editsAtStart.has(id)),
     );
     for (const [id, { before }] of this.#edits) {
@@ -261,7 +261,7 @@ export class Edits {
       const edit = this.#edits.get(id);
       if (!edit || JSON.stringify(current) === JSON.stringify(edit.before)) continue;
       const { after } = edit;
-      isChanged = true;
+      areStepsOutdated = true;
       this.#edits.delete(id);
       // The element may already exist, if the response to an earlier attempt was lost.
       if (JSON.stringify(current) === JSON.stringify(after)) continue;
@@ -275,7 +275,7 @@ export class Edits {
     }
     this.#version = record._version;
     // Earlier steps would restore elements that are no longer stored in this form.
-    if (isChanged) this.#forgetSteps();
+    if (areStepsOutdated) this.#forgetSteps();
     if (this.#edits === editsAtStart) this.#edits = new Map(editsAtStart);
     this.#store();
     return conflicts;
