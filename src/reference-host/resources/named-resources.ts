@@ -75,7 +75,7 @@ export async function loadResources(
     const accessDocument = type === 'item' ? folders.get(String(items.get(id)?.folderId)) : doc;
     if (doc === undefined || accessDocument === undefined) throw new UnknownIdError(type, id);
     requireLevel(type === 'item' ? 'folder' : type, accessDocument as AccessControlled & typeof doc, principal, level);
-    // The document was read from the model of its type.
+    // The cast is safe: the document was read from the model of its type.
     return { type, doc } as Resource;
   });
 }
@@ -89,7 +89,7 @@ export async function loadExistingResources(
   for (const type of treeTypes) {
     const ids = references.flatMap((each) => (each.type === type ? [each.id.toHexString()] : []));
     const documents = await findByIds(models[type] as unknown as Model<Resource['doc']>, ids);
-    // The document was read from the model of its type.
+    // The cast is safe: the document was read from the model of its type.
     for (const doc of documents.values()) resources.push({ type, doc } as Resource);
   }
   return resources;

@@ -72,7 +72,7 @@ async function findParent({ models }: HostContext, type: FolderParentType, id: T
     : type === 'collection'
       ? models.collection.findById(id).lean<CollectionDocument>()
       : models.user.findById(id).lean<UserDocument>());
-  // The document was read from the model of its type.
+  // The cast is safe: the document was read from the model of its type.
   return doc === null ? null : ({ type, doc } as FolderParent);
 }
 

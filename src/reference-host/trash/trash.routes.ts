@@ -94,7 +94,7 @@ async function loadRemovable(
     ['item', 1],
   ] as const) {
     const references = allReferences.filter(([each]) => each === type);
-    // The cast is right, because references of these types lead only to folders and items.
+    // The cast is safe: references of these types lead only to folders and items.
     documents.push(...((await loadResources(context, references, principal, level)) as FolderOrItem[]));
   }
   return documents;

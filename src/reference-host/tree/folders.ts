@@ -48,7 +48,7 @@ export async function loadParent(
       : models.user.findById(id).lean<UserDocument>());
   if (doc === null) throw new InvalidError(`No such ${type}: ${id}`, 'id');
   requireLevel(type, doc, principal, level);
-  // The document was read from the model of its type.
+  // The cast is safe: the document was read from the model of its type.
   return { type, doc } as FolderParent;
 }
 

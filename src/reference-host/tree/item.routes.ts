@@ -81,7 +81,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     async handle({ query, caller }, context) {
       const extended = await context.plugin.itemLists.list(query, caller, createWordsFilter);
       if (extended !== null) {
-        // The documents come from the model of items.
+        // The cast is safe: the documents come from the model of items.
         const documents = extended.documents as unknown as ItemDocument[];
         return replyWithList(await createViews(documents, itemView), extended.total);
       }

@@ -17,7 +17,7 @@ export function treeModel({ models }: Pick<HostContext, 'models'>, type: FolderO
 /** Reads a folder or an item, in the trash or not; `null` if it does not exist. */
 export async function findFolderOrItem(context: HostContext, { type, id }: TrashedDocument): Promise<FolderOrItem | null> {
   const doc = await treeModel(context, type).findById(id, null, withTrashed).lean();
-  // The document was read from the model of its type.
+  // The cast is safe: the document was read from the model of its type.
   return doc === null ? null : ({ type, doc } as unknown as FolderOrItem);
 }
 

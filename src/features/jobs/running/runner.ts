@@ -99,7 +99,7 @@ export class JobRunner implements JobStarter {
     const queues = this.#handlers.map((handler) => this.#queueName(name, handler));
     const duplicate = queues.find((queue) => this.#agenda.definitions[queue] !== undefined);
     if (duplicate !== undefined) throw new Error(`Agenda already has a job "${duplicate}": give this runner another prefix.`);
-    // The data comes from the `parse` of the same definition.
+    // The cast is safe: `run` gets only data from the `parse` of the same definition.
     this.#definitions.set(name, definition as JobDefinition<unknown>);
     if (this.#definitions.size === 1) this.#startSweeping();
     for (const queue of queues) {
