@@ -94,7 +94,7 @@ class LoaderCaches {
   /** Packs by id. A client that views or edits an element usually needs neighboring elements next, which are in the same packs. */
   readonly packs = new LRUCache<string, CachedPack>({ maxSize: maxPackCacheBytes, sizeCalculation: ({ bytes }) => bytes });
 
-  /** Headers of segments of tables, by the id of their part. */
+  /** Headers of segments of tables, by the id of the part that contains each. */
   readonly headers = new LRUCache<string, { header: SegmentHeader; bytes: number }>({
     maxSize: maxHeaderBytes,
     sizeCalculation: ({ bytes }) => bytes,
@@ -135,7 +135,7 @@ export class ElementLoader {
       signal?.throwIfAborted();
       const records = await this.records.findWindows(missing.slice(start, start + windowsPerQuery));
       for (const [id, record] of records) {
-        // WindowWriter writes pairs of a group and its count.
+        // The cast is safe: WindowWriter writes pairs of a group and its count.
         const groups = JSON.parse(record.groups) as [string | null, number][];
         const window = {
           id,
@@ -224,7 +224,7 @@ export class ElementLoader {
       else headers.set(id, cached.header);
     }
     for (const [i, text] of (await this.loadTableParts(missing)).entries()) {
-      // TableDraft writes headers.
+      // The cast is safe: TableDraft writes the header of a segment into its first part.
       const header = JSON.parse(text.toString('utf8')) as SegmentHeader;
       this.#cache.headers.set(missing[i]!, { header, bytes: text.length * 2 + 256 });
       headers.set(missing[i]!, header);

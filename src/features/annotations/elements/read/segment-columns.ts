@@ -25,14 +25,14 @@ export async function loadColumnBytes(
   columns: readonly SegmentColumn[],
   loadParts: LoadParts,
 ): Promise<Buffer[]> {
-  const firstParts = new Map<SegmentColumn, number>();
-  let next = 1;
+  const firstIndices = new Map<SegmentColumn, number>();
+  let nextIndex = 1;
   for (const column of header.columns) {
-    firstParts.set(column, next);
-    next += column.parts;
+    firstIndices.set(column, nextIndex);
+    nextIndex += column.parts;
   }
   const columnPartIds = columns.flatMap((column) =>
-    partIds.slice(firstParts.get(column), firstParts.get(column)! + column.parts),
+    partIds.slice(firstIndices.get(column), firstIndices.get(column)! + column.parts),
   );
   const loadedParts = await loadParts(columnPartIds);
   let start = 0;
@@ -134,7 +134,7 @@ async function loadRows(segment: StoredSegment, loadParts: LoadParts, signal?: A
     highz: values.zmax,
     ids: { high: values.id0, middle: values.id1, low: values.id2 },
     appearanceIndices: codes,
-    // Every element has an appearance, which is a text.
+    // The cast is safe: every element has an appearance.
     appearanceTexts: texts as string[],
   };
 }

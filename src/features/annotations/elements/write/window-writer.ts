@@ -144,12 +144,12 @@ export class WindowWriter {
 
   /** Stores a segment of the table, see `TableDraft.encodeSegment`. @returns the ids of its parts. */
   async writeSegment(draft: TableDraft, ...args: Parameters<TableDraft['encodeSegment']>): Promise<string[]> {
-    const parts: string[] = [];
+    const partIds: string[] = [];
     for await (const part of draft.encodeSegment(...args)) {
       this.signal?.throwIfAborted();
-      parts.push(await this.writePart(part));
+      partIds.push(await this.writePart(part));
     }
-    return parts;
+    return partIds;
   }
 
   /** Stores one part of an index or of a segment. @returns its id. */
