@@ -13,7 +13,7 @@ import type { Settings } from '../../settings/settings.js';
 import { uidBase, uidOf } from '../format/uids.js';
 import { readFacts } from './image-facts.js';
 import { indexedKeys, indexedTags, type ImageRecord } from './image-record.js';
-import { sourceFingerprint, type ImageRecordModel } from './image-record.model.js';
+import { inputsKey, type ImageRecordModel } from './image-record.model.js';
 import type { MetadataMapping } from '../../settings/dicom-attributes.js';
 import { mappedValues, plainText, valueAt } from './mapping.js';
 
@@ -135,7 +135,7 @@ export class ImageIndex {
     const state = await this.stateOf(item);
     const existingRecord = loadedRecord === undefined ? await model.get(item.id) : loadedRecord;
     const inputs = { state, mapping: metadataSettings.hash, changed: item.changed };
-    if (existingRecord !== null && sourceFingerprint(existingRecord) === sourceFingerprint(inputs)) return existingRecord;
+    if (existingRecord !== null && inputsKey(existingRecord) === inputsKey(inputs)) return existingRecord;
     const file = await records.findFile(fileId);
     if (file === null) return null;
     const fileData = existingRecord?.state === state ? existingRecord : await this.#readFile(item, file);
@@ -291,11 +291,11 @@ export class ImageIndex {
     const { hash: mapping } = await this.#loadMetadataSettings(settings);
     for (let after: ItemRecord | null = null; ;) {
       const page: ItemRecord[] = await records.markers.findPage({ after, limit: pageSize });
-      const fingerprints = await model.findSourceFingerprints(page.map(({ id }) => id));
+      const inputsKeyById = await model.findInputsKeys(page.map(({ id }) => id));
       await mapConcurrently(page, maxOpening, async (item) => {
         signal.throwIfAborted();
         const state = await this.stateOf(item);
-        if (fingerprints.get(item.id) === sourceFingerprint({ state, mapping, changed: item.changed })) return;
+        if (inputsKeyById.get(item.id) === inputsKey({ state, mapping, changed: item.changed })) return;
         await this.loadCurrentRecord(item).catch((err: unknown) => {
           signal.throwIfAborted();
           if (isDatabaseOutage(err)) throw err;

@@ -78,10 +78,10 @@ export class ImageRecordModel {
     return this.#find({ _id: { $in: [...ids] } });
   }
 
-  /** Fingerprints of the sources of records (see {@link sourceFingerprint}) by the ids of their items. */
-  async findSourceFingerprints(ids: readonly string[]): Promise<Map<string, string>> {
+  /** Keys of the inputs of records (see {@link inputsKey}) by the ids of their items. */
+  async findInputsKeys(ids: readonly string[]): Promise<Map<string, string>> {
     const docs = await this.#model.find({ _id: { $in: [...ids] } }, { state: 1, mapping: 1, changed: 1 }).lean<StoredRecord[]>();
-    return new Map(docs.map(({ _id, state, mapping, changed }) => [_id, sourceFingerprint({ state, mapping, changed })]));
+    return new Map(docs.map(({ _id, state, mapping, changed }) => [_id, inputsKey({ state, mapping, changed })]));
   }
 
   /** Ids of records after an id, in ascending order. */
@@ -133,7 +133,7 @@ export class ImageRecordModel {
 }
 
 /** A text that is equal for two records of an item only if they were made from the same data. */
-export function sourceFingerprint({ state, mapping, changed }: Pick<ImageRecord, 'state' | 'mapping' | 'changed'>): string {
+export function inputsKey({ state, mapping, changed }: Pick<ImageRecord, 'state' | 'mapping' | 'changed'>): string {
   return `${state} ${mapping} ${changed}`;
 }
 
