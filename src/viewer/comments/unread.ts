@@ -3,18 +3,18 @@ import { request } from '../api.js';
 /** Interval in milliseconds at which the page asks for the number of unread comments. */
 const askIntervalMs = 60_000;
 
-let unread = 0;
+let unreadCount = 0;
 let showCount: (count: number) => void = () => {};
 
 /** Calls a function with the number of unread comments, now and whenever it changes. There is only one listener. */
 export function onUnreadCount(listener: (count: number) => void) {
   showCount = listener;
-  listener(unread);
+  listener(unreadCount);
 }
 
 /** Shows another number of unread comments. */
 export function setUnreadCount(count: number) {
-  unread = count;
+  unreadCount = count;
   showCount(count);
 }
 

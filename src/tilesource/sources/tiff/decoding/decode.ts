@@ -27,8 +27,8 @@ async function decodePicture(
   }: { what: string; isGray: boolean; isCmyk?: boolean; pixelCount?: number; signal: AbortSignal | undefined },
 ): Promise<Pixels> {
   try {
-    // The layout has checked sizes; the limit of libvips would refuse long rows of bytes. Warnings do not fail, because libtiff also warns of
-    // harmless peculiarities of writers.
+    // The layout has checked sizes; the limit of libvips would refuse long rows of bytes. Warnings are ignored, because libtiff also warns
+    // of harmless peculiarities of writers.
     const picture = sharp(bytes, { failOn: 'error', limitInputPixels: false, sequentialRead: true });
     if (isCmyk) picture.pipelineColourspace('cmyk');
     const raw = picture.toColourspace(isCmyk ? 'cmyk' : isGray ? 'b-w' : 'srgb').raw({ depth: 'uchar' });
