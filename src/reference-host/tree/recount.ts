@@ -57,7 +57,7 @@ export async function correctSizes(
   computeSizes: ComputeSizes,
   ids: readonly Types.ObjectId[],
 ): Promise<number> {
-  // Only fields that all documents with a size have are used here.
+  // The cast is safe: only fields that all documents with a size have are used here.
   const modelWithSize = model as unknown as Model<DocumentWithSize>;
   const findWrongSizes = async (someIds: readonly Types.ObjectId[]) => {
     const documents = await modelWithSize.find({ _id: { $in: someIds } }, { size: 1 }, withTrashed).lean<DocumentWithSize[]>();

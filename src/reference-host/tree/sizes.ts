@@ -28,6 +28,6 @@ export async function addRootSize(
 
 /** The model of collections or of users, the roots of trees of folders. */
 export function rootModel({ models }: HostContext, type: RootType): Model<{ size: number }> {
-  // Only the size is used, which both models have.
+  // The cast is safe: only the size is used, which the documents of both models have.
   return (type === 'collection' ? models.collection : models.user) as unknown as Model<{ size: number }>;
 }

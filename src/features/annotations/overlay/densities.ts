@@ -141,7 +141,7 @@ export class AnnotationDensities {
 
   async #countAndStore(stored: StoredElements, window: StoredWindow): Promise<DensitySummary> {
     const { store, model, drawer } = this.options;
-    // The window alone is read like the stored elements of an annotation.
+    // The window is read as if it were all stored elements of an annotation.
     const windowAlone: StoredElements = {
       ...stored,
       count: window.count,
@@ -222,9 +222,9 @@ export class AnnotationDensities {
     let removed = 0;
     for (const family of families ?? (await this.options.model.listFamilies())) {
       removed += await this.options.model.keepOnly(family, async () => {
-        const windows = new Set<string>();
-        for await (const { windows: storedWindows } of elementsOf(family)) for (const { id } of storedWindows) windows.add(id);
-        return windows;
+        const windowIds = new Set<string>();
+        for await (const { windows } of elementsOf(family)) for (const { id } of windows) windowIds.add(id);
+        return windowIds;
       });
     }
     if (removed > 0) {
