@@ -32,18 +32,18 @@ export class SmallAnnotations {
     const pendingLoads = this.#pending;
     this.#pending = [];
     let batch: PendingLoad[] = [];
-    let [elements, details] = [0, 0];
+    let [elementCount, detailsCount] = [0, 0];
     for (const pending of pendingLoads) {
       const { _elementCount, _detailsCount } = pending.record;
-      const isFull = elements + _elementCount > limits.elements || details + _detailsCount > limits.details;
+      const isFull = elementCount + _elementCount > limits.elements || detailsCount + _detailsCount > limits.details;
       if (batch.length > 0 && (isFull || batch.length === limits.annotations)) {
         this.#sendBatch(batch);
         batch = [];
-        [elements, details] = [0, 0];
+        [elementCount, detailsCount] = [0, 0];
       }
       batch.push(pending);
-      elements += _elementCount;
-      details += _detailsCount;
+      elementCount += _elementCount;
+      detailsCount += _detailsCount;
     }
     this.#sendBatch(batch);
   }
@@ -56,11 +56,10 @@ export class SmallAnnotations {
       return;
     }
     const records = batch.map(({ record }) => record);
-    const loaded = loadAllElements(this.itemId, records, this.signal);
+    const loading = loadAllElements(this.itemId, records, this.signal);
     for (const { record, resolve } of batch) {
       // The response lacks annotations with other versions; these are requested alone.
-      const elements = loaded.then((elementsById) => elementsById.get(record._id) ?? loadAlone(record));
-      resolve(elements);
+      resolve(loading.then((loadedById) => loadedById.get(record._id) ?? loadAlone(record)));
     }
   }
 }
