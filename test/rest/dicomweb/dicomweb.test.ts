@@ -266,6 +266,8 @@ describe('DICOMweb', () => {
       expect([path.slice(0, 60), answer.status]).toEqual([path.slice(0, 60), status]);
       expect(answer.body.message).toMatch(/\w/);
     }
+    const manyFields = await get(`/studies?includefield=${'1,'.repeat(1000)}1`, admin, 'application/dicom+json');
+    expect(manyFields.body.message).toContain('includefield can name at most 1000 attributes');
     expect(await admin.fails('POST', '/dicomweb/studies')).toMatchObject({ status: 501 });
   });
 

@@ -84,7 +84,7 @@ function parseBoolean(name: string, values: readonly string[]): boolean {
 
 function parseIncludedFields(values: readonly string[]): ReadonlySet<string> | 'all' {
   const names = values.flatMap((value) => value.split(',')).map((name) => name.trim());
-  if (names.length > maxValues) throw tooManyConditionsError();
+  if (names.length > maxValues) throw new BadParameterError(`Parameter includefield can name at most ${maxValues} attributes.`);
   if (names.includes('all')) return 'all';
   return new Set(names.map((name) => parseAttributePath(name).path[0]!));
 }

@@ -143,7 +143,7 @@ describe('OME-Zarr in a ZIP file', () => {
     let heldReads = 0;
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));
-    const open = async () => {
+    const openHeld = async () => {
       const reader = await input.open();
       const read: ByteReader['read'] = async (offset, length, options) => {
         if (isHeld) {
@@ -154,7 +154,7 @@ describe('OME-Zarr in a ZIP file', () => {
       };
       return { ...reader, read };
     };
-    const source = await zarrSource.open({ ...input, open });
+    const source = await zarrSource.open({ ...input, open: openHeld });
     isHeld = true;
     const first = new AbortController();
     const level = source.metadata.levels - 1;
