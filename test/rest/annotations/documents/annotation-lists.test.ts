@@ -7,12 +7,11 @@ const unknownId = 'f'.repeat(24);
 
 describe('the routes of annotations', () => {
   let at: Annotated;
-  let a: string;
   let b: string;
   let secret: string;
   beforeAll(async () => {
     at = await startAnnotated({ checksAnswers: true });
-    a = (await at.annotate({ name: 'Alpha nuclei', description: 'first pass' }))._id;
+    await at.annotate({ name: 'Alpha nuclei', description: 'first pass' });
     b = (await at.annotate({ name: 'Beta', attributes: { k: 1 } }, { as: at.admin }))._id;
     secret = (await at.annotate({ name: 'Secret nuclei', elements: [point(1)] }, { as: at.writer, on: at.privateItem }))._id;
   });
@@ -439,12 +438,14 @@ describe('the routes of annotations', () => {
       data: Json;
     }[];
     const messages = notifications.filter(({ data }) => data._id === _id);
-    expect(messages.length).toBeGreaterThan(0);
-    for (const { type, data } of messages) {
-      expect(type).toMatch(/^large_image_annotation\.(create|update|remove|revert)$/);
-      expect(data).toEqual({ _id, itemId: at.privateItem });
-    }
-    expect(a).toMatch(/^[0-9a-f]{24}$/);
+    expect(messages.map(({ type }) => type.replace('large_image_annotation.', '')).sort()).toEqual([
+      'create',
+      'remove',
+      'revert',
+      'update',
+      'update',
+    ]);
+    for (const { data } of messages) expect(data).toEqual({ _id, itemId: at.privateItem });
   });
 
   it("report changes of an item's annotations as they happen, to callers who can see them", async () => {

@@ -221,7 +221,6 @@ describe('the route for plot data', () => {
     expect(keysOf((await data(form)).columns)).toEqual(['bbox.x0']);
     const answers = await Promise.all([1, 2, 3, 4, 5, 6].map(() => data({ ...form, uuid: 'view' })));
     expect(answers.filter((answer) => answer !== null).length).toBeGreaterThanOrEqual(1);
-    expect(answers.at(-1) === null && answers.every((answer) => answer === null)).toBe(false);
     expect(await data({ ...form, uuid: 'view' })).not.toBeNull();
   });
 
