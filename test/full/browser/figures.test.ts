@@ -179,8 +179,9 @@ describe.skipIf(executablePath === null)('the figure dialog', { timeout: 300_000
     expect(drawn.width).toBe('67.733mm');
     for (const label of ['Title & <more>', 'A & <B> Ωλ', 'Größe 5 µm', 'tumor <1>', 'stroma', 'Areas', '200 µm'])
       expect(drawn.texts).toContain(label);
-    const { at } = await pixels(await sharp(bytes, { density: 300 }).resize(width).png().toBuffer());
-    expect(at(400, 300 + 40)[0]).toBeLessThan(256);
+    // Another program draws it, too, and not only one color.
+    const { channels } = await sharp(bytes, { density: 300 }).stats();
+    expect(channels[0]!.stdev).toBeGreaterThan(10);
   });
 
   it('saves PDF with vectors, and draws text that its fonts lack into the picture', async () => {

@@ -113,6 +113,7 @@ describe('npm start, restarted through config/replace', () => {
     await writeFile(configFile, '[large_image\n');
     await replace('[large_image]\ncache_backend = "floppy"\n');
     await until('it has restarted', async () => (await startDate()) !== before);
+    expect(server.output()).toMatch(/Configuration:(Setting|File):Ignored/);
     expect(await maxOpenSources()).toBe(64);
     expect(await readFile(configFile, 'utf8')).toContain('floppy');
   });
