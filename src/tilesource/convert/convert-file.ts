@@ -42,7 +42,7 @@ export async function convertFile(
   const threads = threadCount(options.concurrent, availableParallelism());
   const image = source && (await describeRemote(source));
   await runInChild(
-    { kind: 'convert', task: { input, image, output, directory, options, scale, threads, version: packageVersion } },
+    { kind: 'convert', conversion: { input, image, output, directory, options, scale, threads, version: packageVersion } },
     { onProgress: (done) => onProgress?.(done), log: (text) => log?.(text) },
     { signal, threads, source },
   );

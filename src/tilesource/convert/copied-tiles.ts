@@ -21,7 +21,7 @@ export interface CopyTask {
   frame: number;
   /** Number of the level in the source. */
   sourceLevel: number;
-  /** Size of the level that is written. The level of the source may be a column or a row larger. */
+  /** Size of the level that is written. The level of the source may have one more column or row of pixels. */
   size: Size;
   threads: number;
   /** Called with the number of pixels copied since the last call. */
@@ -92,11 +92,15 @@ async function findForm(task: CopyTask): Promise<JpegForm | null> {
   return null;
 }
 
-/** Reads the stored JPEG of a tile; `null` if there is none, or if it lacks a part of the tile that is inside the written level. */
+/**
+ * Reads the stored JPEG of a tile. `null` if there is no JPEG, or if the JPEG does not show all pixels of the tile that are inside the
+ * written level.
+ */
 async function readStoredJpeg({ source, frame, sourceLevel, size }: CopyTask, x: number, y: number): Promise<Uint8Array | null> {
   const stored = await source.readStoredTile?.({ level: sourceLevel, x, y, frame }, { partial: true });
   if (!stored || stored.encoding !== 'JPEG') return null;
-  const { bytes, width, height, content = stored } = stored;
-  const isFullWidth = content.width >= Math.min(width, size.width - x * width);
-  return isFullWidth && content.height >= Math.min(height, size.height - y * height) ? bytes : null;
+  const { bytes, width, height } = stored;
+  const shownSize: Size = stored.content ?? stored;
+  const isFullWidth = shownSize.width >= Math.min(width, size.width - x * width);
+  return isFullWidth && shownSize.height >= Math.min(height, size.height - y * height) ? bytes : null;
 }

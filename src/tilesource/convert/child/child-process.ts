@@ -8,7 +8,7 @@ import type { VipsPass } from './vips-pass.js';
 
 /** A task for a child process. */
 export type ChildTask =
-  | { kind: 'convert'; task: ConversionTask }
+  | { kind: 'convert'; conversion: ConversionTask }
   | { kind: 'vips'; pass: VipsPass }
   | { kind: 'svg'; drawing: { input: string; output: string; maxDecodedPixels: number } };
 

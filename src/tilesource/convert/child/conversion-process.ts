@@ -75,7 +75,7 @@ async function runTask(task: ChildTask): Promise<void> {
     lastSentMs = Date.now();
     void send({ kind: 'progress', done: highestDone });
   };
-  await convert(task.task, {
+  await convert(task.conversion, {
     onProgress,
     log: (text) => void send({ kind: 'log', text }),
     runVipsPass: askForPass,
@@ -98,7 +98,7 @@ leaveSignalsToParent();
 process.once('message', (task: ChildTask) => {
   // The parent has ended, so the result is not needed, and this process must remove its files.
   process.once('disconnect', () => {
-    if (task.kind === 'convert') rmSync(task.task.directory, { recursive: true, force: true });
+    if (task.kind === 'convert') rmSync(task.conversion.directory, { recursive: true, force: true });
     process.exit(1);
   });
   setInterval(() => {

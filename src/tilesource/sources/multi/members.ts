@@ -22,7 +22,7 @@ const maxItems = 100;
 
 /** Number of files that are searched at the same time. */
 const concurrency = 8;
-/** Represents the missing file if no file matches a pattern yet. */
+/** Stands for the missing path if no file matches a pattern: any file that is added later may match. */
 const anyFile = '*';
 
 /**
@@ -36,7 +36,7 @@ function resolvePath(...parts: string[]): string {
   const hasAbsolutePart = parts.some((part) => part.startsWith('/') || part.includes('://') || /^[a-z]:/i.test(part));
   if (hasAbsolutePart || names.includes('..') || path.includes('\\') || path.includes('\0')) {
     throw new TileSourceError(
-      `The source "${parts.at(-1)!.slice(0, 200)}" is not allowed: sources are files of the same folder, or below it, by their paths from there.`,
+      `The source "${parts.at(-1)!.slice(0, 200)}" is not allowed: sources must be files in the same folder or below it, and their paths relative to it.`,
     );
   }
   return names.join('/');
@@ -104,11 +104,11 @@ async function findMatchingFiles(
   const filesByEntry = new Map<SourceEntry, MatchingFile[]>();
   for (const [i, entry] of entries.entries()) {
     const folderPath = folders[i]!;
-    const folderPaths = pathsByFolder[search.patterns[i]!.folderIndex]!;
+    const filePaths = pathsByFolder[search.patterns[i]!.folderIndex]!;
     filesByEntry.set(
       entry,
       matches.names[i]!.map(({ nameIndex, groups }) => ({
-        path: folderPaths[nameIndex]!,
+        path: filePaths[nameIndex]!,
         groups: readGroupValues(groups, axes),
       })),
     );
@@ -122,7 +122,7 @@ async function findMatchingFiles(
 }
 
 /** The file at a path, or of the item that the path names; `null` if there is no such file. */
-async function findMember(path: string, folder: SourceFolder): Promise<FolderFile | null> {
+async function findFile(path: string, folder: SourceFolder): Promise<FolderFile | null> {
   const id = itemPath.exec(path)?.[1];
   if (id === undefined) return folder.file(path);
   if (folder.item === undefined) throw new TileSourceError(`The source "${path}" is not allowed: there are no items here.`);
@@ -160,11 +160,7 @@ export async function findMembers(
   const distinctPaths = [...new Set(entries.map(({ path }) => path))];
   if (distinctPaths.filter((path) => itemPath.test(path)).length > maxItems)
     throw new TileSourceError(`The image refers to more than ${maxItems} items by id.`);
-  const pairs = await mapConcurrently(
-    distinctPaths,
-    concurrency,
-    async (path) => [path, await findMember(path, folder)] as const,
-  );
+  const pairs = await mapConcurrently(distinctPaths, concurrency, async (path) => [path, await findFile(path, folder)] as const);
   const files = new Map(pairs);
   const missing = distinctPaths.filter((path) => files.get(path) === null && paths.includes(path));
   if (missing.length > 0) throw missingPartsError('Files of the image are missing', missing);

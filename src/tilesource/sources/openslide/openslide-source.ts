@@ -40,16 +40,16 @@ function boundsOf({ properties, levels }: SlideDescription): { left: number; top
   return isInside ? { left: left!, top: top!, width: width!, height: height! } : wholeSlide;
 }
 
-/** Maximum number of extra pixels along an axis that are read before a tile. */
+/** Maximum number of pixels, along an axis, by which a read begins left of a tile or above it. */
 const maxSkippedPixels = 63;
-/** A start in full resolution counts as whole if it is at most this far from a whole number. */
+/** A number of pixels counts as whole if it is at most this far from a whole number. */
 const wholeTolerance = 0.03;
 
 /**
- * The start of a read, along one axis, for a tile that begins at `position` in its level. OpenSlide takes the start in whole
- * pixels of full resolution and divides it by the ratio of the levels, `downsample`, which is seldom whole, so that the pixels
- * would be interpolated. Reading therefore begins up to {@link maxSkippedPixels} pixels earlier, where the start is nearly a whole
- * number in the level and in full resolution.
+ * Where a read begins, along one axis, for a tile that begins at `position` in its level. OpenSlide takes a whole number of pixels of
+ * full resolution and divides it by `downsample`, the ratio of the levels. If the quotient is not whole, OpenSlide interpolates pixels.
+ * The read therefore begins up to {@link maxSkippedPixels} pixels before the tile, where the start is nearly a whole number both in the
+ * level and in full resolution.
  *
  * @returns `start` in pixels of full resolution, and `skipped`, the number of pixels of the level that precede the tile.
  */
@@ -112,11 +112,11 @@ class OpenSlideTileSource implements TileSource {
 
   async readTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<Raster> {
     const { width, height } = tileContent(this.metadata, address);
-    const level = this.#openSlideLevels.get(address.level);
-    if (level === undefined || !(width > 0 && height > 0 && address.x >= 0 && address.y >= 0)) {
+    const openSlideLevel = this.#openSlideLevels.get(address.level);
+    if (openSlideLevel === undefined || !(width > 0 && height > 0 && address.x >= 0 && address.y >= 0)) {
       throw new TileOutsideError(`Tile outside level ${address.level}: x=${address.x}, y=${address.y}.`);
     }
-    const { downsample, ...storedSize } = this.#description.levels[level]!;
+    const { downsample, ...storedSize } = this.#description.levels[openSlideLevel]!;
     const [column, row] = [startBefore(address.x * tileSide, downsample), startBefore(address.y * tileSide, downsample)];
     // OpenSlide rounds sizes of levels down, our pyramid rounds them up. The additional column or row would be background.
     const content = {
@@ -126,7 +126,7 @@ class OpenSlideTileSource implements TileSource {
     const shape = { width: content.width + column.skipped, height: content.height + row.skipped };
     const origin = { left: this.#bounds.left + column.start, top: this.#bounds.top + row.start };
     const { slidePath } = this.#folder;
-    const data = await processes.ask({ kind: 'region', path: slidePath, ...origin, level, ...shape }, signal);
+    const data = await processes.ask({ kind: 'region', path: slidePath, ...origin, level: openSlideLevel, ...shape }, signal);
     const raster: Raster = { data, ...shape, bands: 3, dtype: 'uint8' };
     if (column.skipped + row.skipped === 0) return extendByEdges(raster, width, height);
     const tile = createRaster({ ...raster, ...content });

@@ -11,7 +11,7 @@ import { photometrics, textTags } from './file/tags.js';
 /** Maximum number of directories, and largest length of texts, in internal metadata. */
 const maxShownDirectories = 50;
 const maxShownTextLength = 64 * 1024;
-/** Smallest tile height of untiled planes of multi-frame images, as in existing servers. */
+/** Smallest tile height of images with several frames that are stored without tiles, and of which each is served as one tile. */
 const minFrameTileHeight = 256;
 
 /** Number of levels of a pyramid whose coarsest level fits one tile. */
@@ -36,7 +36,7 @@ export function describeTiff(
   structure: TiffStructure,
   { geo, nodata }: { geo: GeoTiff | null; nodata: number | null },
 ): ImageMetadata {
-  const { baseLayout, frames, described, isLargeInStrips, significantBits } = structure;
+  const { baseLayout, frames, describedImage, isLargeInStrips, significantBits } = structure;
   const ground = geo && groundPixelSize(geo);
   const swap = swapsSides(baseLayout.orientation);
   const isStack = frames.length > 1 && !baseLayout.tiled && !isLargeInStrips;
@@ -51,16 +51,16 @@ export function describeTiff(
   return {
     ...size,
     levels: levelCount(size),
-    magnification: described.magnification,
-    mmX: (swap ? described.mmY : described.mmX) ?? ground?.mmX ?? null,
-    mmY: (swap ? described.mmX : described.mmY) ?? ground?.mmY ?? null,
-    ...(described.mmZ == null ? {} : { mmZ: described.mmZ }),
-    ...(described.secondsT == null ? {} : { secondsT: described.secondsT }),
+    magnification: describedImage.magnification,
+    mmX: (swap ? describedImage.mmY : describedImage.mmX) ?? ground?.mmX ?? null,
+    mmY: (swap ? describedImage.mmX : describedImage.mmY) ?? ground?.mmY ?? null,
+    ...(describedImage.mmZ == null ? {} : { mmZ: describedImage.mmZ }),
+    ...(describedImage.secondsT == null ? {} : { secondsT: describedImage.secondsT }),
     dtype: baseLayout.dtype,
     bandCount: baseLayout.bands,
     ...whiteOfLayout(baseLayout, significantBits),
     ...(frames.length > 1 ? { frames: frames.map(({ metadata }) => metadata) } : {}),
-    ...(described.channels === null ? {} : { channels: described.channels }),
+    ...(describedImage.channels === null ? {} : { channels: describedImage.channels }),
     ...(geo === null ? {} : { geo }),
     ...(nodata === null ? {} : { nodata }),
     ...(baseLayout.photometric === photometrics.palette ? { indexed: true } : {}),
@@ -70,7 +70,7 @@ export function describeTiff(
 
 /** More metadata from the tags of the file. @param storedLevelCount number of levels that are stored. */
 export async function readInternalMetadata(
-  { mainDirectories, description, described, ome, notes, associated }: TiffStructure,
+  { mainDirectories, description, describedImage, ome, notes, associated }: TiffStructure,
   geo: GeoTiff | null,
   storedLevelCount: number,
 ): Promise<Record<string, unknown>> {
@@ -83,7 +83,7 @@ export async function readInternalMetadata(
     }
   }
   const version = aperioVersion(description);
-  const properties = vendorProperties(description, described);
+  const properties = vendorProperties(description, describedImage);
   return {
     ...(Object.keys(tiff).length > 0 ? { tiff } : {}),
     ...(ome === null ? {} : { omeinfo: ome }),

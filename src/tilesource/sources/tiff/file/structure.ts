@@ -40,7 +40,7 @@ export interface TiffStructure {
   /** Whether the frames are in strips and too large to be served as one tile each. */
   isLargeInStrips: boolean;
   associated: ReadonlyMap<string, ImageLayout>;
-  described: DescribedImage;
+  describedImage: DescribedImage;
   description: string;
   ome: Record<string, unknown> | null;
   /** Number of bits that the samples really use, if OME-XML says so. */
@@ -264,7 +264,7 @@ async function readGenericStructure(
         );
   const directories = frames.map(({ directory }) => directory);
   const frameMetadata = await readFrameMetadata(directories, description);
-  const described = readDescription(description);
+  const describedImage = readDescription(description);
   const resolution = await readPixelSize(base.directory);
   const channelNames = frameMetadata.map(({ channel }) => channel);
   const hasChannelNames = parsePerkinElmer(description) !== null && channelNames.every((name) => name !== undefined);
@@ -275,11 +275,11 @@ async function readGenericStructure(
     reductionsByPower: isLargeInStrips ? await selectReadableReductions(file, layout, reductions) : reductions,
     isLargeInStrips,
     associated,
-    described: {
-      ...described,
-      mmX: described.mmX ?? resolution.mmX,
-      mmY: described.mmY ?? resolution.mmY,
-      channels: described.channels ?? (hasChannelNames ? channelNames.filter((name) => name !== undefined) : null),
+    describedImage: {
+      ...describedImage,
+      mmX: describedImage.mmX ?? resolution.mmX,
+      mmY: describedImage.mmY ?? resolution.mmY,
+      channels: describedImage.channels ?? (hasChannelNames ? channelNames.filter((name) => name !== undefined) : null),
     },
     description,
     ome: null,
@@ -342,7 +342,7 @@ async function readOmeStructure(
     reductionsByPower: isLargeInStrips ? await selectReadableReductions(file, layout, reductions) : reductions,
     isLargeInStrips,
     associated,
-    described: {
+    describedImage: {
       magnification: ome.magnification,
       mmX: ome.mmX ?? resolution.mmX,
       mmY: ome.mmY ?? resolution.mmY,
@@ -399,6 +399,6 @@ async function readLongOme(description: string, signal: AbortSignal | undefined)
   if ('refused' in result) throw new TileSourceError(result.refused);
   // The JSON was written by our own thread, so its size is already limited.
   const parsed = await parseJsonText(result.json, { signal, maxContainers: Infinity });
-  const described = parsed as OmeDescription & { associated: Iterable<[string, number]> };
-  return { ...described, associated: new Map(described.associated) };
+  const ome = parsed as OmeDescription & { associated: Iterable<[string, number]> };
+  return { ...ome, associated: new Map(ome.associated) };
 }
