@@ -40,7 +40,8 @@ const formerPageMs = 2000;
 /**
  * Calls a function with information about open pages. If several pages do this, their functions run one after another.
  *
- * @param callback receives a function that tells whether a page is open, and the name that this tab's page had before it was reloaded
+ * @param callback receives two arguments: `isOpen` tells whether a page is open; `formerPage` is the name that this tab's page had before it was
+ *   reloaded, or `null`
  */
 export async function callWithOpenPages<T>(
   callback: (isOpen: (page: string) => boolean, formerPage: string | null) => Promise<T>,
@@ -56,7 +57,7 @@ export async function callWithOpenPages<T>(
   });
 }
 
-/** The prefix of the keys of the user's data; `null` if the user is unknown, as on pages with the element, which store nothing. */
+/** The prefix of the keys of the user's data; `null` if nobody is signed in. On pages with the custom element the user is unknown, so these pages store nothing. */
 export function userKeyPrefix() {
   const user = currentUser();
   return user && `${apiAddress()} ${user._id} `;

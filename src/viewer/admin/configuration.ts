@@ -23,7 +23,7 @@ export async function configurationSection({ signal }: Parameters<SectionBuilder
     disabled: !file.canRestart,
   });
   const checkSoon = debounced(() => signal.aborted || void checkText().catch(notice.showError));
-  const beginCheck = trackNewest();
+  const trackCheck = trackNewest();
   editor.setText(file.text);
   fileInfo.show(file);
   await checkText();
@@ -47,7 +47,7 @@ export async function configurationSection({ signal }: Parameters<SectionBuilder
 
   /** @returns whether the text is valid */
   async function checkText(): Promise<boolean> {
-    const isNewest = beginCheck();
+    const isNewest = trackCheck();
     const foundProblems = await request('POST', 'large_image/config/validate', { text: editor.text(), signal });
     if (isNewest()) problems.show(foundProblems);
     return foundProblems.length === 0;

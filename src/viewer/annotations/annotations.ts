@@ -179,7 +179,7 @@ export class ImageAnnotations {
     const annotations = this.#stageAnnotations;
     return drawingLayer(stage, drawingElement, {
       visibleOverlays: () => annotations.visibleAnnotations.flatMap((annotation) => annotation.overlays()),
-      loadedPicture: (element) => this.#pictures.loadedPicture(element),
+      getOrFetchPicture: (element) => this.#pictures.getOrFetchPicture(element),
       shapesIn: (box) =>
         annotations.visibleAnnotations.map((annotation) => ({
           elements: annotation.paintedElements(box),

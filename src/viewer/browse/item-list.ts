@@ -32,7 +32,7 @@ export function itemList(options: ItemListOptions) {
   let folderDefaults: ListSettings = { columns: [], sort: null };
   let columns: string[] = [];
   let shownList: { entries: Item[]; total: number };
-  const beginLoad = trackNewest();
+  const trackLoad = trackNewest();
   const countHeading = h('h2.count.quiet-text.small');
   const filter = h('input', {
     type: 'search',
@@ -91,7 +91,7 @@ export function itemList(options: ItemListOptions) {
   }
 
   async function reload() {
-    const isNewest = beginLoad();
+    const isNewest = trackLoad();
     const loaded = await requestItems();
     signal.throwIfAborted();
     if (!isNewest()) return;

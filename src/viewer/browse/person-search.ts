@@ -44,7 +44,7 @@ async function findPeople(words: string, types: ('user' | 'group')[]): Promise<P
 export function personSearch(onFound: (person: PersonOrGroup) => void, types: ('user' | 'group')[] = ['user', 'group']) {
   const results = h('ul.picker-list', { 'aria-label': browseTexts.found, hidden: true });
   const input = h('input', { type: 'search', autocomplete: 'off', oninput: debounced(() => void search()), onkeydown: onKey });
-  const beginSearch = trackNewest();
+  const trackSearch = trackNewest();
   const label = types.includes('group') ? browseTexts.personOrGroup : browseTexts.person;
   return h('div.picker.column', field(label, input, browseTexts.personHint), results);
 
@@ -56,7 +56,7 @@ export function personSearch(onFound: (person: PersonOrGroup) => void, types: ('
   }
 
   async function search() {
-    const isNewest = beginSearch();
+    const isNewest = trackSearch();
     const words = input.value.trim();
     results.hidden = words === '';
     if (words === '') return;

@@ -15,7 +15,7 @@ export function commentField(label: string, value = '') {
   const suggestions = h('ul.picker-list', { 'aria-label': texts.suggestions, hidden: true });
   const input = h('textarea', { name: 'text', rows: 3, maxlength: maxTextLength, dir: 'auto', required: true });
   input.value = value;
-  const beginSearch = trackNewest();
+  const trackSearch = trackNewest();
   const suggest = debounced(() => void search());
   input.addEventListener('input', suggest);
   const element = h('div.column.comment-field', field(label, input, texts.textHint), suggestions);
@@ -27,7 +27,7 @@ export function commentField(label: string, value = '') {
   }
 
   async function search() {
-    const isNewest = beginSearch();
+    const isNewest = trackSearch();
     const loginStart = typedLoginStart();
     // Servers with their own users may not have this route. Then nobody is suggested.
     const { user } = loginStart === null ? { user: [] } : await findNamed(loginStart, ['user']).catch(() => ({ user: [] }));

@@ -13,11 +13,11 @@ export function chooseImage(first: ImageItem, { signal, onChosen }: { signal: Ab
   const results = h('ul.picker-list', { 'aria-label': compareTexts.images });
   const searchInput = h('input', { type: 'search', autocomplete: 'off', oninput: () => void search() });
   const dialog = showPlainDialog(compareTexts.compare, field(compareTexts.find, searchInput), h('div.picker.column', results));
-  const beginSearch = trackNewest();
+  const trackSearch = trackNewest();
   void search();
 
   async function search() {
-    const isNewest = beginSearch();
+    const isNewest = trackSearch();
     try {
       const items = await findItems(searchInput.value.trim());
       if (!isNewest()) return;

@@ -33,7 +33,7 @@ export class ColoringControls {
     onColor: (value, color) => this.#colorCategory(value, color),
   });
   readonly #scale: ColoringScale;
-  readonly #beginRefresh = trackNewest();
+  readonly #trackRefresh = trackNewest();
   #columns: ObjectColumn[] = [];
   /** The version of the annotation whose columns are loaded; -1 before that. */
   #columnsVersion = -1;
@@ -61,7 +61,7 @@ export class ColoringControls {
     const record = this.options.currentRecord();
     if (!record) return;
     const coloring = this.options.currentColoring();
-    const isNewest = this.#beginRefresh();
+    const isNewest = this.#trackRefresh();
     const isCurrent = () => !signal.aborted && isNewest();
     fill(this.#message);
     try {

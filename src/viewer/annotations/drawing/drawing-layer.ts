@@ -9,7 +9,7 @@ import type { OverlayPicture } from './overlay-pictures.js';
 /** The content of the stage, bottom first: overlays, tiles of the server, shapes, labels, and everything that `paintAbove` paints. */
 export type LayerContent = {
   visibleOverlays: () => Iterable<Element>;
-  loadedPicture: (element: Element) => OverlayPicture | null;
+  getOrFetchPicture: (element: Element) => OverlayPicture | null;
   /** at least the shapes that overlap a box of the image */
   shapesIn: (box: Box) => Iterable<{ elements: Iterable<Element>; opacity: number }>;
   /** shapes whose labels are always visible */
@@ -115,7 +115,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
   function drawOverlays({ box }: Cell, placement: DOMMatrix): ImageBitmap {
     const painter = makeCellPainter(overlayCanvas, box, placement);
     for (const overlay of content.visibleOverlays()) {
-      const picture = content.loadedPicture(overlay);
+      const picture = content.getOrFetchPicture(overlay);
       if (picture) painter.paintOverlay(overlay, picture);
     }
     return overlayCanvas.transferToImageBitmap();

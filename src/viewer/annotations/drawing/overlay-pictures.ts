@@ -7,7 +7,7 @@ import { annotationTexts } from '../../annotation-texts.js';
  */
 export type OverlayPicture = { picture: CanvasImageSource; width: number; height: number };
 
-/** Draws an overlay in pixels of the image below it: its point `[x, y]` is shown at `[x, y] · matrix + offsets`. */
+/** Draws an overlay in pixels of the image below it. The overlay's point `[x, y]` is shown at `[x, y] · matrix + offsets`. */
 export function drawOverlay(
   context: CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D,
   { transform = {}, opacity = 1 }: Element,
@@ -31,7 +31,7 @@ const maxSide = 2048;
 /** Maximum side of a pixelmap, whose pixels are numbers that cannot be scaled down. */
 const maxPixelmapSide = 4096;
 
-/** The id of the item that an overlay shows. The name of the field contains the host's brand. */
+/** The id of the item that an overlay shows. The field is named after the host and ends in `Id`, as `girderId` does. */
 function itemIdOf(element: Element): string {
   const field = Object.keys(element).find((key) => key.endsWith('Id')) ?? '';
   return String((element as unknown as Record<string, unknown>)[field]);
@@ -51,8 +51,8 @@ export class OverlayPictures {
 
   constructor(private readonly options: { signal: AbortSignal; onLoad: () => void; onProblem: (text: string) => void }) {}
 
-  /** The picture of an element; `null` until it has arrived. The first call fetches it. */
-  loadedPicture(element: Element): OverlayPicture | null {
+  /** The picture of an element; `null` until it has arrived. The first call begins to fetch it. */
+  getOrFetchPicture(element: Element): OverlayPicture | null {
     const key = pictureKey(element);
     const cached = this.#pictures.get(key);
     if (cached === undefined) {
@@ -64,9 +64,9 @@ export class OverlayPictures {
 
   /** The picture of an element, when it has arrived; `null` if there is none. */
   async loadPicture(element: Element): Promise<OverlayPicture | null> {
-    this.loadedPicture(element);
+    this.getOrFetchPicture(element);
     await this.#loading.get(pictureKey(element));
-    return this.loadedPicture(element);
+    return this.getOrFetchPicture(element);
   }
 
   async #load(key: string, element: Element) {

@@ -30,7 +30,7 @@ export class ObjectTable {
   readonly #selectedObjects: SelectedObjects;
   #columns: readonly string[] = [];
   #sorting: Sorting = { column: 'order', descending: false };
-  readonly #beginSelection = trackNewest();
+  readonly #trackSelection = trackNewest();
 
   constructor(private readonly options: ObjectTableOptions) {
     const { currentRecord, goTo, onSelection, onClear, onError, signal } = options;
@@ -38,7 +38,7 @@ export class ObjectTable {
     this.#rows = new ObjectRows({
       label: objectTexts.tableOf(nameOf(currentRecord())),
       load: (offset, limit, loadSignal) => this.#load(offset, limit, loadSignal),
-      isSelected: (id) => this.selectedPositions.has(id),
+      isSelected: (id) => this.selectedPoints.has(id),
       onSelect: (row, isSelected) => (isSelected ? this.#selectedObjects.add(row) : this.#selectedObjects.delete(row.id)),
       onShow: (row) => {
         goTo({ x: row.x, y: row.y });
@@ -57,9 +57,9 @@ export class ObjectTable {
     return this.#rows.element;
   }
 
-  /** Positions of the selected shapes by their ids; `null` until they are known. */
-  get selectedPositions() {
-    return this.#selectedObjects.positions;
+  /** Points of the image where the selected shapes are, by their ids; `null` until they are known. */
+  get selectedPoints() {
+    return this.#selectedObjects.points;
   }
 
   get clearButton() {
@@ -81,7 +81,7 @@ export class ObjectTable {
   selectRanges(ranges: readonly Range[]) {
     const { currentRecord, currentFilter, run, signal } = this.options;
     return run(async () => {
-      const isCurrent = this.#beginSelection();
+      const isCurrent = this.#trackSelection();
       const filterInRanges = combineFilters(currentFilter(), filterOfRanges(ranges));
       if (!filterInRanges) return;
       const [{ count, ids }, { rows }] = await Promise.all([
@@ -100,7 +100,7 @@ export class ObjectTable {
   reveal(id: string) {
     const { currentRecord, currentFilter, run, signal } = this.options;
     return run(async () => {
-      const isCurrent = this.#beginSelection();
+      const isCurrent = this.#trackSelection();
       const { column, descending } = this.#sorting;
       const idFilter: ObjectFilter = { column: 'id', in: [id] };
       const { rows } = await requestRows(currentRecord(), { filter: idFilter, columns: ['x', 'y', column], limit: 1 }, signal);

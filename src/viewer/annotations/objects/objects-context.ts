@@ -11,8 +11,8 @@ export interface ObjectsContext {
   signal: AbortSignal;
 }
 
-/** An element that shows the error of the user's last task. */
-export function taskMessage(signal: AbortSignal) {
+/** Runs tasks of the user. Its element shows the error of the last one. */
+export function createTaskRunner(signal: AbortSignal) {
   const element = h('div', { role: 'alert' });
   const clear = () => fill(element);
   return { element, clear, onError, run };

@@ -5,7 +5,7 @@ import { nameOf, type AnnotationRecord, type Box, type Element, type Point } fro
 import { filterControls } from './filter-controls.js';
 import { objectActions } from './object-actions.js';
 import { ObjectTable } from './object-table.js';
-import { taskMessage, type ObjectsContext } from './objects-context.js';
+import { createTaskRunner, type ObjectsContext } from './objects-context.js';
 import { ObjectPlot } from './plot.js';
 import { requestColumns, type ObjectFilter } from './object-requests.js';
 import { scopeChoice } from './scope-choice.js';
@@ -42,8 +42,8 @@ export interface ObjectsPanelOptions {
 export function objectsPanel(options: ObjectsPanelOptions) {
   const { currentView, drawnOutline, onMarksChange, onClose, signal } = options;
   let { record } = options;
-  const message = taskMessage(signal);
-  const context: ObjectsContext = { currentRecord: () => record, run: message.run, onError: message.onError, signal };
+  const taskRunner = createTaskRunner(signal);
+  const context: ObjectsContext = { currentRecord: () => record, run: taskRunner.run, onError: taskRunner.onError, signal };
   const filters = filterControls(
     options.initialFilter,
     debounced(() => {
@@ -69,7 +69,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
     onSelect: (ranges) => void table.selectRanges(ranges),
     onFilter: (ranges) => filters.setRanges(ranges),
   });
-  const selectedIds = () => table.selectedPositions.keys();
+  const selectedIds = () => table.selectedPoints.keys();
   const scope = scopeChoice({ currentFilter, selectedIds, currentView, drawnOutline, onChange: () => void summary.load() });
   const summary = summaryTable({ ...context, currentFilter: scope.chosenFilter });
   const views = makeTabs({ table: table.element, summary: summary.element, plot: plot.element }, (name) => {
@@ -86,7 +86,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
     },
     h('div.object-heading.row.wrap', ...heading),
     filters.element,
-    message.element,
+    taskRunner.element,
     views.element,
     h('div.object-scope.row.wrap', scope.element, objectActions({ ...options, ...context, currentFilter: scope.chosenFilter })),
   );
@@ -94,9 +94,9 @@ export function objectsPanel(options: ObjectsPanelOptions) {
   return {
     element,
     closeButton,
-    /** Positions of the selected shapes by their ids; `null` until they are known. */
-    get selectedPositions() {
-      return table.selectedPositions;
+    /** Points of the image where the selected shapes are, by their ids; `null` until they are known. */
+    get selectedPoints() {
+      return table.selectedPoints;
     },
     /** Selects a shape that was clicked on the image, and scrolls to its row. */
     reveal({ id }: Pick<Element, 'id'>) {
@@ -119,7 +119,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
 
   /** Loads and shows everything about the version, columns first. */
   function load() {
-    return message.run(async () => {
+    return taskRunner.run(async () => {
       const columns = await requestColumns(record, signal);
       const shownColumns = columns.filter(({ name, count }) => !hiddenColumns.has(name) && count > 0).slice(0, maxColumns);
       filters.setColumns(columns);
@@ -133,7 +133,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
 
   /** Shows the shapes that match a changed filter. */
   async function reload() {
-    message.clear();
+    taskRunner.clear();
     table.reload();
     await plot.refresh();
     await summary.refresh();

@@ -27,8 +27,8 @@ export class ObjectPlot {
   /** The selected part as numbers. */
   readonly #rangeFields = h('div.row.wrap');
   readonly #markDescription = h('p.small', { role: 'status' });
-  readonly #beginPlot = trackNewest();
-  readonly #beginMark = trackNewest();
+  readonly #trackPlot = trackNewest();
+  readonly #trackMark = trackNewest();
   #plot: uPlot | null = null;
   #isOpen = false;
   /** The clicked shape, and its values. */
@@ -66,7 +66,7 @@ export class ObjectPlot {
 
   async #drawPlot() {
     const { onError, signal } = this.options;
-    const isCurrent = this.#beginPlot();
+    const isCurrent = this.#trackPlot();
     const { x, y } = this.#axes;
     if (x === null) return;
     try {
@@ -112,7 +112,7 @@ export class ObjectPlot {
   /** Loads the values of the clicked shape, and shows them. */
   async #loadMark() {
     const { currentRecord, onError, signal } = this.options;
-    const isCurrent = this.#beginMark();
+    const isCurrent = this.#trackMark();
     const { columns } = this.#axes;
     try {
       const filter: ObjectFilter | null = this.#markedId === null ? null : { column: 'id', in: [this.#markedId] };

@@ -5,8 +5,8 @@ import type { Point } from '../annotation-model.js';
 
 /** The shapes that are selected in the table, with the button that clears the selection. */
 export class SelectedObjects {
-  /** positions by ids; `null` until they are known */
-  #positionsById: Map<string, Point | null> = new Map();
+  /** points of the image where the shapes are, by ids; `null` until they are known */
+  #pointsById: Map<string, Point | null> = new Map();
   readonly clearButton = h('button.link-button', { hidden: true, onclick: () => this.onClear() });
 
   constructor(
@@ -14,27 +14,27 @@ export class SelectedObjects {
     private readonly onClear: () => void,
   ) {}
 
-  get positions(): ReadonlyMap<string, Point | null> {
-    return this.#positionsById;
+  get points(): ReadonlyMap<string, Point | null> {
+    return this.#pointsById;
   }
 
-  replace(positionsById: Map<string, Point | null>) {
-    this.#positionsById = positionsById;
+  replace(pointsById: Map<string, Point | null>) {
+    this.#pointsById = pointsById;
     this.#update();
   }
 
   add({ id, x, y }: { id: string; x: number; y: number }) {
-    this.#positionsById.set(id, { x, y });
+    this.#pointsById.set(id, { x, y });
     this.#update();
   }
 
   delete(id: string) {
-    this.#positionsById.delete(id);
+    this.#pointsById.delete(id);
     this.#update();
   }
 
   #update() {
-    const { size } = this.#positionsById;
+    const { size } = this.#pointsById;
     const words = objectTexts.selected(size);
     this.clearButton.hidden = size === 0;
     this.clearButton.textContent = `${words} ✕`;

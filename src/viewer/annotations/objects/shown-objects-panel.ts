@@ -70,8 +70,8 @@ export class ShownObjectsPanel {
   /** Marks the shapes that are selected in the table. @returns whether there are any */
   paintMarks(painter: Painter) {
     const annotation = this.#open && this.options.annotationOf(this.#open.id);
-    if (!this.#open || !annotation?.isVisible || this.#open.panel.selectedPositions.size === 0) return false;
-    for (const [id, imagePoint] of this.#open.panel.selectedPositions) {
+    if (!this.#open || !annotation?.isVisible || this.#open.panel.selectedPoints.size === 0) return false;
+    for (const [id, imagePoint] of this.#open.panel.selectedPoints) {
       const shape = annotation.showsShapes ? annotation.find(id) : null;
       if (shape) painter.markTogether([shape], selectionColor);
       else if (imagePoint) painter.markSpot(imagePoint, selectionColor);

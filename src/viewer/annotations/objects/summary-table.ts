@@ -18,7 +18,7 @@ export function summaryTable({
   signal,
 }: ObjectsContext & { currentFilter: () => ObjectFilter | null }) {
   let columns: string[] = [];
-  const beginLoad = trackNewest();
+  const trackLoad = trackNewest();
   const element = h('div.object-summary', { tabindex: 0, role: 'group', 'aria-label': objectTexts.summary });
   return {
     element,
@@ -32,7 +32,7 @@ export function summaryTable({
   };
 
   function loadSummary() {
-    const isCurrent = beginLoad();
+    const isCurrent = trackLoad();
     return run(async () => {
       fill(element);
       const { categories } = await requestSummary(currentRecord(), { filter: currentFilter(), columns }, signal);
