@@ -83,7 +83,7 @@ function objectTextSetting(name: string, description: string): SettingDefinition
 function dicomMetadataSetting(): SettingDefinition {
   const setting = objectTextSetting(
     'dicomweb_metadata',
-    'Metadata keys from which DICOM attributes are read: {"PatientID": "case.patient"}. An attribute that is not listed here is read from the key with its name.',
+    'Metadata keys from which DICOM attributes are read: {"PatientID": "case.patient"}. For an attribute that is not listed here, the key is the attribute’s own name.',
   );
   return {
     ...setting,
@@ -205,7 +205,7 @@ function configFolderSetting(checks: SettingChecks): SettingDefinition {
     default: null,
     public: true,
     description:
-      'Folder whose configuration applies to folders that have none, neither themselves nor in the folders above them.',
+      'Folder with the default configuration. It applies to a folder if neither that folder nor any folder above it has a configuration.',
     allowed: 'the id of a folder, or empty',
     schema: { type: 'string' },
     async parse(value) {

@@ -88,11 +88,11 @@ export const settingDescriptions: Record<string, string> = {
   'large_image.show_item_extra': 'Zusätzlicher Inhalt auf Seiten von Objekten in Girders Webclient, für Angemeldete.',
   'large_image.show_item_extra_admin': 'Zusätzlicher Inhalt auf Seiten von Objekten in Girders Webclient, für Administratoren.',
   'large_image.dicomweb_metadata':
-    'Schlüssel der Metadaten, aus denen DICOM-Attribute gelesen werden: {"PatientID": "case.patient"}. Ein Attribut, das hier nicht steht, wird aus dem Schlüssel mit seinem Namen gelesen.',
+    'Schlüssel der Metadaten, aus denen DICOM-Attribute gelesen werden: {"PatientID": "case.patient"}. Steht ein Attribut hier nicht, ist sein eigener Name der Schlüssel.',
   'large_image.dicomweb_study_key':
     'Schlüssel der Metadaten, dessen gleiche Werte Objekte zu einer DICOM-Studie verbinden. Leer: Jedes Objekt ist eine Studie.',
   'large_image.config_folder':
-    'Ordner, dessen Konfiguration für Ordner gilt, die weder selbst noch in den Ordnern darüber eine haben.',
+    'Ordner mit der Standardkonfiguration. Sie gilt für einen Ordner, wenn weder er selbst noch ein Ordner darüber eine Konfiguration hat.',
   'core.cookie_lifetime': 'Wie lange eine Anmeldung gilt, in Tagen.',
   'core.cookie_domain': 'Domain des Cookies der Anmeldung; leer: nur dieser Host.',
   'core.cors.allow_origin': 'Herkunft von Seiten, die diesen Server aufrufen dürfen; leer: keine.',
