@@ -165,9 +165,9 @@ export class Comments {
     return { comments: removedCount };
   }
 
-  async #newComment(item: ItemRecord, text: string, author: User, answers: string[]) {
+  async #newComment(item: ItemRecord, text: string, author: User, answeredIds: string[]) {
     const mentions = await this.#findMentions(text, author);
-    const to = recipientIds(mentions, answers, author);
+    const to = recipientIds(mentions, answeredIds, author);
     return {
       itemId: item.id,
       text,
@@ -177,7 +177,7 @@ export class Comments {
       version: 1,
       resolved: null,
       mentions,
-      answers,
+      answers: answeredIds,
       to,
       unread: to,
     };
@@ -212,8 +212,8 @@ export class Comments {
 const emptyThreadDelayMs = 24 * 60 * 60 * 1000;
 
 /** Users in whose inbox a comment appears. */
-function recipientIds(mentions: CommentDocument['mentions'], answers: readonly string[], author: User): string[] {
-  const to = new Set([...mentions.map(({ id }) => id), ...answers]);
+function recipientIds(mentions: CommentDocument['mentions'], answeredIds: readonly string[], author: User): string[] {
+  const to = new Set([...mentions.map(({ id }) => id), ...answeredIds]);
   to.delete(author.id);
   return [...to];
 }

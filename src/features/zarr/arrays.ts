@@ -48,7 +48,7 @@ export interface ArrayImage {
 const sharedAxes = new Set(['T', 'C', 'Z']);
 
 /** The position of a frame along the axes that OME-Zarr does not have, as text. Frames at different positions belong to different images. */
-function positionOf(axes: FrameMetadata['axes']): string {
+function otherAxesText(axes: FrameMetadata['axes']): string {
   const otherAxes = Object.keys(axes).filter((axis) => !sharedAxes.has(axis) && axes[axis] !== 0);
   return otherAxes
     .sort()
@@ -56,10 +56,10 @@ function positionOf(axes: FrameMetadata['axes']): string {
     .join(',');
 }
 
-/** Like {@link positionOf}, but with the name of the scene instead of its index; `null` if the scene has no name. */
+/** Like {@link otherAxesText}, but with the name of the scene, `position`, instead of its index; `null` if the scene has no name. */
 function sceneOf({ axes: { XY: _XY, ...others }, position }: FrameMetadata): string | null {
   if (position === undefined) return null;
-  return [position, positionOf(others)].filter((part) => part !== '').join(', ');
+  return [position, otherAxesText(others)].filter((part) => part !== '').join(', ');
 }
 
 function planeOf({ axes }: FrameMetadata): Plane {
@@ -85,12 +85,12 @@ function levelsOf({ sizeX, sizeY }: ImageMetadata, side: number): Size[] {
 export function imagesOf(metadata: ImageMetadata): ArrayImage[] {
   const frameByPlaneByName = new Map<string, Map<string, number>>();
   for (const [frame, frameMetadata] of (metadata.frames ?? []).entries()) {
-    const position = positionOf(frameMetadata.axes);
+    const axesText = otherAxesText(frameMetadata.axes);
     const { t, c, z } = planeOf(frameMetadata);
     const plane = `${t}/${c}/${z}`;
     // Frames without distinguishing metadata are separate images too.
-    let name = position;
-    for (let copy = 1; frameByPlaneByName.get(name)?.has(plane) === true; copy += 1) name = `${position} ${copy}`;
+    let name = axesText;
+    for (let copy = 1; frameByPlaneByName.get(name)?.has(plane) === true; copy += 1) name = `${axesText} ${copy}`;
     const frameByPlane = frameByPlaneByName.get(name);
     if (frameByPlane === undefined) frameByPlaneByName.set(name, new Map([[plane, frame]]));
     else frameByPlane.set(plane, frame);
@@ -133,7 +133,7 @@ export function shapeOf({ axes, lengths, levels }: Pick<ArrayImage, 'axes' | 'le
   return axes.map((axis) => lengthByAxis[axis]);
 }
 
-/** The level of the tile source that a dataset shows; negative if it is coarser than all of them. */
+/** The level of the tile source that a dataset shows; negative if the dataset is coarser than all levels of the source. */
 export function sourceLevelOf({ metadata }: Pick<ArrayImage, 'metadata'>, level: number): number {
   return metadata.levels - 1 - level;
 }

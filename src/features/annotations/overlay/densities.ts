@@ -50,7 +50,7 @@ export class AnnotationDensities {
     maxSize: maxBlockBytes,
     sizeCalculation: ({ bytes }) => bytes + 256,
   });
-  /** Counts of annotations whose densities are not stored, by content. */
+  /** Counts of the elements of annotations whose densities are not stored, by the content of the annotations. */
   readonly #unstoredCounts = new LRUCache<string, { windowCrowdings: WindowCrowding[]; groups: GroupColorCount[] }>(
     limitEntries(maxSummaries),
   );

@@ -51,7 +51,7 @@ export class ElementBoxes {
     return nearest.entry.row;
   }
 
-  /** Removes an entry, so that several rows with the same box are assigned to different elements. */
+  /** Removes the entry of an element, so that the next row of a file with the same box is assigned to another element. */
   #remove(entry: Entry): void {
     const [x0, y0] = entry.sides;
     const cell = this.#cells.get(cellKeyOf(x0, y0))!;

@@ -125,8 +125,8 @@ function columnOf({ element, children }: SchemaTree): ImportColumn {
   const { name, type, converted_type: converted, logical_type: logical, repetition_type: repetition } = element;
   if (children.length > 0 || repetition === 'REPEATED' || type === undefined) return { name, kind: 'nested', isNumber: false };
   const isBytes = type === 'BYTE_ARRAY' || type === 'FIXED_LEN_BYTE_ARRAY';
-  const hasValue = [converted, logical?.type].some((each) => textTypes.has(each) || otherValueTypes.has(each));
-  if (isBytes && !hasValue) return { name, kind: 'binary', isNumber: false };
+  const isValueType = [converted, logical?.type].some((each) => textTypes.has(each) || otherValueTypes.has(each));
+  if (isBytes && !isValueType) return { name, kind: 'binary', isNumber: false };
   const isTime = [converted, logical?.type].some((each) => /^(DATE|TIME)/.test(each ?? ''));
   return { name, kind: 'value', isNumber: type !== 'BOOLEAN' && !isTime && !isBytes };
 }

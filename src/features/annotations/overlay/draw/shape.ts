@@ -24,8 +24,8 @@ export interface Shape {
 /** Diameter in base-layer pixels of the disc that represents a point. */
 export const pointDiameter = 8;
 
-/** Length of an arrow's head: `widths` in widths of its line, and at least `min` in base-layer pixels. */
-const arrowHead = { widths: 4, min: 12 };
+/** Length of an arrow's head: `perLineWidth` times the width of its line, and at least `min`, in base-layer pixels. */
+const arrowHead = { perLineWidth: 4, min: 12 };
 
 /** Maximum number of lines of a grid that are drawn along each side. */
 const maxGridLines = 1000;
@@ -107,7 +107,7 @@ function arrowShape([head, tail]: readonly [Coordinate, Coordinate], lineWidth: 
   const [dx, dy] = [tail[0] - head[0], tail[1] - head[1]];
   const length = Math.hypot(dx, dy);
   if (!(length > 0 && Number.isFinite(length))) return { rings: [], strokes: [shaft] };
-  const headShare = Math.min(length, Math.max(arrowHead.min, arrowHead.widths * lineWidth)) / length;
+  const headShare = Math.min(length, Math.max(arrowHead.min, arrowHead.perLineWidth * lineWidth)) / length;
   const barbEnd = (side: 1 | -1): Coordinate => [
     head[0] + headShare * (dx - side * 0.5 * dy),
     head[1] + headShare * (dy + side * 0.5 * dx),
