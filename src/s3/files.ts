@@ -14,7 +14,7 @@ export interface FileObject {
   etag?: string | undefined;
 }
 
-/** The records of files, which the server stores itself. {@link s3Files} calls these functions. */
+/** Your functions for the records of files, which your server stores. {@link s3Files} calls them. */
 export interface S3FileRecords {
   /** The object of a file; `null` for files that are not in the bucket. */
   object(file: StoredDocument): FileObject | null;
@@ -23,15 +23,15 @@ export interface S3FileRecords {
   /** Removes the record of a file. It is not an error if the record does not exist. */
   remove(file: StoredDocument): Promise<void>;
   /**
-   * Filters keys to those that a record refers to. If this and {@link S3FilesOptions.owner} are set, leftovers of killed processes
+   * Returns those of the keys that are known: a record refers to them. If this and {@link S3FilesOptions.owner} are set, leftovers of killed processes
    * are removed.
    */
   known?(keys: readonly string[]): Promise<readonly string[]>;
   /** Moves a file to another item. Its object does not change. */
   move?(file: StoredDocument, itemId: string): Promise<void>;
   /**
-   * Called when another object has the key of a file, or with `null` if there is none. The server should record the new size and
-   * entity tag through the model (or emit `file.saved`), so that the image is reopened.
+   * Called with the state of the object that now has the key of a file, if it is not the recorded object; with `null` if no object has
+   * the key. The server should record the new size and entity tag through the model (or emit `file.saved`), so that the image is reopened.
    */
   replaced?(file: StoredDocument, current: ObjectState | null): Promise<void>;
 }

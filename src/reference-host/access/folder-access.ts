@@ -18,7 +18,10 @@ export function createAccessUpdate({ access, public: isPublic, publicFlags }: Ac
   return { access, ...(isPublic !== undefined && { public: isPublic }), ...(publicFlags !== undefined && { publicFlags }) };
 }
 
-/** Replaces the permissions of a folder and, if `administrator` is not `null`, of the folders below it that this principal administers. */
+/**
+ * Replaces the permissions of a folder, and of the folders below it that `administrator` administers. If that is `null`, only the
+ * folder itself is changed.
+ */
 export async function setFolderAccess(
   context: HostContext,
   folder: FolderDocument,
@@ -39,7 +42,10 @@ export interface RecursiveAccessChange {
   type: 'folder' | 'collection';
   id: Types.ObjectId;
   change: AccessChange;
-  /** The principal whose rights on the folders below count; `null` if only the document itself is to be changed. */
+  /**
+   * The principal, not necessarily a site administrator, who must administer a folder below for it to be changed; `null` if only the
+   * document itself is to be changed.
+   */
   administrator: Rights | null;
 }
 
@@ -75,8 +81,8 @@ function withoutUndefined(change: AccessChange): AccessChange {
 }
 
 /**
- * Replaces the permissions of all folders below a document, as far as the principal administers them. If `isRepeated`, some folders may have the
- * new permissions already, so the principal may no longer administer them.
+ * Replaces the permissions of all folders below a document, as far as the principal administers them. If `isRepeated`, it also goes on below
+ * folders that have the new permissions already, because the first attempt may have taken the principal's right to them.
  */
 export async function setAccessBelow(
   { models }: HostContext,

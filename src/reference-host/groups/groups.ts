@@ -215,12 +215,13 @@ function createNoAdministratorError(): InvalidError {
 }
 
 /**
- * Ends a membership, an invitation or a request to join. The last administrator can be removed only by a site administrator.
+ * Ends a user's membership, invitation or request to join, at the wish of this user or another. The last administrator can be removed only by a
+ * site administrator.
  *
  * @throws AccessDeniedError if the user has a higher level than the caller
  * @throws InvalidError if the user is the last administrator
  */
-export async function leaveGroup(
+export async function removeFromGroup(
   context: HostContext,
   group: GroupDocument,
   userId: Types.ObjectId,

@@ -27,7 +27,7 @@ import { requireSignedIn } from '../http/signed-in.js';
 import { replyWithPage } from '../tree/lists.js';
 import { groupView, userView } from '../views.js';
 import type { GroupDocument } from './group.model.js';
-import { inviteToGroup, joinGroup, leaveGroup, loadGroup, mayAddWithoutInvitation, setMemberLevel } from './groups.js';
+import { inviteToGroup, joinGroup, removeFromGroup, loadGroup, mayAddWithoutInvitation, setMemberLevel } from './groups.js';
 
 function checkLevel(level: number): GrantedLevel {
   if (level === 0 || level === 1 || level === 2) return level;
@@ -179,7 +179,7 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
       const principal = await requireSignedIn(context, caller);
       const userId = query.userId === undefined ? principal.id : new Types.ObjectId(query.userId);
       const group = await loadGroup(context, params.id, principal, userId.equals(principal.id) ? 0 : 1);
-      await leaveGroup(context, group, userId, principal);
+      await removeFromGroup(context, group, userId, principal);
       return loadGroupWithRoles(context, group, await loadPrincipal(context, caller));
     },
   }),

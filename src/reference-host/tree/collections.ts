@@ -119,7 +119,10 @@ export async function setCollectionMetadata(
   return updated;
 }
 
-/** Replaces the permissions of a collection and, if `administrator` is not `null`, of the folders below it that this principal administers. */
+/**
+ * Replaces the permissions of a collection, and of the folders below it that `administrator` administers. If that is `null`, only
+ * the collection itself is changed.
+ */
 export async function setCollectionAccess(
   context: HostContext,
   collection: CollectionDocument,
