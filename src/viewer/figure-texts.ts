@@ -21,9 +21,9 @@ export const figureTexts = {
   outside: 'No part of the image is in this box.',
   result: (width: number, height: number, across: string, down: string) =>
     `Image: ${formatCount(width)} × ${formatCount(height)} pixels, printed ${across} × ${down} cm`,
-  pyramid: 'TIFF',
-  samples: 'Full resolution and samples',
+  samples: 'Full resolution, without annotations',
   scaleBar: 'Scale bar',
+  tiff: 'TIFF',
   title: 'Title',
   titleHint: 'Above the image; may be empty.',
   tooLarge: (width: number, height: number, side: number, pixels: number) =>

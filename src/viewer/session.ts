@@ -4,7 +4,7 @@ import type { Documents } from './answers.js';
 export type User = Documents['User'];
 
 let user: User | null = null;
-let formerUser: User | null = null;
+let lastSignedInUser: User | null = null;
 
 let isSessionEnded = false;
 let isCheckingSession = false;
@@ -18,7 +18,7 @@ export function currentUser() {
 
 /** The signed-in user, or the one whose session was ended by the server or in another tab. `null` after the user has signed out here. */
 export function lastUser() {
-  return user ?? formerUser;
+  return user ?? lastSignedInUser;
 }
 
 /** The name of a user to display. */
@@ -44,7 +44,7 @@ export function onUserChange(listener: () => void) {
 function setUser(next: User | null) {
   user = next;
   if (next !== null) {
-    formerUser = next;
+    lastSignedInUser = next;
     isSessionEnded = false;
   }
   for (const listener of listeners) listener();
@@ -128,7 +128,7 @@ export async function signOut() {
     await request('DELETE', 'user/authentication');
   } finally {
     storeToken(null);
-    formerUser = null;
+    lastSignedInUser = null;
     setUser(null);
   }
 }

@@ -34,7 +34,7 @@ export function samplesPart(options: {
   return h(
     'div.stack.column',
     h('p', figureTexts.fullSize(size.width, size.height)),
-    saveButton(figureTexts.pyramid, pictureQuery, `${name}.tif`),
+    saveButton(figureTexts.tiff, pictureQuery, `${name}.tif`),
     h('p', imageTexts.saveSamples),
     saveButton(channels ? imageTexts.allChannels : 'OME-TIFF', samplesQuery, samplesFile),
     channels ? saveButton(imageTexts.shownChannels, { ...samplesQuery, frameList: channels }, samplesFile) : null,

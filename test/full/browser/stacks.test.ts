@@ -179,7 +179,7 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
     await open('?frame=8&channels=1:ff0000');
     const saved = async (button: string) => {
       await page.getByRole('button', { name: 'Save this view' }).click();
-      await page.getByText('Full resolution and samples').click();
+      await page.getByText('Full resolution, without annotations').click();
       const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: button }).click()]);
       expect(download.suggestedFilename()).toBe('stack_region_0_0.ome.tif');
       const { searchParams } = requests.findLast(({ pathname }) => pathname.endsWith('/tiles/region'))!;

@@ -15,11 +15,11 @@ export function addKeyboardCross(stage: Stage, element: HTMLElement, tools: Tool
     const { width, height } = stage.size();
     return { x: width / 2, y: height / 2 };
   };
-  const followCross = () => {
+  const letToolsFollow = () => {
     if (!cross.hidden) tools.followCross(middle());
   };
-  stage.onMove(followCross);
-  stage.onRest(followCross);
+  stage.onMove(letToolsFollow);
+  stage.onRest(letToolsFollow);
   // While Space is held, dragging moves the view; Space alone is a click when it is released.
   let willClick = false;
   const onKey = (event: KeyboardEvent) => {

@@ -59,7 +59,7 @@ export async function loadPolygonTools() {
     return paths;
   }
 
-  /** A ring or a line without the vertices that it needs least. It stays within a distance of them. */
+  /** A ring or a line without vertices that hardly change its shape: none is farther than `distance` from the result. */
   function simplify(points: readonly Coordinate[], distance: number, isClosed: boolean): Coordinate[] {
     const path = toPath(points);
     // The first vertex is repeated at the end, because the library keeps both ends of a path.
@@ -68,7 +68,7 @@ export async function loadPolygonTools() {
     return simplified.length < (isClosed ? 3 : 2) ? [...points] : simplified;
   }
 
-  /** The paths of areas that grow by a distance, or shrink. */
+  /** The paths of areas that have grown by a distance, or have shrunk if it is negative. */
   function growOrShrink(paths: Paths64, distance: number): Paths64 {
     const offset = new ClipperOffset();
     offset.addPaths(paths, JoinType.Miter, EndType.Polygon);
@@ -77,7 +77,7 @@ export async function loadPolygonTools() {
     return result;
   }
 
-  /** The area that some polygons cover together, with the gaps between them that are narrower than `maxGap`. */
+  /** The area that some polygons cover together. Gaps between them that are narrower than `maxGap` are filled. */
   const bridge = (polygons: readonly Polygon[], maxGap: number): Polygon[] => {
     const paths = growOrShrink(growOrShrink(pathsOf(polygons), maxGap / 2), -maxGap / 2);
     const smooth = (ring: Coordinate[]) => simplify(ring, maxGap, true);

@@ -19,11 +19,11 @@ export const figureTexts: Texts['figureTexts'] = {
   moreEntries: (count) => `und ${formatCount(count)} weitere`,
   noScaleBar: 'Ohne Maßstabsbalken, weil die Größe eines Pixels unbekannt ist. Sie können sie im Bereich „Bild“ eingeben.',
   outside: 'In diesem Rahmen ist kein Teil des Bildes.',
-  pyramid: 'TIFF',
   result: (width, height, across, down) =>
     `Bild: ${formatCount(width)} × ${formatCount(height)} Pixel, gedruckt ${across} × ${down} cm`,
-  samples: 'Volle Auflösung und Abtastwerte',
+  samples: 'Volle Auflösung, ohne Annotationen',
   scaleBar: 'Maßstabsbalken',
+  tiff: 'TIFF',
   title: 'Titel',
   titleHint: 'Über dem Bild; kann leer bleiben.',
   tooLarge: (width, height, side, pixels) =>
