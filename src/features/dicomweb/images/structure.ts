@@ -18,7 +18,7 @@ export interface InstancePlan {
   number: number;
   /** Number of its position, from 0. The number of its series is one higher. */
   position: number;
-  /** Number in its UID, besides the position. */
+  /** The second number of its UID; the first is the position. */
   ordinal: number;
   content: InstanceContent;
   /** Size of a frame, and of the whole instance, in pixels. */
@@ -31,7 +31,7 @@ export interface InstancePlan {
   /** The optical paths of the frames, by their numbers in the image. */
   paths: readonly number[];
   samples: 1 | 3;
-  /** How the stored tiles are encoded, if they are sent as its frames; `null` if frames are made. */
+  /** The encoding of the stored tiles that are sent unchanged as its frames; `null` if its frames are not stored tiles. */
   stored: Pick<StoredLevel, 'encoding' | 'colors'> | null;
   /** The lossy compression of the samples in the file; `null` if there was none. The ratio is `null` if it is unknown. */
   lossy: { codec: LossyCodec; ratio: number | null } | null;
@@ -75,7 +75,7 @@ function countBandsExceptAlpha({ bandCount }: ImageFacts): number {
   return bandCount === 2 || bandCount === 4 ? bandCount - 1 : bandCount;
 }
 
-/** An optical path: a channel, or a band of one. */
+/** An optical path: a channel or, if channels have several bands, one band of a channel. */
 export interface OpticalPath {
   channel: number;
   band: number;
@@ -159,11 +159,11 @@ type LevelContent = Extract<InstanceContent, { kind: 'level' }>;
  */
 function listLevelContents(facts: ImageFacts): LevelContent[] {
   const usesCoarsestAsThumbnail = facts.levels > 1 && opticalPaths(facts).length === 1;
-  const coarsestInstance = usesCoarsestAsThumbnail ? 1 : 0;
+  const coarsestTiledLevel = usesCoarsestAsThumbnail ? 1 : 0;
   const contents: LevelContent[] = [];
-  for (let level = facts.levels - 1; level >= coarsestInstance; level--)
+  for (let level = facts.levels - 1; level >= coarsestTiledLevel; level--)
     contents.push({ kind: 'level', level, isThumbnail: false });
-  return [...contents, { kind: 'level', level: coarsestInstance - 1, isThumbnail: true }];
+  return [...contents, { kind: 'level', level: coarsestTiledLevel - 1, isThumbnail: true }];
 }
 
 function planLevel(facts: ImageFacts, content: LevelContent): PlanWithoutPosition {

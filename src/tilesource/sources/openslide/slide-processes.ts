@@ -23,7 +23,12 @@ export class SlideProcesses {
   readonly #queue = new WorkQueue({ name: 'openslide', running: maxProcesses });
   readonly #idleProcesses: { child: ChildProcess; timer: NodeJS.Timeout }[] = [];
 
-  /** Sends a request to a process. @throws TileSourceError with the message of OpenSlide, or if its process ends or takes too long; the signal's reason. */
+  /**
+   * Sends a request to a process.
+   *
+   * @throws TileSourceError with the message of OpenSlide, or if its process ends or takes too long; the signal's reason if it is
+   * aborted.
+   */
   ask<Kind extends keyof SlideResults>(
     request: Extract<SlideRequest, { kind: Kind }>,
     signal?: AbortSignal,

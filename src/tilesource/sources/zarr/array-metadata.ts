@@ -14,7 +14,7 @@ const maxChunksOfShard = 2 ** 20;
 interface ChunkEncoding {
   codecs: readonly ByteCodec[];
   isBigEndian: boolean;
-  /** For each stored axis the axis of the array; `null` if axes are in order. */
+  /** The axes of the array, in the order in which they are stored; `null` if that is their own order. */
   order: readonly number[] | null;
 }
 

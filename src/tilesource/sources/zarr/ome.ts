@@ -58,8 +58,8 @@ function readAxes(multiscale: JsonObject): Axis[] {
  * Reads the description of the image of a group; `null` if the group has none. @throws TileSourceError if it contradicts itself.
  */
 export function readOme(attributes: JsonObject): OmeImage | null {
-  const ome = isObject(attributes.ome) ? attributes.ome : attributes;
-  const [multiscale] = listMember(ome, 'multiscales');
+  const omeAttributes = isObject(attributes.ome) ? attributes.ome : attributes;
+  const [multiscale] = listMember(omeAttributes, 'multiscales');
   if (!isObject(multiscale)) return null;
   const axes = readAxes(multiscale);
   const axisNames = axes.map(({ name }) => name);
@@ -77,12 +77,19 @@ export function readOme(attributes: JsonObject): OmeImage | null {
       return [{ path, scale: datasetScale?.map((step, axis) => step * (commonScale?.[axis] ?? 1)) ?? commonScale }];
     });
   if (datasets.length === 0) throw new TileSourceError('The OME-Zarr names no arrays.');
-  const channels = listMember(objectMember(ome, 'omero'), 'channels').map((channel): OmeChannel => {
+  const channels = listMember(objectMember(omeAttributes, 'omero'), 'channels').map((channel): OmeChannel => {
     const digits = /^#?([\da-f]{6})$/i.exec(textMember(channel, 'color') ?? '')?.[1];
     const name = textMember(channel, 'label');
     return { name: name === '' ? null : name, color: digits === undefined ? null : `#${digits.toLowerCase()}` };
   });
-  return { name: textMember(multiscale, 'name'), axes, datasets, channels, multiscales: ome.multiscales, omero: ome.omero };
+  return {
+    name: textMember(multiscale, 'name'),
+    axes,
+    datasets,
+    channels,
+    multiscales: omeAttributes.multiscales,
+    omero: omeAttributes.omero,
+  };
 }
 
 /** Millimeters per pixel along an axis; `null` if the file does not declare it. */

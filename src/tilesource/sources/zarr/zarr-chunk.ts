@@ -34,7 +34,7 @@ export interface ZarrChunk {
   shape: readonly number[];
   /** Steps in the order in which they were applied. */
   codecs: readonly ByteCodec[];
-  /** For each stored axis the axis of the array; `null` if axes are in order. */
+  /** The axes of the array, in the order in which they are stored; `null` if that is their own order. */
   order: readonly number[] | null;
 }
 
@@ -164,8 +164,8 @@ function inflaterOf({ codecs, type, order, isBigEndian }: Omit<ZarrChunk, 'bytes
 }
 
 /**
- * Returns a function that decodes chunks like {@link decodeZarrChunk} if they are only deflated; `null` for others. Node inflates off the event
- * loop itself, so nothing has to be copied to a thread and back.
+ * Returns a function that decodes chunks like {@link decodeZarrChunk} if they are only deflated; `null` for others. Node.js does not
+ * inflate on the event loop, so nothing has to be copied to a thread of our own and back.
  */
 export function createZarrInflater(
   encoding: Omit<ZarrChunk, 'bytes'>,

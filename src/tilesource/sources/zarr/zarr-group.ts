@@ -63,23 +63,23 @@ async function missingArrayError(tree: FileTree, path: string): Promise<TileSour
  */
 export async function openZarrImage(tree: FileTree, root: string, blocks: FileBlocks, signal?: AbortSignal): Promise<ZarrImage> {
   const attributes = await readAttributes(tree, root, signal);
-  const ome = isObject(attributes.ome) ? attributes.ome : attributes;
-  if (isObject(ome.plate) || isObject(ome.well))
+  const omeAttributes = isObject(attributes.ome) ? attributes.ome : attributes;
+  if (isObject(omeAttributes.plate) || isObject(omeAttributes.well))
     throw new TileSourceError('The OME-Zarr contains wells of a plate, which is not supported.');
   let path = root;
-  let image = readOme(attributes);
-  if (image === null) {
+  let ome = readOme(attributes);
+  if (ome === null) {
     path = `${root}0/`;
-    image = readOme(await readAttributes(tree, path, signal));
+    ome = readOme(await readAttributes(tree, path, signal));
   }
-  if (image === null) throw new TileSourceError('The Zarr contains no image with OME metadata (multiscales).');
+  if (ome === null) throw new TileSourceError('The Zarr contains no image with OME metadata (multiscales).');
   const arrays: ZarrArray[] = [];
-  for (const dataset of image.datasets) arrays.push(await openArray(tree, `${path}${dataset.path}/`, blocks, signal));
+  for (const dataset of ome.datasets) arrays.push(await openArray(tree, `${path}${dataset.path}/`, blocks, signal));
   for (const { metadata } of arrays) {
-    if (metadata.shape.length !== image.axes.length) {
-      throw new TileSourceError(`The OME-Zarr has ${image.axes.length} axes, but an array of ${metadata.shape.length}.`);
+    if (metadata.shape.length !== ome.axes.length) {
+      throw new TileSourceError(`The OME-Zarr has ${ome.axes.length} axes, but one of its arrays has ${metadata.shape.length}.`);
     }
     if (metadata.type !== arrays[0]!.metadata.type) throw new TileSourceError('The OME-Zarr has levels of different types.');
   }
-  return { path, ome: image, arrays };
+  return { path, ome, arrays };
 }

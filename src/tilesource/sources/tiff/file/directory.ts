@@ -81,7 +81,7 @@ export class Directory {
   }
 
   /**
-   * The values of an integer tag, or `null` if it is absent. Arrays use the smallest typed array.
+   * The values of an integer tag, in a typed array that fits its field type; `null` if the tag is absent.
    *
    * @throws TileSourceError for other types, more than `limit` values, or values beyond 2^53.
    */
