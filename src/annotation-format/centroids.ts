@@ -35,7 +35,8 @@ export class CentroidPropTable {
  * The JSON text of a record before and after its elements. The centroids are sent between these texts, separated by zero bytes, which
  * JSON text never contains.
  *
- * @param head the record without `annotation`, `annotation` without `elements`, and `_elementQuery`, each as an object.
+ * @param head the parts of the record: `record` is all of it except its `annotation`; `annotation` is all of that except its `elements`;
+ * `elementQuery` becomes `_elementQuery`.
  */
 export function textAroundCentroids(head: {
   record: Readonly<Record<string, unknown>>;

@@ -3,7 +3,7 @@ import { BadParameterError, InvalidError, type LargeImageError } from '../errors
 import { colorPattern, fillPattern, idPattern } from './schema/common.js';
 
 /** Makes the error that is thrown for a schema problem. */
-export type RaiseProblem = (detail: string) => LargeImageError;
+export type MakeError = (detail: string) => LargeImageError;
 
 /** The error for schema problems in requests that create or replace annotations, with the message that existing clients expect. */
 export function schemaError(detail: string): BadParameterError {

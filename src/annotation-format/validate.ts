@@ -1,7 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { ElementIds } from './element-ids.js';
 import { compileCheck, type Check } from './fast-check.js';
-import { describeValue, describeSchemaError, idsNotUniqueMessage, schemaError, type RaiseProblem } from './messages.js';
+import { describeValue, describeSchemaError, idsNotUniqueMessage, schemaError, type MakeError } from './messages.js';
 import { checkFreeForm, checkRules } from './rules.js';
 import {
   elementSchemas,
@@ -20,7 +20,7 @@ export const nameByIndex: NameElement = (index) => `elements[${index}]`;
  * Checks a parsed element and returns it without the keys that begin with `_`. `index` is its position among the elements, which
  * `nameOf` turns into a name for messages; default: {@link nameByIndex}. Ids are not compared: see {@link ElementIds}.
  *
- * @throws the error made by the `raise` of the validator, which names element, type, property and the allowed values.
+ * @throws the error from the validator's `makeError`, which names element, type, property and the allowed values.
  */
 export type ElementValidator = (value: unknown, index: number, nameOf?: NameElement) => AnnotationElement;
 
@@ -88,30 +88,30 @@ function createTypeValidators(brand: string): ReadonlyMap<unknown, TypeValidator
  * Makes a validator for single elements, for documents that are checked while they arrive. Compiling it takes time, so make it once.
  *
  * @param brand the host's brand. The field of overlays that refers to an item is named after it.
- * @param raise makes the error; by default {@link schemaError}, for create and PUT.
+ * @param makeError by default {@link schemaError}, for create and PUT.
  */
-export function createElementValidator(brand: string, raise: RaiseProblem = schemaError): ElementValidator {
+export function createElementValidator(brand: string, makeError: MakeError = schemaError): ElementValidator {
   const validators = createTypeValidators(brand);
   const types = [...elementSchemas(brand).keys()].join(', ');
   return (value, index, nameOf = nameByIndex) => {
     const subject = nameOf(index);
-    if (!isObject(value)) throw raise(`${subject}: must be an object, not ${describeValue(value)}`);
+    if (!isObject(value)) throw makeError(`${subject}: must be an object, not ${describeValue(value)}`);
     const element = dropPrivateKeys(value);
     const type = element.type;
     const validator = validators.get(type);
     if (validator === undefined) {
       const requirement = type === undefined ? 'is required; it must be' : 'must be';
       const actual = type === undefined ? '' : `, not ${describeValue(type)}`;
-      throw raise(`${subject}.type: ${requirement} one of ${types}${actual}`);
+      throw makeError(`${subject}.type: ${requirement} one of ${types}${actual}`);
     }
     if (!validator.accepts(element)) {
       const error = validator.findError(element);
-      if (error !== null) throw raise(`${describeSchemaError(error, subject)} (element type ${String(type)})`);
+      if (error !== null) throw makeError(`${describeSchemaError(error, subject)} (element type ${String(type)})`);
     }
     // The element fits the schema of its type, which is what the TypeScript type says.
     const checked = element as unknown as AnnotationElement;
     const brokenRule = checkRules(checked);
-    if (brokenRule !== null) throw raise(`${subject}${brokenRule} (element type ${checked.type})`);
+    if (brokenRule !== null) throw makeError(`${subject}${brokenRule} (element type ${checked.type})`);
     return checked;
   };
 }
@@ -119,22 +119,22 @@ export function createElementValidator(brand: string, raise: RaiseProblem = sche
 /**
  * Makes a validator for everything in a document except its elements: `elements` is ignored, other unknown keys are refused.
  *
- * @throws (the returned function) the error made by `raise` if the value is not an object or a field breaks a rule.
+ * @throws (the returned function) the error from `makeError` if the value is not an object or a field breaks a rule.
  */
-export function createHeadValidator(raise: RaiseProblem = schemaError): (value: unknown) => AnnotationHead {
+export function createHeadValidator(makeError: MakeError = schemaError): (value: unknown) => AnnotationHead {
   const ajv = createAnnotationAjv();
   // Properties come first, then unknown keys, which is the order in which problems are reported.
   const fields = Object.entries(headProperties).map(([name, schema]) => ({ name, validate: ajv.compile(schema) }));
   const allowed = [...Object.keys(headProperties), 'elements'];
   return (value) => {
-    if (!isObject(value)) throw raise(`document: must be an object, not ${describeValue(value)}`);
+    if (!isObject(value)) throw makeError(`document: must be an object, not ${describeValue(value)}`);
     for (const { name, validate } of fields) {
       if (!Object.hasOwn(value, name)) continue;
       if (!validate(value[name]) && validate.errors?.[0] !== undefined)
-        throw raise(describeSchemaError(validate.errors[0], name));
+        throw makeError(describeSchemaError(validate.errors[0], name));
     }
     const brokenRule = value.attributes === undefined ? null : checkFreeForm(value.attributes, 'attributes');
-    if (brokenRule !== null) throw raise(brokenRule);
+    if (brokenRule !== null) throw makeError(brokenRule);
     const unexpected = Object.keys(value).filter((key) => !allowed.includes(key));
     if (unexpected.length > 0) {
       const names = unexpected
@@ -142,7 +142,7 @@ export function createHeadValidator(raise: RaiseProblem = schemaError): (value: 
         .map((key) => describeValue(key))
         .join(', ');
       const verb = unexpected.length === 1 ? 'was' : 'were';
-      throw raise(
+      throw makeError(
         `document: Additional properties are not allowed (${names} ${verb} unexpected; allowed: ${allowed.join(', ')})`,
       );
     }
@@ -156,32 +156,32 @@ export function createHeadValidator(raise: RaiseProblem = schemaError): (value: 
  */
 export function createDocumentValidator(
   brand: string,
-  raise: RaiseProblem = schemaError,
+  makeError: MakeError = schemaError,
 ): (value: unknown) => AnnotationDocument {
-  const checkHead = createHeadValidator(raise);
-  const checkElement = createElementValidator(brand, raise);
+  const checkHead = createHeadValidator(makeError);
+  const checkElement = createElementValidator(brand, makeError);
   return (value) => {
     const head = checkHead(value);
     if (!Object.hasOwn(head, 'elements')) return head;
     const { elements } = head as { elements?: unknown };
-    if (!Array.isArray(elements)) throw raise(`elements: must be an array, not ${describeValue(elements)}`);
+    if (!Array.isArray(elements)) throw makeError(`elements: must be an array, not ${describeValue(elements)}`);
     const checked = elements.map((element, index) => checkElement(element, index));
-    requireUniqueIds(checked, raise);
+    requireUniqueIds(checked, makeError);
     return { ...head, elements: checked };
   };
 }
 
-/** @throws the error made by `raise` if two elements have the same id. */
-function requireUniqueIds(elements: Iterable<AnnotationElement>, raise: RaiseProblem = schemaError): void {
+/** @throws the error from `makeError` if two elements have the same id. */
+function requireUniqueIds(elements: Iterable<AnnotationElement>, makeError: MakeError = schemaError): void {
   const ids = new ElementIds();
   let index = 0;
   for (const { id } of elements) {
-    if (id !== undefined && !ids.add(id)) throw duplicateIdError(id, index, raise);
+    if (id !== undefined && !ids.add(id)) throw duplicateIdError(id, index, makeError);
     index += 1;
   }
 }
 
 /** The error for an id that an earlier element has. Its message begins as existing clients expect, and then names the element. */
-export function duplicateIdError(id: string, index: number, raise: RaiseProblem = schemaError): Error {
-  return raise(`${idsNotUniqueMessage}: elements[${index}].id repeats "${id}"`);
+export function duplicateIdError(id: string, index: number, makeError: MakeError = schemaError): Error {
+  return makeError(`${idsNotUniqueMessage}: elements[${index}].id repeats "${id}"`);
 }

@@ -46,7 +46,7 @@ export class AnnotationEdits {
       const remove = result.elementChanges.flatMap((change) => (change.kind === 'remove' ? [change.id] : []));
       // A patch refers to elements by id, not by number.
       const nameOf = (index: number) => `elements/id:${String(put[index]?.id).slice(0, maxQuotedCharacters)}`;
-      const writeOptions = { ...options, ...this.#overlaySizeOptions(request), raise: patchSchemaError, nameOf };
+      const writeOptions = { ...options, ...this.#overlaySizeOptions(request), makeError: patchSchemaError, nameOf };
       const changed = await editing.change(current.elements, { put, remove }, writeOptions);
       return { head, elements: await this.#updateReferences(current.elements, changed, editing, request) };
     };
@@ -97,7 +97,7 @@ export class AnnotationEdits {
       const writeOptions = {
         ...(request.signal && { signal: request.signal }),
         ...this.#overlaySizeOptions(request),
-        raise: patchSchemaError,
+        makeError: patchSchemaError,
       };
       changed = await editing.change(current.elements, edit, writeOptions);
       return { elements: await this.#updateReferences(current.elements, changed, editing, request) };

@@ -1,7 +1,7 @@
 import type { BoundingBox } from '../../../annotation-format/bounding-box.js';
 import type { CentroidPropTable } from '../../../annotation-format/centroids.js';
 import type { ElementBudget, ElementQuery, BoxCondition } from '../../../annotation-format/element-query.js';
-import type { RaiseProblem } from '../../../annotation-format/messages.js';
+import type { MakeError } from '../../../annotation-format/messages.js';
 import type { FindOverlaySize } from '../../../annotation-format/overlay-sizes.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import type { SegmentColumn, SegmentHeader } from './packs/segment.js';
@@ -67,7 +67,7 @@ export interface ChangeOptions extends WriteOptions {
    * Makes the error for an invalid element. Default: the error of create and PUT. Callers must pass the same function each time,
    * because the store keeps a validator for each function.
    */
-  raise?: RaiseProblem;
+  makeError?: MakeError;
   /** Name of the nth element in messages; by default `elements[n]`. */
   nameOf?: NameElement;
 }
@@ -103,7 +103,8 @@ export interface ElementWrite<Value> {
    * are removed. After any other failure they stay until the sweep, because they may be visible. It must not call the store's
    * writing methods.
    * @returns the result of `publish`.
-   * @throws the error of `publish`; LargeImageError `unavailable` if the lease of the write has expired; the signal's reason.
+   * @throws the error of `publish`; LargeImageError `unavailable` if the lease of the write has expired; the signal's reason if it
+   * is aborted.
    */
   commit<Result>(publish: (value: Value) => Promise<Result>): Promise<Result>;
   /** Removes the stored elements. */

@@ -1,4 +1,4 @@
-import { schemaError, type RaiseProblem } from '../../../annotation-format/messages.js';
+import { schemaError, type MakeError } from '../../../annotation-format/messages.js';
 import type { ElementQuery } from '../../../annotation-format/element-query.js';
 import type { FindOverlaySize } from '../../../annotation-format/overlay-sizes.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
@@ -67,7 +67,7 @@ export class PackedElementStore implements ElementStore {
   readonly #tools: ChangeTools;
   /** When a write last received elements or ended, by `performance.now()`. */
   #lastWriteMs = -Infinity;
-  readonly #validators = new Map<RaiseProblem, ElementValidator>();
+  readonly #validators = new Map<MakeError, ElementValidator>();
 
   constructor(options: ElementStoreOptions) {
     const { records, brand, overlaySizes } = options;
@@ -84,16 +84,16 @@ export class PackedElementStore implements ElementStore {
       recordActivity: () => {
         this.#lastWriteMs = performance.now();
       },
-      validatorFor: (raise) => this.#validatorFor(raise),
+      validatorFor: (makeError) => this.#validatorFor(makeError),
     };
     this.#validators.set(schemaError, this.#tools.validate);
   }
 
-  #validatorFor(raise: RaiseProblem): ElementValidator {
-    let validator = this.#validators.get(raise);
+  #validatorFor(makeError: MakeError): ElementValidator {
+    let validator = this.#validators.get(makeError);
     if (validator === undefined) {
-      validator = createElementValidator(this.#tools.brand, raise);
-      this.#validators.set(raise, validator);
+      validator = createElementValidator(this.#tools.brand, makeError);
+      this.#validators.set(makeError, validator);
     }
     return validator;
   }

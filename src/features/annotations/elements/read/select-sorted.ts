@@ -173,8 +173,8 @@ async function sortMatches(
 const binCount = 65_536;
 
 /**
- * Finds the first `limit` numbers in a direction, and few others, without sorting them. Numbers are counted in bins, because sorting
- * all of them would take many times as long.
+ * Finds the numbers that would come first if all were sorted in this direction: at least `limit`, and usually few more. Numbers are
+ * counted in bins, because sorting all of them would take many times as long.
  *
  * @returns their indices, in no particular order.
  */
@@ -225,7 +225,7 @@ async function selectIndices(matches: Matches, request: SelectRequest): Promise<
   const total = matches.count;
   const maxIndices = Math.min(total, query.offset + maxElements(query));
   const { detailsCount, count } = request.stored;
-  // If the query limits details, few elements are usually enough. So many are sorted first.
+  // If the query limits details, few elements are usually enough, so only about this many are sorted at first.
   const typicalCount = Math.ceil((1.5 * query.maxDetails * count) / Math.max(1, detailsCount)) + query.minElements + 1000;
   let limit = query.maxDetails > 0 ? Math.min(maxIndices, query.offset + typicalCount) : maxIndices;
   for (;;) {

@@ -1,5 +1,5 @@
 import { ElementIds } from '../../../../annotation-format/element-ids.js';
-import { schemaError, type RaiseProblem } from '../../../../annotation-format/messages.js';
+import { schemaError, type MakeError } from '../../../../annotation-format/messages.js';
 import { KnownOverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
 import { duplicateIdError, nameByIndex, type ElementValidator } from '../../../../annotation-format/validate.js';
 import type { ChangedElements, ChangeOptions, ElementChanges, StoredElements, StoredWindow } from '../element-store.js';
@@ -19,8 +19,8 @@ import { writeElements, type WriteTools } from './write.js';
 /** The dependencies of changes. */
 export interface ChangeTools extends WriteTools {
   loader: ElementLoader;
-  /** Returns the validator that throws the errors made by `raise`. */
-  validatorFor: (raise: RaiseProblem) => ElementValidator;
+  /** Returns the validator that throws the errors made by `makeError`. */
+  validatorFor: (makeError: MakeError) => ElementValidator;
 }
 
 /** An element to put, after it was checked. */
@@ -36,9 +36,9 @@ async function checkElements(
   tools: ChangeTools,
   put: readonly unknown[],
   sizes: KnownOverlaySizes,
-  { signal, raise = schemaError, nameOf = nameByIndex }: ChangeOptions,
+  { signal, makeError = schemaError, nameOf = nameByIndex }: ChangeOptions,
 ): Promise<CheckedElement[]> {
-  const validate = tools.validatorFor(raise);
+  const validate = tools.validatorFor(makeError);
   const ids = new ElementIds();
   const checkedElements: CheckedElement[] = [];
   for (const [index, value] of put.entries()) {
@@ -46,7 +46,7 @@ async function checkElements(
     let packedElement: PackedElement;
     let ownId: string | undefined;
     if (isLong(value)) {
-      const long = await tools.longElements.check(value, { name: nameOf(index), newId, sizes, raise, signal });
+      const long = await tools.longElements.check(value, { name: nameOf(index), newId, sizes, makeError, signal });
       if (long.hasOwnId) ownId = long.id;
       packedElement = { ...long, position: 0, text: Buffer.from(long.text.buffer, long.text.byteOffset, long.text.byteLength) };
     } else {
@@ -55,7 +55,7 @@ async function checkElements(
       if (sizes.isSizeMissing(element)) await sizes.loadSize(element);
       packedElement = toPackedElement(element, ownId ?? newId, 0, sizes.sizeOf(element));
     }
-    if (ownId !== undefined && !ids.add(ownId)) throw duplicateIdError(ownId, index, raise);
+    if (ownId !== undefined && !ids.add(ownId)) throw duplicateIdError(ownId, index, makeError);
     if (packedElement.text.length > maxElementBytes) throw elementTooLongError(index);
     checkedElements.push({ id: packedElement.id, packedElement, hasOwnId: ownId !== undefined });
     if (isSliceOver()) await nextSlice(signal);

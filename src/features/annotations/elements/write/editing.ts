@@ -43,13 +43,13 @@ export class Editing implements ElementEditing {
     signal: AbortSignal | undefined,
   ): Promise<ElementWrite<Value>> {
     const editing = new Editing(tools, signal);
-    const steps = {
+    const controls = {
       signal,
       getLease: async () => editing.#lease,
       undo: () => editing.#pending.undo(),
       recordActivity: tools.recordActivity,
     };
-    const write = await PendingWrite.begin(steps, () => makeChanges(editing)).catch(async (error: unknown) => {
+    const write = await PendingWrite.begin(controls, () => makeChanges(editing)).catch(async (error: unknown) => {
       await editing.#firstElementsWrite?.discard();
       throw error;
     });

@@ -1,6 +1,6 @@
 import { boundingBox } from '../../../../annotation-format/bounding-box.js';
 import { measure } from '../../../../annotation-format/measures.js';
-import { schemaError, type RaiseProblem } from '../../../../annotation-format/messages.js';
+import { schemaError, type MakeError } from '../../../../annotation-format/messages.js';
 import type { KnownOverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
 import { ThreadPool } from '../../../../core/concurrency/thread-pool.js';
 import { findProgram } from '../../../../core/concurrency/program.js';
@@ -28,16 +28,17 @@ export class LongElements {
    * Checks an element.
    *
    * @param element its JSON text, whose buffer is transferred, or the element itself.
-   * @throws the error that `raise` makes if it is not valid; the signal's reason.
+   * @throws BadParameterError if the text is not JSON, the error from `makeError` if the element is not valid, or the signal's reason
+   * if it is aborted.
    */
-  async check(element: unknown, { name, newId, sizes, raise = schemaError, signal }: CheckOptions): Promise<LongElement> {
+  async check(element: unknown, { name, newId, sizes, makeError = schemaError, signal }: CheckOptions): Promise<LongElement> {
     const text = element instanceof Uint8Array ? element : await jsonBytes(element);
     const checked = await this.#threads.run(
       'check',
       { text, brand: this.brand, name, newId },
       { inputName: name, signal, ...transferOptionsOf(text) },
     );
-    if ('problem' in checked) throw malformedError(checked) ?? raise(checked.problem);
+    if ('problem' in checked) throw malformedError(checked) ?? makeError(checked.problem);
     const { overlay } = checked;
     if (overlay === null) return checked;
     if (sizes.isSizeMissing(overlay)) await sizes.loadSize(overlay);
@@ -47,7 +48,7 @@ export class LongElements {
 
   /**
    * Makes elements from the JSON text of a GeoJSON feature, whose buffer is transferred. @throws BadParameterError that names the
-   * feature; the signal's reason.
+   * feature, or the signal's reason if it is aborted.
    */
   async readFeature(text: Uint8Array, index: number, signal?: AbortSignal): Promise<FeatureElements> {
     const options = { inputName: `GeoJSON feature ${index}`, signal, ...transferOptionsOf(text) };
@@ -69,7 +70,7 @@ export interface CheckOptions {
   /** The id for an element without one. */
   newId: string;
   sizes: KnownOverlaySizes;
-  raise?: RaiseProblem;
+  makeError?: MakeError;
   signal?: AbortSignal | undefined;
 }
 

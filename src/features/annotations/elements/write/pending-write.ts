@@ -2,8 +2,8 @@ import { LargeImageError } from '../../../../errors.js';
 import type { ElementWrite } from '../element-store.js';
 import type { FamilyLease } from '../leases.js';
 
-/** The parts of a write that {@link PendingWrite} needs. */
-interface WriteSteps {
+/** What {@link PendingWrite} needs to end a write. */
+interface WriteControls {
   signal: AbortSignal | undefined;
   /** Returns the lease that keeps the sweeper away; `null` if nothing was stored. */
   getLease: () => Promise<FamilyLease | null>;
@@ -22,18 +22,18 @@ function isRefusal(error: unknown): boolean {
 export class PendingWrite<Value> implements ElementWrite<Value> {
   private constructor(
     readonly value: Value,
-    private readonly steps: WriteSteps,
+    private readonly controls: WriteControls,
   ) {}
 
   /** Stores elements; if that fails, none are kept. */
-  static async begin<Value>(steps: WriteSteps, store: () => Promise<Value>): Promise<PendingWrite<Value>> {
-    const write = new PendingWrite(null, steps);
+  static async begin<Value>(controls: WriteControls, store: () => Promise<Value>): Promise<PendingWrite<Value>> {
+    const write = new PendingWrite(null, controls);
     return write.map(store);
   }
 
   async map<Other>(make: (value: Value) => Promise<Other>): Promise<PendingWrite<Other>> {
     try {
-      return new PendingWrite(await make(this.value), this.steps);
+      return new PendingWrite(await make(this.value), this.controls);
     } catch (error) {
       await this.discard();
       throw error;
@@ -41,7 +41,7 @@ export class PendingWrite<Value> implements ElementWrite<Value> {
   }
 
   async commit<Result>(publish: (value: Value) => Promise<Result>): Promise<Result> {
-    const { signal, getLease, undo } = this.steps;
+    const { signal, getLease, undo } = this.controls;
     let mayBeVisible = false;
     try {
       signal?.throwIfAborted();
@@ -58,14 +58,14 @@ export class PendingWrite<Value> implements ElementWrite<Value> {
 
   async discard(): Promise<void> {
     try {
-      await this.steps.undo();
+      await this.controls.undo();
     } finally {
       await this.#end();
     }
   }
 
   async #end(): Promise<void> {
-    this.steps.recordActivity();
-    await (await this.steps.getLease())?.release();
+    this.controls.recordActivity();
+    await (await this.controls.getLease())?.release();
   }
 }

@@ -64,8 +64,13 @@ export class FamilyWrite {
     fill: (write: FamilyWrite) => Promise<Value>,
   ): Promise<PendingWrite<Value>> {
     const write = new FamilyWrite(tools, signal);
-    const steps = { signal, getLease: async () => write.#lease, undo: () => write.#undo(), recordActivity: tools.recordActivity };
-    return PendingWrite.begin(steps, async () => {
+    const controls = {
+      signal,
+      getLease: async () => write.#lease,
+      undo: () => write.#undo(),
+      recordActivity: tools.recordActivity,
+    };
+    return PendingWrite.begin(controls, async () => {
       const filled = await fill(write);
       await write.#context.windowWriter.finish();
       return filled;
