@@ -185,14 +185,14 @@ export class AnnotationDensities {
   async #countUnstored(stored: StoredElements, { signal }: { signal?: AbortSignal | undefined }) {
     const cached = this.#unstoredCounts.get(stored.content);
     if (cached !== undefined) return cached;
-    const counter = new DensityCounter();
-    const colors = new GroupColorCounter();
+    const densityCounter = new DensityCounter();
+    const colorCounter = new GroupColorCounter();
     for await (const marks of this.options.store.loadPackMarks(stored, { ...(signal && { signal }) })) {
-      counter.add(marks);
-      colors.add(marks);
+      densityCounter.add(marks);
+      colorCounter.add(marks);
     }
-    const crowds = Array.from(counter.pyramid(), (counted) => measureCrowding(counted, counter.classes));
-    const counts = { windowCrowdings: stored.box === null ? [] : [{ box: stored.box, crowds }], groups: colors.counts };
+    const crowds = Array.from(densityCounter.pyramid(), (level) => measureCrowding(level, densityCounter.classes));
+    const counts = { windowCrowdings: stored.box === null ? [] : [{ box: stored.box, crowds }], groups: colorCounter.counts };
     this.#unstoredCounts.set(stored.content, counts);
     return counts;
   }

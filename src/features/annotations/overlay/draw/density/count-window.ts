@@ -28,15 +28,21 @@ export interface CountedWindow {
 
 /** Counts the elements of a window into densities of all levels. */
 export function countWindow(packs: readonly PackMarks[]): CountedWindow {
-  const counter = new DensityCounter();
-  const colors = new GroupColorCounter();
+  const densityCounter = new DensityCounter();
+  const colorCounter = new GroupColorCounter();
   for (const marks of packs) {
-    counter.add(marks);
-    colors.add(marks);
+    densityCounter.add(marks);
+    colorCounter.add(marks);
   }
-  const counted: CountedWindow = { levels: null, classes: counter.classes, groups: colors.counts, crowds: [], blocks: [] };
-  for (const level of counter.pyramid()) {
-    counted.crowds.push(measureCrowding(level, counter.classes));
+  const counted: CountedWindow = {
+    levels: null,
+    classes: densityCounter.classes,
+    groups: colorCounter.counts,
+    crowds: [],
+    blocks: [],
+  };
+  for (const level of densityCounter.pyramid()) {
+    counted.crowds.push(measureCrowding(level, densityCounter.classes));
     counted.levels = { finest: counted.levels?.finest ?? level.level, coarsest: level.level };
     counted.blocks.push(...blocksOf(level));
   }

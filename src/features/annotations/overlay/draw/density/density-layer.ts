@@ -96,9 +96,9 @@ export class DensityLayer {
 
   add(tile: DensityTile): void {
     const sums = this.#sums;
-    sendCells(tile, this.#window, (entry) => {
-      if (!isShown(entry, this.#style.groups)) return null;
-      const [red, green, blue, alpha] = shownColor(entry, this.#style);
+    sendCells(tile, this.#window, (densityClass) => {
+      if (!isShown(densityClass, this.#style.groups)) return null;
+      const [red, green, blue, alpha] = shownColor(densityClass, this.#style);
       return (cells, coverages, count) => {
         for (let i = 0; i < count; i += 1) {
           const at = cells[i]! * 4;
@@ -134,7 +134,7 @@ export class DensityLayer {
   }
 }
 
-/** A cell of the density of shapes too small to be drawn. */
+/** Shapes of one group and color that are too small to be drawn, added up in a cell. */
 export interface DensityPoint {
   /** Center of the cell in base-layer pixels. */
   x: number;
@@ -160,13 +160,13 @@ export class DensityPoints {
   }
 
   add(tile: DensityTile): void {
-    sendCells(tile, this.#window, (entry) => {
-      if (!isShown(entry, this.#style.groups)) return null;
-      const color = shownColor(entry, this.#style);
-      const key = JSON.stringify([entry.group ?? null, color]);
+    sendCells(tile, this.#window, (densityClass) => {
+      if (!isShown(densityClass, this.#style.groups)) return null;
+      const color = shownColor(densityClass, this.#style);
+      const key = JSON.stringify([densityClass.group ?? null, color]);
       let sums = this.#coverageByColor.get(key);
       if (sums === undefined)
-        this.#coverageByColor.set(key, (sums = { group: entry.group, color, cells: new Map<number, number>() }));
+        this.#coverageByColor.set(key, (sums = { group: densityClass.group, color, cells: new Map<number, number>() }));
       const coverageByCell = sums.cells;
       return (cells, coverages, count) => {
         for (let i = 0; i < count; i += 1) coverageByCell.set(cells[i]!, (coverageByCell.get(cells[i]!) ?? 0) + coverages[i]!);
