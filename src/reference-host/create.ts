@@ -21,7 +21,7 @@ import { hostRoutes } from './routes.js';
 import { notifyUser } from './notifications/notifications.js';
 import { createNotificationUpgradeHandler } from './notifications/web-sockets.js';
 import { forgetTokens, createTokenVerifier } from './accounts/tokens/tokens.js';
-import { removeExpiredHourly } from './accounts/tokens/expired-records.js';
+import { startRemovingExpired } from './accounts/tokens/expired-records.js';
 import { coreSettingDefinitions } from './system/settings.js';
 import { operationRoutes } from './system/operation.routes.js';
 import { createServerRootMiddleware } from './http/public-address.js';
@@ -93,7 +93,7 @@ async function openHost(options: ReferenceHostOptions, logger: HostLogger): Prom
     const viewer = options.worker === true || options.viewer === false ? Promise.resolve(null) : readViewer();
     viewer.catch(() => undefined);
     const opened = await openContext(options, logger, closeSteps);
-    const { context, connection, closing, installed } = opened;
+    const { context, connection, closing, pluginParts } = opened;
     const agenda = new Agenda({
       backend: await openAgendaBackend(connection, logger),
       // A job that this process queues starts here immediately if there is a free slot. Other processes find it when they poll.
@@ -103,19 +103,19 @@ async function openHost(options: ReferenceHostOptions, logger: HostLogger): Prom
       maxConcurrency: 50,
     });
     const app = createApp(options, context);
-    const host = buildHost(options, { ...opened, app, agenda });
+    const host = hostForPlugin(options, { ...opened, app, agenda });
     if (options.worker === true) {
       const worker = await startWorker(host, options.install);
       closeSteps.push(() => worker.close());
-      installed.settings = worker.settings;
-      return assembleHost(worker, { app, upgrade: () => false, host, context, closing, closeSteps, closeAll });
+      pluginParts.settings = worker.settings;
+      return assembleReferenceHost(worker, { app, upgrade: () => false, host, context, closing, closeSteps, closeAll });
     }
     const installation = await install(host, {
       ...(options.metrics && { metrics: options.metrics.register }),
       ...options.install,
     });
     closeSteps.push(() => installation.close());
-    Object.assign(installed, installation);
+    Object.assign(pluginParts, installation);
     installation.settings.onChange(async ({ key, value }) => {
       if (key === 'core.api_keys' && value === false) await forgetTokens(context, { apiKeyId: { $ne: null } });
     });
@@ -124,12 +124,12 @@ async function openHost(options: ReferenceHostOptions, logger: HostLogger): Prom
 
     await agenda.start();
     closeSteps.push(() => agenda.stop(false));
-    closeSteps.push(removeExpiredHourly(context));
+    closeSteps.push(startRemovingExpired(context));
     if (options.upkeep !== false) {
       closeSteps.push(await startUpkeep(context, { uploadLifetimeMs: (options.uploadLifetimeHours ?? 7 * 24) * hourMs }));
     }
     const upgrade = await createNotificationUpgradeHandler(context);
-    return assembleHost(installation, { app, upgrade, host, context, closing, closeSteps, closeAll });
+    return assembleReferenceHost(installation, { app, upgrade, host, context, closing, closeSteps, closeAll });
   } catch (error) {
     await closeAll();
     throw error;
@@ -151,7 +151,7 @@ function createApp(options: ReferenceHostOptions, context: HostContext): Express
 }
 
 /** Builds the `Host` that the plugin gets. */
-function buildHost(
+function hostForPlugin(
   options: ReferenceHostOptions,
   { app, agenda, context, mongoose }: { app: Express; agenda: Agenda; context: HostContext; mongoose: Mongoose },
 ): Host {
@@ -203,7 +203,7 @@ async function readPageTitle(context: HostContext): Promise<string> {
   return brand === '' || brand === 'Girder' ? 'Large image' : brand;
 }
 
-/** The values from which {@link assembleHost} makes a host. */
+/** The values from which {@link assembleReferenceHost} makes its result. */
 interface HostParts {
   app: Express;
   upgrade: UpgradeHandler;
@@ -214,7 +214,7 @@ interface HostParts {
   closeAll(): Promise<void>;
 }
 
-function assembleHost(
+function assembleReferenceHost(
   plugin: Pick<Installation, 'settings' | 'jobs'> & Partial<Pick<Installation, 'routes'>>,
   parts: HostParts,
 ): ReferenceHost {

@@ -43,7 +43,7 @@ interface OpenedContext {
   connection: Connection;
   closing: AbortController;
   /** The parts of the plugin that the host uses, which are filled in when the plugin is installed. */
-  installed: Partial<Installation>;
+  pluginParts: Partial<Installation>;
 }
 
 /** Opens database and data folder. Steps that close them are added to `closeSteps`, even if a later step fails. */
@@ -69,7 +69,7 @@ export async function openContext(
   const closing = new AbortController();
   closeSteps.push(async () => closing.abort());
   const events = new EventHub(logger);
-  const installed: Partial<Installation> = {};
+  const pluginParts: Partial<Installation> = {};
   const passwords = new PasswordHasher(options.passwordMemoryKiB);
   const context: HostContext = {
     models,
@@ -80,13 +80,13 @@ export async function openContext(
     claims: new Claims({ models, life, logger, closing: closing.signal }),
     journal: new Journal({ models, life, logger, recover: (undertaking) => recoverFrom(context, undertaking) }),
     async setting<K extends keyof CoreSettings>(key: K) {
-      const value = await installed.settings?.get(key);
+      const value = await pluginParts.settings?.get(key);
       // Stored values were parsed by their definitions.
       return (value ?? coreSettingDefinitions.find((definition) => definition.key === key)!.default) as CoreSettings[K];
     },
     get plugin() {
       // No request arrives before the routes are mounted, which happens after the installation.
-      return installed as Installation;
+      return pluginParts as Installation;
     },
     logger,
     apiRoot: options.apiRoot ?? '/api/v1',
@@ -110,7 +110,7 @@ export async function openContext(
     }),
   };
   await repairFirstUser(context);
-  return { context, mongoose, connection, closing, installed };
+  return { context, mongoose, connection, closing, pluginParts };
 }
 
 async function connect(mongoose: Mongoose, uri: string, closeSteps: (() => Promise<unknown>)[]): Promise<Connection> {

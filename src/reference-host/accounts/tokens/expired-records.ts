@@ -14,7 +14,7 @@ export async function removeExpired({ models }: HostContext): Promise<number> {
 }
 
 /** Calls {@link removeExpired} immediately and every hour. Each process does this; repeating it does no harm. @returns a function that stops this */
-export function removeExpiredHourly(context: HostContext): () => Promise<void> {
+export function startRemovingExpired(context: HostContext): () => Promise<void> {
   let lastRun = Promise.resolve();
   const remove = async () => {
     try {
