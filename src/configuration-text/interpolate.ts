@@ -1,6 +1,6 @@
 import { defaultSection, optionText, type ConfigOption } from './parse.js';
 
-/** Largest depth of references to options that contain references. */
+/** Maximum nesting of references: the text of an option that is referred to can contain references too. */
 const maxReferenceDepth = 10;
 
 /** The remaining budget for all interpolations in one configuration text, in steps plus characters. */

@@ -48,7 +48,7 @@ function splitQuery(query: string): string[] {
 
 /**
  * Makes a function that tells whether a value matches a phrase. A text, which must be in lower case, matches if it contains the phrase. A
- * number matches from the number in the phrase up to that number with its last digit increased by one.
+ * number matches with the precision of the phrase: `1.2` matches numbers from 1.2 to below 1.3, and `120` from 120 to below 130.
  */
 function matcherOf(phrase: string): Matcher {
   const lower = phrase.toLowerCase();

@@ -141,7 +141,7 @@ interface SharedServices<C> {
 /** Handles one request to a route, from its token to the end of its response. */
 class RouteCall<C> {
   #isAnonymousCaller = true;
-  #isSending = false;
+  #isResponding = false;
   #checkPermission: (() => Promise<unknown>) | undefined;
   readonly #startedAtMs = performance.now();
   private readonly route: RouteDefinition<C>;
@@ -168,7 +168,7 @@ class RouteCall<C> {
         unwatch ??= this.shared.openRequests.watch({
           // The caller is not checked between body and answer, because a change that removes the caller's own rights must be
           // completed.
-          check: async () => (this.#isSending || !request.complete ? this.#recheckCaller(parsed) : undefined),
+          check: async () => (this.#isResponding || !request.complete ? this.#recheckCaller(parsed) : undefined),
           end: (reason) => this.#endEarly(parsed, reason),
         });
       };
@@ -180,7 +180,7 @@ class RouteCall<C> {
       // Parameters and body were parsed according to the route's declaration.
       const result = await route.handle(parsed as never, options.context);
       if (route.method === 'get' && performance.now() - this.#startedAtMs > recheckAfterMs) await this.#recheckCaller(parsed);
-      this.#isSending = true;
+      this.#isResponding = true;
       parsed.markAnswered();
       addCorsHeaders(route.anyOrigin, response);
       if (result instanceof Reply && result.content.kind === 'stream') this.#checkPermission = result.content.checkPermission;
@@ -205,22 +205,23 @@ class RouteCall<C> {
    */
   async #parseRequest(): Promise<ParsedRequest> {
     const { route, request, response } = this;
-    const sent = parseQueryParameters(request.url, { repeatable: route.repeatable === true });
+    const sentParameters = parseQueryParameters(request.url, { repeatable: route.repeatable === true });
     // A form is read before the token is known, because it may contain the token.
-    if (isForm(request)) await addFormParameters(request, sent);
+    if (isForm(request)) await addFormParameters(request, sentParameters);
     const sender = senderOf(request, response);
     const isChange = route.method !== 'get';
     const cookieAllowed = route.cookie === true && (!isChange || sender === 'own');
-    const verifiedToken = await this.shared.tokens.find(request, sent, { cookieAllowed });
-    for (const name of tokenParameters) if (!(name in (route.query ?? {}))) delete sent[name];
-    const verified = verifiedToken?.caller ?? null;
+    const foundToken = await this.shared.tokens.find(request, sentParameters, { cookieAllowed });
+    for (const name of tokenParameters) if (!(name in (route.query ?? {}))) delete sentParameters[name];
+    // The owner of the token, whatever its scopes are. `caller` is `null` if the token lacks the scope of the route.
+    const verified = foundToken?.caller ?? null;
     this.#requireOpenToLinks(verified);
     if (isChange && verified === null && sender === 'foreign') throw new LargeImageError('forbidden', foreignMessage);
     this.#isAnonymousCaller = isAnonymous(verified, route);
     const caller = admitCaller(verified, route.access, route.scope);
     const params = parseParameters(route.params ?? {}, decodeParameters(this.match.params), route);
-    const query = parseParameters(route.query ?? {}, sent, route);
-    return new ParsedRequest({ params, query, sent, sender, verifiedToken, request, response }, verified, caller);
+    const query = parseParameters(route.query ?? {}, sentParameters, route);
+    return new ParsedRequest({ params, query, sent: sentParameters, sender, foundToken, request, response }, verified, caller);
   }
 
   /** @throws LargeImageError if the caller holds a link, and the route is not open to holders of links. */
@@ -233,16 +234,16 @@ class RouteCall<C> {
   async #recheckCaller(parsed: ParsedRequest): Promise<void> {
     const { route, options } = this;
     const { token, verified, caller } = parsed;
-    const currentCaller = token === null ? null : await options.authenticate(token, parsed.address);
-    const admittedCaller = admitCaller(currentCaller, route.access, route.scope);
+    const verifiedNow = token === null ? null : await options.authenticate(token, parsed.address);
+    const callerNow = admitCaller(verifiedNow, route.access, route.scope);
     if (
-      currentCaller?.id !== verified?.id ||
-      currentCaller?.admin !== verified?.admin ||
-      (admittedCaller === null) !== (caller === null)
+      verifiedNow?.id !== verified?.id ||
+      verifiedNow?.admin !== verified?.admin ||
+      (callerNow === null) !== (caller === null)
     ) {
       throw new LargeImageError('login-required', 'The token is no longer valid.');
     }
-    await route.authorize?.(parsed.withCaller(currentCaller, admittedCaller), options.context);
+    await route.authorize?.(parsed.withCaller(verifiedNow, callerNow), options.context);
     await this.#checkPermission?.();
   }
 
@@ -273,13 +274,13 @@ class RouteCall<C> {
 
 function parseParameters(
   parameters: Parameters,
-  sent: Readonly<Record<string, string>>,
+  rawTextByName: Readonly<Record<string, string>>,
   route: { parameterMessages?: 'typed' | 'incorrect-type' },
 ): Record<string, unknown> {
   const values: Record<string, unknown> = {};
   for (const name in parameters) {
     const parameter: Parameter<unknown> = parameters[name]!;
-    const rawText = sent[name];
+    const rawText = rawTextByName[name];
     if (rawText === undefined) {
       if (parameter.required) throw new BadParameterError(`Parameter "${name}" is required.`);
       values[name] = parameter.defaultValue;

@@ -40,7 +40,7 @@ class RequestSignal {
 /** The parsed values of a request. */
 export interface ParsedValues extends Pick<RouteRequest, 'params' | 'query' | 'sent'> {
   sender: Sender;
-  verifiedToken: VerifiedToken | null;
+  foundToken: VerifiedToken | null;
   request: HttpRequest & { protocol: string; host?: string | undefined; ip?: string | undefined };
   response: ServerResponse;
 }
@@ -71,8 +71,8 @@ export class ParsedRequest implements RouteRequest {
     this.params = values.params;
     this.query = values.query;
     this.sent = values.sent;
-    this.token = values.verifiedToken?.token ?? null;
-    this.tokenFromCookie = values.verifiedToken?.fromCookie ?? false;
+    this.token = values.foundToken?.token ?? null;
+    this.tokenFromCookie = values.foundToken?.fromCookie ?? false;
     this.fromOtherSite = values.sender !== 'own';
     this.headers = values.request.headers;
     this.url = values.request.originalUrl;
