@@ -23,7 +23,7 @@ export interface S3FileRecords {
   /** Removes the record of a file. It is not an error if the record does not exist. */
   remove(file: StoredDocument): Promise<void>;
   /**
-   * Returns those of the keys that are known: a record refers to them. If this and {@link S3FilesOptions.owner} are set, leftovers of killed processes
+   * Returns those of the keys that a record refers to. If this and {@link S3FilesOptions.owner} are set, leftovers of killed processes
    * are removed.
    */
   known?(keys: readonly string[]): Promise<readonly string[]>;

@@ -57,7 +57,7 @@ export async function callWithOpenPages<T>(
   });
 }
 
-/** The prefix of the keys of the user's data; `null` if nobody is signed in. On pages with the custom element the user is unknown, so these pages store nothing. */
+/** The prefix of the keys of the user's data; `null` if the user is unknown. Pages with the custom element know no user, and so store nothing. */
 export function userKeyPrefix() {
   const user = currentUser();
   return user && `${apiAddress()} ${user._id} `;

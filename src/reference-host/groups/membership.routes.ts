@@ -27,7 +27,7 @@ import { requireSignedIn } from '../http/signed-in.js';
 import { replyWithPage } from '../tree/lists.js';
 import { groupView, userView } from '../views.js';
 import type { GroupDocument } from './group.model.js';
-import { inviteToGroup, joinGroup, removeFromGroup, loadGroup, mayAddWithoutInvitation, setMemberLevel } from './groups.js';
+import { inviteToGroup, joinGroup, loadGroup, mayAddWithoutInvitation, removeFromGroup, setMemberLevel } from './groups.js';
 
 function checkLevel(level: number): GrantedLevel {
   if (level === 0 || level === 1 || level === 2) return level;

@@ -11,7 +11,7 @@ import { photometrics, textTags } from './file/tags.js';
 /** Maximum number of directories, and largest length of texts, in internal metadata. */
 const maxShownDirectories = 50;
 const maxShownTextLength = 64 * 1024;
-/** Smallest tile height of images with several frames that are stored without tiles, and of which each is served as one tile. */
+/** Smallest tile height of files that store several frames without tiles. There, each frame is served as one tile. */
 const minFrameTileHeight = 256;
 
 /** Number of levels of a pyramid whose coarsest level fits one tile. */
