@@ -38,7 +38,7 @@ export type QueueName = keyof typeof defaultQueues;
 /** The queues of an installation. */
 export type Queues = Readonly<Record<QueueName, WorkQueue>>;
 
-/** What the tasks of each queue are called in messages. */
+/** Names of the tasks of each queue in messages. */
 const taskNames: Readonly<Record<QueueName, string>> = {
   tiles: 'tiles',
   chunks: 'chunks of OME-Zarr',

@@ -281,7 +281,7 @@ export class JobStore {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Number of jobs with a status, whoever can see them. */
+  /** Number of jobs with a status, regardless of who can see them. */
   count(status: number): Promise<number> {
     return this.#model.countByStatus(status);
   }

@@ -24,7 +24,7 @@ import { issueSignInLink, linkMinutes } from '../accounts/sign-in/sign-in-link.j
 import type { UserDocument } from '../accounts/users/user.model.js';
 import { isLoopback } from '../http/loopback.js';
 
-/** What a process of `npm start` needs to open its host once its database answers. */
+/** The values with which a process of `npm start` opens its host once its database answers. */
 export interface HostingContext {
   options: StartOptions;
   mongoUri: string;

@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import type { ImageMetadata } from '../tile-source.js';
 import { wireMetadata } from '../metadata.js';
 
-/** What the description in a converted file contains. */
+/** Contents of the description in a converted file. */
 export interface ConversionSummary {
   metadata: ImageMetadata;
   /** Internal metadata of the original file. */

@@ -44,7 +44,7 @@ export function epsgCodeOf({
   return definesWholeSystem && typeof code === 'number' && code !== userDefined ? code : null;
 }
 
-/** What the library returns for keys. */
+/** The library's result for keys. */
 export interface KeyDefinition {
   proj4: string;
   /** Factors by which coordinates must be multiplied to fit the definition. */

@@ -40,7 +40,7 @@ export function selectBoxes(shape: PyramidShape & { bandCount: number }, region:
   if (region.width * region.height <= maxPixels) return [region];
   const { firstColumn, firstRow, columns, rows } = tileRange(shape, region);
   const maxTiles = Math.max(minTiles, Math.floor(maxPixels / (shape.tileWidth * shape.tileHeight)));
-  // As many columns as give equal distances of the selected tiles in both directions, as far as possible.
+  // The number of columns is chosen so that the selected tiles are about equally far apart in both directions.
   const wantedColumns = Math.min(columns, Math.max(1, Math.round(Math.sqrt((maxTiles * columns) / rows))));
   const selectedRows = Math.min(rows, Math.max(1, Math.floor(maxTiles / wantedColumns)));
   const selectedColumns = Math.min(columns, Math.max(1, Math.floor(maxTiles / selectedRows)));

@@ -14,7 +14,7 @@ export const [tileSide, blockSide] = [256, 1024];
 /** Maximum number of pixels of a pyramid, to protect the disk; far above any image. */
 const maxPyramidPixels = 2 ** 37;
 
-/** What to write: samples that can be read block by block. JPEG and WebP need 1 to 4 bands of bytes. */
+/** Samples to write, which can be read block by block. JPEG and WebP need 1 to 4 bands of bytes. */
 export interface BlockPicture extends BlockImage {
   /** Resolution of the full size. */
   pixelsPerMm?: { x: number; y: number };

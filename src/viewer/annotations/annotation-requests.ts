@@ -44,7 +44,7 @@ export async function haveAnnotationsChanged(
   return total !== records.length || (total > 0 && entries[0]?._version !== newestVersionOf(records));
 }
 
-/** What the server reports about the annotations of an item: how many the user may see, change and administer, and the newest version. */
+/** The server's report about the annotations of an item: how many the user may see, change and administer, and the newest version. */
 export type ListState = { total: number; version: number | null; writable: number; administered: number };
 
 /** Follows the annotations of an item until the stream ends. @param options `onEvent` is called with the current state, and after each change */

@@ -25,7 +25,7 @@ import { goTo, replaceRoute, routeHash, type Route, type ViewContext, type View 
 import { currentUser } from '../session.js';
 import { browseTexts, commonTexts, imageTexts, openInTexts } from '../texts.js';
 
-/** What the page of an item is built from. */
+/** The data from which the page of an item is built. */
 interface ItemPage {
   item: Item;
   folder: Folder;

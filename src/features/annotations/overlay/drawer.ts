@@ -11,7 +11,7 @@ import type { DrawingFunctions } from './drawing-thread.js';
 
 const timeoutMs = 30_000;
 const memoryMiB = 512;
-/** What messages about exceeded limits call the input. */
+/** Name of the input in messages about exceeded limits. */
 const inputName = 'The annotation';
 /** Maximum number of drawings that wait for a thread. Few wait, because queues let only a few requests draw at the same time. */
 const maxWaitingDrawings = 64;

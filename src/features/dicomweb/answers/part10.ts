@@ -4,7 +4,7 @@ import { fileMeta, toBytes, transferSyntaxes, type Attributes } from '../format/
 import { maxNativeBytes } from '../images/structure.js';
 import type { StreamedFile } from './streamed-file.js';
 
-/** What a DICOM file with pixel data is made from. */
+/** The parts of a DICOM file with pixel data. */
 export interface FileParts {
   classUid: string;
   instanceUid: string;

@@ -84,7 +84,7 @@ export function seriesDescription({ values, name }: ImageRecord, label: string):
     .trim();
 }
 
-/** What the attributes of an instance depend on besides its record and plan. */
+/** Inputs from which the attributes of an instance are made, besides its record and plan. */
 export interface SlideDetails {
   /** The color profile. */
   profile: Uint8Array | null;

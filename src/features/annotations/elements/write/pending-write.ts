@@ -2,7 +2,7 @@ import { LargeImageError } from '../../../../errors.js';
 import type { ElementWrite } from '../element-store.js';
 import type { FamilyLease } from '../leases.js';
 
-/** What {@link PendingWrite} needs to end a write. */
+/** Functions with which a {@link PendingWrite} ends a write, and the signal of its request. */
 interface WriteControls {
   signal: AbortSignal | undefined;
   /** Returns the lease that keeps the sweeper away; `null` if nothing was stored. */
