@@ -8,7 +8,7 @@ import { imageTexts } from '../texts.js';
 const thumbnailSize = { width: 320, height: 240 };
 const enlargedSize = { width: 1600, height: 1200 };
 
-/** A section with the associated images of the file: label, macro, thumbnail. `null` if there are none. */
+/** A section with the associated images of the file, such as its label and its macro image; `null` if the file has none. */
 export async function associatedSection(item: ImageItem, signal: AbortSignal) {
   const names: string[] = await request('GET', `item/${item._id}/tiles/images`, { signal });
   if (names.length === 0) return null;

@@ -9,7 +9,7 @@ export const lightRange = { min: 20, max: 300 };
 
 const defaultLight: LightSettings = { brightness: 100, contrast: 100 };
 
-/** Two sliders for images whose samples are colors. */
+/** Sliders for the brightness and the contrast of an image whose samples are colors. */
 export function lightControls(initial: LightSettings, onChange: (light: LightSettings) => void) {
   const rows = (['brightness', 'contrast'] as const).map((name) => {
     return { name, ...slider(imageTexts[name], { ...lightRange, step: 5, oninput: () => onInput() }) };

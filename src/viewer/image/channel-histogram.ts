@@ -6,7 +6,7 @@ import { projectionQuery, type Projection } from './projection.js';
 
 const binCount = 4096;
 
-/** Requests the histogram of a channel in a frame. Its range includes the automatic bounds. @returns `undefined` if there is no histogram */
+/** Requests the histogram of a channel in a frame. The range of the histogram includes the automatic bounds. @returns `undefined` if there is no histogram */
 export async function requestHistogram(
   itemId: string,
   { source }: Channel,
@@ -21,12 +21,12 @@ export async function requestHistogram(
   };
   const histogram = await requestBins();
   if (!histogram) return undefined;
-  // If all samples are equal, automatic bounds are outside their range.
+  // If all samples are equal, the automatic bounds are outside the range of the samples.
   const min = Math.min(histogram.min, histogram.thresholds[0]);
   const max = Math.max(histogram.max, histogram.thresholds[1]);
   const hasBoundsOutside = min < histogram.min || max > histogram.max;
-  // The last bin ends 1 above the maximum, so fractional samples would be in very few bins.
+  // Unless a range is given, the last bin ends 1 above the maximum. Samples that differ by less than 1 would then be in very few bins.
   const needsFinerBins = max > min && (hasBoundsOutside || max - min < 1);
-  const finer = needsFinerBins ? await requestBins({ rangeMin: min, rangeMax: max }) : undefined;
-  return { ...(finer ?? histogram), min, max };
+  const finerHistogram = needsFinerBins ? await requestBins({ rangeMin: min, rangeMax: max }) : undefined;
+  return { ...(finerHistogram ?? histogram), min, max };
 }

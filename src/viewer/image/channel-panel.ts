@@ -46,8 +46,8 @@ export function channelPanel(options: ChannelPanelOptions) {
   return {
     element,
     /** Applies the channels of an address. */
-    set(next: Channel[]) {
-      channels = next;
+    set(newChannels: Channel[]) {
+      channels = newChannels;
       presetList.clear();
       redraw();
     },
@@ -68,7 +68,7 @@ export function channelPanel(options: ChannelPanelOptions) {
   }
 
   function changeChannel(index: number, changes: Partial<Channel>) {
-    channels = channels.map((channel, other) => (other === index ? { ...channel, ...changes } : channel));
+    channels = channels.map((channel, otherIndex) => (otherIndex === index ? { ...channel, ...changes } : channel));
     presetList.clear();
     changeSoon();
   }
@@ -103,7 +103,7 @@ export function channelPanel(options: ChannelPanelOptions) {
       'aria-label': commonTexts.colorOf(name),
       oninput: () => changeChannel(index, { color: picker.value }),
     });
-    const isAlone = () => channels.every((channel, other) => channel.on === (other === index));
+    const isAlone = () => channels.every((channel, otherIndex) => channel.on === (otherIndex === index));
     const onlyButton = linkButton(imageTexts.only, () => showOnly(isAlone() ? null : index), imageTexts.onlyChannel(name));
     onlyButton.setAttribute('aria-pressed', String(isAlone()));
     const guessNote =

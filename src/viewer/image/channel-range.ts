@@ -25,13 +25,13 @@ export function channelRange(options: {
   const histogram = cropHistogram(fullHistogram, currentChannel());
   const { name } = currentChannel();
   const { min, max } = histogram;
-  // Arrow keys move a bound by 1, or by a hundredth of the range if that is very small or very large.
+  // Arrow keys move a bound by 1, or by a hundredth of the range if the range is very small or very large.
   const step = max - min > 100 && max - min < 1e6 ? 1 : 'any';
   const inputs = (['min', 'max'] as const).map((bound) => {
-    const setBound = ({ valueAsNumber: entered }: HTMLInputElement) => {
-      const other = valueOf(bound === 'min' ? 'max' : 'min');
-      const limited = Number(toSignificantDigits(Math[bound](entered, other), 6));
-      change({ [bound]: Number.isNaN(entered) ? null : limited });
+    const setBound = ({ valueAsNumber: enteredValue }: HTMLInputElement) => {
+      const otherValue = valueOf(bound === 'min' ? 'max' : 'min');
+      const limitedValue = Number(toSignificantDigits(Math[bound](enteredValue, otherValue), 6));
+      change({ [bound]: Number.isNaN(enteredValue) ? null : limitedValue });
       showBounds();
     };
     const label = imageTexts.boundOf[bound](name);
@@ -49,25 +49,25 @@ export function channelRange(options: {
   const valueOf = (bound: 'min' | 'max') => currentChannel()[bound] ?? fullHistogram.thresholds[bound === 'min' ? 0 : 1];
   const makeAutomatic = () => (change({ min: null, max: null }), showBounds());
   const automaticButton = linkButton(imageTexts.automatic, makeAutomatic, imageTexts.automaticContrastOf(name));
-  const band = h('div.histogram-band');
+  const rangeElement = h('div.histogram-band');
   showBounds();
   return [
-    h('div.histogram', { 'aria-hidden': 'true' }, histogramCurve(histogram), band),
+    h('div.histogram', { 'aria-hidden': 'true' }, histogramCurve(histogram), rangeElement),
     ...inputs.map(({ bound, slider, numberInput }) => h('label.bound.small', imageTexts.bounds[bound], slider, numberInput)),
     automaticButton,
   ];
 
   function showBounds() {
-    const current = currentChannel();
+    const channel = currentChannel();
     const [low, high] = inputs.map(({ bound, slider, numberInput }) => {
       slider.valueAsNumber = valueOf(bound);
-      numberInput.value = toSignificantDigits(current[bound] ?? slider.valueAsNumber, current[bound] === null ? 5 : 6);
+      numberInput.value = toSignificantDigits(channel[bound] ?? slider.valueAsNumber, channel[bound] === null ? 5 : 6);
       return (100 * (slider.valueAsNumber - min)) / (max - min || 1);
     });
-    band.style.left = `${low}%`;
-    band.style.right = `${100 - (high ?? 100)}%`;
+    rangeElement.style.left = `${low}%`;
+    rangeElement.style.right = `${100 - (high ?? 100)}%`;
     // A disabled button would lose the focus.
-    automaticButton.ariaDisabled = String(current.min === null && current.max === null);
+    automaticButton.ariaDisabled = String(channel.min === null && channel.max === null);
   }
 }
 

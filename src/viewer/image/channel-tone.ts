@@ -21,10 +21,10 @@ export function channelTone({ name, palette, gamma, invert, on }: Channel, chang
     value: toSignificantDigits(gamma ?? 1, 4),
     'aria-label': imageTexts.gammaOf(name),
     onchange() {
-      const entered = gammaInput.valueAsNumber;
-      const accepted = Number.isNaN(entered) ? 1 : Math.min(max, Math.max(min, entered));
-      gammaInput.value = toSignificantDigits(accepted, 4);
-      change({ gamma: accepted });
+      const enteredGamma = gammaInput.valueAsNumber;
+      const acceptedGamma = Number.isNaN(enteredGamma) ? 1 : Math.min(max, Math.max(min, enteredGamma));
+      gammaInput.value = toSignificantDigits(acceptedGamma, 4);
+      change({ gamma: acceptedGamma });
     },
   });
   const invertBox = h('input', {

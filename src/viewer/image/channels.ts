@@ -15,9 +15,9 @@ export interface Channel extends ToneSettings {
   on: boolean;
   min: number | null;
   max: number | null;
-  /** Whether its color was guessed from its name, because the file states none. */
+  /** Whether the color was guessed from the channel's name, because the file states no color. */
   isColorGuessed?: boolean;
-  /** The frame offset or band with the samples of the channel. */
+  /** Where the channel's samples are: in the frame that is `framedelta` after the first channel's frame, or in a band, counted from 1. */
   source: { framedelta: number } | { band: number };
 }
 
@@ -25,8 +25,8 @@ export interface Channel extends ToneSettings {
 export type Preset = { name: string; bands: Record<string, unknown>[] };
 
 /**
- * The channels of an image whose samples are not colors: the channels in its file, or the bands of an image that does not have eight bits per
- * sample. Empty for color images.
+ * The channels of an image whose samples are not colors: the channels that its file lists, otherwise its bands. Empty for an image with 1, 3 or 4
+ * bands of 8 bits, whose samples are shown as colors.
  */
 export function channelsOf(metadata: ImageMetadata): Channel[] {
   const { bandCount, dtype, frames = [], channels = [] } = metadata;
@@ -37,13 +37,13 @@ export function channelsOf(metadata: ImageMetadata): Channel[] {
       const name = channels[index] ?? frames[framedelta]?.Channel ?? imageTexts.channel(index + 1);
       const fileColor = hexColor(frames[framedelta]?.ChannelColor);
       const guessedColor = fileColor === null ? usualColor(name) : null;
-      const created = makeChannel(
+      const newChannel = makeChannel(
         name,
         index,
         { framedelta },
         fileColor ?? guessedColor ?? channelColors[index % channelColors.length],
       );
-      return guessedColor === null ? created : { ...created, isColorGuessed: true };
+      return guessedColor === null ? newChannel : { ...newChannel, isColorGuessed: true };
     });
   }
   if (dtype === 'uint8' && bandCount !== 2 && bandCount <= 4) return [];
@@ -116,7 +116,7 @@ export function readChannels(text: string, channels: Channel[]): Channel[] | nul
   });
 }
 
-/** The channels as a preset describes them. Channels that it does not mention are switched off. */
+/** The channels as a preset describes them. Channels that the preset does not mention are switched off. */
 export function applyPreset({ bands }: Preset, channels: Channel[]): Channel[] {
   return channels.map((channel) => {
     const [[key, value] = ['', 0]] = Object.entries(channel.source);

@@ -5,7 +5,7 @@ import { field } from '../forms.js';
 import { parseRoute } from '../router.js';
 import { compareTexts } from '../texts.js';
 
-/** Number of images that are offered at once. */
+/** Maximum number of images that are offered at once. */
 const maxOffered = 100;
 
 /** A dialog that offers the other images of an item's folder, finds images by words, and accepts a link to any image. */

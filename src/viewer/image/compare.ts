@@ -9,10 +9,10 @@ import { centeredOffset, isViewOnSecond, readOffset, writeOffset } from './image
 import { imagePanels } from './panels.js';
 import type { ImageMetadata } from './image-metadata.js';
 
-/** Makes a button that shows a second image next to an open one. Both move together; while the lock is off, the user can change their relative position. */
+/** Makes a button that shows a second image next to an open image. The two images move together, unless the user unlocks them to change their relative position. */
 export function offerComparison(options: {
   first: { image: ImageView; item: ImageItem; metadata: ImageMetadata };
-  /** element that contains the first image, and will contain both */
+  /** element that contains the first image, and later also the second */
   stagesElement: HTMLElement;
   panel: HTMLElement;
   /** called when the parameters in the address must be written again */
@@ -22,7 +22,7 @@ export function offerComparison(options: {
   const { first, stagesElement, panel, onChange, signal } = options;
   const jointMove = new JointMove({ stage: first.image.stage, metadata: first.metadata });
   let second: { id: string; image: ImageView } | null = null;
-  /** id of the second image, also while it is being opened; `''` without one */
+  /** id of the second image, also while it is being opened; `''` without a second image */
   let secondId = '';
   /** aborts when the second image is closed or replaced, also while it is being opened */
   let secondController = new AbortController();
@@ -55,7 +55,7 @@ export function offerComparison(options: {
     onChange();
   }
 
-  /** Opens the second image. @param isChosen whether the user has just selected it, so that it has no relative position yet */
+  /** Opens the second image. @param isChosen whether the user has just selected it, in which case the image has no relative position yet */
   async function openSecond(id: string, isChosen = false) {
     secondController.abort();
     secondController = new AbortController();

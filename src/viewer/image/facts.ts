@@ -26,21 +26,25 @@ export function imageFacts(metadata: ImageMetadata) {
     sizeY,
     mm_x: mmX,
     mm_y: mmY,
-    magnificationComputed: isComputed,
-    pixelSizeEntered: isEntered,
+    magnificationComputed: isMagnificationComputed,
+    pixelSizeEntered: isPixelSizeEntered,
     frames = [],
     levels,
     tileWidth,
     tileHeight,
   } = metadata;
-  const magnification = isComputed ? null : metadata.magnification;
+  const magnification = isMagnificationComputed ? null : metadata.magnification;
   const labels = imageTexts.facts;
   return factList([
     [labels.size, `${formatCount(sizeX)} × ${formatCount(sizeY)} px`],
     [labels.extent, mmX && mmY ? `${formatLength(sizeX * mmX, 3)} × ${formatLength(sizeY * mmY, 3)}` : null],
     [
       labels.pixelSize,
-      mmX && mmY ? (isEntered ? imageTexts.entered(pixelSizeText(mmX, mmY)) : pixelSizeText(mmX, mmY)) : imageTexts.unknown,
+      mmX && mmY
+        ? isPixelSizeEntered
+          ? imageTexts.entered(pixelSizeText(mmX, mmY))
+          : pixelSizeText(mmX, mmY)
+        : imageTexts.unknown,
     ],
     [labels.magnification, magnification ? `${formatNumber(magnification, 3)}×` : imageTexts.unknown],
     [labels.frames, frames.length > 1 ? formatCount(frames.length) : null],

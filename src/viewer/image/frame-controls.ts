@@ -7,19 +7,19 @@ import { imageTexts } from '../texts.js';
 
 /** Axes that can be played. */
 const playableAxes = new Set(['IndexZ', 'IndexT', 'Frame']);
-/** Time from one frame to the next while an axis plays, in milliseconds, without the time for loading it. */
+/** Time from one frame to the next while an axis plays, in milliseconds. The time for loading the frame is added. */
 const stepMs = 200;
 /** Maximum time to wait until a frame is complete, in milliseconds. */
 const maxLoadMs = 10_000;
 /** Maximum number of series or scenes in a drop-down list. If there are more, a slider is used. */
-const maxListed = 1000;
+const maxListedPositions = 1000;
 
 /**
- * Sliders for the axes of a multi-frame image; `null` if there are none.
+ * Sliders and drop-down lists for the axes of a multi-frame image; `null` if no axis needs a control.
  *
  * @param isMixed whether all channels are displayed together, so that they need no slider
  * @param handlers `onFrame` is called with the new frame and the frames that are likely to follow, `onProjection` with a new projection.
- *   `whenDrawn` resolves when the frame is complete, and `signal` stops playing
+ *   `whenDrawn` resolves when the frame is complete, and playing stops when `signal` aborts
  */
 export function frameControls(
   metadata: ImageMetadata,
@@ -37,7 +37,7 @@ export function frameControls(
   let { frame } = initial;
   const rows = axes.map((axis) => {
     const onMove = (position: number) => void move(axis, position);
-    const isListed = axis.key === 'IndexXY' && axis.range <= maxListed;
+    const isListed = axis.key === 'IndexXY' && axis.range <= maxListedPositions;
     return { axis, ...(isListed ? axisList(axis, onMove) : axisSlider(axis, onMove, playableAxes.has(axis.key) ? play : null)) };
   });
   const zRow = rows.find(({ axis }) => axis.key === 'IndexZ');
@@ -48,14 +48,14 @@ export function frameControls(
   return { element, set };
 
   /** Shows a frame and a projection that were selected elsewhere. */
-  function set(next: number, projection: Projection | null) {
-    frame = next;
+  function set(newFrame: number, projection: Projection | null) {
+    frame = newFrame;
     updateRows();
     projectionPart?.set(projection);
     showOrHideZ(projection);
   }
 
-  /** Hides the slider of z while a projection is shown, because the range of the projection chooses the planes. */
+  /** Hides the z slider while a projection is shown, because the projection has its own range of planes. */
   function showOrHideZ(projection: Projection | null) {
     if (!zRow) return;
     zRow.element.hidden = projection !== null;
@@ -71,7 +71,7 @@ export function frameControls(
     for (const row of rows) row.show(frame);
   }
 
-  /** Shows one position of an axis after the other, again and again, until the signal aborts. */
+  /** Shows the positions of an axis one after another, repeatedly, until the signal aborts. */
   async function play(axis: Axis, stopSignal: AbortSignal) {
     const eitherSignal = AbortSignal.any([stopSignal, handlers.signal]);
     while (!eitherSignal.aborted) {
@@ -88,8 +88,8 @@ export function frameControls(
     const isForward = position >= positionOf(axis, frame);
     frame = frameAt(axis, frame, position);
     updateRows();
-    const next = isForward ? position + 1 : position - 1;
-    return handlers.onFrame(frame, next >= 0 && next < axis.range ? [frameAt(axis, frame, next)] : []);
+    const nextPosition = isForward ? position + 1 : position - 1;
+    return handlers.onFrame(frame, nextPosition >= 0 && nextPosition < axis.range ? [frameAt(axis, frame, nextPosition)] : []);
   }
 }
 
@@ -103,7 +103,7 @@ function axisList(axis: Axis, onMove: (position: number) => void) {
   return { element: field(axis.label, select), show, stop: () => undefined };
 }
 
-/** A slider for an axis. @param play plays it until the signal aborts; `null` if it cannot be played */
+/** A slider for an axis. @param play plays the axis until the signal aborts; `null` if the axis cannot be played */
 function axisSlider(
   axis: Axis,
   onMove: (position: number) => void,

@@ -22,7 +22,7 @@ export interface Axis {
   stride: number;
   /** names of the positions; some or all may be missing */
   names: readonly (string | undefined)[];
-  /** the distance of a position from the first one, with its unit; missing if the file does not state it */
+  /** the distance of a position from the first position, with its unit; missing if the file does not state it */
   distanceOf?: (position: number) => string;
 }
 
@@ -64,17 +64,17 @@ function byAxisOrder(a: string, b: string) {
   return rank(a) - rank(b) || a.localeCompare(b);
 }
 
-/** Position of a frame on an axis. */
+/** Position of a frame on an axis, counted from 0. */
 export function positionOf({ range, stride }: Axis, frame: number) {
   return Math.floor(frame / stride) % range;
 }
 
-/** The frame reached by moving along one axis and staying on all others. */
+/** The frame at a position of one axis, with the positions of `frame` on all other axes. */
 export function frameAt(axis: Axis, frame: number, position: number) {
   return frame + (position - positionOf(axis, frame)) * axis.stride;
 }
 
-/** The frame that is shown at first: the middle plane, as the outer ones are often out of focus. */
+/** The frame that is shown at first: the middle z plane, because the outer planes are often out of focus. */
 export function openingFrame(metadata: AxisMetadata) {
   const zAxis = axesOf(metadata).find(({ key }) => key === 'IndexZ');
   return zAxis ? frameAt(zAxis, 0, Math.floor((zAxis.range - 1) / 2)) : 0;

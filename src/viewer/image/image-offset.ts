@@ -1,14 +1,14 @@
 import type { Stage } from '../stage/stage-contract.js';
 
-/** Position of the second image relative to the first: how far it is moved (in micrometers if both have a scale, otherwise in pixels), scaled, and turned (in degrees). */
+/** How the second image is moved, scaled and turned relative to the first. `x` and `y` are in micrometers if both images have a pixel size, otherwise in pixels. `turn` is in degrees. */
 export type Offset = { x: number; y: number; scale: number; turn: number };
 
 /** One of two images that are shown side by side. */
 export interface ComparedImage {
   stage: Stage;
-  /** micrometers per pixel, or 1 */
+  /** micrometers per pixel; 1 if one of the two images has no pixel size */
   unit: number;
-  /** center of the image, in units of `unit`: micrometers or pixels */
+  /** center of the image, in micrometers or pixels, as in {@link Offset} */
   center: { x: number; y: number };
 }
 
@@ -65,7 +65,7 @@ export function moveToSamePart(from: ComparedImage, to: ComparedImage, offset: O
   to.stage.goTo({ x: x / to.unit, y: y / to.unit, width: (view.width * factor) / to.unit });
 }
 
-/** The matrix that maps points of the first image to points of the second one, each in the units of its image. */
+/** The matrix that maps points of the first image to points of the second image, both in the units of {@link Offset}. */
 function matrixOf({ x, y, scale, turn }: Offset) {
   return new DOMMatrix().translate(x, y).rotate(-turn).scale(scale);
 }

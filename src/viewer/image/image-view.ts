@@ -25,7 +25,7 @@ interface ImageOptions {
   element: HTMLElement;
   item: ImageItem;
   metadata: ImageMetadata;
-  /** from the address */
+  /** parameters of the address */
   query: URLSearchParams;
   /** called with the parameters of the view; returns `false` if the user has entered another address, which is about to be shown */
   onAddress: (query: ViewQuery) => boolean | void;
@@ -42,7 +42,7 @@ interface ImageOptions {
 }
 
 /**
- * A zoomable image with everything on it. The address contains the view, for example `?frame=2&project=max:0~9&at=x,y,width&rotation=90&channels=…&hide=id&coloring=…&comment=id`.
+ * Opens a zoomable image with its controls, annotations and comments. The address contains the view, for example `?frame=2&project=max:0~9&at=x,y,width&rotation=90&channels=…&hide=id&coloring=…&comment=id`.
  */
 export async function openImage(options: ImageOptions): Promise<ImageView> {
   const { element, item, metadata, query, onProblem, onRetry, signal } = options;
@@ -71,7 +71,7 @@ interface ImageParts extends ImageOptions {
 export class ImageView {
   readonly stage: Stage;
   readonly figure: FigureSource;
-  /** The section of the comments; `null` without them. */
+  /** The comments; `null` on a page that was opened through a link. */
   readonly comments: ReturnType<typeof imageComments>;
   readonly #annotations: ImageAnnotations;
   readonly #readout: ReturnType<typeof pixelReadout>;
@@ -88,8 +88,8 @@ export class ImageView {
     this.#readout = this.#makeReadout();
     this.#frameControls = this.#makeFrameControls();
     this.#channelPanel = this.#makeChannelPanel();
-    this.#lightControls = lightControls(state.light, (next) => {
-      state.light = next;
+    this.#lightControls = lightControls(state.light, (newLight) => {
+      state.light = newLight;
       this.#showLight();
     });
     append(element, [
@@ -108,12 +108,11 @@ export class ImageView {
     return snapshotOf(this.figure, this.parts.drawingElement);
   }
 
-  /** Sets the function that returns the image next to this one, for figures of both. */
+  /** Sets the function that returns the second image next to this one, so that figures can show both images. */
   setCompared(getComparedFigure: () => FigureSource | null) {
     this.#getComparedFigure = getComparedFigure;
   }
 
-  /** The panel with the list of annotations. */
   get annotationPanel() {
     return this.#annotations.panel;
   }
@@ -135,18 +134,18 @@ export class ImageView {
   }
 
   /** Applies another address of the same image, for example after the back button. */
-  update(next: URLSearchParams) {
+  update(newQuery: URLSearchParams) {
     const { state } = this.parts;
-    state.read(next);
-    this.#goToPlace(next, false);
-    if (next.has('hide')) this.#annotations.applyHiddenIds(readList(next.get('hide')));
-    this.#annotations.setColorings(readColorings(next.get('coloring')));
+    state.read(newQuery);
+    this.#goToPlace(newQuery, false);
+    if (newQuery.has('hide')) this.#annotations.applyHiddenIds(readList(newQuery.get('hide')));
+    this.#annotations.setColorings(readColorings(newQuery.get('coloring')));
     this.#showLight();
     this.#lightControls.set(state.light);
     this.#channelPanel.set(state.channels);
     this.#frameControls?.set(state.frame, state.projection);
     void this.#showFrame(state.frame, []);
-    this.comments?.open(next.get('comment'));
+    this.comments?.open(newQuery.get('comment'));
   }
 
   #makeReadout() {
@@ -166,11 +165,11 @@ export class ImageView {
   #makeFrameControls() {
     const { metadata, state, stage, signal } = this.parts;
     return frameControls(metadata, state, state.isMixed, {
-      onFrame: (next, likely) => this.#showFrame(next, likely),
+      onFrame: (nextFrame, likelyFrames) => this.#showFrame(nextFrame, likelyFrames),
       whenDrawn: stage.whenDrawn,
       signal,
-      onProjection: (next) => {
-        state.projection = next;
+      onProjection: (newProjection) => {
+        state.projection = newProjection;
         this.#channelPanel.refresh();
         void this.#showFrame(state.frame, []);
       },
@@ -186,8 +185,8 @@ export class ImageView {
       mayWrite,
       frameOf: (channel) => state.frameOf(channel),
       currentProjection: () => state.projection,
-      onChange: (next) => {
-        state.channels = next;
+      onChange: (newChannels) => {
+        state.channels = newChannels;
         void this.#showFrame(state.frame, []);
       },
       signal,
@@ -234,9 +233,9 @@ export class ImageView {
       hasPosition: query.has('at'),
       mayManage,
       currentFrame: () => ((metadata.frames?.length ?? 1) > 1 ? state.firstFrame : null),
-      showFrame: (next) => {
-        this.#frameControls?.set(next, state.projection);
-        void this.#showFrame(next, []);
+      showFrame: (nextFrame) => {
+        this.#frameControls?.set(nextFrame, state.projection);
+        void this.#showFrame(nextFrame, []);
       },
       shapeAt: (stagePoint) => this.#annotations.shapeAt(stagePoint),
       selectedShape: () => this.#annotations.selectedShape,
@@ -245,7 +244,7 @@ export class ImageView {
     });
   }
 
-  /** Opens the dialog for figures, whose script is loaded when it is first needed. */
+  /** Opens the dialog for figures. Its script is loaded when the dialog is first opened. */
   async #openFigureDialog() {
     const { drawingElement, state, problem, signal } = this.parts;
     try {
@@ -278,7 +277,7 @@ export class ImageView {
     this.#writeAddress();
   }
 
-  async #showFrame(nextFrame: number, likely: number[]) {
+  async #showFrame(nextFrame: number, likelyFrames: number[]) {
     const { state, stage, problem, signal } = this.parts;
     const isOtherFrame = state.frame !== nextFrame;
     state.frame = nextFrame;
@@ -286,7 +285,7 @@ export class ImageView {
     try {
       if (isOtherFrame) this.#channelPanel.refresh();
       if (isOtherFrame) this.comments?.refresh();
-      await stage.showFrame(nextFrame, { ...state.appearance, likely });
+      await stage.showFrame(nextFrame, { ...state.appearance, likely: likelyFrames });
       this.#readout.refresh();
     } catch (error) {
       if (!signal.aborted) problem.show(messageOf(error));

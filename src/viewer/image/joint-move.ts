@@ -2,7 +2,7 @@ import type { Stage } from '../stage/stage-contract.js';
 import type { ImageMetadata } from './image-metadata.js';
 import { moveToSamePart, noOffset, currentOffset, type ComparedImage } from './image-offset.js';
 
-/** Moves two images together: the image that the user moves leads, and the other one follows. */
+/** Moves two images together: the image that the user moves leads, and the other image follows. */
 export class JointMove {
   /** Relative position of the two images. */
   offset = noOffset;
@@ -13,13 +13,13 @@ export class JointMove {
   #isMovedAlone = false;
   /** 0 for the first image, 1 for the second. */
   #leaderIndex: 0 | 1 = 0;
-  #isFollowing = false;
+  #isMovingFollower = false;
 
   constructor(private readonly first: { stage: Stage; metadata: ImageMetadata }) {
     first.stage.onMove(() => this.syncAfterMove(0));
   }
 
-  /** Joins another image to the first one, until `leaveSignal` aborts. */
+  /** Joins another image to the first image until `leaveSignal` aborts. */
   join(other: { stage: Stage; metadata: ImageMetadata }, leaveSignal: AbortSignal): [ComparedImage, ComparedImage] {
     const isScaled = this.first.metadata.mm_x !== null && other.metadata.mm_x !== null;
     const makeSide = ({
@@ -44,21 +44,21 @@ export class JointMove {
     return sides;
   }
 
-  /** Must be called when an image has moved. If it leads, moves the other image too or, if it is moved alone, updates the relative position. */
+  /** Must be called when an image has moved. If the image leads, moves the other image too; if the image is moved alone, updates the relative position instead. */
   syncAfterMove(movedIndex: 0 | 1) {
-    if (this.#sides === null || movedIndex !== this.#leaderIndex || this.#isFollowing) return;
+    if (this.#sides === null || movedIndex !== this.#leaderIndex || this.#isMovingFollower) return;
     const [firstSide, secondSide] = this.#sides;
     if (!this.isLocked || this.#isMovedAlone) {
       this.offset = currentOffset(firstSide, secondSide);
       return;
     }
-    this.#isFollowing = true;
+    this.#isMovingFollower = true;
     if (movedIndex === 0) moveToSamePart(firstSide, secondSide, this.offset, false);
     else moveToSamePart(secondSide, firstSide, this.offset, true);
-    this.#isFollowing = false;
+    this.#isMovingFollower = false;
   }
 
-  /** Makes an image the leading one when the user starts to move it. While Alt is pressed, it is moved alone. */
+  /** Lets an image lead when the user starts to move it. While Alt is pressed, the image is moved alone. */
   #listen(canvas: HTMLElement, index: 0 | 1, leaveSignal: AbortSignal) {
     const pane = canvas.closest('.stage') as HTMLElement;
     const takeLead = ({ altKey }: MouseEvent | KeyboardEvent) => {

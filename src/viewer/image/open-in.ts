@@ -22,12 +22,12 @@ const axesInImage = new Set(['IndexC', 'IndexZ', 'IndexT']);
 
 const dayMs = 86_400_000;
 
-/** A dialog with commands and code for other programs, and the links that these use. */
+/** A dialog with commands and code for other programs, and the links that these programs use. */
 export function showOpenInDialog(item: { _id: string; name: string }, metadata: Pick<ImageMetadata, 'IndexRange' | 'mm_x'>) {
   const path = `item/${item._id}/link` as const;
-  const isOnlyImage = Object.entries(metadata.IndexRange ?? {}).every(([axis, range]) => axesInImage.has(axis) || range <= 1);
+  const isSingleImage = Object.entries(metadata.IndexRange ?? {}).every(([axis, range]) => axesInImage.has(axis) || range <= 1);
   const notice = createNotice();
-  const result = h('div.stack.column', { 'data-testid': 'open-in-lines' });
+  const newLinkElement = h('div.stack.column', { 'data-testid': 'open-in-lines' });
   const list = h('ul.column', { 'aria-label': openInTexts.links });
   const days = choice({ 1: openInTexts.days(1), 7: openInTexts.days(7), 30: openInTexts.days(30) }, '7', { name: 'days' });
   const associated = checkbox(openInTexts.associated, { name: 'associated' });
@@ -42,7 +42,7 @@ export function showOpenInDialog(item: { _id: string; name: string }, metadata: 
     associated.element,
     notice.createButton(openInTexts.make, makeLink, { kind: 'primary' }),
     notice.element,
-    result,
+    newLinkElement,
     list,
   ).classList.add('wide');
   void showLinks().catch(notice.showError);
@@ -51,14 +51,15 @@ export function showOpenInDialog(item: { _id: string; name: string }, metadata: 
     const expires = new Date(Date.now() + Number(days.value) * dayMs).toISOString();
     const json = { name: openInTexts.linkName, expires, associated: associated.input.checked };
     const link = await request('POST', path, { json });
-    fill(result, h('p', openInTexts.shownOnce(formatDate(expires))), ...programTexts(link).map(programEntry));
+    fill(newLinkElement, h('p', openInTexts.shownOnce(formatDate(expires))), ...programTexts(link).map(programEntry));
     await showLinks();
   }
 
   function programTexts({ token, opens }: Pick<Link, 'opens'> & { token: string }): ProgramText[] {
     const name = encodeURIComponent(item.name.replace(/[^\w.-]+/g, '_'));
     const zarrUrl = (route: string) =>
-      new URL(`${apiUrl(`item/${item._id}/${route}/t/${token}/${name}.ome.zarr`)}${isOnlyImage ? '' : '/0'}`, location.href).href;
+      new URL(`${apiUrl(`item/${item._id}/${route}/t/${token}/${name}.ome.zarr`)}${isSingleImage ? '' : '/0'}`, location.href)
+        .href;
     // Without a pixel size, the server offers no DICOM of the image.
     const offersDicom = opens.includes('dicomweb') && typeof metadata.mm_x === 'number';
     const dicomUrl = new URL(apiUrl(`dicomweb/t/${token}`), location.href).href;
@@ -88,20 +89,20 @@ export function showOpenInDialog(item: { _id: string; name: string }, metadata: 
         (opens.includes('zarr') || opens.includes('dicomweb')) && (expires === null || new Date(expires) > new Date()),
     );
     const rows = usableLinks.map((link) => {
-      const ends = link.expires === null ? openInTexts.noEnd : openInTexts.endsAt(formatDate(link.expires));
-      const used = link.lastUsed === null ? openInTexts.neverUsed : openInTexts.usedAt(formatDate(link.lastUsed));
-      const words = [link.name || openInTexts.linkName, `${link.prefix}…`, ends, used].join(' · ');
+      const endText = link.expires === null ? openInTexts.noEnd : openInTexts.endsAt(formatDate(link.expires));
+      const usageText = link.lastUsed === null ? openInTexts.neverUsed : openInTexts.usedAt(formatDate(link.lastUsed));
+      const linkText = [link.name || openInTexts.linkName, `${link.prefix}…`, endText, usageText].join(' · ');
       const revoke = notice.createButton(openInTexts.revoke, () => revokeLink(link), {
         name: openInTexts.revokeNamed(link.prefix),
       });
-      return h('li.row.between', h('span.break', icon('link'), ` ${words}`), revoke);
+      return h('li.row.between', h('span.break', icon('link'), ` ${linkText}`), revoke);
     });
     fill(list, ...(rows.length > 0 ? rows : [h('li.quiet-text', openInTexts.noLinks)]));
   }
 
   async function revokeLink({ _id }: Link) {
     await request('DELETE', `link/${_id}`);
-    fill(result);
+    fill(newLinkElement);
     notice.showSuccess(openInTexts.revoked);
     await showLinks();
   }

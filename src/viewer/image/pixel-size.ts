@@ -14,7 +14,7 @@ export function pixelSizeButton(itemId: string, metadata: ImageMetadata, onSaved
   function askForSize() {
     const micrometers = (mm: number | null) => (mm === null ? '' : toSignificantDigits(mm * 1000, 9));
     const inputAttributes = { type: 'number', step: 'any', min: 1e-4, max: 1e7 };
-    const remove = linkButton(imageTexts.removePixelSize, () => void removeSize());
+    const removeButton = linkButton(imageTexts.removePixelSize, () => void removeSize());
     const dialog = showFormDialog({
       title: isEntered ? imageTexts.changePixelSize : imageTexts.enterPixelSize,
       text: imageTexts.pixelSizeHint,
@@ -22,7 +22,7 @@ export function pixelSizeButton(itemId: string, metadata: ImageMetadata, onSaved
         { ...inputAttributes, name: 'mm_x', label: imageTexts.pixelWidth, value: micrometers(mmX), required: true },
         { ...inputAttributes, name: 'mm_y', label: imageTexts.pixelHeight, value: micrometers(mmY) },
       ],
-      otherButtons: isEntered ? [remove] : [],
+      otherButtons: isEntered ? [removeButton] : [],
       action: commonTexts.save,
       async send({ mm_x: width, mm_y: height }) {
         const query = { mm_x: Number(width) / 1000, mm_y: height ? Number(height) / 1000 : null };

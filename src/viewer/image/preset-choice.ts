@@ -19,9 +19,9 @@ export function presetChoice(options: {
   let { presets } = options;
   const select = choice({}, '', { onchange: choose });
   fillList();
-  const save = mayWrite && linkButton(imageTexts.savePreset, askForName);
+  const saveButton = mayWrite && linkButton(imageTexts.savePreset, askForName);
   return {
-    elements: [field(imageTexts.presets, select), save && h('div', save)],
+    elements: [field(imageTexts.presets, select), saveButton && h('div', saveButton)],
     /** Must be called when the displayed channels no longer match the chosen preset. */
     clear: () => (select.value = ''),
   };
@@ -46,8 +46,8 @@ export function presetChoice(options: {
       ],
       action: commonTexts.save,
       async send({ name = '', place }) {
-        const saved = await savePreset(item, place === 'folder' ? 'folder' : 'item', name.trim(), currentChannels());
-        presets = [...presets.filter((preset) => preset.name !== saved.name), saved];
+        const savedPreset = await savePreset(item, place === 'folder' ? 'folder' : 'item', name.trim(), currentChannels());
+        presets = [...presets.filter((preset) => preset.name !== savedPreset.name), savedPreset];
         fillList(`preset ${presets.length - 1}`);
       },
     });

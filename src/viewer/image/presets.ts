@@ -4,9 +4,9 @@ import { applyPreset, presetsOf, styleOf, type Channel, type Preset } from './ch
 
 /** Loads the presets of an image with channels, and applies the default preset of the folder's configuration, if there is one. */
 export async function loadPresets(item: ImageItem, channels: Channel[], signal: AbortSignal) {
-  // Links give no access to presets, and their addresses name the channels.
+  // A link gives no access to presets. Its address names the channels.
   if (channels.length === 0 || isOpenedByLink()) return { presets: [], defaultChannels: channels };
-  // If the user may not read one of these, or it does not exist, there are fewer presets.
+  // A source that does not exist, or that the user may not read, adds no presets.
   const [configuration, folderList, itemPresets, internal] = await Promise.all([
     request('GET', `folder/${item.folderId}/yaml_config/.large_image_config.yaml`, { signal }).catch(() => null),
     requestFolderPresets(item, signal).catch(() => []),
@@ -23,10 +23,10 @@ export async function loadPresets(item: ImageItem, channels: Channel[], signal: 
 /** Where a preset is stored: for one image, or for all images in a folder and its subfolders. */
 export type PresetPlace = 'item' | 'folder';
 
-/** This page stores the presets of a folder in this separate configuration, so that it does not change a configuration that was written by hand. */
+/** The configuration in which this page stores a folder's presets. It is separate, so that the page does not change a configuration that was written by hand. */
 const folderPresetsName = '.large_image_presets.yaml';
 
-/** The presets that this page has stored in a folder, or in the nearest folder above it that has some. */
+/** The presets that this page has stored in a folder, or in the nearest folder above that has presets. */
 async function requestFolderPresets({ folderId }: ImageItem, signal?: AbortSignal): Promise<unknown[]> {
   const path = `folder/${folderId}/yaml_config/${folderPresetsName}` as const;
   const { imageFramePresets: presets } = ((await request('GET', path, signal && { signal })) ?? {}) as Record<string, unknown>;
@@ -37,11 +37,11 @@ async function requestFolderPresets({ folderId }: ImageItem, signal?: AbortSigna
 export async function savePreset(item: ImageItem, place: PresetPlace, name: string, channels: Channel[]): Promise<Preset> {
   const path = `item/${item._id}/internal_metadata/presets` as const;
   const storedPresets: unknown = place === 'item' ? await request('GET', path) : await requestFolderPresets(item);
-  const others = (Array.isArray(storedPresets) ? (storedPresets as (Partial<Preset> | null)[]) : []).filter(
+  const otherPresets = (Array.isArray(storedPresets) ? (storedPresets as (Partial<Preset> | null)[]) : []).filter(
     (preset) => preset?.name !== name,
   );
   const style = JSON.parse(styleOf(channels)) as Pick<Preset, 'bands'>;
-  const presets = [...others, { name, style }];
+  const presets = [...otherPresets, { name, style }];
   if (place === 'item') await request('PUT', path, { json: presets });
   else {
     // JSON is YAML.

@@ -8,7 +8,7 @@ const methods = ['max', 'mean', 'min'] as const;
 /** Maximum number of planes that the server combines. */
 const maxPlanes = 256;
 
-/** How planes of z are combined into one: by the maximum, mean or minimum of their samples. `from` and `to` are the first and last plane, counted from 0. */
+/** How z planes are combined into one plane: by the maximum, mean or minimum of their samples. `from` and `to` are the first and last plane, counted from 0. */
 export interface Projection {
   method: (typeof methods)[number];
   from: number;
@@ -20,12 +20,12 @@ export function projectionQuery(projection: Projection | null): { zProject?: str
   return projection === null ? {} : { zProject: projection.method, zFrom: projection.from, zTo: projection.to };
 }
 
-/** A projection in the form that addresses use: `max:3~17`, counted from 0. */
+/** A projection in the form that addresses use: `max:3~17`, with planes counted from 0. */
 export function writeProjection(projection: Projection | null) {
   return projection && `${projection.method}:${projection.from}~${projection.to}`;
 }
 
-/** The projection that an address describes; `null` if it describes none, or one that is impossible for the image. */
+/** The projection that an address describes; `null` if the address describes none, or if the image does not have these planes. */
 export function readProjection(text: string | null, axis: Axis | undefined): Projection | null {
   const [name, range = ''] = (text ?? '').split(':');
   const method = methods.find((candidate) => candidate === name);
@@ -54,11 +54,11 @@ export function projectionControls(options: {
   return { element, set };
 
   /** Shows a projection that was selected elsewhere. */
-  function set(next: Projection | null) {
-    shownProjection = next;
-    methodSelect.value = next?.method ?? '';
-    range.hidden = next === null;
-    for (const { bound, input } of inputs) input.value = next ? String(next[bound] + 1) : '';
+  function set(newProjection: Projection | null) {
+    shownProjection = newProjection;
+    methodSelect.value = newProjection?.method ?? '';
+    range.hidden = newProjection === null;
+    for (const { bound, input } of inputs) input.value = newProjection ? String(newProjection[bound] + 1) : '';
   }
 
   function choose() {
@@ -67,18 +67,18 @@ export function projectionControls(options: {
     onChange(shownProjection);
   }
 
-  /** As many planes as possible, with the current one in the middle. */
+  /** As many planes as possible, with the plane `middle` in the middle if the ends allow it. */
   function rangeAround(middle: number) {
     const count = Math.min(maxPlanes, axis.range);
     const from = Math.min(axis.range - count, Math.max(0, middle - Math.floor(count / 2)));
     return { from, to: from + count - 1 };
   }
 
-  /** Sets one bound, and moves the other one if necessary. */
+  /** Sets one bound, and moves the other bound if necessary. */
   function setBound(bound: 'from' | 'to', input: HTMLInputElement) {
     if (shownProjection === null) return;
-    const entered = Math.round(input.valueAsNumber) - 1;
-    const value = Number.isNaN(entered) ? shownProjection[bound] : Math.min(axis.range - 1, Math.max(0, entered));
+    const enteredPlane = Math.round(input.valueAsNumber) - 1;
+    const value = Number.isNaN(enteredPlane) ? shownProjection[bound] : Math.min(axis.range - 1, Math.max(0, enteredPlane));
     const { from, to }: Projection = { ...shownProjection, [bound]: value };
     set(
       bound === 'from'

@@ -23,7 +23,7 @@ export function pixelReadout(options: {
   itemId: string;
   metadata: ImageMetadata;
   currentFrame: () => number;
-  /** the visible channels, if there are several; bands count from 1 */
+  /** where the samples of each visible channel are, if the image has several channels; bands are counted from 1 */
   sampleSources: () => { name: string; frame: number; band: number }[];
   currentProjection: () => Projection | null;
   signal: AbortSignal;
@@ -36,7 +36,7 @@ export function pixelReadout(options: {
   const output = h('output.readout.surface.raised.row.numbers.small.wrap', attributes, position, swatch, valueText);
   /** in pixels of the stage */
   let pointerPosition: { x: number; y: number } | null = null;
-  let pendingRequest: AbortController | null = null;
+  let requestController: AbortController | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   element.addEventListener('pointermove', (event) => followPointer(event));
@@ -62,7 +62,7 @@ export function pixelReadout(options: {
   function hide() {
     pointerPosition = null;
     clearTimeout(timer);
-    pendingRequest?.abort();
+    requestController?.abort();
     output.hidden = true;
   }
 
@@ -70,7 +70,7 @@ export function pixelReadout(options: {
   function showPixelAt(pointer: { x: number; y: number }) {
     pointerPosition = pointer;
     clearTimeout(timer);
-    pendingRequest?.abort();
+    requestController?.abort();
     const point = stage.toImage(pointer.x, pointer.y);
     const x = Math.floor(point.x);
     const y = Math.floor(point.y);
@@ -83,10 +83,10 @@ export function pixelReadout(options: {
 
   async function requestPixel(left: number, top: number) {
     const controller = new AbortController();
-    pendingRequest = controller;
+    requestController = controller;
     try {
       const shownChannels = sampleSources().slice(0, maxSamples);
-      const frames = [...new Set(shownChannels.map((sample) => sample.frame))];
+      const frames = [...new Set(shownChannels.map((channel) => channel.frame))];
       const query = {
         left,
         top,

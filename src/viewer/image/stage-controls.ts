@@ -4,7 +4,7 @@ import type { ImageMetadata } from './image-metadata.js';
 import type { Stage } from '../stage/stage-contract.js';
 import { imageTexts } from '../texts.js';
 
-/** Widest scale bar, in screen pixels. */
+/** Maximum width of the scale bar, in screen pixels. */
 const maxBarWidth = 150;
 
 /** Scale bar and magnification, which follow the view. */
@@ -28,7 +28,7 @@ export function scaleRow(stage: Stage, metadata: ImageMetadata) {
   return h('div.scale-row.surface.raised.row.numbers.small', scale, magnification);
 }
 
-/** Buttons for zoom, the whole image, and the full screen. */
+/** The buttons on the stage. @param onSave called when the user wants to save the view */
 export function stageButtons(stage: Stage, fullScreenElement: HTMLElement, onSave: () => void) {
   const zoomFactor = 1.6;
   const buttons = [

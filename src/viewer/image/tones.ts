@@ -1,8 +1,8 @@
-/** How the samples of a channel become colors, apart from its color and its range. */
+/** How the samples of a channel become colors, in addition to the channel's color and range. */
 export interface ToneSettings {
-  /** The name of a palette of the server that is used instead of the color. */
+  /** The name of a server palette that is used instead of the channel's color. */
   palette?: string | null;
-  /** The power to which the position of a sample in its range is raised; default 1. */
+  /** The exponent that is applied to a sample after the channel's range was scaled to the interval from 0 to 1; default 1. */
   gamma?: number;
   invert?: boolean;
 }

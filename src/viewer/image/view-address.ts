@@ -11,7 +11,7 @@ export type ViewQuery = Record<
   string | number | null
 >;
 
-/** The address parameters for a position, a rotation, and brightness and contrast. Those with default values are `null`. */
+/** The address parameters for a position, a rotation, and brightness and contrast. Parameters with default values are `null`. */
 export function writeView(position: ViewPosition | null, { brightness, contrast }: LightSettings, rotation: number) {
   return {
     at: position && `${position.x},${position.y},${position.width}`,

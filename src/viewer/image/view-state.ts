@@ -5,7 +5,7 @@ import { readLight } from './view-address.js';
 import type { LightSettings } from './brightness.js';
 import type { FrameAppearance } from '../stage/stage-contract.js';
 
-/** How an image is shown, except for the position: its frame, projection, channels and light. The address contains all of these. */
+/** How an image is shown, except for the position: its frame, projection, channels and light. The address contains the whole state. */
 export class ViewState {
   frame = 0;
   channels: Channel[] = [];
@@ -36,13 +36,13 @@ export class ViewState {
     this.light = readLight(query.get('light'));
   }
 
-  /** The channels in an address. If the address names none, but has a frame of a later channel, only that channel is visible. Moves `frame` to the first channel. */
+  /** The channels in an address. If the address names no channels, but has a frame of a later channel, only that channel is visible. Also sets `frame` to the corresponding frame of the first channel. */
   #readChannels(text: string | null) {
     const axis = this.isMixed ? this.#axis('IndexC') : undefined;
     const channelIndex = axis ? positionOf(axis, this.frame) : 0;
     if (axis) this.frame = frameAt(axis, this.frame, 0);
-    const fromAddress = text === null ? null : readChannels(text, this.allChannels);
-    if (fromAddress) return fromAddress;
+    const addressChannels = text === null ? null : readChannels(text, this.allChannels);
+    if (addressChannels) return addressChannels;
     if (channelIndex === 0) return this.defaultChannels;
     return this.defaultChannels.map((channel, index) => ({ ...channel, on: index === channelIndex }));
   }
@@ -51,7 +51,7 @@ export class ViewState {
     return axesOf(this.metadata).find(({ key }) => key === name);
   }
 
-  /** The parameters for an address. Those with default values are `null`. */
+  /** The parameters for an address. Parameters with default values are `null`. */
   write() {
     const channels = writeChannels(this.channels);
     return {
@@ -89,7 +89,7 @@ export class ViewState {
   /** The frames of the visible channels; `null` if all channels or none are visible, or if channels are not frames. */
   get shownFrames() {
     const visibleChannels = this.channels.filter(({ on }) => on);
-    const areSomeShown = this.isMixed && visibleChannels.length > 0 && visibleChannels.length < this.channels.length;
-    return areSomeShown ? visibleChannels.map((channel) => this.frameOf(channel)) : null;
+    const areOnlySomeShown = this.isMixed && visibleChannels.length > 0 && visibleChannels.length < this.channels.length;
+    return areOnlySomeShown ? visibleChannels.map((channel) => this.frameOf(channel)) : null;
   }
 }

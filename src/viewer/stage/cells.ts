@@ -4,20 +4,18 @@ import type { Stage } from './stage-contract.js';
 /** The part of the stage that cells need. */
 export type CellStage = Pick<Stage, 'canvas' | 'size' | 'placement' | 'addPainter' | 'repaint' | 'onRest'>;
 
-/** Cells are drawn up to this distance from the stage, as a share of its size. */
+/** Cells are drawn up to this distance from the stage, as a share of the stage's size. */
 const drawReach = 0.25;
-/** Pending cells are kept up to this distance from the stage, as a share of its size. */
+/** Pending cells are kept up to this distance from the stage, as a share of the stage's size. */
 const pendingReach = 0.5;
 
-/**
- * Maximum number of pixels of the cells that are kept, so that returning to a position needs no drawing. They take 64 MiB.
- */
+/** Maximum number of pixels in all kept cells, which take 64 MiB. Cells are kept so that returning to a position needs no drawing. */
 const maxKeptPixels = 16 * 1024 * 1024;
 
-/** While the user zooms, cells are redrawn when they have been scaled by this factor. */
+/** While the user zooms, cells are redrawn when they are enlarged or reduced by more than this factor. */
 const maxScaling = 1.6;
 
-/** Smaller movements of the view between two redraws, in pixels, do not tell its direction. */
+/** An edge of the view counts as moved if it has moved at least this far, in pixels, since the previous redraw. */
 const minMove = 0.05;
 
 /** A cell: its position in the grid, and its box in pixels of the layout. */
@@ -29,18 +27,18 @@ export interface Cell {
 
 /** How a layer on the image is divided into cells at one zoom. */
 export interface CellLayout {
-  /** from pixels of the layout to pixels of the image. Pixels of the layout are as large as pixels of the stage were when the layout was made. */
+  /** The matrix from layout pixels to image pixels. Layout pixels have the size that stage pixels had when the layout was made. */
   toImage: DOMMatrix;
-  /** size of a cell; edges are on whole pixels of the screen */
+  /** size of a cell, before its edges are rounded to whole pixels of the screen */
   width: number;
   height: number;
-  /** origin of the first cell */
+  /** top left corner of the cell in column 0 and row 0 */
   origin: Point;
-  /** first and last columns and rows */
+  /** the first and last column (`left`, `right`) and row (`top`, `bottom`) */
   range: Box;
   /** draws a cell; `null` if it is empty */
   draw: (cell: Cell, signal: AbortSignal) => Promise<ImageBitmap | null>;
-  /** Whether a cell can be drawn completely. Other cells are drawn when they become ready or visible. */
+  /** Whether a cell can be drawn completely. A cell that is not ready is drawn only if it is visible. */
   isReady?: (cell: Cell) => boolean;
   /** Adapts to another placement without redrawing cells; returns whether this was possible. */
   refit?: (placement: DOMMatrix) => boolean;
@@ -62,7 +60,7 @@ class CellGrid {
   readonly cells: Map<string, TrackedCell> = new Map();
   /** The area of the layout in which cells are drawn; `null` for all cells. */
   areaToDraw: Box | null = null;
-  #lastVisible: Box | null = null;
+  #lastVisibleBox: Box | null = null;
 
   constructor(readonly layout: CellLayout) {}
 
@@ -72,7 +70,8 @@ class CellGrid {
   }
 
   /**
-   * Paints the cells that overlap a box of the layout. If the image is only moved, cells are at whole pixels, so that nothing is interpolated; if it is zoomed, there are no gaps between them.
+   * Paints the cells that overlap a box of the layout. Unless the view is rotated, cells begin and end at whole pixels of the canvas, so that moved
+   * cells are not interpolated and zoomed cells have no gaps between them.
    *
    * @param ratio pixels of the canvas per CSS pixel
    */
@@ -98,12 +97,12 @@ class CellGrid {
     return { left, top, right, bottom };
   }
 
-  /** Limits drawing, while the view moves, to visible cells and those ahead of the movement. */
+  /** While the view moves, limits drawing to visible cells and to cells ahead of the movement. */
   limitAreaToDraw(visibleBox: Box, nearBox: Box) {
-    const lastVisible = this.#lastVisible ?? visibleBox;
-    this.#lastVisible = visibleBox;
+    const lastVisibleBox = this.#lastVisibleBox ?? visibleBox;
+    this.#lastVisibleBox = visibleBox;
     const [leftMove, topMove, rightMove, bottomMove] = (['left', 'top', 'right', 'bottom'] as const).map((side) => {
-      const move = visibleBox[side] - lastVisible[side];
+      const move = visibleBox[side] - lastVisibleBox[side];
       return Math.abs(move) < minMove ? 0 : move;
     }) as [number, number, number, number];
     if (!leftMove && !topMove && !rightMove && !bottomMove) return;
@@ -156,12 +155,11 @@ class CellGrid {
   }
 }
 
-/** The stage and the depth of a layer, and how it is divided into cells and drawn. */
 interface CellLayerOptions {
   stage: CellStage;
   depth: 'picture' | 'shapes';
   createLayout: (placement: DOMMatrix) => CellLayout;
-  /** number of cells drawn at the same time */
+  /** maximum number of cells drawn at the same time */
   concurrency: number;
   /** from 0 to 1 */
   opacity?: () => number;
@@ -170,9 +168,9 @@ interface CellLayerOptions {
 }
 
 /**
- * A layer on the image that is drawn in cells. While the view is panned, cells are copied unchanged to the canvas of the image,
- * which is very cheap, and only new ones near the view are drawn. When the view comes to rest at another zoom, all are redrawn and
- * replace the old ones at once. If cells were elements above the image, the browser would blend them with it in every frame.
+ * A layer on the image that is drawn in cells. While the view is panned, existing cells are copied to the canvas of the image, which is cheap,
+ * and only new cells near the view are drawn. When the view comes to rest at another zoom, all cells are redrawn, and the new cells replace the old
+ * cells at once. Cells are not elements above the image, because the browser would blend such elements with the image in every frame.
  */
 export class CellLayer {
   #shownGrid: CellGrid | null = null;
@@ -206,7 +204,7 @@ export class CellLayer {
     });
   }
 
-  /** Redraws the affected cells. Each shows its old picture until it is redrawn. */
+  /** Redraws the affected cells. Each cell shows its old picture until the cell is redrawn. */
   redrawCells(isAffected: (cell: Cell) => boolean) {
     for (const cell of (this.#nextGrid ?? this.#shownGrid)?.cells.values() ?? [])
       if (cell.state === 'drawn' && isAffected(cell)) cell.state = 'pending';

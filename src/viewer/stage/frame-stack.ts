@@ -6,20 +6,18 @@ import { TileQueue } from './tile-queue.js';
 const maxKeptFrames = 6;
 
 /**
- * The frames of an image in their styles, stacked, with one visible. A new frame covers the previous one as its tiles arrive, so
- * the view is never empty between two frames.
+ * A stack of an image's frames, each in one style. The shown frame is on top. It covers the previous frame as its tiles arrive, so the view is
+ * never empty between two frames.
  */
 export class FrameStack {
   /** The images by the keys of their frames; the most recently shown frame is last. */
   #imagesByKey: Map<string, Promise<TiledImage>> = new Map();
-  /**
-   * The images in the viewer, lowest first. Everything else in the viewer is above them.
-   */
+  /** The images in the viewer, lowest first. Everything else in the viewer is above these images. */
   #stackedImages: TiledImage[] = [];
   #shownKey: string | null = null;
   #queue = new TileQueue(requestPicture);
 
-  /** @param createSource makes the tile source of a frame, whose tiles the queue fetches */
+  /** @param createSource makes the tile source of a frame. The source must request its tiles through the queue */
   constructor(
     private readonly viewer: Viewer,
     private readonly createSource: (frameKey: string, queue: TileQueue) => object,
@@ -40,15 +38,15 @@ export class FrameStack {
     this.signal.throwIfAborted();
     // The user has selected another frame in the meantime.
     if (this.#shownKey !== frameKey) return image;
-    for (const stacked of this.#stackedImages) stacked.setPreload(false);
+    for (const stackedImage of this.#stackedImages) stackedImage.setPreload(false);
     this.#queue.setVisibleSources(image.source);
-    this.#stackedImages = [...this.#stackedImages.filter((stacked) => stacked !== image), image];
+    this.#stackedImages = [...this.#stackedImages.filter((stackedImage) => stackedImage !== image), image];
     const { world } = this.viewer;
     const top = this.#stackedImages.length - 1;
     if (world.getIndexOfItem(image) !== top) world.setItemIndex(image, top);
     image.setOpacity(1);
     this.viewer.forceRedraw();
-    // A hidden image remembers its tiles as they were when it was last visible. One update brings it up to date.
+    // A hidden image still has the tiles that were in view when it was last visible. One update of the viewer brings the image up to date.
     this.viewer.addOnceHandler('update-viewport', () => {
       image.whenFullyLoaded(() => void this.#hideOtherFrames(frameKey, image, likelyKeys));
     });
@@ -80,7 +78,7 @@ export class FrameStack {
     });
   }
 
-  /** Called when all tiles of the visible frame have arrived. Hides the other frames, drops old ones, and fetches the frames that are likely to be next. */
+  /** Called when all tiles of the visible frame have arrived. Hides the other frames, drops the least recently shown frames, and fetches the frames that are likely to be shown next. */
   async #hideOtherFrames(frameKey: string, image: TiledImage, likelyKeys: string[]) {
     if (this.#shownKey !== frameKey) return;
     for (const other of this.#stackedImages) if (other !== image) other.setOpacity(0);
@@ -88,14 +86,14 @@ export class FrameStack {
       if (this.#imagesByKey.size <= maxKeptFrames || oldKey === frameKey) break;
       this.#imagesByKey.delete(oldKey);
       const loadedOldImage = await oldImage;
-      this.#stackedImages = this.#stackedImages.filter((stacked) => stacked !== loadedOldImage);
+      this.#stackedImages = this.#stackedImages.filter((stackedImage) => stackedImage !== loadedOldImage);
       this.viewer.world.removeItem(loadedOldImage);
     }
     if (isSavingData()) return;
     for (const nextKey of likelyKeys) {
       if (this.#shownKey !== frameKey) return;
-      // A frame that is fetched ahead must not displace the visible one.
       const nextImage = await this.#getImage(nextKey);
+      // The visible frame becomes the most recent one again, so that frames that are fetched ahead do not displace it.
       await this.#getImage(frameKey);
       if (this.#shownKey !== frameKey) return;
       this.#queue.setVisibleSources(image.source, nextImage.source);

@@ -3,7 +3,7 @@ import type { Projection } from '../image/projection.js';
 import type { LightSettings } from '../image/brightness.js';
 import type { TileLayer } from './tile-layer.js';
 
-/** How a frame is shown: its style and, if z planes are projected, how. An empty style means the default of the server. */
+/** How a frame is shown. An empty `style` means the server's default. `projection` is `null` if a single z plane is shown. */
 export interface FrameAppearance {
   style: string;
   projection: Projection | null;
@@ -13,25 +13,25 @@ export interface FrameAppearance {
 export interface Stage {
   /** takes the keyboard focus */
   canvas: HTMLElement;
-  /** @param appearance its `likely` are frames that the user may select next, which are loaded in advance */
+  /** @param appearance `likely` lists frames that the user may select next; they are loaded in advance */
   showFrame: (frame: number, appearance: FrameAppearance & { likely?: number[] }) => Promise<void>;
   /** Resolves when all visible tiles of the shown frame have arrived. */
   whenDrawn: () => Promise<void>;
   setLight: (light: LightSettings) => void;
   /** screen pixels per full-resolution pixel */
   zoom: () => number;
-  /** from pixels of the stage to pixels of the image */
+  /** converts pixels of the stage to pixels of the image */
   toImage: (x: number, y: number) => { x: number; y: number };
   /** in screen pixels */
   size: () => { width: number; height: number };
-  /** from pixels of the image to pixels of the stage */
+  /** the matrix from pixels of the image to pixels of the stage */
   placement: () => DOMMatrix;
   /** bounding box of the view in pixels of the image */
   visibleBox: () => { left: number; top: number; right: number; bottom: number };
   /**
    * Adds a function that paints on the image whenever the image is drawn. Shapes are painted above pictures.
    *
-   * @returns a function that removes it
+   * @returns a function that removes the painter
    */
   addPainter: (paint: Painter, depth: 'picture' | 'shapes') => () => void;
   /** redraws the image and everything on it */
@@ -47,7 +47,7 @@ export interface Stage {
   animatedPosition: () => ViewPosition;
   /** degrees, clockwise, from 0 to below 360 */
   rotation: () => number;
-  /** rotation at the current moment of an animation, in degrees, also outside the range of {@link rotation} */
+  /** rotation at the current moment of an animation, in degrees; it may be outside the range of {@link rotation} */
   animatedRotation: () => number;
   /** @param isImmediate without an animation */
   rotate: (degrees: number, isImmediate?: boolean) => void;

@@ -20,7 +20,7 @@ const maxZoom = 24;
 /** A time limit that is never reached: the maximum delay of a timer, in milliseconds. */
 const neverMs = 2 ** 31 - 1;
 
-/** Keys by which OpenSeadragon flips the image. They are disabled, because the page has no control for it. */
+/** Keys by which OpenSeadragon flips the image. They are disabled, because the page has no control to flip the image back. */
 const disabledKeys = new Set(['f', 'F']);
 
 interface StageOptions {
@@ -33,14 +33,14 @@ interface StageOptions {
   signal: AbortSignal;
 }
 
-/** Opens an image in an element, which it fills, until the signal aborts. */
+/** Fills an element with a zoomable image. The image is closed when the signal aborts. */
 export async function openStage(options: StageOptions): Promise<Stage> {
   const { element, item, metadata, frame, appearance, onProblem, signal } = options;
   const OpenSeadragon = await loadOpenSeadragon();
   signal.throwIfAborted();
   const navigatorElement = h('div.navigator.raised', { 'aria-hidden': 'true' });
   const drawing = h('div.drawing');
-  /** Everything above the image is painted on this canvas while a filter changes the image's brightness or contrast, so that other colors stay unchanged. */
+  /** Everything above the image is painted on this canvas while a filter changes the image's brightness or contrast, so that the filter does not change what is above the image. */
   const upperCanvas = h('canvas.veil', { 'aria-hidden': 'true', hidden: true });
   fill(element, drawing, upperCanvas, navigatorElement);
   const viewer = createViewer(OpenSeadragon, { element: drawing, navigatorElement });
@@ -144,7 +144,7 @@ function prepareCanvas(viewer: Viewer, name: string) {
   return canvas;
 }
 
-/** The part of a stage that moves the view. An image that is completely visible stays so when the size of the stage changes. */
+/** The part of a stage that moves the view. An image that is completely visible stays completely visible when the size of the stage changes. */
 function createViewControls(viewer: Viewer, getImage: () => TiledImage, { position, size }: StageGeometry) {
   const { viewport } = viewer;
   let isHome = true;
@@ -198,7 +198,7 @@ function createAddPainter(viewer: Viewer, upperCanvas: HTMLCanvasElement): CellS
   };
 }
 
-/** Clears a canvas and gives it the size of another one. @returns its context */
+/** Clears a canvas and gives it the size of another canvas. @returns the context of the cleared canvas */
 function clearCanvas(canvas: HTMLCanvasElement, { width, height }: HTMLCanvasElement) {
   const context = canvas.getContext('2d') as CanvasRenderingContext2D;
   if (canvas.width === width && canvas.height === height) context.clearRect(0, 0, width, height);
@@ -206,7 +206,7 @@ function clearCanvas(canvas: HTMLCanvasElement, { width, height }: HTMLCanvasEle
   return context;
 }
 
-/** Moves the view with the middle button, independent of the tool. @param pan moves it by a distance in CSS pixels */
+/** Moves the view with the middle button, independent of the tool. @param pan moves the view by a distance in CSS pixels */
 function panByMiddleButton(canvas: HTMLElement, pan: (x: number, y: number) => void) {
   let lastPosition: { pointerId: number; x: number; y: number } | null = null;
   const isMiddle = ({ button }: MouseEvent) => button === 1;
@@ -238,31 +238,31 @@ function parseFrameKey(key: string): [frame: number, appearance: FrameAppearance
 }
 
 function listenToPointer(viewer: Viewer, listener: PointerListener) {
-  let isTaken = false;
+  let isGestureTaken = false;
   /** Once a pen has been used, only the pen draws, and fingers move the view, because the hand rests on the screen. */
   let hasPen = false;
   viewer.addHandler('canvas-press', ({ position, originalEvent }) => {
     const { pointerType } = originalEvent as PointerEvent;
     hasPen ||= pointerType === 'pen';
     (viewer.canvas as HTMLElement).focus({ preventScroll: true });
-    isTaken = !(hasPen && pointerType === 'touch') && listener.press(position);
+    isGestureTaken = !(hasPen && pointerType === 'touch') && listener.press(position);
   });
   viewer.addHandler('canvas-pinch', () => {
-    if (isTaken) listener.cancel();
-    isTaken = false;
+    if (isGestureTaken) listener.cancel();
+    isGestureTaken = false;
   });
   viewer.addHandler('canvas-drag', (event) => {
-    if (!isTaken) return;
+    if (!isGestureTaken) return;
     event.preventDefaultAction = true;
     listener.drag(event.position);
   });
   viewer.addHandler('canvas-drag-end', (event) => {
-    if (isTaken) event.preventDefaultAction = true;
+    if (isGestureTaken) event.preventDefaultAction = true;
   });
   const hasShift = ({ originalEvent }: { originalEvent: Event }) => (originalEvent as MouseEvent).shiftKey;
-  viewer.addHandler('canvas-release', (event) => isTaken && listener.release(event.position, hasShift(event)));
+  viewer.addHandler('canvas-release', (event) => isGestureTaken && listener.release(event.position, hasShift(event)));
   viewer.addHandler('canvas-click', (event) => {
-    if (!isTaken && event.quick) listener.click(event.position, hasShift(event));
+    if (!isGestureTaken && event.quick) listener.click(event.position, hasShift(event));
   });
   viewer.addHandler('canvas-double-click', (event) => {
     if (listener.doubleClick(event.position)) event.preventDefaultAction = true;

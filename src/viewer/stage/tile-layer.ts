@@ -4,14 +4,15 @@ import { messageOf } from '../dom.js';
 import { CellLayer, snapToPixel, type Cell, type CellLayout, type CellStage } from './cells.js';
 import type { ImageMetadata } from '../image/image-metadata.js';
 
-/** Number of simultaneous requests for tiles, the same as for OpenSeadragon. */
+/** Maximum number of simultaneous requests for tiles, the same as in `tile-queue.ts`. */
 const maxRequests = 6;
 
-/** Number of tiles that are kept, the same as in OpenSeadragon. */
+/** Maximum number of tiles that are kept, the same as in OpenSeadragon. */
 const maxBitmaps = 200;
 
 /**
- * Tiles that are enlarged more than this are not scaled in advance. This happens only at full resolution: tiles of other levels are enlarged by at most the square root of two.
+ * Tiles that the view enlarges by more than this factor are not scaled in advance. They are tiles at full resolution: the view enlarges tiles of other
+ * levels by at most the square root of two.
  */
 const maxEnlargement = 1.5;
 
@@ -109,6 +110,6 @@ export function createTileLayer(
   }
 }
 
-function lastIndex(size: number, side: number) {
-  return Math.ceil(size / side) - 1;
+function lastIndex(imageSize: number, tileSize: number) {
+  return Math.ceil(imageSize / tileSize) - 1;
 }

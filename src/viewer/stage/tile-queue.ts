@@ -1,4 +1,4 @@
-/** A request of OpenSeadragon for a tile. */
+/** OpenSeadragon's request for a tile. */
 export interface TileJob {
   src: string;
   source: object;
@@ -6,7 +6,7 @@ export interface TileJob {
   fail: (message: string, request: null) => void;
 }
 
-/** Number of simultaneous requests for tiles. Browsers have at most this many connections to a server. */
+/** Maximum number of simultaneous requests for tiles. Browsers have at most this many connections to a server. */
 const maxRequests = 6;
 
 /** Time in milliseconds after which a request for a tile fails. Tiles may wait in the queue of a busy server. */
@@ -14,7 +14,7 @@ const timeoutMs = 120_000;
 
 /**
  * Fetches the tiles of the visible frames. Pending requests for other frames are canceled, on the server too, and repeated when
- * those frames are shown again. OpenSeadragon itself would complete them before it requests tiles of the visible frame.
+ * those frames are shown again. Without this queue, OpenSeadragon would complete the pending requests before it requests tiles of the visible frame.
  */
 export class TileQueue {
   #waiting: Set<TileJob> = new Set();
