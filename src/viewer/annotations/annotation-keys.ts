@@ -5,13 +5,12 @@ import type { Tools } from './drawing/tools.js';
 /** The parts of the page that keys control. */
 interface KeyTargets {
   tools: Tools;
-  /** the editor of the edited annotation; `null` while none is edited */
+  /** the editor of the edited annotation; `null` while no annotation is edited */
   getEditor: () => Pick<Editor, 'removeSelected' | 'undoOrRedo' | 'save'> | null;
   /** whether a tool can be chosen now */
   isOffered: (tool: Tool) => boolean;
-  /** chooses a tool */
   chooseTool: (tool: Tool) => void;
-  /** the element through which the image has the focus */
+  /** the image's element that takes the keyboard focus */
   canvas: HTMLElement;
   /** closes the card of the clicked shape */
   closeCard: () => void;
@@ -22,7 +21,7 @@ interface KeyTargets {
 export function followKeys(root: Node, { signal, ...targets }: KeyTargets) {
   const onKeyDown = (event: Event) => handleKey(event as KeyboardEvent, targets) && event.preventDefault();
   root.addEventListener('keydown', onKeyDown, { signal });
-  // Captured before the library that draws the image, which would also use R.
+  // These keys are captured before they reach the library that draws the image, which has its own use for R.
   const onToolKey = (event: Event) => handleToolKey(event as KeyboardEvent, targets) && event.stopPropagation();
   root.addEventListener('keydown', onToolKey, { capture: true, signal });
 }
@@ -39,14 +38,14 @@ function handleToolKey(
   return true;
 }
 
-/** Carries out the action of a key while something is drawn or edited. @returns whether the key has one */
+/** Carries out the action of a key while something is drawn or edited. @returns whether the key has an action */
 function handleKey(event: KeyboardEvent, { tools, getEditor, closeCard }: Omit<KeyTargets, 'signal'>) {
   const { key } = event;
   const target = event.target as HTMLElement;
   const isModified = event.ctrlKey || event.metaKey;
   const currentEditor = getEditor();
   if (isModified && key.toLowerCase() === 's' && currentEditor && !target.closest('dialog')) {
-    // Fields apply their text when they lose the focus, or at Enter.
+    // A field applies its text only when it loses the focus or at Enter, so it is told to apply the text before saving.
     if (target.matches('input[type=text]')) target.dispatchEvent(new Event('change'));
     void currentEditor.save();
     return true;

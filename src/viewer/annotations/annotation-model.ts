@@ -39,7 +39,7 @@ export interface Element {
   boundaries?: boolean;
 }
 
-/** The change of an element. `before` is `null` for a new one, `after` for a removed one. */
+/** The change of an element. `before` is `null` for a new element, `after` is `null` for a removed element. */
 export type Edit = { before: Element | null; after: Element | null };
 
 export type Point = { x: number; y: number };
@@ -51,7 +51,7 @@ export function nameOf(record: AnnotationRecord) {
   return record.annotation.name || annotationTexts.unnamed;
 }
 
-/** A new id: four bytes of time like the server's ids, and eight random bytes. */
+/** A new id in hexadecimal digits: four bytes of time, as in the server's ids, and eight random bytes. */
 export function newId() {
   const seconds = Math.floor(Date.now() / 1000);
   const randomBytes = [...crypto.getRandomValues(new Uint8Array(8))];
@@ -78,7 +78,7 @@ export function contains(outer: Box, inner: Box) {
   return inner.left >= outer.left && inner.right <= outer.right && inner.top >= outer.top && inner.bottom <= outer.bottom;
 }
 
-/** The parts of a box that are outside another one. */
+/** The parts of a box that are outside another box. */
 export function partsOutsideBox({ left, top, right, bottom }: Box, other: Box): Box[] {
   const above = Math.max(top, other.top);
   const below = Math.min(bottom, other.bottom);

@@ -47,13 +47,13 @@ export async function haveAnnotationsChanged(
 /** The server's report about the annotations of an item: how many the user may see, change and administer, and the newest version. */
 export type ListState = { total: number; version: number | null; writable: number; administered: number };
 
-/** Follows the annotations of an item until the stream ends. @param options `onEvent` is called with the current state, and after each change */
+/** Follows the annotations of an item until the stream ends. @param options `onEvent` is called with the current state first, and again after each change */
 export function followChanges(itemId: string, { signal, onEvent }: { signal: AbortSignal; onEvent: (state: ListState) => void }) {
   const onText = (text: string) => onEvent(JSON.parse(text) as ListState);
   return followStream('annotation/events', { query: { itemId }, signal, onEvent: onText });
 }
 
-/** Whether a list of annotations is as the server reports it. */
+/** Whether a list of annotations matches the server's report. */
 export function isUpToDate({ total, version, writable, administered }: ListState, records: readonly AnnotationRecord[]) {
   const [writableCount, administeredCount] = [1, 2].map(
     (level) => records.filter(({ _accessLevel }) => _accessLevel >= level).length,
@@ -97,11 +97,11 @@ export function importTable(itemId: string, file: File, type: string): Promise<n
   return request('POST', `annotation/item/${itemId}`, { query, text: file, headers: { 'Content-Type': type } });
 }
 
-/** Imports annotations from a file, all or none. @returns their number */
+/** Imports annotations from a file; if one of them is refused, none is imported. @returns the number of imported annotations */
 export async function importAnnotations(itemId: string, file: File): Promise<number> {
   const bytes = new Uint8Array(await file.slice(0, 4096).arrayBuffer());
   const textStart = new TextDecoder().decode(bytes);
-  // GeoJSON is named after its file; a name in the file comes later, and takes precedence.
+  // GeoJSON is named after its file. A name inside the file comes later in the text, and so takes precedence.
   const namedStart = `{"name":${JSON.stringify(file.name.replace(/\.\w+$/, ''))},`;
   let text: Blob = file;
   // QuPath writes a list of features, which become one annotation.
@@ -115,9 +115,9 @@ export async function importAnnotations(itemId: string, file: File): Promise<num
 
 /** Loads an annotation again, without its elements. */
 export async function reloadAnnotation(record: AnnotationRecord): Promise<AnnotationRecord> {
-  const loaded = await request('GET', `annotation/${record._id}`, { query: { limit: 1 } });
-  const { elements: _omitted, ...annotation } = loaded.annotation;
-  return toRecord({ ...loaded, annotation });
+  const loadedRecord = await request('GET', `annotation/${record._id}`, { query: { limit: 1 } });
+  const { elements: _omitted, ...annotation } = loadedRecord.annotation;
+  return toRecord({ ...loadedRecord, annotation });
 }
 
 export async function renameAnnotation(record: AnnotationRecord, { name, description }: { name: string; description: string }) {
@@ -130,7 +130,7 @@ export async function renameAnnotation(record: AnnotationRecord, { name, descrip
   await request('PATCH', `annotation/${record._id}`, { json, headers: versionHeader(record) });
 }
 
-/** Makes a previous version the newest one. */
+/** Saves a previous version again as the newest version. */
 export function restoreVersion({ _id }: AnnotationRecord, version: number) {
   return request('PUT', `annotation/${_id}/history/revert`, { query: { version } });
 }
@@ -167,11 +167,11 @@ export async function loadAllElements(
   signal: AbortSignal,
 ): Promise<Map<string, { elements: Element[]; orders: number[] }>> {
   const query = { ids: JSON.stringify(records.map(({ _id }) => _id)) };
-  const loaded = await request('GET', `annotation/item/${itemId}`, { query, signal });
+  const loadedRecords = await request('GET', `annotation/item/${itemId}`, { query, signal });
   const versionById = new Map(records.map(({ _id, _version }) => [_id, _version]));
-  const current = loaded.filter(({ _id, _version }) => versionById.get(_id) === _version);
+  const currentRecords = loadedRecords.filter(({ _id, _version }) => versionById.get(_id) === _version);
   return new Map(
-    current.map(({ _id, annotation }) => {
+    currentRecords.map(({ _id, annotation }) => {
       const elements = toElements(annotation.elements);
       return [_id, { elements, orders: [...elements.keys()] }];
     }),
@@ -199,8 +199,8 @@ export async function loadOverlays(record: AnnotationRecord, signal: AbortSignal
 /** One stored element; `null` if it no longer exists. */
 export async function loadElement(record: AnnotationRecord, id: string): Promise<Element | null> {
   try {
-    const stored = await request('GET', `annotation/${record._id}/elements/${id}`);
-    return toElements([stored])[0] ?? null;
+    const storedElement = await request('GET', `annotation/${record._id}/elements/${id}`);
+    return toElements([storedElement])[0] ?? null;
   } catch (error) {
     if ((error as { status?: number }).status === 404) return null;
     throw error;
@@ -218,14 +218,17 @@ export function sendChanges(
 /** Maximum length of a list of groups in an address, in characters. */
 const maxFilterLength = 4000;
 
-/** The query for tiles without the hidden groups. It lists the hidden groups, or the visible ones if that is shorter; `null` if both lists are too long. */
-export function groupFilter({ groups = [] }: AnnotationRecord, hidden: ReadonlySet<string | null>): Query | null {
-  const hiddenNames = groups.filter((name) => hidden.has(name));
+/** The query for tiles without the hidden groups. It lists the hidden or the visible groups, whichever list is shorter; `null` if both lists are too long. */
+export function groupFilter({ groups = [] }: AnnotationRecord, hiddenGroups: ReadonlySet<string | null>): Query | null {
+  const hiddenNames = groups.filter((name) => hiddenGroups.has(name));
   if (hiddenNames.length === 0) return {};
-  const [visibleGroups, hiddenGroups] = [JSON.stringify(groups.filter((name) => !hidden.has(name))), JSON.stringify(hiddenNames)];
-  const areVisibleShorter = visibleGroups.length < hiddenGroups.length;
-  if ((areVisibleShorter ? visibleGroups : hiddenGroups).length > maxFilterLength) return null;
-  return areVisibleShorter ? { groups: visibleGroups } : { without: hiddenGroups };
+  const [visibleJson, hiddenJson] = [
+    JSON.stringify(groups.filter((name) => !hiddenGroups.has(name))),
+    JSON.stringify(hiddenNames),
+  ];
+  const isVisibleShorter = visibleJson.length < hiddenJson.length;
+  if ((isVisibleShorter ? visibleJson : hiddenJson).length > maxFilterLength) return null;
+  return isVisibleShorter ? { groups: visibleJson } : { without: hiddenJson };
 }
 
 export function overlayTileUrl(record: AnnotationRecord, filter: Query, level: number, x: number, y: number) {

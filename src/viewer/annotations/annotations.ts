@@ -68,7 +68,7 @@ export class ImageAnnotations {
     signal.addEventListener('abort', () => this.#close(), { once: true });
   }
 
-  /** The panel with the list. */
+  /** The panel with the list of annotations. */
   get panel() {
     return this.#panel.element;
   }
@@ -89,19 +89,19 @@ export class ImageAnnotations {
   }
 
   /** Shows these colors and filters, and no others. */
-  setColorings(next: ReadonlyMap<string, Coloring>) {
-    this.#stageAnnotations.setColorings(next);
+  setColorings(colorings: ReadonlyMap<string, Coloring>) {
+    this.#stageAnnotations.setColorings(colorings);
     this.#panel.refresh();
   }
 
-  /** The topmost shape at a point of the stage. */
+  /** The ids of the topmost shape at a point of the stage. */
   shapeAt(stagePoint: Point) {
     return shapeIds(this.#pointedShapes.shapeAt(stagePoint));
   }
 
-  /** The selected shape, or the one whose card was opened. */
+  /** The ids of the selected shape, or of the shape whose card is open. */
   get selectedShape() {
-    const { annotation, toolContext } = this.#toolbox.edited;
+    const { annotation, toolContext } = this.#toolbox.editedAnnotation;
     const shape = toolContext.selectedShape();
     return shapeIds(annotation && shape ? { annotation, shape } : this.#pointedShapes.shapeOfOpenCard);
   }
@@ -111,7 +111,7 @@ export class ImageAnnotations {
     this.#stageAnnotations.rememberAddress();
   }
 
-  /** Applies another address: hides these annotations, and shows those that the former address hid. Other hidden annotations stay hidden. */
+  /** Applies another address: hides these annotations, and shows annotations that the former address hid. Other hidden annotations stay hidden. */
   applyHiddenIds(ids: string[]) {
     this.#stageAnnotations.applyHiddenIds(ids);
     this.#panel.refresh();
@@ -127,7 +127,7 @@ export class ImageAnnotations {
       container,
       mayBeginFirstAnnotation: () => this.#mayBeginFirstAnnotation,
       beginFirstAnnotation: () => this.#panel.beginFirstAnnotation(),
-      onSelect: (shape) => this.#shownObjectsPanel.reveal(this.#toolbox.edited.annotation, shape),
+      onSelect: (shape) => this.#shownObjectsPanel.reveal(this.#toolbox.editedAnnotation.annotation, shape),
       onInspect: (stagePoint) => this.#inspect(stagePoint),
       onSaved: (record) => this.#panel.update(record),
       closeCard: () => this.#pointedShapes.closeCard(),
@@ -150,7 +150,7 @@ export class ImageAnnotations {
       redraw: () => this.#layer.redraw(),
       onMoreShapes: () => this.#layer.redrawIncomplete(),
       onError: (error) => signal.aborted || this.#showProblem(messageOf(error)),
-      onGone: (annotation) => this.#toolbox.edited.annotation === annotation && this.#startEditing(null),
+      onGone: (annotation) => this.#toolbox.editedAnnotation.annotation === annotation && this.#startEditing(null),
     });
   }
 
@@ -175,7 +175,7 @@ export class ImageAnnotations {
 
   #makeLayer() {
     const { stage, drawingElement } = this.options;
-    const { tools, edited } = this.#toolbox;
+    const { tools, editedAnnotation } = this.#toolbox;
     const annotations = this.#stageAnnotations;
     return drawingLayer(stage, drawingElement, {
       visibleOverlays: () => annotations.visibleAnnotations.flatMap((annotation) => annotation.overlays()),
@@ -187,12 +187,16 @@ export class ImageAnnotations {
         })),
       labeledShapes: () => annotations.visibleAnnotations.flatMap((annotation) => annotation.labeledElements()),
       areShapesLoadedIn: (box) => annotations.areShapesLoadedIn(box),
-      liveShapes: () => (edited.visibleEditor ? tools.liveShapes : []),
-      hoveredShape: () => this.#pointedShapes.hovered,
+      liveShapes: () => (editedAnnotation.visibleEditor ? tools.liveShapes : []),
+      hoveredShape: () => this.#pointedShapes.hoveredShape,
       paintAbove: (painter) => {
         const isMarked = this.#shownObjectsPanel.paintMarks(painter);
-        const { isAnyPainted, measured } = paintMarks(painter, tools, edited.visibleEditor?.selection.shapes ?? null);
-        this.#pointedShapes.showFacts(measured);
+        const { isAnyPainted, measuredShape } = paintMarks(
+          painter,
+          tools,
+          editedAnnotation.visibleEditor?.selection.shapes ?? null,
+        );
+        this.#pointedShapes.showFacts(measuredShape);
         return isMarked || isAnyPainted;
       },
     });
@@ -200,7 +204,7 @@ export class ImageAnnotations {
 
   #makePanel() {
     const { item, container, onRefused, signal } = this.options;
-    const { tools, edited } = this.#toolbox;
+    const { tools, editedAnnotation } = this.#toolbox;
     return new AnnotationPanel({
       item,
       imageElement: container,
@@ -218,8 +222,8 @@ export class ImageAnnotations {
       finishDrawing: () => tools.finishDrawing(),
       onEdit: (id) => this.#startEditing(id),
       onToggleTable: (id, mayCreate) => this.#shownObjectsPanel.toggle(id, mayCreate),
-      reloadEdited: async () => edited.editor?.reload(),
-      reloadAfterConflict: async (reason) => (await edited.editor?.reloadAndExplain()) ?? reason,
+      reloadEdited: async () => editedAnnotation.editor?.reload(),
+      reloadAfterConflict: async (reason) => (await editedAnnotation.editor?.reloadAndExplain()) ?? reason,
       onRefused,
     });
   }
@@ -245,17 +249,17 @@ export class ImageAnnotations {
     return editor;
   }
 
-  /** The area that was measured last, or the selected area, as points in image pixels. */
+  /** The outline of the area that was measured last, or of the selected area, in image pixels. */
   #outline(): Point[] | null {
-    const { tools, edited } = this.#toolbox;
-    const selected = tools.measuredOutline?.closed ? tools.measuredOutline : edited.toolContext.selectedShape();
-    const polygon = selected && isArea(selected) ? polygonOf(selected) : null;
+    const { tools, editedAnnotation } = this.#toolbox;
+    const areaShape = tools.measuredOutline?.closed ? tools.measuredOutline : editedAnnotation.toolContext.selectedShape();
+    const polygon = areaShape && isArea(areaShape) ? polygonOf(areaShape) : null;
     return polygon?.points.map(([x, y]) => ({ x, y })) ?? null;
   }
 
   #inspect(stagePoint: Point) {
-    const clicked = this.#pointedShapes.openCardAt(stagePoint);
-    if (clicked) this.#shownObjectsPanel.reveal(clicked.annotation, clicked.shape);
+    const clickedShape = this.#pointedShapes.openCardAt(stagePoint);
+    if (clickedShape) this.#shownObjectsPanel.reveal(clickedShape.annotation, clickedShape.shape);
   }
 
   #hover(stagePoint: Point, isPressed: boolean) {
@@ -272,7 +276,7 @@ function shapeIds(target: ShapeOfAnnotation | null) {
   return target && { annotationId: target.annotation.record._id, elementId: target.shape.id };
 }
 
-/** Calls a function at most once per interval, at its end. */
+/** Makes a function that calls `call` at most once per {@link refreshMs}, at the end of the interval. */
 function throttled(call: () => void, signal: AbortSignal) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   signal.addEventListener('abort', () => clearTimeout(timer), { once: true });

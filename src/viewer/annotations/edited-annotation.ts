@@ -19,7 +19,7 @@ type EditingContext = Pick<
   | 'isEditing'
 >;
 
-/** The annotation that is being edited, at most one. */
+/** Holds the annotation that is being edited, if there is one. */
 export class EditedAnnotation {
   #current: { annotation: StageAnnotation; editor: Editor; controller: AbortController } | null = null;
 
@@ -60,7 +60,7 @@ export class EditedAnnotation {
     this.#current = null;
   }
 
-  /** The functions with which the tools change the edited annotation. Without one, they do nothing, except that `makeShape` throws. */
+  /** The functions with which the tools change the edited annotation. While no annotation is edited, they do nothing, except that `makeShape` throws. */
   get toolContext(): EditingContext {
     return {
       graspableShapes: () => (this.annotation?.isVisible ? this.annotation.shownElements() : []),

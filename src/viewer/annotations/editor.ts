@@ -17,7 +17,7 @@ export type Editor = ReturnType<typeof editAnnotation>;
 
 interface EditorOptions {
   annotation: StageAnnotation;
-  /** stops editing */
+  /** editing ends when this signal aborts */
   signal: AbortSignal;
   redraw: () => void;
   /** screen pixels per image pixel */
@@ -28,7 +28,7 @@ interface EditorOptions {
   onSaved: () => void;
 }
 
-/** Editing of an annotation: its groups, the selected shapes, and unsaved changes. */
+/** Starts editing an annotation. The result has its groups, its selected shapes, and the functions that change and save shapes. */
 export function editAnnotation(options: EditorOptions) {
   const { annotation, signal, redraw, zoom, showProblem, onSaved } = options;
   const { edits } = annotation;
@@ -87,10 +87,10 @@ export function editAnnotation(options: EditorOptions) {
   }
 
   function removeSelected() {
-    const deleted = selection.shapes;
-    if (deleted.length === 0) return;
+    const shapesToDelete = selection.shapes;
+    if (shapesToDelete.length === 0) return;
     selection.select(null);
-    commit(...deleted.map((before) => ({ before, after: null })));
+    commit(...shapesToDelete.map((before) => ({ before, after: null })));
   }
 
   function undoOrRedo(direction: 'undo' | 'redo') {
@@ -110,7 +110,7 @@ export function editAnnotation(options: EditorOptions) {
     showMessage(annotationTexts.discarded, undo);
   }
 
-  /** Gives groups the colors of their shapes, after shapes got other colors by undo, redo or discard. */
+  /** Gives groups the colors of their shapes, after undo, redo or discard has given shapes other colors. */
   function adoptShapeColors() {
     if (annotation.isCompletelyLoaded) groups.adoptColors(annotation.loadedShapes());
   }

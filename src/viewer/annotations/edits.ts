@@ -4,11 +4,11 @@ import { loadElement, sendChanges } from './annotation-requests.js';
 import { lastUser } from '../session.js';
 import { newId, type AnnotationRecord, type Edit, type Element } from './annotation-model.js';
 
-/** Numbers of elements that both this user and somebody else have changed. */
+/** Numbers of elements that this user and somebody else have changed at the same time. */
 export interface Conflicts {
-  /** elements that this user has changed, which were added as new ones */
+  /** number of elements that this user has changed, and that were added as new elements */
   added: number;
-  /** elements that this user has deleted, which were kept */
+  /** number of elements that this user has deleted, but that were kept */
   kept: number;
 }
 
@@ -17,22 +17,22 @@ const maxSteps = 200;
 
 /** The unsaved changes of the elements of an annotation. */
 export class Edits {
-  /** in the order of the first change */
+  /** by the id of the element, in the order of the first change */
   #edits: Map<string, Edit> = new Map();
   #undoSteps: Map<string, Edit>[] = [];
-  /** Undone steps, the last undone one last. */
+  /** Undone steps. The step that was undone last is at the end. */
   #redoSteps: Map<string, Edit>[] = [];
   /** The version of the annotation to which the changes apply. It contains the elements as they were `before`. */
   #version: number | null = null;
   #itemId = '';
   /**
-   * The prefix of the key under which the browser stores the changes; `null`: it does not store them. Kept with the changes, so that they are
+   * The prefix of the key under which the browser stores the changes; `null`: the browser stores nothing. The prefix is kept with the changes, so that they are
    * stored for the right user even if the session ends in the meantime.
    */
   #storagePrefix = userKeyPrefix();
   /** A half-drawn shape. */
   #draft: Element | null = null;
-  /** Counts changes, to tell whether a stored state is the current one. */
+  /** Counts changes, to tell whether a stored state is the current state. */
   #revision = 0;
   #pendingStore: Promise<void> | null = null;
   /** Whether the browser has stored the current changes. */
@@ -41,10 +41,10 @@ export class Edits {
   constructor(private readonly annotationId: string) {}
 
   /**
-   * Adds the changes of an earlier visit to the changes of this page. They are not added if both have changed the same element, or different
-   * versions of the annotation.
+   * Adds the changes of an earlier visit to the changes of this page. Nothing is added if the visit and this page have changed the same element,
+   * or different versions of the annotation.
    *
-   * @returns whether they were added and stored
+   * @returns whether the changes were added and stored
    */
   async resume({ version, itemId, edits, draft }: StoredEdits): Promise<boolean> {
     const areConflicting = (this.#draft && draft) || edits.some(([id]) => this.#edits.has(id));
@@ -59,7 +59,7 @@ export class Edits {
     return this.#isStored;
   }
 
-  /** The half-drawn shape. The browser stores it like the changes, but it is not saved on the server. */
+  /** The half-drawn shape. The browser stores this shape like the changes, but the shape is not saved on the server. */
   get draft() {
     return this.#draft;
   }
@@ -72,7 +72,7 @@ export class Edits {
     this.#store();
   }
 
-  /** Whether the changes would be lost with the page. */
+  /** Whether the changes would be lost if the page were closed now. */
   get isAtRisk() {
     return this.unsavedCount > 0 && !this.#isStored;
   }
@@ -86,19 +86,19 @@ export class Edits {
   }
 
   async #storeNow() {
-    // A finished shape is no longer a draft and becomes a change immediately: both are stored together.
+    // When a shape is finished, the draft ends first and the change is made immediately afterwards. Because of this pause, both are stored together.
     await Promise.resolve();
     for (let storedRevision = -1; storedRevision !== this.#revision;) {
       storedRevision = this.#revision;
       const { annotationId } = this;
-      const unsaved = {
+      const unsavedEdits = {
         annotationId,
         itemId: this.#itemId,
         version: this.#version ?? 0,
         edits: [...this.#edits],
         draft: this.#draft,
       };
-      this.#isStored = (await storeEdits(this.#storagePrefix, unsaved)) && storedRevision === this.#revision;
+      this.#isStored = (await storeEdits(this.#storagePrefix, unsavedEdits)) && storedRevision === this.#revision;
     }
     notifyListeners();
   }
@@ -117,14 +117,14 @@ export class Edits {
     this.#storagePrefix = userKeyPrefix();
   }
 
-  /** Number of elements that the annotation gains when the changes are saved. */
+  /** Number of elements that the annotation gains when the changes are saved; negative if it loses elements. */
   get addedElementCount() {
     let addedCount = 0;
     for (const { before, after } of this.#edits.values()) addedCount += Number(after !== null) - Number(before !== null);
     return addedCount;
   }
 
-  /** Number of shapes that each group gains or loses when the changes are saved; `null` for shapes without a group. */
+  /** Number of shapes that each group gains when the changes are saved, negative if it loses shapes. The key `null` counts shapes without a group. */
   countShapeChangesByGroup(): Map<string | null, number> {
     const shapeChangesByGroup: Map<string | null, number> = new Map();
     const add = (element: Element | null, by: number) => {
@@ -158,9 +158,9 @@ export class Edits {
     for (const { before, after } of changes) {
       const id = (after ?? before)?.id;
       if (id === undefined) continue;
-      const storedElement = edits.has(id) ? (edits.get(id)?.before ?? null) : before;
-      if (storedElement === null && after === null) edits.delete(id);
-      else edits.set(id, { before: storedElement, after });
+      const originalElement = edits.has(id) ? (edits.get(id)?.before ?? null) : before;
+      if (originalElement === null && after === null) edits.delete(id);
+      else edits.set(id, { before: originalElement, after });
     }
     this.#addStep(edits);
   }
@@ -208,20 +208,20 @@ export class Edits {
     this.#redoSteps = [];
   }
 
-  /** The stored elements with the changes applied: changed ones at their position, new ones last. */
-  *applyTo(stored: ReadonlyMap<string, Element>): Generator<Element, void> {
-    for (const [id, element] of stored) {
+  /** The saved elements with the changes applied. Changed elements stay at their positions; new elements come last. */
+  *applyTo(savedElements: ReadonlyMap<string, Element>): Generator<Element, void> {
+    for (const [id, element] of savedElements) {
       const edit = this.#edits.get(id);
       if (!edit) yield element;
       else if (edit.after) yield edit.after;
     }
-    for (const [id, { after }] of this.#edits) if (after && !stored.has(id)) yield after;
+    for (const [id, { after }] of this.#edits) if (after && !savedElements.has(id)) yield after;
   }
 
-  /** An element with the changes applied. */
-  find(id: string, stored: ReadonlyMap<string, Element>) {
+  /** An element with the changes applied; `null` if there is no such element. */
+  find(id: string, savedElements: ReadonlyMap<string, Element>) {
     const edit = this.#edits.get(id);
-    return (edit ? edit.after : stored.get(id)) ?? null;
+    return (edit ? edit.after : savedElements.get(id)) ?? null;
   }
 
   /** Sends the changes, which must have been rebased on `record`. @throws if the server has another version by now */
@@ -231,7 +231,7 @@ export class Edits {
     const remove = entries.flatMap(([id, { after }]) => (after ? [] : [id]));
     const savedRecord = await sendChanges(record, { put, remove });
     this.#version = savedRecord._version;
-    // Changes made during the request stay unsaved, and apply to the new version. Steps can still be undone: this makes unsaved changes again.
+    // Changes made during the request stay unsaved, and apply to the new version. Earlier steps can still be undone, which makes unsaved changes again.
     const sentEdits = new Map(entries);
     this.#edits = rebaseOnSaved(sentEdits, this.#edits);
     this.#undoSteps = this.#undoSteps.map((edits) => rebaseOnSaved(sentEdits, edits));
@@ -242,7 +242,7 @@ export class Edits {
 
   /**
    * Applies the changes to a newer version, which somebody else has saved. If that version has changed the same element, this user's element is
-   * added as a new one, or this user's deletion is dropped.
+   * added as a new element, or this user's deletion is dropped.
    *
    * @param record the newer version
    */
@@ -250,21 +250,21 @@ export class Edits {
     const conflicts: Conflicts = { added: 0, kept: 0 };
     if (this.#version === record._version) return conflicts;
     const editsAtStart = this.#edits;
-    // The loop below only checks elements with unsaved changes, but undo and redo may also restore others.
+    // The loop below only checks elements with unsaved changes, but undo and redo may also restore other elements.
     let areStepsOutdated = [...this.#undoSteps, ...this.#redoSteps].some((edits) =>
       [...edits.keys()].some((id) => !editsAtStart.has(id)),
     );
     for (const [id, { before }] of this.#edits) {
       if (before === null) continue;
-      const current = await loadElement(record, id);
+      const currentElement = await loadElement(record, id);
       // The user may have continued editing during the request.
       const edit = this.#edits.get(id);
-      if (!edit || JSON.stringify(current) === JSON.stringify(edit.before)) continue;
+      if (!edit || JSON.stringify(currentElement) === JSON.stringify(edit.before)) continue;
       const { after } = edit;
       areStepsOutdated = true;
       this.#edits.delete(id);
       // The element may already exist, if the response to an earlier attempt was lost.
-      if (JSON.stringify(current) === JSON.stringify(after)) continue;
+      if (JSON.stringify(currentElement) === JSON.stringify(after)) continue;
       if (after === null) {
         conflicts.kept += 1;
         continue;
@@ -282,15 +282,15 @@ export class Edits {
   }
 }
 
-/** Converts changes of a version to changes of the next version, which has the changes in `saved`. Both result in the same elements. */
+/** Converts changes of one version to changes of the next version, which contains the changes in `saved`. The elements that result stay the same. */
 function rebaseOnSaved(saved: ReadonlyMap<string, Edit>, edits: ReadonlyMap<string, Edit>): Map<string, Edit> {
   const changes = new Map(edits);
-  for (const [id, { before, after: stored }] of saved) {
+  for (const [id, { before, after: savedElement }] of saved) {
     const edit = edits.get(id);
-    // Without a change in `edits`, the element becomes again what it was before `saved`.
+    // If `edits` does not change the element, the element becomes again what it was before `saved`.
     const target = edit ? edit.after : before;
-    if (target === stored) changes.delete(id);
-    else changes.set(id, { before: stored, after: target });
+    if (target === savedElement) changes.delete(id);
+    else changes.set(id, { before: savedElement, after: target });
   }
   return changes;
 }
@@ -339,7 +339,7 @@ export async function resumeEdits(): Promise<{ itemId: string | null; count: num
   return { itemId, count, countElsewhere };
 }
 
-/** Why the browser does not store the unsaved changes of an annotation; `null` if it does, or has not tried yet. */
+/** Why the browser does not store the unsaved changes of an annotation; `null` if the browser stores them, or has not tried yet. */
 export function whyAtRisk(edits: Edits) {
   return edits.isAtRisk ? reasonNotKept() : null;
 }

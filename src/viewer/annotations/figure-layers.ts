@@ -6,7 +6,7 @@ import type { OverlayPicture, OverlayPictures } from './drawing/overlay-pictures
 import type { StageAnnotation, ShapesInBox } from './stage-annotation.js';
 import type { TileUrl } from '../stage/tile-layer.js';
 
-/** An entry of a legend: one color, or a scale from the first to the last. */
+/** An entry of a legend: one color, or a scale from the first color to the last. */
 export interface LegendEntry {
   label: string;
   colors: readonly string[];

@@ -10,10 +10,10 @@ export interface ShapeOfAnnotation {
   shape: Element;
 }
 
-/** The shape under the pointer, and the shape that was clicked while nothing was edited. A card shows facts of one of them. */
+/** The shape under the pointer, and the shape that was clicked while no annotation was edited. A card shows facts of one of the two. */
 export class PointedShapes {
-  hovered: Element | null = null;
-  #clicked: ShapeOfAnnotation | null = null;
+  hoveredShape: Element | null = null;
+  #clickedShape: ShapeOfAnnotation | null = null;
   readonly #card: ReturnType<typeof shapeCard>;
 
   constructor(
@@ -39,16 +39,16 @@ export class PointedShapes {
 
   /** @returns whether another shape is under the pointer now */
   hover(stagePoint: Point) {
-    const previousShape = this.hovered;
-    this.hovered = this.shapeAt(stagePoint)?.shape ?? null;
-    return this.hovered !== previousShape;
+    const previousShape = this.hoveredShape;
+    this.hoveredShape = this.shapeAt(stagePoint)?.shape ?? null;
+    return this.hoveredShape !== previousShape;
   }
 
-  /** Opens the card of the shape at a point of the stage, or closes the open one if there is no shape. */
+  /** Opens the card of the shape at a point of the stage, or closes the open card if there is no shape. */
   openCardAt(stagePoint: Point) {
-    this.#clicked = this.shapeAt(stagePoint);
-    this.#card.pin(this.#clicked?.shape ?? null);
-    return this.#clicked;
+    this.#clickedShape = this.shapeAt(stagePoint);
+    this.#card.pin(this.#clickedShape?.shape ?? null);
+    return this.#clickedShape;
   }
 
   closeCard() {
@@ -57,11 +57,11 @@ export class PointedShapes {
 
   /** The clicked shape, while its card is open. */
   get shapeOfOpenCard() {
-    return this.#clicked?.shape === this.#card.pinned() ? this.#clicked : null;
+    return this.#clickedShape?.shape === this.#card.pinnedShape() ? this.#clickedShape : null;
   }
 
-  /** Shows facts of a shape that is drawn or selected, otherwise of the one under the pointer. An open card stays. */
+  /** Shows facts of a shape that is drawn or selected, otherwise of the shape under the pointer. A card that was opened by a click stays. */
   showFacts(shape: Element | null) {
-    this.#card.show(shape ?? this.hovered);
+    this.#card.show(shape ?? this.hoveredShape);
   }
 }

@@ -34,22 +34,25 @@ export function polygonChanges(options: {
     }
   }
 
-  /** Without a selection, the line cuts all shapes. */
+  /** The line cuts the selected shapes; if no shape is selected, it cuts all shapes. */
   async function split(line: Element) {
-    const chosen = selection.shapes;
-    const changes = await makeSplitEdits(chosen.length > 0 ? chosen : [...annotation.shownElements()], line);
+    const selectedShapes = selection.shapes;
+    const changes = await makeSplitEdits(selectedShapes.length > 0 ? selectedShapes : [...annotation.shownElements()], line);
     if (changes.length === 0) showMessage(annotationTexts.noneSplit);
     return changes;
   }
 
   /** Removes vertices that make no visible difference at the current zoom. */
   async function simplify() {
-    const chosen = selection.shapes;
-    const changes = await makeSimplifyEdits(chosen, 1 / zoom());
+    const selectedShapes = selection.shapes;
+    const changes = await makeSimplifyEdits(selectedShapes, 1 / zoom());
     const changedById = new Map(changes.flatMap(({ after }) => (after ? [[after.id, after]] : [])));
     const countPoints = (shapes: readonly Element[]) => shapes.reduce((sum, { points = [] }) => sum + points.length, 0);
     showMessage(
-      annotationTexts.simplified(countPoints(chosen), countPoints(chosen.map((shape) => changedById.get(shape.id) ?? shape))),
+      annotationTexts.simplified(
+        countPoints(selectedShapes),
+        countPoints(selectedShapes.map((shape) => changedById.get(shape.id) ?? shape)),
+      ),
     );
     return changes;
   }

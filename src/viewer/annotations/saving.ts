@@ -55,7 +55,7 @@ export class Saving {
   /**
    * Loads the version that someone else has saved, and applies the unsaved changes to it.
    *
-   * @returns a message for the user about this
+   * @returns a message that tells the user what happened
    */
   async reloadAndExplain(): Promise<string> {
     try {
@@ -80,7 +80,7 @@ async function saveEdits({ annotation, deselect, onSaved }: SavingParts): Promis
       return conflicts;
     }
     if (edits.changedElementCount === 0) return undefined;
-    // Shapes that this page has drawn stay as they are. If tiles are shown, the server draws new ones.
+    // Shapes that this page draws are already up to date, and are kept. If tiles are shown, the server draws new tiles.
     const drawnShapes = annotation.showsShapes ? [...annotation.loadedShapes()] : undefined;
     try {
       const { _version, _elementCount, _detailsCount, groups: names } = await edits.save(annotation.record);

@@ -18,24 +18,24 @@ export function shapeCard(metadata: ImageMetadata) {
   const close = button('', () => pin(null), { icon: 'close', name: commonTexts.close });
   const attributes = { 'aria-label': annotationTexts.shape, hidden: true };
   const element = h('section.shape-card.surface.raised.break', attributes, content, close);
-  let pinned: Element | null = null;
+  let pinnedShape: Element | null = null;
   let shownShape: Element | null = null;
-  return { element, show, pin, pinned: () => pinned };
+  return { element, show, pin, pinnedShape: () => pinnedShape };
 
   function show(shape: Element | null) {
-    const next = pinned ?? shape;
-    element.hidden = next === null;
-    close.hidden = pinned === null;
-    if (next === shownShape || next === null) return;
-    shownShape = next;
-    const { rows, nested } = splitFields(next.user ?? {});
+    const shapeToShow = pinnedShape ?? shape;
+    element.hidden = shapeToShow === null;
+    close.hidden = pinnedShape === null;
+    if (shapeToShow === shownShape || shapeToShow === null) return;
+    shownShape = shapeToShow;
+    const { rows, nested } = splitFields(shapeToShow.user ?? {});
     const count = Object.keys(nested).length;
-    const folded = count > 0 && h('details', h('summary', annotationTexts.moreFields(count)), valueTree(nested));
-    fill(content, factList(cardRows(next, rows)), folded);
+    const foldedFields = count > 0 && h('details', h('summary', annotationTexts.moreFields(count)), valueTree(nested));
+    fill(content, factList(cardRows(shapeToShow, rows)), foldedFields);
   }
 
   function pin(shape: Element | null) {
-    pinned = shape;
+    pinnedShape = shape;
     show(null);
   }
 
@@ -51,12 +51,12 @@ export function shapeCard(metadata: ImageMetadata) {
   }
 }
 
-/** Digits of a measurement with fractions. */
+/** Significant digits of a number that has a fraction. */
 const significantDigits = 6;
 
 /**
- * Splits the fields of a shape. `rows` has the plain values, including those in objects that contain only plain values. `nested` has all others,
- * and those above the maximum number.
+ * Splits the fields of a shape. `rows` has the plain values, including those in objects that contain only plain values. `nested` has all other fields,
+ * and the fields beyond the maximum number.
  */
 function splitFields(user: Record<string, unknown>) {
   const rows: [string, string][] = [];

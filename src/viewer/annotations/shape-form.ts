@@ -24,22 +24,22 @@ export function shapeForm(options: {
     const [shape] = shapes;
     if (!shape) return fill(element, h('p.quiet-text', annotationTexts.howToEdit));
     offerGroups();
-    const isOne = shapes.length === 1;
+    const isSingleShape = shapes.length === 1;
     const isAnyLocked = shapes.some(isLocked);
     const hasHoles = shapes.some(({ holes = [] }) => holes.length > 0);
     const hasVertices = shapes.some((shape) => shape.type === 'polyline' && !isLocked(shape));
     fill(
       element,
-      !isOne && h('p', { role: 'status' }, annotationTexts.selectedShapes(shapes.length)),
+      !isSingleShape && h('p', { role: 'status' }, annotationTexts.selectedShapes(shapes.length)),
       field(annotationTexts.group, groupSelect),
-      isOne && labelField(shape),
+      isSingleShape && labelField(shape),
       isAnyLocked && h('p.quiet-text.small', annotationTexts.locked),
       actions(
         isAnyLocked && button(annotationTexts.unlock, unlock),
         hasHoles && !isAnyLocked && button(annotationTexts.fillHoles, fillHoles),
         shapes.filter((shape) => isArea(shape) && !isLocked(shape)).length > 1 && button(annotationTexts.merge, merge),
         hasVertices && button(annotationTexts.simplify, simplify),
-        button(isOne ? annotationTexts.deleteShape : annotationTexts.deleteShapes, remove, { icon: 'trash' }),
+        button(isSingleShape ? annotationTexts.deleteShape : annotationTexts.deleteShapes, remove, { icon: 'trash' }),
       ),
     );
   }
@@ -50,7 +50,7 @@ export function shapeForm(options: {
     return field(annotationTexts.label, label);
   }
 
-  /** Fills the list of groups. If there are too many, some are left out, but not the group for new shapes. */
+  /** Fills the list of groups. If there are too many, some are left out, but never the group of new shapes. */
   function offerGroups() {
     const shapeGroups = [...new Set(selectedShapes().map(({ group = null }) => group))];
     const isOneGroup = shapeGroups.length < 2;
@@ -63,13 +63,13 @@ export function shapeForm(options: {
     groupSelect.value = isOneGroup ? JSON.stringify([shapeGroups[0] ?? null]) : '""';
   }
 
-  /** Changes shapes in one step. */
+  /** Changes all selected shapes in one step. */
   function changeAll(change: (shape: Element) => Element) {
     commit(...selectedShapes().map((before) => ({ before, after: change(before) })));
   }
 
   function fillHoles() {
-    changeAll(({ holes: _former, ...rest }) => rest);
+    changeAll(({ holes: _former, ...shapeWithoutHoles }) => shapeWithoutHoles);
   }
 
   function unlock() {
@@ -81,16 +81,16 @@ export function shapeForm(options: {
 
   function setGroup([name]: [string | null]) {
     changeAll((shape) => {
-      const { group: _former, ...rest } = shape;
-      return { ...rest, ...(name !== null && { group: name }), ...shapeStyle(shape, groups.colorOf(name)) };
+      const { group: _former, ...otherMembers } = shape;
+      return { ...otherMembers, ...(name !== null && { group: name }), ...shapeStyle(shape, groups.colorOf(name)) };
     });
   }
 
   function setLabel(text: string) {
     const value = text.trim();
     changeAll((shape) => {
-      const { label, ...rest } = shape;
-      return value === '' ? rest : { ...rest, label: { visibility: 'always', ...label, value } };
+      const { label, ...otherMembers } = shape;
+      return value === '' ? otherMembers : { ...otherMembers, label: { visibility: 'always', ...label, value } };
     });
   }
 }

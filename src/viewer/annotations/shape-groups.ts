@@ -4,13 +4,13 @@ import { newId, type Element } from './annotation-model.js';
 /** Colors of new groups in turn. They are distinguishable on stained tissue and by color-blind people. */
 const groupColors = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7a3ec8', '#b2182b'];
 /** Maximum number of groups in the list of a form. The legend has all groups. */
-const maxOffered = 100;
+const maxOfferedGroups = 100;
 /** Opacity of the fill of shapes, from 0 to 1. */
 const fillOpacity = 0.2;
 const lineWidth = 3;
 
 /**
- * Line and fill of a shape of a color.
+ * The members of a shape that give its line and fill a color.
  *
  * @param color `#rrggbb`
  */
@@ -32,7 +32,7 @@ function opaqueLineColor({ lineColor = '' }: Element): string | null {
 
 /** The groups of an annotation with their colors, and the group of new shapes. */
 export class Groups {
-  /** colors by name; `null` for no group */
+  /** colors by the name of the group; `null` stands for no group */
   #colors: Map<string | null, string> = new Map([[null, '#ffb000']]);
   chosenGroup: string | null = null;
 
@@ -44,12 +44,13 @@ export class Groups {
     return this.#colors.get(group) ?? this.addGroup(group);
   }
 
-  /** The groups to offer. If there are many, only some of them, and always `alwaysOffered`. */
+  /** The names of the groups to offer. If there are too many groups, only some are offered, which include `alwaysOffered`. */
   namesToOffer(...alwaysOffered: (string | null)[]) {
     const names = [...this.#colors.keys()];
-    return names.length <= maxOffered ? names : [...new Set([...alwaysOffered, null, ...names.slice(0, maxOffered)])];
+    return names.length <= maxOfferedGroups ? names : [...new Set([...alwaysOffered, null, ...names.slice(0, maxOfferedGroups)])];
   }
 
+  /** Adds a group, unless it exists. @returns the group's color */
   addGroup(group: string | null, color?: string | null) {
     const groupColor = this.#colors.get(group);
     if (groupColor) return groupColor;
@@ -80,7 +81,7 @@ export class Groups {
     for (const [group, color] of colors) this.setColor(group, color);
   }
 
-  /** Adds the groups that the server reports. @param replacesColors whether their colors replace earlier ones */
+  /** Adds the groups that the server reports. @param replacesColors whether the reported colors replace earlier colors */
   addReported(groups: { name: string | null; color: string }[], replacesColors: boolean) {
     for (const { name, color } of groups) if (replacesColors || !this.#colors.has(name)) this.#colors.set(name, color);
   }

@@ -4,7 +4,7 @@ import type { Element } from './annotation-model.js';
 import type { ImageMetadata } from '../image/image-metadata.js';
 import { annotationTexts } from '../annotation-texts.js';
 
-/** Number of corners of the polygon that approximates an ellipse. The error of its area is less than a ten-thousandth. */
+/** Number of corners of the polygon that approximates an ellipse. The error of the ellipse's area is less than a ten-thousandth. */
 const ellipseCorners = 720;
 
 /** The rings of a shape, or its line, in full-resolution pixels; the outer ring first. */

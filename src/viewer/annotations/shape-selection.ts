@@ -17,19 +17,19 @@ export class Selection {
     return this.#ids.flatMap((id) => this.annotation.find(id) ?? []);
   }
 
-  /** The selected shape, if it is only one. */
+  /** The selected shape; `null` unless exactly one shape is selected. */
   get onlyShape() {
     const [first = null, second] = this.shapes;
     return second ? null : first;
   }
 
-  /** @param isAdding adds the shape to the selected ones, or removes it from them */
-  select(next: Element | null, isAdding: boolean = false) {
-    const id = next?.id;
+  /** Selects a shape. With `isAdding`, the shape is added to the selection or, if it is selected already, removed; otherwise, it replaces the selection. */
+  select(shape: Element | null, isAdding: boolean = false) {
+    const id = shape?.id;
     if (id === undefined) {
       if (!isAdding) this.selectAll([]);
     } else if (!isAdding) this.selectAll([id]);
-    else this.selectAll(this.#ids.includes(id) ? this.#ids.filter((other) => other !== id) : [...this.#ids, id]);
+    else this.selectAll(this.#ids.includes(id) ? this.#ids.filter((selectedId) => selectedId !== id) : [...this.#ids, id]);
   }
 
   selectAll(ids: readonly string[]) {
@@ -44,9 +44,9 @@ export class Selection {
       showMessage(annotationTexts.pickZoom);
       return;
     }
-    const enclosed = [...annotation.shownElements()].filter((shape) => touches(outline, middleOfBox(shape), 0));
-    if (enclosed.length === 0) showMessage(annotationTexts.pickedNone);
-    const ids = enclosed.map(({ id }) => id);
+    const enclosedShapes = [...annotation.shownElements()].filter((shape) => touches(outline, middleOfBox(shape), 0));
+    if (enclosedShapes.length === 0) showMessage(annotationTexts.pickedNone);
+    const ids = enclosedShapes.map(({ id }) => id);
     this.selectAll(isAdding ? [...new Set([...this.#ids, ...ids])] : ids);
   }
 

@@ -11,37 +11,37 @@ interface PendingLoad {
   resolve: (loaded: Promise<LoadedElements | null>) => void;
 }
 
-/** Loads small annotations completely. Simultaneous calls share a request, because there may be hundreds. */
+/** Loads small annotations completely. Simultaneous calls share requests, because there may be hundreds of annotations. */
 export class SmallAnnotations {
-  #pending: PendingLoad[] = [];
+  #pendingLoads: PendingLoad[] = [];
 
   constructor(
     private readonly itemId: string,
     private readonly signal: AbortSignal,
   ) {}
 
-  /** The elements of an annotation, with their order. */
+  /** Loads all elements of an annotation with their order; `null` if there are too many. */
   load(record: AnnotationRecord): Promise<LoadedElements | null> {
     return new Promise((resolve) => {
-      if (this.#pending.length === 0) setTimeout(() => this.#send());
-      this.#pending.push({ record, resolve });
+      if (this.#pendingLoads.length === 0) setTimeout(() => this.#send());
+      this.#pendingLoads.push({ record, resolve });
     });
   }
 
   #send() {
-    const pendingLoads = this.#pending;
-    this.#pending = [];
+    const loads = this.#pendingLoads;
+    this.#pendingLoads = [];
     let batch: PendingLoad[] = [];
     let [elementCount, detailsCount] = [0, 0];
-    for (const pending of pendingLoads) {
-      const { _elementCount, _detailsCount } = pending.record;
+    for (const load of loads) {
+      const { _elementCount, _detailsCount } = load.record;
       const isFull = elementCount + _elementCount > limits.elements || detailsCount + _detailsCount > limits.details;
       if (batch.length > 0 && (isFull || batch.length === limits.annotations)) {
         this.#sendBatch(batch);
         batch = [];
         [elementCount, detailsCount] = [0, 0];
       }
-      batch.push(pending);
+      batch.push(load);
       elementCount += _elementCount;
       detailsCount += _detailsCount;
     }
@@ -56,10 +56,10 @@ export class SmallAnnotations {
       return;
     }
     const records = batch.map(({ record }) => record);
-    const loading = loadAllElements(this.itemId, records, this.signal);
+    const loadedByIdPromise = loadAllElements(this.itemId, records, this.signal);
     for (const { record, resolve } of batch) {
-      // The response lacks annotations with other versions; these are requested alone.
-      resolve(loading.then((loadedById) => loadedById.get(record._id) ?? loadAlone(record)));
+      // The response lacks annotations that have changed in the meantime; they are requested one by one.
+      resolve(loadedByIdPromise.then((loadedById) => loadedById.get(record._id) ?? loadAlone(record)));
     }
   }
 }

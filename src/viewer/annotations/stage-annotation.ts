@@ -15,7 +15,7 @@ import { annotationTexts } from '../annotation-texts.js';
 import type { TileLayer, TileUrl } from '../stage/tile-layer.js';
 
 /**
- * Maximum number of shapes of an annotation that this page fetches and draws. If more are in the view, tiles of the server are
+ * Maximum number of one annotation's shapes that this page fetches and draws. If more shapes are in the view, the server's tiles are
  * shown.
  */
 const maxShapes = 5000;
@@ -23,19 +23,19 @@ const maxShapes = 5000;
 /** Maximum number of points of the shapes in one request. */
 const maxDetails = 250_000;
 
-/** Maximum number of shapes of an annotation that a figure has as vectors. */
+/** Maximum number of one annotation's shapes that a figure contains as vectors. */
 export const maxFigureShapes = 20_000;
 
 /** If more parts of a region than this are missing, the region is fetched as a whole. */
 const maxMissingParts = 4;
 
 /**
- * If more than `maxShapes` times this factor are expected in the view, shapes are not requested. The expected number is computed from the
+ * If more shapes than `maxShapes` times this factor are expected in the view, shapes are not requested. The expected number is computed from the
  * average density of shapes, which may be above the density in the view.
  */
 const densityAllowance = 1.5;
 
-/** If a view had too many shapes, they are requested again when the view shows less than this share of the area that it showed then. */
+/** After a view had too many shapes, shapes are requested again when the view's area is less than this share of the earlier area. */
 const requestAgainBelow = 0.7;
 
 export interface StageAnnotationOptions {
@@ -63,12 +63,12 @@ export interface ShapesInBox {
 /** An annotation on the stage: drawn as shapes if few enough are in the view, otherwise as tiles of the server. */
 export class StageAnnotation {
   /** stored shapes near the view; `null` until `#storedShapes` collects them from the patches */
-  #elementsNearView: Map<string, Element> | null = new Map();
+  #shapesNearView: Map<string, Element> | null = new Map();
   /** the image and pixelmap elements near the view */
   #overlaysNearView: readonly Element[] = [];
   /** all image and pixelmap elements, which are shown together with tiles, and the version of the annotation that they belong to */
   #allOverlays: { version: number | null; elements: readonly Element[] } = { version: null, elements: [] };
-  /** the box around the view whose elements are in `#elementsNearView` */
+  /** the box around the view whose shapes are in `#shapesNearView` */
   #boxNearView: Box | null = null;
   /** whether there are too many shapes near the view to draw; `null` until that was computed */
   #cachedIsDense: boolean | null = null;
@@ -117,7 +117,7 @@ export class StageAnnotation {
     return this.edits.applyTo(this.showsShapes ? this.#storedShapes : new Map());
   }
 
-  /** The elements that this page draws; for a box of the image, at least those that overlap it. */
+  /** The elements that this page draws; for a box of the image, at least the elements that overlap the box. */
   *shownElements(box?: Box): Generator<Element, void> {
     yield* this.#filterShown(box && this.#isDrawnAsStored ? this.#patches.elementsIn(box).values() : this.loadedShapes());
   }
@@ -145,7 +145,7 @@ export class StageAnnotation {
     for (const element of this.shownElements(box)) yield shapeColors?.toColored(element) ?? element;
   }
 
-  /** Requests the colors of another coloring or another version. Until they arrive, the previous ones are used. */
+  /** Requests the colors of another coloring or another version. Until the new colors arrive, the previous colors are used. */
   #updateShapeColors() {
     const { display, record, options } = this;
     const key = shapeColorsKey(record._version, display.coloring);
@@ -178,13 +178,10 @@ export class StageAnnotation {
   }
 
   get #storedShapes() {
-    return (this.#elementsNearView ??= this.#patches.elementsIn(
-      this.#boxNearView ?? everywhere,
-      (element) => !isOverlay(element),
-    ));
+    return (this.#shapesNearView ??= this.#patches.elementsIn(this.#boxNearView ?? everywhere, (element) => !isOverlay(element)));
   }
 
-  /** The loaded elements that show other images on top of this one. */
+  /** The loaded elements that show other images on top of this image. */
   overlays(): readonly Element[] {
     if (!this.isVisible) return [];
     return this.#visibleOverlays(this.#shownAs === 'tiles' ? this.#allOverlays.elements : this.#overlaysNearView);
@@ -216,7 +213,6 @@ export class StageAnnotation {
     return this.edits.find(id, this.#storedShapes);
   }
 
-  /** Changes the display. */
   changeDisplay(changes: Partial<Display>) {
     Object.assign(this.display, changes);
     this.refresh();
@@ -230,12 +226,12 @@ export class StageAnnotation {
     this.#cachedIsDense = null;
     if (isChanged) this.#abortRequests();
     if (elements) {
-      this.#elementsNearView = new Map([...elements].map((element) => [element.id, element]));
+      this.#shapesNearView = new Map([...elements].map((element) => [element.id, element]));
       if (this.#boxNearView)
-        this.#patches.replaceElements(this.#boxNearView, [...this.#overlaysNearView, ...this.#elementsNearView.values()]);
+        this.#patches.replaceElements(this.#boxNearView, [...this.#overlaysNearView, ...this.#shapesNearView.values()]);
     } else if (isChanged) {
-      // The previous elements stay visible until the new ones have arrived.
-      this.#elementsNearView = this.#storedShapes;
+      // The previous elements stay visible until the new elements have arrived.
+      this.#shapesNearView = this.#storedShapes;
       this.#patches.clear();
       this.#boxNearView = null;
       this.#tooDenseView = null;
@@ -248,13 +244,13 @@ export class StageAnnotation {
   async shapesIn(box: Box, signal: AbortSignal): Promise<ShapesInBox> {
     const { record, edits } = this;
     const loadOptions = { region: box, limit: maxFigureShapes, maxDetails, signal };
-    const loaded = record._elementCount === 0 ? { elements: [] } : await loadElements(record, loadOptions);
-    const isDrawable = loaded?.elements.every((element) => isOverlay(element) || isDrawnByPage(element)) ?? false;
-    const stored = isDrawable ? (loaded?.elements ?? []) : [];
-    const shapes = [...this.#filterShown(edits.applyTo(new Map(stored.map((element) => [element.id, element]))))];
+    const loadedPatch = record._elementCount === 0 ? { elements: [] } : await loadElements(record, loadOptions);
+    const isDrawable = loadedPatch?.elements.every((element) => isOverlay(element) || isDrawnByPage(element)) ?? false;
+    const drawableElements = isDrawable ? (loadedPatch?.elements ?? []) : [];
+    const shapes = [...this.#filterShown(edits.applyTo(new Map(drawableElements.map((element) => [element.id, element]))))];
     return {
       shapes: shapes.map((element) => this.#shapeColors?.toColored(element) ?? element),
-      overlays: this.#visibleOverlays(loaded ? loaded.elements.filter(isOverlay) : await loadOverlays(record, signal)),
+      overlays: this.#visibleOverlays(loadedPatch ? loadedPatch.elements.filter(isOverlay) : await loadOverlays(record, signal)),
       tiles: isDrawable ? null : this.#tileUrl(),
       legend: this.#shapeColors?.legend ?? null,
     };
@@ -268,7 +264,7 @@ export class StageAnnotation {
     if (!this.isVisible || this.record._elementCount === 0) {
       this.#abortRequests();
       if (this.record._elementCount === 0) {
-        this.#elementsNearView = new Map();
+        this.#shapesNearView = new Map();
         this.#overlaysNearView = [];
       }
       this.#switchTo(this.isVisible ? 'shapes' : 'none');
@@ -276,7 +272,7 @@ export class StageAnnotation {
     }
     const { region, upcomingView, viewWithMargin } = this.#fetchRegions.update(view);
     const isCovered = this.#hasLoaded(view);
-    // While elements are edited, those in a margin around the view are needed too, because they can be grasped.
+    // While there are unsaved changes, elements in a margin around the view are needed too, because the user can grasp them.
     const isOutdated =
       !this.#boxNearView ||
       !contains(this.#boxNearView, this.edits.changedElementCount > 0 ? viewWithMargin : view) ||
@@ -357,13 +353,13 @@ export class StageAnnotation {
     this.#requests.push(pendingRequest);
     try {
       const { record } = this;
-      const loaded = await (box === everywhere
+      const loadedPatch = await (box === everywhere
         ? this.options.smallAnnotations.load(record)
         : loadElements(record, { region: box, limit: maxShapes, maxDetails, signal }));
       if (signal.aborted) return;
       // Only the server draws heatmaps and similar elements.
-      if (loaded?.elements.every((element) => isOverlay(element) || isDrawnByPage(element))) {
-        this.#patches.add({ box, ...loaded });
+      if (loadedPatch?.elements.every((element) => isOverlay(element) || isDrawnByPage(element))) {
+        this.#patches.add({ box, ...loadedPatch });
         this.#tooDenseView = null;
       } else this.#tooDenseView = { region: this.#region, share };
       this.#collectNearView();
@@ -375,11 +371,11 @@ export class StageAnnotation {
     } catch (error) {
       if (!signal.aborted) this.options.onError(error);
     } finally {
-      this.#requests = this.#requests.filter((other) => other !== pendingRequest);
+      this.#requests = this.#requests.filter((request) => request !== pendingRequest);
     }
   }
 
-  /** Whether there are shapes, but none of them on the image. */
+  /** Whether the annotation has shapes, but none of them is on the image. */
   #isOutsideImage() {
     const { sizeX, sizeY } = this.options.metadata;
     const image = { left: 0, top: 0, right: sizeX, bottom: sizeY };
@@ -390,7 +386,7 @@ export class StageAnnotation {
   /** Collects the loaded elements near the view. */
   #collectNearView() {
     this.#boxNearView = this.#region;
-    this.#elementsNearView = this.#cachedIsDense = null;
+    this.#shapesNearView = this.#cachedIsDense = null;
     this.#patches.trim(this.#boxNearView);
     this.#overlaysNearView = [...this.#patches.elementsIn(this.#boxNearView, isOverlay).values()];
     this.options.onMoreShapes();

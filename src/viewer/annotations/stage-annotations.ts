@@ -81,7 +81,7 @@ export class StageAnnotations {
     if (changes.visible !== undefined || changes.coloring) this.options.writeAddress();
   }
 
-  /** Colors and filters of the annotations; before the list has arrived, those in the address. */
+  /** Colors and filters of the annotations; before the list has arrived, the colors and filters in the address. */
   get colorings(): Iterable<readonly [id: string, coloring: Coloring]> {
     if (!this.#hasList) return this.options.colorings;
     return [...this.#annotationsById].map(([id, { display }]) => [id, display.coloring] as const);
@@ -98,7 +98,7 @@ export class StageAnnotations {
     this.#hiddenIdsInAddress = this.hiddenIds;
   }
 
-  /** Applies another address: hides these annotations, and shows those that the former address hid. Other hidden annotations stay hidden. */
+  /** Applies another address: hides these annotations, and shows annotations that the former address hid. Other hidden annotations stay hidden. */
   applyHiddenIds(ids: string[]) {
     if (!this.#hasList) for (const id of ids) displayOf(id).visible = false;
     for (const [id, annotation] of this.#annotationsById)

@@ -7,7 +7,7 @@ export interface StoredEdits {
   annotationId: string;
   itemId: string;
   version: number;
-  edits: [string, Edit][];
+  edits: [elementId: string, edit: Edit][];
   /** a shape that is only half drawn */
   draft: Element | null;
 }
@@ -20,12 +20,12 @@ const rememberFailure = (error: unknown) => {
   lastFailure = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 };
 
-/** Why the browser did not store the last changes, for example because its storage is full or forbidden; `null` if it did. */
+/** Why the browser did not store the last changes, for example because its storage is full or forbidden; `null` if it stored them. */
 export function reasonNotKept() {
   return lastFailure;
 }
 
-/** Stores unsaved changes, or removes them if there are none. Stores nothing if the prefix is `null`. @returns whether that succeeded */
+/** Stores an annotation's unsaved changes; if there are none, removes what was stored. Does nothing if the prefix is `null`. @returns whether storing or removing succeeded */
 export async function storeEdits(prefix: string | null, storedEdits: StoredEdits): Promise<boolean> {
   if (prefix === null) return false;
   const key = pageKey(prefix, storedEdits.annotationId);
@@ -43,7 +43,7 @@ export async function storeEdits(prefix: string | null, storedEdits: StoredEdits
 }
 
 /**
- * Offers the user's stored changes to `takeOver`, except for those of open pages. The changes that this tab had before it was reloaded come first.
+ * Offers the user's stored changes to `takeOver`, except for the changes of open pages. The changes that this tab had before it was reloaded are offered first.
  *
  * @param takeOver takes over the changes; returns whether it has stored them again, so that they can be deleted here
  * @returns number of changes in other tabs

@@ -5,7 +5,7 @@ import { isOffered, toolKeys, toolNames, type ToolOffer, type Tool } from './dra
 /** Smallest and largest radius of the brush, in CSS pixels. */
 const brushRadii = { min: 3, max: 120 };
 
-/** The tools, as buttons on the stage. The ruler is always visible; drawing tools are visible while an annotation is edited, or the image has none yet. */
+/** The tools, as buttons on the stage. The ruler is always visible; drawing tools are visible while an annotation is edited, and while the image has no annotations. */
 export function toolbar({
   onTool,
   onRadius,
@@ -48,14 +48,14 @@ export function toolbar({
   return {
     element,
     offer,
-    show(chosen: Tool) {
-      for (const { tool, button: control } of buttons) control.setAttribute('aria-pressed', String(tool === chosen));
-      radiusRow.hidden = chosen !== 'brush' && chosen !== 'eraser';
+    show(chosenTool: Tool) {
+      for (const { tool, button: control } of buttons) control.setAttribute('aria-pressed', String(tool === chosenTool));
+      radiusRow.hidden = chosenTool !== 'brush' && chosenTool !== 'eraser';
     },
   };
 
-  function offer(offered: ToolOffer) {
-    for (const { tool, button: control } of buttons) control.hidden = !isOffered(tool, offered);
-    element.classList.toggle('ruler-only', offered === 'measure');
+  function offer(toolOffer: ToolOffer) {
+    for (const { tool, button: control } of buttons) control.hidden = !isOffered(tool, toolOffer);
+    element.classList.toggle('ruler-only', toolOffer === 'measure');
   }
 }

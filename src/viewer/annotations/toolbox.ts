@@ -22,7 +22,7 @@ interface ToolboxOptions {
   beginFirstAnnotation: () => Promise<void>;
   /** called when a shape of the edited annotation is selected */
   onSelect: (shape: Element) => void;
-  /** called at a click while nothing is edited */
+  /** called when the user clicks while no annotation is edited */
   onInspect: (stagePoint: Point) => void;
   /** called with a new version of the edited annotation */
   onSaved: (record: AnnotationRecord) => void;
@@ -40,15 +40,15 @@ interface ToolboxOptions {
 /** The tools with their buttons and keys, and the edited annotation, which they change. */
 export class Toolbox {
   readonly tools: Tools;
-  readonly edited: EditedAnnotation;
+  readonly editedAnnotation: EditedAnnotation;
   readonly #bar: ReturnType<typeof toolbar>;
-  /** The tool that was chosen last. It may not be in use yet, while an annotation is being created. */
+  /** The tool that was chosen last. It is not in use yet while an annotation is being created for it. */
   #chosenTool: Tool = 'select';
 
   constructor(private readonly options: ToolboxOptions) {
     const { stage, drawingElement, container, onSelect, onInspect, redraw, redrawLive, showProblem, signal } = options;
-    this.edited = new EditedAnnotation({ redraw, zoom: stage.zoom, showProblem, onSaved: options.onSaved });
-    const { toolContext } = this.edited;
+    this.editedAnnotation = new EditedAnnotation({ redraw, zoom: stage.zoom, showProblem, onSaved: options.onSaved });
+    const { toolContext } = this.editedAnnotation;
     this.tools = new Tools({
       ...toolContext,
       stage,
@@ -69,8 +69,8 @@ export class Toolbox {
     addKeyboardCross(stage, drawingElement, this.tools, signal);
     followKeys(container.getRootNode(), {
       tools: this.tools,
-      getEditor: () => this.edited.editor,
-      isOffered: (tool) => isOffered(tool, this.#offered),
+      getEditor: () => this.editedAnnotation.editor,
+      isOffered: (tool) => isOffered(tool, this.#toolOffer),
       chooseTool: (tool) => void this.#useTool(tool),
       canvas: stage.canvas,
       closeCard: options.closeCard,
@@ -86,28 +86,28 @@ export class Toolbox {
   edit(annotation: StageAnnotation | null) {
     // An unfinished shape is kept as an unsaved change.
     this.tools.finishOrKeepDrawing();
-    this.edited.end();
+    this.editedAnnotation.end();
     this.tools.useTool('select');
     const draft = annotation?.edits.draft;
-    if (annotation) this.edited.begin(annotation);
+    if (annotation) this.editedAnnotation.begin(annotation);
     if (draft) this.tools.resume(draft);
     this.updateOffer();
-    return this.edited.editor;
+    return this.editedAnnotation.editor;
   }
 
   /** Offers the tools that can be used now. */
   updateOffer() {
-    this.#bar.offer(this.#offered);
+    this.#bar.offer(this.#toolOffer);
   }
 
   /** Keeps an unfinished shape as an unsaved change, and ends editing. */
   close() {
     this.tools.finishOrKeepDrawing();
-    this.edited.end();
+    this.editedAnnotation.end();
   }
 
-  get #offered(): ToolOffer {
-    if (this.edited.editor) return 'all';
+  get #toolOffer(): ToolOffer {
+    if (this.editedAnnotation.editor) return 'all';
     return this.options.mayBeginFirstAnnotation() ? 'first' : 'measure';
   }
 
@@ -122,7 +122,7 @@ export class Toolbox {
     const { beginFirstAnnotation, showProblem, signal } = this.options;
     this.#chosenTool = tool;
     let isReady = true;
-    if (!this.edited.editor && firstShapeTools.has(tool)) {
+    if (!this.editedAnnotation.editor && firstShapeTools.has(tool)) {
       this.tools.delayGestures();
       try {
         await beginFirstAnnotation();
@@ -130,12 +130,12 @@ export class Toolbox {
         showProblem(messageOf(error));
       }
       if (this.#chosenTool !== tool) return;
-      isReady = this.edited.editor !== null && !signal.aborted;
+      isReady = this.editedAnnotation.editor !== null && !signal.aborted;
     }
     if (isReady) this.tools.useTool(tool);
     this.tools.endDelay(isReady && firstShapeTools.has(tool));
     if (!isReady) return;
-    // A tool that was refused says what it needs: a hole, for example, needs a selected polygon.
+    // If the tool cannot be used now, its hint says what it needs. Drawing a hole, for example, needs a selected polygon.
     if (this.tools.tool !== tool) showMessage(annotationTexts.tools[tool][1]);
   }
 }

@@ -7,8 +7,8 @@ import type { Cell } from '../objects/object-requests.js';
 /** Number of categories that are listed initially, and added by each click on “Show more”. */
 const listStep = 100;
 
-/** Above this many categories, a search field is shown. */
-const maxUnfiltered = 12;
+/** If there are more categories, a search field is shown. */
+const maxWithoutSearch = 12;
 
 /** A category, or a group of shapes. */
 export interface Category<Value extends Cell> {
@@ -24,7 +24,7 @@ export function categoryList<Value extends Cell>(options: {
   searchLabel: string;
   onColor: (value: Value, color: string) => void;
   /** Makes the elements that name a category, with controls next to the name; `refresh` updates their state. */
-  makeNameControls?: (value: Value, words: string) => { elements: Child[]; refresh: () => void };
+  makeNameControls?: (value: Value, displayName: string) => { elements: Child[]; refresh: () => void };
 }) {
   const { label, searchLabel, onColor, makeNameControls } = options;
   let categories: readonly Category<Value>[] = [];
@@ -32,7 +32,7 @@ export function categoryList<Value extends Cell>(options: {
   let alwaysListed: Value | undefined;
   let areColorsFixed = false;
   let rows: Map<Value, ReturnType<typeof makeRow>> = new Map();
-  const filter = h('input', {
+  const searchInput = h('input', {
     type: 'search',
     placeholder: searchLabel,
     'aria-label': searchLabel,
@@ -40,17 +40,20 @@ export function categoryList<Value extends Cell>(options: {
     oninput: () => search(),
   });
   const list = h('ul.legend-groups.column', { 'aria-label': label });
-  return { elements: [filter, list], show, recreateRows };
+  return { elements: [searchInput, list], show, recreateRows };
 
   /** @param display `areColorsFixed`: the colors cannot be changed; `alwaysListed`: a category that is always listed */
-  function show(next: readonly Category<Value>[], display: { areColorsFixed?: boolean; alwaysListed?: Value | undefined } = {}) {
-    categories = next;
+  function show(
+    newCategories: readonly Category<Value>[],
+    display: { areColorsFixed?: boolean; alwaysListed?: Value | undefined } = {},
+  ) {
+    categories = newCategories;
     ({ areColorsFixed = false, alwaysListed } = display);
-    filter.hidden = categories.length <= maxUnfiltered && filter.value === '';
+    searchInput.hidden = categories.length <= maxWithoutSearch && searchInput.value === '';
     refreshRows();
   }
 
-  /** Recreates all rows, because they need other controls now. */
+  /** Must be called when the rows need other controls than before. */
   function recreateRows() {
     rows = new Map();
     refreshRows();
@@ -62,23 +65,23 @@ export function categoryList<Value extends Cell>(options: {
   }
 
   function refreshRows() {
-    const filterText = filter.value.trim().toLowerCase();
-    const matches = categories.filter(({ value }) => categoryName(value).toLowerCase().includes(filterText));
-    const listed = matches.slice(0, listedCount);
-    const listedAnyway = categories.filter((category) => category.value === alwaysListed && !listed.includes(category));
-    const shownRows = [...listedAnyway, ...listed].map((category) => {
+    const searchText = searchInput.value.trim().toLowerCase();
+    const matches = categories.filter(({ value }) => categoryName(value).toLowerCase().includes(searchText));
+    const listedMatches = matches.slice(0, listedCount);
+    const extraCategories = categories.filter((category) => category.value === alwaysListed && !listedMatches.includes(category));
+    const shownRows = [...extraCategories, ...listedMatches].map((category) => {
       const row = rows.get(category.value) ?? makeRow(category.value);
       row.show(category);
       return [category.value, row] as const;
     });
     rows = new Map(shownRows);
     const elements: Element[] = shownRows.map(([, { element }]) => element);
-    const unlistedCount = matches.length - listed.length;
+    const unlistedCount = matches.length - listedMatches.length;
     if (unlistedCount > 0) elements.push(moreRow(unlistedCount));
-    // Rows that stay keep the focus, and the color that is being chosen.
-    const isSame =
+    // Rows that have not changed are not replaced, so that they keep the focus and the color that is being chosen.
+    const areRowsSame =
       elements.length === list.children.length && elements.every((element, index) => list.children[index] === element);
-    if (!isSame) fill(list, ...elements);
+    if (!areRowsSame) fill(list, ...elements);
   }
 
   function moreRow(count: number) {
@@ -91,12 +94,12 @@ export function categoryList<Value extends Cell>(options: {
   }
 
   function makeRow(value: Value) {
-    const words = categoryName(value);
-    const name = commonTexts.colorOf(words);
-    const color = h('input.swatch', { type: 'color', 'aria-label': name, onchange: () => onColor(value, color.value) });
+    const displayName = categoryName(value);
+    const colorLabel = commonTexts.colorOf(displayName);
+    const color = h('input.swatch', { type: 'color', 'aria-label': colorLabel, onchange: () => onColor(value, color.value) });
     const count = h('span.count.quiet-text.small');
-    const controls = makeNameControls?.(value, words) ?? { elements: [h('span.clip.grow', words)], refresh() {} };
-    const element = h('li.row', { title: words }, color, controls.elements, count);
+    const controls = makeNameControls?.(value, displayName) ?? { elements: [h('span.clip.grow', displayName)], refresh() {} };
+    const element = h('li.row', { title: displayName }, color, controls.elements, count);
     return {
       element,
       show(category: Category<Value>) {

@@ -7,9 +7,9 @@ import { palettes, type Coloring } from './coloring.js';
 /** Drop-down lists for the column, the heat map and the palette of a coloring. */
 export class ColoringChoices {
   readonly elements: HTMLElement[];
-  readonly #by: HTMLSelectElement;
-  readonly #heat: HTMLSelectElement;
-  readonly #palette: HTMLSelectElement;
+  readonly #columnSelect: HTMLSelectElement;
+  readonly #heatSelect: HTMLSelectElement;
+  readonly #paletteSelect: HTMLSelectElement;
   readonly #paletteField: HTMLElement;
 
   constructor(change: (changes: Partial<Coloring>) => void) {
@@ -19,11 +19,19 @@ export class ColoringChoices {
       mean: objectTexts.heatMean,
     };
     const names = Object.fromEntries(palettes.map((name) => [name, name]));
-    this.#by = h('select', { onchange: () => change({ by: this.#by.value || null, low: null, high: null, colors: [] }) });
-    this.#heat = choice(heats, '', { onchange: () => change({ heat: (this.#heat.value || null) as Coloring['heat'] }) });
-    this.#palette = choice(names, '', { onchange: () => change({ palette: this.#palette.value }) });
-    this.#paletteField = field(objectTexts.palette, this.#palette);
-    this.elements = [field(objectTexts.colorBy, this.#by), field(objectTexts.heat, this.#heat), this.#paletteField];
+    this.#columnSelect = h('select', {
+      onchange: () => change({ by: this.#columnSelect.value || null, low: null, high: null, colors: [] }),
+    });
+    this.#heatSelect = choice(heats, '', {
+      onchange: () => change({ heat: (this.#heatSelect.value || null) as Coloring['heat'] }),
+    });
+    this.#paletteSelect = choice(names, '', { onchange: () => change({ palette: this.#paletteSelect.value }) });
+    this.#paletteField = field(objectTexts.palette, this.#paletteSelect);
+    this.elements = [
+      field(objectTexts.colorBy, this.#columnSelect),
+      field(objectTexts.heat, this.#heatSelect),
+      this.#paletteField,
+    ];
   }
 
   set hasPalette(hasPalette: boolean) {
@@ -35,12 +43,12 @@ export class ColoringChoices {
     const names = columns.map(({ name }) => name);
     if (by !== null && !names.includes(by)) names.push(by);
     const options = names.map((name) => h('option', { value: name }, name));
-    fill(this.#by, h('option', { value: '' }, objectTexts.ownColors), ...options);
-    this.#by.value = by ?? '';
-    this.#heat.value = heat ?? '';
+    fill(this.#columnSelect, h('option', { value: '' }, objectTexts.ownColors), ...options);
+    this.#columnSelect.value = by ?? '';
+    this.#heatSelect.value = heat ?? '';
     const isNumber = columns.some(({ name, type }) => name === by && type === 'number');
-    const mean = this.#heat.querySelector<HTMLOptionElement>('[value="mean"]');
-    if (mean) mean.disabled = !isNumber && heat !== 'mean';
-    this.#palette.value = palette ?? palettes[0];
+    const meanOption = this.#heatSelect.querySelector<HTMLOptionElement>('[value="mean"]');
+    if (meanOption) meanOption.disabled = !isNumber && heat !== 'mean';
+    this.#paletteSelect.value = palette ?? palettes[0];
   }
 }

@@ -13,7 +13,7 @@ interface ColoringOptions {
   currentRecord: () => AnnotationRecord | null;
   currentColoring: () => Coloring;
   onChange: (coloring: Coloring) => void;
-  /** called with the colors of groups, if shapes are colored by them; otherwise with `null` */
+  /** called with the colors of groups, if shapes are colored by their group; otherwise with `null` */
   onGroups: (colors: ReadonlyMap<unknown, string> | null) => void;
   signal: AbortSignal;
 }
@@ -35,7 +35,7 @@ export class ColoringControls {
   readonly #scale: ColoringScale;
   readonly #trackRefresh = trackNewest();
   #columns: ObjectColumn[] = [];
-  /** The version of the annotation whose columns are loaded; -1 before that. */
+  /** The version of the annotation whose columns are loaded; -1 until then. */
   #columnsVersion = -1;
 
   constructor(private readonly options: ColoringOptions) {
@@ -55,7 +55,7 @@ export class ColoringControls {
     this.elements = [this.#filterLine, this.#details];
   }
 
-  /** Shows the current state, for the current version. */
+  /** Shows the current coloring, with the columns and the legend of the current version. */
   async refresh() {
     const { signal } = this.options;
     const record = this.options.currentRecord();
@@ -92,9 +92,9 @@ export class ColoringControls {
   }
 
   #showFilter(record: AnnotationRecord, { filter }: Coloring, legend: ColoringLegend | null) {
-    const words = legend && filter && objectTexts.filtered(legend.count, record._elementCount);
-    fill(this.#filterLine, words, words && linkButton(objectTexts.removeFilter, () => this.#change({ filter: null })));
-    this.#filterLine.hidden = !words;
+    const filterText = legend && filter && objectTexts.filtered(legend.count, record._elementCount);
+    fill(this.#filterLine, filterText, filterText && linkButton(objectTexts.removeFilter, () => this.#change({ filter: null })));
+    this.#filterLine.hidden = !filterText;
   }
 
   async #showLegend(record: AnnotationRecord, coloring: Coloring, legend: ColoringLegend | null, isCurrent: () => boolean) {
@@ -102,11 +102,11 @@ export class ColoringControls {
     this.#choices.hasPalette = Boolean(scale);
     const groups = coloring.by === 'group' ? categories : null;
     this.options.onGroups(groups ? new Map(groups.map(({ value, color }) => [value, color])) : null);
-    // Groups are listed above, with these colors.
+    // The list of groups, above these controls, shows the colors of groups.
     if (groups) fill(this.#legendArea);
     else if (categories) {
       this.#categories.show(categories);
-      // If the list is there already, it is not replaced, because it may have the focus.
+      // A list that is shown already is not replaced, because it may have the focus.
       if (!this.#legendArea.contains(this.#categories.elements[0]!)) fill(this.#legendArea, this.#categories.elements);
     } else if (scale) {
       const elements = await this.#scale.createElements(record, coloring, scale);

@@ -19,8 +19,8 @@ export class ColoringScale {
   /** Bounds that the user is choosing, before they are applied. */
   #pendingBounds: Bounds | null = null;
   readonly #changeSoon = debounced(() => {
-    const chosen = this.takePendingBounds();
-    if (chosen && !this.options.signal.aborted) this.options.onChange(chosen);
+    const chosenBounds = this.takePendingBounds();
+    if (chosenBounds && !this.options.signal.aborted) this.options.onChange(chosenBounds);
   }, 200);
 
   constructor(
@@ -31,14 +31,14 @@ export class ColoringScale {
     },
   ) {}
 
-  /** Returns the bounds that the user has chosen but that are not applied yet. The caller applies them. */
+  /** Returns the bounds that the user has chosen but that are not applied yet. The caller must apply them. */
   takePendingBounds() {
-    const chosen = this.#pendingBounds;
+    const chosenBounds = this.#pendingBounds;
     this.#pendingBounds = null;
-    return chosen;
+    return chosenBounds;
   }
 
-  /** The elements of the scale of a legend. */
+  /** Creates the elements that show a legend's scale. */
   async createElements(
     record: AnnotationRecord,
     { by, heat, filter }: Coloring,

@@ -6,9 +6,10 @@ export interface Coloring {
   by: string | null;
   /** `null` for the default of the server */
   palette: string | null;
+  /** the value at the lower end of the palette; `null` if the server chooses it. `high` is the value at the upper end */
   low: number | null;
   high: number | null;
-  /** heat map of shapes that are too small to be drawn */
+  /** what the heat map of shapes that are too small to be drawn shows: their number, or the mean of the column `by`; `null` for no heat map */
   heat: 'number' | 'mean' | null;
   /** colors that the user has chosen for categories, or for groups if `by` is `null` */
   colors: readonly CategoryColor[];
@@ -28,12 +29,12 @@ export function fitsAddress(colors: readonly CategoryColor[]) {
   return encodeURIComponent(JSON.stringify(colors)).length <= maxColorsLength;
 }
 
-/** Colors of categories, with a new color for one of them. */
+/** Returns the colors of categories, with a new color for one category. */
 export function setCategoryColor(colors: readonly CategoryColor[], value: Cell, color: string): CategoryColor[] {
-  return [...colors.filter(([other]) => other !== value), [value, color]];
+  return [...colors.filter(([otherValue]) => otherValue !== value), [value, color]];
 }
 
-/** Palettes of the server that the page offers. They are easy to read, and equal steps look equal. */
+/** Palettes of the server that the page offers. They are easy to read, and equal differences in value look equally large. */
 export const palettes = ['viridis', 'magma', 'cividis', 'turbo', 'Blues', 'Reds', 'RdBu_r'] as const;
 
 /** Whether shapes have their own colors, and all are shown. */
@@ -47,7 +48,7 @@ export function needsLegend({ by, heat, filter }: Coloring) {
 }
 
 /**
- * Applies changes to a coloring, and resets the parts that do not fit them.
+ * Applies changes to a coloring, and resets the parts that do not fit the changes.
  *
  * @param isNumber whether a column has numbers
  */
@@ -56,12 +57,12 @@ export function changeColoring(
   changes: Partial<Coloring>,
   isNumber: (column: string | null) => boolean,
 ): Coloring {
-  const next = { ...formerColoring, ...changes };
+  const newColoring = { ...formerColoring, ...changes };
   // A heat map of the count needs no column, and a heat map of the mean needs a column of numbers.
-  if (changes.heat === 'number') next.by = null;
-  else if (next.heat === 'number' && next.by !== null) next.heat = null;
-  else if (next.heat === 'mean' && !isNumber(next.by)) next.heat = null;
-  return next.heat === formerColoring.heat ? next : { ...next, low: null, high: null };
+  if (changes.heat === 'number') newColoring.by = null;
+  else if (newColoring.heat === 'number' && newColoring.by !== null) newColoring.heat = null;
+  else if (newColoring.heat === 'mean' && !isNumber(newColoring.by)) newColoring.heat = null;
+  return newColoring.heat === formerColoring.heat ? newColoring : { ...newColoring, low: null, high: null };
 }
 
 /** The query parameters for the server's tiles. */
@@ -131,19 +132,19 @@ function readColors(value: unknown): CategoryColor[] {
 function readFilter(value: unknown): ObjectFilter | null {
   const { and } = toObject(value);
   if (Array.isArray(and)) return combineFilters(...and.map(readFilter));
-  const { column, gte, lte, in: listed } = toObject(value);
+  const { column, gte, lte, in: listedValues } = toObject(value);
   if (typeof column !== 'string') return null;
   const isCell = (cell: unknown): cell is Cell => cell === null || ['string', 'number', 'boolean'].includes(typeof cell);
   const condition = {
     column,
     ...(typeof gte === 'number' && { gte }),
     ...(typeof lte === 'number' && { lte }),
-    ...(Array.isArray(listed) && { in: listed.filter(isCell) }),
+    ...(Array.isArray(listedValues) && { in: listedValues.filter(isCell) }),
   };
   return Object.keys(condition).length > 1 ? condition : null;
 }
 
-/** The conditions of columns in a filter. */
+/** The conditions on columns in a filter, without conditions on a region. */
 export function columnConditions(filter: ObjectFilter | null) {
   const parts = filter === null ? [] : 'and' in filter ? filter.and : [filter];
   return parts.flatMap((part) => ('column' in part ? [part] : []));

@@ -3,7 +3,7 @@ import { coloringQuery, isPlain, type Coloring } from './coloring.js';
 import type { ColoringLegend } from './coloring-requests.js';
 import { matchesFilter, valueOf } from './shape-values.js';
 
-/** The filter and the colors of the shapes that this page draws. The server's tiles have the same. */
+/** The filter and the colors of the shapes that this page draws. The server's tiles have the same filter and colors. */
 export class ShapeColors {
   readonly #colors: Map<unknown, string>;
   /** Copies of shapes in other colors, by the original shape. */
@@ -11,31 +11,31 @@ export class ShapeColors {
 
   constructor(
     readonly coloring: Coloring,
-    /** `null` if it is not needed */
+    /** `null` if the coloring needs no legend */
     readonly legend: ColoringLegend | null,
   ) {
-    const listed =
+    const colorPairs =
       coloring.by === null ? coloring.colors : legend?.categories?.map(({ value, color }) => [value, color] as const);
-    this.#colors = new Map(listed);
+    this.#colors = new Map(colorPairs);
   }
 
   matches(element: Element) {
     return matchesFilter(this.coloring.filter, element, this.legend?.columns ?? {});
   }
 
-  /** A shape in its color. Without colors, it is the same shape. */
+  /** A copy of a shape in its color; the shape itself if the coloring has no colors. */
   toColored(element: Element): Element {
     const { by, colors } = this.coloring;
     if (by === null && colors.length === 0) return element;
-    const cached = this.#coloredShapes.get(element);
-    if (cached) return cached;
+    const cachedShape = this.#coloredShapes.get(element);
+    if (cachedShape) return cachedShape;
     const color = this.#colorOf(element);
-    const colored = color === undefined ? element : withNewColor(element, color);
-    this.#coloredShapes.set(element, colored);
-    return colored;
+    const coloredShape = color === undefined ? element : withNewColor(element, color);
+    this.#coloredShapes.set(element, coloredShape);
+    return coloredShape;
   }
 
-  /** The color as `#rrggbb`; `undefined` for a category that the server does not have yet. */
+  /** The color as `#rrggbb`; `undefined` for a category that the server does not know yet. */
   #colorOf(element: Element): string | undefined {
     const { by } = this.coloring;
     if (by === null) return this.#colors.get(element.group ?? null);
@@ -48,7 +48,7 @@ export class ShapeColors {
   }
 }
 
-/** A shape with the red, green and blue of a color. Its fill and line stay as opaque as they are. */
+/** A shape with the red, green and blue of a color. Its fill and its line keep their opacity. */
 export function withNewColor(element: Element, color: string): Element {
   const { fillColor, lineColor } = element;
   return { ...element, lineColor: keepAlpha(color, lineColor), ...(fillColor && { fillColor: keepAlpha(color, fillColor) }) };

@@ -6,13 +6,13 @@ import type { Cell, ObjectFilter } from '../objects/object-requests.js';
 /** Types of the columns of a table, by name. */
 type ColumnTypes = Readonly<Record<string, string>>;
 
-/** Longer texts do not count as values. The server has the same limit, in characters. */
+/** Maximum length of a text value, in characters, as on the server. Longer texts do not count as values. */
 const maxTextLength = 1024;
 
-/** If a name has both numbers and other values, the column with the numbers has this ending. */
+/** If a field has both numbers and other values, the column with the numbers has this ending. */
 const numberEnding = '#number';
 
-/** The value of a shape in a column of the table; `null` if it has none. The server has the same rules. */
+/** The value of a shape in a column of the table; `null` if the shape has no value there. The server has the same rules. */
 export function valueOf(element: Element, column: string, types: ColumnTypes): Cell {
   const type = types[column];
   if (!column.startsWith('/')) return baseValue(element, column);
@@ -71,11 +71,11 @@ function baseValue(element: Element, column: string): Cell {
 export function matchesFilter(filter: ObjectFilter | null, element: Element, types: ColumnTypes): boolean {
   if (filter === null) return true;
   if ('and' in filter) return filter.and.every((part) => matchesFilter(part, element, types));
-  // The filters of the table have no regions.
+  // Filters that the table makes have no regions.
   if ('region' in filter) return true;
-  const { column, gte = -Infinity, lte = Infinity, in: listed } = filter;
+  const { column, gte = -Infinity, lte = Infinity, in: listedValues } = filter;
   const value = valueOf(element, column, types);
   const isRange = filter.gte !== undefined || filter.lte !== undefined;
   if (isRange && !(typeof value === 'number' && value >= gte && value <= lte)) return false;
-  return listed === undefined || (value !== null && listed.includes(value));
+  return listedValues === undefined || (value !== null && listedValues.includes(value));
 }

@@ -3,7 +3,7 @@ import { areaOf, asPolygon, polygonOf, loadPolygonTools, type Polygon, type Poly
 
 /** How a stroke begins. */
 export interface StrokeStart {
-  /** the shape that is changed, or a new one */
+  /** the shape that the stroke changes; it may be a new shape */
   shape: Element;
   /** whether the shape has no area yet */
   isNew: boolean;
@@ -56,7 +56,7 @@ export class Brush {
     this.#stroke = null;
   }
 
-  /** Adds the new points to the stroke, and loads the library first if needed. @returns whether it succeeded */
+  /** Adds the new points to the stroke, and loads the library first if needed. @returns whether drawing succeeded */
   async #draw(stroke: Stroke): Promise<boolean> {
     try {
       this.#polygonTools ??= await loadPolygonTools();
@@ -96,16 +96,16 @@ class Stroke {
 
   /** The changed shape with the largest part of the area, and new shapes with the other parts. */
   get shapes(): Element[] {
-    const [first, ...others] = this.#area.toSorted((a, b) => areaOf(b) - areaOf(a));
-    if (!first) return [];
+    const [largestPart, ...otherParts] = this.#area.toSorted((a, b) => areaOf(b) - areaOf(a));
+    if (!largestPart) return [];
     const { shape } = this.start;
-    return [asPolygon(shape, first), ...others.map((part) => ({ ...asPolygon(shape, part), id: newId() }))];
+    return [asPolygon(shape, largestPart), ...otherParts.map((part) => ({ ...asPolygon(shape, part), id: newId() }))];
   }
 
   get edits(): Edit[] {
     const { shape, isNew } = this.start;
-    const [first = null, ...others] = this.shapes;
-    const added = others.map((after) => ({ before: null, after }));
-    return isNew && first === null ? added : [{ before: isNew ? null : shape, after: first }, ...added];
+    const [firstShape = null, ...newShapes] = this.shapes;
+    const additions = newShapes.map((after) => ({ before: null, after }));
+    return isNew && firstShape === null ? additions : [{ before: isNew ? null : shape, after: firstShape }, ...additions];
   }
 }

@@ -10,7 +10,7 @@ import type { OverlayPicture } from './overlay-pictures.js';
 export type LayerContent = {
   visibleOverlays: () => Iterable<Element>;
   getOrFetchPicture: (element: Element) => OverlayPicture | null;
-  /** at least the shapes that overlap a box of the image */
+  /** for each annotation, at least the shapes that overlap a box of the image */
   shapesIn: (box: Box) => Iterable<{ elements: Iterable<Element>; opacity: number }>;
   /** shapes whose labels are always visible */
   labeledShapes: () => Element[];
@@ -26,7 +26,7 @@ export type LayerContent = {
 /** Side of a cell, in CSS pixels. */
 const cellSide = 256;
 
-/** Shapes within this distance of a cell, in CSS pixels, are included, because their lines may reach into it. */
+/** Shapes within this distance of a cell, in CSS pixels, are drawn in the cell too, because their lines may reach into it. */
 const cellMargin = cellSide / 8;
 
 /** Maximum number of points drawn in one frame, so that no frame takes long. */
@@ -40,11 +40,11 @@ const costOfShape = 8;
  * pointer.
  *
  * @param element the element that the stage fills
- * @returns functions that redraw everything, only what was incomplete, or only the live canvas
+ * @returns functions that redraw everything, only the cells that were incomplete, or only the live canvas
  */
 export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerContent) {
   const liveCanvas = h('canvas.live-layer', { 'aria-hidden': 'true' });
-  let labeled: Element[] = [];
+  let labeledShapes: Element[] = [];
   /** Ids of the shapes that the cells leave out, because the live canvas shows them. */
   let idsLeftOutOfCells = '';
   /** Number of points that may still be drawn in this frame. */
@@ -57,22 +57,22 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
   let isLiveRedrawScheduled = false;
   // The layer is below the overview in the corner.
   element.querySelector('.navigator')?.before(liveCanvas);
-  const overlays = new CellLayer({ stage, depth: 'picture', createLayout: layOutOverlays, concurrency: 1 });
-  const cells = new CellLayer({ stage, depth: 'shapes', createLayout: layOutShapes, concurrency: 1, onShown: redrawLive });
-  // In the same frame as the image, so that shapes do not lag behind it.
+  const overlayLayer = new CellLayer({ stage, depth: 'picture', createLayout: layOutOverlays, concurrency: 1 });
+  const shapeLayer = new CellLayer({ stage, depth: 'shapes', createLayout: layOutShapes, concurrency: 1, onShown: redrawLive });
+  // The live canvas is drawn in the same frame as the image, so that shapes do not lag behind the image.
   stage.onMove(drawLive);
   return { redraw, redrawIncomplete, redrawLive };
 
   function redraw() {
     redrawOverlays(true);
-    cells.redraw();
+    shapeLayer.redraw();
   }
 
   /** @param isChanged whether the same overlays look different now */
   function redrawOverlays(isChanged: boolean) {
     const ids = [...content.visibleOverlays()].map(({ id }) => id).join(' ');
-    if (ids === '' && overlayIds !== '') overlays.hide();
-    if (ids !== '' && (isChanged || ids !== overlayIds)) overlays.redraw();
+    if (ids === '' && overlayIds !== '') overlayLayer.hide();
+    if (ids !== '' && (isChanged || ids !== overlayIds)) overlayLayer.redraw();
     overlayIds = ids;
   }
 
@@ -89,14 +89,14 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
   function redrawIncomplete() {
     redrawOverlays(false);
     updateLabels();
-    cells.redrawCells(({ missingBox }: ShapeCell) => missingBox !== undefined && content.areShapesLoadedIn(missingBox));
+    shapeLayer.redrawCells(({ missingBox }: ShapeCell) => missingBox !== undefined && content.areShapesLoadedIn(missingBox));
     redrawLive();
   }
 
   function updateLabels() {
     const liveIds = content.liveShapes().map(({ id }) => id);
     idsLeftOutOfCells = liveIds.join(' ');
-    labeled = content.labeledShapes().filter(({ id }) => !liveIds.includes(id));
+    labeledShapes = content.labeledShapes().filter(({ id }) => !liveIds.includes(id));
   }
 
   function layOutShapes(placement: DOMMatrix): CellLayout {
@@ -129,17 +129,18 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
     const painter = makeCellPainter(cellCanvas, cell.box, placement);
     let isEmpty = true;
     for (const { elements, opacity } of content.shapesIn(boxWithMargin)) {
-      const visible = [...elements].filter((shape) => painter.isInView(shape) && !liveIds.includes(shape.id));
-      isEmpty &&= visible.length === 0;
-      for (let start = 0, end = 0; start < visible.length; start = end) {
+      const visibleShapes = [...elements].filter((shape) => painter.isInView(shape) && !liveIds.includes(shape.id));
+      isEmpty &&= visibleShapes.length === 0;
+      for (let start = 0, end = 0; start < visibleShapes.length; start = end) {
         if (pointsLeft <= 0) {
           painter.flush();
           await nextFrame();
           signal.throwIfAborted();
           pointsLeft = maxPointsPerFrame;
         }
-        for (; end < visible.length && pointsLeft > 0; end += 1) pointsLeft -= costOfShape + (visible[end]?.points?.length ?? 4);
-        painter.paintShapes(visible.slice(start, end), opacity);
+        for (; end < visibleShapes.length && pointsLeft > 0; end += 1)
+          pointsLeft -= costOfShape + (visibleShapes[end]?.points?.length ?? 4);
+        painter.paintShapes(visibleShapes.slice(start, end), opacity);
       }
     }
     // More shapes have arrived while the cell was drawn.
@@ -148,12 +149,12 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
   }
 
   function drawLive() {
-    const hovered = content.hoveredShape();
+    const hoveredShape = content.hoveredShape();
     const painter = makePainter(liveCanvas, stage.size(), stage.placement(), stage.visibleBox(), hasDrawnLive);
     const shapes = content.liveShapes();
-    if (shapes.map(({ id }) => id).join(' ') !== idsLeftOutOfCells) cells.redraw();
+    if (shapes.map(({ id }) => id).join(' ') !== idsLeftOutOfCells) shapeLayer.redraw();
     painter.paintShapes(shapes, 1);
-    const labels = hovered && !labeled.includes(hovered) ? [...labeled, hovered] : labeled;
+    const labels = hoveredShape && !labeledShapes.includes(hoveredShape) ? [...labeledShapes, hoveredShape] : labeledShapes;
     for (const shape of labels) if (shape.label?.visibility !== 'hidden') painter.paintLabel(shape);
     hasDrawnLive = content.paintAbove(painter) || shapes.length > 0 || labels.length > 0;
     liveCanvas.hidden = !hasDrawnLive;
@@ -189,7 +190,7 @@ function nextFrame() {
   return new Promise<void>((resolve) => requestAnimationFrame(() => resolve()));
 }
 
-/** @param mustClear whether there may be something to erase */
+/** @param mustClear whether the canvas may have an earlier drawing, which must be erased */
 function makePainter(
   canvas: HTMLCanvasElement | OffscreenCanvas,
   { width, height }: { width: number; height: number },

@@ -22,7 +22,7 @@ export function addKeyboardCross(stage: Stage, element: HTMLElement, tools: Tool
   stage.onRest(letToolsFollow);
   // While Space is held, dragging moves the view; Space alone is a click when it is released.
   let willClick = false;
-  const onKey = (event: KeyboardEvent) => {
+  const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === ' ') {
       event.preventDefault();
       if (event.repeat) return;
@@ -37,7 +37,7 @@ export function addKeyboardCross(stage: Stage, element: HTMLElement, tools: Tool
     willClick = false;
   };
   const releaseSpace = () => (willClick = tools.isPaused = false);
-  stage.canvas.addEventListener('keydown', onKey, { signal });
+  stage.canvas.addEventListener('keydown', onKeyDown, { signal });
   stage.canvas.addEventListener('keyup', onKeyUp, { signal });
   element.addEventListener('pointerdown', () => (willClick = false), { signal, capture: true });
   stage.canvas.addEventListener('blur', releaseSpace, { signal });

@@ -3,7 +3,7 @@ import type { Element } from '../annotation-model.js';
 import { annotationTexts } from '../../annotation-texts.js';
 
 /**
- * The picture of an overlay. `width` and `height` are the size of its image at full resolution; the picture may have fewer pixels.
+ * The picture of an overlay. `width` and `height` are the size of the overlay's image at full resolution; the picture may have fewer pixels.
  */
 export type OverlayPicture = { picture: CanvasImageSource; width: number; height: number };
 
@@ -26,7 +26,7 @@ export function drawOverlay(
   context.drawImage(picture, 0, 0, width, height);
 }
 
-/** Maximum side of the picture of an overlay. One picture is enough at usual zooms; finer ones would need tiles. */
+/** Maximum side of the picture of an overlay. One picture is enough at usual zooms; finer pictures would need tiles. */
 const maxSide = 2048;
 /** Maximum side of a pixelmap, whose pixels are numbers that cannot be scaled down. */
 const maxPixelmapSide = 4096;
@@ -45,27 +45,27 @@ function pictureKey(element: Element) {
 
 /** Pictures of overlays, fetched when they are first drawn. */
 export class OverlayPictures {
-  /** `null` while it is being fetched, and if there is none */
+  /** by {@link pictureKey}; `null` while a picture is being fetched, and if that has failed */
   #pictures: Map<string, OverlayPicture | null> = new Map();
-  #loading: Map<string, Promise<void>> = new Map();
+  #loadPromises: Map<string, Promise<void>> = new Map();
 
   constructor(private readonly options: { signal: AbortSignal; onLoad: () => void; onProblem: (text: string) => void }) {}
 
-  /** The picture of an element; `null` until it has arrived. The first call begins to fetch it. */
+  /** The picture of an element; `null` until the picture has arrived. The first call begins to fetch the picture. */
   getOrFetchPicture(element: Element): OverlayPicture | null {
     const key = pictureKey(element);
-    const cached = this.#pictures.get(key);
-    if (cached === undefined) {
+    const cachedPicture = this.#pictures.get(key);
+    if (cachedPicture === undefined) {
       this.#pictures.set(key, null);
-      this.#loading.set(key, this.#load(key, element));
+      this.#loadPromises.set(key, this.#load(key, element));
     }
-    return cached ?? null;
+    return cachedPicture ?? null;
   }
 
-  /** The picture of an element, when it has arrived; `null` if there is none. */
+  /** Waits until the picture of an element has arrived; `null` if it cannot be loaded. */
   async loadPicture(element: Element): Promise<OverlayPicture | null> {
     this.getOrFetchPicture(element);
-    await this.#loading.get(pictureKey(element));
+    await this.#loadPromises.get(pictureKey(element));
     return this.getOrFetchPicture(element);
   }
 

@@ -32,7 +32,7 @@ export type OutlineTarget = Pick<Path2D, 'moveTo' | 'lineTo' | 'closePath' | 'ar
 /** The outline of an element in image pixels. */
 const pathOf = cachedByElement((element) => traceOutline(element, new Path2D()));
 
-/** Adds the outline of an element to a path. An element of the type `point` has none. */
+/** Adds the outline of an element to a path. An element of the type `point` has no outline. */
 export function traceOutline<T extends OutlineTarget>(element: Element, path: T): T {
   const { type, center = [0, 0, 0], width = 0, height = 0, radius = 0, rotation = 0, points = [], holes = [] } = element;
   if (type === 'circle') path.arc(center[0], center[1], radius, 0, 2 * Math.PI);
@@ -49,12 +49,12 @@ export function traceOutline<T extends OutlineTarget>(element: Element, path: T)
   return path;
 }
 
-function traceVertices(path: OutlineTarget, points: readonly (readonly number[])[], closed: boolean) {
+function traceVertices(path: OutlineTarget, points: readonly (readonly number[])[], isClosed: boolean) {
   for (const [index, [x = 0, y = 0]] of points.entries()) {
     if (index === 0) path.moveTo(x, y);
     else path.lineTo(x, y);
   }
-  if (closed) path.closePath();
+  if (isClosed) path.closePath();
 }
 
 /** Maximum number of lines of a grid in each direction. */
@@ -66,11 +66,14 @@ function traceGrid(path: OutlineTarget, corners: Point[], { widthSubdivisions = 
   traceLines(widthSubdivisions, topLeft, topRight, bottomLeft, bottomRight);
   traceLines(heightSubdivisions, topLeft, bottomLeft, topRight, bottomRight);
 
-  function traceLines(count: number, from: Point, fromEnd: Point, to: Point, toEnd: Point) {
+  function traceLines(count: number, startOfSide: Point, endOfSide: Point, startOfOpposite: Point, endOfOpposite: Point) {
     for (let index = 1; index < Math.min(count, maxGridLines); index += 1) {
       const share = index / count;
-      path.moveTo(from.x + (fromEnd.x - from.x) * share, from.y + (fromEnd.y - from.y) * share);
-      path.lineTo(to.x + (toEnd.x - to.x) * share, to.y + (toEnd.y - to.y) * share);
+      path.moveTo(startOfSide.x + (endOfSide.x - startOfSide.x) * share, startOfSide.y + (endOfSide.y - startOfSide.y) * share);
+      path.lineTo(
+        startOfOpposite.x + (endOfOpposite.x - startOfOpposite.x) * share,
+        startOfOpposite.y + (endOfOpposite.y - startOfOpposite.y) * share,
+      );
     }
   }
 }
@@ -89,7 +92,7 @@ export class Painter {
 
   /**
    * @param ratio pixels of the canvas per CSS pixel
-   * @param placement from image pixels to CSS pixels of the canvas
+   * @param placement the matrix from image pixels to CSS pixels of the canvas
    * @param visibleBox the box around the visible part, in image pixels
    */
   constructor(
@@ -101,24 +104,24 @@ export class Painter {
     this.#scale = Math.hypot(placement.a, placement.b);
   }
 
-  /** Coordinates are image pixels from here on. */
+  /** From here on, the coordinates of the context are image pixels. */
   #useImageCoordinates() {
     this.context.setTransform(new DOMMatrix().scale(this.ratio).multiply(this.placement));
   }
 
-  /** Coordinates are CSS pixels of the stage from here on. */
+  /** From here on, the coordinates of the context are CSS pixels of the stage. */
   #useStageCoordinates() {
     this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
   }
 
-  /** Draws another image on top of this one. */
+  /** Draws another image on top of this image. */
   paintOverlay(element: Element, overlay: OverlayPicture) {
     this.#useImageCoordinates();
     drawOverlay(this.context, element, overlay);
     this.context.globalAlpha = 1;
   }
 
-  /** Makes the browser draw immediately. Otherwise it would postpone all drawing to one moment. */
+  /** Makes the browser draw immediately. Otherwise, the browser would postpone all drawing to one moment. */
   flush() {
     this.context.getImageData(0, 0, 1, 1);
   }
@@ -126,13 +129,13 @@ export class Painter {
   /** Whether any part of a shape is visible, including its line and its arrowhead. */
   isInView(element: Element) {
     const { left, top, right, bottom } = this.visibleBox;
-    const line = (element.lineWidth ?? defaultLineWidth) * Math.min(1, this.#scale);
+    const visibleLineWidth = (element.lineWidth ?? defaultLineWidth) * Math.min(1, this.#scale);
     const fixedMargin = element.type === 'arrow' ? arrowheadLength : element.type === 'point' ? pointRadius : 0;
-    const margin = (fixedMargin + 1 + line / 2) / this.#scale;
+    const margin = (fixedMargin + 1 + visibleLineWidth / 2) / this.#scale;
     return overlaps(boxOf(element), { left: left - margin, top: top - margin, right: right + margin, bottom: bottom + margin });
   }
 
-  /** @param elements in the order in which they cover each other */
+  /** @param elements the shapes; later shapes cover earlier shapes */
   paintShapes(elements: Iterable<Element>, opacity: number) {
     const { context } = this;
     this.#useImageCoordinates();
@@ -173,7 +176,7 @@ export class Painter {
     else this.context.fill();
   }
 
-  /** Line widths are in image pixels when zoomed out, and in screen pixels when zoomed in, so that they hide nothing. */
+  /** Line widths are in image pixels when zoomed out, and in screen pixels when zoomed in, so that wide lines do not hide the image. */
   #stroke(color: string, width: number, path?: Path2D) {
     if (width <= 0) return;
     const { context } = this;
@@ -233,7 +236,7 @@ export class Painter {
     }
   }
 
-  /** Marks a shape as the one being worked on. */
+  /** Marks the shape that the user is working on. */
   markCurrent(element: Element, { accent, showsHandles }: { accent: string; showsHandles: boolean }) {
     const { context } = this;
     const scale = this.#scale;
@@ -266,10 +269,11 @@ export class Painter {
     this.#useStageCoordinates();
     for (const handle of handlesOf(element, rotationHandleDistance / this.#scale)) {
       const size = handle.kind === 'middle' ? handleSize - 3 : handleSize;
-      const at = this.placement.transformPoint(handle);
+      const center = this.placement.transformPoint(handle);
       context.beginPath();
-      if (handle.kind === 'corner' || handle.kind === 'vertex') context.rect(at.x - size / 2, at.y - size / 2, size, size);
-      else context.arc(at.x, at.y, size / 2, 0, 2 * Math.PI);
+      if (handle.kind === 'corner' || handle.kind === 'vertex')
+        context.rect(center.x - size / 2, center.y - size / 2, size, size);
+      else context.arc(center.x, center.y, size / 2, 0, 2 * Math.PI);
       context.fillStyle = '#ffffff';
       context.fill();
       context.strokeStyle = accent;

@@ -1,15 +1,15 @@
 import { boxOf, isOverlay } from './shapes.js';
 import { partsOutsideBox, overlaps, type Box, type Element } from '../annotation-model.js';
 
-/** Maximum number of shapes, and of their points, kept for one annotation in addition to those near the view. */
+/** Maximum number of shapes, and of their points, kept for one annotation in addition to the shapes near the view. */
 const maxShapes = 20_000;
 const maxPoints = 500_000;
 
 /** The result of one request: all elements that touch a box, each with a number that increases in the order of the annotation. */
 export type Patch = { box: Box; elements: readonly Element[]; orders: readonly number[] };
 
-/** A patch with the boxes of its elements, which are searched for each cell, and the number of their points. */
-type IndexedPatch = Patch & { boxes: readonly Box[]; points: number };
+/** A patch with the boxes of its elements, which are searched when a cell is drawn, and with the number of points of its elements. */
+type IndexedPatch = Patch & { boxes: readonly Box[]; pointCount: number };
 
 export const everywhere: Box = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
 
@@ -27,7 +27,9 @@ export class Patches {
   replaceElements(box: Box, elements: readonly Element[]) {
     const orderById = new Map(this.#patches.flatMap((patch) => patch.elements.map(({ id }, index) => [id, patch.orders[index]])));
     const orders = elements.map(({ id }) => orderById.get(id) ?? Infinity);
-    this.#patches = this.#overlapping(box).map((patch) => indexPatch({ box: intersection(patch.box, box), elements, orders }));
+    this.#patches = this.#overlappingPatches(box).map((patch) =>
+      indexPatch({ box: intersection(patch.box, box), elements, orders }),
+    );
   }
 
   add(patch: Patch) {
@@ -38,30 +40,36 @@ export class Patches {
     this.#patches = [];
   }
 
-  /** Drops patches that do not touch the box, least recently used first, until the others are within the maximum. */
+  /** Drops patches that do not touch the box, least recently used first, until the remaining patches are within the maximum. */
   trim(box: Box) {
-    const touching = this.#overlapping(box);
-    this.#patches = [...mostRecentWithinLimit(this.#patches.filter((patch) => !touching.includes(patch))), ...touching];
+    const touchingPatches = this.#overlappingPatches(box);
+    this.#patches = [
+      ...mostRecentWithinLimit(this.#patches.filter((patch) => !touchingPatches.includes(patch))),
+      ...touchingPatches,
+    ];
   }
 
   /** The loaded elements that touch a box and pass a test, by id, in the order of the annotation. */
   elementsIn(box: Box, test: (element: Element) => boolean = () => true): Map<string, Element> {
-    const byId: Map<string, [order: number, element: Element]> = new Map();
-    for (const { elements, orders, boxes } of this.#overlapping(box))
+    const entriesById: Map<string, [order: number, element: Element]> = new Map();
+    for (const { elements, orders, boxes } of this.#overlappingPatches(box))
       for (const [index, element] of elements.entries())
-        if (test(element) && overlaps(boxes[index] ?? everywhere, box) && !byId.has(element.id))
-          byId.set(element.id, [orders[index] ?? index, element]);
-    // New elements have the order `Infinity`. Their difference is not a number, so they keep their order.
-    const sorted = [...byId.values()].sort(([a], [b]) => a - b || 0);
-    return new Map(sorted.map(([, element]) => [element.id, element]));
+        if (test(element) && overlaps(boxes[index] ?? everywhere, box) && !entriesById.has(element.id))
+          entriesById.set(element.id, [orders[index] ?? index, element]);
+    // New elements have the order `Infinity`. The difference of two infinite orders is not a number, so new elements keep their order.
+    const sortedEntries = [...entriesById.values()].sort(([a], [b]) => a - b || 0);
+    return new Map(sortedEntries.map(([, element]) => [element.id, element]));
   }
 
-  /** Number of loaded elements in a box. Elements from several requests count several times. */
+  /** Number of loaded elements in a box. An element that several requests have returned counts several times. */
   countIn(box: Box) {
-    return this.#overlapping(box).reduce((sum, { boxes }) => sum + boxes.filter((other) => overlaps(other, box)).length, 0);
+    return this.#overlappingPatches(box).reduce(
+      (sum, { boxes }) => sum + boxes.filter((elementBox) => overlaps(elementBox, box)).length,
+      0,
+    );
   }
 
-  #overlapping(box: Box) {
+  #overlappingPatches(box: Box) {
     return this.#patches.filter((patch) => overlaps(patch.box, box));
   }
 }
@@ -77,24 +85,24 @@ function intersection(box: Box, other: Box): Box {
 
 function indexPatch(patch: Patch): IndexedPatch {
   const boxes = patch.elements.map((element) => (isOverlay(element) ? everywhere : boxOf(element)));
-  return { ...patch, boxes, points: patch.elements.reduce((sum, { points }) => sum + (points?.length ?? 1), 0) };
+  return { ...patch, boxes, pointCount: patch.elements.reduce((sum, { points }) => sum + (points?.length ?? 1), 0) };
 }
 
 /** The most recently used patches, up to the maximum. */
 function mostRecentWithinLimit(patches: IndexedPatch[]) {
-  let [shapes, points] = [0, 0];
+  let [shapeCount, pointCount] = [0, 0];
   const lastDropped = patches.findLastIndex((patch) => {
-    shapes += patch.elements.length;
-    points += patch.points;
-    return shapes > maxShapes || points > maxPoints;
+    shapeCount += patch.elements.length;
+    pointCount += patch.pointCount;
+    return shapeCount > maxShapes || pointCount > maxPoints;
   });
   return patches.slice(lastDropped + 1);
 }
 
 /** The parts of boxes that are outside all other boxes. */
 export function partsOutside(boxes: Box[], others: Iterable<{ box: Box }>): Box[] {
-  let remaining = boxes;
+  let remainingParts = boxes;
   for (const { box } of others)
-    remaining = remaining.flatMap((part) => (overlaps(part, box) ? partsOutsideBox(part, box) : [part]));
-  return remaining;
+    remainingParts = remainingParts.flatMap((part) => (overlaps(part, box) ? partsOutsideBox(part, box) : [part]));
+  return remainingParts;
 }

@@ -6,7 +6,7 @@ import { boxOf, isLocked } from './shapes.js';
 /** Half the width of a cut, in pixels of the image: the smallest that the library distinguishes. */
 const cutRadius = 0.01;
 
-/** Areas with a narrower gap, in pixels of the image, can be merged. The parts of a split area have a gap, because of the cut and of rounding. */
+/** Areas can be merged if the gap between them is narrower than this, in pixels of the image. The parts of a split area have a gap, because of the cut and of rounding. */
 const maxGap = 0.1;
 
 function unlockedAreas(shapes: readonly Element[]) {
@@ -22,23 +22,23 @@ export async function makeMergeEdits(shapes: readonly Element[]): Promise<Edit[]
   if (!first || others.length === 0) return [];
   const { unite, bridge } = await loadPolygonTools();
   const polygons = [first, ...others].map(({ polygon }) => polygon);
-  const united = unite(polygons);
-  const [merged, unmerged] = united.length > 1 ? bridge(polygons, maxGap) : united;
-  if (!merged || unmerged) throw new Error(annotationTexts.mergeApart);
+  const unitedPolygons = unite(polygons);
+  const [mergedPolygon, secondPolygon] = unitedPolygons.length > 1 ? bridge(polygons, maxGap) : unitedPolygons;
+  if (!mergedPolygon || secondPolygon) throw new Error(annotationTexts.mergeApart);
   const removals = others.map(({ shape }) => ({ before: shape, after: null }));
-  return [{ before: first.shape, after: asPolygon(first.shape, merged) }, ...removals];
+  return [{ before: first.shape, after: asPolygon(first.shape, mergedPolygon) }, ...removals];
 }
 
 /** Cuts areas along a line. The largest part stays the same shape. */
 export async function makeSplitEdits(shapes: readonly Element[], line: Element): Promise<Edit[]> {
   const tools = await loadPolygonTools();
-  const cut = tools.thickenLine(
+  const cutArea = tools.thickenLine(
     (line.points ?? []).map(([x, y]) => ({ x, y })),
     cutRadius,
   );
   const candidates = unlockedAreas(shapes.filter((shape) => overlaps(boxOf(shape), boxOf(line))));
   return candidates.flatMap(({ shape, polygon }): Edit[] => {
-    const parts = tools.subtract([polygon], cut).toSorted((a, b) => areaOf(b) - areaOf(a));
+    const parts = tools.subtract([polygon], cutArea).toSorted((a, b) => areaOf(b) - areaOf(a));
     if (parts.length < 2) return [];
     return parts.map((part, index) => {
       const after = asPolygon(shape, part);
@@ -53,10 +53,10 @@ export async function makeSimplifyEdits(shapes: readonly Element[], distance: nu
   return shapes.flatMap((before): Edit[] => {
     const { type, points = [], holes = [], closed = false } = before;
     if (type !== 'polyline' || isLocked(before)) return [];
-    const simplified = tools.simplify(points, distance, closed);
+    const simplifiedPoints = tools.simplify(points, distance, closed);
     const simplifiedHoles = holes.map((hole) => tools.simplify(hole, distance, true));
-    const count = (rings: readonly (readonly unknown[])[]) => rings.reduce((sum, ring) => sum + ring.length, 0);
-    if (count([simplified, ...simplifiedHoles]) === count([points, ...holes])) return [];
-    return [{ before, after: { ...before, points: simplified, ...(holes.length > 0 && { holes: simplifiedHoles }) } }];
+    const countVertices = (rings: readonly (readonly unknown[])[]) => rings.reduce((sum, ring) => sum + ring.length, 0);
+    if (countVertices([simplifiedPoints, ...simplifiedHoles]) === countVertices([points, ...holes])) return [];
+    return [{ before, after: { ...before, points: simplifiedPoints, ...(holes.length > 0 && { holes: simplifiedHoles }) } }];
   });
 }

@@ -12,10 +12,10 @@ export interface Polygon {
 const unitsPerPixel = 100;
 /** Number of vertices of the outline of a round shape. */
 const roundVertices = 96;
-/** Parts with a smaller area, in square pixels, are left over from rounding. */
+/** Parts with a smaller area, in square pixels, are dropped, because they are results of rounding. */
 const minArea = 0.01;
 
-/** Operations on polygons. The library for them is loaded when they are first needed. */
+/** Returns operations on polygons, and loads their library when it is called for the first time. */
 export async function loadPolygonTools() {
   const { Clipper64, ClipperOffset, ClipType, EndType, FillRule, JoinType, PolyTree64, area, ramerDouglasPeucker } =
     await import('clipper2-ts');
@@ -51,15 +51,15 @@ export async function loadPolygonTools() {
     for (const { points, holes } of polygons) {
       const clipper = new Clipper64();
       clipper.addSubject([points, ...holes].map(toPath));
-      const clean: Paths64 = [];
+      const cleanPaths: Paths64 = [];
       // Areas whose outlines cross themselves are filled by the even-odd rule, as they are drawn.
-      clipper.execute(ClipType.Union, FillRule.EvenOdd, clean);
-      paths.push(...clean);
+      clipper.execute(ClipType.Union, FillRule.EvenOdd, cleanPaths);
+      paths.push(...cleanPaths);
     }
     return paths;
   }
 
-  /** A ring or a line without vertices that hardly change its shape: none is farther than `distance` from the result. */
+  /** Removes vertices of a ring or a line that hardly change its shape. Each removed vertex is at most `distance` away from the result. */
   function simplify(points: readonly Coordinate[], distance: number, isClosed: boolean): Coordinate[] {
     const path = toPath(points);
     // The first vertex is repeated at the end, because the library keeps both ends of a path.
@@ -68,13 +68,13 @@ export async function loadPolygonTools() {
     return simplified.length < (isClosed ? 3 : 2) ? [...points] : simplified;
   }
 
-  /** The paths of areas that have grown by a distance, or have shrunk if it is negative. */
+  /** The paths of areas that have grown by a distance, or have shrunk if the distance is negative. */
   function growOrShrink(paths: Paths64, distance: number): Paths64 {
     const offset = new ClipperOffset();
     offset.addPaths(paths, JoinType.Miter, EndType.Polygon);
-    const result: Paths64 = [];
-    offset.execute(distance * unitsPerPixel, result);
-    return result;
+    const resultPaths: Paths64 = [];
+    offset.execute(distance * unitsPerPixel, resultPaths);
+    return resultPaths;
   }
 
   /** The area that some polygons cover together. Gaps between them that are narrower than `maxGap` are filled. */
@@ -136,7 +136,7 @@ export function polygonOf(element: Element): Polygon | null {
   return { points: outline, holes: [] };
 }
 
-/** A shape with the area of a polygon, which keeps its colors, group and other fields. */
+/** A copy of a shape that has the area of a polygon. The copy keeps the colors, the group and other fields of the shape. */
 export function asPolygon(element: Element, { points, holes }: Polygon): Element {
   const {
     center,
@@ -146,14 +146,14 @@ export function asPolygon(element: Element, { points, holes }: Polygon): Element
     rotation: _turn,
     widthSubdivisions: _across,
     heightSubdivisions: _down,
-    ...rest
+    ...otherMembers
   } = element;
   const z = element.points?.[0]?.[2] ?? center?.[2] ?? 0;
-  const { holes: _former, ...withoutHoles } = rest as Element & { normal?: unknown };
-  delete withoutHoles.normal;
+  const { holes: _former, ...membersToKeep } = otherMembers as Element & { normal?: unknown };
+  delete membersToKeep.normal;
   const withDepth = (ring: Coordinate[]) => ring.map(([x, y]): Coordinate => [x, y, z]);
   return {
-    ...withoutHoles,
+    ...membersToKeep,
     type: 'polyline',
     closed: true,
     points: withDepth(points),

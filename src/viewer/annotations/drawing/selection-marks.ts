@@ -10,26 +10,26 @@ export const selectionColor = '#5b3fd6';
  * Paints the selected shapes with their handles, and what the current tool is drawing.
  *
  * @param selection the selected shapes; `null` while no visible annotation is edited
- * @returns `isAnyPainted`: whether anything was painted; `measured`: the shape whose measurements are shown
+ * @returns `isAnyPainted`: whether anything was painted; `measuredShape`: the shape whose measurements are shown
  */
 export function paintMarks(painter: Painter, tools: Tools, selection: readonly Element[] | null) {
   const { transientOutline: outline, isBrush, liveShapes, tool, nextVertex, brushCenter } = tools;
-  const selected = selection ?? [];
+  const selectedShapes = selection ?? [];
   const draft = selection ? tools.draft : null;
-  const [onlyShape = null] = selected.length === 1 ? selected : [];
+  const [onlyShape = null] = selectedShapes.length === 1 ? selectedShapes : [];
   const shape = outline ?? draft ?? onlyShape;
   const shownShape = nextVertex && shape?.points && shape !== onlyShape ? withNextVertex(shape, nextVertex) : shape;
-  const isLive = ({ id }: Element) => liveShapes.some((other) => other.id === id);
-  const otherSelected = selected.filter((other) => other !== shape && !isLive(other));
-  painter.markTogether(otherSelected, selectionColor);
+  const isLive = ({ id }: Element) => liveShapes.some((liveShape) => liveShape.id === id);
+  const otherSelectedShapes = selectedShapes.filter((selectedShape) => selectedShape !== shape && !isLive(selectedShape));
+  painter.markTogether(otherSelectedShapes, selectionColor);
   if (shownShape && !(isBrush && isLive(shownShape))) {
     const hasHandles = outline ? outline.points !== undefined : tool === 'select' || draft?.points !== undefined;
     painter.markCurrent(shownShape, { accent: selectionColor, showsHandles: hasHandles && !isLocked(shownShape) });
   }
   if (selection && isBrush && brushCenter) painter.paintBrush(brushCenter, tools.brushRadius, selectionColor);
   // An outline that only selects shapes is not measured.
-  const measured = outline && tool !== 'measure' ? null : shownShape;
-  return { isAnyPainted: isBrush || shownShape !== null || selected.length > 0, measured };
+  const measuredShape = outline && tool !== 'measure' ? null : shownShape;
+  return { isAnyPainted: isBrush || shownShape !== null || selectedShapes.length > 0, measuredShape };
 }
 
 /** A line or polygon with the next vertex at the pointer. */

@@ -16,17 +16,17 @@ const unitCorners = [
   [0.5, 0.5],
   [-0.5, 0.5],
 ] as const;
-/** If there are more vertices than this, they are too close together to be grasped. */
+/** If a shape has more vertices, they get no handles, because they are too close together to be grasped. */
 const maxVertexHandles = 400;
-/** Rectangles and ellipses with smaller sides, in pixels of the image, are accidental. */
+/** Rectangles and ellipses with smaller sides, in pixels of the image, count as accidental. */
 const minSide = 1e-3;
 
-/** Whether this page can draw an element. The server draws the others. */
+/** Whether this page can draw an element. The server draws all other elements. */
 export function isDrawnByPage({ type }: Element) {
   return outlinedTypes.has(type);
 }
 
-/** Whether an element shows another image on top of this one. */
+/** Whether an element shows another image on top of this image. */
 export function isOverlay({ type }: Element) {
   return type === 'image' || type === 'pixelmap';
 }
@@ -150,8 +150,8 @@ export function handlesOf(element: Element, handleDistance: number): Handle[] {
   if (points.length > maxVertexHandles) return [];
   const vertices = points.map(([x, y], index) => ({ kind: 'vertex' as const, index, x, y }));
   if (type !== 'polyline') return vertices;
-  const sides = element.closed ? points.length : points.length - 1;
-  const middles = points.slice(0, sides).map(([x, y], index) => {
+  const sideCount = element.closed ? points.length : points.length - 1;
+  const middles = points.slice(0, sideCount).map(([x, y], index) => {
     const [nextX, nextY] = points[(index + 1) % points.length] ?? [x, y];
     return { kind: 'middle' as const, index, x: (x + nextX) / 2, y: (y + nextY) / 2 };
   });
@@ -159,7 +159,6 @@ export function handlesOf(element: Element, handleDistance: number): Handle[] {
   return [...middles, ...vertices];
 }
 
-/** A number as stored: rounded to a thousandth of a pixel. */
 function roundToThousandth(value: number) {
   return Math.round(value * 1000) / 1000;
 }
@@ -171,14 +170,14 @@ export function toCoordinate(x: number, y: number, z: number = 0): Coordinate {
 /** The shape, moved by a distance in pixels of the image. */
 export function moveShape(element: Element, x: number, y: number): Element {
   const shift = (point: Coordinate) => toCoordinate(point[0] + x, point[1] + y, point[2]);
-  const result = { ...element };
-  if (element.center) result.center = shift(element.center);
-  if (element.points) result.points = element.points.map(shift);
-  if (element.holes) result.holes = element.holes.map((hole) => hole.map(shift));
-  return result;
+  const movedShape = { ...element };
+  if (element.center) movedShape.center = shift(element.center);
+  if (element.points) movedShape.points = element.points.map(shift);
+  if (element.holes) movedShape.holes = element.holes.map((hole) => hole.map(shift));
+  return movedShape;
 }
 
-/** The shape with one of its handles at another position. The corner opposite to a moved one stays fixed. */
+/** The shape with one of its handles at another position. When a corner moves, the opposite corner stays fixed. */
 export function moveHandle(element: Element, { kind, index }: Handle, to: Point): Element {
   const { center = [0, 0, 0], rotation, points = [] } = element;
   if (kind === 'rim') return { ...element, radius: roundToThousandth(Math.hypot(to.x - center[0], to.y - center[1])) };
@@ -187,8 +186,8 @@ export function moveHandle(element: Element, { kind, index }: Handle, to: Point)
     return { ...element, rotation: Number(Math.atan2(Math.sin(angle), Math.cos(angle)).toFixed(5)) };
   }
   if (kind === 'corner') {
-    const fixed = cornersOf(element)[(index + 2) % 4] ?? { x: center[0], y: center[1] };
-    return boxBetween(element, fixed, to, rotation);
+    const fixedCorner = cornersOf(element)[(index + 2) % 4] ?? { x: center[0], y: center[1] };
+    return boxBetween(element, fixedCorner, to, rotation);
   }
   const z = points[index]?.[2] ?? 0;
   if (kind === 'vertex') return { ...element, points: points.with(index, toCoordinate(to.x, to.y, z)) };
@@ -197,16 +196,16 @@ export function moveHandle(element: Element, { kind, index }: Handle, to: Point)
 
 /** A rectangle or ellipse that reaches from one corner to another. */
 export function boxBetween(element: Element, from: Point, to: Point, rotation: number = 0): Element {
-  const sides = rotateVector(to.x - from.x, to.y - from.y, -rotation);
+  const sideLengths = rotateVector(to.x - from.x, to.y - from.y, -rotation);
   return {
     ...element,
     center: toCoordinate((from.x + to.x) / 2, (from.y + to.y) / 2, element.center?.[2]),
-    width: roundToThousandth(Math.abs(sides.x)),
-    height: roundToThousandth(Math.abs(sides.y)),
+    width: roundToThousandth(Math.abs(sideLengths.x)),
+    height: roundToThousandth(Math.abs(sideLengths.y)),
   };
 }
 
-/** The shape without a vertex; unchanged if it has the minimum number. */
+/** The shape without a vertex; unchanged if it has the minimum number of vertices. */
 export function removeVertex(element: Element, index: number): Element {
   const { points = [], closed, type } = element;
   const minPoints = closed ? 3 : 2;

@@ -19,7 +19,7 @@ export const toolNames = [
 
 export type Tool = (typeof toolNames)[number];
 
-/** Tools that keep the selection, because they change it or work on it. The others clear it. */
+/** Tools that keep the selection, because they change it or work on it. Other tools clear the selection. */
 export const selectionTools: ReadonlySet<Tool> = new Set(['select', 'box', 'lasso', 'brush', 'eraser', 'split']);
 
 /** Tools whose drawing is used to select, cut, measure or make a hole, but not saved as a shape. */
@@ -31,11 +31,11 @@ export const ringTools: ReadonlySet<Tool> = new Set(['polygon', 'hole', 'lasso']
 /** Tools that can draw the first shape of an image. */
 export const firstShapeTools: ReadonlySet<Tool> = new Set(['rectangle', 'ellipse', 'polygon', 'line', 'point', 'brush']);
 
-/** Which tools can be used now: all, the tools that can draw the first shape, or only the ruler. */
+/** Which tools can be used now: all tools, the ruler and the tools that can draw the first shape, or only the ruler. */
 export type ToolOffer = 'all' | 'first' | 'measure';
 
-export function isOffered(tool: Tool, offered: ToolOffer) {
-  return offered === 'all' || tool === 'measure' || (offered === 'first' && firstShapeTools.has(tool));
+export function isOffered(tool: Tool, toolOffer: ToolOffer) {
+  return toolOffer === 'all' || tool === 'measure' || (toolOffer === 'first' && firstShapeTools.has(tool));
 }
 
 /** Keys that choose tools while the image has the focus. */

@@ -17,7 +17,7 @@ import { transientTools, ringTools, selectionTools, type Tool } from './tool-nam
 import type { Element, Point } from '../annotation-model.js';
 import type { ToolContext } from './tool-context.js';
 
-/** Maximum distance in screen pixels from the pointer to a shape or a handle that it hits. */
+/** Maximum distances, in screen pixels, at which the pointer hits a shape or a handle. */
 const shapeReach = 6;
 const handleReach = 9;
 
@@ -41,12 +41,12 @@ export class Tools {
   brushRadius = 20;
   /** The middle of the brush in pixels of the stage. */
   brushCenter: Point | null = null;
-  /** Id of the polygon that gets holes. */
+  /** Id of the polygon to which the tool for holes adds holes. */
   #polygonForHolesId: string | null = null;
   readonly #brush: Brush;
-  /** The shape that is dragged, or whose handle is dragged. `from` is where it was grasped, in pixels of the image. */
+  /** The shape that is dragged, or whose handle is dragged. `from` is the grasped point, in pixels of the image. */
   #grasp: { before: Element; handle: Handle | null; from: Point } | null = null;
-  /** The pressed pointer of a tool that draws. `isFirst` is true if it begins a new drawing. */
+  /** The pressed pointer of a tool that draws. `isFirst` is true if the press begins a new drawing. */
   #press: { stagePoint: Point; isDragged: boolean; isFirst: boolean } | null = null;
   /** Delayed gestures; `null` while gestures are not delayed. */
   #delayedGestures: (() => void)[] | null = null;
@@ -70,12 +70,12 @@ export class Tools {
 
   /** Ends the delay. @param isReady whether there is an annotation now, so that the delayed gestures are carried out */
   endDelay(isReady: boolean) {
-    const delayed = this.#delayedGestures ?? [];
+    const delayedGestures = this.#delayedGestures ?? [];
     this.#delayedGestures = null;
-    if (isReady) for (const act of delayed) act();
+    if (isReady) for (const act of delayedGestures) act();
   }
 
-  /** Carries out a gesture, now or after the delay. @returns whether the tools use it */
+  /** Carries out a gesture, now or after the delay. @returns whether the tools use the gesture */
   #actOrDelay(act: () => boolean | void): boolean {
     if (!this.#delayedGestures) return act() === true;
     if (!this.isPaused) this.#delayedGestures.push(act);
@@ -84,9 +84,9 @@ export class Tools {
 
   useTool(tool: Tool) {
     this.#dropDrawing();
-    const selected = this.toolContext.selectedShape();
-    const canHaveHole = selected?.type === 'polyline' && selected.closed === true && !isLocked(selected);
-    this.#polygonForHolesId = tool === 'hole' && canHaveHole ? selected.id : null;
+    const selectedShape = this.toolContext.selectedShape();
+    const canHaveHole = selectedShape?.type === 'polyline' && selectedShape.closed === true && !isLocked(selectedShape);
+    this.#polygonForHolesId = tool === 'hole' && canHaveHole ? selectedShape.id : null;
     this.measuredOutline = null;
     this.brushCenter = null;
     this.tool = tool === 'hole' && !canHaveHole ? 'select' : tool;
@@ -133,7 +133,7 @@ export class Tools {
     return this.tool === 'brush' || this.tool === 'eraser';
   }
 
-  /** Cancels the drawing; if there is none, deselects the tool; without a tool, deselects the shapes. */
+  /** Cancels the drawing; if there is none, deselects the tool; if no tool is chosen either, deselects the shapes. */
   cancel() {
     if (this.draft || this.measuredOutline || this.#grasp || this.#brush.isStroking) {
       this.#dropDrawing();
@@ -143,7 +143,7 @@ export class Tools {
     else this.toolContext.select(null);
   }
 
-  /** Completes the current shape, or the change of one. */
+  /** Completes the shape that is being drawn or changed. */
   finishDrawing() {
     const { draft } = this;
     const grasp = this.#grasp;
@@ -164,7 +164,7 @@ export class Tools {
     this.#press = null;
   }
 
-  /** Removes the last vertex of the drawing. @returns whether there was one */
+  /** Removes the last vertex of the drawing. @returns whether there was a vertex */
   removeLastVertex() {
     if (!this.draft?.points) return false;
     const points = this.draft.points.slice(0, -1);
@@ -186,7 +186,7 @@ export class Tools {
   }
 
   /**
-   * Clicks with a key. If this grasps a shape or begins a stroke, the next key press releases it.
+   * Clicks with a key. If the click grasps a shape or begins a stroke, the next key press releases it.
    *
    * @param stagePoint in pixels of the stage
    */
@@ -212,11 +212,11 @@ export class Tools {
     if (this.#delayedGestures) return 'crosshair';
     if (this.tool !== 'select') return 'crosshair';
     if (!this.toolContext.isEditing()) return '';
-    const selected = this.toolContext.selectedShape();
+    const selectedShape = this.toolContext.selectedShape();
     const imagePoint = this.toolContext.stage.toImage(stagePoint.x, stagePoint.y);
-    const isMovable = selected !== null && !isLocked(selected);
-    if (isMovable && this.#handleAt(selected, imagePoint)) return 'pointer';
-    if (isMovable && touches(selected, imagePoint, shapeReach / this.#scale)) return 'move';
+    const isMovable = selectedShape !== null && !isLocked(selectedShape);
+    if (isMovable && this.#handleAt(selectedShape, imagePoint)) return 'pointer';
+    if (isMovable && touches(selectedShape, imagePoint, shapeReach / this.#scale)) return 'move';
     return this.shapeAt(stagePoint) ? 'pointer' : '';
   }
 
@@ -324,7 +324,7 @@ export class Tools {
 
   /**
    * Begins a stroke. The brush extends the selected shape if the pointer is on it; otherwise it begins a new shape. The eraser changes the
-   * selected shape, or the one under the pointer.
+   * selected shape, or the shape under the pointer.
    *
    * @param imagePoint the pointer in pixels of the image
    * @param stagePoint the pointer in pixels of the stage
@@ -333,10 +333,10 @@ export class Tools {
   #pressBrush(imagePoint: Point, stagePoint: Point, from: Point = imagePoint) {
     const isErasing = this.tool === 'eraser';
     const radius = this.brushRadius / this.#scale;
-    const selected = this.toolContext.selectedShape();
-    const startsOnSelected = selected !== null && isArea(selected) && touches(selected, imagePoint, radius);
+    const selectedShape = this.toolContext.selectedShape();
+    const startsOnSelected = selectedShape !== null && isArea(selectedShape) && touches(selectedShape, imagePoint, radius);
     const shapeToErase = isErasing ? this.topmostOf(this.#areas(), stagePoint, this.brushRadius) : null;
-    const shape = startsOnSelected ? selected : shapeToErase;
+    const shape = startsOnSelected ? selectedShape : shapeToErase;
     this.brushCenter = stagePoint;
     if (shape && isLocked(shape)) return true;
     if (shape) this.#brush.press({ shape, isNew: false, isErasing, radius, firstPoint: from });
@@ -353,7 +353,7 @@ export class Tools {
     if (this.isBrush) {
       const { x, y } = this.brushCenter ?? stagePoint;
       this.brushCenter = stagePoint;
-      // An eraser that began next to a shape works on the first one that it reaches.
+      // An eraser that began next to a shape works on the first shape that it reaches.
       if (!this.#brush.isStroking && this.tool === 'eraser') this.#pressBrush(imagePoint, stagePoint, stage.toImage(x, y));
       this.#brush.drag(imagePoint);
     } else if (this.tool === 'select') {
@@ -433,13 +433,13 @@ export class Tools {
       this.finishDrawing();
       return true;
     }
-    const selected = this.toolContext.selectedShape();
-    if (!selected || isLocked(selected)) return false;
+    const selectedShape = this.toolContext.selectedShape();
+    if (!selectedShape || isLocked(selectedShape)) return false;
     const imagePoint = this.toolContext.stage.toImage(stagePoint.x, stagePoint.y);
-    const handle = this.#handleAt(selected, imagePoint);
+    const handle = this.#handleAt(selectedShape, imagePoint);
     if (handle?.kind === 'vertex') {
-      const changed = removeVertex(selected, handle.index);
-      if (changed !== selected) this.toolContext.commit({ before: selected, after: changed });
+      const changedShape = removeVertex(selectedShape, handle.index);
+      if (changedShape !== selectedShape) this.toolContext.commit({ before: selectedShape, after: changedShape });
     }
     return true;
   }

@@ -5,7 +5,7 @@ import { columnConditions } from '../coloring/coloring.js';
 import type { Range } from './plot-ranges.js';
 import { combineFilters, rangeFilter, type Cell, type ObjectColumn, type ObjectFilter } from './object-requests.js';
 
-/** A range of a column of numbers, or some of its categories. */
+/** A condition on a column: a range for a column of numbers, some of the categories for another column. */
 interface Condition {
   column: ObjectColumn;
   low: number | null;
@@ -16,7 +16,7 @@ interface Condition {
 /** Filters of the table: a range of numbers or categories for each chosen column. */
 export function filterControls(initial: ObjectFilter | null, onChange: () => void) {
   let columns: ObjectColumn[] = [];
-  /** A filter whose columns are not known yet; `undefined` if there is none. */
+  /** A filter that is applied as soon as the columns are known. `null` is the empty filter; `undefined` means that no filter is waiting. */
   let pendingFilter: ObjectFilter | null | undefined = initial;
   const conditions: Condition[] = [];
   const list = h('ul.plain-list.object-conditions');
@@ -27,12 +27,12 @@ export function filterControls(initial: ObjectFilter | null, onChange: () => voi
       return pendingFilter === undefined ? combineFilters(...conditions.map(filterOf)) : pendingFilter;
     },
     /** Replaces all conditions. */
-    set(next: ObjectFilter | null) {
-      pendingFilter = next;
+    set(newFilter: ObjectFilter | null) {
+      pendingFilter = newFilter;
       applyPendingFilter();
     },
-    setColumns(next: ObjectColumn[]) {
-      columns = next.filter(({ type }) => type !== 'id');
+    setColumns(newColumns: ObjectColumn[]) {
+      columns = newColumns.filter(({ type }) => type !== 'id');
       fill(
         columnList,
         h('option', { value: '' }, objectTexts.addFilter),
@@ -123,8 +123,8 @@ function categoryInput(condition: Condition, onChange: () => void) {
   const { name, categories = [] } = condition.column;
   const values = categories.map(({ value }) => value);
   const options = values.map((value, index) => {
-    const words = value === null ? annotationTexts.groupName(null) : String(value);
-    return h('option', { value: index, selected: condition.categories.includes(value) }, words);
+    const optionText = value === null ? annotationTexts.groupName(null) : String(value);
+    return h('option', { value: index, selected: condition.categories.includes(value) }, optionText);
   });
   const attributes = { multiple: true, size: 3, 'aria-label': name };
   const input = h('select', { ...attributes, onchange: () => choose() }, ...options);

@@ -6,7 +6,7 @@ export type Cell = string | number | boolean | null;
 
 export type ObjectColumn = Documents['AnnotationTable']['columns'][number];
 
-/** A condition, in the form of the table routes. */
+/** A condition on shapes, in the form that the routes of the table accept. */
 export type ObjectFilter =
   | { column: string; gte?: number; lte?: number; in?: Cell[] }
   | { region: number[] | number[][] }
@@ -27,7 +27,7 @@ const maxQueryLength = 4000;
 
 const getOverrideHeader = { 'X-HTTP-Method-Override': 'GET' };
 
-/** A filter for shapes that match all conditions; `null` if there are none. */
+/** A filter for shapes that match all conditions; `null` if there are no conditions. */
 export function combineFilters(...conditions: (ObjectFilter | null)[]): ObjectFilter | null {
   const and = conditions.filter((condition) => condition !== null);
   return and.length > 1 ? { and } : (and[0] ?? null);
@@ -114,7 +114,7 @@ export async function requestHistogram(
   )) as Answer<'GET annotation/{id}/table/histogram'>;
 }
 
-/** The ids of the shapes that match a filter, at most `limit`, and the number of all that match. */
+/** The ids of the shapes that match a filter, at most `limit`, and the number of all matching shapes. */
 export function requestIds(record: AnnotationRecord, filter: ObjectFilter, limit: number, signal: AbortSignal) {
   return request('POST', `annotation/${record._id}/table/ids`, { json: { filter, limit }, signal });
 }

@@ -6,13 +6,13 @@ import type { Cell } from './object-requests.js';
 
 /** Height of a row in CSS pixels, the same as in the style sheet. */
 const rowHeight = 30;
-/** Maximum height of the table in CSS pixels, because browsers limit the height of an element. In tables with more rows, scrolling by the height of a row passes several rows. */
+/** Maximum height of the table in CSS pixels, because browsers limit the height of an element. In a table with more rows, scrolling by the height of one row passes several rows. */
 const maxHeight = 8_000_000;
 /** Number of rows in one request. */
 const rowsPerPage = 100;
 
 export interface ObjectRow {
-  /** number in the order of the table, from 0 */
+  /** position in the order of the table, counted from 0 */
   index: number;
   id: string;
   x: number;
@@ -31,7 +31,7 @@ export class ObjectRows {
   readonly #head = h('tr');
   readonly #body = h('tbody');
   readonly #table = h('table.object-table.small', h('thead', this.#head), this.#body);
-  /** Loaded rows by page; `null` while a page is being loaded. */
+  /** Loaded rows by the index of their page; `null` while a page is being loaded. */
   #pages: Map<number, ObjectRow[] | null> = new Map();
   #rowElementsByIndex: Map<number, HTMLTableRowElement> = new Map();
   #columns: readonly string[] = [];
@@ -85,11 +85,11 @@ export class ObjectRows {
   /** Scrolls to a row. */
   scrollTo(index: number) {
     const topIndex = Math.max(0, index - 2);
-    this.element.scrollTop = this.#isTooHigh ? (topIndex / this.#total) * this.#maxScrollTop : topIndex * rowHeight;
+    this.element.scrollTop = this.#exceedsMaxHeight ? (topIndex / this.#total) * this.#maxScrollTop : topIndex * rowHeight;
     this.#render();
   }
 
-  /** Shows which rows are selected. */
+  /** Creates the rows on the page again, so that they show which of them are selected. */
   refresh() {
     for (const row of this.#rowElementsByIndex.values()) row.remove();
     this.#rowElementsByIndex = new Map();
@@ -100,7 +100,7 @@ export class ObjectRows {
     return Math.min(maxHeight, this.#total * rowHeight);
   }
 
-  get #isTooHigh() {
+  get #exceedsMaxHeight() {
     return this.#total * rowHeight > maxHeight;
   }
 
@@ -118,15 +118,15 @@ export class ObjectRows {
     fill(this.#head, h('th', { scope: 'col' }, selectTitle), h('th', { scope: 'col' }, '#'), ...heads);
   }
 
-  async #load(page: number) {
+  async #load(pageIndex: number) {
     const { signal } = this.#loadController;
-    if (this.#pages.has(page)) return;
-    this.#pages.set(page, null);
+    if (this.#pages.has(pageIndex)) return;
+    this.#pages.set(pageIndex, null);
     try {
-      const { total, rows } = await this.options.load(page * rowsPerPage, rowsPerPage, signal);
+      const { total, rows } = await this.options.load(pageIndex * rowsPerPage, rowsPerPage, signal);
       if (signal.aborted) return;
-      this.#pages.set(page, rows);
-      if (total !== this.#total || page === 0) {
+      this.#pages.set(pageIndex, rows);
+      if (total !== this.#total || pageIndex === 0) {
         this.#total = total;
         this.options.onTotal(total);
       }
@@ -134,7 +134,7 @@ export class ObjectRows {
       this.refresh();
     } catch (error) {
       if (signal.aborted) return;
-      this.#pages.delete(page);
+      this.#pages.delete(pageIndex);
       this.options.onError(error);
     }
   }
@@ -145,12 +145,14 @@ export class ObjectRows {
 
   #render() {
     const { scrollTop, clientHeight } = this.element;
-    const count = Math.ceil(clientHeight / rowHeight) + 2;
+    const visibleRowCount = Math.ceil(clientHeight / rowHeight) + 2;
     const scrolledShare = scrollTop / this.#maxScrollTop;
-    const exactFirstIndex = this.#isTooHigh ? scrolledShare * Math.max(0, this.#total - count + 2) : scrollTop / rowHeight;
+    const exactFirstIndex = this.#exceedsMaxHeight
+      ? scrolledShare * Math.max(0, this.#total - visibleRowCount + 2)
+      : scrollTop / rowHeight;
     const firstIndex = Math.max(0, Math.min(this.#total - 1, Math.floor(exactFirstIndex)));
-    const endIndex = Math.min(this.#total, firstIndex + count);
-    const heightAbove = this.#isTooHigh
+    const endIndex = Math.min(this.#total, firstIndex + visibleRowCount);
+    const heightAbove = this.#exceedsMaxHeight
       ? Math.min(scrollTop, this.#tableHeight - (endIndex - firstIndex) * rowHeight)
       : firstIndex * rowHeight;
     const rows: HTMLTableRowElement[] = [];
@@ -225,8 +227,8 @@ export class ObjectRows {
     const index = Number(row.dataset.index) + step;
     if (!this.#rowElementsByIndex.has(index) || index % 1 !== 0) return;
     const tagName = control.tagName.toLowerCase();
-    const next = this.#rowElementsByIndex.get(index)?.querySelector<HTMLElement>(tagName);
-    next?.focus();
+    const nextControl = this.#rowElementsByIndex.get(index)?.querySelector<HTMLElement>(tagName);
+    nextControl?.focus();
   }
 }
 

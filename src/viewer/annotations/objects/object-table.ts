@@ -22,7 +22,7 @@ interface ObjectTableOptions extends ObjectsContext {
   onClear: () => void;
 }
 
-/** The shapes as rows, in an order that the user chooses, and the selected ones. */
+/** The shapes as rows, in an order that the user chooses, and the selection of shapes. */
 export class ObjectTable {
   /** Shows the number of rows. */
   readonly countElement = h('span.quiet-text.small', { role: 'status' });
@@ -57,7 +57,7 @@ export class ObjectTable {
     return this.#rows.element;
   }
 
-  /** Points of the image where the selected shapes are, by their ids; `null` until they are known. */
+  /** Positions of the selected shapes on the image, by the ids of the shapes; `null` while a position is not known. */
   get selectedPoints() {
     return this.#selectedObjects.points;
   }
@@ -96,7 +96,7 @@ export class ObjectTable {
     });
   }
 
-  /** Selects a shape, and scrolls to its row. The number of shapes before it tells which row that is. */
+  /** Selects a shape, and scrolls to its row, which is found by counting the shapes up to it in the order of the table. */
   reveal(id: string) {
     const { currentRecord, currentFilter, run, signal } = this.options;
     return run(async () => {
@@ -135,9 +135,9 @@ export class ObjectTable {
     const columns = ['id', 'x', 'y', ...this.#columns];
     const query = { filter: currentFilter(), columns, sort, sortdir: descending ? -1 : 1, offset, limit } as const;
     const { total, rows } = await requestRows(currentRecord(), query, signal);
-    const objects = rows.map(([id, x, y, ...cells], index): ObjectRow => {
+    const objectRows = rows.map(([id, x, y, ...cells], index): ObjectRow => {
       return { index: offset + index, id: String(id), x: Number(x), y: Number(y), cells: cells as Cell[] };
     });
-    return { total, rows: objects };
+    return { total, rows: objectRows };
   }
 }

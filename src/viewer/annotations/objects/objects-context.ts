@@ -5,13 +5,13 @@ import type { AnnotationRecord } from '../annotation-model.js';
 export interface ObjectsContext {
   /** the version of the annotation that is shown */
   currentRecord: () => AnnotationRecord;
-  /** Runs a task of the user, and shows its error. */
+  /** Runs a task that the user has started, and shows its error. */
   run: (task: () => Promise<unknown>) => Promise<void>;
   onError: (error: unknown) => void;
   signal: AbortSignal;
 }
 
-/** Runs tasks of the user. Its element shows the error of the last one. */
+/** Runs tasks that the user has started. Its element shows the error of the last task. */
 export function createTaskRunner(signal: AbortSignal) {
   const element = h('div', { role: 'alert' });
   const clear = () => fill(element);

@@ -11,7 +11,7 @@ import { requestColumns, type ObjectFilter } from './object-requests.js';
 import { scopeChoice } from './scope-choice.js';
 import { summaryTable } from './summary-table.js';
 
-/** Columns that the table does not show: ids, and positions, which the image shows. */
+/** Columns that the table does not show: ids, the order of shapes, and their boxes, which the image shows. */
 const hiddenColumns = new Set(['id', 'order', 'xmin', 'ymin', 'xmax', 'ymax']);
 /** Maximum number of shown columns. Files contain all columns. */
 const maxColumns = 60;
@@ -94,7 +94,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
   return {
     element,
     closeButton,
-    /** Points of the image where the selected shapes are, by their ids; `null` until they are known. */
+    /** Positions of the selected shapes on the image, by the ids of the shapes; `null` while a position is not known. */
     get selectedPoints() {
       return table.selectedPoints;
     },
@@ -104,20 +104,20 @@ export function objectsPanel(options: ObjectsPanelOptions) {
       return table.reveal(id);
     },
     /** Shows the shapes that match a filter that was changed elsewhere. */
-    setFilter(next: ObjectFilter | null) {
-      if (JSON.stringify(next) === JSON.stringify(filters.filter)) return;
-      filters.set(next);
+    setFilter(newFilter: ObjectFilter | null) {
+      if (JSON.stringify(newFilter) === JSON.stringify(filters.filter)) return;
+      filters.set(newFilter);
       void reload();
     },
     /** Shows another version of the annotation. */
-    update(next: AnnotationRecord) {
-      if (next._version === record._version) return;
-      record = next;
+    update(newRecord: AnnotationRecord) {
+      if (newRecord._version === record._version) return;
+      record = newRecord;
       void load();
     },
   };
 
-  /** Loads and shows everything about the version, columns first. */
+  /** Loads the columns of the version, and then shows everything about its shapes. */
   function load() {
     return taskRunner.run(async () => {
       const columns = await requestColumns(record, signal);
@@ -140,7 +140,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
   }
 }
 
-/** Views with a button for each. One view is visible, initially the first. */
+/** Views, each with a button that opens it. One view is visible, initially the first. */
 function makeTabs<Name extends 'table' | 'summary' | 'plot'>(views: Record<Name, HTMLElement>, onOpen: (name: Name) => void) {
   const names = Object.keys(views) as Name[];
   const tabs = names.map((name, index) => button(objectTexts[name], () => open(name), { isPressed: index === 0 }));
@@ -148,7 +148,7 @@ function makeTabs<Name extends 'table' | 'summary' | 'plot'>(views: Record<Name,
   return { tabs: actions(...tabs), element: h('div.object-views', ...names.map((name) => views[name])) };
 
   function open(name: Name) {
-    for (const other of names) views[other].hidden = other !== name;
+    for (const otherName of names) views[otherName].hidden = otherName !== name;
     for (const [index, tab] of tabs.entries()) tab.setAttribute('aria-pressed', String(names[index] === name));
     onOpen(name);
   }

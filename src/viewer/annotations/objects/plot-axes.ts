@@ -7,43 +7,43 @@ import type { ObjectColumn, ObjectFilter } from './object-requests.js';
 /** Drop-down lists for the one or two columns of a plot. */
 export class PlotAxes {
   readonly fields: HTMLElement[];
-  readonly #x: HTMLSelectElement;
-  readonly #y: HTMLSelectElement;
+  readonly #xSelect: HTMLSelectElement;
+  readonly #ySelect: HTMLSelectElement;
   #columns: readonly ObjectColumn[] = [];
 
   constructor(onChange: () => void) {
-    this.#x = h('select', { onchange: onChange });
-    this.#y = h('select', { onchange: onChange });
-    this.fields = [field(objectTexts.horizontal, this.#x), field(objectTexts.vertical, this.#y)];
+    this.#xSelect = h('select', { onchange: onChange });
+    this.#ySelect = h('select', { onchange: onChange });
+    this.fields = [field(objectTexts.horizontal, this.#xSelect), field(objectTexts.vertical, this.#ySelect)];
   }
 
-  /** The horizontal column; `null` as long as there are none. */
+  /** The horizontal column; `null` while there are no columns. */
   get x() {
-    return this.#x.value || null;
+    return this.#xSelect.value || null;
   }
 
   /** The vertical column; `null` for a histogram. */
   get y() {
-    return this.#y.value || null;
+    return this.#ySelect.value || null;
   }
 
   get columns() {
     return [this.x, this.y].filter((name) => name !== null);
   }
 
-  /** Offers these columns, and keeps the chosen ones. Initially, the horizontal one is the first measurement from the file. */
+  /** Offers these columns, and keeps the chosen columns. Initially, the horizontal column is the first measurement from the file. */
   setColumns(columns: readonly ObjectColumn[]) {
     this.#columns = columns;
     const names = columns.filter(({ type, count }) => type === 'number' && count > 0).map(({ name }) => name);
-    const [x, y] = [this.#x.value, this.#y.value];
+    const [x, y] = [this.#xSelect.value, this.#ySelect.value];
     const options = () => names.map((name) => h('option', { value: name }, name));
-    fill(this.#x, ...options());
-    fill(this.#y, h('option', { value: '' }, objectTexts.histogramOnly), ...options());
-    this.#x.value = names.includes(x) ? x : (names.find((name) => name.startsWith('/')) ?? 'area');
-    this.#y.value = names.includes(y) ? y : '';
+    fill(this.#xSelect, ...options());
+    fill(this.#ySelect, h('option', { value: '' }, objectTexts.histogramOnly), ...options());
+    this.#xSelect.value = names.includes(x) ? x : (names.find((name) => name.startsWith('/')) ?? 'area');
+    this.#ySelect.value = names.includes(y) ? y : '';
   }
 
-  /** The range of a column's values that a filter allows; `null` if it allows all values, or none. */
+  /** The range of a column's values that a filter allows; `null` if the filter allows all values or no values. */
   filteredRangeOf(column: string, filter: ObjectFilter | null): { low: number; high: number } | null {
     const { min, max } = this.#columns.find(({ name }) => name === column) ?? {};
     if (typeof min !== 'number' || typeof max !== 'number') return null;

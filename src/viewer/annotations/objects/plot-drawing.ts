@@ -7,15 +7,16 @@ const minHeight = 150;
 
 type PlotAxis = { column: string; low: number; high: number; bins: number };
 
-/** A histogram of a column, or a plot of two. */
+/** The data of a histogram of one column, or of a plot of two columns. */
 export interface PlotData {
   x: PlotAxis;
+  /** `null` in a histogram */
   y: PlotAxis | null;
   /** number of shapes in each bin */
   counts: number[];
   /** a point for each shape; `null` in a histogram, and if there are too many shapes */
   points: [number | null, number | null][] | null;
-  /** the values of the clicked shape */
+  /** returns the values of the clicked shape; `null` if no shape was clicked */
   markedValues: () => readonly [x: number | null, y: number | null] | null;
 }
 
@@ -39,7 +40,9 @@ export function drawPlot(
   const [xs, ys]: [number[], number[]] =
     y === null
       ? [counts.map((_, index) => x.low + (index + 0.5) * binWidth), counts]
-      : sortByX(points?.flatMap(([left, up]) => (left === null || up === null ? [] : [[left, up] as const])) ?? []);
+      : sortByX(
+          points?.flatMap(([xValue, yValue]) => (xValue === null || yValue === null ? [] : [[xValue, yValue] as const])) ?? [],
+        );
   const axis = { stroke: textColor, grid: { stroke: lineColor, width: 1 }, ticks: { stroke: lineColor } };
   const bars = uPlot.paths.bars?.({ size: [1, Infinity] });
   const series: uPlot.Series =
@@ -61,11 +64,11 @@ export function drawPlot(
       ],
       series: [{}, series],
       hooks: {
-        setSelect: [(drawn) => onSelect(selectedRanges(drawn, x, y))],
+        setSelect: [(drawnPlot) => onSelect(selectedRanges(drawnPlot, x, y))],
         draw: [
-          (drawn) => {
-            if (y !== null && !points) paintBins(drawn, { x, y }, counts, accent);
-            paintMark(drawn, markedValues(), textColor);
+          (drawnPlot) => {
+            if (y !== null && !points) paintBins(drawnPlot, { x, y }, counts, accent);
+            paintMark(drawnPlot, markedValues(), textColor);
           },
         ],
       },
@@ -91,33 +94,34 @@ function passTouchesAsMouse(over: HTMLElement) {
     over.addEventListener(name, (event) => {
       const { pointerType, isPrimary, clientX, clientY } = event as PointerEvent;
       if (pointerType === 'mouse' || !isPrimary) return;
-      // The library ignores moves by no distance.
+      // The library ignores moves whose distance is 0.
       over.dispatchEvent(new MouseEvent(type, { bubbles: true, clientX, clientY, movementX: 1 }));
     });
 }
 
-/** The ranges of the selected part of a plot; none if it has no width. */
-function selectedRanges(drawn: uPlot, x: PlotAxis, y: PlotAxis | null): Range[] {
-  const { left, top, width, height } = drawn.select;
+/** The ranges of the selected part of a plot; no ranges if that part has no width. */
+function selectedRanges(drawnPlot: uPlot, x: PlotAxis, y: PlotAxis | null): Range[] {
+  const { left, top, width, height } = drawnPlot.select;
   if (width < 2) return [];
-  const ranges = [{ column: x.column, low: drawn.posToVal(left, 'x'), high: drawn.posToVal(left + width, 'x') }];
-  if (y !== null) ranges.push({ column: y.column, low: drawn.posToVal(top + height, 'y'), high: drawn.posToVal(top, 'y') });
+  const ranges = [{ column: x.column, low: drawnPlot.posToVal(left, 'x'), high: drawnPlot.posToVal(left + width, 'x') }];
+  if (y !== null)
+    ranges.push({ column: y.column, low: drawnPlot.posToVal(top + height, 'y'), high: drawnPlot.posToVal(top, 'y') });
   return ranges;
 }
 
 function sortByX(points: (readonly [number, number])[]): [number[], number[]] {
-  const inOrder = points.toSorted((a, b) => a[0] - b[0]);
-  return [inOrder.map(([x]) => x), inOrder.map(([, y]) => y)];
+  const sortedPoints = points.toSorted((a, b) => a[0] - b[0]);
+  return [sortedPoints.map(([x]) => x), sortedPoints.map(([, y]) => y)];
 }
 
 /** Paints the bins of two columns. The more shapes a bin has, the stronger is its color. */
-function paintBins(drawn: uPlot, { x, y }: { x: PlotAxis; y: PlotAxis }, counts: readonly number[], color: string) {
-  const { ctx } = drawn;
+function paintBins(drawnPlot: uPlot, { x, y }: { x: PlotAxis; y: PlotAxis }, counts: readonly number[], color: string) {
+  const { ctx } = drawnPlot;
   const maxCount = Math.max(1, ...counts);
   ctx.save();
   ctx.fillStyle = color;
   const edgePosition = (axis: PlotAxis, index: number, scale: 'x' | 'y') =>
-    drawn.valToPos(axis.low + ((axis.high - axis.low) * index) / axis.bins, scale, true);
+    drawnPlot.valToPos(axis.low + ((axis.high - axis.low) * index) / axis.bins, scale, true);
   for (const [index, count] of counts.entries()) {
     if (count === 0) continue;
     const [column, row] = [Math.floor(index / y.bins), index % y.bins];
@@ -134,11 +138,11 @@ function paintBins(drawn: uPlot, { x, y }: { x: PlotAxis; y: PlotAxis }, counts:
 }
 
 /** Marks the values of a shape: a ring, or a line in a histogram. */
-function paintMark(drawn: uPlot, mark: readonly [number | null, number | null] | null, color: string) {
+function paintMark(drawnPlot: uPlot, mark: readonly [number | null, number | null] | null, color: string) {
   const [x = null, y = null] = mark ?? [];
   if (x === null) return;
-  const { ctx, bbox } = drawn;
-  const left = drawn.valToPos(x, 'x', true);
+  const { ctx, bbox } = drawnPlot;
+  const left = drawnPlot.valToPos(x, 'x', true);
   ctx.save();
   ctx.strokeStyle = color;
   ctx.lineWidth = 2 * devicePixelRatio;
@@ -146,14 +150,14 @@ function paintMark(drawn: uPlot, mark: readonly [number | null, number | null] |
   if (y === null) {
     ctx.moveTo(left, bbox.top);
     ctx.lineTo(left, bbox.top + bbox.height);
-  } else ctx.arc(left, drawn.valToPos(y, 'y', true), 6 * devicePixelRatio, 0, 2 * Math.PI);
+  } else ctx.arc(left, drawnPlot.valToPos(y, 'y', true), 6 * devicePixelRatio, 0, 2 * Math.PI);
   ctx.stroke();
   ctx.restore();
 }
 
 let styleSheet: CSSStyleSheet | null = null;
 
-/** Gives the page or the element the styles of the library. */
+/** Gives the library's styles to the page or the shadow root that contains the element. */
 function adoptStyles(element: HTMLElement) {
   if (!styleSheet) {
     styleSheet = new CSSStyleSheet();

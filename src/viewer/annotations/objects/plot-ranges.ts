@@ -2,10 +2,9 @@ import { h } from '../../dom.js';
 import { objectTexts } from '../../object-texts.js';
 import { combineFilters, rangeFilter, type ObjectFilter } from './object-requests.js';
 
-/** A part of the values of a column. */
+/** A range of the values of a column. `null` is a missing bound. */
 export type Range = { column: string; low: number | null; high: number | null };
 
-/** Ranges as a filter. */
 export function filterOfRanges(ranges: readonly Range[]): ObjectFilter | null {
   return combineFilters(...ranges.map(rangeFilter));
 }
@@ -16,24 +15,24 @@ export function rangeFields(
   ranges: readonly Range[],
   handlers: { select: (ranges: Range[]) => void; filter: (ranges: Range[]) => void },
 ): HTMLElement[] {
-  const bounds = columns.map((column, index) => ({
+  const boundInputs = columns.map((column, index) => ({
     column,
     low: boundInput(column, 'low', ranges[index]?.low),
     high: boundInput(column, 'high', ranges[index]?.high),
   }));
   const readRanges = () =>
-    bounds
+    boundInputs
       .map(({ column, low, high }) => ({ column, low: numberOf(low), high: numberOf(high) }))
       .filter(({ low, high }) => low !== null || high !== null);
-  const actionButton = (label: string, call: (chosen: Range[]) => void) => {
+  const actionButton = (label: string, call: (enteredRanges: Range[]) => void) => {
     const callWithRanges = () => {
-      const chosen = readRanges();
-      if (chosen.length > 0) call(chosen);
+      const enteredRanges = readRanges();
+      if (enteredRanges.length > 0) call(enteredRanges);
     };
     return h('button.button', { onclick: callWithRanges }, label);
   };
   return [
-    ...bounds.flatMap(({ low, high }) => [low, high]),
+    ...boundInputs.flatMap(({ low, high }) => [low, high]),
     actionButton(objectTexts.selectRange, handlers.select),
     actionButton(objectTexts.toFilter, handlers.filter),
   ];

@@ -8,8 +8,8 @@ import { rangeFields, type Range } from './plot-ranges.js';
 import { requestHistogram, requestRows, type ObjectColumn, type ObjectFilter } from './object-requests.js';
 
 /** Number of bins of a histogram, and along each side of a plot of two columns. */
-const binCounts = { one: 60, two: 72 };
-/** Up to this number of shapes, a plot of two columns has a point for each. */
+const binCounts = { histogram: 60, perSide: 72 };
+/** Up to this number of shapes, a plot of two columns shows a point for each shape. */
 const maxPoints = 2000;
 
 interface PlotOptions extends ObjectsContext {
@@ -19,19 +19,19 @@ interface PlotOptions extends ObjectsContext {
   onFilter: (ranges: Range[]) => void;
 }
 
-/** A histogram of a column, or a plot of two. A part of it can be selected. */
+/** A histogram of one column, or a plot of two columns. The user can select a part of the plot. */
 export class ObjectPlot {
   readonly element: HTMLElement;
   readonly #axes = new PlotAxes(() => void this.#drawPlot());
   readonly #plotArea = h('div.object-plot');
-  /** The selected part as numbers. */
+  /** Fields for the bounds of the selected part. */
   readonly #rangeFields = h('div.row.wrap');
   readonly #markDescription = h('p.small', { role: 'status' });
   readonly #trackPlot = trackNewest();
   readonly #trackMark = trackNewest();
   #plot: uPlot | null = null;
   #isOpen = false;
-  /** The clicked shape, and its values. */
+  /** The id of the clicked shape; `#markedValues` has its values in the columns of the plot. */
   #markedId: string | null = null;
   #markedValues: readonly [x: number | null, y: number | null] | null = null;
 
@@ -41,8 +41,8 @@ export class ObjectPlot {
     const axes = h('div.object-axes', ...this.#axes.fields, hint, this.#markDescription, this.#rangeFields);
     this.element = h('div.object-plots', axes, this.#plotArea);
     // A plot keeps the colors of the theme in which it was drawn.
-    const scheme = matchMedia('(prefers-color-scheme: dark)');
-    scheme.addEventListener('change', () => this.#isOpen && void this.#drawPlot(), { signal });
+    const colorScheme = matchMedia('(prefers-color-scheme: dark)');
+    colorScheme.addEventListener('change', () => this.#isOpen && void this.#drawPlot(), { signal });
     const observer = new ResizeObserver(() => this.#plot?.setSize(plotSize(this.#plotArea)));
     observer.observe(this.#plotArea);
     signal.addEventListener('abort', () => (observer.disconnect(), this.#plot?.destroy()), { once: true });
@@ -58,7 +58,7 @@ export class ObjectPlot {
     if (this.#isOpen) await this.#loadMark();
   }
 
-  /** Draws the plot if it is open. @param isOpen whether it is open from now on */
+  /** Draws the plot if it is open. @param isOpen whether the plot is open from now on */
   async refresh(isOpen: boolean = this.#isOpen) {
     this.#isOpen = isOpen;
     if (isOpen) await this.#drawPlot();
@@ -88,7 +88,7 @@ export class ObjectPlot {
     const query = {
       filter,
       x,
-      bins: y === null ? binCounts.one : binCounts.two,
+      bins: y === null ? binCounts.histogram : binCounts.perSide,
       ...this.#axes.filteredRangeOf(x, filter),
       ...(y !== null && { y }),
       ...(yRange && { ylow: yRange.low, yhigh: yRange.high }),

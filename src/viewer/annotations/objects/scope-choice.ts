@@ -38,7 +38,7 @@ export function scopeChoice(options: {
   return {
     element,
     isSelection: () => element.value === 'selection',
-    /** The filter for the chosen shapes. @throws Error if there are none */
+    /** The filter for the chosen shapes. @throws Error if the user has chosen the selected shapes or the outline, but there are none */
     chosenFilter: () => filters[element.value as Scope](),
   };
 

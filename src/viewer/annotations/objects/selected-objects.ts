@@ -5,7 +5,7 @@ import type { Point } from '../annotation-model.js';
 
 /** The shapes that are selected in the table, with the button that clears the selection. */
 export class SelectedObjects {
-  /** points of the image where the shapes are, by ids; `null` until they are known */
+  /** positions of the selected shapes on the image, by the ids of the shapes; `null` while a position is not known */
   #pointsById: Map<string, Point | null> = new Map();
   readonly clearButton = h('button.link-button', { hidden: true, onclick: () => this.onClear() });
 
@@ -35,10 +35,10 @@ export class SelectedObjects {
 
   #update() {
     const { size } = this.#pointsById;
-    const words = objectTexts.selected(size);
+    const selectionText = objectTexts.selected(size);
     this.clearButton.hidden = size === 0;
-    this.clearButton.textContent = `${words} ✕`;
-    this.clearButton.setAttribute('aria-label', `${words}. ${browseTexts.clearSelection}`);
+    this.clearButton.textContent = `${selectionText} ✕`;
+    this.clearButton.setAttribute('aria-label', `${selectionText}. ${browseTexts.clearSelection}`);
     this.onChange();
   }
 }

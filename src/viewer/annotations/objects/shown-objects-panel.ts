@@ -5,9 +5,9 @@ import type { StageAnnotation } from '../stage-annotation.js';
 import type { ObjectFilter } from './object-requests.js';
 import { objectsPanel, type ObjectsPanelOptions } from './objects-panel.js';
 
-/** The table of the shapes of an annotation, in a panel on the image. At most one is open. */
+/** The table of the shapes of an annotation, in a panel on the image. At most one panel is open. */
 export class ShownObjectsPanel {
-  #open: { id: string; panel: ReturnType<typeof objectsPanel>; controller: AbortController } | null = null;
+  #openPanel: { id: string; panel: ReturnType<typeof objectsPanel>; controller: AbortController } | null = null;
 
   constructor(
     private readonly options: Pick<
@@ -23,7 +23,7 @@ export class ShownObjectsPanel {
 
   /** Shows the table of an annotation, or closes it. */
   toggle(id: string, mayCreate: boolean) {
-    const isOpen = this.#open?.id === id;
+    const isOpen = this.#openPanel?.id === id;
     this.close();
     const annotation = this.options.annotationOf(id);
     if (isOpen || !annotation) return;
@@ -37,41 +37,41 @@ export class ShownObjectsPanel {
       onClose: () => this.close(),
       signal: controller.signal,
     });
-    this.#open = { id, panel, controller };
+    this.#openPanel = { id, panel, controller };
     this.options.container.append(panel.element);
     panel.closeButton.focus();
   }
 
   close() {
-    this.#open?.controller.abort();
-    this.#open?.panel.element.remove();
-    this.#open = null;
+    this.#openPanel?.controller.abort();
+    this.#openPanel?.panel.element.remove();
+    this.#openPanel = null;
     this.options.onMarksChange();
   }
 
   /** Shows a filter that was changed elsewhere. */
   showFilter(id: string) {
     const annotation = this.options.annotationOf(id);
-    if (annotation && this.#open?.id === id) this.#open.panel.setFilter(annotation.display.coloring.filter);
+    if (annotation && this.#openPanel?.id === id) this.#openPanel.panel.setFilter(annotation.display.coloring.filter);
   }
 
   /** Shows the newest version. The table of an annotation that is no longer listed is closed. */
   update(records: readonly AnnotationRecord[]) {
-    const record = records.find(({ _id }) => _id === this.#open?.id);
-    if (record) this.#open?.panel.update(record);
+    const record = records.find(({ _id }) => _id === this.#openPanel?.id);
+    if (record) this.#openPanel?.panel.update(record);
     else this.close();
   }
 
   /** Selects a shape that was clicked on the image, if the table of its annotation is open. */
   reveal(annotation: StageAnnotation | null, shape: Element) {
-    if (this.#open && this.#open.id === annotation?.record._id) void this.#open.panel.reveal(shape);
+    if (this.#openPanel && this.#openPanel.id === annotation?.record._id) void this.#openPanel.panel.reveal(shape);
   }
 
-  /** Marks the shapes that are selected in the table. @returns whether there are any */
+  /** Marks the shapes that are selected in the table. @returns whether any shape is selected */
   paintMarks(painter: Painter) {
-    const annotation = this.#open && this.options.annotationOf(this.#open.id);
-    if (!this.#open || !annotation?.isVisible || this.#open.panel.selectedPoints.size === 0) return false;
-    for (const [id, imagePoint] of this.#open.panel.selectedPoints) {
+    const annotation = this.#openPanel && this.options.annotationOf(this.#openPanel.id);
+    if (!this.#openPanel || !annotation?.isVisible || this.#openPanel.panel.selectedPoints.size === 0) return false;
+    for (const [id, imagePoint] of this.#openPanel.panel.selectedPoints) {
       const shape = annotation.showsShapes ? annotation.find(id) : null;
       if (shape) painter.markTogether([shape], selectionColor);
       else if (imagePoint) painter.markSpot(imagePoint, selectionColor);

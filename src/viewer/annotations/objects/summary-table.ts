@@ -26,8 +26,8 @@ export function summaryTable({
     /** Loads the summary again if it is visible. */
     refresh: async () => element.hidden || loadSummary(),
     setColumns(allColumns: readonly ObjectColumn[]) {
-      const numbers = allColumns.filter(({ name, type }) => type === 'number' && name !== 'x' && name !== 'y');
-      columns = numbers.slice(0, maxColumns).map(({ name }) => name);
+      const numberColumns = allColumns.filter(({ name, type }) => type === 'number' && name !== 'x' && name !== 'y');
+      columns = numberColumns.slice(0, maxColumns).map(({ name }) => name);
     },
   };
 

@@ -30,13 +30,13 @@ export class Legend {
   readonly #id: string;
   readonly #display: Display;
   #record: AnnotationRecord | null = null;
-  /** The groups of the version, largest first. */
+  /** The groups of the shown version; the group with the most shapes is first. */
   #groups: Group[] = [];
   /** The colors of groups, if shapes have the colors of their groups instead of their own. */
   #groupColors: ReadonlyMap<unknown, string> | null = null;
   /** Version of the annotation whose groups are shown or requested; -1 before the first request. */
   #groupsVersion = -1;
-  /** While the annotation is edited, its groups, which this legend can change. */
+  /** The groups of the annotation while it is edited, which this legend can change; otherwise `null`. */
   #editedGroups: EditedGroups | null = null;
   readonly #opacitySlider = h('input', { type: 'range', min: 0, max: 1, step: 0.05 });
   readonly #message = h('div');
@@ -44,8 +44,8 @@ export class Legend {
     label: commonTexts.groups,
     searchLabel: annotationTexts.findGroup,
     onColor: (group, color) => this.#recolor(group, color),
-    makeNameControls: (group, words) =>
-      this.#editedGroups ? this.#choosableGroupControls(group, words) : this.#groupControls(group, words),
+    makeNameControls: (group, displayName) =>
+      this.#editedGroups ? this.#choosableGroupControls(group, displayName) : this.#groupControls(group, displayName),
   });
   readonly #showOrHideAllButtons = actions(
     linkButton(annotationTexts.showAll, () => this.#hideOnly([])),
@@ -65,13 +65,13 @@ export class Legend {
     this.#opacitySlider.value = String(this.#display.opacity);
     this.#opacitySlider.addEventListener('input', () => options.onDisplayChange({ opacity: this.#opacitySlider.valueAsNumber }));
     const opacity = h('label.bound.small', h('span', annotationTexts.opacity), this.#opacitySlider);
-    const below = [this.#newGroupForm, this.#showOrHideAllButtons, this.#ownColorsButton];
-    this.#body = h('div.column', { hidden: true }, opacity, this.#message, this.#groupList.elements, below);
+    const otherControls = [this.#newGroupForm, this.#showOrHideAllButtons, this.#ownColorsButton];
+    this.#body = h('div.column', { hidden: true }, opacity, this.#message, this.#groupList.elements, otherControls);
     this.#coloringControls = new ColoringControls({
       currentRecord: () => this.#record,
       currentColoring: () => this.#display.coloring,
-      onChange: (next) => {
-        options.onDisplayChange({ coloring: next });
+      onChange: (newColoring) => {
+        options.onDisplayChange({ coloring: newColoring });
         this.#showGroups();
       },
       onGroups: (colors) => {
@@ -86,9 +86,9 @@ export class Legend {
   }
 
   /** Shows another version. Entered text and open parts stay. */
-  update(next: AnnotationRecord) {
-    this.#record = next;
-    const label = annotationTexts.legendOf(nameOf(next));
+  update(record: AnnotationRecord) {
+    this.#record = record;
+    const label = annotationTexts.legendOf(nameOf(record));
     Object.assign(this.foldButton, { ariaLabel: label, title: label });
     if (!this.#isFolded || this.#editedGroups) void this.#loadGroups();
     void this.#coloringControls.refresh();
@@ -100,7 +100,7 @@ export class Legend {
     this.#showGroups();
   }
 
-  /** Lets the user choose the group of new shapes while the annotation is edited; `null` ends that. */
+  /** Lets the user choose the group of new shapes while the annotation is edited; `null` ends this choice. */
   setEditedGroups(editedGroups: EditedGroups | null) {
     if (editedGroups === this.#editedGroups) return;
     this.#editedGroups = editedGroups;
@@ -168,9 +168,9 @@ export class Legend {
       ? [...new Set([...storedGroupsByName.keys(), ...groups.names, ...shapeChangesByGroup.keys()])]
       : storedGroupsByName.keys();
     return [...names].map((name) => {
-      const stored = storedGroupsByName.get(name);
-      const color = chosenColors?.get(name) ?? groups?.colorOf(name) ?? stored?.color ?? '#000000';
-      return { value: name, color, count: (stored?.count ?? 0) + (shapeChangesByGroup.get(name) ?? 0) };
+      const storedGroup = storedGroupsByName.get(name);
+      const color = chosenColors?.get(name) ?? groups?.colorOf(name) ?? storedGroup?.color ?? '#000000';
+      return { value: name, color, count: (storedGroup?.count ?? 0) + (shapeChangesByGroup.get(name) ?? 0) };
     });
   }
 
@@ -184,22 +184,22 @@ export class Legend {
   }
 
   /** The name of a group, with the check box that shows or hides it. */
-  #groupControls(group: string | null, words: string) {
+  #groupControls(group: string | null, displayName: string) {
     const box = this.#visibilityBox(group);
     const refresh = () => (box.checked = !this.#display.hiddenGroups.has(group));
-    return { elements: [h('label.row.grow', box, h('span.clip', words))], refresh };
+    return { elements: [h('label.row.grow', box, h('span.clip', displayName))], refresh };
   }
 
   /** The name of a group, with the check box that shows or hides it, and the radio button that chooses it for new shapes. */
-  #choosableGroupControls(group: string | null, words: string) {
+  #choosableGroupControls(group: string | null, displayName: string) {
     const box = this.#visibilityBox(group);
-    box.ariaLabel = annotationTexts.showGroup(words);
+    box.ariaLabel = annotationTexts.showGroup(displayName);
     const radio = h('input', { type: 'radio', name: `group-${this.#id}`, onchange: () => this.#chooseGroup(group) });
     const refresh = () => {
       box.checked = !this.#display.hiddenGroups.has(group);
       radio.checked = this.#editedGroups?.groups.chosenGroup === group;
     };
-    return { elements: [box, h('label.row.grow', radio, h('span.clip', words))], refresh };
+    return { elements: [box, h('label.row.grow', radio, h('span.clip', displayName))], refresh };
   }
 
   #visibilityBox(group: string | null) {
@@ -224,7 +224,7 @@ export class Legend {
     this.#showGroups();
   }
 
-  /** Gives a group a color. If the annotation is edited and all shapes of it are loaded, the shapes themselves are changed; otherwise only their display. */
+  /** Gives a group a color. If the annotation is edited and all its shapes are loaded, the shapes themselves are changed; otherwise, only their display is. */
   #recolor(group: string | null, color: string) {
     const { by, colors } = this.#display.coloring;
     const areShapesChanged = by === null && (this.#editedGroups?.recolor(group, color) ?? false);
@@ -233,11 +233,11 @@ export class Legend {
       else this.#showGroups();
       return;
     }
-    const next = setCategoryColor(colors, group, color);
-    fill(this.#message, !fitsAddress(next) && errorNotice(annotationTexts.tooManyColors));
-    if (!fitsAddress(next)) return this.#showGroups();
+    const newColors = setCategoryColor(colors, group, color);
+    fill(this.#message, !fitsAddress(newColors) && errorNotice(annotationTexts.tooManyColors));
+    if (!fitsAddress(newColors)) return this.#showGroups();
     if (this.#editedGroups && by === null) showMessage(annotationTexts.colorOnlyShown);
-    this.#changeColoring({ colors: next });
+    this.#changeColoring({ colors: newColors });
   }
 
   #changeColoring(changes: Partial<Display['coloring']>) {

@@ -32,8 +32,8 @@ import type { PanelOptions } from './panel-options.js';
 /** If there are more annotations than this, their legends are folded at first. */
 const maxOpenLegends = 3;
 
-/** If there are more annotations than this, they can be found by their names, and the list scrolls. */
-const maxUnfiltered = 12;
+/** If there are more annotations than this, a search field is shown, and the list scrolls. */
+const maxWithoutSearch = 12;
 
 /** Number of annotations that are listed initially, and added by each click on “Show more”. */
 const listStep = 100;
@@ -44,41 +44,41 @@ export class AnnotationPanel {
   readonly #list = h('ul.annotation-list.column', { 'aria-label': annotationTexts.annotations });
   readonly #message = h('div.form-error', { role: 'alert', 'data-testid': 'annotation-message' });
   /** The elements that show the number of shapes and the number of unsaved changes of each listed annotation. */
-  readonly #countersById: Map<string, { record: AnnotationRecord; count: HTMLElement; unsaved: HTMLElement }> = new Map();
+  readonly #countersById: Map<string, { record: AnnotationRecord; countElement: HTMLElement; unsavedElement: HTMLElement }> =
+    new Map();
   readonly #legendsById: Map<string, Legend> = new Map();
-  readonly #filterInput = h('input', {
+  readonly #searchInput = h('input', {
     type: 'search',
     placeholder: annotationTexts.find,
     'aria-label': annotationTexts.find,
     oninput: () => this.#showRows(),
   });
-  readonly #filterRow = h(
+  readonly #searchRow = h(
     'div.column',
     { hidden: true },
-    this.#filterInput,
+    this.#searchInput,
     actions(
       linkButton(annotationTexts.showAll, () => this.#showOrHideAll(true)),
       linkButton(annotationTexts.hideAll, () => this.#showOrHideAll(false)),
     ),
   );
-  #maxListed = listStep;
+  #maxListedRecords = listStep;
   #isVisible: (id: string) => boolean = () => false;
   #records: AnnotationRecord[] = [];
   #mayCreate = false;
-  /** the edited annotation */
-  #edited: { id: string; editor: Editor | null } | null = null;
+  #editedAnnotation: { id: string; editor: Editor | null } | null = null;
   readonly #firstAnnotation = new FirstAnnotation((name) => this.#createAnnotation({ name, description: '' }));
   /** the edited annotation, if someone else has deleted it while it has unsaved changes */
   #deletedRecord: AnnotationRecord | null = null;
 
   constructor(private readonly options: PanelOptions) {
     onEdits(() => this.#showCounts(), options.signal);
-    // After a half-drawn shape has become an unsaved change.
+    // The annotation is checked only after a half-drawn shape has become an unsaved change.
     options.signal.addEventListener('abort', () => queueMicrotask(() => this.#dropUnused()), { once: true });
     void this.#load();
   }
 
-  /** Shows an error; without arguments removes it. */
+  /** Shows an error; without arguments, removes the error. */
   showProblem = (...words: Child[]) => {
     fill(this.#message, ...words);
     if (this.#message.textContent !== '') this.#message.scrollIntoView({ block: 'nearest' });
@@ -96,42 +96,42 @@ export class AnnotationPanel {
 
   /** Shows another version of an annotation. */
   update(record: AnnotationRecord) {
-    this.#records = this.#records.map((listed) => (listed._id === record._id ? record : listed));
+    this.#records = this.#records.map((listedRecord) => (listedRecord._id === record._id ? record : listedRecord));
     this.refresh();
   }
 
   /** Shows the current list, here and on the image. */
   refresh() {
-    if (this.#deletedRecord && this.#edited?.id !== this.#deletedRecord._id) this.#deletedRecord = null;
+    if (this.#deletedRecord && this.#editedAnnotation?.id !== this.#deletedRecord._id) this.#deletedRecord = null;
     const records = this.#deletedRecord ? [...this.#records, this.#deletedRecord] : this.#records;
     this.#isVisible = this.options.onList(records);
     for (const id of this.#legendsById.keys()) if (!records.some(({ _id }) => _id === id)) this.#legendsById.delete(id);
-    this.#filterRow.hidden = records.length <= maxUnfiltered;
-    this.#list.classList.toggle('long', records.length > maxUnfiltered);
+    this.#searchRow.hidden = records.length <= maxWithoutSearch;
+    this.#list.classList.toggle('long', records.length > maxWithoutSearch);
     this.#showRows();
   }
 
-  /** Shows the annotations whose names contain the typed text, up to the current maximum, and always the edited one. */
+  /** Shows the annotations whose names contain the typed text, up to the current maximum, and always the edited annotation. */
   #showRows() {
     const records = this.#deletedRecord ? [...this.#records, this.#deletedRecord] : this.#records;
-    const filterText = this.#filterRow.hidden ? '' : this.#filterInput.value.trim().toLowerCase();
-    const matches = records.filter((record) => nameOf(record).toLowerCase().includes(filterText));
-    const firstMatches = matches.slice(0, this.#maxListed);
-    const edited = records.filter((record) => record._id === this.#edited?.id && !firstMatches.includes(record));
-    const listed = [...firstMatches, ...edited];
+    const searchText = this.#searchRow.hidden ? '' : this.#searchInput.value.trim().toLowerCase();
+    const matches = records.filter((record) => nameOf(record).toLowerCase().includes(searchText));
+    const firstMatches = matches.slice(0, this.#maxListedRecords);
+    const editedRecords = records.filter((record) => record._id === this.#editedAnnotation?.id && !firstMatches.includes(record));
+    const listedRecords = [...firstMatches, ...editedRecords];
     const emptyRow = records.length === 0 && h('li.quiet-text', this.#emptyText());
     const unlistedCount = matches.length - firstMatches.length;
     const moreButton = linkButton(annotationTexts.showMore(Math.min(unlistedCount, listStep)), () => this.#showMore());
     const moreRow = unlistedCount > 0 && h('li.quiet-text.row.wrap', annotationTexts.more(unlistedCount), moreButton);
     this.#countersById.clear();
     refillKeepingFocus(this.#list, () =>
-      fill(this.#list, ...listed.map((record) => this.#createRow(record, this.#isVisible(record._id))), emptyRow, moreRow),
+      fill(this.#list, ...listedRecords.map((record) => this.#createRow(record, this.#isVisible(record._id))), emptyRow, moreRow),
     );
     this.#showCounts();
   }
 
   #showMore() {
-    this.#maxListed += listStep;
+    this.#maxListedRecords += listStep;
     this.#showRows();
   }
 
@@ -154,7 +154,7 @@ export class AnnotationPanel {
       if (signal.aborted) return;
       this.#records = records;
       this.#mayCreate = mayCreate;
-      fill(this.element, this.#filterRow, this.#list, this.#message, mayCreate && this.#createControls());
+      fill(this.element, this.#searchRow, this.#list, this.#message, mayCreate && this.#createControls());
       this.refresh();
     } catch (error) {
       if (!signal.aborted) fill(this.element, errorNotice(error));
@@ -185,25 +185,25 @@ export class AnnotationPanel {
   }
 
   /** Shows a list with changes of others. */
-  #applyNewList(next: AnnotationRecord[]) {
-    const edited = this.#records.find(({ _id }) => _id === this.#edited?.id);
-    if (edited && !next.some(({ _id }) => _id === edited._id)) {
+  #applyNewList(newRecords: AnnotationRecord[]) {
+    const editedRecord = this.#records.find(({ _id }) => _id === this.#editedAnnotation?.id);
+    if (editedRecord && !newRecords.some(({ _id }) => _id === editedRecord._id)) {
       this.options.finishDrawing();
-      if (editsOf(edited._id).changedElementCount > 0) this.#keepDeleted(edited);
+      if (editsOf(editedRecord._id).changedElementCount > 0) this.#keepDeleted(editedRecord);
     }
-    this.#records = next;
+    this.#records = newRecords;
     this.refresh();
   }
 
   /** Keeps an annotation with unsaved changes that someone else has deleted. */
   #keepDeleted(record: AnnotationRecord) {
     this.#deletedRecord = record;
-    const words = annotationTexts.deletedMeanwhile(nameOf(record));
-    void keepsHistory().then((isKept) => this.#offerRestoring(words, record, isKept));
+    const message = annotationTexts.deletedMeanwhile(nameOf(record));
+    void keepsHistory().then((isKept) => this.#offerRestoring(message, record, isKept));
   }
 
-  /** Says that an annotation was deleted, and offers to restore its last version, if that is kept. */
-  #offerRestoring(words: string, record: AnnotationRecord, isKept: boolean) {
+  /** Says that an annotation was deleted, and offers to restore its last version, if the server has kept that version. */
+  #offerRestoring(message: string, record: AnnotationRecord, isKept: boolean) {
     const bringBack = async () => {
       this.showProblem();
       try {
@@ -214,22 +214,22 @@ export class AnnotationPanel {
         this.showProblem(messageOf(error));
       }
     };
-    this.showProblem(words, ' ', isKept && linkButton(annotationTexts.bringBack, () => void bringBack()));
+    this.showProblem(message, ' ', isKept && linkButton(annotationTexts.bringBack, () => void bringBack()));
   }
 
-  /** A row of the list. Its controls have keys, so that the focused one can be found again after the row was replaced. */
+  /** A row of the list. Its controls have keys, so that the focused control can be found again after the row was replaced. */
   #createRow(record: AnnotationRecord, checked: boolean) {
     const { _id: id, _elementCount: count } = record;
-    const edited = this.#edited?.id === id ? this.#edited : null;
+    const editedAnnotation = this.#editedAnnotation?.id === id ? this.#editedAnnotation : null;
     const name = nameOf(record);
     const mayEdit = record._accessLevel >= 1;
     const onchange = () => this.options.onDisplayChange(id, { visible: checkbox.checked });
     const checkbox = h('input', { type: 'checkbox', checked, onchange });
     const showRecord = () => showRecordDialog(this.#latestVersionOf(record), mayEdit, () => this.reload());
     const downloadButton = button('', showRecord, { icon: 'download', name: annotationTexts.downloadNamed(name) });
-    const editLabel = (edited ? annotationTexts.stopEditing : annotationTexts.editNamed)(name);
-    const toggleEditing = () => this.#startEditing(edited ? null : id);
-    const editButton = button('', toggleEditing, { icon: 'pencil', name: editLabel, isPressed: edited !== null });
+    const editLabel = (editedAnnotation ? annotationTexts.stopEditing : annotationTexts.editNamed)(name);
+    const toggleEditing = () => this.#startEditing(editedAnnotation ? null : id);
+    const editButton = button('', toggleEditing, { icon: 'pencil', name: editLabel, isPressed: editedAnnotation !== null });
     const tableButton = button('', () => this.options.onToggleTable(id, this.#mayCreate), {
       icon: 'table',
       name: objectTexts.openTable(name),
@@ -237,16 +237,16 @@ export class AnnotationPanel {
     for (const [kind, control] of Object.entries({ checkbox, tableButton, downloadButton, editButton }))
       control.dataset.key = `${kind} ${id}`;
     const countElement = h('span.count.quiet-text.small');
-    const unsaved = h('p.unsaved.amber.small');
-    this.#countersById.set(id, { record, count: countElement, unsaved });
+    const unsavedElement = h('p.unsaved.amber.small');
+    this.#countersById.set(id, { record, countElement, unsavedElement });
     const annotationActions = [
       linkButton(annotationTexts.renameAnnotation, () => this.#askToRename(record)),
       linkButton(annotationTexts.deleteAnnotation, () => void this.#askToRemove(record)),
     ];
-    const legend = count > 0 || edited ? this.#legendOf(record) : null;
+    const legend = count > 0 || editedAnnotation ? this.#legendOf(record) : null;
     return h(
       'li',
-      { class: edited ? 'annotation edited' : 'annotation' },
+      { class: editedAnnotation ? 'annotation edited' : 'annotation' },
       h(
         'div.annotation-row.row',
         legend?.foldButton,
@@ -259,26 +259,26 @@ export class AnnotationPanel {
         !isOpenedByLink() && downloadButton,
         mayEdit && editButton,
       ),
-      unsaved,
+      unsavedElement,
       legend?.element,
-      edited?.editor?.element,
-      edited && h('div.annotation-whole.row.wrap', ...annotationActions),
+      editedAnnotation?.editor?.element,
+      editedAnnotation && h('div.annotation-whole.row.wrap', ...annotationActions),
     );
   }
 
   /** Shows how many shapes the annotations have, including unsaved changes, and how many unsaved changes. The editor shows the unsaved changes of the edited annotation. */
   #showCounts() {
-    for (const [id, { record, count, unsaved }] of this.#countersById) {
+    for (const [id, { record, countElement, unsavedElement }] of this.#countersById) {
       const { unsavedCount, addedElementCount } = editsOf(id);
-      const shapes = record._elementCount + addedElementCount;
-      count.textContent = formatCount(shapes);
-      count.title = annotationTexts.shapes(shapes);
-      unsaved.hidden = unsavedCount === 0 || this.#edited?.id === id;
-      unsaved.textContent = unsaved.hidden ? '' : annotationTexts.unsaved(unsavedCount);
+      const shapeCount = record._elementCount + addedElementCount;
+      countElement.textContent = formatCount(shapeCount);
+      countElement.title = annotationTexts.shapes(shapeCount);
+      unsavedElement.hidden = unsavedCount === 0 || this.#editedAnnotation?.id === id;
+      unsavedElement.textContent = unsavedElement.hidden ? '' : annotationTexts.unsaved(unsavedCount);
     }
   }
 
-  /** The legend of an annotation. It stays the same element, because the user may be typing in it while another version arrives. */
+  /** The legend of an annotation. The element stays the same, because the user may be typing in it while another version arrives. */
   #legendOf(record: AnnotationRecord) {
     const { _id: id } = record;
     const { onDisplayChange, signal } = this.options;
@@ -288,7 +288,7 @@ export class AnnotationPanel {
       new Legend(record, { isOpen, onDisplayChange: (changes) => onDisplayChange(id, changes), signal });
     this.#legendsById.set(id, legend);
     legend.update(record);
-    legend.setEditedGroups(this.#edited?.id === id ? (this.#edited.editor?.groups ?? null) : null);
+    legend.setEditedGroups(this.#editedAnnotation?.id === id ? (this.#editedAnnotation.editor?.groups ?? null) : null);
     legend.foldButton.dataset.key = `legend ${id}`;
     return legend;
   }
@@ -302,7 +302,7 @@ export class AnnotationPanel {
     this.showProblem();
     const editor = this.options.onEdit(id);
     this.#dropUnused();
-    this.#edited = id === null ? null : { id, editor };
+    this.#editedAnnotation = id === null ? null : { id, editor };
     this.refresh();
   }
 
@@ -310,7 +310,7 @@ export class AnnotationPanel {
   async reload() {
     const { item, signal, reloadEdited } = this.options;
     this.#records = await listAnnotations(item._id, signal);
-    if (this.#edited !== null) await reloadEdited();
+    if (this.#editedAnnotation !== null) await reloadEdited();
     this.refresh();
   }
 
@@ -355,18 +355,18 @@ export class AnnotationPanel {
   #dropUnused() {
     const record = this.#firstAnnotation.takeUnused(this.#records);
     if (!record) return;
-    this.#records = this.#records.filter((other) => other !== record);
-    // If somebody else has changed it, the server keeps it, and the list shows it again.
+    this.#records = this.#records.filter((listedRecord) => listedRecord !== record);
+    // If somebody else has changed the annotation, the server keeps it, and the list shows it again.
     void removeAnnotation(record).catch(() => (this.options.signal.aborted ? undefined : this.reload()));
   }
 
-  #askToRename(listed: AnnotationRecord) {
+  #askToRename(record: AnnotationRecord) {
     showFormDialog({
-      title: annotationTexts.renameNamed(nameOf(this.#latestVersionOf(listed))),
+      title: annotationTexts.renameNamed(nameOf(this.#latestVersionOf(record))),
       action: annotationTexts.rename,
-      fields: nameFields(this.#latestVersionOf(listed).annotation),
+      fields: nameFields(this.#latestVersionOf(record).annotation),
       send: async ({ name = '', description = '' }) => {
-        await this.#reloadOnConflict(renameAnnotation(this.#latestVersionOf(listed), { name, description }));
+        await this.#reloadOnConflict(renameAnnotation(this.#latestVersionOf(record), { name, description }));
         if (!this.options.signal.aborted) await this.options.reloadEdited();
       },
     });
@@ -378,15 +378,15 @@ export class AnnotationPanel {
       title: browseTexts.deleteNamed(nameOf(record)),
       text: annotationTexts.deleteText(record._elementCount, isKept),
       remove: async () => {
-        const latest = this.#latestVersionOf(record);
-        await this.#reloadOnConflict(removeAnnotation(latest));
+        const latestRecord = this.#latestVersionOf(record);
+        await this.#reloadOnConflict(removeAnnotation(latestRecord));
         forgetEdits(record._id);
         this.#records = this.#records.filter(({ _id }) => _id !== record._id);
-        if (this.#edited?.id === record._id) this.#startEditing(null);
+        if (this.#editedAnnotation?.id === record._id) this.#startEditing(null);
         else this.refresh();
-        const words = annotationTexts.deleted(nameOf(latest));
-        this.#offerRestoring(`${words}. `, latest, isKept);
-        return words;
+        const message = annotationTexts.deleted(nameOf(latestRecord));
+        this.#offerRestoring(`${message}. `, latestRecord, isKept);
+        return message;
       },
     });
   }

@@ -18,11 +18,11 @@ export function showDeletedAnnotations(itemId: string, onRestored: () => Promise
   async function showDeleted() {
     const listItems = (await listDeletedAnnotations(itemId)).map((record) => {
       const name = nameOf(record);
-      const words = annotationTexts.deletedWords(name, record._elementCount, formatDate(record.updated ?? record.created));
+      const description = annotationTexts.deletedWords(name, record._elementCount, formatDate(record.updated ?? record.created));
       const onRestore = () => showErrorsOf(() => restore(record));
       return h(
         'li.row.between',
-        h('span.break', words),
+        h('span.break', description),
         linkButton(annotationTexts.restore, onRestore, annotationTexts.restoreDeleted(name)),
       );
     });

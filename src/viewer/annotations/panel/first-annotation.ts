@@ -10,7 +10,7 @@ export class FirstAnnotation {
   /** @param create creates an annotation with a name; `null` if the user has left the image by then */
   constructor(private readonly create: (name: string) => Promise<AnnotationRecord | null>) {}
 
-  /** Creates the annotation. Calls while it is being created share one request. */
+  /** Creates the annotation. Calls while the annotation is being created share one request. */
   createOnce(): Promise<void> {
     const createAndRemember = async () => {
       const record = await this.create(annotationTexts.firstNamed);
@@ -20,7 +20,7 @@ export class FirstAnnotation {
     return this.#pendingCreation;
   }
 
-  /** The annotation, if it is among the records and nothing was drawn in it. From then on, it is treated like any other. */
+  /** The annotation, if it is among the records and nothing was drawn in it. From then on, the annotation is treated like any other. */
   takeUnused(records: readonly AnnotationRecord[]): AnnotationRecord | null {
     const record = records.find(({ _id }) => _id === this.#id);
     this.#id = null;

@@ -25,7 +25,8 @@ export async function followList(
   /** the last state that the open stream reported */
   let lastState: ListState | null = null;
   let wasDifferent = false;
-  // The server only reports states that differ from its last report. If another user undoes a change made on this page before the next report, the state is as last reported, and nothing is sent. Therefore the list is also compared with the last report from time to time.
+  // The server only reports a state that differs from its last report. If this page makes a change and another user undoes it before the next
+  // report, the server reports nothing. Therefore, the list is also compared with the last report at regular intervals.
   const timer = setInterval(() => {
     const isDifferent = lastState !== null && !isUpToDate(lastState, currentList());
     if (isDifferent && wasDifferent) void updateStaleList();
@@ -72,12 +73,12 @@ export async function followList(
   }
 
   async function updateListOnce() {
-    const before = currentList();
-    if (!isReportedStale && !(await haveAnnotationsChanged(itemId, before, signal))) return;
+    const listBefore = currentList();
+    if (!isReportedStale && !(await haveAnnotationsChanged(itemId, listBefore, signal))) return;
     isReportedStale = false;
-    const next = await listAnnotations(itemId, signal);
-    // If a change was saved here during the request, it is newer than this list.
-    needsRequest ||= before !== currentList();
-    if (!needsRequest) onListChanged(next);
+    const newRecords = await listAnnotations(itemId, signal);
+    // If this page has saved a change during the request, its own list is newer than the response.
+    needsRequest ||= listBefore !== currentList();
+    if (!needsRequest) onListChanged(newRecords);
   }
 }

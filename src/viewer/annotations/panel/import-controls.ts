@@ -9,7 +9,7 @@ import { importAnnotations, importTable, tableTypeOf } from '../annotation-reque
 export function importControls(options: {
   itemId: string;
   targets: HTMLElement[];
-  /** shows errors */
+  /** shows errors; without arguments, removes them */
   showProblem: (...words: Child[]) => void;
   onImported: () => Promise<void>;
   signal: AbortSignal;
@@ -20,7 +20,7 @@ export function importControls(options: {
     accept: '.json,.geojson,.parquet,.arrow,.arrows',
     multiple: true,
     hidden: true,
-    onchange: importChosen,
+    onchange: importChosenFiles,
   });
   const onDrag = (event: DragEvent) => {
     event.preventDefault();
@@ -30,9 +30,9 @@ export function importControls(options: {
     for (const type of ['dragover', 'drop'] as const) target.addEventListener(type, onDrag, { signal });
   return [button(annotationTexts.import, () => input.click(), { icon: 'upload' }), input];
 
-  function importChosen() {
+  function importChosenFiles() {
     void importFiles([...(input.files ?? [])]);
-    // Allows selecting the same file again.
+    // With an empty value, the user can select the same file again.
     input.value = '';
   }
 
@@ -69,23 +69,23 @@ function isJson(text: string): boolean {
 /**
  * The text of a file in UTF-8, without the byte order mark that some programs write but JSON does not allow.
  *
- * @throws if the file contains no JSON object or list. The server would refuse it too, but its message is not meant for users
+ * @throws if the file contains no JSON object or list. The server would refuse the file too, but the server's message is not meant for users
  */
 async function toUtf8Json(file: File): Promise<File> {
-  const start = new Uint8Array(await file.slice(0, 4096).arrayBuffer());
-  const encoding = utf16EncodingByMark[start.subarray(0, 2).join()] ?? 'utf-8';
-  // The last character may have been split.
-  const text = new TextDecoder(encoding).decode(start, { stream: true });
+  const firstBytes = new Uint8Array(await file.slice(0, 4096).arrayBuffer());
+  const encoding = utf16EncodingByMark[firstBytes.subarray(0, 2).join()] ?? 'utf-8';
+  // The last character may be cut off, which the option `stream` allows.
+  const text = new TextDecoder(encoding).decode(firstBytes, { stream: true });
   if (!/^\s*[[{]/.test(text)) {
-    const isOtherJson = file.size <= start.length && isJson(text);
+    const isOtherJson = file.size <= firstBytes.length && isJson(text);
     throw new Error(isOtherJson ? annotationTexts.importedNone : annotationTexts.importedNoJson);
   }
-  const hasByteOrderMark = start.subarray(0, 3).join() === '239,187,191';
+  const hasByteOrderMark = firstBytes.subarray(0, 3).join() === '239,187,191';
   try {
     if (encoding !== 'utf-8' || hasByteOrderMark) {
       return new File([new TextDecoder(encoding, { fatal: true }).decode(await file.arrayBuffer())], file.name);
     }
-    // Long files are not kept in memory.
+    // The text is only checked, one chunk after another, so that a long file is not kept in memory.
     const reader = file
       .stream()
       .pipeThrough(new TextDecoderStream('utf-8', { fatal: true }))

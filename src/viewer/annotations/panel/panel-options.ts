@@ -14,13 +14,13 @@ export interface PanelOptions {
   onDisplayChange: (id: string, changes: Partial<Display>) => void;
   /** turns a half-drawn shape into an unsaved change */
   finishDrawing: () => void;
-  /** starts or ends editing */
+  /** starts editing an annotation; `null` ends editing */
   onEdit: (id: string | null) => Editor | null;
   /** shows the table of the shapes of an annotation, or closes it */
   onToggleTable: (id: string, mayCreate: boolean) => void;
   /** loads the edited annotation again */
   reloadEdited: () => Promise<unknown>;
-  /** reloads the edited annotation after a conflict; returns the message to show: `reason` if nothing is edited */
+  /** reloads the edited annotation after a conflict; returns the message to show, which is `reason` if no annotation is edited */
   reloadAfterConflict: (reason: string) => Promise<string>;
   /** called if the item was removed or the user has lost access */
   onRefused: () => void;

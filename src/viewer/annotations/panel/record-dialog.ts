@@ -20,8 +20,8 @@ export function showRecordDialog(record: AnnotationRecord, mayEdit: boolean, onR
   const name = nameOf(record);
   const notice = h('div');
   const versionList = h('ul.plain-list', { 'aria-label': annotationTexts.versions });
-  const buttons = formats.map(([path, format, ending]) => {
-    const onclick = withErrorsShown(() => saveFile(apiUrl(`annotation/${id}${path}`), `${name}.${ending}`));
+  const buttons = formats.map(([routeEnd, format, extension]) => {
+    const onclick = withErrorsShown(() => saveFile(apiUrl(`annotation/${id}${routeEnd}`), `${name}.${extension}`));
     return h('button.button', { onclick }, annotationTexts[format]);
   });
   const dialog = showPlainDialog(
@@ -41,13 +41,13 @@ export function showRecordDialog(record: AnnotationRecord, mayEdit: boolean, onR
 
   async function showVersions() {
     const { entries } = await requestList(`annotation/${id}/history`, { query: { limit: 50 } });
-    const newest = entries[0]?._version;
+    const newestVersion = entries[0]?._version;
     const rows = entries.map(({ _version: version, updated, created }) => {
-      const isNewest = version === newest;
-      const words = annotationTexts.versionOf(isNewest ? null : version, formatDate(updated ?? created));
+      const isNewest = version === newestVersion;
+      const versionText = annotationTexts.versionOf(isNewest ? null : version, formatDate(updated ?? created));
       const onRestore = withErrorsShown(() => restore(version));
       const restoreButton = linkButton(annotationTexts.restore, onRestore, annotationTexts.restoreVersion(version));
-      return h('li.row.between', h('span', words), mayEdit && !isNewest && restoreButton);
+      return h('li.row.between', h('span', versionText), mayEdit && !isNewest && restoreButton);
     });
     fill(versionList, ...rows);
   }
