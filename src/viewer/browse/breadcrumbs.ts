@@ -6,7 +6,7 @@ import type { PathStep } from './browse-model.js';
 /**
  * Links from the start page to the current page.
  *
- * @param path from the root
+ * @param path the steps from the root to the parent of the current page
  * @param currentName name of the current page
  */
 export function breadcrumbs(path: PathStep[], currentName: string) {

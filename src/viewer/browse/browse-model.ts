@@ -5,15 +5,15 @@ export type Folder = Documents['Folder'];
 /** A folder or a collection. Both can contain folders. */
 export type Place = Folder | Documents['Collection'];
 
-/** An item. Only items whose files are served from their original folder have the fields about the file. */
+/** An item. The fields about its file are only set if the server reads the file in its original folder. */
 export type Item = Documents['Item'] & {
-  /** Since when the file has been gone. */
+  /** The time since which the file has been missing. */
   fileMissing?: string;
-  /** When the contents of the file were last found to have changed. */
+  /** The time at which the server last noticed that the contents of the file had changed. */
   fileChanged?: string;
 };
 
-/** The fields of items that viewers use on every server. */
+/** The fields of an item that every server gives to the viewer. */
 export type ImageItem = Pick<Item, '_id' | 'name' | 'folderId' | 'updated'>;
 
 export type PathStep = Answer<'GET folder/{id}/rootpath'>[number];
@@ -25,7 +25,7 @@ export function imageState({ largeImage }: Item): 'yes' | 'soon' | 'no' {
   return largeImage.fileId ? 'yes' : 'no';
 }
 
-/** The order of names in which numbers count by their values: `a2` before `a10`. Documents that an earlier release has stored have no `naturalName`: they come first, in alphabetical order. */
+/** The order of names in which numbers count by their values: `a2` before `a10`. Documents that an earlier release has stored have no `naturalName`; these documents come first, in alphabetical order. */
 export const naturalOrder = '[["naturalName",1],["lowerName",1]]';
 
 /** A parameter for addresses that changes with the item, so that the browser does not show an older picture from its cache. */

@@ -14,7 +14,7 @@ import { moveToTrash, type Trashable } from './move-to-trash.js';
 type BulkAction = { label: string; icon: IconName; run: () => void };
 type ActionContext = { refresh: () => Promise<void>; signal: AbortSignal };
 
-/** Maximum number of reasons in a message. */
+/** Maximum number of reasons for failures in a message. */
 const maxReasons = 3;
 
 /** The actions that the user can perform on the selected entries. */
@@ -27,19 +27,19 @@ export function bulkActions(entries: ListEntry[], context: ActionContext): BulkA
   const mayRemove = entries.every(({ type, level }) => level >= (type === 'item' ? 1 : 2));
   const mayCopy = currentUser() !== null && entries.every(({ type }) => type !== 'collection');
   const mayTag = lowestLevel >= 1 && entries.every(({ type }) => type !== 'collection');
-  const isAllItems = entries.every(({ type }) => type === 'item');
+  const areAllItems = entries.every(({ type }) => type === 'item');
   const mayRetry = refusedItems.length > 0 && lowestLevel >= 1;
   const copyLabel = lowestLevel >= 1 ? browseTexts.moveOrCopy : commonTexts.copy;
-  const offered: (BulkAction | false | '' | undefined)[] = [
+  const offeredActions: (BulkAction | false | '' | undefined)[] = [
     singleEntry && { label: commonTexts.edit, icon: 'pencil', run: () => showEditDialog(singleEntry, refresh) },
     shareablePlace && { label: commonTexts.share, icon: 'people', run: () => sharePlace(shareablePlace, refresh) },
     mayTag && { label: browseTexts.tags, icon: 'tag', run: () => showTagsDialog(entries, refresh) },
-    mayTag && isAllItems && { label: stateTexts.state, icon: 'pencil', run: () => showStateDialog(entries, refresh) },
+    mayTag && areAllItems && { label: stateTexts.state, icon: 'pencil', run: () => showStateDialog(entries, refresh) },
     mayRetry && { label: commonTexts.tryAgain, icon: 'retry', run: () => tryAgain(refusedItems, context) },
     mayCopy && { label: copyLabel, icon: 'folder', run: () => void moveOrCopy(entries, lowestLevel >= 1, context) },
     mayRemove && { label: commonTexts.delete, icon: 'trash', run: () => removeEntries(entries, context) },
   ];
-  return offered.flatMap((action) => action || []);
+  return offeredActions.flatMap((action) => action || []);
 }
 
 /** Performs an action on one entry after the other. Entries that failed stay in the queue, so that they can be tried again. */

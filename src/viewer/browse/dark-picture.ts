@@ -12,7 +12,7 @@ export function isDark(image: HTMLImageElement): boolean {
   const context = new OffscreenCanvas(examinedSide, examinedSide).getContext('2d') as OffscreenCanvasRenderingContext2D;
   context.drawImage(image, 0, 0, examinedSide, examinedSide);
   const { data } = context.getImageData(0, 0, examinedSide, examinedSide);
-  return data.every((value, at) => at % 4 === 3 || value < darkLimit);
+  return data.every((value, offset) => offset % 4 === 3 || value < darkLimit);
 }
 
 /** The style with automatic contrast for an image of any number of bands. */

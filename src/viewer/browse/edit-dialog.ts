@@ -21,20 +21,20 @@ export function showEditDialog({ type, doc }: Pick<ListEntry, 'type' | 'doc'>, o
       // Metadata is sent first, because keys are refused more often than names.
       if (Object.keys(changes).length > 0) await request('PUT', `${type}/${id}/metadata`, { json: changes });
       const isRenamed = values.name !== name || values.description !== description;
-      const saved = isRenamed ? await request('PUT', `${type}/${id}`, { form: values }) : doc;
+      const savedDocument = isRenamed ? await request('PUT', `${type}/${id}`, { form: values }) : doc;
       await onSaved();
-      if (isRenamed && saved.name !== values.name?.trim()) showMessage(browseTexts.nameTaken(saved.name));
+      if (isRenamed && savedDocument.name !== values.name?.trim()) showMessage(browseTexts.nameTaken(savedDocument.name));
     },
   });
   dialog.classList.add('wide');
 }
 
-/** The text for a value in a field. A string stays as it is, unless it would be read as JSON. */
+/** The text for a value in a field. A string is shown unchanged, unless it would be read as JSON. */
 function toText(value: unknown) {
   return typeof value === 'string' && !isJson(value) ? value : JSON.stringify(value);
 }
 
-/** Whether a text is read as JSON. There are two exceptions: `null`, because it would remove the key, and numbers that are too large to be exact. */
+/** Whether a typed text is read as JSON. Exceptions are `null`, which would remove the key, and numbers that are too large to be exact. */
 function isJson(text: string) {
   try {
     const parsed = JSON.parse(text, (_key, value) => {
@@ -49,33 +49,37 @@ function isJson(text: string) {
 
 function metadataEditor(meta: Metadata) {
   const list = h('ul.metadata-rows.column');
-  const add = button(browseTexts.addRow, () => addRow().focus(), { icon: 'plus' });
+  const addButton = button(browseTexts.addRow, () => addRow().focus(), { icon: 'plus' });
   for (const [key, value] of Object.entries(meta)) addRow(key, toText(value));
   const hint = h('p.hint.break.quiet-text.small', browseTexts.metadataHint);
-  const element = h('fieldset.stack.column', h('legend', browseTexts.metadata), list, hint, h('div', add));
+  const element = h('fieldset.stack.column', h('legend', browseTexts.metadata), list, hint, h('div', addButton));
   return { element, readChanges };
 
   function addRow(key = '', value = '') {
-    const number = list.children.length + 1;
-    const input = h('input.meta-key', { 'aria-label': browseTexts.keyOf(number), placeholder: commonTexts.name });
-    const area = h('textarea', { rows: 1, 'aria-label': browseTexts.valueNumber(number), placeholder: browseTexts.value });
-    const remove = button('', () => item.remove(), { icon: 'close', name: browseTexts.removeRow(number) });
-    input.value = key;
-    area.value = value;
-    const item = h('li', input, area, remove);
-    append(list, [item]);
-    return input;
+    const rowNumber = list.children.length + 1;
+    const keyInput = h('input.meta-key', { 'aria-label': browseTexts.keyOf(rowNumber), placeholder: commonTexts.name });
+    const valueInput = h('textarea', {
+      rows: 1,
+      'aria-label': browseTexts.valueNumber(rowNumber),
+      placeholder: browseTexts.value,
+    });
+    const removeButton = button('', () => row.remove(), { icon: 'close', name: browseTexts.removeRow(rowNumber) });
+    keyInput.value = key;
+    valueInput.value = value;
+    const row = h('li', keyInput, valueInput, removeButton);
+    append(list, [row]);
+    return keyInput;
   }
 
   /** The changes to send; `null` removes a key. @throws if a key appears twice */
   function readChanges(): Metadata {
     const typedValues: Metadata = Object.create(null);
-    for (const item of list.children) {
-      const [key = '', text = ''] = [...item.querySelectorAll<HTMLInputElement>('input, textarea')].map(({ value }) => value);
+    for (const row of list.children) {
+      const [key = '', text = ''] = [...row.querySelectorAll<HTMLInputElement>('input, textarea')].map(({ value }) => value);
       if (key === '' && text === '') continue;
       if (key in typedValues) throw new Error(browseTexts.metadataTwice(key));
-      const isSame = Object.hasOwn(meta, key) && text === toText(meta[key]);
-      typedValues[key] = isSame ? meta[key] : isJson(text) ? JSON.parse(text) : text;
+      const isUnchanged = Object.hasOwn(meta, key) && text === toText(meta[key]);
+      typedValues[key] = isUnchanged ? meta[key] : isJson(text) ? JSON.parse(text) : text;
     }
     const removedKeys = Object.keys(meta).filter((key) => !(key in typedValues));
     const changedEntries = Object.entries(typedValues).filter(
@@ -85,7 +89,7 @@ function metadataEditor(meta: Metadata) {
   }
 }
 
-/** A document in a list, where it can be selected, and the user's level on it: 0 read, 1 write, 2 administer. */
+/** A document in a list, with the user's access level: 0 read, 1 write, 2 administer. */
 export type ListEntry = PlaceEntry | { type: 'item'; doc: Item; level: number };
 
 /** A collection or folder in a list. */

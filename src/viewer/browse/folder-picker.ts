@@ -7,10 +7,10 @@ import { accountTexts, browseTexts } from '../texts.js';
 
 export type Container = { type: 'collection' | 'user' | 'folder'; _id: string; name: string };
 
-/** Number of folders that are offered at once. */
-const maxOffered = 200;
+/** Maximum number of folders that are offered at once. */
+const maxOfferedFolders = 200;
 
-/** Lets the user select a folder, starting with the collections. The folder at the end of the path is selected. */
+/** Lets the user select a folder, starting with the collections. The folder at the end of the opened path is selected. */
 export async function folderPicker(signal: AbortSignal) {
   let path: Container[] = [];
   const trail = h('p.row.wrap', { 'data-testid': 'picker-path' });
@@ -21,32 +21,33 @@ export async function folderPicker(signal: AbortSignal) {
     element: h('div.picker.column', h('span.small.strong', browseTexts.folder), trail, choices, notice.element),
     /**
      * The selected folder. @param acceptsAnyContainer whether a collection, or the user's own folders, can be selected too
-     * @throws if none is selected
+     * @throws if the user has not selected such a container
      */
     requireSelected: (acceptsAnyContainer = false) => {
-      const selected = path.at(-1);
-      if (!selected || (selected.type !== 'folder' && !acceptsAnyContainer)) throw new Error(browseTexts.chooseFolder);
-      return selected;
+      const selectedContainer = path.at(-1);
+      if (!selectedContainer || (selectedContainer.type !== 'folder' && !acceptsAnyContainer))
+        throw new Error(browseTexts.chooseFolder);
+      return selectedContainer;
     },
   };
 
   async function showPath(newPath: Container[]) {
     const { containers, total } = await requestChildren(newPath.at(-1), signal);
     path = newPath;
-    const steps = [[], ...path.map((_container, index) => path.slice(0, index + 1))];
-    fill(trail, ...steps.map((step) => stepButton(step)));
+    const stepPaths = [[], ...path.map((_container, index) => path.slice(0, index + 1))];
+    fill(trail, ...stepPaths.map((stepPath) => stepButton(stepPath)));
     fill(
       choices,
       ...containers.map((container) => h('li', pickButton(container))),
       containers.length === 0 && h('li.quiet-text', browseTexts.noFoldersInHere),
-      total > containers.length && h('li.quiet-text', browseTexts.theFirst(maxOffered, total)),
+      total > containers.length && h('li.quiet-text', browseTexts.theFirst(maxOfferedFolders, total)),
     );
   }
 
-  function stepButton(step: Container[]) {
-    const isLast = step.length === path.length;
-    const name = step.at(-1)?.name ?? accountTexts.allCollections;
-    return h('button.step.row', { 'aria-current': isLast ? 'true' : null, onclick: () => openPath(step) }, name);
+  function stepButton(stepPath: Container[]) {
+    const isLast = stepPath.length === path.length;
+    const name = stepPath.at(-1)?.name ?? accountTexts.allCollections;
+    return h('button.step.row', { 'aria-current': isLast ? 'true' : null, onclick: () => openPath(stepPath) }, name);
   }
 
   function pickButton(container: Container) {
@@ -68,7 +69,7 @@ export async function folderPicker(signal: AbortSignal) {
 async function requestChildren(container: Container | undefined, signal: AbortSignal) {
   const type = container ? 'folder' : 'collection';
   const parent = container && { parentType: container.type, parentId: container._id };
-  const query = { ...parent, limit: maxOffered, sort: naturalOrder };
+  const query = { ...parent, limit: maxOfferedFolders, sort: naturalOrder };
   const { entries, total } = await requestList(type, { query, signal });
   const user = container ? null : currentUser();
   const ownFolders: Container[] = user === null ? [] : [{ type: 'user', _id: user._id, name: accountTexts.myFolders }];

@@ -15,7 +15,7 @@ export const thumbnailSize = 440;
 /**
  * An item in a list: its picture, its name, and a note; or, without a note, its size, state and tags.
  *
- * @param options `note` is shown in place of the size, `checkbox` selects the item, and `listAddress` describes the list that it is in
+ * @param options `note` is shown in place of the size, `checkbox` selects the item, and `listAddress` describes the list that contains the item
  */
 export function itemCard(
   item: Item,
@@ -51,12 +51,12 @@ function thumbnailUrl(item: Item, otherQuery: { style?: string } = {}) {
 }
 
 /**
- * The latest request of {@link findRefusal}. Requests are sent one after another, because each may take long, and thumbnails have few
+ * The latest request of {@link findRefusal}. Requests are sent one after another, because each request may take long, and thumbnails have few
  * connections.
  */
 let latestReasonRequest: Promise<unknown> = Promise.resolve();
 
-/** The reason why an item cannot be shown as an image, or only in part; `undefined` if it can, or if the problem may be temporary. */
+/** The reason why an item cannot be shown as an image, or only in part; `undefined` if it can be shown, or if the problem may be temporary. */
 export async function findRefusal(item: Item) {
   if (item.largeImageRefused || imageState(item) !== 'yes') return item.largeImageRefused;
   try {
@@ -81,7 +81,7 @@ function thumbnail(item: Item, onRefused: (reason: string) => void) {
     },
     onerror: () => {
       image.parentElement?.replaceChildren(placeholder(item, 'no'));
-      // The browser does not say why, so the picture is requested again.
+      // The browser does not say why it shows no picture, so the picture is requested again.
       void findRefusal(item).then((reason) => reason && onRefused(reason));
     },
   });

@@ -16,8 +16,8 @@ const storageKey = (folderId: string) => `columns ${folderId}`;
 /** The columns that the user has chosen in this browser, such as `meta.stain`; otherwise the default columns. */
 export function chosenColumns(folderId: string, defaultColumns: string[]): string[] {
   try {
-    const stored: unknown = JSON.parse(siteStorage.get(storageKey(folderId)) ?? 'null');
-    return Array.isArray(stored) ? stored.filter((column) => typeof column === 'string') : defaultColumns;
+    const storedColumns: unknown = JSON.parse(siteStorage.get(storageKey(folderId)) ?? 'null');
+    return Array.isArray(storedColumns) ? storedColumns.filter((column) => typeof column === 'string') : defaultColumns;
   } catch {
     return defaultColumns;
   }
@@ -43,8 +43,8 @@ export function askForColumns(options: {
   onChosen: (columns: string[]) => void;
 }) {
   const { folderId, items, shownColumns, onChosen } = options;
-  const offered = [...new Set([...shownColumns, ...metadataColumns(items), ...recordFields])];
-  const boxes = offered.map((column) => ({
+  const offeredColumns = [...new Set([...shownColumns, ...metadataColumns(items), ...recordFields])];
+  const boxes = offeredColumns.map((column) => ({
     column,
     ...checkbox(columnTitle(column), { checked: shownColumns.includes(column) }),
   }));

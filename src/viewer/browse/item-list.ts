@@ -25,7 +25,7 @@ interface ItemListOptions {
   selection: ReturnType<typeof createSelection>;
 }
 
-/** The items of a folder: a filter, an order, and cards, or rows with chosen columns. */
+/** The items of a folder, as cards or as rows with chosen columns. The user can filter and order the list. */
 export function itemList(options: ItemListOptions) {
   const { folder, mayWrite, selection, signal } = options;
   let { query: addressQuery } = options.route;
@@ -34,7 +34,7 @@ export function itemList(options: ItemListOptions) {
   let shownList: { entries: Item[]; total: number };
   const trackLoad = trackNewest();
   const countHeading = h('h2.count.quiet-text.small');
-  const filter = h('input', {
+  const filterInput = h('input', {
     type: 'search',
     autocomplete: 'off',
     placeholder: browseTexts.filter,
@@ -42,13 +42,13 @@ export function itemList(options: ItemListOptions) {
     title: browseTexts.filterHint,
     oninput: debounced(() => void searchItems()),
   });
-  filter.value = addressQuery.get('find') ?? '';
+  filterInput.value = addressQuery.get('find') ?? '';
   const orderSlot = h('span');
   const stateSlot = h('span');
-  const chooseColumns = button(browseTexts.columns, () =>
+  const columnsButton = button(browseTexts.columns, () =>
     askForColumns({ folderId: folder._id, items: shownList.entries, shownColumns: columns, onChosen: showColumns }),
   );
-  const tools = h('div.list-tools.row.wrap', filter, stateSlot, orderSlot, chooseColumns);
+  const tools = h('div.list-tools.row.wrap', filterInput, stateSlot, orderSlot, columnsButton);
   const heading = h('div.list-heading.row.wrap.between', countHeading, tools);
   const body = h('div', { 'aria-live': 'polite' });
   const element = h('section', { 'aria-label': browseTexts.itemsLabel }, heading, body);
@@ -75,13 +75,13 @@ export function itemList(options: ItemListOptions) {
   async function searchItems() {
     if (signal.aborted) return;
     const { sort } = readListAddress(addressQuery);
-    if (!replaceRoute(routeHash('folder', folder._id, { sort, find: filter.value.trim() || null }))) return;
+    if (!replaceRoute(routeHash('folder', folder._id, { sort, find: filterInput.value.trim() || null }))) return;
     addressQuery = parseRoute().query;
     await reload().catch((error: unknown) => signal.aborted || fill(body, errorNotice(error)));
   }
 
   function applyFilter(find: string) {
-    filter.value = find;
+    filterInput.value = find;
     void searchItems();
   }
 
@@ -92,10 +92,10 @@ export function itemList(options: ItemListOptions) {
 
   async function reload() {
     const isNewest = trackLoad();
-    const loaded = await requestItems();
+    const loadedList = await requestItems();
     signal.throwIfAborted();
     if (!isNewest()) return;
-    shownList = loaded;
+    shownList = loadedList;
     showItems();
   }
 
@@ -116,7 +116,7 @@ export function itemList(options: ItemListOptions) {
     fill(stateSlot, stateFilter({ items: entries, find: currentAddress.find ?? '', onFind: applyFilter }));
     if (total === 0) return fill(body, noItemsNote(currentAddress.find, mayWrite));
     const createCheckbox = (item: Item) => selection.createCheckbox({ type: 'item', doc: item, level: folder._accessLevel });
-    // In the address of an item, `null` means the order of the folder. If the folder has none, this page sorts by name, and the address must say so.
+    // In the address of an item, `null` means the order of the folder. If the folder has no order, this page sorts by name, and the address must say so.
     const listAddress = { ...currentAddress, sort: currentAddress.sort ?? (folderDefaults.sort === null ? 'name' : null) };
     const items =
       columns.length > 0
@@ -141,26 +141,27 @@ function noItemsNote(find: string | null, mayWrite: boolean) {
 
 /** The select for the sort order: the folder's own order, the orders that every folder has, and the columns. */
 function orderChoice(options: {
-  /** the order of the address */
+  /** the order that the address names; `null` if it names none */
   sort: string | null;
-  /** the order if the address has none */
+  /** the order that applies if the address names none; `''` is the folder's own order */
   defaultOrder: string;
   columns: readonly string[];
   onChoose: (sort: string | null) => void;
 }) {
   const { sort, defaultOrder, columns, onChoose } = options;
-  const fields = columns.flatMap((column): [string, string][] => [
+  const columnOrders = columns.flatMap((column): [string, string][] => [
     [column, columnTitle(column)],
     [`-${column}`, browseTexts.descending(columnTitle(column))],
   ]);
   const orderTitles = {
     ...(defaultOrder === '' && { '': browseTexts.folderOrder }),
     ...browseTexts.sorts,
-    ...Object.fromEntries(fields),
+    ...Object.fromEntries(columnOrders),
   };
-  const current = sort ?? defaultOrder;
-  const orders = current in orderTitles ? orderTitles : { ...orderTitles, [current]: columnTitle(current.replace(/^-/, '')) };
-  const select = choice(orders, current, {
+  const currentOrder = sort ?? defaultOrder;
+  const orders =
+    currentOrder in orderTitles ? orderTitles : { ...orderTitles, [currentOrder]: columnTitle(currentOrder.replace(/^-/, '')) };
+  const select = choice(orders, currentOrder, {
     'aria-label': browseTexts.sortBy,
     onchange: () => onChoose(select.value === defaultOrder ? null : select.value),
   });

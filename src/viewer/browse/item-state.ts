@@ -10,7 +10,7 @@ import { idsByType, type Item } from './browse-model.js';
 /** In the filter of a folder, this prefix and a state find the items in that state. */
 const filterPrefix = 'reviewState:';
 
-/** The state of an item in words; `null` if it has none. */
+/** The state of an item in words; `null` if the item has no state. */
 export function stateOf({ meta }: Pick<Item, 'meta'>): string | null {
   const state = meta?.reviewState;
   return typeof state === 'string' ? (stateTexts.states[state] ?? state) : null;
@@ -22,16 +22,16 @@ async function sendState(resources: Record<string, string[]>, state: string) {
 
 const stateChoices = () => ({ '': stateTexts.none, ...stateTexts.states });
 
-/** The state of an item with the user and the time; `null` for readers of an item without one. */
+/** The state of an item with the user and the time; `null` if the item has no state and the user may not set it. */
 export function statePanel(item: Item, editing: { mayWrite: boolean; onSaved: () => Promise<unknown> } | null) {
   const { reviewState = '', reviewStateBy: by, reviewStateAt: at } = item.meta ?? {};
-  const current = stateOf(item);
+  const stateText = stateOf(item);
   const mayWrite = editing?.mayWrite ?? false;
-  if (!mayWrite && current === null) return null;
+  if (!mayWrite && stateText === null) return null;
   const notice = createNotice();
-  const since = typeof by === 'string' && typeof at === 'string' && current !== null && stateTexts.since(by, formatDate(at));
+  const since = typeof by === 'string' && typeof at === 'string' && stateText !== null && stateTexts.since(by, formatDate(at));
   const note = since && h('p.quiet-text', since);
-  if (!mayWrite) return h('div.stack.column', h('p', current), note);
+  if (!mayWrite) return h('div.stack.column', h('p', stateText), note);
   const select = choice(stateChoices(), String(reviewState as string), { 'aria-label': stateTexts.state });
   select.addEventListener('change', () => void save().catch(notice.showError));
   return h('div.stack.column', select, note, notice.element);
@@ -66,12 +66,12 @@ export function showStateDialog(entries: ListEntry[], onSaved: () => Promise<voi
  */
 export function stateFilter({ items, find, onFind }: { items: Item[]; find: string; onFind: (find: string) => void }) {
   const words = find.split(/\s+/).filter((word) => word !== '');
-  const current = words.find((word) => word.startsWith(filterPrefix))?.slice(filterPrefix.length) ?? '';
-  if (current === '' && items.every((item) => stateOf(item) === null)) return null;
-  const select = choice({ '': stateTexts.any, ...stateTexts.states }, current, { 'aria-label': stateTexts.filter });
+  const currentState = words.find((word) => word.startsWith(filterPrefix))?.slice(filterPrefix.length) ?? '';
+  if (currentState === '' && items.every((item) => stateOf(item) === null)) return null;
+  const select = choice({ '': stateTexts.any, ...stateTexts.states }, currentState, { 'aria-label': stateTexts.filter });
   select.addEventListener('change', () => {
-    const others = words.filter((word) => !word.startsWith(filterPrefix));
-    onFind([...others, ...(select.value === '' ? [] : [`${filterPrefix}${select.value}`])].join(' '));
+    const otherWords = words.filter((word) => !word.startsWith(filterPrefix));
+    onFind([...otherWords, ...(select.value === '' ? [] : [`${filterPrefix}${select.value}`])].join(' '));
   });
   return select;
 }

@@ -7,7 +7,7 @@ import { itemPicture } from './item-card.js';
 import type { Item } from './browse-model.js';
 import type { ListAddress } from './list-order.js';
 
-/** The items of a folder in rows, with chosen columns. A click on the title of a column sorts by it, and a second one reverses the order. */
+/** The items of a folder in rows, with chosen columns. A click on the title of a column sorts by it, and a second click reverses the order. */
 export function itemTable(
   items: Item[],
   options: {

@@ -3,7 +3,7 @@ import { naturalOrder } from './browse-model.js';
 
 /** The parameters of an address that describe a list of items: its order and its filter. */
 export interface ListAddress {
-  /** a name of {@link orders}, or a field, with `-` in front for descending; `null` for the order of the folder */
+  /** a name of {@link orders}, or the name of a field, with `-` in front for descending order; `null` for the order of the folder */
   sort: string | null;
   /** the text of the filter */
   find: string | null;
@@ -53,11 +53,13 @@ export async function readListSettings(folderId: string, signal: AbortSignal): P
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 400) throw error;
   }
-  const lists = (configuration as { itemList?: { columns?: unknown; defaultSort?: unknown } } | null)?.itemList;
-  const entries = (list: unknown) =>
+  const listConfiguration = (configuration as { itemList?: { columns?: unknown; defaultSort?: unknown } } | null)?.itemList;
+  const entriesOf = (list: unknown) =>
     (Array.isArray(list) ? (list as (ConfigurationEntry | null)[]) : []).flatMap((entry) => entry ?? []);
-  const columns = entries(lists?.columns).flatMap(({ type, value }) => (type === 'metadata' ? `meta.${String(value)}` : []));
-  const order = entries(lists?.defaultSort)
+  const columns = entriesOf(listConfiguration?.columns).flatMap(({ type, value }) =>
+    type === 'metadata' ? `meta.${String(value)}` : [],
+  );
+  const order = entriesOf(listConfiguration?.defaultSort)
     .filter(({ value }) => typeof value === 'string' && value !== '')
     // In these files, ascending order is called `down`.
     .map(({ type, value, dir }) => [type === 'metadata' ? `meta.${String(value)}` : String(value), dir === 'down' ? 1 : -1]);

@@ -30,13 +30,14 @@ export function createSelection({
 }) {
   const entriesById: Map<string, ListEntry> = new Map();
   let selectedIds = keptIds;
+  /** Id of the entry that was clicked last, where a range begins. */
   let anchorId: string | null = null;
   const bar = h('section.selection-bar.surface.raised.row.wrap', { 'aria-label': browseTexts.selection, hidden: true });
   // Keys work even if the focus is outside the list, for example after a page was opened.
-  addEventListener('keydown', (event) => onKey(event), { signal });
+  addEventListener('keydown', (event) => onKeyDown(event), { signal });
   return { bar, createCheckbox, update };
 
-  /** Rebuilds the page, with the same entries selected if they are still there. */
+  /** Rebuilds the page. The same entries are selected again, if they still exist. */
   async function refreshPage() {
     keptIds = selectedIds;
     try {
@@ -66,9 +67,10 @@ export function createSelection({
 
   function toggle(input: HTMLInputElement, isRange: boolean) {
     const checkboxes = checkboxesOnPage();
-    const from = isRange ? checkboxes.findIndex((checkbox) => checkbox.dataset.id === anchorId) : -1;
-    const to = checkboxes.indexOf(input);
-    const checkboxesInRange = from < 0 ? [] : checkboxes.slice(Math.min(from, to), Math.max(from, to) + 1);
+    const fromIndex = isRange ? checkboxes.findIndex((checkbox) => checkbox.dataset.id === anchorId) : -1;
+    const toIndex = checkboxes.indexOf(input);
+    const checkboxesInRange =
+      fromIndex < 0 ? [] : checkboxes.slice(Math.min(fromIndex, toIndex), Math.max(fromIndex, toIndex) + 1);
     for (const checkbox of checkboxesInRange) checkbox.checked = input.checked;
     anchorId = input.dataset.id ?? null;
     update();
@@ -76,40 +78,40 @@ export function createSelection({
 
   /** Shows the actions for the selected entries. Removed entries are deselected. */
   function update() {
-    const checked = checkboxesOnPage().filter((input) => input.checked);
-    selectedIds = new Set(checked.map((input) => input.dataset.id ?? ''));
+    const checkedInputs = checkboxesOnPage().filter((input) => input.checked);
+    selectedIds = new Set(checkedInputs.map((input) => input.dataset.id ?? ''));
     page.classList.toggle('choosing', selectedIds.size > 0);
     bar.hidden = selectedIds.size === 0;
     fill(
       bar,
       h('strong', { role: 'status' }, browseTexts.selected(selectedIds.size)),
-      ...actions().map((action) => button(action.label, action.run, { icon: action.icon })),
-      h('a.button', { href: downloadUrl(entries()), download: true }, icon('download'), commonTexts.download),
+      ...availableActions().map((action) => button(action.label, action.run, { icon: action.icon })),
+      h('a.button', { href: downloadUrl(selectedEntries()), download: true }, icon('download'), commonTexts.download),
       button('', () => setAll(false), { icon: 'close', name: browseTexts.clearSelection }),
     );
   }
 
-  function setAll(checked: boolean) {
-    for (const input of checkboxesOnPage()) input.checked = checked;
+  function setAll(isChecked: boolean) {
+    for (const input of checkboxesOnPage()) input.checked = isChecked;
     update();
   }
 
-  function entries() {
+  function selectedEntries() {
     return [...selectedIds].flatMap((id) => entriesById.get(id) ?? []);
   }
 
-  function actions() {
-    return bulkActions(entries(), { refresh: refreshPage, signal });
+  function availableActions() {
+    return bulkActions(selectedEntries(), { refresh: refreshPage, signal });
   }
 
-  function onKey(event: KeyboardEvent) {
+  function onKeyDown(event: KeyboardEvent) {
     const { key, target } = event;
     const isTyping = (target as HTMLElement).closest?.('input:not(.select), textarea, select, dialog') !== null;
-    const withControlKey = event.ctrlKey || event.metaKey;
+    const hasControlKey = event.ctrlKey || event.metaKey;
     const label = { F2: commonTexts.edit, Delete: commonTexts.delete }[key];
-    const action = label && actions().find((candidate) => candidate.label === label);
+    const action = label && availableActions().find((candidate) => candidate.label === label);
     if (isTyping || checkboxesOnPage().length === 0) return;
-    if (key === 'a' && withControlKey) setAll(true);
+    if (key === 'a' && hasControlKey) setAll(true);
     else if (key === 'Escape' && selectedIds.size > 0) setAll(false);
     else if (action && selectedIds.size > 0) action.run();
     else return;

@@ -11,10 +11,10 @@ export interface Trashable {
   doc: { _id: string; name: string };
 }
 
-/** Number of documents that one request can name. */
+/** Maximum number of documents that one request can name. */
 const maxDocumentsPerRequest = 500;
 
-/** The parameters of requests about documents. Each request names at most {@link maxDocumentsPerRequest}. */
+/** The parameters of requests about documents. Each request names at most {@link maxDocumentsPerRequest} documents. */
 export function resourceParameters(documents: readonly Trashable[]): { resources: string }[] {
   const forms: { resources: string }[] = [];
   for (let start = 0; start < documents.length; start += maxDocumentsPerRequest) {
@@ -36,9 +36,9 @@ async function extentOf(documents: readonly Trashable[]) {
 }
 
 /**
- * Asks before folders and items are put into the trash, and offers to undo it afterwards.
+ * Asks before folders and items are put into the trash, and offers to undo this afterwards.
  *
- * @param refresh rebuilds the page, after they were put into the trash, and after an undo
+ * @param refresh rebuilds the page; called after the move to the trash, and after an undo
  */
 export async function moveToTrash(documents: readonly Trashable[], refresh: () => Promise<void>) {
   const [first] = documents;
@@ -78,14 +78,17 @@ async function undo(documents: readonly Trashable[], refresh: () => Promise<void
 
 /** Takes folders and items out of the trash. @returns a message about the result */
 export async function restore(documents: readonly Trashable[]) {
-  const restored = [];
-  for (const form of resourceParameters(documents)) restored.push(...(await request('POST', 'resource/restore', { form })));
-  const [first] = restored;
+  const restoredDocuments = [];
+  for (const form of resourceParameters(documents))
+    restoredDocuments.push(...(await request('POST', 'resource/restore', { form })));
+  const [first] = restoredDocuments;
   const notes = [
-    ...restored.flatMap(({ name, isRenamed }) => (isRenamed ? [browseTexts.restoredAs(name)] : [])),
-    ...(restored.some(({ isMoved }) => isMoved) ? [browseTexts.restoredElsewhere] : []),
+    ...restoredDocuments.flatMap(({ name, isRenamed }) => (isRenamed ? [browseTexts.restoredAs(name)] : [])),
+    ...(restoredDocuments.some(({ isMoved }) => isMoved) ? [browseTexts.restoredElsewhere] : []),
   ];
   const message =
-    restored.length === 1 && first ? browseTexts.restored(first.name) : browseTexts.restoredSeveral(restored.length);
+    restoredDocuments.length === 1 && first
+      ? browseTexts.restored(first.name)
+      : browseTexts.restoredSeveral(restoredDocuments.length);
   return [message, ...notes.slice(0, 3)].join(' ');
 }

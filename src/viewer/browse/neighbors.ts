@@ -11,7 +11,7 @@ const storageKey = 'keep view';
  * Links to the previous and next image of the folder, in the order and with the filter of the list that the image was opened from. The
  * keys Shift-N and N open them.
  *
- * @param options `viewQuery` returns the parameters of the current view, which are in the links while the user keeps the view
+ * @param options `viewQuery` returns the parameters of the current view, which the links contain while the user has chosen to keep the view
  */
 export function neighborLinks(options: {
   id: string;
@@ -21,9 +21,9 @@ export function neighborLinks(options: {
 }) {
   const { id, listAddress, viewQuery, signal } = options;
   const element = h('nav.neighbors.row', { 'aria-label': browseTexts.neighbors, hidden: true });
-  addEventListener('keydown', onKey, { signal });
+  addEventListener('keydown', onKeyDown, { signal });
   void show().catch((error: unknown) => {
-    // The image is no longer in the list, or is alone. Without links, the page works as before.
+    // The image is no longer in the list, or is the only image there. The page works without the links.
     if (!signal.aborted && !(error instanceof ApiError)) throw error;
   });
   return element;
@@ -48,13 +48,13 @@ export function neighborLinks(options: {
     }
   }
 
-  function neighborLink({ _id, name }: { _id: string; name: string }, which: 'previous' | 'next') {
-    const title = which === 'next' ? browseTexts.nextImage(name) : browseTexts.previousImage(name);
+  function neighborLink({ _id, name }: { _id: string; name: string }, direction: 'previous' | 'next') {
+    const title = direction === 'next' ? browseTexts.nextImage(name) : browseTexts.previousImage(name);
     const address = () => routeHash('item', _id, { ...listAddress, ...(keepsView() && viewQuery()) });
     const anchor = h(
       'a.button.icon-button',
-      { href: address(), title, 'aria-label': title, rel: which === 'next' ? 'next' : 'prev' },
-      icon(which),
+      { href: address(), title, 'aria-label': title, rel: direction === 'next' ? 'next' : 'prev' },
+      icon(direction),
     );
     // The view may have changed since the link was made.
     for (const event of ['pointerdown', 'focus', 'click'] as const)
@@ -62,12 +62,12 @@ export function neighborLinks(options: {
     return anchor;
   }
 
-  function disabledLink(which: 'previous' | 'next') {
-    return h('span.button.icon-button.disabled', { 'aria-hidden': 'true' }, icon(which));
+  function disabledLink(direction: 'previous' | 'next') {
+    return h('span.button.icon-button.disabled', { 'aria-hidden': 'true' }, icon(direction));
   }
 
-  function onKey(event: KeyboardEvent) {
-    // Not P for the previous image, because P is the key of the polygon tool.
+  function onKeyDown(event: KeyboardEvent) {
+    // Shift-N opens the previous image. P is not used for that, because P chooses the polygon tool.
     const rel = event.shiftKey ? 'prev' : 'next';
     const isTyping = (event.target as HTMLElement).closest?.('input, textarea, select, dialog');
     if (event.key.toLowerCase() !== 'n' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;

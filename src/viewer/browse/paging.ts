@@ -2,12 +2,13 @@ import { h, icon } from '../dom.js';
 import { goTo, parseRoute, routeHash } from '../router.js';
 import { browseTexts } from '../texts.js';
 
-/** Reads from the address which page of a list is shown. @returns also the parameters of the request for its entries */
+/** Reads from the address which page of a list is shown. @returns the page number, the parameters of the request for the page's entries, and a function that creates links to other pages */
 export function readPage(
   address: URLSearchParams,
   options: {
-    /** name of the page number in the address, which counts from 1 */
+    /** name of the address parameter that contains the page number, counted from 1 */
     parameter?: string;
+    /** number of entries on a page */
     size: number;
     listName: string;
   },
@@ -23,21 +24,21 @@ export function readPage(
    * replaced by the address of the last page.
    */
   function createLinks(total: number) {
-    const pages = Math.max(1, Math.ceil(total / size));
-    if (pageNumber > pages) location.replace(addressOf(pages));
-    if (pages === 1) return null;
-    const attributes = { type: 'number', 'aria-label': browseTexts.page, min: 1, max: pages, value: pageNumber };
-    const goToTypedPage = () => goTo(addressOf(Math.min(Math.max(1, Math.round(pageInput.valueAsNumber || 1)), pages)));
+    const pageCount = Math.max(1, Math.ceil(total / size));
+    if (pageNumber > pageCount) location.replace(addressOf(pageCount));
+    if (pageCount === 1) return null;
+    const attributes = { type: 'number', 'aria-label': browseTexts.page, min: 1, max: pageCount, value: pageNumber };
+    const goToTypedPage = () => goTo(addressOf(Math.min(Math.max(1, Math.round(pageInput.valueAsNumber || 1)), pageCount)));
     const pageInput = h('input', { ...attributes, onchange: goToTypedPage });
     const stepLink = (target: number, iconName: 'previous' | 'next', name: string) =>
-      target < 1 || target > pages
+      target < 1 || target > pageCount
         ? h('span.button.icon-button.disabled', { 'aria-hidden': 'true' }, icon(iconName))
         : h('a.button.icon-button', { href: addressOf(target), 'aria-label': name }, icon(iconName));
     return h(
       'nav.paging.row.quiet-text',
       { 'aria-label': browseTexts.pagesOf(listName) },
       stepLink(pageNumber - 1, 'previous', browseTexts.previousPage),
-      pages > 2 && pageInput,
+      pageCount > 2 && pageInput,
       h('span', browseTexts.rangeOf(offset + 1, Math.min(offset + size, total), total)),
       stepLink(pageNumber + 1, 'next', browseTexts.nextPage),
     );

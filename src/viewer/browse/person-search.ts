@@ -40,16 +40,21 @@ async function findPeople(words: string, types: ('user' | 'group')[]): Promise<P
   ];
 }
 
-/** A field that finds users and groups while the user types, and calls `onFound` with the selected one. */
+/** A field that finds users and groups while the user types, and calls `onFound` with the user or group that the user selects. */
 export function personSearch(onFound: (person: PersonOrGroup) => void, types: ('user' | 'group')[] = ['user', 'group']) {
   const results = h('ul.picker-list', { 'aria-label': browseTexts.found, hidden: true });
-  const input = h('input', { type: 'search', autocomplete: 'off', oninput: debounced(() => void search()), onkeydown: onKey });
+  const input = h('input', {
+    type: 'search',
+    autocomplete: 'off',
+    oninput: debounced(() => void search()),
+    onkeydown: onKeyDown,
+  });
   const trackSearch = trackNewest();
   const label = types.includes('group') ? browseTexts.personOrGroup : browseTexts.person;
   return h('div.picker.column', field(label, input, browseTexts.personHint), results);
 
   /** Enter selects the first result, instead of submitting the surrounding form. */
-  function onKey(event: KeyboardEvent) {
+  function onKeyDown(event: KeyboardEvent) {
     if (event.key !== 'Enter') return;
     event.preventDefault();
     results.querySelector('button')?.click();
@@ -69,7 +74,7 @@ export function personSearch(onFound: (person: PersonOrGroup) => void, types: ('
         people.length === 0 && h('li.quiet-text', commonTexts.none),
       );
     } catch (error) {
-      // Servers that use the element need not have this route.
+      // Not every server on which the viewer element is used has this route.
       const isAbsent = error instanceof ApiError && error.status === 404;
       fill(results, h('li', errorNotice(isAbsent ? new Error(browseTexts.noPersonSearch) : error)));
     }

@@ -6,7 +6,7 @@ import type { Place } from './browse-model.js';
 /**
  * A collection or a folder in a list.
  *
- * @param options `note` is shown below its name, `checkbox` selects it
+ * @param options `note` is shown below the name, and `checkbox` selects the collection or folder
  */
 export function placeRow(
   type: 'collection' | 'folder',

@@ -35,7 +35,7 @@ type ShareOptions = {
 /**
  * A dialog for the access list of a collection, a folder or an annotation.
  *
- * @param options `path`: its path in the API
+ * @param options `path`: the path of the shared document in the API
  */
 export function showShareDialog(options: ShareOptions) {
   void loadAndShowDialog(options).catch((error: unknown) => showMessage(messageOf(error)));
@@ -63,7 +63,7 @@ async function countContents(path: string) {
   const rootFolderIds = parentType === 'folder' ? [parentId] : folders.entries.map(({ _id }) => _id);
   const countedFolderIds = rootFolderIds.slice(0, maxCountedFolders);
   const lists = await Promise.all(
-    countedFolderIds.map((root) => requestList(`annotation/folder/${root}`, { query: { ...query, recurse: true } })),
+    countedFolderIds.map((folderId) => requestList(`annotation/folder/${folderId}`, { query: { ...query, recurse: true } })),
   );
   const entries = lists.flatMap((list) => list.entries);
   const total = lists.reduce((sum, list) => sum + list.total, 0);
@@ -91,7 +91,7 @@ async function loadAndShowDialog({ path, name, isPublic, onSaved }: ShareOptions
     ...groups.map((grant) => ({ kind: 'groups' as const, grant })),
   ];
   const list = h('ul.grants.column');
-  const search = personSearch(({ kind, id, name: label, login }) => {
+  const searchField = personSearch(({ kind, id, name: label, login }) => {
     if (!grants.some(({ grant }) => grant.id === id))
       grants.push({ kind, grant: { id, name: label, level: 0, flags: [], ...(login && { login }) } });
     show();
@@ -103,7 +103,7 @@ async function loadAndShowDialog({ path, name, isPublic, onSaved }: ShareOptions
     content: [
       folders.total + annotations.total > 0 && h('p.quiet-text.small', browseTexts.inside(folders, annotations)),
       list,
-      search,
+      searchField,
     ],
     fields: [
       { name: 'public', label: browseTexts.everybody, type: 'checkbox', value: isPublic },
@@ -114,8 +114,8 @@ async function loadAndShowDialog({ path, name, isPublic, onSaved }: ShareOptions
       const form = { ...values, access: JSON.stringify({ users: grantsToSend('users'), groups: grantsToSend('groups') }) };
       await request('PUT', `${path}/access`, { form });
       if (withAnnotations === 'true')
-        for (const root of contents.rootFolderIds)
-          await request('PUT', `annotation/folder/${root}/access`, { form: { ...form, keepCreators: true } });
+        for (const folderId of contents.rootFolderIds)
+          await request('PUT', `annotation/folder/${folderId}/access`, { form: { ...form, keepCreators: true } });
       const hiddenCounts = {
         folders: values.recurse === 'true' ? 0 : (folders.private ?? 0),
         annotations: withAnnotations === 'true' ? 0 : (annotations.private ?? 0),
@@ -140,18 +140,18 @@ async function loadAndShowDialog({ path, name, isPublic, onSaved }: ShareOptions
     const levelNames = isFolderOrCollection ? browseTexts.levels : { see, change, administer };
     const select = choice(levelNames, levelChoiceOf(grant), { 'aria-label': browseTexts.level(grantee), onchange: setLevel });
     const removeGrant = () => {
-      grants = grants.filter((other) => other.grant !== grant);
+      grants = grants.filter((listedGrant) => listedGrant.grant !== grant);
       show();
     };
-    const remove = button('', removeGrant, { icon: 'close', name: browseTexts.removeNamed(grantee) });
+    const removeButton = button('', removeGrant, { icon: 'close', name: browseTexts.removeNamed(grantee) });
     const granteeName = grant.login ? `${grantee} (${grant.login})` : grantee;
     function setLevel() {
       grant.level = levelByChoice[select.value] ?? 0;
-      // Higher levels do not need the flag, so it stays as it is.
+      // Higher levels do not need the flag, so it is not changed.
       if (grant.level > 0) return;
-      const others = grant.flags.filter((flag) => flag !== annotateFlag);
-      grant.flags = select.value === 'annotate' ? [...others, annotateFlag] : others;
+      const otherFlags = grant.flags.filter((flag) => flag !== annotateFlag);
+      grant.flags = select.value === 'annotate' ? [...otherFlags, annotateFlag] : otherFlags;
     }
-    return h('li.row.wrap', icon(kind === 'users' ? 'person' : 'people'), h('span.break', granteeName), select, remove);
+    return h('li.row.wrap', icon(kind === 'users' ? 'person' : 'people'), h('span.break', granteeName), select, removeButton);
   }
 }

@@ -61,28 +61,28 @@ export function shareImage({ item, folder, viewQuery }: { item: Item; folder: Fo
     const input = h('input', { readonly: true, value: address.href, 'aria-label': texts.address });
     // If the browser refuses to copy, the address is selected, so that the user can copy it with the keyboard.
     const copyAddress = () => void copyText(address.href, openInTexts.copied, () => input.select());
-    const copy = button(texts.copy, copyAddress, { icon: 'link' });
-    fill(newLink, h('p', texts.linkCreated(formatDate(expires))), h('div.column', input, copy));
+    const copyButton = button(texts.copy, copyAddress, { icon: 'link' });
+    fill(newLink, h('p', texts.linkCreated(formatDate(expires))), h('div.column', input, copyButton));
     input.select();
     await showLinks();
   }
 
   async function showLinks() {
     const [itemLinks, folderLinks] = await Promise.all([request('GET', path), request('GET', `folder/${folder._id}/link`)]);
-    const isCurrent = ({ expires }: Link) => expires === null || new Date(expires) > new Date();
-    const rows = itemLinks.filter((link) => isCurrent(link) && link.opens.includes('view')).map(linkRow);
+    const isUsable = ({ expires }: Link) => expires === null || new Date(expires) > new Date();
+    const rows = itemLinks.filter((link) => isUsable(link) && link.opens.includes('view')).map(linkRow);
     fill(links, ...(rows.length > 0 ? rows : [h('li.quiet-text', texts.noLinks)]));
-    await showAccess([...itemLinks, ...folderLinks].filter(isCurrent));
+    await showAccess([...itemLinks, ...folderLinks].filter(isUsable));
   }
 
   function linkRow(link: Link) {
-    const end = link.expires === null ? openInTexts.noEnd : openInTexts.endsAt(formatDate(link.expires));
-    const used = link.lastUsed === null ? openInTexts.neverUsed : openInTexts.usedAt(formatDate(link.lastUsed));
-    const words = [`${link.prefix}…`, end, used].join(' · ');
-    const revoke = notice.createButton(openInTexts.revoke, () => revokeLink(link), {
+    const endText = link.expires === null ? openInTexts.noEnd : openInTexts.endsAt(formatDate(link.expires));
+    const usageText = link.lastUsed === null ? openInTexts.neverUsed : openInTexts.usedAt(formatDate(link.lastUsed));
+    const linkText = [`${link.prefix}…`, endText, usageText].join(' · ');
+    const revokeButton = notice.createButton(openInTexts.revoke, () => revokeLink(link), {
       name: openInTexts.revokeNamed(link.prefix),
     });
-    return h('li.row.between', h('span.break', icon('link'), ` ${words}`), revoke);
+    return h('li.row.between', h('span.break', icon('link'), ` ${linkText}`), revokeButton);
   }
 
   async function revokeLink({ _id }: Link) {
@@ -94,17 +94,21 @@ export function shareImage({ item, folder, viewQuery }: { item: Item; folder: Fo
 
   async function showFolder() {
     const { total } = await requestList('item', { query: { folderId: folder._id, limit: 1 } });
-    const toFolder = () => {
+    const openPermissions = () => {
       dialog.close();
       sharePlace({ type: 'folder', doc: folder, level: folder._accessLevel }, async () => {});
     };
-    const change = folder._accessLevel >= 2 && button(texts.openFolder, toFolder, { icon: 'people' });
-    fill(folderPart, h('p', texts.folder(folder.name, Math.max(total - 1, 0))), change && h('div.actions', change));
+    const permissionsButton = folder._accessLevel >= 2 && button(texts.openFolder, openPermissions, { icon: 'people' });
+    fill(
+      folderPart,
+      h('p', texts.folder(folder.name, Math.max(total - 1, 0))),
+      permissionsButton && h('div.actions', permissionsButton),
+    );
   }
 
-  async function showAccess(current: readonly Link[]) {
+  async function showAccess(usableLinks: readonly Link[]) {
     const grants = folder._accessLevel >= 2 ? await request('GET', `folder/${folder._id}/access`) : null;
-    const rows = accessRows(folder, grants, current);
+    const rows = accessRows(folder, grants, usableLinks);
     fill(
       accessTable,
       table([texts.who, texts.may, texts.because], rows, texts.whoMay),
@@ -113,7 +117,7 @@ export function shareImage({ item, folder, viewQuery }: { item: Item; folder: Fo
   }
 }
 
-/** Rows of a table: who has access to an image, at which level, and why. @param grants the access list of its folder; `null` if the user may not read it */
+/** Rows of a table: who has access to an image, at which level, and why. @param grants the access list of the image's folder; `null` if the user may not read it */
 function accessRows(folder: Folder, grants: Documents['AccessList'] | null, links: readonly Link[]): Child[][] {
   const { levels } = browseTexts;
   const users = (grants?.users ?? []).map((grant) => {
@@ -122,8 +126,8 @@ function accessRows(folder: Folder, grants: Documents['AccessList'] | null, link
   });
   const groups = (grants?.groups ?? []).map((grant) => [grant.name ?? grant.id, levels[levelChoiceOf(grant)], texts.byGroup]);
   const holders = links.map(({ name, prefix, expires }) => {
-    const end = expires === null ? null : formatDate(expires);
-    return [texts.holders, levels.see, texts.byLink(name || `${prefix}…`, end)];
+    const endText = expires === null ? null : formatDate(expires);
+    return [texts.holders, levels.see, texts.byLink(name || `${prefix}…`, endText)];
   });
   return [
     ...(folder.public ? [[texts.everybody, levels.see, texts.byPublic]] : []),

@@ -6,7 +6,7 @@ import { tagsOf } from './item-columns.js';
 import type { ListEntry } from './edit-dialog.js';
 import { idsByType } from './browse-model.js';
 
-/** A form for the tags of several items and folders. Tags that only some of them have stay as they are, unless the user changes them. */
+/** A form for the tags of several items and folders. A tag that only some of them have is not changed, unless the user checks or unchecks it. */
 export function showTagsDialog(entries: ListEntry[], onSaved: () => Promise<void>) {
   const counts = new Map<string, number>();
   for (const { doc } of entries) for (const tag of new Set(tagsOf(doc))) counts.set(tag, (counts.get(tag) ?? 0) + 1);

@@ -16,7 +16,7 @@ export function uploadButtons(onUploads: (uploads: Upload[]) => void) {
     'aria-label': uploadTexts.filesToUpload,
     onchange: () => {
       onUploads([...(input.files ?? [])].map((file) => ({ file, path: file.webkitRelativePath.split('/').slice(0, -1) })));
-      // Allows selecting the same file again.
+      // With an empty value, the user can select the same file again.
       input.value = '';
     },
   });
@@ -40,19 +40,19 @@ export function acceptDrops(options: {
   const hint = h('div.drop-hint.strong', { hidden: true }, h('div.column', icon('upload'), h('p', uploadTexts.drop(name))));
   document.body.append(hint);
   signal.addEventListener('abort', () => hint.remove(), { once: true });
-  // Every element under the pointer reports enter and leave events. Files are over the page as long as there were more enter than leave events.
-  let depth = 0;
+  // Each element under the pointer reports enter and leave events. Files are over the page while there have been more enter than leave events.
+  let enteredCount = 0;
   on('dragenter', () => {
-    depth += 1;
+    enteredCount += 1;
     hint.hidden = false;
   });
   on('dragleave', () => {
-    depth = Math.max(0, depth - 1);
-    hint.hidden = depth === 0;
+    enteredCount = Math.max(0, enteredCount - 1);
+    hint.hidden = enteredCount === 0;
   });
   on('dragover', () => {});
   on('drop', (event) => {
-    depth = 0;
+    enteredCount = 0;
     hint.hidden = true;
     collectUploads(event.dataTransfer).then(
       (uploads) => uploads.length > 0 && onUploads(uploads),
@@ -70,7 +70,7 @@ export function acceptDrops(options: {
   }
 }
 
-/** The dropped files, including those in folders. */
+/** The dropped files, including the files in dropped folders. */
 async function collectUploads(transfer: DataTransfer | null): Promise<Upload[]> {
   // The browser empties the list of items when the drop event is over.
   const droppedItems = [...(transfer?.items ?? [])].map((item) => ({ entry: item.webkitGetAsEntry(), file: item.getAsFile() }));

@@ -2,7 +2,7 @@ import { del, entries, set } from 'idb-keyval';
 import { ApiError, request } from '../api.js';
 import { lockPage, pageKey, pageStore, pageName, pageNameOf, userKeyPrefix, callWithOpenPages } from '../page-store.js';
 
-/** An upload that the server can continue, as the browser stores it. Browsers give no access to the file after a reload: the user chooses it again. */
+/** An upload that the server can continue, as the browser stores it. After a reload, the browser gives no access to the file, so the user must choose it again. */
 export interface UnfinishedUpload {
   uploadId: string;
   folderId: string;
@@ -38,13 +38,13 @@ export async function forgetUpload(uploadId: string) {
   });
 }
 
-/** Takes over the user's unfinished uploads, except those of open pages. @returns the uploads, with the numbers of bytes that the server has */
-export async function takeOverUploads(): Promise<(UnfinishedUpload & { sent: number })[]> {
+/** Takes over the user's unfinished uploads, except the uploads of open pages. @returns the uploads, each with the number of bytes that the server has */
+export async function takeOverUploads(): Promise<(UnfinishedUpload & { sentBytes: number })[]> {
   const prefix = userKeyPrefix();
   if (prefix === null) return [];
-  const stored = await tryStorage(() =>
+  const takenOverUploads = await tryStorage(() =>
     callWithOpenPages(async (isOpen) => {
-      const takenUploads: UnfinishedUpload[] = [];
+      const storedUploads: UnfinishedUpload[] = [];
       for (const [key, upload] of await entries<string, UnfinishedUpload>(openDatabase())) {
         if (!key.startsWith(prefix) || pageNameOf(key) === pageName || isOpen(pageNameOf(key))) continue;
         // If the new record cannot be stored, the record of the closed page stays.
@@ -52,17 +52,17 @@ export async function takeOverUploads(): Promise<(UnfinishedUpload & { sent: num
           async () => (await set(pageKey(prefix, upload.uploadId), upload, openDatabase()), true),
         );
         if (isStored) await del(key, openDatabase());
-        takenUploads.push(upload);
+        storedUploads.push(upload);
       }
-      return takenUploads;
+      return storedUploads;
     }),
   );
   const uploads = [];
-  for (const upload of stored ?? []) {
+  for (const upload of takenOverUploads ?? []) {
     const { uploadId } = upload;
     try {
       const { offset } = await request('GET', 'file/offset', { query: { uploadId } });
-      uploads.push({ ...upload, sent: offset });
+      uploads.push({ ...upload, sentBytes: offset });
     } catch (error) {
       // The upload was finished or discarded, or the server has removed it.
       if (error instanceof ApiError && error.status === 400) await forgetUpload(uploadId);

@@ -8,8 +8,8 @@ import { isSameFile, takeOverUploads, type UnfinishedUpload } from './unfinished
 import { discardUpload, uploadFile, type UploadOptions } from './upload.js';
 import type { Upload } from './drop.js';
 
-/** Number of files that are sent at the same time. More would only share the same connection. */
-const concurrentUploads = 2;
+/** Maximum number of files that are sent at the same time. More files would only share the same connection. */
+const maxConcurrentUploads = 2;
 
 /** Delays before the page asks again whether an item has become an image or was refused. */
 const itemCheckDelaysMs = [500, 2000, 8000];
@@ -86,9 +86,9 @@ export function addUploads({ folder, uploads }: { folder: { _id: string; name: s
 }
 
 /** Unfinished uploads of earlier visits, and their rows. */
-let unfinished: { upload: UnfinishedUpload; element: HTMLElement }[] = [];
+let unfinishedUploads: { upload: UnfinishedUpload; element: HTMLElement }[] = [];
 
-/** Lists the unfinished uploads of earlier visits. Each continues when its file is chosen again, in its row or for a new upload. */
+/** Lists the unfinished uploads of earlier visits. Each upload continues when its file is chosen again, in its row or for a new upload. */
 export async function offerUnfinished() {
   await listUploadsOfClosedTabs();
   // Browsers may need some time to end a tab that was closed. Until then, its uploads count as uploads of an open tab.
@@ -117,7 +117,7 @@ async function listUploadsOfClosedTabs() {
         void discardUpload(uploadId);
       },
     });
-    unfinished.push({ upload, element });
+    unfinishedUploads.push({ upload, element });
     rowList.append(element);
     uploadsElement.hidden = false;
   }
@@ -126,8 +126,8 @@ async function listUploadsOfClosedTabs() {
 
 /** Removes an unfinished upload from the list. */
 function removeUnfinished(uploadId: string) {
-  for (const { upload, element } of unfinished) if (upload.uploadId === uploadId) element.remove();
-  unfinished = unfinished.filter(({ upload }) => upload.uploadId !== uploadId);
+  for (const { upload, element } of unfinishedUploads) if (upload.uploadId === uploadId) element.remove();
+  unfinishedUploads = unfinishedUploads.filter(({ upload }) => upload.uploadId !== uploadId);
   uploadsElement.hidden = rowList.childElementCount === 0;
 }
 
@@ -146,7 +146,7 @@ function addUpload(options: Pick<Parameters<typeof runUpload>[0], 'findFolderId'
 
 function startNext() {
   updateHeading();
-  while (runningCount < concurrentUploads) {
+  while (runningCount < maxConcurrentUploads) {
     const task = waitingTasks.shift();
     if (!task) return;
     runningCount += 1;
@@ -159,12 +159,12 @@ function startNext() {
 }
 
 function updateHeading() {
-  const openCount = runningCount + waitingTasks.length;
-  if (openCount === 0) for (const check of refusedChecks.splice(0)) setTimeout(check, itemCheckDelaysMs[0]);
+  const pendingCount = runningCount + waitingTasks.length;
+  if (pendingCount === 0) for (const check of refusedChecks.splice(0)) setTimeout(check, itemCheckDelaysMs[0]);
   uploadsElement.setAttribute('aria-label', uploadTexts.uploads);
   // The list cannot be closed while uploads can still be canceled.
-  const close = openCount === 0 && button('', closeList, { icon: 'close', name: uploadTexts.closeList });
-  fill(heading, h('h2', openCount === 0 ? uploadTexts.uploads : uploadTexts.running(openCount)), close);
+  const close = pendingCount === 0 && button('', closeList, { icon: 'close', name: uploadTexts.closeList });
+  fill(heading, h('h2', pendingCount === 0 ? uploadTexts.uploads : uploadTexts.running(pendingCount)), close);
 }
 
 async function runUpload(options: {
@@ -183,7 +183,9 @@ async function runUpload(options: {
   try {
     signal.throwIfAborted();
     const folderId = await findFolderId();
-    const unfinishedUpload = unfinished.find(({ upload }) => upload.folderId === folderId && isSameFile(upload, file))?.upload;
+    const unfinishedUpload = unfinishedUploads.find(
+      ({ upload }) => upload.folderId === folderId && isSameFile(upload, file),
+    )?.upload;
     if (unfinishedUpload && serverUpload.uploadId === undefined) {
       serverUpload.uploadId = unfinishedUpload.uploadId;
       removeUnfinished(unfinishedUpload.uploadId);
@@ -203,8 +205,8 @@ async function runUpload(options: {
 /** The server's message that the end of an image file is missing; `null` if the file is complete. The image may open nevertheless. */
 async function truncationOf(itemId: string) {
   const metadata = request('GET', `item/${itemId}/tiles/internal_metadata`);
-  const truncated = (await metadata.catch(() => undefined))?.truncated;
-  return typeof truncated === 'string' ? truncated : null;
+  const message = (await metadata.catch(() => undefined))?.truncated;
+  return typeof message === 'string' ? message : null;
 }
 
 /** Shows whether the server could open the file as an image, possibly some time later. The upload is complete even if these requests fail. */
@@ -220,8 +222,8 @@ async function showOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
   }
   const reason = item && (await findRefusal(item));
   if (!item || !reason) {
-    const truncated = item && imageState(item) === 'yes' && (await truncationOf(itemId));
-    return truncated ? row.showEnd('unreadable', uploadTexts.truncated(truncated)) : row.showEnd('done', uploadTexts.uploaded);
+    const truncation = item && imageState(item) === 'yes' && (await truncationOf(itemId));
+    return truncation ? row.showEnd('unreadable', uploadTexts.truncated(truncation)) : row.showEnd('done', uploadTexts.uploaded);
   }
   row.showEnd('unreadable', uploadTexts.unreadable(reason));
   const { folderId } = item;

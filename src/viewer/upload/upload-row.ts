@@ -8,55 +8,55 @@ import type { Progress } from './upload.js';
 export function uploadRow(file: File, folderPath: string) {
   const bar = h('progress', { max: Math.max(1, file.size), value: 0, 'aria-label': uploadTexts.ofFile(file.name) });
   const status = h('span.upload-status.quiet-text.small');
-  const cancel = button('', () => controller?.abort(), { icon: 'close', name: uploadTexts.cancel(file.name) });
-  const retry = button('', () => row.start(), { icon: 'retry', name: uploadTexts.again(file.name) });
+  const cancelButton = button('', () => controller?.abort(), { icon: 'close', name: uploadTexts.cancel(file.name) });
+  const retryButton = button('', () => row.start(), { icon: 'retry', name: uploadTexts.again(file.name) });
   const element = h(
     'li.upload',
     h('span.upload-name.break.small.strong', { title: uploadTexts.to(file.name, folderPath) }, nameText(file.name)),
-    h('span.upload-buttons', retry, cancel),
+    h('span.upload-buttons', retryButton, cancelButton),
     bar,
     status,
   );
   let controller: AbortController | null = null;
   const row = {
     element,
-    /** starts the upload; set by the caller */
+    /** starts the upload; the caller must set this function */
     start: () => {},
     /** Shows that the upload waits for its turn. @returns a signal that the user aborts by canceling */
     showWaiting() {
       controller = new AbortController();
       element.dataset.state = 'running';
-      retry.hidden = true;
-      cancel.hidden = false;
+      retryButton.hidden = true;
+      cancelButton.hidden = false;
       bar.value = 0;
       status.textContent = uploadTexts.waiting;
       return controller.signal;
     },
-    showProgress({ sent, waitingReason }: Progress) {
-      bar.value = sent;
-      const [sentText, totalText] = [formatBytes(sent), formatBytes(file.size)];
+    showProgress({ sentBytes, waitingReason }: Progress) {
+      bar.value = sentBytes;
+      const [sentText, totalText] = [formatBytes(sentBytes), formatBytes(file.size)];
       status.textContent =
-        waitingReason ?? (sent >= file.size ? uploadTexts.finishing : uploadTexts.ofBytes(sentText, totalText));
+        waitingReason ?? (sentBytes >= file.size ? uploadTexts.finishing : uploadTexts.ofBytes(sentText, totalText));
     },
     showEnd(state: 'done' | 'unreadable' | 'failed' | 'canceled', text: string) {
       element.dataset.state = state;
       status.textContent = text;
       if (state === 'failed') announce(`${file.name}: ${text}`);
-      cancel.hidden = true;
-      retry.hidden = state === 'done' || state === 'unreadable';
-      if (retry.hidden) bar.value = bar.max;
+      cancelButton.hidden = true;
+      retryButton.hidden = state === 'done' || state === 'unreadable';
+      if (retryButton.hidden) bar.value = bar.max;
     },
   };
   return row;
 }
 
-/** The row of an unfinished upload of an earlier visit. */
+/** The row of an unfinished upload from an earlier visit. */
 export function unfinishedRow(
-  upload: UnfinishedUpload & { sent: number },
+  upload: UnfinishedUpload & { sentBytes: number },
   { onFile, onDiscard }: { onFile: (file: File) => void; onDiscard: () => void },
 ) {
-  const { name, place, size, sent } = upload;
-  const status = h('span.upload-status.quiet-text.small', uploadTexts.unfinished(formatBytes(sent), formatBytes(size)));
+  const { name, place, size, sentBytes } = upload;
+  const status = h('span.upload-status.quiet-text.small', uploadTexts.unfinished(formatBytes(sentBytes), formatBytes(size)));
   const input = h('input.visually-hidden', {
     type: 'file',
     tabindex: -1,
@@ -78,7 +78,7 @@ export function unfinishedRow(
       button('', () => input.click(), { icon: 'file', name: uploadTexts.chooseAgain(name) }),
       button('', onDiscard, { icon: 'close', name: uploadTexts.discard(name) }),
     ),
-    h('progress', { max: Math.max(1, size), value: sent, 'aria-label': uploadTexts.ofFile(name) }),
+    h('progress', { max: Math.max(1, size), value: sentBytes, 'aria-label': uploadTexts.ofFile(name) }),
     status,
     input,
   );

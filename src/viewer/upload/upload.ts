@@ -3,16 +3,16 @@ import type { Answer } from '../answers.js';
 import { uploadTexts } from '../texts.js';
 import { forgetUpload, recordUpload } from './unfinished-uploads.js';
 
-/** Number of bytes in one request. The server refuses small chunks; with large ones, more is lost if a connection breaks. */
+/** Number of bytes in one request. The server refuses small chunks; with large chunks, more is lost if a connection breaks. */
 const chunkBytes = 32 * 1024 * 1024;
-/** Delays before each attempt after a lost connection. After bytes have arrived, the next delay is the first one again. */
+/** Delays before each attempt after a lost connection. When bytes have arrived, the delays begin again with the first. */
 const retryDelaysMs = [1000, 2000, 4000, 8000, 15_000, 30_000];
-/** Status codes of temporary errors. 0: there was no response. 401: the session has ended, and the user may sign in again. 409: the server is still writing the lost request. */
+/** Status codes of temporary errors. 0: there was no response. 401: the session has ended, and the user may sign in again. 409: the server is still writing bytes of a request whose connection was lost. */
 const temporaryStatuses = new Set([0, 401, 409, 502, 503, 504]);
 
 export interface Progress {
   /** number of bytes on the server or being sent */
-  sent: number;
+  sentBytes: number;
   /** why nothing is being sent, as text for the user */
   waitingReason?: string;
 }
@@ -33,10 +33,10 @@ export interface UploadOptions {
 type UploadAnswer = Answer<'POST file/chunk'>;
 
 /**
- * Uploads a file into a folder in chunks. After a lost connection or the end of the session it continues where it stopped.
+ * Uploads a file into a folder in chunks. After a lost connection, or when the user has signed in again, the upload continues where it stopped.
  *
  * @returns id of the item with the file; `null` if the response with the id was lost
- * @throws if the server refuses, or cannot be reached for about a minute
+ * @throws if the server refuses the file, or cannot be reached for about a minute
  */
 export async function uploadFile(options: UploadOptions): Promise<string | null> {
   const { serverUpload, folderId, place, file } = options;
@@ -81,37 +81,37 @@ async function startUpload(options: UploadOptions): Promise<UploadAnswer> {
     try {
       return await request('POST', 'file', { query, signal });
     } catch (error) {
-      await waitBeforeRetry(error, { failureCount, sent: 0 }, options);
+      await waitBeforeRetry(error, { failureCount, sentBytes: 0 }, options);
     }
   }
 }
 
-/** @param isNew whether the server has no bytes yet; otherwise, it is first asked how many it has */
+/** @param isNew whether the server has no bytes yet; otherwise, the server is first asked how many bytes it has */
 async function sendChunks(uploadId: string, isNew: boolean, options: UploadOptions): Promise<string | null> {
   const { file, onProgress, signal } = options;
-  let start = 0;
+  let receivedBytes = 0;
   let isOffsetKnown = isNew;
   let isLastChunkSent = false;
   let failureCount = 0;
   let itemId: string | null = null;
-  while (start < file.size) {
-    const sent = start;
-    const end = Math.min(sent + chunkBytes, file.size);
+  while (receivedBytes < file.size) {
+    const sentBytes = receivedBytes;
+    const end = Math.min(sentBytes + chunkBytes, file.size);
     try {
       if (!isOffsetKnown) {
-        start = await requestReceivedBytes(uploadId, isLastChunkSent, options);
+        receivedBytes = await requestReceivedBytes(uploadId, isLastChunkSent, options);
         isOffsetKnown = true;
-        if (start > sent) failureCount = 0;
+        if (receivedBytes > sentBytes) failureCount = 0;
         continue;
       }
       isLastChunkSent = end === file.size;
-      const chunk = { uploadId, offset: sent, bytes: file.slice(sent, end), signal };
-      const answer = await sendChunk({ ...chunk, onSent: (bytes) => onProgress({ sent: sent + bytes }) });
+      const chunk = { uploadId, offset: sentBytes, bytes: file.slice(sentBytes, end), signal };
+      const answer = await sendChunk({ ...chunk, onSent: (bytes) => onProgress({ sentBytes: sentBytes + bytes }) });
       itemId = itemIdOf(answer);
-      start = end;
+      receivedBytes = end;
       failureCount = 0;
     } catch (error) {
-      await waitBeforeRetry(error, { failureCount, sent }, options);
+      await waitBeforeRetry(error, { failureCount, sentBytes }, options);
       failureCount += 1;
       isOffsetKnown = false;
     }
@@ -145,12 +145,12 @@ function isTemporary(error: unknown): error is ApiError {
  */
 async function waitBeforeRetry(
   error: unknown,
-  { failureCount, sent }: { failureCount: number; sent: number },
+  { failureCount, sentBytes }: { failureCount: number; sentBytes: number },
   { onProgress, signal }: UploadOptions,
 ) {
   const delay = retryDelaysMs[failureCount];
   if (signal.aborted || !isTemporary(error) || delay === undefined) throw error;
-  onProgress({ sent, waitingReason: error.status === 401 ? error.message : uploadTexts.connectionLost });
+  onProgress({ sentBytes, waitingReason: error.status === 401 ? error.message : uploadTexts.connectionLost });
   const delayController = new AbortController();
   addEventListener('online', () => delayController.abort(), { signal: delayController.signal });
   await pause(delay, AbortSignal.any([signal, delayController.signal]));
