@@ -2,8 +2,8 @@ import { fill, h } from '../dom.js';
 
 /** A text area with numbered lines, which can be marked. */
 export function codeEditor({ label, onInput }: { label: string; onInput: () => void }) {
-  const numbers = h('div.line-numbers.quiet-text', { 'aria-hidden': 'true' });
-  const area = h('textarea.editor-text.grow', {
+  const lineNumbers = h('div.line-numbers.quiet-text', { 'aria-hidden': 'true' });
+  const textArea = h('textarea.editor-text.grow', {
     'aria-label': label,
     rows: 18,
     wrap: 'off',
@@ -15,43 +15,43 @@ export function codeEditor({ label, onInput }: { label: string; onInput: () => v
     },
     onscroll: scrollNumbers,
   });
-  const element = h('div.editor', numbers, area);
-  return { element, markLines, setText, goToLine, text: () => area.value };
+  const element = h('div.editor', lineNumbers, textArea);
+  return { element, markLines, setText, goToLine, text: () => textArea.value };
 
   function setText(text: string) {
-    area.value = text;
+    textArea.value = text;
     showNumbers();
   }
 
   /** Numbers the lines, without marks. */
   function showNumbers() {
-    const count = area.value.split('\n').length;
-    if (count !== numbers.childElementCount)
-      fill(numbers, ...Array.from({ length: count }, (_none, index) => h('div', index + 1)));
+    const count = textArea.value.split('\n').length;
+    if (count !== lineNumbers.childElementCount)
+      fill(lineNumbers, ...Array.from({ length: count }, (_none, index) => h('div', index + 1)));
     markLines([]);
     scrollNumbers();
   }
 
   /** Marks lines, counted from 0. */
   function markLines(lines: number[]) {
-    const marked = new Set(lines);
-    for (const [index, number] of [...numbers.children].entries()) number.classList.toggle('failing', marked.has(index));
+    const markedLines = new Set(lines);
+    for (const [index, number] of [...lineNumbers.children].entries()) number.classList.toggle('failing', markedLines.has(index));
     // The marks are bands in the background of the text area, so they scroll with the text.
-    area.style.backgroundImage = [...marked].map(() => 'linear-gradient(var(--danger-soft) 0 0)').join();
-    area.style.backgroundPosition = [...marked].map((line) => `0 calc(0.6rem + ${line} * var(--line-height))`).join();
-    area.setAttribute('aria-invalid', String(marked.size > 0));
+    textArea.style.backgroundImage = [...markedLines].map(() => 'linear-gradient(var(--danger-soft) 0 0)').join();
+    textArea.style.backgroundPosition = [...markedLines].map((line) => `0 calc(0.6rem + ${line} * var(--line-height))`).join();
+    textArea.setAttribute('aria-invalid', String(markedLines.size > 0));
   }
 
   function scrollNumbers() {
-    numbers.scrollTop = area.scrollTop;
+    lineNumbers.scrollTop = textArea.scrollTop;
   }
 
   /** Puts the cursor on a line. */
   function goToLine(line: number) {
-    const lines = area.value.split('\n');
+    const lines = textArea.value.split('\n');
     const start = lines.slice(0, line).reduce((sum, text) => sum + text.length + 1, 0);
-    area.focus();
-    area.setSelectionRange(start, start + (lines[line]?.length ?? 0));
-    area.scrollTop = Math.max(0, (line / lines.length) * area.scrollHeight - area.clientHeight / 2);
+    textArea.focus();
+    textArea.setSelectionRange(start, start + (lines[line]?.length ?? 0));
+    textArea.scrollTop = Math.max(0, (line / lines.length) * textArea.scrollHeight - textArea.clientHeight / 2);
   }
 }

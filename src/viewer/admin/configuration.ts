@@ -7,7 +7,7 @@ import { createNotice, panel, type SectionBuilder } from './parts.js';
 import { waitForRestart } from './restart.js';
 import { adminTexts } from '../admin-texts.js';
 
-/** `line` counts from 0 */
+/** `line` is counted from 0. */
 type Problem = Answer<'POST large_image/config/validate'>[number];
 
 /** The configuration file of the server. */
@@ -45,7 +45,7 @@ export async function configurationSection({ signal }: Parameters<SectionBuilder
     ),
   ];
 
-  /** @returns whether the text is valid */
+  /** Checks the text on the server, and shows its problems. @returns whether the text is valid */
   async function checkText(): Promise<boolean> {
     const isNewest = trackCheck();
     const foundProblems = await request('POST', 'large_image/config/validate', { text: editor.text(), signal });
@@ -57,18 +57,18 @@ export async function configurationSection({ signal }: Parameters<SectionBuilder
     if (await checkText()) notice.showSuccess(adminTexts.isValid);
   }
 
-  /** Throws if the text is invalid. The server would refuse it too, but without the line numbers. */
+  /** @throws if the text is invalid. The server would refuse an invalid text too, but without line numbers */
   async function requireValid() {
     if (!(await checkText())) throw new Error(adminTexts.notValid);
   }
 
   async function format() {
     await requireValid();
-    const before = editor.text();
-    const formatted = await request('POST', 'large_image/config/format', { text: before });
-    editor.setText(formatted);
+    const formerText = editor.text();
+    const formattedText = await request('POST', 'large_image/config/format', { text: formerText });
+    editor.setText(formattedText);
     await checkText();
-    notice.showSuccess(formatted === before ? adminTexts.formattedAlready : adminTexts.formatted);
+    notice.showSuccess(formattedText === formerText ? adminTexts.formattedAlready : adminTexts.formatted);
   }
 
   async function reload() {

@@ -78,8 +78,8 @@ function showMembersDialog({ _id: id, name }: Group) {
   const people = h('ul.grants.column');
   const notice = h('div');
   const inviteOnlyBox = checkbox(adminTexts.inviteOnly);
-  const search = personSearch((person) => void changeAndShow(() => inviteOrAdd(person)), ['user']);
-  showPlainDialog(adminTexts.membersOf(name), search, inviteOnlyBox.element, notice, people);
+  const searchField = personSearch((person) => void changeAndShow(() => inviteOrAdd(person)), ['user']);
+  showPlainDialog(adminTexts.membersOf(name), searchField, inviteOnlyBox.element, notice, people);
   void changeAndShow(async () => {});
 
   async function changeAndShow(change: () => Promise<unknown>) {
@@ -87,7 +87,7 @@ function showMembersDialog({ _id: id, name }: Group) {
     try {
       await change();
       const query = { limit: 0 };
-      const [members, invited, { requests }] = await Promise.all([
+      const [members, invitations, { requests }] = await Promise.all([
         requestList(`group/${id}/member`, { query }),
         requestList(`group/${id}/invitation`, { query }),
         request('GET', `group/${id}/access`),
@@ -95,7 +95,7 @@ function showMembersDialog({ _id: id, name }: Group) {
       fill(
         people,
         ...requests.map((applicant) => memberRow(applicant.id, applicant.name, adminTexts.asks)),
-        ...invited.entries.map((user) => memberRow(user._id, nameOf(user), adminTexts.invited)),
+        ...invitations.entries.map((user) => memberRow(user._id, nameOf(user), adminTexts.invited)),
         ...members.entries.map((user) => memberRow(user._id, nameOf(user), '')),
       );
     } catch (error) {

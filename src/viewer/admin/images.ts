@@ -9,12 +9,12 @@ import { browseTexts, commonTexts } from '../texts.js';
 import { adminTexts } from '../admin-texts.js';
 
 /** Maximum number of failed images that are listed. */
-const maxListed = 100;
+const maxListedImages = 100;
 
 /** Options for creating large images that are ticked initially. */
 const tickedOptions = ['recurse', 'localJobs'];
 
-/** Panels that create large images for whole folders, list the reasons why some failed, and remove incomplete ones. */
+/** Panels that create large images for whole folders, list the reasons why some images failed, and remove incomplete large images. */
 export async function imagesSection({ signal }: Parameters<SectionBuilder>[0]): ReturnType<SectionBuilder> {
   const failedPanel = failedImagesPanel(signal);
   await failedPanel.load();
@@ -27,7 +27,7 @@ function failedImagesPanel(signal: AbortSignal) {
   return { load, element: panel(adminTexts.failedImages, notice.element, failedList) };
 
   async function load() {
-    const query = { query: { limit: maxListed }, signal };
+    const query = { query: { limit: maxListedImages }, signal };
     const failedItems = await request('GET', 'large_image/tiles/refused', query);
     const rows = failedItems.map(({ itemId, name, reason }) => {
       const retry = async () => {
@@ -43,7 +43,7 @@ function failedImagesPanel(signal: AbortSignal) {
       });
       return [h('a', { href: routeHash('item', itemId) }, name), h('span.amber', reason), retryButton];
     });
-    const limitNote = failedItems.length === maxListed && h('p.quiet-text', adminTexts.newestListed(maxListed));
+    const limitNote = failedItems.length === maxListedImages && h('p.quiet-text', adminTexts.newestListed(maxListedImages));
     if (rows.length === 0) fill(failedList, h('p.quiet-text', commonTexts.none));
     else fill(failedList, table(adminTexts.failedImageColumns, rows, adminTexts.failedImages), limitNote);
   }
@@ -96,9 +96,9 @@ function incompletePanel() {
   const notice = createNotice();
   const remove = async () => {
     const { removed, message } = await request('DELETE', 'large_image/tiles/incomplete');
-    const words = adminTexts.removedIncomplete(removed);
-    if (message) notice.showError(`${words} ${message}`);
-    else notice.showSuccess(words);
+    const resultText = adminTexts.removedIncomplete(removed);
+    if (message) notice.showError(`${resultText} ${message}`);
+    else notice.showSuccess(resultText);
   };
   return panel(
     adminTexts.incomplete,

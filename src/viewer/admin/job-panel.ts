@@ -42,8 +42,8 @@ export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; 
   const log = h('pre.job-log.break', { tabindex: 0, role: 'group', 'aria-label': adminTexts.jobLog, 'data-testid': 'job-log' });
   const notice = createNotice();
   const cancelJob = async () => showJob(await request('PUT', `job/${job._id}/cancel`));
-  const cancel = notice.createButton(adminTexts.cancelJob, cancelJob, { icon: 'close' });
-  const heading = h('header.job-heading.row.wrap', h('h3', job.title), statusElement, creationTime(job), cancel);
+  const cancelButton = notice.createButton(adminTexts.cancelJob, cancelJob, { icon: 'close' });
+  const heading = h('header.job-heading.row.wrap', h('h3', job.title), statusElement, creationTime(job), cancelButton);
   const progressRow = h('div.job-state.row', progressBar, message);
   const element = h('article.job.column', { 'data-job': job._id }, heading, progressRow, notice.element, log);
   showJob(job);
@@ -52,7 +52,7 @@ export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; 
 
   function showJob(newJob: Job) {
     showStatus(statusElement, newJob.status);
-    cancel.hidden = isFinished(newJob.status) || newJob.status === cancelingStatus;
+    cancelButton.hidden = isFinished(newJob.status) || newJob.status === cancelingStatus;
     if (newJob.progress) showProgress(newJob.progress);
     progressBar.hidden = isFinished(newJob.status) || !newJob.progress;
     onStatus?.(newJob.status);
@@ -78,7 +78,7 @@ export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; 
     const events = new EventSource(apiUrl(`job/${job._id}/events`), { withCredentials: true });
     signal.addEventListener('abort', () => events.close(), { once: true });
     if (signal.aborted) events.close();
-    // The browser restores a lost connection, but not one that was refused.
+    // The browser restores a lost connection, but not a refused connection.
     events.addEventListener('error', () => {
       if (events.readyState === EventSource.CLOSED && !signal.aborted) notice.showError(adminTexts.jobEventsLost);
     });
@@ -88,7 +88,7 @@ export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; 
       else if (type === 'progress') showProgress(data);
       else if (type === 'job_removed') {
         events.close();
-        cancel.hidden = true;
+        cancelButton.hidden = true;
         notice.showSuccess(adminTexts.jobRemoved);
       } else if (type === 'job_status') {
         showJob(data);

@@ -15,31 +15,31 @@ type JobRow = { id: string; element: HTMLElement; status: number; show: (status:
 /** All jobs, newest first, with their current status. An opened job shows its log as it grows, and can be canceled. */
 export async function jobsSection({ signal }: Parameters<SectionBuilder>[0]): ReturnType<SectionBuilder> {
   const notice = createNotice();
-  const entries = h('ul.job-list', { 'aria-label': adminTexts.jobs });
+  const jobList = h('ul.job-list', { 'aria-label': adminTexts.jobs });
   let rows: JobRow[] = [];
-  const moreButton = notice.createButton(adminTexts.olderJobs, () => load(entries.children.length));
+  const moreButton = notice.createButton(adminTexts.olderJobs, () => load(jobList.children.length));
   await load(0);
   const timer = setInterval(() => void updateStatuses().catch(notice.showError), refreshIntervalMs);
   signal.addEventListener('abort', () => clearInterval(timer), { once: true });
   const refreshButton = notice.createButton(commonTexts.refresh, () => load(0), { name: adminTexts.refreshJobs });
-  return [panel(adminTexts.jobs, notice.element, entries, actions(refreshButton, moreButton))];
+  return [panel(adminTexts.jobs, notice.element, jobList, actions(refreshButton, moreButton))];
 
   async function load(offset: number) {
     const jobs = await requestNewest(pageSize, offset);
     moreButton.hidden = jobs.length < pageSize;
     const loadedRows = jobs.map((job) => createJobRow(job, signal));
     const elements = loadedRows.map(({ element }) => element);
-    if (offset === 0) fill(entries, ...elements, loadedRows.length === 0 && h('li.quiet-text', adminTexts.noJobsAtAll));
-    else entries.append(...elements);
+    if (offset === 0) fill(jobList, ...elements, loadedRows.length === 0 && h('li.quiet-text', adminTexts.noJobsAtAll));
+    else jobList.append(...elements);
     rows = offset === 0 ? loadedRows : [...rows, ...loadedRows];
   }
 
   /** Updates the status of unfinished jobs. */
   async function updateStatuses() {
-    const lastUnfinished = rows.findLastIndex(({ status }) => !isFinished(status));
-    if (lastUnfinished < 0 || document.hidden) return;
-    const statusById = new Map((await requestNewest(lastUnfinished + 1 + pageSize, 0)).map((job) => [job._id, job.status]));
-    for (const listed of rows) listed.show(statusById.get(listed.id) ?? listed.status);
+    const lastUnfinishedIndex = rows.findLastIndex(({ status }) => !isFinished(status));
+    if (lastUnfinishedIndex < 0 || document.hidden) return;
+    const statusById = new Map((await requestNewest(lastUnfinishedIndex + 1 + pageSize, 0)).map((job) => [job._id, job.status]));
+    for (const row of rows) row.show(statusById.get(row.id) ?? row.status);
   }
 
   async function requestNewest(limit: number, offset: number): Promise<Job[]> {
@@ -62,7 +62,7 @@ function createJobRow(job: Job, signal: AbortSignal): JobRow {
     showStatus(tag, status);
   }
 
-  // A job is followed only while it is open, because browsers allow few connections.
+  // A job is followed only while its row is open, because browsers allow few connections.
   function followWhileOpen() {
     followController?.abort();
     followController = null;

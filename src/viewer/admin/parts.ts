@@ -1,7 +1,7 @@
 import { announce, button, h, messageOf, type ButtonOptions, type Child } from '../dom.js';
 import type { Route } from '../router.js';
 
-/** Builds the content of a section. `signal` aborts when the user leaves it. */
+/** Builds the content of a section. `signal` aborts when the user leaves the section. */
 export type SectionBuilder = (context: { signal: AbortSignal; route: Route }) => Promise<HTMLElement[]>;
 
 /** A panel with a heading. */
@@ -58,7 +58,7 @@ export function table(columns: string[], rows: Child[][], label: string) {
   );
 }
 
-/** Runs the action of a button, unless it is already running. Meanwhile the button is not disabled, because it would lose the focus. */
+/** Runs the action of a button, unless it is already running. Meanwhile, the button is not disabled, because a disabled button would lose the focus. */
 export async function onceAtATime(control: HTMLButtonElement, run: () => Promise<void>) {
   if (control.ariaBusy) return;
   control.ariaBusy = 'true';

@@ -15,7 +15,7 @@ export async function peopleSection({ signal, route }: Parameters<SectionBuilder
   const page = readPage(route.query, { size: 50, listName: 'people' });
   const notice = createNotice();
   const userList = h('div.stack.column');
-  const search = h('input', {
+  const searchInput = h('input', {
     type: 'search',
     'aria-label': adminTexts.findPeople,
     placeholder: commonTexts.search,
@@ -23,15 +23,15 @@ export async function peopleSection({ signal, route }: Parameters<SectionBuilder
   });
   await showUsers();
   const createButton = button(adminTexts.newUser, createUser, { icon: 'plus', kind: 'primary' });
-  return [panel(adminTexts.people, actions(h('div.field.column', search), createButton), notice.element, userList)];
+  return [panel(adminTexts.people, actions(h('div.field.column', searchInput), createButton), notice.element, userList)];
 
   async function showUsers() {
-    const words = search.value.trim();
+    const words = searchInput.value.trim();
     const { entries, total } =
       words === ''
         ? await requestList('user', { query: { ...page.query, sort: 'lastName' }, signal })
         : { entries: (await findNamed(words, ['user'])).user, total: 0 };
-    if (search.value.trim() !== words) return;
+    if (searchInput.value.trim() !== words) return;
     const columns = [commonTexts.name, commonTexts.login, commonTexts.email, adminTexts.state, commonTexts.edit];
     fill(userList, table(columns, entries.map(userRow), adminTexts.people), words === '' && page.createLinks(total));
   }
@@ -41,8 +41,8 @@ export async function peopleSection({ signal, route }: Parameters<SectionBuilder
     const state = [user.admin && adminTexts.administrator, adminTexts.states[user.status ?? 'enabled']]
       .filter(Boolean)
       .join(', ');
-    const edit = linkButton(commonTexts.edit, () => editUser(user), browseTexts.editNamed(name));
-    return [name, user.login, user.email, state, edit];
+    const editButton = linkButton(commonTexts.edit, () => editUser(user), browseTexts.editNamed(name));
+    return [name, user.login, user.email, state, editButton];
   }
 
   async function showResult(text: string) {
@@ -66,15 +66,15 @@ export async function peopleSection({ signal, route }: Parameters<SectionBuilder
 
   function editUser(user: User) {
     const name = nameOf(user);
-    const nextButton = (label: string, next: () => void) => button(label, () => (dialog.close(), next()));
+    const followUpButton = (label: string, followUp: () => void) => button(label, () => (dialog.close(), followUp()));
     const isSelf = user._id === currentUser()?._id;
     const dialog = showFormDialog({
       title: browseTexts.editNamed(name),
       action: commonTexts.save,
       fields: [...personFields(user), ...(isSelf ? [] : rightsFields(user))],
       otherButtons: [
-        nextButton(adminTexts.resetPassword, () => resetPassword(user)),
-        ...(isSelf ? [] : [nextButton(commonTexts.delete, () => removeUser(user))]),
+        followUpButton(adminTexts.resetPassword, () => resetPassword(user)),
+        ...(isSelf ? [] : [followUpButton(commonTexts.delete, () => removeUser(user))]),
       ],
       async send(form) {
         await request('PUT', `user/${user._id}`, { form });
@@ -114,7 +114,7 @@ function personFields({ firstName, lastName, email }: User) {
   ];
 }
 
-/** Not offered for the administrator's own account: administrators could not restore rights that they take from themselves. */
+/** These fields are not offered for the administrator's own account, because administrators could not restore rights that they take from themselves. */
 function rightsFields({ status, admin }: User) {
   return [
     { name: 'status', label: adminTexts.accountStatus, options: adminTexts.statusChoices, value: status },

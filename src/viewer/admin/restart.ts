@@ -7,8 +7,8 @@ const pollIntervalMs = 500;
 /**
  * Waits until the server has restarted.
  *
- * @param previousStart the start date that it reported before
- * @throws if it has not restarted after a minute
+ * @param previousStart the start date that the server reported before the restart
+ * @throws if the server has not restarted after a minute
  */
 export async function waitForRestart(previousStart: string, signal: AbortSignal) {
   const deadline = Date.now() + maxWaitMs;

@@ -82,7 +82,7 @@ function reportTable(reports: CacheReports, label: string) {
   return table(adminTexts.cacheColumns, rows, label);
 }
 
-/** `tileCache` counts bytes, the others count files. */
+/** Amounts of the `tileCache` are bytes; amounts of other caches are numbers of files. */
 function formatAmount(name: string, value: number) {
   return name === 'tileCache' ? formatBytes(value) : formatCount(value);
 }

@@ -11,11 +11,11 @@ type Definition = Answer<'GET system/setting/definitions'>[number];
 
 function settingName({ key, schema }: Definition) {
   const unit = schema['x-unit'];
-  const words = key
+  const plainName = key
     .slice(key.indexOf('.') + 1)
     .replaceAll(/[._]/g, ' ')
     .replace(/^cors/, 'CORS:');
-  const name = adminTexts.settingNames[key] ?? words[0]?.toUpperCase() + words.slice(1);
+  const name = adminTexts.settingNames[key] ?? plainName[0]?.toUpperCase() + plainName.slice(1);
   return unit ? `${name} (${adminTexts.settingUnits[unit] ?? unit})` : name;
 }
 
@@ -65,13 +65,13 @@ export async function settingsSection({ signal }: Parameters<SectionBuilder>[0])
 
   async function saveAll() {
     notice.clear();
-    const changed = rows.filter((row) => row.isChanged());
+    const changedRows = rows.filter((row) => row.prepareToSave());
     // Each setting is saved by a separate request, which can be refused.
     let refusedCount = 0;
-    for (const row of changed) refusedCount += (await row.save()) ? 0 : 1;
-    const stored = adminTexts.settingsSaved(changed.length - refusedCount);
-    if (refusedCount === 0) notice.showSuccess(changed.length === 0 ? adminTexts.nothingChanged : stored);
-    else notice.showError(`${stored} ${adminTexts.settingsRefused(refusedCount)}`);
+    for (const row of changedRows) refusedCount += (await row.save()) ? 0 : 1;
+    const savedText = adminTexts.settingsSaved(changedRows.length - refusedCount);
+    if (refusedCount === 0) notice.showSuccess(changedRows.length === 0 ? adminTexts.nothingChanged : savedText);
+    else notice.showError(`${savedText} ${adminTexts.settingsRefused(refusedCount)}`);
     const [first] = rows.filter((row) => row.isRefused());
     if (!first) return;
     const group = first.element.closest('details');
@@ -104,10 +104,10 @@ function settingRow(definition: Definition) {
   );
   const searchText = `${name} ${key} ${description}`.toLowerCase();
   const isRefused = () => input.getAttribute('aria-invalid') === 'true';
-  return { key, element, searchText, isChanged, isRefused, save };
+  return { key, element, searchText, prepareToSave, isRefused, save };
 
-  /** Whether there is something to save. Clears the message about the previous value. */
-  function isChanged() {
+  /** Clears the message about the previous value. @returns whether the value has changed, so that it must be saved */
+  function prepareToSave() {
     message.textContent = '';
     input.removeAttribute('aria-invalid');
     return inputText() !== storedText;
@@ -153,7 +153,7 @@ function createInput({ schema }: Definition, id: string) {
   return h('input', { id, autocomplete: 'off', spellcheck: 'false' });
 }
 
-/** The default as a text for people. */
+/** The default value as a text for people. */
 function describeDefault({ default: value, schema }: Definition) {
   const text = textOf(value);
   if (typeof value === 'number') return formatCount(value) + (schema['x-unit'] === 'bytes' ? ` (${formatBytes(value)})` : '');

@@ -9,7 +9,7 @@ import { adminTexts } from '../admin-texts.js';
 import { isFinished, jobPanel, type Job } from './job-panel.js';
 import { createNotice, panel, table, type SectionBuilder } from './parts.js';
 
-/** Largest width and height of thumbnails in pixels. */
+/** Maximum width and height of thumbnails in pixels. */
 const maxSide = 10_000;
 
 const formats = { JPEG: 'JPEG', PNG: 'PNG', WEBP: 'WebP' };
@@ -34,18 +34,22 @@ export async function thumbnailsSection({ signal }: Parameters<SectionBuilder>[0
 
 function thumbnailCreationPanel(onStarted: (job: Job) => void) {
   const boxes = Object.entries(adminTexts.pictureKinds).map(([name, words]) => checkbox(words, { name, checked: true }));
-  const sizes = h('input', { value: '160 × 100, 440 × 440', autocomplete: 'off' });
-  const format = choice(formats);
+  const sizesInput = h('input', { value: '160 × 100, 440 × 440', autocomplete: 'off' });
+  const formatSelect = choice(formats);
   const pictures = h('fieldset.checks', h('legend', adminTexts.pictures), ...boxes.map(({ element }) => element));
-  const columns = h('div.columns', field(adminTexts.sizes, sizes, adminTexts.sizesHint), field(adminTexts.format, format));
-  const creation = form({
+  const columns = h(
+    'div.columns',
+    field(adminTexts.sizes, sizesInput, adminTexts.sizesHint),
+    field(adminTexts.format, formatSelect),
+  );
+  const creationForm = form({
     content: [pictures, columns],
     action: adminTexts.createThumbnails,
     async send() {
       const checkedBoxes = boxes.filter(({ input }) => input.checked);
       if (checkedBoxes.length === 0) throw new Error(adminTexts.atLeastOne);
-      const encoding = format.value === 'JPEG' ? {} : { encoding: format.value };
-      const spec = readSizes(sizes.value).flatMap((size) =>
+      const encoding = formatSelect.value === 'JPEG' ? {} : { encoding: formatSelect.value };
+      const spec = readSizes(sizesInput.value).flatMap((size) =>
         checkedBoxes.map(({ input: { name } }) => ({
           ...size,
           ...encoding,
@@ -55,10 +59,10 @@ function thumbnailCreationPanel(onStarted: (job: Job) => void) {
       onStarted(await request('PUT', 'large_image/thumbnails', { form: { spec: JSON.stringify(spec) } }));
     },
   });
-  return panel(adminTexts.createThumbnails, creation);
+  return panel(adminTexts.createThumbnails, creationForm);
 }
 
-/** Thumbnails of the size that this page's lists use are composites of their channels. */
+/** The lists of items request thumbnails of one size with the option `composite`, so thumbnails of this size are created with the option too. */
 function compositeOption({ width, height }: { width: number; height: number }) {
   return width === thumbnailSize && height === thumbnailSize ? { composite: true } : {};
 }
@@ -76,8 +80,8 @@ async function cachedFilesPanel(signal: AbortSignal) {
   const notice = createNotice();
   const countElements = cachedFileKinds.map((path) => h('span', { 'data-testid': `count-${path}` }));
   const showCounts = async () => {
-    const numbers = await Promise.all(cachedFileKinds.map((path) => request('GET', `large_image/${path}`, { signal })));
-    for (const [index, number] of numbers.entries()) fill(countElements[index] as HTMLElement, formatCount(number));
+    const fileCounts = await Promise.all(cachedFileKinds.map((path) => request('GET', `large_image/${path}`, { signal })));
+    for (const [index, count] of fileCounts.entries()) fill(countElements[index] as HTMLElement, formatCount(count));
   };
   await showCounts();
   const rows = cachedFileKinds.map((path, index) => {

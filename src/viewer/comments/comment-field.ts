@@ -19,7 +19,7 @@ export function commentField(label: string, value = '') {
   const suggest = debounced(() => void search());
   input.addEventListener('input', suggest);
   const element = h('div.column.comment-field', field(label, input, texts.textHint), suggestions);
-  element.addEventListener('keydown', onKey);
+  element.addEventListener('keydown', onKeyDown);
   return { element, input };
 
   function typedLoginStart() {
@@ -29,7 +29,7 @@ export function commentField(label: string, value = '') {
   async function search() {
     const isNewest = trackSearch();
     const loginStart = typedLoginStart();
-    // Servers with their own users may not have this route. Then nobody is suggested.
+    // A server that has its own users may not have this route; then nobody is suggested.
     const { user } = loginStart === null ? { user: [] } : await findNamed(loginStart, ['user']).catch(() => ({ user: [] }));
     if (!isNewest() || typedLoginStart() !== loginStart) return;
     suggestions.hidden = user.length === 0;
@@ -54,7 +54,7 @@ export function commentField(label: string, value = '') {
   }
 
   /** The arrow keys go through the suggestions, and Escape closes them. */
-  function onKey(event: KeyboardEvent) {
+  function onKeyDown(event: KeyboardEvent) {
     if (suggestions.hidden) return;
     if (event.key === 'Escape') {
       event.stopPropagation();
@@ -64,8 +64,8 @@ export function commentField(label: string, value = '') {
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (step === 0) return;
     event.preventDefault();
-    const focusable = [input, ...suggestions.querySelectorAll('button')];
-    const focused = (input.getRootNode() as Document | ShadowRoot).activeElement as HTMLElement;
-    focusable[Math.min(Math.max(focusable.indexOf(focused as never) + step, 0), focusable.length - 1)]?.focus();
+    const focusTargets = [input, ...suggestions.querySelectorAll('button')];
+    const focusedElement = (input.getRootNode() as Document | ShadowRoot).activeElement as HTMLElement;
+    focusTargets[Math.min(Math.max(focusTargets.indexOf(focusedElement as never) + step, 0), focusTargets.length - 1)]?.focus();
   }
 }

@@ -4,13 +4,13 @@ import { formatCount } from '../format.js';
 import type { Stage } from '../stage/stage-contract.js';
 import type { CommentMark, CommentPlace } from './comment-requests.js';
 
-/** Maximum number of marks on the image. More would cover it. */
+/** Maximum number of marks on the image. More marks would cover the image. */
 const maxMarks = 200;
 
 /** Marks on the image at the places of comments: buttons that follow the view. */
 export class CommentMarks {
   readonly element = h('div.comment-marks', { role: 'toolbar', 'aria-label': texts.comments });
-  readonly #buttons: Map<string, HTMLButtonElement> = new Map();
+  readonly #buttonsById: Map<string, HTMLButtonElement> = new Map();
   #marks: readonly CommentMark[] = [];
   #newPlace: CommentPlace | null = null;
   #openId: string | null = null;
@@ -19,7 +19,7 @@ export class CommentMarks {
   constructor(
     private readonly options: {
       stage: Stage;
-      /** the shown frame; `null` if there is only one */
+      /** the shown frame; `null` if the image has only one frame */
       currentFrame: () => number | null;
       onOpen: (id: string) => void;
       /** the name of a mark, if its comment is known */
@@ -28,7 +28,7 @@ export class CommentMarks {
       onCount: (shownCount: number, totalCount: number) => void;
     },
   ) {
-    this.element.addEventListener('keydown', (event) => this.#onKey(event));
+    this.element.addEventListener('keydown', (event) => this.#onKeyDown(event));
   }
 
   /** Moves the marks with the view from now on. */
@@ -42,13 +42,12 @@ export class CommentMarks {
     this.#placeMarks();
   }
 
-  /** Shows these marks. */
   show(marks: readonly CommentMark[]) {
     this.#marks = marks;
     this.#placeMarks();
   }
 
-  /** Shows the place of a new comment; `null` removes it. */
+  /** Shows a mark at the place of a new comment; `null` removes this mark. */
   showNew(place: CommentPlace | null) {
     this.#newPlace = place;
     this.#placeMarks();
@@ -69,49 +68,49 @@ export class CommentMarks {
       return point.x >= 0 && point.y >= 0 && point.x <= width && point.y <= height ? point : null;
     };
     const shownIds = new Set<string>();
-    let total = 0;
+    let visibleCount = 0;
     for (const mark of this.#marks) {
       const point = visiblePointOf(mark.place);
       if (point === null) continue;
-      total += 1;
+      visibleCount += 1;
       if (shownIds.size >= maxMarks && mark._id !== this.#openId) continue;
       shownIds.add(mark._id);
       moveTo(this.#updateButton(mark), point);
     }
-    for (const [id, button] of this.#buttons) {
+    for (const [id, button] of this.#buttonsById) {
       if (shownIds.has(id)) continue;
       button.remove();
-      this.#buttons.delete(id);
+      this.#buttonsById.delete(id);
     }
-    // The Tab key goes to one mark, and the arrow keys go to the others.
-    const buttons = [...this.#buttons.values()];
-    const focused = buttons.find((button) => button.matches(':focus'));
-    const tabStop = focused ?? this.#buttons.get(this.#openId ?? '') ?? buttons[0];
+    // The Tab key goes to one mark, and the arrow keys go to the other marks.
+    const buttons = [...this.#buttonsById.values()];
+    const focusedButton = buttons.find((button) => button.matches(':focus'));
+    const tabStop = focusedButton ?? this.#buttonsById.get(this.#openId ?? '') ?? buttons[0];
     for (const button of buttons) button.tabIndex = button === tabStop ? 0 : -1;
     const newPoint = this.#newPlace && visiblePointOf(this.#newPlace);
     if (newPoint) {
       moveTo(this.#newMark, newPoint);
       this.element.append(this.#newMark);
     } else this.#newMark.remove();
-    onCount(shownIds.size, total);
+    onCount(shownIds.size, visibleCount);
   }
 
-  #onKey(event: KeyboardEvent) {
+  #onKeyDown(event: KeyboardEvent) {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key] ?? 0;
-    const buttons = [...this.#buttons.values()];
-    const next = buttons[buttons.indexOf(event.target as HTMLButtonElement) + step];
-    if (step === 0 || !next) return;
+    const buttons = [...this.#buttonsById.values()];
+    const nextButton = buttons[buttons.indexOf(event.target as HTMLButtonElement) + step];
+    if (step === 0 || !nextButton) return;
     event.preventDefault();
-    for (const button of buttons) button.tabIndex = button === next ? 0 : -1;
-    next.focus();
+    for (const button of buttons) button.tabIndex = button === nextButton ? 0 : -1;
+    nextButton.focus();
   }
 
   #updateButton(mark: CommentMark) {
     const { _id: id, place, state } = mark;
-    let control = this.#buttons.get(id);
+    let control = this.#buttonsById.get(id);
     if (control === undefined) {
       control = h('button.comment-mark', { onclick: () => this.options.onOpen(id) }, icon('comment'));
-      this.#buttons.set(id, control);
+      this.#buttonsById.set(id, control);
       this.element.append(control);
     }
     const name = this.options.nameOf(id) ?? texts.markAt(formatCount(Math.round(place.x)), formatCount(Math.round(place.y)));

@@ -6,7 +6,7 @@ import type { Comment } from './comment-requests.js';
 /** A user as comments show them. */
 type Person = Comment['author'];
 
-/** The name of a user to display. It may be hidden from the reader. */
+/** The name of a user to display. The server may hide the name from the reader. */
 export function personName(person: Person) {
   if (person === null) return texts.formerUser;
   return person.name?.trim() || person.login || texts.otherUser;
@@ -24,12 +24,12 @@ export function commentText({ text, mentions, deleted }: Comment) {
   if (deleted) return h('p.quiet-text', texts.deletedText);
   const logins = new Set(mentions.map(({ login }) => login?.toLowerCase()));
   const parts: Child[] = [];
-  let end = 0;
+  let copiedLength = 0;
   // A dot or hyphen at the end belongs to the sentence, not to the login.
   for (const { index, 0: name } of text.matchAll(/@[\p{L}\p{N}_]+(?:[.-]+[\p{L}\p{N}_]+)*/gu)) {
     if (!logins.has(name.slice(1).toLowerCase())) continue;
-    parts.push(text.slice(end, index), h('strong.mention', name));
-    end = index + name.length;
+    parts.push(text.slice(copiedLength, index), h('strong.mention', name));
+    copiedLength = index + name.length;
   }
-  return h('p.comment-text.break', { dir: 'auto' }, ...parts, text.slice(end));
+  return h('p.comment-text.break', { dir: 'auto' }, ...parts, text.slice(copiedLength));
 }

@@ -19,7 +19,7 @@ export const commentsPerRequest = 20;
 
 const stateQuery = (state: ShownState) => ({ state: state === 'all' ? null : state });
 
-/** A page of the threads on an item, each as its first comment, newest first. */
+/** A page of the threads on an item, newest first. Each thread is represented by its first comment. */
 export function listThreads(itemId: string, state: ShownState, offset: number, signal: AbortSignal, limit = commentsPerRequest) {
   return requestList(`item/${itemId}/comment`, { query: { ...stateQuery(state), offset, limit }, signal });
 }
@@ -33,13 +33,13 @@ export function listReplies(threadId: string, offset: number, signal: AbortSigna
   return requestList(`comment/${threadId}/reply`, { query: { offset, limit: commentsPerRequest }, signal });
 }
 
-/** The first comment of the thread of a comment. */
+/** The first comment of the thread to which a comment belongs. */
 export async function loadThread(id: string, signal: AbortSignal): Promise<Comment> {
   const comment = await request('GET', `comment/${id}`, { signal });
   return comment.threadId === null ? comment : request('GET', `comment/${comment.threadId}`, { signal });
 }
 
 /** Marks a thread, some comments, or all comments as read or unread by the user, and shows the new number of unread comments. */
-export async function setRead(which: { threadId?: string; ids?: string[] }, isRead = true): Promise<void> {
-  setUnreadCount((await request('PUT', 'comment/inbox', { json: { read: isRead, ...which } })).unread);
+export async function setRead(selection: { threadId?: string; ids?: string[] }, isRead = true): Promise<void> {
+  setUnreadCount((await request('PUT', 'comment/inbox', { json: { read: isRead, ...selection } })).unread);
 }

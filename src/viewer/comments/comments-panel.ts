@@ -17,7 +17,7 @@ import { threadRow, type ThreadRow } from './thread-row.js';
 
 /** Interval in milliseconds at which the page looks for changes by others. */
 const followIntervalMs = 15_000;
-/** The interval in milliseconds while there are no comments. */
+/** Interval in milliseconds at which the page looks for changes while there are no comments. */
 const emptyFollowIntervalMs = 60_000;
 
 export interface PanelOptions {
@@ -84,18 +84,18 @@ export class CommentsPanel {
     return this.#openId;
   }
 
-  /** The first comment of a thread, by its id; `null` if it is not in the list. */
+  /** The first comment of a thread, by its id; `null` if the thread is not in the list. */
   findThread(id: string) {
     return this.#threads.find(({ _id }) => _id === id) ?? null;
   }
 
-  /** Opens the thread of a comment and, if `movesView`, moves the view to its place. `null` closes the open thread. */
+  /** Opens the thread of a comment and, if `movesView`, moves the view to the place of the thread. `null` closes the open thread. */
   async openThreadOf(id: string | null, { movesView = true } = {}) {
     if (id === null) return this.#setOpenThread(null);
     try {
-      const listed = this.findThread(id);
-      const thread = listed ?? (await loadThread(id, this.options.signal));
-      if (!listed && !this.findThread(thread._id)) this.#threads = [thread, ...this.#threads];
+      const listedThread = this.findThread(id);
+      const thread = listedThread ?? (await loadThread(id, this.options.signal));
+      if (!listedThread && !this.findThread(thread._id)) this.#threads = [thread, ...this.#threads];
       this.element.open = true;
       this.#setOpenThread(thread._id);
       this.#rows.get(thread._id)?.element.scrollIntoView({ block: 'nearest' });
@@ -112,7 +112,7 @@ export class CommentsPanel {
     this.#form?.onStageClick(stagePoint);
   }
 
-  /** Tells the user how many of the marks are visible, unless all are. */
+  /** Tells the user how many of the marks are visible, unless all marks are. */
   showMarkCounts(shownCount: number, totalCount: number) {
     this.#marksNote.hidden = shownCount === totalCount;
     this.#marksNote.textContent = shownCount === totalCount ? '' : texts.someMarks(shownCount, totalCount);
@@ -153,7 +153,7 @@ export class CommentsPanel {
     this.#showThreads(await this.#requestThreads(commentsPerRequest));
   }
 
-  /** Loads the list again after a change, as far as it is shown. */
+  /** Loads the shown part of the list again after a change. */
   #reload = async () => {
     this.#showThreads(await this.#requestThreads(this.#limitForReload()));
   };
@@ -171,9 +171,9 @@ export class CommentsPanel {
       if (signal.aborted) return;
       if (document.hidden || this.#isWriting()) continue;
       try {
-        const next = await this.#requestThreads(this.#limitForReload());
-        const previous = { entries: this.#threads, total: this.#total, marks: this.#marks };
-        if (!this.#isWriting() && !isSame(next, previous)) this.#showThreads(next);
+        const newContents = await this.#requestThreads(this.#limitForReload());
+        const shownContents = { entries: this.#threads, total: this.#total, marks: this.#marks };
+        if (!this.#isWriting() && !isSame(newContents, shownContents)) this.#showThreads(newContents);
       } catch (error) {
         if (isGoneOrForbidden(error) || (error instanceof ApiError && error.status === 401)) return;
       }
@@ -209,12 +209,12 @@ export class CommentsPanel {
     }
     const focusedId = [...this.#rows].find(([, { element }]) => element.contains(activeElementIn(element)))?.[0];
     this.#rows = rows;
-    const remaining = this.#total - this.#threads.length;
+    const remainingCount = this.#total - this.#threads.length;
     const moreRow =
-      remaining > 0 &&
+      remainingCount > 0 &&
       h(
         'li',
-        linkButton(texts.more(remaining), () => void this.#loadMore()),
+        linkButton(texts.more(remainingCount), () => void this.#loadMore()),
       );
     const emptyRow = rows.size === 0 && h('li.quiet-text', texts.none[this.#shownState]);
     const elements = [...rows.values()].map(({ element }) => element);
@@ -228,7 +228,7 @@ export class CommentsPanel {
   /** Shows a changed thread immediately, and then all other changes. */
   #onThreadChanged = async (thread: Comment) => {
     this.#showMessage('');
-    this.#threads = this.#threads.map((listed) => (listed._id === thread._id ? thread : listed));
+    this.#threads = this.#threads.map((listedThread) => (listedThread._id === thread._id ? thread : listedThread));
     this.#showList();
     await this.#reload();
   };
@@ -249,17 +249,21 @@ export class CommentsPanel {
 
   #showTools() {
     const addButton = button(texts.add, () => this.#openNewForm(), { icon: 'comment' });
-    const states = choice(texts.states, this.#shownState, { 'aria-label': texts.state });
-    states.addEventListener('change', () => {
-      this.#shownState = states.value as ShownState;
+    const stateSelect = choice(texts.states, this.#shownState, { 'aria-label': texts.state });
+    stateSelect.addEventListener('change', () => {
+      this.#shownState = stateSelect.value as ShownState;
       this.#openId = null;
       this.options.onOpenChange(null);
       this.#load().catch((error: unknown) => this.options.signal.aborted || this.#showMessage(messageOf(error)));
     });
-    const marks = checkbox(texts.showMarks, { checked: true });
-    marks.input.addEventListener('change', () => this.options.onShowMarks(marks.input.checked));
-    const download = button('', () => showExportDialog(this.options.item), { icon: 'download', name: texts.download });
-    fill(this.#tools, actions(this.#mayWrite && addButton, download), h('div.row.wrap.comment-filter', states, marks.element));
+    const marksBox = checkbox(texts.showMarks, { checked: true });
+    marksBox.input.addEventListener('change', () => this.options.onShowMarks(marksBox.input.checked));
+    const downloadButton = button('', () => showExportDialog(this.options.item), { icon: 'download', name: texts.download });
+    fill(
+      this.#tools,
+      actions(this.#mayWrite && addButton, downloadButton),
+      h('div.row.wrap.comment-filter', stateSelect, marksBox.element),
+    );
   }
 
   #openNewForm() {
@@ -296,10 +300,10 @@ function activeElementIn(element: HTMLElement) {
 /** A dialog that offers all comments on an item as a file. */
 function showExportDialog({ _id: id, name }: ImageItem) {
   const notice = h('div');
-  const stem = name.replace(/\.[^.]*$/, '');
+  const baseName = name.replace(/\.[^.]*$/, '');
   const download = (format: string) => () =>
-    void saveFile(apiUrl(`item/${id}/comment/export`, { format }), [stem, 'comments', format].join('.')).catch((error: unknown) =>
-      fill(notice, errorNotice(error)),
+    void saveFile(apiUrl(`item/${id}/comment/export`, { format }), [baseName, 'comments', format].join('.')).catch(
+      (error: unknown) => fill(notice, errorNotice(error)),
     );
   const buttons = Object.entries(texts.formats).map(([format, label]) => button(label, download(format)));
   showPlainDialog(texts.download, h('p', texts.downloadText), actions(buttons), notice);

@@ -27,7 +27,7 @@ export function imageComments(options: {
   /** whether the address has a position */
   hasPosition: boolean;
   mayManage: boolean;
-  /** the shown frame; `null` if there is only one */
+  /** the shown frame; `null` if the image has only one frame */
   currentFrame: () => number | null;
   showFrame: (frame: number) => void;
   shapeAt: (point: { x: number; y: number }) => CommentTarget['shape'];
@@ -88,7 +88,7 @@ export function imageComments(options: {
   });
   let isFirstMove = true;
   return {
-    /** Shows the marks. @returns the section of the comments */
+    /** Shows the marks, and loads the comments. @returns the section of the comments */
     show() {
       drawingElement.append(marks.element);
       marks.followView();

@@ -12,7 +12,7 @@ export interface CommentTargets {
   targetAt: (stagePoint: { x: number; y: number }) => { place: CommentPlace; shape: CommentTarget['shape'] };
   /** the middle of the view */
   viewCenter: () => CommentPlace;
-  /** the shape that is selected at the moment */
+  /** the currently selected shape; `null` if there is none */
   selectedShape: () => CommentTarget['shape'];
   /** marks the place of the new comment; `null` removes the mark */
   markPlace: (place: CommentPlace | null) => void;
@@ -31,11 +31,11 @@ export function newCommentForm(options: { targets: CommentTargets; close: () => 
   subjectChoice.addEventListener('change', () => chooseSubject(subjectChoice.value as Subject));
   chooseSubject(shape === null ? 'image' : 'shape');
   const { element: textField, input } = commentField(texts.text);
-  const cancel = h('button.button', { onclick: close }, commonTexts.cancel);
+  const cancelButton = h('button.button', { onclick: close }, commonTexts.cancel);
   const element = form({
     content: [field(texts.about, subjectChoice, texts.chooseHint), textField],
     action: texts.send,
-    otherButtons: [cancel],
+    otherButtons: [cancelButton],
     send: () => sendText(input.value),
   });
   element.classList.add('new-comment');

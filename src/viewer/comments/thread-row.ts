@@ -79,13 +79,13 @@ export function threadRow(options: RowOptions) {
     change().catch((error: unknown) => signal.aborted || showMessage(messageOf(error)));
   }
 
-  /** Loads the thread after its replies have changed. It may be gone: the server removes it with the last reply if its first comment was deleted. */
+  /** Loads the thread after its replies have changed. The thread may be gone: if its first comment was deleted before, the server removes the thread with the last reply. */
   async function reloadThread() {
-    const next = await request('GET', `comment/${thread._id}`, { signal }).catch((error: unknown) => {
+    const newThread = await request('GET', `comment/${thread._id}`, { signal }).catch((error: unknown) => {
       if (isGoneOrForbidden(error)) return null;
       throw error;
     });
-    await (next === null ? onGone() : onChanged(next));
+    await (newThread === null ? onGone() : onChanged(newThread));
   }
 
   function replyForm() {
@@ -106,23 +106,23 @@ export function threadRow(options: RowOptions) {
 function replyList(options: RowOptions, reloadThread: () => Promise<void>) {
   const { thread, signal } = options;
   const element = h('ul.column.comment-replies', { 'aria-label': texts.replies(thread.replies) });
-  let count = 0;
+  let loadedCount = 0;
   void load();
   return element;
 
   async function load() {
     try {
-      const { entries, total } = await listReplies(thread._id, count, signal);
-      // This removes the button that loads more.
-      if (count > 0) element.lastElementChild?.remove();
-      count += entries.length;
-      const remaining = entries.length === 0 ? 0 : total - count;
+      const { entries, total } = await listReplies(thread._id, loadedCount, signal);
+      // The last row is the button that loads more replies.
+      if (loadedCount > 0) element.lastElementChild?.remove();
+      loadedCount += entries.length;
+      const remainingCount = entries.length === 0 ? 0 : total - loadedCount;
       element.append(...entries.map(replyRow));
-      if (remaining > 0)
+      if (remainingCount > 0)
         element.append(
           h(
             'li',
-            linkButton(texts.moreReplies(remaining), () => void load()),
+            linkButton(texts.moreReplies(remainingCount), () => void load()),
           ),
         );
       const isUnread = thread.unread || entries.some(({ unread }) => unread);
@@ -133,7 +133,7 @@ function replyList(options: RowOptions, reloadThread: () => Promise<void>) {
   }
 
   function replyRow(reply: Comment): HTMLElement {
-    const onChanged = async (next: Comment): Promise<void> => listItem.replaceWith(replyRow(next));
+    const onChanged = async (newReply: Comment): Promise<void> => listItem.replaceWith(replyRow(newReply));
     const commentOptions = { ...options, comment: reply, onChanged, onGone: reloadThread };
     const listItem: HTMLElement = h(
       'li.column',
@@ -158,8 +158,8 @@ function editableText({ comment, mayWrite, onChanged }: CommentOptions) {
   return element;
 
   function showText() {
-    const edit = comment.own && mayWrite && !comment.deleted && linkButton(texts.edit, showForm);
-    fill(element, commentText(comment), edit && h('div.row.comment-actions', edit));
+    const editButton = comment.own && mayWrite && !comment.deleted && linkButton(texts.edit, showForm);
+    fill(element, commentText(comment), editButton && h('div.row.comment-actions', editButton));
   }
 
   function showForm() {
@@ -168,16 +168,16 @@ function editableText({ comment, mayWrite, onChanged }: CommentOptions) {
       const json = { text: input.value, version: comment.version };
       await onChanged(await request('PUT', `comment/${comment._id}`, { json }));
     };
-    const cancel = h('button.button', { onclick: showText }, commonTexts.cancel);
-    fill(element, form({ content: [textField], action: texts.save, otherButtons: [cancel], send }));
+    const cancelButton = h('button.button', { onclick: showText }, commonTexts.cancel);
+    fill(element, form({ content: [textField], action: texts.save, otherButtons: [cancelButton], send }));
     input.focus();
   }
 }
 
-/** A button that deletes a comment; `null` if the user may not. */
+/** A button that deletes a comment; `null` if the user may not delete the comment. */
 function deleteButton({ comment, mayWrite, mayManage, onGone }: CommentOptions) {
   if (comment.deleted || !((comment.own && mayWrite) || mayManage)) return null;
-  const ask = () =>
+  const askToDelete = () =>
     askToRemove({
       title: texts.deleteTitle,
       text: comment.threadId === null ? texts.deleteText : texts.deleteReplyText,
@@ -187,7 +187,7 @@ function deleteButton({ comment, mayWrite, mayManage, onGone }: CommentOptions) 
         return texts.deleted;
       },
     });
-  return linkButton(commonTexts.delete, ask);
+  return linkButton(commonTexts.delete, askToDelete);
 }
 
 /** Copies the address, which names the open thread. */

@@ -4,21 +4,21 @@ import { request } from '../api.js';
 const askIntervalMs = 60_000;
 
 let unreadCount = 0;
-let showCount: (count: number) => void = () => {};
+let countListener: (count: number) => void = () => {};
 
 /** Calls a function with the number of unread comments, now and whenever it changes. There is only one listener. */
 export function onUnreadCount(listener: (count: number) => void) {
-  showCount = listener;
+  countListener = listener;
   listener(unreadCount);
 }
 
 /** Shows another number of unread comments. */
 export function setUnreadCount(count: number) {
   unreadCount = count;
-  showCount(count);
+  countListener(count);
 }
 
-/** Asks the server for the number of unread comments. The page works without it. */
+/** Asks the server for the number of unread comments. Errors are ignored, because the page works without this number. */
 export async function refreshUnreadCount() {
   const inbox = await request('GET', 'comment/inbox/count').catch(() => null);
   if (inbox) setUnreadCount(inbox.unread);

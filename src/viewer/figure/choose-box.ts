@@ -2,10 +2,10 @@ import type { Box } from '../annotations/annotation-model.js';
 import { h } from '../dom.js';
 import { figureTexts } from '../figure-texts.js';
 
-/** Smallest side of a box in pixels of the stage. Smaller ones are accidental. */
+/** Minimum side of a box in pixels of the stage. Smaller boxes count as accidental. */
 const minSide = 4;
 
-/** Lets the user drag a box on an element. @returns the box in pixels of the element; `null` if the user cancels it */
+/** Lets the user drag a box on an element. @returns the box in pixels of the element; `null` if the user cancels the choice */
 export function chooseBox(element: HTMLElement, signal: AbortSignal): Promise<Box | null> {
   return new Promise((resolve) => {
     const boxElement = h('div.chosen-box', { hidden: true });
@@ -16,11 +16,11 @@ export function chooseBox(element: HTMLElement, signal: AbortSignal): Promise<Bo
       boxElement,
       hint,
     );
-    let start: { x: number; y: number; pointerId: number } | null = null;
+    let dragStart: { x: number; y: number; pointerId: number } | null = null;
     let box: Box | null = null;
-    const endChoice = (chosen: Box | null) => {
+    const endChoice = (chosenBox: Box | null) => {
       cover.remove();
-      resolve(chosen);
+      resolve(chosenBox);
     };
     const pointOnElement = ({ clientX, clientY }: PointerEvent) => {
       const { left, top, width, height } = cover.getBoundingClientRect();
@@ -30,27 +30,32 @@ export function chooseBox(element: HTMLElement, signal: AbortSignal): Promise<Bo
       if (event.button !== 0) return;
       event.preventDefault();
       cover.setPointerCapture(event.pointerId);
-      start = { ...pointOnElement(event), pointerId: event.pointerId };
+      dragStart = { ...pointOnElement(event), pointerId: event.pointerId };
     });
     cover.addEventListener('pointermove', (event) => {
-      if (start?.pointerId !== event.pointerId) return;
+      if (dragStart?.pointerId !== event.pointerId) return;
       const { x, y } = pointOnElement(event);
-      box = { left: Math.min(x, start.x), top: Math.min(y, start.y), right: Math.max(x, start.x), bottom: Math.max(y, start.y) };
+      box = {
+        left: Math.min(x, dragStart.x),
+        top: Math.min(y, dragStart.y),
+        right: Math.max(x, dragStart.x),
+        bottom: Math.max(y, dragStart.y),
+      };
       boxElement.hidden = false;
       const sides = { left: box.left, top: box.top, width: box.right - box.left, height: box.bottom - box.top };
       for (const [side, value] of Object.entries(sides)) boxElement.style.setProperty(side, `${value}px`);
     });
     cover.addEventListener('pointerup', () => {
-      start = null;
+      dragStart = null;
       const isLargeEnough = box !== null && box.right - box.left >= minSide && box.bottom - box.top >= minSide;
       if (isLargeEnough) endChoice(box);
       else boxElement.hidden = true;
     });
-    cover.addEventListener('pointercancel', () => (start = null));
+    cover.addEventListener('pointercancel', () => (dragStart = null));
     cover.addEventListener('keydown', (event) => {
       event.stopPropagation();
       if (event.key !== 'Escape') return;
-      // The same key press would close the dialog that opens then.
+      // Otherwise, the same key press would close the dialog that opens next.
       event.preventDefault();
       endChoice(null);
     });

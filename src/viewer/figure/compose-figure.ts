@@ -13,7 +13,7 @@ import { legendMarks } from './figure-legend.js';
 import { markColor, marksOfLabels, marksOfShape, rectangle, yieldToPage, widthOf, type Mark } from './figure-marks.js';
 import { paintPanel, type PanelPicture } from './panel-picture.js';
 
-/** An open image, as figures need it. */
+/** The parts of an open image that figures need. */
 export interface FigureSource {
   item: { _id: string; name: string };
   metadata: ImageMetadata;
@@ -24,7 +24,7 @@ export interface FigureSource {
   layersIn: (box: Box, signal: AbortSignal) => Promise<FigureLayer[]>;
 }
 
-/** The choices of the user. */
+/** The user's choices for a figure. */
 export interface FigureOptions {
   /** in pixels of the figure */
   width: number;
@@ -49,11 +49,12 @@ const limits = { side: 10_000, pixels: 40_000_000, minWidth: 50 } as const;
 const fontSizeLimits = { points: 7, minShare: 1 / 60, maxShare: 1 / 15 } as const;
 /** Font size of the page in CSS pixels. Lines and points are scaled in proportion to texts. */
 const screenFontSize = 13;
-/** Widest scale bar in CSS pixels, and as a share of its panel. */
+/** Maximum width of the scale bar, in CSS pixels and as a share of the panel's width. */
 const maxBarWidth = { pixels: 150, share: 0.3 } as const;
-/** Number of shapes that are converted to marks before other work of the page runs. */
+/** Number of shapes that are converted to marks before the page can do other work. */
 const shapesAtATime = 500;
 
+/** One image of a figure. */
 interface Panel {
   source: FigureSource;
   area: ImageArea;

@@ -23,9 +23,9 @@ import { isWritableInPdf, pdfOf } from './pdf.js';
 import { samplesPart } from './samples-part.js';
 import { svgOf } from './svg.js';
 
-const fileEndings = { png: 'png', tiff: 'tif', svg: 'svg', pdf: 'pdf' } as const;
+const extensions = { png: 'png', tiff: 'tif', svg: 'svg', pdf: 'pdf' } as const;
 
-type Format = keyof typeof fileEndings;
+type Format = keyof typeof extensions;
 
 export interface FigureDialogOptions {
   source: FigureSource;
@@ -75,12 +75,13 @@ export function showFigureDialog(
   ];
   const boxSize = h('p', box ? figureTexts.boxOf(box.right - box.left, box.bottom - box.top) : figureTexts.outside);
   const boxRow = h('div.row.wrap.between', boxSize, h('div.row.wrap', ...boxButtons.flatMap((control) => control || [])));
-  const samples = box && samplesPart({ itemId: item._id, name, box, display: currentDisplay(), onSaved: () => dialog.close() });
+  const samplesElement =
+    box && samplesPart({ itemId: item._id, name, box, display: currentDisplay(), onSaved: () => dialog.close() });
   const dialog = showPlainDialog(
     imageTexts.saveView,
     boxRow,
     element,
-    samples && h('details.figure-samples', h('summary', figureTexts.samples), samples),
+    samplesElement && h('details.figure-samples', h('summary', figureTexts.samples), samplesElement),
   );
   dialog.addEventListener('close', () => closeController.abort());
   signal.addEventListener('abort', () => dialog.close(), { once: true });
@@ -99,11 +100,11 @@ export function showFigureDialog(
   async function drawBox() {
     const entries = currentEntries();
     dialog.close();
-    const drawn = await chooseBox(drawingElement, signal);
+    const drawnBox = await chooseBox(drawingElement, signal);
     if (!signal.aborted)
       showFigureDialog(
         options,
-        drawn ? { area: areaAt(stage, drawn), entries } : previousChoice && { ...previousChoice, entries },
+        drawnBox ? { area: areaAt(stage, drawnBox), entries } : previousChoice && { ...previousChoice, entries },
       );
   }
 
@@ -122,7 +123,7 @@ export function showFigureDialog(
     const file = await makeFile(figure, format, settings.dpi, stopSignal);
     stopSignal.throwIfAborted();
     storeEntries({ ...entries, title: '' });
-    await saveFile(file, `${name}.${fileEndings[format]}`);
+    await saveFile(file, `${name}.${extensions[format]}`);
     dialog.close();
     if (figure.notes.length > 0) showMessage(figure.notes.join(' '));
   }

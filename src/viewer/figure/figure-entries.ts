@@ -27,7 +27,7 @@ const storageKey = 'figure';
 /** @param canMeasure whether there can be a scale bar */
 export function entryFields(entries: FigureEntries, canMeasure: boolean): Field[] {
   const numberInput = { type: 'number', step: 'any', min: 0 };
-  const toggle = (name: OptionalPart, label: string, isPossible = true): Field => {
+  const checkboxField = (name: OptionalPart, label: string, isPossible = true): Field => {
     return { name, label, type: 'checkbox', value: isPossible && entries[name] === 'true', disabled: !isPossible };
   };
   return [
@@ -36,20 +36,20 @@ export function entryFields(entries: FigureEntries, canMeasure: boolean): Field[
     { name: 'unit', label: figureTexts.unit, options: figureTexts.units, value: entries.unit },
     { name: 'dpi', label: figureTexts.dpi, value: entries.dpi, ...numberInput },
     { name: 'title', label: figureTexts.title, value: entries.title, maxlength: 200, hint: figureTexts.titleHint },
-    toggle('scaleBar', figureTexts.scaleBar, canMeasure),
-    toggle('annotations', figureTexts.annotations),
-    toggle('legend', figureTexts.legend),
+    checkboxField('scaleBar', figureTexts.scaleBar, canMeasure),
+    checkboxField('annotations', figureTexts.annotations),
+    checkboxField('legend', figureTexts.legend),
   ];
 }
 
 /** The current entries of a form, including check boxes that are not checked. Disabled check boxes keep their previous entries. */
-export function entriesIn(form: HTMLFormElement, previous: FigureEntries): FigureEntries {
+export function entriesIn(form: HTMLFormElement, previousEntries: FigureEntries): FigureEntries {
   const values = Object.fromEntries(new FormData(form)) as Partial<FigureEntries>;
   const checkBoxEntries = (['scaleBar', 'annotations', 'legend'] as const).map((name) => {
     const box = form.querySelector<HTMLInputElement>(`[name="${name}"]`);
-    return [name, box?.disabled ? previous[name] : String(box?.checked === true)];
+    return [name, box?.disabled ? previousEntries[name] : String(box?.checked === true)];
   });
-  return { ...previous, ...values, ...Object.fromEntries(checkBoxEntries) };
+  return { ...previousEntries, ...values, ...Object.fromEntries(checkBoxEntries) };
 }
 
 /** The settings of a figure, read from its entries. @throws Error if the resolution is out of range */
@@ -73,17 +73,17 @@ export function readSize({ width, unit, dpi }: FigureEntries) {
   return { width: Math.round(size * pixelsPerUnit), dpi: density };
 }
 
-/** The choices made for the last figure. */
+/** The entries that were stored for the last figure. Missing entries have their defaults. */
 export function readStoredEntries(): FigureEntries {
   try {
-    const stored = JSON.parse(siteStorage.get(storageKey) ?? '{}') as Record<string, unknown>;
+    const storedEntries = JSON.parse(siteStorage.get(storageKey) ?? '{}') as Record<string, unknown>;
     const entries = Object.entries(defaultEntries).map(([key, value]) => [
       key,
-      typeof stored[key] === 'string' ? stored[key] : value,
+      typeof storedEntries[key] === 'string' ? storedEntries[key] : value,
     ]);
     return Object.fromEntries(entries) as FigureEntries;
   } catch {
-    // The stored text is not JSON.
+    // The stored text is not valid JSON.
     return defaultEntries;
   }
 }

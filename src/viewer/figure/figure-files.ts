@@ -1,6 +1,6 @@
 import { yieldToPage } from './figure-marks.js';
 
-/** Pixels per inch. Stored in the file, so that the picture is printed at the intended size. */
+/** Pixels per inch. This resolution is stored in the file, so that the picture is printed at the intended size. */
 export type Dpi = number;
 
 /** Number of rows that are read from a canvas at once. */
@@ -13,10 +13,10 @@ export async function* readRows(canvas: HTMLCanvasElement, signal: AbortSignal):
   for (let top = 0; top < height; top += rowsAtATime) {
     const { data } = context.getImageData(0, top, width, Math.min(rowsAtATime, height - top));
     const rows = new Uint8Array((data.length / 4) * 3);
-    for (let from = 0, to = 0; from < data.length; from += 4, to += 3) {
-      rows[to] = data[from] as number;
-      rows[to + 1] = data[from + 1] as number;
-      rows[to + 2] = data[from + 2] as number;
+    for (let source = 0, target = 0; source < data.length; source += 4, target += 3) {
+      rows[target] = data[source] as number;
+      rows[target + 1] = data[source + 1] as number;
+      rows[target + 2] = data[source + 2] as number;
     }
     yield rows;
     await yieldToPage();
@@ -27,11 +27,11 @@ export async function* readRows(canvas: HTMLCanvasElement, signal: AbortSignal):
 /** Compresses parts with zlib as one stream, in a thread of the browser. */
 export async function deflate(parts: AsyncIterable<Uint8Array<ArrayBuffer>> | Iterable<Uint8Array<ArrayBuffer>>): Promise<Blob> {
   const { readable, writable } = new CompressionStream('deflate');
-  const result = new Response(readable).blob();
+  const compressedBlob = new Response(readable).blob();
   const writer = writable.getWriter();
   for await (const part of parts) await writer.write(part);
   await writer.close();
-  return result;
+  return compressedBlob;
 }
 
 /** The picture as PNG; `null` if the browser cannot make it. */

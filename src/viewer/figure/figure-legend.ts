@@ -3,12 +3,12 @@ import { clipToWidth } from '../format.js';
 import { figureTexts } from '../figure-texts.js';
 import { markColor, rectangle, widthOf, type Mark } from './figure-marks.js';
 
-/** Maximum number of entries. More would take more space than the image. */
+/** Maximum number of entries. More entries would take more space than the image. */
 const maxEntries = 40;
 /** Number of colors in the swatch of a color scale. */
 const scaleSteps = 24;
 
-/** The marks of a legend, in rows that begin at `top`, and its height. @param options in pixels of the figure */
+/** The marks of a legend, in rows that begin at `top`, and the legend's height. @param options in pixels of the figure */
 export function legendMarks(entries: readonly LegendEntry[], options: { top: number; width: number; fontSize: number }) {
   const { top, width, fontSize } = options;
   const marks: Mark[] = [];

@@ -16,7 +16,7 @@ import { h } from '../dom.js';
 /** A color without opacity, as `#rrggbb`, and its opacity from 0 to 1. */
 export type MarkColor = { rgb: string; alpha: number };
 
-/** A part of an outline, in pixels of the figure, with the names and the order of SVG. */
+/** A part of an outline, in pixels of the figure, with the names of commands and the order of numbers as in SVG paths. */
 export type Segment =
   | ['M' | 'L', x: number, y: number]
   | ['C', x1: number, y1: number, x2: number, y2: number, x: number, y: number]
@@ -76,7 +76,7 @@ class SegmentRecorder implements OutlineTarget {
     this.ellipse(x, y, radius, radius, 0);
   }
 
-  /** A whole ellipse. */
+  /** Adds a complete ellipse. Angles are not supported, because outlines contain no partial ellipses. */
   ellipse(x: number, y: number, radiusX: number, radiusY: number, rotation: number) {
     const [cos, sin] = [Math.cos(rotation), Math.sin(rotation)];
     const pointAt = (across: number, down: number) =>
@@ -108,33 +108,33 @@ export function rectangle({ left, top, right, bottom }: Box): Segment[] {
   return [['M', left, top], ['L', right, top], ['L', right, bottom], ['L', left, bottom], ['Z']];
 }
 
-/** Parsed colors by their CSS text. A figure has only a few. */
+/** Parsed colors by their CSS text. A figure has only a few colors. */
 const markColorsByText: Map<string, MarkColor> = new Map();
 let measuringContext: CanvasRenderingContext2D | null = null;
 
 /** Parses a color in any form that CSS allows. Its opacity is multiplied by `opacity`. */
 export function markColor(text: string, opacity: number = 1): MarkColor {
-  let parsed = markColorsByText.get(text);
-  if (!parsed) {
+  let parsedColor = markColorsByText.get(text);
+  if (!parsedColor) {
     measuringContext ??= h('canvas', { width: 1, height: 1 }).getContext('2d') as CanvasRenderingContext2D;
     measuringContext.fillStyle = '#000000';
     measuringContext.fillStyle = text;
     // The browser writes opaque colors as `#rrggbb`, and others as `rgba(r, g, b, a)`.
     const [red, green, blue, alpha] = measuringContext.fillStyle.match(/[\d.]+/g) ?? [];
-    parsed = measuringContext.fillStyle.startsWith('#')
+    parsedColor = measuringContext.fillStyle.startsWith('#')
       ? { rgb: measuringContext.fillStyle, alpha: 1 }
       : {
           rgb: `#${[red, green, blue].map((value) => Number(value).toString(16).padStart(2, '0')).join('')}`,
           alpha: Number(alpha),
         };
-    markColorsByText.set(text, parsed);
+    markColorsByText.set(text, parsedColor);
   }
-  return opacity === 1 ? parsed : { ...parsed, alpha: parsed.alpha * opacity };
+  return opacity === 1 ? parsedColor : { ...parsedColor, alpha: parsedColor.alpha * opacity };
 }
 
 /** How the shapes of an image are drawn in a panel of a figure. */
 export interface PanelView {
-  /** from image pixels to pixels of the figure */
+  /** the matrix from image pixels to pixels of the figure */
   placement: DOMMatrix;
   /** size of a CSS pixel of the screen in pixels of the figure: lines and texts are drawn larger by this factor */
   cssPixel: number;
@@ -167,9 +167,9 @@ export function marksOfShape(element: Element, { placement, cssPixel }: PanelVie
 
 /** The labels that are always visible, above their shapes. */
 export function marksOfLabels(elements: readonly Element[], { placement, cssPixel, visibleBox }: PanelView): TextMark[] {
-  const labeled = elements.filter(({ label }) => label?.visibility === 'always' && label.value !== '');
-  const visible = labeled.filter((element) => overlaps(boxOf(element), visibleBox)).slice(0, maxLabels);
-  return visible.map((element) => {
+  const labeledElements = elements.filter(({ label }) => label?.visibility === 'always' && label.value !== '');
+  const visibleElements = labeledElements.filter((element) => overlaps(boxOf(element), visibleBox)).slice(0, maxLabels);
+  return visibleElements.map((element) => {
     const { left, top, right, bottom } = boxOf(element);
     const corners = [left, right].flatMap((x) => [top, bottom].map((y) => placement.transformPoint({ x, y })));
     const { value, fontSize: labelSize = 13, color = '#16181f' } = element.label as NonNullable<Element['label']>;
@@ -200,7 +200,7 @@ export function fontOf(fontSize: number, isBold: boolean) {
   return `${isBold ? 'bold ' : ''}${fontSize}px ${fontFamily}`;
 }
 
-/** Number of segments that are written before other work of the page runs. */
+/** Number of segments that are written before the page can do other work. */
 const segmentsPerTurn = 10_000;
 
 /** Calls a function with each mark, and lets the page do other work from time to time, because there may be a million points. */

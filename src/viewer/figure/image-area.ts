@@ -62,7 +62,7 @@ export function boundsOf(area: ImageArea, { sizeX, sizeY }: ImageMetadata): Box 
   return box.left < box.right && box.top < box.bottom ? box : null;
 }
 
-/** Crops an area to the image, in whole pixels. A rotated area stays as it is. @returns `null` if the area is outside the image */
+/** Crops an area to the image, in whole pixels. A rotated area is not cropped. @returns `null` if the area is outside the image */
 export function cropToImage(area: ImageArea, metadata: ImageMetadata): ImageArea | null {
   const bounds = boundsOf(area, metadata);
   if (!bounds || area.rotation % 360 !== 0) return bounds && area;

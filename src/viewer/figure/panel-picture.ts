@@ -22,8 +22,8 @@ export interface PanelPicture {
   layers: readonly FigureLayer[];
 }
 
-/** Number of simultaneous requests for tiles. */
-const tilesAtOnce = 4;
+/** Maximum number of simultaneous requests for tiles. */
+const maxRequests = 4;
 /** Maximum number of tiles of an annotation. If a figure needs more, coarser tiles are enlarged. */
 const maxTiles = 400;
 
@@ -62,8 +62,8 @@ export async function paintPanel(context: CanvasRenderingContext2D, panel: Panel
 
   async function paintTiles(url: TileUrl, opacity: number) {
     const tiles = tilesOf(panel.metadata, bounds, zoom);
-    for (let start = 0; start < tiles.length; start += tilesAtOnce) {
-      const batch = tiles.slice(start, start + tilesAtOnce);
+    for (let start = 0; start < tiles.length; start += maxRequests) {
+      const batch = tiles.slice(start, start + maxRequests);
       const pictures = await Promise.all(batch.map(({ level, x, y }) => requestPicture(url(level, x, y), signal)));
       paintClipped(() => {
         context.globalAlpha = opacity;
@@ -94,10 +94,10 @@ function regionUrl({ itemId, appearance, bounds: { left, top, right, bottom } }:
   });
 }
 
-/** The tiles of a box of the image, from the level that matches the figure's resolution, or a coarser one if there would be too many tiles. */
+/** The tiles of a box of the image, from the level that matches the figure's resolution. If that level would need too many tiles, a coarser level is used. */
 function tilesOf({ levels, tileWidth, tileHeight }: ImageMetadata, { left, top, right, bottom }: Box, zoom: number) {
   for (let levelsBelowFinest = Math.min(levels - 1, Math.max(0, Math.floor(-Math.log2(zoom)))); ; levelsBelowFinest += 1) {
-    // In pixels of the image.
+    // The size of a tile's pixel, in pixels of the image.
     const tilePixelSize = 2 ** levelsBelowFinest;
     const [width, height] = [tileWidth * tilePixelSize, tileHeight * tilePixelSize];
     const [firstX, firstY] = [Math.floor(left / width), Math.floor(top / height)];

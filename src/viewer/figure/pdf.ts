@@ -15,7 +15,7 @@ function encodeText(text: string): number[] | null {
   return codes.includes(-1) ? null : codes;
 }
 
-/** Whether a PDF can contain a mark as vectors. Texts that it cannot contain must be drawn on its picture. */
+/** Whether a PDF can contain a mark as vectors. Texts that the PDF cannot contain must be drawn on its picture. */
 export function isWritableInPdf(mark: Mark) {
   return 'path' in mark || encodeText(mark.text) !== null;
 }
@@ -65,15 +65,15 @@ export async function pdfOf(figure: Figure, canvas: HTMLCanvasElement, dpi: numb
   function colorOperators({ rgb, alpha }: MarkColor, operator: 'rg' | 'RG') {
     const percent = Math.round(alpha * 100);
     opacityPercents.add(percent);
-    const components = [1, 3, 5].map((at) => shortNumber(Number.parseInt(rgb.slice(at, at + 2), 16) / 255));
+    const components = [1, 3, 5].map((start) => shortNumber(Number.parseInt(rgb.slice(start, start + 2), 16) / 255));
     return `/A${percent} gs ${components.join(' ')} ${operator}`;
   }
 
   function pathOperators({ path, fill, stroke }: Exclude<Mark, TextMark>) {
     const outline = path.map(segmentOperator).join(' ');
-    const filled = fill ? [colorOperators(fill, 'rg'), outline, 'f*'] : [];
-    const line = stroke ? [colorOperators(stroke, 'RG'), `${shortNumber(stroke.width)} w`, outline, 'S'] : [];
-    return [...filled, ...line].join(' ');
+    const fillOperators = fill ? [colorOperators(fill, 'rg'), outline, 'f*'] : [];
+    const strokeOperators = stroke ? [colorOperators(stroke, 'RG'), `${shortNumber(stroke.width)} w`, outline, 'S'] : [];
+    return [...fillOperators, ...strokeOperators].join(' ');
   }
 
   function textOperators({ text, x, y, fontSize, isBold, isCentered, color, halo }: TextMark) {
@@ -101,7 +101,7 @@ function streamObject(entries: string, data: Blob) {
   return [`<< ${entries}/Filter /FlateDecode /Length ${data.size} >>\nstream\n`, data, '\nendstream'];
 }
 
-/** A PDF file with these objects. The first one is the catalog. */
+/** A PDF file with these objects. The first object must be the catalog. */
 function assembleFile(objects: (string | Blob)[][]) {
   const parts: (string | Blob)[] = ['%PDF-1.4\n'];
   let length = (parts[0] as string).length;

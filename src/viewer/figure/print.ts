@@ -7,7 +7,7 @@ import { areaOfView, cropToImage } from './image-area.js';
 import { printTexts } from '../figure-texts.js';
 import { imageTexts } from '../texts.js';
 
-/** An open image, and the picture of its stage. */
+/** An open image, and a function that makes a picture of its stage. */
 interface PrintSource {
   figure: FigureSource;
   takeSnapshot: () => HTMLCanvasElement;
@@ -80,7 +80,7 @@ function printedImage(image: PrintSource, showsName: boolean) {
   return h('figure.column', image.takeSnapshot(), facts);
 }
 
-/** Widest scale bar in CSS pixels. */
+/** Maximum width of the scale bar in CSS pixels. */
 const maxBarWidth = 150;
 
 /** A picture of the stage as it is on the screen, with a scale bar in the corner. */

@@ -30,11 +30,11 @@ export async function svgOf({ width, height, parts }: Figure, picture: Blob, dpi
 function elementOf(mark: Mark) {
   if ('path' in mark) {
     const { path, fill, stroke } = mark;
-    const filled = fill ? `${colorAttributes('fill', fill)} fill-rule="evenodd"` : 'fill="none"';
-    const line = stroke
+    const fillAttributes = fill ? `${colorAttributes('fill', fill)} fill-rule="evenodd"` : 'fill="none"';
+    const strokeAttributes = stroke
       ? ` ${colorAttributes('stroke', stroke)} stroke-width="${shortNumber(stroke.width)}" stroke-linejoin="round" stroke-linecap="round"`
       : '';
-    return `<path d="${path.map(segmentText).join('')}" ${filled}${line}/>`;
+    return `<path d="${path.map(segmentText).join('')}" ${fillAttributes}${strokeAttributes}/>`;
   }
   const { x, y, fontSize, isBold, isCentered, halo } = mark;
   const haloAttributes = halo
@@ -57,10 +57,10 @@ function shortNumber(value: number) {
   return String(Number(value.toFixed(3)));
 }
 
-/** A text, escaped, without the characters that XML does not allow. */
+/** Escapes a text, and replaces characters that XML does not allow. */
 function escapeXml(text: string) {
-  const allowed = text.replaceAll(/\s/g, ' ').replaceAll(/[\p{Cc}\p{Cs}\ufffe\uffff]/gu, '\ufffd');
-  return allowed.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  const allowedText = text.replaceAll(/\s/g, ' ').replaceAll(/[\p{Cc}\p{Cs}\ufffe\uffff]/gu, '\ufffd');
+  return allowedText.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
 function dataUrl(blob: Blob): Promise<string> {
