@@ -188,7 +188,7 @@ export const adminTexts = {
     yesadmin: 'administrators',
     yesmod: 'administrators and moderators',
   } as Record<string, string>,
-  /** descriptions of settings, in languages other than the server's */
+  /** descriptions of settings, for languages other than English, in which the server describes them */
   settingDescriptions: {} as Record<string, string>,
   /** names of settings whose keys are unclear */
   settingNames: {

@@ -105,7 +105,7 @@ export const annotationTexts = {
   showAll: 'Show all',
   showMore: (count: number) => `Show ${formatCount(count)} more`,
   stopEditing: (name: string) => `Stop editing ${name}`,
-  /** names and instructions */
+  /** the name and the hint of each tool */
   tools: {
     select: ['Select', 'Select, move and reshape; Shift to select several'],
     box: ['Box selection', 'Drag around the centers of shapes; Shift adds to the selection'],

@@ -7,22 +7,22 @@ import { siteStorage } from './storage.js';
 let apiRoot = '/api/v1';
 
 /**
- * The token from the page around a viewer element or from a link; `null` if there is none; `undefined` on the page of the server, which
- * stores its token.
+ * The token that the page around a viewer element, or a link, has passed. `null`: no token was passed. `undefined`: this is the server's own
+ * page, which stores the token in the browser.
  */
 let passedToken: string | null | undefined;
 
-/** Whether the token belongs to a link to the page of one image. */
+/** Whether the token comes from a link that opens one image. */
 let isTokenFromLink = false;
 
-/** Sets the server and the token for all requests. Called for elements on other pages, and on the page that a link opens. */
-export function useServer(server: { apiRoot: string; token?: string | null; isLink?: boolean }) {
+/** Sets the server and the token for all requests of this page. */
+export function useServer(server: { apiRoot: string; token?: string | null; isTokenFromLink?: boolean }) {
   apiRoot = server.apiRoot.replace(/\/$/, '');
   passedToken = server.token;
-  isTokenFromLink = server.isLink ?? false;
+  isTokenFromLink = server.isTokenFromLink ?? false;
 }
 
-/** Whether this page was opened through a link, without an account. Then it only shows the image. */
+/** Whether this page was opened through a link, without an account. The page then only shows the image. */
 export function isOpenedByLink() {
   return isTokenFromLink;
 }
@@ -64,7 +64,7 @@ export function maySucceedLater(error: unknown) {
   return error instanceof ApiError && ![400, 401, 404, 422].includes(error.status);
 }
 
-/** The server does not accept the token that was sent. */
+/** The server no longer accepts the token of a request. */
 export class SessionEndedError extends ApiError {}
 
 export type Query = Record<string, string | number | boolean | null | undefined>;
@@ -88,7 +88,10 @@ export function readToken() {
   return passedToken === undefined ? siteStorage.get(tokenKey()) : passedToken;
 }
 
-/** Stores the token, on the page of the reference host; `null` removes it. Images and downloads need no token, because browsers send the cookie of the server. */
+/**
+ * Stores the signed-in user's token in the browser; `null` removes it. Images and downloads need no token, because the browser sends the server's
+ * cookie with them.
+ */
 export function storeToken(token: string | null) {
   siteStorage.set(tokenKey(), token);
 }
@@ -113,7 +116,7 @@ export function authorization(): Record<string, string> {
   return token === null ? {} : { Authorization: `Bearer ${token}` };
 }
 
-/** The header with the code of an error, for programs: `unknown-id`, or `access-denied; level=1`. */
+/** The response header that contains an error's code, such as `unknown-id` or `access-denied; level=1`. */
 export const errorHeader = 'Large-Image-Error';
 
 /**
@@ -158,8 +161,8 @@ export interface RequestOptions {
  * Sends a request and reads the JSON response.
  *
  * @param path below the API root, without a leading slash
- * @returns the response of the route; `null` for an empty one
- * @throws ApiError for every error response; the abort error of `signal`
+ * @returns the response of the route; `null` for an empty response
+ * @throws ApiError for an error response, or if the server cannot be reached. Also throws when `signal` aborts.
  */
 export async function request<M extends Method, P extends string>(
   method: M,
@@ -173,7 +176,7 @@ export async function request<M extends Method, P extends string>(
 
 type EntryOf<List> = List extends readonly (infer Entry)[] ? Entry : never;
 
-/** One page of a list, and how many entries there are in all. */
+/** Requests one page of a list. `total` is the number of entries on all pages. */
 export async function requestList<P extends string>(
   path: P,
   options: RequestOptions = {},
@@ -223,14 +226,14 @@ export async function followStream(path: string, { query, signal, onEvent }: Str
     const stopSignal = AbortSignal.any([signal, hideController.signal]);
     const response = await sendRequest('GET', path, { ...(query && { query }), signal: stopSignal });
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-    let text = '';
+    let incompleteEvent = '';
     for (;;) {
       // The server sends something regularly. If nothing arrives, the connection is lost, even if the browser does not notice.
       const timer = setTimeout(() => void reader?.cancel(), silenceMs);
       const chunk = await reader?.read().finally(() => clearTimeout(timer));
       if (!chunk || chunk.done) return;
-      const events = (text + chunk.value).split('\n\n');
-      text = events.pop() ?? '';
+      const events = (incompleteEvent + chunk.value).split('\n\n');
+      incompleteEvent = events.pop() ?? '';
       for (const event of events) if (event.startsWith('data:')) onEvent(event.slice(5));
     }
   } finally {

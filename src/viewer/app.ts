@@ -54,7 +54,7 @@ const linkToken = linkTokenIn(parseRoute());
 
 useServer({
   apiRoot: new URL(document.documentElement.dataset.apiRoot ?? 'api/v1', document.baseURI).pathname,
-  ...(linkToken !== null && { token: `view-link.${linkToken}`, isLink: true }),
+  ...(linkToken !== null && { token: `view-link.${linkToken}`, isTokenFromLink: true }),
 });
 
 const main = document.getElementById('main') as HTMLElement;
@@ -62,7 +62,7 @@ const sessionNotice = h('div.session-notice.row.wrap', { hidden: true });
 main.before(sessionNotice);
 const productName = document.title;
 
-/** The view that is shown or being built. `controller` aborts when the user leaves it. */
+/** The view that is shown or being built. `controller` aborts when the user leaves the view. */
 let shownPage: { name: string; id: string; view: View | null; controller: AbortController } | null = null;
 
 function linkTokenIn({ name, id }: Route) {
@@ -76,7 +76,7 @@ function isUserBusy() {
   );
 }
 
-/** Waits until others have changed the view or the access to it, then rebuilds it. While the page is hidden or the user is busy, it is not rebuilt. */
+/** Waits until others have changed the view or the access to the view, then rebuilds the view, but not while the page is hidden or the user is busy. */
 async function followChanges(hasChanged: () => Promise<boolean>, signal: AbortSignal) {
   await pollUntilTrue(async () => !isUserBusy() && (await hasChanged()) && !isUserBusy(), signal);
   if (!signal.aborted) await showRoute({ focus: false, rebuild: true });
@@ -87,7 +87,7 @@ function isAccessLost(error: unknown) {
   return isGoneOrForbidden(error) || (error instanceof ApiError && error.status === 401);
 }
 
-/** A key that identifies a control after its view was rebuilt. */
+/** A key by which a control is found again after its view was rebuilt. */
 function controlKey(control: Element) {
   return `${control.tagName} ${control.getAttribute('href') ?? control.ariaLabel ?? control.textContent}`;
 }
@@ -105,15 +105,15 @@ async function showRoute({ focus, rebuild }: { focus: boolean; rebuild: boolean 
   shownPage?.controller.abort();
   if (focus) pauseScrollRecording();
   const controller = new AbortController();
-  const opened = { name: route.name, id: route.id, view: null as View | null, controller };
-  shownPage = opened;
+  const openedPage = { name: route.name, id: route.id, view: null as View | null, controller };
+  shownPage = openedPage;
   main.setAttribute('aria-busy', 'true');
   const focusedKey = main.contains(document.activeElement) ? controlKey(document.activeElement as Element) : null;
   try {
-    const build = views[route.name];
-    if (!build) throw new Error(accountTexts.noPage(route.name));
+    const buildView = views[route.name];
+    if (!buildView) throw new Error(accountTexts.noPage(route.name));
     const context = { main, signal: controller.signal, refresh: () => showRoute({ focus: false, rebuild: true }) };
-    const view = (opened.view = await build(route, context));
+    const view = (openedPage.view = await buildView(route, context));
     if (controller.signal.aborted) return;
     const showTitle = () => {
       if (!controller.signal.aborted) document.title = view.title === '' ? productName : `${view.title} – ${productName}`;
@@ -141,7 +141,7 @@ async function showRoute({ focus, rebuild }: { focus: boolean; rebuild: boolean 
     if (main.innerHTML !== page.outerHTML) fill(main, page);
     if (maySucceedLater(error)) void followChanges(async () => true, controller.signal);
   } finally {
-    if (shownPage === opened) main.removeAttribute('aria-busy');
+    if (shownPage === openedPage) main.removeAttribute('aria-busy');
   }
 }
 
@@ -171,7 +171,7 @@ function exitLinks(error: unknown) {
   return [h('p.actions.wrap', ...links)];
 }
 
-/** Address of the sign-in page, which leads back to here. */
+/** Address of the sign-in page. After signing in, the user returns to the current address. */
 function signInHash() {
   const { name } = parseRoute();
   const back = name === 'sign-in' || name === 'register' ? null : location.hash.slice(1) || null;
@@ -196,14 +196,14 @@ function showSessionNotice() {
 
 /** The link to the inbox, with the number of unread comments. */
 function inboxLink() {
-  const count = h('span.tag.unread-count', { 'aria-hidden': 'true' });
-  const words = h('span.visually-hidden');
+  const countElement = h('span.tag.unread-count', { 'aria-hidden': 'true' });
+  const spokenText = h('span.visually-hidden');
   const link = headerLink(routeHash('inbox'), 'inbox', commentTexts.inbox);
-  link.append(count, words);
+  link.append(countElement, spokenText);
   onUnreadCount((unread) => {
-    count.hidden = unread === 0;
-    count.textContent = unread > 99 ? '99+' : String(unread);
-    words.textContent = unread === 0 ? '' : commentTexts.unreadOf(unread);
+    countElement.hidden = unread === 0;
+    countElement.textContent = unread > 99 ? '99+' : String(unread);
+    spokenText.textContent = unread === 0 ? '' : commentTexts.unreadOf(unread);
   });
   return link;
 }
@@ -244,14 +244,14 @@ async function leaveSession() {
   main.focus({ preventScroll: true });
 }
 
-// The browser cannot follow this link itself, because the fragment of an address is the route.
+// The browser cannot follow this link itself, because this page uses the fragment of its address as the route.
 const skipLink = document.querySelector('.skip-link') as HTMLElement;
 skipLink.addEventListener('click', (event) => {
   event.preventDefault();
   main.focus();
 });
 addEventListener('hashchange', () => {
-  // A page uses either a session or the token of a link. To change from one to the other, it is loaded again.
+  // A page uses either a session or the token of a link. To change from one to the other, the page is loaded again.
   if (linkTokenIn(parseRoute()) !== linkToken) location.reload();
   else void showRoute({ focus: true, rebuild: false });
 });

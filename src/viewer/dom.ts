@@ -10,9 +10,9 @@ type TagOf<S extends string> = S extends `${infer N extends Tag}.${string}` ? N 
 /**
  * Makes an element.
  *
- * @param selector its name, and its classes: `p.hint`
- * @param content An object has attributes and event listeners; names of listeners start with `on`. `true` sets an empty attribute; `false`,
- * `null` and `undefined` set none. Everything else is a child; texts are never parsed as HTML.
+ * @param selector its tag name, followed by its classes: `p.hint`
+ * @param content Plain objects set attributes and, under names that start with `on`, event listeners. An attribute whose value is `true` is set
+ *   to an empty text; `false`, `null` and `undefined` set no attribute. Everything else is a child. Texts are never parsed as HTML.
  */
 export function h<S extends Tag | `${Tag}.${string}`>(
   selector: S,
@@ -52,10 +52,10 @@ export function fill(parent: Element | ShadowRoot, ...children: Content[]) {
   append(parent, children);
 }
 
-/** Where dialogs and announcements are shown: the shadow root of a viewer element; `null` on the page of the server, where it is the document. */
+/** The shadow root in which dialogs and announcements are shown; `null` on the server's own page, which shows them in the document. */
 let messageRoot: ShadowRoot | null = null;
 
-/** Shows dialogs and announcements in this root from now on, because it has the styles for them. */
+/** Shows dialogs and announcements in this shadow root from now on, because the viewer's styles apply only inside it. */
 export function useMessageRoot(root: ShadowRoot) {
   messageRoot = root;
 }
@@ -77,11 +77,11 @@ export function nameText(name: string): Child[] {
   ];
 }
 
-/** Opens a modal dialog. It is removed when it is closed, and it is closed when the address changes, because it belongs to the current view. */
+/** Opens a modal dialog, which is removed when it closes. It also closes when the address changes, because it belongs to the current view. */
 export function showDialog(dialog: HTMLDialogElement) {
   const closeController = new AbortController();
   dialog.addEventListener('close', () => (closeController.abort(), dialog.remove()));
-  // A viewer element is on other people's pages, where a new address does not mean that its view has changed.
+  // A viewer element is on other people's pages, where a new address does not mean that the viewer shows something else.
   if (!messageRoot) addEventListener('hashchange', () => dialog.close(), { signal: closeController.signal });
   (messageRoot ?? document.body).append(dialog);
   dialog.showModal();
@@ -136,7 +136,7 @@ const iconPaths = {
   upload: 'M12 16V5m-5 5l5-5 5 5M5 20h14',
 };
 
-/** A decorative picture. The control around it has the accessible name. */
+/** A decorative picture. The control around it must have an accessible name. */
 export function icon(name: keyof typeof iconPaths) {
   return svgPath(iconPaths[name], { viewBox: '0 0 24 24', class: 'icon', 'aria-hidden': 'true' });
 }
@@ -158,11 +158,11 @@ export interface ButtonOptions {
   icon?: IconName;
   /** class that sets its style */
   kind?: 'primary' | 'danger' | 'fold';
-  /** accessible name, if the label is missing or not clear by itself */
+  /** accessible name; needed if the label is missing or ambiguous */
   name?: string;
-  /** tooltip of a button without a label, if it differs from the name */
+  /** text that follows the name in the tooltip of a button without a label */
   hint?: string;
-  /** whether the button is pressed */
+  /** whether a toggle button is pressed; `undefined` for other buttons */
   isPressed?: boolean;
 }
 
@@ -177,11 +177,11 @@ export function button(label: string, onclick: () => void, { icon: iconName, kin
 
 /** A button whose label is hidden on narrow screens. */
 export function responsiveButton(iconName: IconName, label: string, onclick: () => void) {
-  const words = h('span.wide-only', label);
-  return h('button.button', { 'aria-label': label, title: label, onclick }, icon(iconName), words);
+  const labelElement = h('span.wide-only', label);
+  return h('button.button', { 'aria-label': label, title: label, onclick }, icon(iconName), labelElement);
 }
 
-/** A button that looks like a link. @param name accessible name, if the label is not clear by itself */
+/** A button that looks like a link. @param name accessible name; needed if the label is ambiguous */
 export function linkButton(label: string, onclick: () => void, name?: string) {
   return h('button.link-button', { 'aria-label': name, onclick }, label);
 }
@@ -208,7 +208,7 @@ export function slider(label: string, attributes: Properties) {
   return { input, output, element: h('div.axis', h('label', { for: id }, label), output, input) };
 }
 
-/** A function that calls `call` once it has not been called for a moment, for example when the user has stopped typing. */
+/** Returns a function that postpones `call` until the function has not been called for a moment, for example until the user has stopped typing. */
 export function debounced(call: () => void, delayMs = 250) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   return () => {
@@ -218,7 +218,7 @@ export function debounced(call: () => void, delayMs = 250) {
 }
 
 /**
- * Keeps track of the newest of several requests, for when only its response matters.
+ * Tells which of several requests is the newest, so that older responses can be ignored.
  *
  * @returns a function to call when a request begins; it returns a function that tells whether that request is still the newest
  */
@@ -238,19 +238,19 @@ export function htmlId(name: string) {
   return `${name}-${lastId}`;
 }
 
-/** Announces a message to users of screen readers only. It has an element of its own, so that a visible message and its action stay. */
+/** Announces a message to users of screen readers only. A message that {@link showMessage} shows stays visible. */
 export function announce(message: string) {
   const announcer = (messageRoot ?? document).querySelector('#hidden-announcer');
   if (announcer) announcer.textContent = message;
 }
 
-/** Shows and announces a message for some seconds. With an action, it is shown longer, and disappears when the user chooses the action. */
+/** Shows and announces a message for some seconds. With an action, the message is shown longer, and disappears when the user chooses the action. */
 export function showMessage(message: string, action?: HTMLElement) {
   setAnnouncement(message, 'toast surface raised row', action);
   clearTimeout(messageTimer);
-  const end = () => setAnnouncement('', 'visually-hidden');
-  action?.addEventListener('click', end);
-  messageTimer = setTimeout(end, action ? messageWithActionMs : messageMs);
+  const hideMessage = () => setAnnouncement('', 'visually-hidden');
+  action?.addEventListener('click', hideMessage);
+  messageTimer = setTimeout(hideMessage, action ? messageWithActionMs : messageMs);
 }
 
 const messageMs = 6000;

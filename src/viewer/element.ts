@@ -32,7 +32,7 @@ export interface LargeImageViewerEvents {
   'view-change': { view: string };
   /** Something cannot be shown; `message` is for people. */
   problem: { message: string };
-  /** The token is no longer valid; set another one. */
+  /** The token is no longer valid; the page should set another token. */
   'session-end': Record<string, never>;
 }
 
@@ -42,7 +42,7 @@ type Attribute = (typeof attributes)[number];
 
 const defaults: Partial<Record<Attribute, string>> = { 'api-root': '/api/v1', view: '', panels: panelNames.join(' ') };
 
-/** Servers that render pages have no `HTMLElement`. They can import this script, but it does nothing there. */
+/** Servers that render pages have no `HTMLElement`. They can import this script, but the script does nothing there. */
 const BrowserElement = globalThis.HTMLElement ?? (class {} as typeof HTMLElement);
 
 /**
@@ -67,9 +67,9 @@ export class LargeImageViewer extends BrowserElement {
   declare apiRoot: string;
   /** Id of the item whose image is shown. */
   declare item: string | null;
-  /** Token of the user; without one only public items are shown. */
+  /** Token of the user; without a token, only public items are shown. */
   declare token: string | null;
-  /** Name of a cookie that scripts can read and that contains the token, if `token` is not set. */
+  /** Name of a cookie that contains the token, used if `token` is not set. Scripts must be able to read the cookie. */
   declare cookie: string | null;
   /** The view, as in addresses of the reference host: `at=x,y,width&frame=2&channels=…&light=…&hide=…&coloring=…&comment=…`. */
   declare view: string;
@@ -80,7 +80,7 @@ export class LargeImageViewer extends BrowserElement {
 
   static {
     for (const name of attributes) {
-      // Every element has this property.
+      // Every HTML element already has the property `lang`.
       if (name === 'lang') continue;
       Object.defineProperty(this.prototype, name === 'api-root' ? 'apiRoot' : name, {
         get(this: LargeImageViewer) {
@@ -146,14 +146,14 @@ export class LargeImageViewer extends BrowserElement {
     });
   }
 
-  /** The language of the closest element with the attribute `lang`, which may be this one. */
+  /** The language of the closest element with the attribute `lang`, which may be this element. */
   #languageTag() {
     return this.closest('[lang]')?.getAttribute('lang') ?? document.documentElement.lang;
   }
 
   /** Draws the same view again, after the language has changed. */
   redraw(): void {
-    // While the image is being opened, it has no view yet, and `#viewToRestore` stays as it is.
+    // While the image is being opened, it has no view yet, so `#viewToRestore` is kept.
     if (this.#image) this.#viewToRestore = { item: this.item, view: this.view };
     this.#openSoon();
   }
@@ -185,7 +185,7 @@ export class LargeImageViewer extends BrowserElement {
     );
     offerHelp(this.#root, signal);
     this.#root.adoptedStyleSheets = styleSheets();
-    // The element may have a language for which there are no texts.
+    // The texts may be in another language than the element, if there are no texts in the element's language.
     fill(this.#root, h('div.viewer', { lang: currentLanguage() }, stage, panel), ...announcers);
     this.#applyTheme();
     const { item: id } = this;
@@ -218,7 +218,7 @@ export class LargeImageViewer extends BrowserElement {
       panel.hidden = true;
       this.#dispatch('problem', { message: messageOf(error) });
       if (!maySucceedLater(error)) return;
-      await pollUntilTrue(() => requestImage(id, signal).then(Boolean, (next) => !maySucceedLater(next)), signal);
+      await pollUntilTrue(() => requestImage(id, signal).then(Boolean, (retryError) => !maySucceedLater(retryError)), signal);
       if (!signal.aborted) this.#openSoon();
     }
   }
@@ -230,7 +230,7 @@ export class LargeImageViewer extends BrowserElement {
     this.#dispatch('view-change', { view });
   }
 
-  /** Tells the page, once for each token, that the server has refused it. */
+  /** Tells the page, once for each token, that the server has refused the token. */
   tokenRefused(): void {
     const token = this.#currentToken();
     if (token === null || token === this.#refusedToken) return;
@@ -265,10 +265,11 @@ function redrawAll() {
 if (globalThis.MutationObserver) new MutationObserver(redrawAll).observe(document.documentElement, { attributeFilter: ['lang'] });
 
 /**
- * Adds the texts of a language. A viewer uses them if it, or an element around it, has this language in the attribute `lang`. Missing texts stay in English.
+ * Adds the texts of a language. A viewer uses these texts if its attribute `lang`, or that of an element around the viewer, names the language.
+ * Missing texts stay in English.
  *
  * @param language a language tag, such as `fr`; it also applies to `fr-CH`
- * @param texts by area; a function is called when the language is used for the first time
+ * @param texts the texts by area, or a function that returns them, which is called when the language is used for the first time
  */
 export function translate(language: string, texts: Translation | (() => Promise<Translation>)): void {
   addTranslation(language, texts);

@@ -1,7 +1,7 @@
 /** The language and region for the format of numbers and dates. */
 let locale = 'en';
 let wholeNumberFormat = new Intl.NumberFormat(locale);
-/** Formats by number of significant digits. They are cached, because creating one for each drawn frame would take a tenth of the time of all scripts. */
+/** Number formats by their number of significant digits. They are cached, because numbers are formatted in each drawn frame and creating a format is slow. */
 const roundedFormats: Map<number, Intl.NumberFormat> = new Map();
 
 /** @param tag a tag that `Intl` supports */
@@ -88,7 +88,7 @@ export function formatLength(mm: number, digits: number = 4) {
 }
 
 /**
- * The largest number of the form 1, 2 or 5 times a power of ten that is not above a limit.
+ * The largest number that is 1, 2 or 5 times a power of ten and is not above a limit.
  *
  * @param limit above 0
  */
@@ -106,9 +106,9 @@ export function niceStep(limit: number) {
 export function scaleBar(options: {
   /** screen pixels per image pixel */
   zoom: number;
-  /** millimeters per image pixel, or `null` if unknown: then the bar counts image pixels */
+  /** millimeters per image pixel, or `null` if unknown; the label is then in image pixels */
   mmPerPixel: number | null;
-  /** widest bar in screen pixels */
+  /** maximum width of the bar in screen pixels */
   maxWidth: number;
 }): { width: number; label: string } {
   const { zoom, mmPerPixel, maxWidth } = options;

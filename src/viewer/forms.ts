@@ -7,14 +7,14 @@ type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
 /** A field of a form. Members that are not listed here are attributes of the input. */
 export interface Field {
-  /** name of the value, and of the parameter in error messages of the server */
+  /** name of the value, by which the server's errors refer to the field */
   name: string;
   label: string;
-  /** as for an input, or `textarea`; default `text` */
+  /** the `type` of the input, or `textarea`; default `text` */
   type?: string;
   value?: string | boolean | undefined;
   hint?: string | undefined;
-  /** choices of a list, with the text for each */
+  /** makes the field a drop-down list: the text of each choice, by its value */
   options?: Record<string, string>;
   [attribute: string]: unknown;
 }
@@ -24,8 +24,8 @@ export function field(label: string, input: HTMLElement, hint?: string) {
   input.id ||= htmlId('field');
   const hintId = `${input.id}-hint`;
   if (hint) input.setAttribute('aria-describedby', hintId);
-  const below = hint && h('p.hint.break.quiet-text.small', { id: hintId }, hint);
-  return h('div.field.column', h('label', { for: input.id }, label), input, below);
+  const hintElement = hint && h('p.hint.break.quiet-text.small', { id: hintId }, hint);
+  return h('div.field.column', h('label', { for: input.id }, label), input, hintElement);
 }
 
 /** A drop-down list. */
@@ -59,12 +59,11 @@ export interface FormOptions {
   fields?: Field[];
   /** content between the fields and the buttons */
   content?: Child[];
-  /** label of the button */
+  /** label of the button that submits the form */
   action: string;
   kind?: 'primary' | 'danger';
-  /** Called with the values, which are `true` or `false` for check boxes. If it throws, the form stays open and shows the error. */
+  /** Called with the values, which are `'true'` or `'false'` for check boxes. If it throws, the form stays open and shows the error. */
   send: (values: Record<string, string>) => Promise<unknown>;
-  /** other buttons */
   otherButtons?: HTMLElement[];
 }
 
@@ -88,7 +87,7 @@ export function form({ fields = [], content = [], action, kind = 'primary', send
       ]);
       await send(Object.fromEntries(values));
     } catch (error) {
-      // If the page already knows that the session has ended, the request was sent without a token.
+      // If the page already knows that the session has ended, the request was sent without a token, and the error is not a `SessionEndedError`.
       const isSessionOver =
         error instanceof SessionEndedError || (error instanceof ApiError && error.status === 401 && hasSessionEnded());
       fill(

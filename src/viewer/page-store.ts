@@ -52,8 +52,8 @@ export async function callWithOpenPages<T>(
   const options = { signal: AbortSignal.timeout(formerPageMs) };
   if (formerPageName) await lockManager.request(lockName(formerPageName), options, () => undefined).catch(() => undefined);
   return lockManager.request('large-image-taking-over', async () => {
-    const open = new Set((await lockManager.query()).held?.map(({ name }) => name));
-    return callback((page) => open.has(lockName(page)), formerPageName);
+    const openLockNames = new Set((await lockManager.query()).held?.map(({ name }) => name));
+    return callback((page) => openLockNames.has(lockName(page)), formerPageName);
   });
 }
 
@@ -63,7 +63,7 @@ export function userKeyPrefix() {
   return user && `${apiAddress()} ${user._id} `;
 }
 
-/** The key of data that this page stores about something. */
+/** The key under which this page stores data about the document or file with this id. */
 export const pageKey = (prefix: string, id: string) => `${prefix}${id} ${pageName}`;
 
 /** The name of the page that has stored the data with this key. */

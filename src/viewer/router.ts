@@ -35,14 +35,14 @@ export function routeHash(name: string, id: string = '', query: Record<string, s
   return `#${name}${id === '' ? '' : `/${id}`}${text === '' ? '' : `?${text}`}`;
 }
 
-/** Opens an address, or its view again if it is the current address. */
+/** Opens an address. If it is the current address, its view is shown again. */
 export function goTo(hash: string) {
   if (location.hash === hash) dispatchEvent(new HashChangeEvent('hashchange'));
   else location.hash = hash;
 }
 
 /**
- * The address that was last read or written here. If the browser has another one, the user has entered it, and it is about to be
+ * The address that was last read or written here. If the browser's address differs, the user has just entered it, and its view is about to be
  * shown.
  */
 let lastHash = globalThis.location?.hash ?? '';

@@ -29,7 +29,7 @@ export function pauseScrollRecording() {
   shownKey = null;
 }
 
-/** Scrolls to where the user left this entry of the history, or to the top of a new one. Must be called when its view has been built. */
+/** Scrolls to where the user left this entry of the history, or to the top of a new entry. Must be called when the entry's view has been built. */
 export function restoreScroll() {
   const storedKey: unknown = history.state?.scroll;
   const key = typeof storedKey === 'string' ? storedKey : String((positions.newest += 1));

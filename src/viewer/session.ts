@@ -16,7 +16,7 @@ export function currentUser() {
   return user;
 }
 
-/** The signed-in user, or the one whose session was ended by the server or in another tab. `null` after the user has signed out here. */
+/** The signed-in user, or the user whose session was ended by the server or in another tab. `null` after the user has signed out here. */
 export function lastUser() {
   return user ?? lastSignedInUser;
 }
@@ -41,10 +41,10 @@ export function onUserChange(listener: () => void) {
   listeners.add(listener);
 }
 
-function setUser(next: User | null) {
-  user = next;
-  if (next !== null) {
-    lastSignedInUser = next;
+function setUser(newUser: User | null) {
+  user = newUser;
+  if (newUser !== null) {
+    lastSignedInUser = newUser;
     isSessionEnded = false;
   }
   for (const listener of listeners) listener();
@@ -114,11 +114,11 @@ export async function signInByLink(link: string) {
 
 /** Creates an account. @returns its user, who is signed in now; `null` if the account cannot be used yet */
 export async function register(fields: { login: string; email: string; firstName: string; lastName: string; password: string }) {
-  const { authToken, ...created } = await request('POST', 'user', { form: fields });
+  const { authToken, ...createdUser } = await request('POST', 'user', { form: fields });
   // The server gives no token if the email address must be verified or an administrator must approve the account.
   if (!authToken) return null;
   storeToken(authToken.token);
-  setUser(created);
+  setUser(createdUser);
   return user;
 }
 

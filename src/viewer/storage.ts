@@ -1,4 +1,4 @@
-/** Texts that the browser stores. If its storage is full or forbidden, they are kept while the page is open. */
+/** Texts that the browser stores. If the browser's storage is full or forbidden, the texts are kept in memory while the page is open. */
 class BrowserStorage {
   readonly #unstored: Map<string, string> = new Map();
 

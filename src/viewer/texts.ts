@@ -64,7 +64,7 @@ export const accountTexts = {
   createAccount: 'Create account',
   createAnAccount: 'Create an account',
   createdPending: 'Account created. An administrator must approve it before you can sign in.',
-  /** by error code, in languages other than the server's; in its own language, the server's sentences are more exact */
+  /** by error code, for languages other than English. In English, the server's own messages are shown, because they are more exact */
   errors: {} as Record<string, string>,
   formerPassword: 'Current password',
   gone: 'Not found: it was removed, or the link is incomplete.',
@@ -107,7 +107,7 @@ export const accountTexts = {
   unreachable: 'The server cannot be reached. Check your network connection.',
 };
 
-/** How many folders or annotations are inside a shared object, and how many of them are private; `null` if that is unknown. */
+/** How many folders or annotations are inside a shared object. `private` is how many of them are private, or `null` if that is unknown. */
 type Inside = { total: number; private: number | null; isComplete: boolean };
 
 const insideWords = ({ total, private: hidden, isComplete }: Inside, noun: string) =>

@@ -8,7 +8,9 @@ import * as sharingTexts from '../sharing-texts.js';
 import * as texts from '../texts.js';
 
 /*
- * The texts of the page are constants in the files `*-texts.ts`, in English. Another language replaces the members of these constants, so the rest of the page only reads them, and does not deal with languages. Therefore modules must not read texts while they are loaded, only later.
+ * The texts of the page are constants in the files `*-texts.ts`, in English. When another language is used, the members of these constants are
+ * replaced, so the rest of the page only reads the constants. Therefore, a module must not read texts while it is being loaded, because the language
+ * is not known yet.
  */
 
 /** The constants with texts, by name. They contain the texts of the current language. */
@@ -36,13 +38,13 @@ type DeepPartial<T> = T extends string | ((...values: never) => unknown) | reado
 /** All texts of the page. */
 export type Texts = WithAnyText<typeof textsByArea>;
 
-/** Texts in another language. Those that are left out stay in English. */
+/** Texts in another language. Texts that are left out stay in English. */
 export type Translation = DeepPartial<Texts>;
 
 /** The constants with their current texts. */
 export const currentTexts: Texts = textsByArea;
 
-const english: Record<string, object> = Object.fromEntries(
+const englishTexts: Record<string, object> = Object.fromEntries(
   Object.entries(textsByArea).map(([name, area]) => [name, { ...area }]),
 );
 
@@ -52,7 +54,7 @@ const translations: Map<string, Translation | (() => Promise<Translation>)> = ne
 
 let language = 'en';
 
-/** The language of the texts: `en`, or one that has a translation. */
+/** The language of the texts: `en`, or a language that has a translation. */
 export function currentLanguage() {
   return language;
 }
@@ -90,15 +92,15 @@ async function changeLanguage(tag: string) {
   language = name;
   useLocale(localeOf(name, tag));
   for (const [area, areaTexts] of Object.entries(textsByArea))
-    Object.assign(areaTexts, mergeTexts(english[area], (translation as Record<string, unknown> | undefined)?.[area]));
+    Object.assign(areaTexts, mergeTexts(englishTexts[area], (translation as Record<string, unknown> | undefined)?.[area]));
 }
 
-/** The locale for numbers and dates: the tag or a language of the browser, if it names a region and its language is `name`; otherwise `name`. */
+/** The locale for numbers and dates: the tag or, failing that, a language of the browser, provided that it is the language `name` with a region; otherwise `name`. */
 function localeOf(name: string, tag: string) {
   // Outside browsers, `navigator` is undefined.
   const { navigator } = globalThis as { navigator?: { languages: readonly string[] } };
-  const regional = [tag, ...(navigator?.languages ?? [])].filter((locale) => locale.includes('-'));
-  return [...regional, name].find((locale) => closestLanguage(locale) === name && isSupported(locale)) ?? 'en';
+  const regionalLocales = [tag, ...(navigator?.languages ?? [])].filter((locale) => locale.includes('-'));
+  return [...regionalLocales, name].find((locale) => closestLanguage(locale) === name && isSupported(locale)) ?? 'en';
 }
 
 function isSupported(tag: string) {
@@ -110,7 +112,7 @@ function isSupported(tag: string) {
   }
 }
 
-/** The texts of an area, each from the translation if it has one of the same type. */
+/** The texts of an area. Each text comes from the translation if the translation has a text of the same type there, otherwise from the original. */
 function mergeTexts(original: unknown, translated: unknown): unknown {
   if (typeof translated !== typeof original || translated === null) return original;
   if (typeof original !== 'object' || Array.isArray(original)) return translated;

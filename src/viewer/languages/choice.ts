@@ -13,7 +13,7 @@ export async function useChosenLanguage() {
   document.documentElement.lang = currentLanguage();
 }
 
-/** A list of the languages, each by its own name. The page is loaded again in the one that the user chooses. */
+/** A list of the languages, each under its own name. When the user chooses a language, the page is loaded again in this language. */
 export function languageChoice() {
   const names = Object.fromEntries(Object.entries(languages).map(([language, { name }]) => [language, name]));
   const list = choice(names, currentLanguage(), { autocomplete: 'off' });

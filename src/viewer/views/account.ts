@@ -34,7 +34,7 @@ export const registerFields = (): Field[] => [
 export async function accountView(route: Route, { main, signal }: ViewContext): Promise<View> {
   const back = route.query.get('back');
   const isRegistering = route.name === 'register';
-  // The user has signed in in another tab.
+  // The user may have signed in in another tab.
   if (!isRegistering && currentUser() !== null) location.replace(`#${back ?? ''}`);
   const title = isRegistering ? accountTexts.createAnAccount : accountTexts.signIn;
   const isClosed = (await requestPublicSettings())['core.registration_policy'] === 'closed';
@@ -78,7 +78,7 @@ export function showPasswordDialog() {
     ],
     async send(values) {
       await request('PUT', 'user/password', { form: values });
-      // With the password, the server has ended all sessions of the user.
+      // When the password changed, the server ended all sessions of the user.
       await signIn(currentUser()?.login ?? '', values.new ?? '');
       showMessage(accountTexts.passwordChanged);
     },

@@ -49,7 +49,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   const items = itemList({ folder: container, route, mayWrite, signal, selection });
   if (isFolder) await items.open();
   const mayUpload = isFolder && mayWrite;
-  // If the list cannot be updated, the current one stays visible.
+  // If the list cannot be updated, the current list stays visible.
   const showProblem = (error: unknown) => signal.aborted || showMessage(messageOf(error));
   const startUploads = (uploads: Upload[]) => addUploads({ folder: { _id: container._id, name }, uploads });
   onUploaded(route.id, signal, (kind) => void (kind === 'folder' ? refresh() : items.reload().catch(showProblem)));
@@ -84,7 +84,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   fill(main, page);
   selection.update();
   if (mayUpload) acceptDrops({ name, signal, onUploads: startUploads });
-  // Sizes are not compared: every upload changes the sizes of the folders above it, and this page does not show them.
+  // Sizes are not compared, because this page does not show them, and every upload changes the sizes of all folders above the new file.
   const haveContentsChanged = async () =>
     !isSame(contents, await requestContents(), { ignoredMember: 'size' }) || (isFolder && (await items.hasListChanged()));
   return { title: name, hasChanged: async () => (await haveContentsChanged()) && selection.bar.hidden === true };
@@ -105,7 +105,7 @@ function placeActions(entry: PlaceEntry, refresh: () => Promise<void>) {
   );
 }
 
-/** Only administrators see all folders, so others are not told that there are none. */
+/** Only administrators see all folders. Other users are told only that they can see none. */
 function noFoldersText() {
   const user = currentUser();
   if (user === null) return browseTexts.noPublicFolders;

@@ -15,14 +15,14 @@ import { currentUser } from '../session.js';
 /** Comments that mention the user, and replies to the user's comments. */
 export async function inboxView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
   const page = readPage(route.query, { size: 50, listName: texts.inbox });
-  const onlyUnread = route.query.get('unread') === '1';
-  const query = { ...page.query, unread: onlyUnread || null };
+  const isUnreadOnly = route.query.get('unread') === '1';
+  const query = { ...page.query, unread: isUnreadOnly || null };
   const load = () => requestList('comment/inbox', { query, signal });
   const results = await load();
   signal.throwIfAborted();
   void refreshUnreadCount();
   const notice = createNotice();
-  const unreadBox = checkbox(texts.onlyUnread, { checked: onlyUnread });
+  const unreadBox = checkbox(texts.onlyUnread, { checked: isUnreadOnly });
   unreadBox.input.addEventListener('change', () => goTo(routeHash('inbox', '', { unread: unreadBox.input.checked ? 1 : null })));
   const createReadToggle = (comment: InboxComment) => async () => {
     await setRead({ ids: [comment._id] }, comment.unread);
@@ -31,12 +31,12 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
   const rows = results.entries.map((comment) => {
     const { item, mentions, author, unread } = comment;
     const isMention = mentions.some(({ id }) => id === currentUser()?._id);
-    const words = (isMention ? texts.inboxMentioned : texts.inboxAnswered)(personName(author));
+    const reasonText = (isMention ? texts.inboxMentioned : texts.inboxAnswered)(personName(author));
     const link = h('a', { href: routeHash('item', item._id, { comment: comment._id }) }, item.name);
     const label = unread ? texts.markRead : texts.markUnread;
     const row = h(
       'li.comment.surface.column',
-      h('p.break', words, link),
+      h('p.break', reasonText, link),
       byline(comment),
       commentText(comment),
       actions(notice.createButton(label, createReadToggle(comment))),
@@ -48,7 +48,7 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
     await setRead({});
     await refresh();
   };
-  const emptyInboxNote = onlyUnread
+  const emptyInboxNote = isUnreadOnly
     ? emptyNote('inbox', texts.noUnreadComments, false)
     : emptyNote('inbox', texts.inboxIsEmpty, texts.inboxIsEmptyHint);
   fill(

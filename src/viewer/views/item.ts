@@ -29,7 +29,7 @@ import { browseTexts, commonTexts, imageTexts, openInTexts } from '../texts.js';
 interface ItemPage {
   item: Item;
   folder: Folder;
-  /** from the root to the folder */
+  /** the folder's ancestors from the root, and the folder */
   path: Parameters<typeof breadcrumbs>[0];
   buttons: HTMLElement;
   heading: HTMLElement;
@@ -62,7 +62,7 @@ export async function itemView(route: Route, context: ViewContext): Promise<View
   return imageState(item) === 'yes' ? imagePage(page, route, context) : filesPage(page, context);
 }
 
-/** The page of an item that is not an image, or not yet. */
+/** The page of an item that is not an image, or not an image yet. */
 async function filesPage({ item, heading, title, mayWrite }: ItemPage, { main, signal, refresh }: ViewContext): Promise<View> {
   const isPreparing = imageState(item) === 'soon';
   const preparingNotice = isPreparing && h('p.notice.surface', { role: 'status' }, browseTexts.preparing);
@@ -154,30 +154,30 @@ async function showImage(
   };
 }
 
-/** Shows the facts of an open image's item before the technical metadata, and updates them in place, so that the view stays. */
+/** Shows the facts of an open image's item before the technical metadata, and updates these facts in place, so that the image stays open. */
 function followItem({ item, path, title, heading, mayWrite }: ItemPage, technical: HTMLElement, signal: AbortSignal) {
   let lastItem = item;
   let shownSections: HTMLElement[] = [];
-  show();
+  showSections();
   return { showChanges };
 
-  function show() {
+  function showSections() {
     const previousSections = shownSections;
     shownSections = itemSections(item, { mayWrite, onSaved: showChanges });
     technical.before(...shownSections);
-    for (const previous of previousSections) previous.remove();
+    for (const oldSection of previousSections) oldSection.remove();
   }
 
-  /** Requests the item again, and shows its new name and metadata. @returns whether it has other changes, for which the view must be rebuilt */
+  /** Requests the item again, and shows its new name and metadata. @returns whether the item has other changes, for which the view must be rebuilt */
   async function showChanges() {
-    const next = await request('GET', `item/${item._id}`, { signal });
-    if (isSame(lastItem, next) || signal.aborted) return false;
-    if (!isSame(lastItem.largeImage, next.largeImage) || lastItem.folderId !== next.folderId) return true;
-    lastItem = next;
-    Object.assign(item, { meta: {} }, next);
+    const newItem = await request('GET', `item/${item._id}`, { signal });
+    if (isSame(lastItem, newItem) || signal.aborted) return false;
+    if (!isSame(lastItem.largeImage, newItem.largeImage) || lastItem.folderId !== newItem.folderId) return true;
+    lastItem = newItem;
+    Object.assign(item, { meta: {} }, newItem);
     title.textContent = item.name;
     heading.firstElementChild?.replaceWith(breadcrumbs(path, item.name));
-    show();
+    showSections();
     return false;
   }
 }
@@ -192,7 +192,7 @@ async function fillAssociated(panel: HTMLElement, item: Item, signal: AbortSigna
   }
 }
 
-/** Warnings that a file, which the server reads in its original folder, is missing or has changed. */
+/** Warnings about a file that the server reads in its original folder, if the file is missing or has changed. */
 function fileNotices({ fileMissing, fileChanged }: Item) {
   const notice = (text: string) => h('p.notice.notice-warning.surface', { role: 'status' }, text);
   return [
@@ -238,7 +238,7 @@ function copyLink() {
   void copyText(href, browseTexts.linkCopied, () => prompt(browseTexts.copyThisLink, href));
 }
 
-/** Asks before an item is put into the trash. Then its page is left; an undo returns to the page. */
+/** Asks whether to put an item into the trash. Afterwards, the page of its folder is shown; an undo returns to the item's page. */
 function removeItem(item: Item) {
   let isOnItemPage = true;
   void moveToTrash([{ type: 'item', doc: item }], async () => {

@@ -7,7 +7,7 @@ import { replaceRoute, routeHash, type Route, type ViewContext, type View } from
 import { browseTexts, commonTexts } from '../texts.js';
 import { naturalOrder, type Item, type Place } from '../browse/browse-model.js';
 
-/** The first matching documents of a kind, and the number of all. */
+/** The first matching documents of one kind. `total` is the number of all matching documents of this kind. */
 interface ListedDocuments<D> {
   entries: D[];
   total: number;
@@ -105,7 +105,7 @@ async function requestPaths({ folder, item }: Matches, signal: AbortSignal) {
   const json = { folder: idsOf(folder), item: idsOf(item) };
   const paths = await request('POST', 'resource/paths', { json, signal });
   const pathsById: Record<string, string> = { ...paths.folder, ...paths.item };
-  // The kind of the root and the name itself are removed. Slashes and backslashes in a name are escaped with a backslash.
+  // The first step (the kind of the root) and the last step (the document's own name) are removed. Slashes and backslashes in a name are escaped with a backslash.
   const splitPath = (path: string) => path.match(/(\\.|[^/\\])+/gs)?.map((step) => step.replaceAll(/\\(.)/gs, '$1')) ?? [];
   return Object.fromEntries(Object.entries(pathsById).map(([id, path]) => [id, splitPath(path).slice(1, -1).join(' / ')]));
 }
@@ -117,11 +117,11 @@ function resultSections(words: string, matches: Matches, pathsById: Record<strin
     folder: folder.entries.map((document) => placeRow('folder', document, { note: pathsById[document._id] })),
     item: item.entries.map((document) => itemCard(document, { note: pathsById[document._id] })),
   };
-  const foundKinds = kinds.filter((kind) => rows[kind].length > 0);
-  if (foundKinds.length === 0) {
+  const kindsWithResults = kinds.filter((kind) => rows[kind].length > 0);
+  if (kindsWithResults.length === 0) {
     return [h('div.empty.column.quiet-text', h('h2', browseTexts.nothingFound(words)), h('p', browseTexts.nothingFoundHint))];
   }
-  return foundKinds.map((kind) => {
+  return kindsWithResults.map((kind) => {
     const { total } = matches[kind];
     const count = total <= maxResults ? formatCount(total) : browseTexts.firstFound(maxResults, total);
     const heading = h('h2.count.quiet-text.small', `${browseTexts.whatFound[kind]} · ${count}`);
