@@ -33,10 +33,11 @@ interface TileFormat {
   profile: Uint8Array | null;
 }
 
-/** A stored tile: its path, its size, and the number of overlapping pixels before its own pixels. */
 interface StoredTile {
   path: string;
+  /** Number of columns (x) and rows (y) at the tile's left and upper edge that repeat pixels of neighboring tiles. */
   overlapBefore: { x: number; y: number };
+  /** Size in pixels, including the overlaps. */
   size: Size;
 }
 
@@ -67,7 +68,7 @@ class DeepZoomTileSource implements TileSource {
   readonly #tree: FileTree;
   readonly #description: DeepZoomDescription;
   readonly #format: TileFormat;
-  /** The number of the level of full resolution in the format, whose level 0 is a single pixel. */
+  /** The format's number of the level of full resolution. The format's level 0 is a single pixel. */
   readonly #finestLevelNumber: number;
 
   private constructor(
@@ -75,13 +76,13 @@ class DeepZoomTileSource implements TileSource {
     description: DeepZoomDescription,
     format: TileFormat,
     metadata: ImageMetadata,
-    levels: number[],
+    populatedLevels: number[],
   ) {
     this.#tree = tree;
     this.#description = description;
     this.#format = format;
     this.metadata = metadata;
-    this.populatedLevels = levels;
+    this.populatedLevels = populatedLevels;
     this.#finestLevelNumber = finestLevelNumberOf(description);
   }
 
@@ -155,9 +156,9 @@ class DeepZoomTileSource implements TileSource {
     try {
       const limitInputPixels = size.width * size.height;
       const picture = sharp(bytes, { failOn: 'error', limitInputPixels, sequentialRead: true });
-      const colored = picture.toColourspace(bands <= 2 ? 'b-w' : 'srgb');
-      const shaped = bands % 2 === 0 ? colored.ensureAlpha() : colored.removeAlpha();
-      const raw = shaped.raw({ depth: 'uchar' });
+      const coloredPicture = picture.toColourspace(bands <= 2 ? 'b-w' : 'srgb');
+      const shapedPicture = bands % 2 === 0 ? coloredPicture.ensureAlpha() : coloredPicture.removeAlpha();
+      const raw = shapedPicture.raw({ depth: 'uchar' });
       const { data, info } = await runProcessing(() => raw.toBuffer({ resolveWithObject: true }), signal, limitInputPixels);
       if (info.width !== size.width || info.height !== size.height || info.channels !== bands) {
         const decodedShape = `${info.width} by ${info.height} pixels of ${info.channels} bands`;
@@ -185,11 +186,11 @@ class DeepZoomTileSource implements TileSource {
     if (!isFull || size.width !== tileWidth || size.height !== tileHeight || profile !== null || bands % 2 === 0) return null;
     const file = await this.#tree.file(path);
     if (file === null) return null;
-    const stored = await readTileBytes(file, path, { signal });
-    if (!hasJfifColors(stored)) return null;
+    const storedBytes = await readTileBytes(file, path, { signal });
+    if (!hasJfifColors(storedBytes)) return null;
     const photometric = bands === 1 ? photometrics.blackIsZero : photometrics.yCbCr;
     const shape = { photometric, samplesPerPixel: bands, chunkWidth: tileWidth, chunkHeight: tileHeight, jpegTables: null };
-    const bytes = completeJpeg(stored, shape);
+    const bytes = completeJpeg(storedBytes, shape);
     return bytes && { encoding: 'JPEG', bytes, width: tileWidth, height: tileHeight };
   }
 

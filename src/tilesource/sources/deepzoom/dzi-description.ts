@@ -8,11 +8,12 @@ const maxDescriptionBytes = 2 ** 16;
 
 /** A parsed description of a Deep Zoom image. */
 export interface DeepZoomDescription {
-  /** Path of the folder of its levels, with a slash at its end. */
+  /** Path of the folder that contains a folder for each level, with a slash at its end. */
   folder: string;
   width: number;
   height: number;
   tileSize: number;
+  /** Number of pixels by which a tile extends into each neighboring tile. */
   overlap: number;
   /** The file name extension of tiles. */
   format: string;
@@ -24,12 +25,16 @@ function requireInteger(text: string | undefined, min: number, max: number, what
   throw new TileSourceError(`The Deep Zoom image has the ${what} ${text ?? '(none)'}; it must be from ${min} to ${max}.`);
 }
 
-/** Finds the description among the files, and reads it. @throws TileSourceError if there is none, or it contradicts itself. */
+/**
+ * Reads the description file that is in the fewest folders.
+ *
+ * @throws TileSourceError if there is no description, or it is invalid.
+ */
 export async function findDescription(tree: ArchiveTree, signal?: AbortSignal): Promise<DeepZoomDescription> {
   let descriptionPath: string | null = null;
   for (const path of tree.paths()) {
-    const isShorter = descriptionPath === null || path.split('/').length < descriptionPath.split('/').length;
-    if (/\.dzi$/i.test(path) && isShorter) descriptionPath = path;
+    const isInFewerFolders = descriptionPath === null || path.split('/').length < descriptionPath.split('/').length;
+    if (/\.dzi$/i.test(path) && isInFewerFolders) descriptionPath = path;
   }
   const file = descriptionPath === null ? null : await tree.file(descriptionPath);
   if (file === null || descriptionPath === null)
@@ -37,7 +42,7 @@ export async function findDescription(tree: ArchiveTree, signal?: AbortSignal): 
   return readDescription(file, `${descriptionPath.slice(0, -4)}_files/`, signal);
 }
 
-/** Parses a description. @throws TileSourceError if it contradicts itself. */
+/** Reads and parses a description. `folder` is the path of the folder of levels. @throws TileSourceError if it is invalid. */
 export async function readDescription(
   file: Pick<ByteReader, 'size' | 'read'>,
   folder: string,

@@ -2,12 +2,14 @@ import { OtherFormatError, TileSourceError } from '../../../errors.js';
 import type { ByteReader } from '../../tile-source.js';
 import { readExactly, type ByteRange } from './markers.js';
 
-/** Maximum number of boxes of a file, and of bytes of its header box and of a text. */
 const maxBoxes = 10_000;
+/** Maximum number of bytes of the header box. */
 const maxHeaderBytes = 2 ** 24;
+/** Maximum number of bytes of an XML box that is read. */
 const maxTextBytes = 2 ** 20;
-/** Maximum number of texts and of code streams that are read. */
+/** Maximum number of XML boxes that are read. */
 const maxTexts = 100;
+/** Maximum number of code streams that are read. */
 const maxCodeStreams = 10_000;
 
 /** A box: its type, and the position of its content. */
@@ -15,23 +17,27 @@ interface BoxEntry extends ByteRange {
   type: string;
 }
 
-/** A palette. */
 interface Palette {
-  /** The samples of each entry, one for each column. */
+  /**
+   * The colors by their indexes. Each color has one sample for each column of the palette. Samples of less than 8 bits are scaled
+   * to a byte.
+   */
   entries: readonly (readonly number[])[];
+  /** Bits of a sample in the file. */
   bits: number;
 }
 
-/** The interpretation of the samples according to the boxes. */
+/** What the boxes of a file say about the samples of its code streams. */
 export interface ColorInterpretation {
-  /** Number of the enumerated color space, or `null`. */
+  /** Number of the enumerated color space; `null` if the file names none. */
   colorSpace: number | null;
   profile: Uint8Array | null;
   palette: Palette | null;
   /** The component of each output channel; `null` if components and channels have the same order. */
   componentOrder: readonly number[] | null;
-  /** Number of samples per meter. */
+  /** Number of samples per meter along x; `null` if unknown. */
   perMeterX: number | null;
+  /** Number of samples per meter along y; `null` if unknown. */
   perMeterY: number | null;
 }
 
@@ -55,7 +61,11 @@ const noContents: Omit<FileContents, 'codeStreams'> = {
   brand: null,
 };
 
-/** Reads the header of a box; `null` if too few bytes are left for one. */
+/**
+ * Parses the header of the box at `offset`, whose first bytes are `head`. The file or the parent box ends at `end`.
+ *
+ * @returns `null` if `head` is shorter than a header.
+ */
 function parseBoxHeader(head: Buffer, offset: number, end: number): (BoxEntry & { next: number }) | null {
   if (head.length < 8) return null;
   const shortLength = head.readUInt32BE(0);
@@ -74,7 +84,6 @@ function parseBoxHeader(head: Buffer, offset: number, end: number): (BoxEntry & 
   return { type, offset: offset + headBytes, length: next - offset - headBytes, next };
 }
 
-/** The boxes in bytes that have been read. */
 function parseBoxes(bytes: Buffer): { type: string; content: Buffer }[] {
   const boxes: { type: string; content: Buffer }[] = [];
   for (let at = 0; at < bytes.length && boxes.length < maxBoxes;) {
@@ -88,9 +97,9 @@ function parseBoxes(bytes: Buffer): { type: string; content: Buffer }[] {
 
 function readPalette(content: Buffer): Palette | null {
   if (content.length < 3) return null;
-  const [count, columns] = [content.readUInt16BE(0), content.readUInt8(2)];
-  if (count < 1 || count > 1024 || columns < 1 || content.length < 3 + columns) return null;
-  const depths = Array.from({ length: columns }, (_, i) => content.readUInt8(3 + i));
+  const [entryCount, columnCount] = [content.readUInt16BE(0), content.readUInt8(2)];
+  if (entryCount < 1 || entryCount > 1024 || columnCount < 1 || content.length < 3 + columnCount) return null;
+  const depths = Array.from({ length: columnCount }, (_, i) => content.readUInt8(3 + i));
   const bits = (depths[0]! & 0x7f) + 1;
   if (bits > 16 || depths.some((depth) => depth !== bits - 1)) {
     throw new TileSourceError(
@@ -98,21 +107,21 @@ function readPalette(content: Buffer): Palette | null {
     );
   }
   const bytesPerSample = bits > 8 ? 2 : 1;
-  if (content.length < 3 + columns + count * columns * bytesPerSample) {
+  if (content.length < 3 + columnCount + entryCount * columnCount * bytesPerSample) {
     throw new TileSourceError('Truncated or corrupt JPEG 2000 file: its palette is shorter than its entries.');
   }
-  // Colors of less than 8 bits are scaled to a byte, as samples are.
+  // The samples of code streams are scaled in the same way.
   const white = 2 ** bits - 1;
   const scaleSample = (value: number) => (bits < 8 ? Math.round((Math.min(value, white) * 255) / white) : value);
-  const entries = Array.from({ length: count }, (_, entry) =>
-    Array.from({ length: columns }, (_column, i) =>
-      scaleSample(content.readUIntBE(3 + columns + (entry * columns + i) * bytesPerSample, bytesPerSample)),
+  const entries = Array.from({ length: entryCount }, (_, entry) =>
+    Array.from({ length: columnCount }, (_column, i) =>
+      scaleSample(content.readUIntBE(3 + columnCount + (entry * columnCount + i) * bytesPerSample, bytesPerSample)),
     ),
   );
   return { entries, bits };
 }
 
-/** Reads a resolution. It is written as fractions with exponents, the vertical one first. */
+/** Reads the samples per meter. A resolution box stores two fractions with exponents, the vertical resolution first. */
 function readResolution(content: Buffer): { x: number; y: number } | null {
   if (content.length < 10) return null;
   const readFraction = (offset: number, exponentOffset: number): number =>
@@ -121,8 +130,7 @@ function readResolution(content: Buffer): { x: number; y: number } | null {
   return Number.isFinite(x) && Number.isFinite(y) && x > 0 && y > 0 ? { x, y } : null;
 }
 
-/** Reads the header box. */
-function readHeader(bytes: Buffer): ColorInterpretation {
+function readHeaderBox(bytes: Buffer): ColorInterpretation {
   const interpretation: { -readonly [K in keyof ColorInterpretation]: ColorInterpretation[K] } = { ...noContents };
   let hasComponentMapping = false;
   for (const { type, content } of parseBoxes(bytes)) {
@@ -140,7 +148,7 @@ function readHeader(bytes: Buffer): ColorInterpretation {
         type: content.readUInt16BE(4 + i * 6),
         color: content.readUInt16BE(6 + i * 6),
       }));
-      // The colors are sorted by their order, and channels for the whole picture, such as alpha, are last.
+      // Color channels are sorted by the number of their color. Channels for the whole picture, such as alpha, are last.
       const rank = (each: { type: number; color: number }): number =>
         each.type === 0 && each.color > 0 && each.color < 65_535 ? each.color : 65_535;
       interpretation.componentOrder = channels.toSorted((a, b) => rank(a) - rank(b)).map(({ channel }) => channel);
@@ -157,7 +165,7 @@ function readHeader(bytes: Buffer): ColorInterpretation {
   return interpretation;
 }
 
-/** Finds the code streams of a file and reads its boxes. @throws TileSourceError if it is not a JPEG 2000 file. */
+/** Finds the code streams of a file and reads its boxes. @throws TileSourceError if the file is damaged or not JPEG 2000. */
 export async function readFileContents(reader: ByteReader, signal?: AbortSignal): Promise<FileContents> {
   if (reader.size < 12) throw new OtherFormatError('Not a JPEG 2000 file: it is too short.');
   const start = await readExactly(reader, { offset: 0, length: 12 }, 'the beginning of the file', signal);
@@ -175,7 +183,7 @@ export async function readFileContents(reader: ByteReader, signal?: AbortSignal)
     const { type, offset, length } = box;
     if (type === 'jp2h') {
       if (length > maxHeaderBytes) throw new TileSourceError(`The JPEG 2000 file has a header of ${length} bytes.`);
-      interpretation = readHeader(await readExactly(reader, box, 'the header box', signal));
+      interpretation = readHeaderBox(await readExactly(reader, box, 'the header box', signal));
     } else if (type === 'jp2c' && codeStreams.length < maxCodeStreams) codeStreams.push({ offset, length });
     else if (type === 'ftyp' && length >= 4) {
       brand = (await readExactly(reader, { offset, length: 4 }, 'the file type', signal)).toString('latin1').trim();

@@ -14,14 +14,14 @@ import {
 
 /** Maximum number of tile-parts of a code stream. */
 const maxTileParts = 2 ** 20;
-/** The numbers of tiles have 16 bits. */
+/** Maximum number of tiles of a code stream, because the number of a tile has 16 bits. */
 const maxTiles = 65_535;
-/** Length of the segment SOT with its marker, and of the smallest tile-part, in bytes. */
+/** Length in bytes of the segment SOT, with which each tile-part begins, including its marker. */
 const sotBytes = 12;
-/** Maximum number of bytes of a code stream that {@link CodeStream.assembleTiles} makes. */
+/** Maximum number of compressed bytes of the tiles that {@link CodeStream.assembleTiles} puts together. */
 const maxAssembledBytes = 2 ** 28;
 
-/** A rectangle of tiles of the file, by columns and rows. The ends are exclusive. */
+/** A rectangle of tiles, in columns and rows of the file's tiles. `right` and `bottom` are exclusive. */
 export interface TileRange {
   left: number;
   top: number;
@@ -46,17 +46,17 @@ export class CodeStream {
     /** How many times the resolution can be halved when decoding (decomposition levels). */
     readonly decompositions: number,
     segments: readonly MarkerSegment[],
-    parts: ReadonlyMap<number, readonly ByteRange[]>,
+    partsByTile: ReadonlyMap<number, readonly ByteRange[]>,
   ) {
     this.#reader = reader;
     this.#segments = segments;
-    this.#partsByTile = parts;
+    this.#partsByTile = partsByTile;
     this.columns = Math.ceil((size.right - size.tileLeft) / size.tileWidth);
     this.rows = Math.ceil((size.bottom - size.tileTop) / size.tileHeight);
-    this.partCount = [...parts.values()].reduce((sum, each) => sum + each.length, 0);
+    this.partCount = [...partsByTile.values()].reduce((sum, parts) => sum + parts.length, 0);
   }
 
-  /** Reads the main header and finds the tile-parts. @throws TileSourceError if they are damaged. */
+  /** Reads the main header and finds the tile-parts. @throws TileSourceError if the code stream is damaged. */
   static async open(reader: ByteReader, stream: ByteRange, signal?: AbortSignal): Promise<CodeStream> {
     const { segments, end } = await readMainHeader(reader, stream, signal);
     const size = readGridSize(segments[0]!);
@@ -74,23 +74,23 @@ export class CodeStream {
     for (const { tile, ...byteRange } of parts) {
       if (tile >= columns * rows)
         throw new TileSourceError(`Corrupt JPEG 2000 file: it has a part of tile ${tile} of ${columns * rows}.`);
-      const existing = partsByTile.get(tile);
-      if (existing === undefined) partsByTile.set(tile, [byteRange]);
-      else existing.push(byteRange);
+      const partsOfTile = partsByTile.get(tile);
+      if (partsOfTile === undefined) partsByTile.set(tile, [byteRange]);
+      else partsOfTile.push(byteRange);
       if (isSliceOver()) await nextSlice(signal);
     }
-    // SIZ is rewritten. Decoding parameters are kept. Segments with positions and lengths within the whole file are left out.
-    const omitted: readonly number[] = [markers.tlm, markers.plm, markers.crg, markers.com];
-    const keptSegments = segments.filter(({ marker }) => !omitted.includes(marker));
+    // Assembled code streams get the main header without segments that describe the whole file or are not needed for decoding.
+    const omittedMarkers: readonly number[] = [markers.tlm, markers.plm, markers.crg, markers.com];
+    const keptSegments = segments.filter(({ marker }) => !omittedMarkers.includes(marker));
     return new CodeStream(reader, size, decompositions, keptSegments, partsByTile);
   }
 
-  /** Whether the wavelet is the reversible one, which loses nothing. */
+  /** Whether the wavelet transform is reversible, and therefore lossless. */
   get isReversible(): boolean {
     return this.#segments.find(({ marker }) => marker === markers.cod)?.bytes[13] === 1;
   }
 
-  /** The part of the reference grid that some tiles cover. */
+  /** The part of the reference grid that the tiles cover. */
   extentOf({ left, top, right, bottom }: TileRange): { left: number; top: number; right: number; bottom: number } {
     const { size } = this;
     return {
@@ -102,11 +102,11 @@ export class CodeStream {
   }
 
   /**
-   * Assembles a code stream with only some tiles. They keep their position on the reference grid, so that they are decoded to the
-   * same samples.
+   * Assembles a code stream that contains only the tiles of `range`. The tiles keep their position on the reference grid, so that
+   * they are decoded to the same samples as in the file.
    *
    * @returns `null` if the file has none of these tiles.
-   * @throws TileSourceError if there is no tile-part at its position.
+   * @throws TileSourceError if the tiles have too many bytes, or the file has no tile-part where one is expected.
    */
   async assembleTiles(range: TileRange, signal?: AbortSignal): Promise<Uint8Array | null> {
     const tileParts: { byteRange: ByteRange; tile: number; newTile: number }[] = [];
@@ -119,17 +119,17 @@ export class CodeStream {
       }
     }
     if (tileParts.length === 0) return null;
-    const total = tileParts.reduce((sum, { byteRange }) => sum + byteRange.length, 0);
-    if (total > maxAssembledBytes) {
+    const totalBytes = tileParts.reduce((sum, { byteRange }) => sum + byteRange.length, 0);
+    if (totalBytes > maxAssembledBytes) {
       throw new TileSourceError(
-        `Tiles of the JPEG 2000 file have ${total} compressed bytes; at most ${maxAssembledBytes} are supported.`,
+        `Tiles of the JPEG 2000 file have ${totalBytes} compressed bytes; at most ${maxAssembledBytes} are supported.`,
       );
     }
     const parts: Buffer[] = [this.#buildHeader(range)];
     for (const { byteRange, tile, newTile } of tileParts) {
       const bytes = await readExactly(this.#reader, byteRange, 'a tile-part', signal);
       if (bytes.readUInt16BE(0) !== markers.sot || bytes.readUInt16BE(4) !== tile) {
-        throw new TileSourceError(`Corrupt JPEG 2000 file: at byte ${byteRange.offset} is no part of tile ${tile}.`);
+        throw new TileSourceError(`Corrupt JPEG 2000 file: there is no part of tile ${tile} at byte ${byteRange.offset}.`);
       }
       bytes.writeUInt16BE(newTile, 4);
       bytes.writeUInt32BE(bytes.length, 6);
@@ -139,26 +139,26 @@ export class CodeStream {
     return new Uint8Array(Buffer.concat(parts));
   }
 
-  /** The main header with the sizes replaced by those of some tiles. */
+  /** Builds a main header in which SIZ has the sizes of the tiles in `range`. */
   #buildHeader(range: TileRange): Buffer {
     const { size } = this;
     const { left, top, right, bottom } = this.extentOf(range);
     const tileLeft = size.tileLeft + range.left * size.tileWidth;
     const tileTop = size.tileTop + range.top * size.tileHeight;
-    const [siz, ...others] = this.#segments;
+    const [siz, ...otherSegments] = this.#segments;
     const changedSiz = Buffer.from(siz!.bytes);
     const sizes = [right, bottom, left, top, size.tileWidth, size.tileHeight, tileLeft, tileTop];
     sizes.forEach((value, i) => changedSiz.writeUInt32BE(value, 6 + 4 * i));
-    return Buffer.concat([Buffer.from([0xff, 0x4f]), changedSiz, ...others.map(({ bytes }) => bytes)]);
+    return Buffer.concat([Buffer.from([0xff, 0x4f]), changedSiz, ...otherSegments.map(({ bytes }) => bytes)]);
   }
 }
 
-/** A tile-part. */
 interface TilePart extends ByteRange {
+  /** Number of the tile to which the part belongs. */
   tile: number;
 }
 
-/** The tile-parts from the optional list TLM; `null` if there is none, or it contradicts the file. */
+/** Reads the tile-parts from the optional lists TLM; `null` if the file has no such list, or a list contradicts the file. */
 async function readListedParts(
   reader: ByteReader,
   segments: readonly MarkerSegment[],
@@ -171,14 +171,14 @@ async function readListedParts(
   let at = offset;
   for (const { bytes } of lists.toSorted((a, b) => a.bytes.readUInt8(4) - b.bytes.readUInt8(4))) {
     const entryFormat = bytes.readUInt8(5);
-    const numberBytes = (entryFormat >> 4) & 3;
+    const tileNumberBytes = (entryFormat >> 4) & 3;
     const lengthBytes = entryFormat & 0x40 ? 4 : 2;
-    if (numberBytes === 3) return null;
-    for (let entry = 6; entry + numberBytes + lengthBytes <= bytes.length; entry += numberBytes + lengthBytes) {
-      const tile = numberBytes === 0 ? parts.length : bytes.readUIntBE(entry, numberBytes);
-      const partLength = bytes.readUIntBE(entry + numberBytes, lengthBytes);
+    if (tileNumberBytes === 3) return null;
+    for (let entry = 6; entry + tileNumberBytes + lengthBytes <= bytes.length; entry += tileNumberBytes + lengthBytes) {
+      const tile = tileNumberBytes === 0 ? parts.length : bytes.readUIntBE(entry, tileNumberBytes);
+      const partLength = bytes.readUIntBE(entry + tileNumberBytes, lengthBytes);
       if (partLength < sotBytes + 2 || at + partLength > offset + length) return null;
-      if (parts.length >= maxTileParts) throw tooManyParts();
+      if (parts.length >= maxTileParts) throw tooManyPartsError();
       parts.push({ tile, offset: at, length: partLength });
       at += partLength;
     }
@@ -202,7 +202,7 @@ async function findParts(reader: ByteReader, { offset, length }: ByteRange, sign
     const statedLength = head.readUInt32BE(6);
     const partLength = statedLength === 0 ? end - at : statedLength;
     if (partLength < sotBytes + 2) throw new TileSourceError(`Corrupt JPEG 2000 file: a tile-part of ${partLength} bytes.`);
-    if (parts.length >= maxTileParts) throw tooManyParts();
+    if (parts.length >= maxTileParts) throw tooManyPartsError();
     parts.push({ tile: head.readUInt16BE(4), offset: at, length: Math.min(partLength, end - at) });
     at += partLength;
     if (isSliceOver()) await nextSlice(signal);
@@ -211,6 +211,6 @@ async function findParts(reader: ByteReader, { offset, length }: ByteRange, sign
   return parts;
 }
 
-function tooManyParts(): TileSourceError {
+function tooManyPartsError(): TileSourceError {
   return new TileSourceError(`The JPEG 2000 file has more than ${maxTileParts} tile-parts.`);
 }

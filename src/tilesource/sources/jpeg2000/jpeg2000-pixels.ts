@@ -34,6 +34,7 @@ export class CodeStreamPixels {
     private readonly colors: ColorInterpretation,
     private readonly shape: SampleShape,
     private readonly blocks: FileBlocks,
+    /** Distinguishes the code stream from the file's other code streams in the cache. */
     private readonly name: string,
   ) {}
 
@@ -66,7 +67,7 @@ export class CodeStreamPixels {
     return result;
   }
 
-  /** Decodes some tiles together. Samples that the file lacks are zero. */
+  /** Decodes the tiles of `range` together. Samples that the file lacks are zero. */
   async #decodeTiles(range: TileRange, halvings: number, signal: AbortSignal | undefined): Promise<Raster> {
     const { components } = this.stream.size;
     const extent = this.stream.extentOf(range);
@@ -107,7 +108,7 @@ export class CodeStreamPixels {
         : data;
     const raster: Raster = { ...this.shape, width, height, data: samples };
     if (palette !== null) return applyPalette(raster, palette.entries, componentOrder);
-    // The library converts YCbCr to RGB only if its colors are subsampled.
+    // The library converts YCbCr with subsampled colors to RGB, and leaves YCbCr without subsampling unchanged.
     const isSubsampled = !this.stream.size.components.every(({ dx }) => dx === 1);
     if (
       colorSpace === sYcc &&

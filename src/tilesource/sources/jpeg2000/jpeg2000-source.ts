@@ -18,15 +18,15 @@ import { CodeStreamPixels, maxDecodedSamples, type SampleShape } from './jpeg200
 
 /** Maximum number of bytes of decoded tiles that are cached, for all open files together. */
 const maxCachedBytes = 2 ** 27;
-/** Tiles of the file with at most this side are served unchanged. */
-const maxUnchangedTileSide = 1024;
+/** Maximum side of the file's tiles for which our tiles have the same side, or a multiple of it. */
+const maxAdoptedTileSide = 1024;
 const defaultTileSide = 512;
 /**
  * Maximum number of tiles of the file that are decoded for one tile of a reduced level. Coarser levels, which would need more, are
- * computed from finer ones.
+ * computed from finer levels.
  */
 const maxTilesAtOnce = 64;
-/** Bytes of memory for each tile-part of an open file. */
+/** Approximate memory for each tile-part of an open file. */
 const bytesPerPart = 100;
 
 /** Enumerated color spaces that cannot be shown. */
@@ -41,10 +41,11 @@ interface Jpeg2000Parts {
 }
 
 /**
- * The side of our tiles for the side of tiles of the file: the same, a multiple of it if it is small, or a default if it is large.
+ * The side of our tiles if the file's tiles have the side `storedSide`: the same side, a multiple of a small side, or the default
+ * instead of a large side.
  */
 function tileSideFor(storedSide: number): number {
-  if (storedSide > maxUnchangedTileSide) return defaultTileSide;
+  if (storedSide > maxAdoptedTileSide) return defaultTileSide;
   return storedSide < defaultTileSide / 2 ? storedSide * Math.ceil(defaultTileSide / 2 / storedSide) : storedSide;
 }
 
@@ -80,11 +81,14 @@ function findStoredLevels(stream: CodeStream, { levels, tileWidth, tileHeight }:
     const halvings = levels - 1 - level;
     if (halvings === 0) return true;
     const scale = 2 ** halvings;
-    const across = Math.min(stream.columns, (tileWidth * scale) / size.tileWidth);
-    const down = Math.min(stream.rows, (tileHeight * scale) / size.tileHeight);
-    const isPlain = size.components.every(({ dx, dy }) => dx === 1 && dy === 1);
+    const tilesAcross = Math.min(stream.columns, (tileWidth * scale) / size.tileWidth);
+    const tilesDown = Math.min(stream.rows, (tileHeight * scale) / size.tileHeight);
+    const isFullySampled = size.components.every(({ dx, dy }) => dx === 1 && dy === 1);
     return (
-      halvings <= stream.decompositions && isPlain && (size.left | size.top) % scale === 0 && across * down <= maxTilesAtOnce
+      halvings <= stream.decompositions &&
+      isFullySampled &&
+      (size.left | size.top) % scale === 0 &&
+      tilesAcross * tilesDown <= maxTilesAtOnce
     );
   });
 }
@@ -93,7 +97,9 @@ class Jpeg2000TileSource implements TileSource {
   readonly metadata: ImageMetadata;
   readonly populatedLevels: readonly number[];
   readonly #pixels: readonly CodeStreamPixels[];
-  /** Whether tiles of the file are larger than ours. They are then cached, because neighboring tiles need them too. */
+  /**
+   * Whether the file's tiles are larger than ours. Decoded tiles are then cached, because several of our tiles need each of them.
+   */
   readonly #cachesTiles: boolean;
 
   constructor(private readonly parts: Jpeg2000Parts) {
@@ -236,7 +242,7 @@ function createJpeg2000Source(): TileSourceDefinition {
 }
 
 /**
- * Reads JPEG 2000 files and code streams: for a tile, only the tiles of the file that it shows are read and decoded, at the
- * resolution that is needed.
+ * Reads JPEG 2000 files and code streams. To read a tile, only the file's tiles that it shows are read, and they are decoded at the
+ * resolution of the tile's level.
  */
 export const jpeg2000Source: TileSourceDefinition = createJpeg2000Source();

@@ -18,7 +18,9 @@ export const markers = {
   eoc: 0xff_d9,
 } as const;
 
-/** Maximum number of segments of a main header. Ordinary files have few, and at most 256 with lengths of tile-parts. */
+/**
+ * Maximum number of segments of a main header. A header has at most 256 lists of tile-parts (TLM), and usually few other segments.
+ */
 const maxSegments = 2000;
 /** Maximum number of bytes of all segments of a main header together. */
 const maxHeaderBytes = 2 ** 25;
@@ -29,9 +31,9 @@ export interface ByteRange {
   length: number;
 }
 
-/** A marker segment with its marker and length. */
 export interface MarkerSegment {
   marker: number;
+  /** The whole segment: marker, length and content. */
   bytes: Buffer;
 }
 
@@ -42,7 +44,7 @@ export interface MainHeader {
   end: number;
 }
 
-/** Reads exactly `length` bytes from `offset`. @throws TileSourceError if the file ends before. */
+/** Reads exactly `length` bytes from `offset`. `what` names them in errors. @throws TileSourceError if the file ends too early. */
 export async function readExactly(
   reader: ByteReader,
   { offset, length }: ByteRange,
@@ -89,11 +91,13 @@ export async function readMainHeader(reader: ByteReader, stream: ByteRange, sign
   }
 }
 
-/** A component according to SIZ. */
+/** A component of the image, as SIZ describes it. */
 interface Component {
   bits: number;
   signed: boolean;
+  /** Distance between neighboring samples along x, in units of the reference grid. */
   dx: number;
+  /** Distance between neighboring samples along y, in units of the reference grid. */
   dy: number;
 }
 
@@ -136,16 +140,17 @@ export function readGridSize({ bytes }: MarkerSegment): GridSize {
   return { left, top, right, bottom, tileLeft, tileTop, tileWidth, tileHeight, components };
 }
 
-/** The number of decomposition levels that every component has at least, according to COD and COC of the main header. */
+/** The smallest number of decomposition levels that a component has, according to COD and COC of the main header. */
 export function countDecompositions(segments: readonly MarkerSegment[], componentCount: number): number {
   const codBytes = segments.find(({ marker }) => marker === markers.cod)?.bytes;
   if (codBytes === undefined || codBytes.length < 14)
     throw new TileSourceError('Corrupt JPEG 2000 file: it has no coding style (COD).');
-  let fewest = codBytes.readUInt8(9);
+  let minDecompositions = codBytes.readUInt8(9);
   const extraBytes = componentCount > 256 ? 1 : 0;
   for (const { marker, bytes } of segments) {
-    if (marker === markers.coc && bytes.length > 6 + extraBytes) fewest = Math.min(fewest, bytes.readUInt8(6 + extraBytes));
+    if (marker === markers.coc && bytes.length > 6 + extraBytes)
+      minDecompositions = Math.min(minDecompositions, bytes.readUInt8(6 + extraBytes));
   }
-  if (fewest > 32) throw new TileSourceError(`Corrupt JPEG 2000 file: it claims ${fewest} decompositions.`);
-  return fewest;
+  if (minDecompositions > 32) throw new TileSourceError(`Corrupt JPEG 2000 file: it claims ${minDecompositions} decompositions.`);
+  return minDecompositions;
 }
