@@ -18,7 +18,7 @@ export interface DecodedPicture {
   metadata: Record<string, unknown>;
 }
 
-/** Reads a whole file. @throws TileSourceError if its first bytes are not those of the format. */
+/** Reads a whole file. @throws TileSourceError if its first bytes do not belong to the format, or it is too large. */
 export async function readWholeFile(
   input: SourceInput,
   hasFormat: (head: Buffer) => boolean,
@@ -52,7 +52,7 @@ export async function decodePicture(
   return { png: kind === 'png' ? data : await encodePng({ data, width, height, hasAlpha }, signal), icc, metadata };
 }
 
-/** Encodes RGB with alpha as PNG. */
+/** Encodes pixels of red, green, blue and alpha as PNG, without the alpha if `hasAlpha` is false. */
 export async function encodePng(
   { data, width, height, hasAlpha }: { data: Uint8Array; width: number; height: number; hasAlpha: boolean },
   signal?: AbortSignal,
@@ -62,7 +62,9 @@ export async function encodePng(
   return runProcessing(() => encoder.toBuffer(), signal);
 }
 
-/** The source of a decoded picture. A small picture is one tile; of a large one a temporary pyramid is made. */
+/**
+ * Opens a decoded picture as a tile source. A small picture is a single tile. For a large picture, a temporary pyramid is written.
+ */
 export async function openDecodedPicture(
   name: string,
   { png, icc, metadata }: DecodedPicture,

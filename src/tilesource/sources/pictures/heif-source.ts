@@ -9,7 +9,7 @@ export const heifSource: TileSourceDefinition = {
   async open(input, options = {}) {
     const isHeif = (head: Buffer) => /^....ftyp(?:hei|hev|mif1|msf1)/s.test(head.toString('latin1'));
     const bytes = await readWholeFile(input, isHeif, 'HEIF', options.signal);
-    const decoded = await decodePicture({ format: 'heif', bytes, what: 'the picture (HEIF)' }, options.signal);
-    return openDecodedPicture('heif', decoded, options);
+    const picture = await decodePicture({ format: 'heif', bytes, what: 'the picture (HEIF)' }, options.signal);
+    return openDecodedPicture('heif', picture, options);
   },
 };

@@ -6,12 +6,12 @@ import { openDecodedPicture, encodePng, readWholeFile } from './decoded-picture.
 
 /** Maximum number of pictures in one file. */
 const maxPictures = 256;
-/** Bytes of the header of a bitmap. */
+/** Each picture has at least the header of a bitmap. */
 const minPictureBytes = 40;
-/** Longest side of a bitmap. Pictures in PNG have the limits of PNG. */
+/** Maximum side of a bitmap. A picture that is stored as PNG has the limits of PNG files instead. */
 const maxSide = 1024;
 
-/** Reads icons and cursors. Of the pictures in a file the one with most pixels is shown. */
+/** Reads icons and cursors. Of several pictures in a file, the picture with the most pixels is shown. */
 export const icoSource: TileSourceDefinition = {
   name: 'ico',
   extensions: { default: priorities.manual, ico: priorities.low, cur: priorities.low },
@@ -44,15 +44,15 @@ export const icoSource: TileSourceDefinition = {
     }
     const singleIcon = Buffer.concat([bytes.subarray(0, 4), Buffer.of(1, 0), largestEntry!.entry, picture]);
     singleIcon.writeUInt32LE(22, 18);
-    let decoded: { width: number; height: number; data: ArrayLike<number> } | undefined;
+    let decodedIcon: { width: number; height: number; data: ArrayLike<number> } | undefined;
     try {
-      [decoded] = decodeIco(singleIcon);
+      [decodedIcon] = decodeIco(singleIcon);
     } catch (cause) {
       throw new TileSourceError(`Corrupt ICO: its largest picture cannot be decoded (${String(cause)}).`, { cause });
     }
-    if (decoded === undefined) throw new TileSourceError('Corrupt ICO: it contains no image.');
-    const { width, height } = decoded;
-    const png = await encodePng({ data: Uint8Array.from(decoded.data), width, height, hasAlpha: true }, options.signal);
+    if (decodedIcon === undefined) throw new TileSourceError('Corrupt ICO: it contains no image.');
+    const { width, height } = decodedIcon;
+    const png = await encodePng({ data: Uint8Array.from(decodedIcon.data), width, height, hasAlpha: true }, options.signal);
     const profileRange = findProfileRange(picture);
     const icc = profileRange === null ? null : picture.subarray(profileRange.offset, profileRange.offset + profileRange.length);
     return openDecodedPicture('ico', { png, icc: icc !== null && isRgbProfile(icc) ? icc : null, metadata }, options);

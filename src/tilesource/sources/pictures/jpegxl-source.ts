@@ -12,7 +12,7 @@ export const jpegXlSource: TileSourceDefinition = {
     const isJpegXl = (head: Buffer) =>
       head.readUInt16BE(0) === 0xff0a || head.subarray(0, containerSignature.length).equals(containerSignature);
     const bytes = await readWholeFile(input, (head) => head.length >= 12 && isJpegXl(head), 'JPEG XL', options.signal);
-    const decoded = await decodePicture({ format: 'jpegxl', bytes, what: 'the picture (JPEG XL)' }, options.signal);
-    return openDecodedPicture('jpegxl', decoded, options);
+    const picture = await decodePicture({ format: 'jpegxl', bytes, what: 'the picture (JPEG XL)' }, options.signal);
+    return openDecodedPicture('jpegxl', picture, options);
   },
 };

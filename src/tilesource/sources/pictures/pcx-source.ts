@@ -22,7 +22,7 @@ interface PcxHeader {
   /** Bytes of a row of one plane, with padding. */
   rowBytes: number;
   isPacked: boolean;
-  /** The colors of indexes; `null` if the samples are colors. */
+  /** Red, green and blue of each index; `null` if the samples are colors. */
   palette: Uint8Array | null;
 }
 
@@ -62,7 +62,10 @@ function paletteOf(bytes: Buffer, bits: number, planes: number): Uint8Array | nu
   return bits * planes > 1 ? palette : Buffer.from([0, 0, 0, 255, 255, 255]);
 }
 
-/** Unpacks the rows of all planes. A byte whose two upper bits are set is the number of repetitions of the next byte. */
+/**
+ * Unpacks the rows of all planes. If the two upper bits of a packed byte are set, its other bits are the number of repetitions of
+ * the next byte.
+ */
 async function unpackRows(bytes: Buffer, pcx: PcxHeader, signal: AbortSignal | undefined): Promise<Uint8Array> {
   const bytesPerRow = pcx.rowBytes * pcx.planes;
   const out = new Uint8Array(bytesPerRow * pcx.height);

@@ -4,13 +4,16 @@ import type { HeaderReader, RowLayout } from './rows.js';
 
 const blockBytes = 2880;
 const cardBytes = 80;
-/** Maximum number of blocks of one header, and of headers that are read. */
+/** Maximum number of blocks of one header. */
 const maxBlocks = 1000;
+/** Maximum number of headers that are read to find an image. */
 const maxHeaders = 1000;
 const maxFrames = 100_000;
 
+/** The values of a header by their keywords. The format calls each line of a header a card. */
 type Cards = ReadonlyMap<string, string>;
 
+/** How samples are stored, by their depth in the header (BITPIX). */
 const sampleFormats: Readonly<Record<string, { dtype: SampleType; read: (bytes: Buffer, at: number) => number }>> = {
   8: { dtype: 'uint8', read: (bytes, at) => bytes[at]! },
   16: { dtype: 'int16', read: (bytes, at) => bytes.readInt16BE(at) },
@@ -20,7 +23,10 @@ const sampleFormats: Readonly<Record<string, { dtype: SampleType; read: (bytes: 
   '-64': { dtype: 'float64', read: (bytes, at) => bytes.readDoubleBE(at) },
 };
 
-/** Types by depth and offset (BZERO): files store unsigned numbers as signed ones, and signed bytes as unsigned ones. */
+/**
+ * Types by depth and offset (BZERO). With such an offset, files store unsigned numbers as signed numbers, and signed bytes as
+ * unsigned bytes.
+ */
 const shiftedTypes: Readonly<Record<string, SampleType>> = { '8/-128': 'int8', '16/32768': 'uint16', '32/2147483648': 'uint32' };
 
 async function readCards(
@@ -52,12 +58,12 @@ function readSizes(cards: Cards): number[] {
 }
 
 function layOutImage(cards: Cards, start: number, size: number): RowLayout {
-  const [width = 0, height = 0, ...others] = readSizes(cards);
+  const [width = 0, height = 0, ...otherLengths] = readSizes(cards);
   const depth = cards.get('BITPIX') ?? '';
   const format = sampleFormats[depth];
   if (format === undefined) throw new TileSourceError(`The FITS file has samples of ${depth} bits, which is not supported.`);
   const bytesPerSample = Math.abs(Number(depth)) / 8;
-  const frames = others.reduce((product, length) => product * length, 1);
+  const frames = otherLengths.reduce((product, length) => product * length, 1);
   if (frames < 1 || frames > maxFrames)
     throw new TileSourceError(`The FITS file has ${frames} planes; at most ${maxFrames} are supported.`);
   const rowBytes = width * bytesPerSample;

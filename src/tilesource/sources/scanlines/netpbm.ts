@@ -1,7 +1,10 @@
 import { TileSourceError } from '../../../errors.js';
 import { bitsAt, type HeaderReader, type RowLayout } from './rows.js';
 
-/** Reads the next words of a header, and the position of the samples that follow. `#` begins a comment. */
+/**
+ * Reads `count` words of a header, and the position of the samples that follow. `null` if the text ends too early. `#` begins a
+ * comment.
+ */
 function readWords(text: string, start: number, count: number): { words: string[]; end: number } | null {
   const pattern = /(?:[\t\n\v\f\r ]|#[^\n]*\n)*([^\t\n\v\f\r #]+)/y;
   const words: string[] = [];
@@ -22,6 +25,7 @@ interface NetpbmHeader {
   height: number;
   bands: number;
   maxValue: number;
+  /** Position of the samples in the file. */
   start: number;
 }
 
@@ -44,8 +48,8 @@ function readPamHeader(text: string): (NetpbmHeader & { type: string }) | null {
 }
 
 /**
- * A converter for integers of one or two bytes, big-endian. Samples of one byte are scaled to 0 to 255. Samples of two bytes keep
- * their values, and `white` is the maximum that the file declares.
+ * A converter for integers of one or two bytes, big-endian. Samples of one byte are scaled to the range from 0 to 255. Samples of
+ * two bytes keep their values, and `white` is the maximum that the file declares.
  */
 function createIntegerConverter(bands: number, maxValue: number): Pick<RowLayout, 'dtype' | 'white' | 'pixelBits' | 'unpack'> {
   const bytesPerSample = maxValue > 255 ? 2 : 1;
@@ -91,10 +95,10 @@ const bitmapConverter: Pick<RowLayout, 'dtype' | 'pixelBits' | 'unpack'> = {
 
 function readNetpbmHeader(kind: string, text: string): NetpbmHeader | null {
   if (kind === 'P7') return readPamHeader(text);
-  const parsed = readWords(text, 2, kind === 'P4' ? 2 : 3);
-  if (parsed === null) return null;
-  const [width = 0, height = 0, maxValue = 1] = parsed.words.map(Number);
-  return { width, height, bands: kind === 'P6' || kind === 'PF' ? 3 : 1, maxValue, start: parsed.end };
+  const result = readWords(text, 2, kind === 'P4' ? 2 : 3);
+  if (result === null) return null;
+  const [width = 0, height = 0, maxValue = 1] = result.words.map(Number);
+  return { width, height, bands: kind === 'P6' || kind === 'PF' ? 3 : 1, maxValue, start: result.end };
 }
 
 /** Reads the header of a binary PBM, PGM, PPM, PAM or PFM file. */

@@ -7,15 +7,18 @@ export interface RowLayout {
   height: number;
   bands: number;
   dtype: SampleType;
-  /** The sample that is white, if it is less than the largest of `dtype`. */
+  /** The value of white, if it is less than the largest value of `dtype`. */
   white?: number;
   frames: number;
-  /** Bits of a pixel in the file. With fewer than 8 the first pixel has the highest bits of a byte. */
+  /** Bits of a pixel in the file. With fewer than 8 bits, the first pixel has the highest bits of a byte. */
   pixelBits: number;
-  /** The position of the uppermost row of a frame, and the distance to the row below it in bytes. The distance is negative if the lowest row is stored first. */
+  /** Returns the position of the uppermost row of a frame, in bytes. */
   findTopRow: (frame: number) => number;
+  /** Number of bytes from the start of a row to the start of the row below it. Negative if the lowest row is stored first. */
   rowStep: number;
-  /** Converts `count` pixels to samples, beginning with pixel `skip` of the bytes. */
+  /**
+   * Converts `count` pixels of `bytes` to samples, after skipping `skip` pixels, and writes the samples to `out` from index `at`.
+   */
   unpack: (bytes: Buffer, pixels: { skip: number; count: number }, out: Samples, at: number) => void;
   /** The unpacked rows, if the file contains them packed. Positions of rows are then positions in these bytes. */
   unpacked?: Buffer;
@@ -32,7 +35,7 @@ export type HeaderReader = (file: HeaderBytes) => Promise<RowLayout | null> | Ro
 export interface HeaderBytes {
   name: string;
   size: number;
-  /** The first bytes of the file, some thousand. */
+  /** The first bytes of the file: several thousand, or all bytes of a smaller file. */
   head: Buffer;
   read: (offset: number, length: number) => Promise<Buffer>;
 }
@@ -59,8 +62,9 @@ export function bitsAt(bytes: Buffer, pixel: number, bits: number): number {
   return (bytes[bit >> 3]! >> (8 - bits - (bit & 7))) & (2 ** bits - 1);
 }
 
-/** A field of some bits of a pixel, which is scaled to a byte. */
+/** The bits of a pixel that hold the sample of one band. */
 export interface BitField {
+  /** Number of bits of the pixel below the field. */
   shift: number;
   bits: number;
 }
@@ -73,7 +77,7 @@ export function bitFieldOf(mask: number): BitField {
   return { shift, bits: 32 - Math.clz32(unsigned >>> shift) };
 }
 
-/** A converter for pixels of 16 or 32 bits with a field for each band. */
+/** A converter for pixels of 16 or 32 bits with a field for each band. Samples are scaled to a byte. */
 export function createFieldConverter(fields: readonly BitField[], bytesPerPixel: 2 | 4): RowLayout['unpack'] {
   return (bytes, { skip, count }, out, at) => {
     for (let i = 0; i < count; i++) {

@@ -21,7 +21,7 @@ import { readTga } from './tga.js';
 const tileSide = 512;
 /** Bytes at the beginning of a file that are read at once. They include the palettes of all formats. */
 const headBytes = 2 ** 13;
-/** Maximum number of bytes, from the first row to the end of the last one, that are read with one request. */
+/** Maximum number of bytes, from the first row to the end of the last row, that are read with one request. */
 const maxMergedBytes = 2 ** 22;
 /** Number of rows that are read at the same time if each needs a request. */
 const rowsAtOnce = 8;
@@ -76,10 +76,13 @@ class ScanlinesTileSource implements TileSource {
     return raster;
   }
 
-  /** Reads the same columns of some rows: with one request if the rows are few bytes together, otherwise each row with its own. */
+  /**
+   * Reads `length` bytes at each offset: with a single request if all offsets are close together, otherwise with a request for
+   * each.
+   */
   async #readParts(offsets: readonly number[], length: number, options: { signal?: AbortSignal }): Promise<Buffer[]> {
-    const first = Math.min(...offsets);
-    const totalBytes = Math.max(...offsets) + length - first;
+    const firstOffset = Math.min(...offsets);
+    const totalBytes = Math.max(...offsets) + length - firstOffset;
     const { unpacked } = this.#layout;
     if (unpacked) return offsets.map((offset) => unpacked.subarray(offset, offset + length));
     const read = async (offset: number, byteCount: number): Promise<Buffer> => {
@@ -88,8 +91,8 @@ class ScanlinesTileSource implements TileSource {
       return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
     };
     if (totalBytes <= maxMergedBytes) {
-      const merged = await read(first, totalBytes);
-      return offsets.map((offset) => merged.subarray(offset - first, offset - first + length));
+      const mergedBytes = await read(firstOffset, totalBytes);
+      return offsets.map((offset) => mergedBytes.subarray(offset - firstOffset, offset - firstOffset + length));
     }
     return mapConcurrently(offsets, rowsAtOnce, (offset) => read(offset, length));
   }

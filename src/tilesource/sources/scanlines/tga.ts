@@ -48,7 +48,10 @@ export const readTga: HeaderReader = async ({ name, head, size, read }) => {
   };
 };
 
-/** The bit of the image type that means run-length encoding: pixels are stored as runs of equal pixels and sequences of other pixels. */
+/**
+ * The bit of the image type that means run-length encoding: the pixels are stored as runs of equal pixels and sequences of unequal
+ * pixels.
+ */
 const packedFlag = 8;
 /** Red, green and blue in two bytes. */
 const fifteenBitFields = [0x7c_00, 0x3_e0, 0x1f].map(bitFieldOf);
@@ -104,16 +107,16 @@ function readColors(
   }
   if (kind === 2 && (bits === 15 || bits === 16)) return { bands: 3, unpack: createFieldConverter(fifteenBitFields, 2) };
   const entryBytes = Math.ceil(mapBits / 8);
-  // The palette may begin with a later index than 0. Indexes that it does not have are black.
-  const first = head.readUInt16LE(3);
+  // The palette may begin with a later index than 0. Indexes outside the palette are black.
+  const firstIndex = head.readUInt16LE(3);
   const isSupportedPalette =
     [15, 16, 24, 32].includes(mapBits) && mapLength > 0 && mapOffset + mapLength * entryBytes <= head.length;
   if (kind === 1 && bits === 8 && isSupportedPalette) {
     const palette = new Uint8Array(256 * 3);
     const entries = head.subarray(mapOffset, mapOffset + mapLength * entryBytes);
     const unpack = entryBytes === 2 ? createFieldConverter(fifteenBitFields, 2) : createByteConverter([2, 1, 0], entryBytes);
-    const count = Math.min(mapLength, 256 - first);
-    if (count > 0) unpack(entries, { skip: 0, count }, palette, first * 3);
+    const count = Math.min(mapLength, 256 - firstIndex);
+    if (count > 0) unpack(entries, { skip: 0, count }, palette, firstIndex * 3);
     return createPaletteConverter(palette, 8);
   }
   throw new TileSourceError(`The TGA has pixels of type ${kind} with ${bits} bits, which is not supported.`);
