@@ -4,20 +4,21 @@ import type { FrameMetadata, ImageMetadata } from '../../tile-source.js';
 import { wireFrames } from '../../metadata.js';
 import type { MultiDescription, SourceEntry } from './multi-description.js';
 
-/** Maximum number of frames of an image, and of all its sources together. */
+/** Maximum number of frames of an image, and of source frames that are drawn in them. */
 const maxFrames = 100_000;
 /** Number of frames that are assigned before other work on the event loop can run. */
 const framesPerSlice = 200;
 
 /** A frame of a source that is drawn in a frame of the image. */
 export interface SourceFrame {
-  /** Index of the source in the list of sources, in which a pattern is replaced by an entry for each file that matches. */
+  /** Index in the list of sources, where an entry with a pattern is replaced by one entry for each matching file. */
   sourceIndex: number;
   frame: number;
 }
 
-/** The frames of an image. `partsByFrame` has a list for each frame, in the order of drawing. */
+/** The frames of an image. */
 export interface MultiFrames {
+  /** For each frame of the image, the source frames that are drawn in it, in the order of drawing. */
   partsByFrame: readonly (readonly SourceFrame[])[];
   frames: readonly FrameMetadata[];
   channels: readonly string[];
@@ -25,7 +26,7 @@ export interface MultiFrames {
 
 type SourceMetadata = Pick<ImageMetadata, 'frames' | 'channels'>;
 
-/** The axes that need not be declared. The channel is first, because channels have names. */
+/** The axes that need not be declared. {@link FrameTable} relies on the channel being first. */
 const defaultAxes = ['c', 'z', 't', 'xy'];
 
 function propertyOf(entry: SourceEntry, name: string): unknown {
@@ -37,24 +38,25 @@ function numberProperty(entry: SourceEntry, name: string): number | undefined {
   return typeof value === 'number' ? value : undefined;
 }
 
-/** The position on an axis of the image for a frame that has the index `index` on this axis in its source. */
+/** Converts a frame's index on an axis of its source to a position on the same axis of the image. */
 function axisPosition(entry: SourceEntry, axis: string, index: number): number {
   const fixedPosition = numberProperty(entry, `${axis}Set`);
   if (fixedPosition !== undefined) return fixedPosition;
   const offset = numberProperty(entry, axis) ?? 0;
-  const listed = propertyOf(entry, `${axis}Values`);
-  const values = Array.isArray(listed) ? (listed as number[]) : [];
-  const [first] = values;
+  const property = propertyOf(entry, `${axis}Values`);
+  const positions = Array.isArray(property) ? (property as number[]) : [];
+  const [first] = positions;
   if (first === undefined) return index + offset;
-  if (values.length === 1) return first + index + offset;
-  if (index < values.length) return values[index]! + offset;
-  const last = values.at(-1)!;
-  return last + (last - values.at(-2)!) * (index - values.length + 1) + offset;
+  if (positions.length === 1) return first + index + offset;
+  if (index < positions.length) return positions[index]! + offset;
+  // Further indexes continue with the distance between the last two positions.
+  const last = positions.at(-1)!;
+  return last + (last - positions.at(-2)!) * (index - positions.length + 1) + offset;
 }
 
 /**
- * Returns a function for the index of a frame of a source along each axis. Indexes follow from the strides of `framesAsAxes`; without
- * these, they are in the metadata of the source.
+ * Returns a function that computes a source frame's index on each axis: from the strides in `framesAsAxes`, or without strides from
+ * the source's metadata.
  */
 function axisIndexesOf(
   { framesAsAxes }: SourceEntry,
@@ -68,10 +70,10 @@ function axisIndexesOf(
   const strides = Object.entries(framesAsAxes).toSorted(([, a], [, b]) => b - a);
   return (index) => {
     const indexes: Record<string, number> = {};
-    let length = frames.length;
+    let frameSpan = frames.length;
     for (const [axis, stride] of strides) {
-      indexes[axis] = Math.floor(index / stride) % Math.max(1, Math.floor(length / stride));
-      length = stride;
+      indexes[axis] = Math.floor(index / stride) % Math.max(1, Math.floor(frameSpan / stride));
+      frameSpan = stride;
     }
     return indexes;
   };
@@ -83,6 +85,7 @@ class FrameTable {
   readonly #axes: readonly string[];
   readonly #partsByFrame = new Map<number, SourceFrame[]>();
   readonly #partsByPosition = new Map<string, { position: readonly number[]; parts: SourceFrame[] }>();
+  /** Whether the image's frames are arranged by their positions on axes. Otherwise they are arranged by their numbers. */
   #hasAxes = true;
   #lastFrame = -1;
   #lastZ = -1;
@@ -114,17 +117,20 @@ class FrameTable {
       const position = this.#axes.map((axis) => axisPosition(positionedEntry, axis, axisIndexes[axis] ?? 0));
       const channel = channelNames[axisIndexes.c ?? 0];
       if (channel !== undefined)
-        position[0] = this.#channelPosition(channel, position[0]!, { entry: positionedEntry, isNamed: declaredNames.length > 0 });
+        position[0] = this.#channelPosition(channel, position[0]!, {
+          entry: positionedEntry,
+          isDeclared: declaredNames.length > 0,
+        });
       this.#addPart(position, axisPosition(positionedEntry, 'frame', frame), { sourceIndex, frame });
       this.#hasAxes = (this.#hasAxes && sourceHasAxes) || position.some((value) => value !== 0);
     };
     await forEachFrame(frames.length, addFrame, signal);
   }
 
-  /** Places a source without positions on axes after all sources that were added before. */
+  /** If an entry has no position on any axis, returns the entry with a position after all sources that were added before. */
   #withPosition(entry: SourceEntry): SourceEntry {
-    const positionNames = ['frame', ...this.#axes].flatMap((axis) => [axis, `${axis}Values`]);
-    if (positionNames.some((name) => propertyOf(entry, name) !== undefined)) return entry;
+    const positionProperties = ['frame', ...this.#axes].flatMap((axis) => [axis, `${axis}Values`]);
+    if (positionProperties.some((name) => propertyOf(entry, name) !== undefined)) return entry;
     return {
       ...entry,
       ...(this.#lastFrame >= 0 && { frame: this.#lastFrame + 1 }),
@@ -132,8 +138,12 @@ class FrameTable {
     };
   }
 
-  #channelPosition(name: string, position: number, { entry, isNamed }: { entry: SourceEntry; isNamed: boolean }): number {
-    if (!this.channels.includes(name) && (isNamed || this.channels.length === position)) this.channels.push(name);
+  /**
+   * Returns a channel's position on the axis of channels. A new name is added to the image's channels if the entry declares it, or
+   * if it has the next free position.
+   */
+  #channelPosition(name: string, position: number, { entry, isDeclared }: { entry: SourceEntry; isDeclared: boolean }): number {
+    if (!this.channels.includes(name) && (isDeclared || this.channels.length === position)) this.channels.push(name);
     const isPositioned = propertyOf(entry, 'c') !== undefined || propertyOf(entry, 'cValues') !== undefined;
     return isPositioned || !this.channels.includes(name) ? position : this.channels.indexOf(name);
   }
@@ -159,7 +169,7 @@ class FrameTable {
 
   async buildFrames(signal: AbortSignal | undefined): Promise<MultiFrames> {
     if (this.#partsByPosition.size === 0)
-      throw new TileSourceError('The image has no frames: its sources have none of the chosen ones.');
+      throw new TileSourceError('The image has no frames: its sources have none of the chosen frames.');
     const { channels } = this;
     if (!this.#hasAxes) {
       const partsByFrame = Array.from({ length: this.#lastFrame + 1 }, (_, frame) => this.#partsByFrame.get(frame) ?? []);
@@ -191,14 +201,14 @@ class FrameTable {
 }
 
 function forEachFrame(count: number, work: (frame: number) => void, signal: AbortSignal | undefined): Promise<void> {
-  const workOnRun = (from: number, to: number) => {
+  const workOnRange = (from: number, to: number) => {
     for (let frame = from; frame < to; frame += 1) work(frame);
   };
-  return forEachRange(count, framesPerSlice, workOnRun, signal);
+  return forEachRange(count, framesPerSlice, workOnRange, signal);
 }
 
 /**
- * Combines the frames of the sources to the frames of the image.
+ * Combines the frames of the sources into the frames of the image.
  *
  * @param metadataOfSources the metadata of each source, in the order of the entries.
  * @throws TileSourceError if there are too many frames or none.

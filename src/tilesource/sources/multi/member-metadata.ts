@@ -5,8 +5,9 @@ import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import type { MultiDescription } from './multi-description.js';
 import type { Member } from './members.js';
 
-/** Maximum number of images that are opened to read their metadata, and the number opened at the same time. */
+/** Maximum number of images that are opened to read their metadata. */
 const maxOpenedImages = 2000;
+/** Number of images that are open at the same time. */
 const concurrency = 4;
 /**
  * The only reason that is reported for an item that cannot be read, because the author of the description may have no right to read
@@ -16,11 +17,11 @@ const itemReason = 'it cannot be read, or it contains this image';
 /** Maximum number of sources that an error message names. */
 const maxNamedSources = 10;
 
-/** Metadata of a source, which are kept while it is not open. */
+/** Metadata of a source, which stay in memory when the source is closed. */
 export interface MemberMetadata extends ImageMetadata {
   populatedLevels: readonly number[];
   associatedImages: readonly string[];
-  /** Its color profile. Equal profiles are the same object. */
+  /** The color profile. Sources with equal profiles share one object. */
   profile: Uint8Array | null;
 }
 
@@ -36,18 +37,18 @@ class ProfilePool {
   share(profile: Uint8Array | null): Uint8Array | null {
     if (profile === null) return null;
     const hash = createHash('sha256').update(profile).digest('base64');
-    const shared = this.#profileByHash.get(hash) ?? Uint8Array.from(profile);
-    this.#profileByHash.set(hash, shared);
-    return shared;
+    const sharedProfile = this.#profileByHash.get(hash) ?? Uint8Array.from(profile);
+    this.#profileByHash.set(hash, sharedProfile);
+    return sharedProfile;
   }
 }
 
 function metadataOf({ source }: BorrowedImage, { entry }: Member, profiles: ProfilePool): MemberMetadata {
   const { metadata, populatedLevels, associatedImages = [] } = source;
   const isStyled = entry.style !== undefined;
-  const { white, ...others } = metadata;
+  const { white, ...otherMetadata } = metadata;
   return {
-    ...others,
+    ...otherMetadata,
     ...(white !== undefined && !isStyled && { white }),
     ...(isStyled && { dtype: 'uint8' as const, bandCount: 3 }),
     populatedLevels,
@@ -61,17 +62,17 @@ function areAlike(a: MemberMetadata, b: MemberMetadata): boolean {
 }
 
 /** The error that names the sources which cannot be read, with reasons. */
-function unreadableError(failures: readonly { path: string; reason: string }[], total: number): TileSourceError {
-  const named = failures.slice(0, maxNamedSources).map(({ path, reason }) => `${path} (${reason.replace(/\.$/, '')})`);
-  const rest = failures.length > maxNamedSources ? ` and ${failures.length - maxNamedSources} more` : '';
+function unreadableError(failures: readonly { path: string; reason: string }[], sourceCount: number): TileSourceError {
+  const namedSources = failures.slice(0, maxNamedSources).map(({ path, reason }) => `${path} (${reason.replace(/\.$/, '')})`);
+  const othersText = failures.length > maxNamedSources ? ` and ${failures.length - maxNamedSources} more` : '';
   return new TileSourceError(
-    `Of the ${total} sources of the image, ${failures.length} cannot be read: ${named.join('; ')}${rest}.`,
+    `Of the ${sourceCount} sources of the image, ${failures.length} cannot be read: ${namedSources.join('; ')}${othersText}.`,
   );
 }
 
 /**
- * Reads the metadata of the sources. Each file is opened once. With `uniformSources` only the first two are opened; if these are
- * alike, the others are assumed to be like the first.
+ * Reads the metadata of the sources. Each file is opened once. With `uniformSources`, only the first two files are opened. If they
+ * are alike, the other files are assumed to be like the first.
  *
  * @returns the metadata of each source, in the order of `members`.
  * @throws TileSourceError that names the sources which cannot be read.

@@ -9,7 +9,7 @@ import { maxSources, type MultiDescription, type SourceEntry } from './multi-des
 /** A source of the image: its entry in the description, and its file. */
 export interface Member {
   entry: SourceEntry;
-  /** Its name is the path in the description. */
+  /** The source's file. Its `name` is the path by which the description refers to it. */
   file: FolderFile;
   /** Whether the path names an item by its id. Error messages must then reveal nothing about the item. */
   isItem: boolean;
@@ -17,12 +17,12 @@ export interface Member {
 
 /** Matches a path that names an item of the host by its id. */
 const itemPath = /^girder:\/\/([0-9a-f]{24})$/;
-/** Maximum number of items that a description may name by their ids. For each picture all of them are checked for changes. */
+/** Maximum number of items that a description may name by their ids. For each picture, all these items are checked for changes. */
 const maxItems = 100;
 
-/** Number of files that are searched at the same time. */
+/** Number of files or folders that are looked up at the same time. */
 const concurrency = 8;
-/** Stands for the missing path if no file matches a pattern: any file that is added later may match. */
+/** Reported as the missing path if no file matches a pattern, because any file that is added later may match. */
 const anyFile = '*';
 
 /**
@@ -43,41 +43,50 @@ function resolvePath(...parts: string[]): string {
 }
 
 /**
- * Converts the matches of the named groups of a pattern to properties of an entry: positions on axes, and the name of the channel.
- * Groups whose name ends in 1 count from 1.
+ * Converts the texts that a pattern's named groups matched to properties of an entry: positions on axes, and the name of the
+ * channel. Groups whose name ends in 1 count from 1.
  */
-function readGroupValues(groups: Readonly<Record<string, string | null>>, axes: readonly string[]): Record<string, unknown> {
+function readGroupProperties(groups: Readonly<Record<string, string | null>>, axes: readonly string[]): Record<string, unknown> {
   const axisProperties = new Set(['frame', ...axes].flatMap((axis) => [axis, `${axis}Set`]));
-  const values: Record<string, unknown> = {};
+  const properties: Record<string, unknown> = {};
   for (const [name, text] of Object.entries(groups)) {
     if (text === null || text === undefined) continue;
     const propertyName = name.endsWith('1') ? name.slice(0, -1) : name;
     if (axisProperties.has(propertyName) && /^\d{1,9}$/.test(text))
-      values[propertyName] = Number(text) - (name === propertyName ? 0 : 1);
-    else if (name === 'channel') values.channel = text;
+      properties[propertyName] = Number(text) - (name === propertyName ? 0 : 1);
+    else if (name === 'channel') properties.channel = text;
   }
-  return values;
+  return properties;
 }
 
-/** The entry for one of the files that match a pattern. `index` is the number of the file among them; the properties `…Step` are multiplied by it. */
-function entryOfFile(entry: SourceEntry, index: number, groups: Record<string, unknown>, axes: readonly string[]): SourceEntry {
-  const { pathPattern: _pattern, ...rest } = entry;
-  const merged: SourceEntry = { ...rest, ...groups, path: entry.path };
+/**
+ * The entry for a file that matches the pattern of `entry`. `index` is the file's index among the matching files. On each axis, the
+ * position increases by the property `…Step` from one of these files to the next.
+ */
+function entryOfFile(
+  entry: SourceEntry,
+  index: number,
+  groupProperties: Record<string, unknown>,
+  axes: readonly string[],
+): SourceEntry {
+  const { pathPattern: _pattern, ...otherProperties } = entry;
+  const fileEntry: SourceEntry = { ...otherProperties, ...groupProperties, path: entry.path };
   for (const axis of axes) {
     const step = entry[`${axis}Step`];
     if (typeof step !== 'number') continue;
-    const values = merged[`${axis}Values`];
-    if (Array.isArray(values) && entry[axis] === undefined) {
-      merged[`${axis}Values`] = (values as number[]).map((value) => value + index * step);
-    } else merged[axis] = (typeof merged[axis] === 'number' ? merged[axis] : 0) + index * step;
+    const positions = fileEntry[`${axis}Values`];
+    if (Array.isArray(positions) && entry[axis] === undefined) {
+      fileEntry[`${axis}Values`] = (positions as number[]).map((position) => position + index * step);
+    } else fileEntry[axis] = (typeof fileEntry[axis] === 'number' ? fileEntry[axis] : 0) + index * step;
   }
-  return merged;
+  return fileEntry;
 }
 
 /** A file that matches a pattern. */
 interface MatchingFile {
   path: string;
-  groups: Record<string, unknown>;
+  /** Properties of the file's entry that the pattern's named groups give. */
+  properties: Record<string, unknown>;
 }
 
 /** The files that match the pattern of each entry. Entries without a pattern are left out. */
@@ -88,8 +97,8 @@ async function findMatchingFiles(
 ): Promise<Map<SourceEntry, MatchingFile[]>> {
   const entries = sources.filter(({ pathPattern }) => pathPattern !== undefined);
   if (entries.length === 0) return new Map();
-  const folders = entries.map(({ path }) => resolvePath(basePath, path));
-  const searchedFolders = [...new Set(folders)];
+  const folderPaths = entries.map(({ path }) => resolvePath(basePath, path));
+  const searchedFolders = [...new Set(folderPaths)];
   const pathsByFolder = await mapConcurrently(
     searchedFolders,
     concurrency,
@@ -97,19 +106,22 @@ async function findMatchingFiles(
   );
   const search = {
     folders: pathsByFolder.map((paths) => paths.map((path) => path.slice(path.lastIndexOf('/') + 1))),
-    patterns: entries.map(({ pathPattern }, i) => ({ pattern: pathPattern!, folderIndex: searchedFolders.indexOf(folders[i]!) })),
+    patterns: entries.map(({ pathPattern }, i) => ({
+      pattern: pathPattern!,
+      folderIndex: searchedFolders.indexOf(folderPaths[i]!),
+    })),
   };
   const matches = await codecThreads.call('matchingNames', search, 'the patterns of a description', signal);
   if ('refused' in matches) throw new TileSourceError(matches.refused);
   const filesByEntry = new Map<SourceEntry, MatchingFile[]>();
   for (const [i, entry] of entries.entries()) {
-    const folderPath = folders[i]!;
+    const folderPath = folderPaths[i]!;
     const filePaths = pathsByFolder[search.patterns[i]!.folderIndex]!;
     filesByEntry.set(
       entry,
       matches.names[i]!.map(({ nameIndex, groups }) => ({
         path: filePaths[nameIndex]!,
-        groups: readGroupValues(groups, axes),
+        properties: readGroupProperties(groups, axes),
       })),
     );
     if (matches.names[i]!.length > 0) continue;
@@ -121,7 +133,7 @@ async function findMatchingFiles(
   return filesByEntry;
 }
 
-/** The file at a path, or of the item that the path names; `null` if there is no such file. */
+/** Finds the file at a path, or the file of the item that the path names; `null` if there is no such file. */
 async function findFile(path: string, folder: SourceFolder): Promise<FolderFile | null> {
   const id = itemPath.exec(path)?.[1];
   if (id === undefined) return folder.file(path);
@@ -153,7 +165,7 @@ export async function findMembers(
     if (path !== null) return [{ path, entry }];
     return filesByEntry
       .get(entry)!
-      .map(({ path: name, groups }, at) => ({ path: name, entry: entryOfFile(entry, at, groups, axes) }));
+      .map((file, fileIndex) => ({ path: file.path, entry: entryOfFile(entry, fileIndex, file.properties, axes) }));
   });
   if (entries.length > maxSources)
     throw new TileSourceError(`The image has ${entries.length} sources; at most ${maxSources} are supported.`);
@@ -162,8 +174,8 @@ export async function findMembers(
     throw new TileSourceError(`The image refers to more than ${maxItems} items by id.`);
   const pairs = await mapConcurrently(distinctPaths, concurrency, async (path) => [path, await findFile(path, folder)] as const);
   const files = new Map(pairs);
-  const missing = distinctPaths.filter((path) => files.get(path) === null && paths.includes(path));
-  if (missing.length > 0) throw missingPartsError('Files of the image are missing', missing);
+  const missingPaths = distinctPaths.filter((path) => files.get(path) === null && paths.includes(path));
+  if (missingPaths.length > 0) throw missingPartsError('Files of the image are missing', missingPaths);
   // A file that matched a pattern may have been removed since then.
   return entries.flatMap(({ path, entry }) => {
     const file = files.get(path) ?? null;

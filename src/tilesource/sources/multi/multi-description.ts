@@ -5,8 +5,9 @@ import type { SampleType } from '../../raster.js';
 
 /** Maximum number of bytes of a description. */
 export const maxDescriptionBytes = 2 ** 20;
-/** Maximum number of sources in a description, and of points of a warp. */
+/** Maximum number of sources in a description. */
 export const maxSources = 10_000;
+/** Maximum number of points of a warp. */
 const maxWarpPoints = 100;
 const maxNumber = 1e9;
 
@@ -14,8 +15,9 @@ const maxNumber = 1e9;
 export type Point = readonly [x: number, y: number];
 
 /**
- * The position of a source in the image: (x, y) + scale · (s11 s12; s21 s22) · (point of the source). `crop` is the part of the source that is
- * shown. A `warp` moves the points `src` of the source to the points `dst`; {@link placementOf} combines it with the matrix.
+ * The position of a source in the image. A point of the source is shown at the image's point (x, y) + scale · (s11 s12; s21 s22) ·
+ * point. `crop` is the part of the source that is shown. A `warp` moves the points `src` of the source to the points `dst`;
+ * {@link placementOf} combines it with the matrix.
  */
 export interface Position {
   x?: number;
@@ -42,7 +44,7 @@ export interface SourceEntry {
   sampleScale?: number;
   sampleOffset?: number;
   style?: object;
-  [axis: string]: unknown;
+  [axisProperty: string]: unknown;
 }
 
 /** A parsed description. */
@@ -65,7 +67,7 @@ export interface MultiDescription {
 }
 
 const sampleTypes = ['uint8', 'int8', 'uint16', 'int16', 'uint32', 'int32', 'float32', 'float64'];
-/** Sample types by those names of numpy that differ from ours. */
+/** Our sample types, by the names of numpy that differ from our names. */
 const typesByNumpyName: Readonly<Record<string, SampleType>> = {
   float: 'float64',
   double: 'float64',
@@ -175,10 +177,10 @@ const schema = {
 const validate = new Ajv({ strict: false, verbose: false }).compile<MultiDescription>(schema);
 
 function describeFault({ instancePath, message, params }: ErrorObject): string {
-  const where = instancePath === '' ? 'it' : instancePath.slice(1).replaceAll('/', '.');
-  const extra = typeof params.additionalProperty === 'string' ? ` (${params.additionalProperty.slice(0, 100)})` : '';
-  const allowed = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : '';
-  return `${where} ${message ?? 'is wrong'}${extra}${allowed}`;
+  const subject = instancePath === '' ? 'it' : instancePath.slice(1).replaceAll('/', '.');
+  const propertyText = typeof params.additionalProperty === 'string' ? ` (${params.additionalProperty.slice(0, 100)})` : '';
+  const allowedText = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : '';
+  return `${subject} ${message ?? 'is wrong'}${propertyText}${allowedText}`;
 }
 
 function parseContent(content: string): unknown {

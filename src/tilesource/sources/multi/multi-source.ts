@@ -27,14 +27,15 @@ import { placementOf, shiftOf, type MultiMember } from './placement.js';
 
 const defaultTileSide = 256;
 const tileSideLimits = { min: 64, max: 4096 };
-/** Largest side of an image. */
+/** Maximum width and height of an image. */
 const maxSide = 2 ** 31 - 1;
 /** Number of sources that are read at the same time for one tile. */
 const concurrency = 4;
 /** Maximum number of sources whose own metadata are part of the internal metadata. */
 const maxDescribedSources = 20;
-/** Memory that an open image needs for each source and for each frame, in bytes. */
+/** Approximate memory of an open image for each source, in bytes. */
 const bytesPerSource = 2000;
+/** Approximate memory of an open image for each frame, in bytes. */
 const bytesPerFrame = 200;
 /** Number of sources that are placed before other work on the event loop can run. */
 const placementsPerSlice = 100;
@@ -96,7 +97,10 @@ class MultiTileSource implements TileSource {
   readonly #members: readonly MultiMember[];
   readonly #frames: MultiFrames;
   readonly #associated: ReturnType<typeof associatedByName>;
-  /** The color profile that all sources share. `null` if they differ; then each source is corrected to sRGB before it is drawn. */
+  /**
+   * The color profile that all sources share. `null` if the sources have different profiles. Each source is then converted to sRGB
+   * before it is drawn.
+   */
   readonly #profile: Uint8Array | null;
   readonly #hasMixedProfiles: boolean;
 
@@ -123,13 +127,14 @@ class MultiTileSource implements TileSource {
     const scale = levelScale(this.metadata, level);
     const [left, top] = [x * tileWidth * scale, y * tileHeight * scale];
     const [right, bottom] = [left + tileWidth * scale, top + tileHeight * scale];
-    const overlapping: (SourceFrame & { member: MultiMember })[] = [];
+    const overlappingParts: (SourceFrame & { member: MultiMember })[] = [];
     for (const part of this.#frames.partsByFrame[frame] ?? []) {
       const member = this.#members[part.sourceIndex]!;
       const { box } = member.placement;
-      if (box.right > left && box.left < right && box.bottom > top && box.top < bottom) overlapping.push({ ...part, member });
+      if (box.right > left && box.left < right && box.bottom > top && box.top < bottom)
+        overlappingParts.push({ ...part, member });
     }
-    return overlapping;
+    return overlappingParts;
   }
 
   async readTile(address: TileAddress, { signal, corrupt }: TileOptions = {}): Promise<Raster> {
@@ -165,7 +170,7 @@ class MultiTileSource implements TileSource {
     return target;
   }
 
-  /** Does work on a source, and adds the name of the source to errors. */
+  /** Runs `work` on a source, and adds the name of the source to errors. */
   async #runOnSource<R>({ file }: MultiMember, work: () => Promise<R>): Promise<R> {
     try {
       return await work();
@@ -184,15 +189,15 @@ class MultiTileSource implements TileSource {
       hasAlpha && band === bands - 1 ? (backgroundColor[band] ?? fullValue(dtype)) : (backgroundColor[band] ?? 0),
     );
     data.set(samples);
-    for (let filled = bands; filled < data.length; filled *= 2)
-      data.copyWithin(filled, 0, Math.min(filled, data.length - filled));
+    for (let filledLength = bands; filledLength < data.length; filledLength *= 2)
+      data.copyWithin(filledLength, 0, Math.min(filledLength, data.length - filledLength));
     return target;
   }
 
   async readStoredTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<EncodedImage | null> {
     const { levels, tileWidth, tileHeight, dtype, bandCount, sizeX, sizeY } = this.metadata;
-    const [part, other] = this.#partsAt(address);
-    if (part === undefined || other !== undefined || this.#hasMixedProfiles) return null;
+    const [part, secondPart] = this.#partsAt(address);
+    if (part === undefined || secondPart !== undefined || this.#hasMixedProfiles) return null;
     const { member, frame } = part;
     const { placement, metadata, entry, file } = member;
     const hasSameTiles =
@@ -200,9 +205,9 @@ class MultiTileSource implements TileSource {
       metadata.bandCount === bandCount &&
       metadata.tileWidth === tileWidth &&
       metadata.tileHeight === tileHeight;
-    const isUnchanged = (entry.sampleOffset ?? 0) === 0 && (entry.sampleScale ?? 1) === 1 && entry.style === undefined;
+    const hasUnchangedSamples = (entry.sampleOffset ?? 0) === 0 && (entry.sampleScale ?? 1) === 1 && entry.style === undefined;
     const shift = shiftOf(placement);
-    if (!hasSameTiles || !isUnchanged || shift === null) return null;
+    if (!hasSameTiles || !hasUnchangedSamples || shift === null) return null;
     const scale = levelScale(this.metadata, address.level);
     const level = metadata.levels - (levels - address.level);
     const [left, top] = [address.x * tileWidth * scale + shift.x, address.y * tileHeight * scale + shift.y];
@@ -235,17 +240,20 @@ class MultiTileSource implements TileSource {
   async readAssociatedImage(name: string, { signal }: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {
     const match = this.#associated.get(name);
     if (match === undefined) return null;
-    const { member, name: ownName } = match;
-    return member.file.borrow(async ({ source }) => (await source.readAssociatedImage?.(ownName, signal && { signal })) ?? null, {
-      signal,
-    });
+    const { member, name: nameInSource } = match;
+    return member.file.borrow(
+      async ({ source }) => (await source.readAssociatedImage?.(nameInSource, signal && { signal })) ?? null,
+      {
+        signal,
+      },
+    );
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {
-    const { name, description, ...rest } = this.#description;
-    const files = new Map(this.#members.map((member) => [member.file.id, member]));
+    const { name, description, sources } = this.#description;
+    const memberByFile = new Map(this.#members.map((member) => [member.file.id, member]));
     const sourceMetadata = await mapConcurrently(
-      [...files.values()].slice(0, maxDescribedSources),
+      [...memberByFile.values()].slice(0, maxDescribedSources),
       concurrency,
       ({ file, entry }) =>
         file.borrow(
@@ -264,7 +272,7 @@ class MultiTileSource implements TileSource {
         sources: this.#members.length,
         frames: this.#frames.partsByFrame.length,
       },
-      sources: rest.sources,
+      sources,
       sourceFiles: sourceMetadata,
     };
   }
@@ -318,7 +326,7 @@ export const multiSource: TileSourceDefinition = {
     const foundMembers = await findMembers(result.description, folder, signal);
     const memberMetadata = await readMemberMetadata(foundMembers, result.description, signal);
     const members: MultiMember[] = [];
-    const placeSome = (from: number, to: number) => {
+    const placeRange = (from: number, to: number) => {
       for (const [i, member] of foundMembers.slice(from, to).entries()) {
         const sourceMetadata = memberMetadata[from + i]!;
         members.push({
@@ -328,7 +336,7 @@ export const multiSource: TileSourceDefinition = {
         });
       }
     };
-    await forEachRange(foundMembers.length, placementsPerSlice, placeSome, signal);
+    await forEachRange(foundMembers.length, placementsPerSlice, placeRange, signal);
     const entries = members.map(({ entry }) => entry);
     return new MultiTileSource(
       result.description,

@@ -7,13 +7,17 @@ import type { MultiMember, Edges } from './placement.js';
 import type { Affine } from './warp.js';
 import { drawResampled, sampleConversion, type Drawing, type SampleConversion } from './resample.js';
 
-/** The rectangle of a tile: its upper left corner in pixels of full resolution, and its scale, the number of these pixels per pixel of the tile. */
+/** The place of a tile in the image, in pixels of full resolution. */
 interface Window {
+  /** Pixels of full resolution per pixel of the tile. */
   scale: number;
+  /** Left edge of the tile. */
   left: number;
+  /** Upper edge of the tile. */
   top: number;
-  /** The right and lower edge of the image. Pixels of the tile that cross them are shown only in part. */
+  /** Right edge of the image, which may divide pixels of the tile. */
   right: number;
+  /** Lower edge of the image, which may divide pixels of the tile. */
   bottom: number;
 }
 
@@ -23,7 +27,7 @@ interface MemberFrame {
   frame: number;
   /** Whether the color profile of the source is applied. */
   appliesProfile: boolean;
-  /** The sample of the image that is shown as white, if it is not the largest of its type. */
+  /** The image's value of white, if it is not the largest value of its sample type. */
   white: number | undefined;
 }
 
@@ -31,26 +35,29 @@ interface MemberFrame {
 const maxPartPixels = 2 ** 24;
 /** Width in pixels of the border that is read around the drawn pixels, because interpolation needs neighbors. */
 const margin = 2;
-/** Samples along each axis that are averaged for a pixel of the tile when it shows more than one pixel of the source. */
+/** Number of samples along each axis that are averaged if a pixel of the tile shows more than one pixel of the source. */
 const samplesWhenReduced = 3;
 /** Tolerance for rounding errors of ratios and their logarithms. */
 const tolerance = 1e-9;
 
-/** The points of a grid over a part of the tile, including its edges, in pixels of full resolution. */
+/** The points of a grid over the covered area of the tile, including its edges, in pixels of the image's full resolution. */
 function gridPoints({ scale, left, top }: Window, coveredArea: Edges): Point[] {
-  const steps = 16;
+  const stepCount = 16;
   const points: Point[] = [];
-  for (let i = 0; i <= steps; i++) {
-    for (let j = 0; j <= steps; j++) {
-      const column = coveredArea.left + ((coveredArea.right - coveredArea.left) * i) / steps;
-      const row = coveredArea.top + ((coveredArea.bottom - coveredArea.top) * j) / steps;
+  for (let i = 0; i <= stepCount; i++) {
+    for (let j = 0; j <= stepCount; j++) {
+      const column = coveredArea.left + ((coveredArea.right - coveredArea.left) * i) / stepCount;
+      const row = coveredArea.top + ((coveredArea.bottom - coveredArea.top) * j) / stepCount;
       points.push([left + column * scale, top + row * scale]);
     }
   }
   return points;
 }
 
-/** Pixels of the source per pixel of the tile: the smaller and the larger number of both axes. A warp is measured at the middle of the part. */
+/**
+ * Number of source pixels per pixel of the tile: `min` along the axis with fewer source pixels, `max` along the other axis. A warp
+ * is measured in the middle of the area.
+ */
 function pixelDensity({ member: { placement } }: MemberFrame, window: Window, coveredArea: Edges): { min: number; max: number } {
   const { scale, left, top } = window;
   const scalesOf = ({ a, b, c, d }: Affine): number[] => [Math.hypot(a, c) * scale, Math.hypot(b, d) * scale];
@@ -70,7 +77,10 @@ function pixelDensity({ member: { placement } }: MemberFrame, window: Window, co
   return { min: Math.min(x, y), max: Math.max(x, y) };
 }
 
-/** The part of the tile that the source may cover, in pixels of the tile. For a warp this is an estimate, which gets a margin. */
+/**
+ * The part of the tile that the source may cover, in pixels of the tile. For a warp, the part is only estimated, so a margin is
+ * added.
+ */
 function coveredAreaOf({ member: { placement } }: MemberFrame, window: Window, { width, height }: Raster): Edges {
   const { scale, left, top } = window;
   const slack = placement.affineToSource === null ? margin : 0;
@@ -83,23 +93,23 @@ function coveredAreaOf({ member: { placement } }: MemberFrame, window: Window, {
 }
 
 /**
- * The rectangle of a level of the source, in pixels of that level, for a rectangle of full resolution, with a margin; `null` if it
- * is empty.
+ * Converts a rectangle of the source in full resolution to a rectangle in pixels of a level, and adds a margin. `null` if the
+ * result is empty.
  */
-function levelBox({ metadata, placement: { crop } }: MultiMember, level: number, visible: Edges): Box | null {
+function levelBox({ metadata, placement: { crop } }: MultiMember, level: number, visibleArea: Edges): Box | null {
   const scale = levelScale(metadata, level);
   const size = levelSize(metadata, level);
-  const spanOf = (from: number, to: number, first: number, last: number, length: number): [number, number] => {
+  const spanOf = (from: number, to: number, cropStart: number, cropEnd: number, length: number): [number, number] => {
     // The margin stays within the crop, so that pixels that are cropped off do not bleed in by interpolation.
-    const start = Math.max(Math.floor(first / scale), Math.floor(from / scale) - margin);
-    return [start, Math.min(length, Math.ceil(last / scale), Math.ceil(to / scale) + margin) - start];
+    const start = Math.max(Math.floor(cropStart / scale), Math.floor(from / scale) - margin);
+    return [start, Math.min(length, Math.ceil(cropEnd / scale), Math.ceil(to / scale) + margin) - start];
   };
-  const [left, width] = spanOf(visible.left, visible.right, crop.left, crop.right, size.width);
-  const [top, height] = spanOf(visible.top, visible.bottom, crop.top, crop.bottom, size.height);
+  const [left, width] = spanOf(visibleArea.left, visibleArea.right, crop.left, crop.right, size.width);
+  const [top, height] = spanOf(visibleArea.top, visibleArea.bottom, crop.top, crop.bottom, size.height);
   return width > 0 && height > 0 ? { left, top, width, height } : null;
 }
 
-/** Reads the part of a frame of a source that a tile shows; `null` if the tile shows nothing of it. */
+/** Reads the part of a source's frame that a tile shows; `null` if the tile does not show the frame. */
 export async function readDrawing(
   target: Raster,
   window: Window,
@@ -111,19 +121,19 @@ export async function readDrawing(
   const coveredArea = coveredAreaOf(memberFrame, window, target);
   if (coveredArea.right <= coveredArea.left || coveredArea.bottom <= coveredArea.top) return null;
   const points = gridPoints(window, coveredArea).map(placement.toSource);
-  const visible = {
+  const visibleArea = {
     left: Math.max(placement.crop.left, Math.min(...points.map(([x]) => x))),
     top: Math.max(placement.crop.top, Math.min(...points.map(([, y]) => y))),
     right: Math.min(placement.crop.right, Math.max(...points.map(([x]) => x))),
     bottom: Math.min(placement.crop.bottom, Math.max(...points.map(([, y]) => y))),
   };
-  if (!(visible.right > visible.left && visible.bottom > visible.top)) return null;
+  if (!(visibleArea.right > visibleArea.left && visibleArea.bottom > visibleArea.top)) return null;
   const { min, max } = pixelDensity(memberFrame, window, coveredArea);
   const finestLevel = metadata.levels - 1;
-  const power = Math.floor(Math.log2(min) + tolerance);
-  let level = finestLevel - Math.max(0, power);
-  let box = levelBox(member, level, visible);
-  while (box !== null && box.width * box.height > maxPartPixels) box = levelBox(member, --level, visible);
+  const halvings = Math.floor(Math.log2(min) + tolerance);
+  let level = finestLevel - Math.max(0, halvings);
+  let box = levelBox(member, level, visibleArea);
+  while (box !== null && box.width * box.height > maxPartPixels) box = levelBox(member, --level, visibleArea);
   if (box === null) return null;
   const request = { level, frame, box, corrupt };
   const raster = await file.borrow(
@@ -150,29 +160,35 @@ export async function readDrawing(
   };
 }
 
-/** The end of the pixels to draw. A pixel that the edge of the crop divides is drawn if the crop covers at least half of it, not counting what is outside the image. */
-function shownEnd(edge: number, end: number): number {
-  const whole = Math.floor(edge);
-  const fraction = edge - whole;
-  return fraction > 0 && fraction * 2 >= Math.min(1, end - whole) ? whole + 1 : whole;
+/**
+ * Rounds the right or lower edge of the crop to whole pixels. `end` is the edge of the image. A pixel that the crop's edge divides
+ * is included if the crop covers at least half of the pixel's part inside the image.
+ */
+function roundCropEdge(edge: number, end: number): number {
+  const wholePixels = Math.floor(edge);
+  const fraction = edge - wholePixels;
+  return fraction > 0 && fraction * 2 >= Math.min(1, end - wholePixels) ? wholePixels + 1 : wholePixels;
 }
 
-function changesNothing({ divisor, offset }: SampleConversion): boolean {
+function isIdentity({ divisor, offset }: SampleConversion): boolean {
   return divisor === 1 && offset === 0;
 }
 
-/** Draws the part that was read on the tile. Pixels are copied when those of source and tile coincide, and otherwise interpolated. */
+/**
+ * Draws the result of {@link readDrawing} on a tile. Pixels are copied if the pixels of source and tile coincide, and interpolated
+ * otherwise.
+ */
 export async function paint(target: Raster, drawing: Drawing, signal?: AbortSignal): Promise<void> {
   const { part, affine, crop, scale, coveredArea, conversion } = drawing;
   const { raster } = part;
   const haveSameSamples = raster.dtype === target.dtype && raster.bands === target.bands && raster.bands % 2 === 1;
-  if (affine !== null && haveSameSamples && changesNothing(conversion)) {
+  if (affine !== null && haveSameSamples && isIdentity(conversion)) {
     const factor = scale / part.scale;
-    const isStraight = affine.a * factor === 1 && affine.d * factor === 1 && affine.b === 0 && affine.c === 0;
+    const isTranslation = affine.a * factor === 1 && affine.d * factor === 1 && affine.b === 0 && affine.c === 0;
     const [x, y] = [(affine.a * drawing.left + affine.x) / part.scale, (affine.d * drawing.top + affine.y) / part.scale];
     const edges = [crop.left, crop.top, crop.right, crop.bottom].map((edge) => edge / part.scale);
     const isAligned = [x, y, edges[0]!, edges[1]!].every((value) => Number.isInteger(value));
-    if (isStraight && isAligned) {
+    if (isTranslation && isAligned) {
       const [endX, endY] = [
         (affine.a * drawing.right + affine.x) / part.scale,
         (affine.d * drawing.bottom + affine.y) / part.scale,
@@ -180,11 +196,11 @@ export async function paint(target: Raster, drawing: Drawing, signal?: AbortSign
       // The rectangle of the tile that is drawn.
       const left = Math.max(coveredArea.left, edges[0]! - x);
       const top = Math.max(coveredArea.top, edges[1]! - y);
-      const right = Math.min(coveredArea.right, shownEnd(edges[2]!, endX) - x, part.left + raster.width - x);
-      const bottom = Math.min(coveredArea.bottom, shownEnd(edges[3]!, endY) - y, part.top + raster.height - y);
-      const from = { left: left + x - part.left, top: top + y - part.top, width: right - left, height: bottom - top };
-      if (from.width > 0 && from.height > 0 && from.left >= 0 && from.top >= 0) {
-        blit(target, raster, { left, top }, from);
+      const right = Math.min(coveredArea.right, roundCropEdge(edges[2]!, endX) - x, part.left + raster.width - x);
+      const bottom = Math.min(coveredArea.bottom, roundCropEdge(edges[3]!, endY) - y, part.top + raster.height - y);
+      const sourceBox = { left: left + x - part.left, top: top + y - part.top, width: right - left, height: bottom - top };
+      if (sourceBox.width > 0 && sourceBox.height > 0 && sourceBox.left >= 0 && sourceBox.top >= 0) {
+        blit(target, raster, { left, top }, sourceBox);
         return;
       }
     }

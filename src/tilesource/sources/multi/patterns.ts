@@ -4,9 +4,9 @@ import { maxSources } from './multi-description.js';
 
 /** Patterns, and the names of files to match. */
 export interface PatternSearch {
-  /** Names by folder. */
+  /** The file names of each folder. */
   folders: readonly (readonly string[])[];
-  /** Each pattern with the index of the folder whose names it is matched with. */
+  /** Each pattern, and the index of the folder whose file names are compared with the pattern. */
   patterns: readonly { pattern: string; folderIndex: number }[];
 }
 
@@ -17,24 +17,24 @@ export interface MatchingName {
 }
 
 /**
- * The names that match each pattern. Compiling a pattern of a thousand characters takes a third of a second, so this is called in a
- * thread.
+ * Finds the names that match each pattern. Compiling a pattern of a thousand characters takes a third of a second, so this function
+ * is called in a thread.
  *
  * @throws TileSourceError for an invalid pattern, and if more names match than an image can have sources.
  */
 export function findMatchingNames({ folders, patterns }: PatternSearch): MatchingName[][] {
-  let count = 0;
+  let matchCount = 0;
   return patterns.map(({ pattern, folderIndex }) => {
-    const compiled = compile(pattern);
-    const groups = Object.keys(compiled.namedGroups());
+    const expression = compile(pattern);
+    const groups = Object.keys(expression.namedGroups());
     const names: MatchingName[] = [];
     for (const [nameIndex, name] of folders[folderIndex]!.entries()) {
-      const matcher = compiled.matcher(name);
+      const matcher = expression.matcher(name);
       if (!matcher.find()) continue;
-      count += 1;
-      if (count > maxSources) {
+      matchCount += 1;
+      if (matchCount > maxSources) {
         throw new TileSourceError(
-          `More than ${maxSources} files match the pathPattern "${pattern.slice(0, 200)}" and those before it.`,
+          `More than ${maxSources} files match the pathPattern "${pattern.slice(0, 200)}" and the patterns before it.`,
         );
       }
       names.push({ nameIndex, groups: Object.fromEntries(groups.map((group) => [group, matcher.group(group)])) });

@@ -24,16 +24,15 @@ export interface Placement {
   box: Edges;
 }
 
-/** Points along each side of the crop that are mapped to find the rectangle which a warped source covers. */
+/** Number of points along each side of the crop that are mapped to find the rectangle which a warped source covers. */
 const perimeterPoints = 16;
 
-/** Maps a point. */
 function applyAffine({ a, b, c, d, x, y }: Affine, [px, py]: Point): Point {
   return [a * px + b * py + x, c * px + d * py + y];
 }
 
 /** The mapping that applies `inner` first, then `outer`. */
-function compose(outer: Affine, inner: Affine): Affine {
+function composeAffine(outer: Affine, inner: Affine): Affine {
   const [x, y] = applyAffine(outer, [inner.x, inner.y]);
   return {
     a: outer.a * inner.a + outer.b * inner.c,
@@ -75,10 +74,10 @@ function boxOf(points: readonly Point[]): Edges {
   const [xs, ys] = [points.map(([x]) => x), points.map(([, y]) => y)];
   const box = { left: Math.min(...xs), top: Math.min(...ys), right: Math.max(...xs), bottom: Math.max(...ys) };
   if (Object.values(box).every((value) => Number.isFinite(value) && Math.abs(value) < 2 ** 31)) return box;
-  throw new TileSourceError('Invalid position of a source: it is more than 2147483648 pixels away.');
+  throw new TileSourceError('The position of a source is invalid: it is more than 2147483648 pixels away.');
 }
 
-/** The pairs of points of a warp. Points that only one of `src` and `dst` has are left out. */
+/** Pairs the points of a warp. Names that only one of `src` and `dst` has are left out. */
 function pairLandmarks({ src, dst }: NonNullable<Position['warp']>): { from: Point[]; to: Point[] } {
   if (Array.isArray(src) !== Array.isArray(dst)) {
     throw new TileSourceError('The warp of a source is invalid: src and dst must both be lists, or both be objects with names.');
@@ -91,11 +90,11 @@ function pairLandmarks({ src, dst }: NonNullable<Position['warp']>): { from: Poi
     );
   }
   if (names.length === 0) throw new TileSourceError('The warp of a source is invalid: src and dst have no points in common.');
-  const pick = (entries: [string, Point][]): Point[] => {
+  const pointsInOrder = (entries: [string, Point][]): Point[] => {
     const pointsByName = new Map(entries);
     return names.map((name) => pointsByName.get(name)!);
   };
-  return { from: pick(from), to: pick(to) };
+  return { from: pointsInOrder(from), to: pointsInOrder(to) };
 }
 
 /** Points along the edges. */
@@ -109,9 +108,9 @@ function perimeter({ left, top, right, bottom }: Edges): Point[] {
 }
 
 /**
- * The placement of a source. A warp of one point shifts the matrix. A warp of two points replaces the matrix. A warp of three points is
- * an affine map that is applied after the matrix. A warp of more points is a spline that maps each point of `src` to its point of `dst`,
- * after the matrix was applied to `dst`.
+ * The placement of a source. A warp of one point is a translation that is added to the matrix. A warp of two points replaces the
+ * matrix. A warp of three points is an affine map that is applied after the matrix. A warp of more points is a spline, which maps
+ * each point of `src` to the point to which the matrix maps the corresponding point of `dst`.
  *
  * @throws TileSourceError for an impossible position.
  */
@@ -127,11 +126,11 @@ export function placementOf(position: Position = {}, size: { width: number; heig
         y: affineToImage.y + to[0]![1] - from[0]![1],
       };
     else if (from.length === 2) affineToImage = fitSimilarity(from, to);
-    else if (from.length === 3) affineToImage = compose(fitAffine(from, to), affineToImage);
+    else if (from.length === 3) affineToImage = composeAffine(fitAffine(from, to), affineToImage);
     else {
-      const target = to.map((each) => applyAffine(affineToImage, each));
-      const box = boxOf(perimeter(crop).map(fitThinPlate(from, target)));
-      return { toSource: fitThinPlate(target, from), affineToSource: null, crop, box };
+      const targetPoints = to.map((each) => applyAffine(affineToImage, each));
+      const box = boxOf(perimeter(crop).map(fitThinPlate(from, targetPoints)));
+      return { toSource: fitThinPlate(targetPoints, from), affineToSource: null, crop, box };
     }
   }
   const affineToSource = invert(affineToImage);
@@ -153,11 +152,11 @@ export function placementOf(position: Position = {}, size: { width: number; heig
 export function shiftOf({ affineToSource }: Placement): { x: number; y: number } | null {
   if (affineToSource === null) return null;
   const { a, b, c, d, x, y } = affineToSource;
-  const isStraight = a === 1 && b === 0 && c === 0 && d === 1;
-  return isStraight && Number.isInteger(x) && Number.isInteger(y) ? { x, y } : null;
+  const isTranslation = a === 1 && b === 0 && c === 0 && d === 1;
+  return isTranslation && Number.isInteger(x) && Number.isInteger(y) ? { x, y } : null;
 }
 
-/** A source of the image as it is drawn. */
+/** A source of the image, with its metadata and its placement. */
 export interface MultiMember extends Member {
   metadata: MemberMetadata;
   placement: Placement;

@@ -18,9 +18,11 @@ interface SourcePart {
 export interface SampleConversion {
   offset: number;
   divisor: number;
-  /** Smallest and largest value of the samples of the image. Results are rounded and clamped if these are whole numbers. */
+  /** Smallest value of the image's sample type. */
   min: number;
+  /** Largest value of the image's sample type. */
   max: number;
+  /** Whether the image's samples are whole numbers. Results are then rounded, and clamped to `min` and `max`. */
   isInteger: boolean;
   /** The value of alpha in the source that means opaque. */
   opaque: number;
@@ -35,14 +37,17 @@ export interface Drawing {
   affine: Affine | null;
   /** The part of the source that is shown. */
   crop: Edges;
-  /** Pixels of full resolution of the image per pixel of the target, and the upper left corner of the target in such pixels. */
+  /** Pixels of the image's full resolution per pixel of the target. */
   scale: number;
+  /** Left edge of the target, in pixels of the image's full resolution. */
   left: number;
+  /** Upper edge of the target, in the same unit. */
   top: number;
-  /** The right and lower edge of the image. If a pixel crosses them, only the part within the image counts. */
+  /** Right edge of the image, in the same unit. If a pixel crosses the edge, only its part inside the image counts. */
   right: number;
+  /** Lower edge of the image, in the same unit. */
   bottom: number;
-  /** The rectangle of the target that the source may cover. */
+  /** The rectangle of the target that the source may cover, in pixels of the target. */
   coveredArea: { left: number; top: number; right: number; bottom: number };
   /** Number of samples that are averaged along each axis for a pixel of the target. */
   samplesPerAxis: number;
@@ -51,10 +56,12 @@ export interface Drawing {
 
 /** Number of pixels that are drawn before other work on the event loop can run. */
 const pixelsPerSlice = 16_384;
-/** Distance, in pixels of the target, of the points at which a warp is computed. It is interpolated between them. */
+/**
+ * Distance between the points at which a warp is computed, in pixels of the target. Between these points, the warp is interpolated.
+ */
 const meshStep = 16;
 
-/** A type of samples, and the sample that is shown as white if it is not the largest of them. */
+/** A type of samples, and the value of white if it is not the largest value of the type. */
 interface SampleRange {
   dtype: SampleType;
   white?: number | undefined;
@@ -64,18 +71,22 @@ function whiteOf({ dtype, white }: SampleRange): number {
   return white ?? fullValue(dtype);
 }
 
-/** The conversion of samples of one type to another. */
+/** The conversion of a source's samples to the image's samples. A `sampleOffset` or `sampleScale` replaces the usual conversion. */
 export function sampleConversion(
   from: SampleRange,
   to: SampleRange,
   { sampleOffset, sampleScale }: { sampleOffset?: number | undefined; sampleScale?: number | undefined },
 ): SampleConversion {
   const isInteger = !to.dtype.startsWith('float');
-  const isScaled = (sampleOffset ?? 0) !== 0 || (sampleScale ?? 1) !== 1;
+  const hasDeclaredConversion = (sampleOffset ?? 0) !== 0 || (sampleScale ?? 1) !== 1;
   return {
     offset: sampleOffset ?? 0,
-    // A scale in the description converts to samples of the image, so the types are not converted in addition.
-    divisor: isScaled ? sampleScale || 1 : from.dtype === to.dtype && from.white === to.white ? 1 : whiteOf(from) / whiteOf(to),
+    // The declared conversion already results in samples of the image.
+    divisor: hasDeclaredConversion
+      ? sampleScale || 1
+      : from.dtype === to.dtype && from.white === to.white
+        ? 1
+        : whiteOf(from) / whiteOf(to),
     min: isInteger ? minValue(to.dtype) : -Infinity,
     max: isInteger ? fullValue(to.dtype) : Infinity,
     isInteger,
@@ -83,14 +94,14 @@ export function sampleConversion(
   };
 }
 
-/** An approximation of a slow mapping. It is computed at the corners of a mesh over the target, and interpolated between them. */
+/** Approximates a slow mapping: it is computed at the corners of a mesh over the target, and interpolated between the corners. */
 function meshMapping(toSource: Mapping, { scale, left, top }: Drawing): Mapping {
   const cache = new Map<string, Point>();
   const meshPoint = (column: number, row: number): Point => {
-    const name = `${column},${row}`;
-    const cached = cache.get(name) ?? toSource([left + column * meshStep * scale, top + row * meshStep * scale]);
-    cache.set(name, cached);
-    return cached;
+    const key = `${column},${row}`;
+    const point = cache.get(key) ?? toSource([left + column * meshStep * scale, top + row * meshStep * scale]);
+    cache.set(key, point);
+    return point;
   };
   return ([x, y]) => {
     const [u, v] = [(x - left) / scale / meshStep, (y - top) / scale / meshStep];
@@ -108,7 +119,7 @@ function meshMapping(toSource: Mapping, { scale, left, top }: Drawing): Mapping 
   };
 }
 
-/** Draws pixels of a source, one at a time. Its buffer is reused, so that no memory is allocated for each pixel. */
+/** Draws pixels of a source, one at a time. One buffer is used for all pixels, so that drawing a pixel allocates no memory. */
 class Brush {
   readonly #sum: Float64Array;
   readonly #bands: number;
@@ -180,26 +191,26 @@ class Brush {
     const sum = this.#sum;
     const sourceAlpha =
       sum.length === 2 || sum.length === 4 ? Math.min(1, Math.max(0, sum[sum.length - 1]! / conversion.opaque)) : 1;
-    const colors = sum.length <= 4 && bands <= 4 ? (bands <= 2 ? 1 : 3) : bands;
+    const colorCount = sum.length <= 4 && bands <= 4 ? (bands <= 2 ? 1 : 3) : bands;
     const hasAlpha = bands === 2 || bands === 4;
-    const full = fullValue(dtype);
+    const fullAlpha = fullValue(dtype);
     const remainingAlpha = hasAlpha
-      ? Math.min(1, Math.max(0, data[at + bands - 1]! / full)) * (1 - sourceAlpha)
+      ? Math.min(1, Math.max(0, data[at + bands - 1]! / fullAlpha)) * (1 - sourceAlpha)
       : 1 - sourceAlpha;
     const resultAlpha = sourceAlpha + remainingAlpha;
-    for (let band = 0; band < colors; band++) {
-      const value = this.#convert(this.#sampleForBand(band, colors));
+    for (let band = 0; band < colorCount; band++) {
+      const value = this.#convert(this.#sampleForBand(band, colorCount));
       if (sourceAlpha === 1) data[at + band] = value;
       else if (resultAlpha > 0)
         data[at + band] = this.#clamp((value * sourceAlpha + data[at + band]! * remainingAlpha) / resultAlpha);
     }
-    if (hasAlpha) data[at + bands - 1] = this.#clamp(resultAlpha * full);
+    if (hasAlpha) data[at + bands - 1] = this.#clamp(resultAlpha * fullAlpha);
   }
 
   /** The sample for a band of the image. A gray source has the same sample in all colors. An image of one band shows the first color. */
-  #sampleForBand(band: number, colors: number): number {
+  #sampleForBand(band: number, colorCount: number): number {
     const sum = this.#sum;
-    if (colors > 3) return band < sum.length ? sum[band]! : 0;
+    if (colorCount > 3) return band < sum.length ? sum[band]! : 0;
     return sum.length <= 2 ? sum[0]! : sum[band]!;
   }
 
@@ -221,10 +232,10 @@ export async function drawResampled(target: Raster, drawing: Drawing, isWarp: bo
   const width = coveredArea.right - coveredArea.left;
   if (width <= 0 || coveredArea.bottom <= coveredArea.top) return;
   const brush = new Brush(target, drawing, isWarp ? meshMapping(drawing.toSource, drawing) : drawing.toSource);
-  const rowsPerRun = Math.max(1, Math.floor(pixelsPerSlice / (width * drawing.samplesPerAxis ** 2)));
+  const rowsPerSlice = Math.max(1, Math.floor(pixelsPerSlice / (width * drawing.samplesPerAxis ** 2)));
   await forEachRange(
     coveredArea.bottom - coveredArea.top,
-    rowsPerRun,
+    rowsPerSlice,
     (from, to) => {
       for (let row = coveredArea.top + from; row < coveredArea.top + to; row++) {
         for (let column = coveredArea.left; column < coveredArea.right; column++) brush.paint(column, row);
