@@ -7,19 +7,20 @@ const maxAttachments = 1000;
 const entryBytes = 128;
 const headerBytes = 256;
 
-/** Names of associated images by the names of attachments in the format. */
+/** The names of associated images, by the format's names of attachments. */
 const associatedNames: Readonly<Record<string, string>> = { Label: 'label', SlidePreview: 'macro', Thumbnail: 'thumbnail' };
 
 /** An attached picture. */
 export interface Attachment {
   /** `CZI` or `JPG`. */
   type: string;
+  /** Position of the attachment's segment in the file. */
   position: number;
 }
 
 /**
- * The attached pictures by the names of associated images. If the directory of attachments is corrupt, none are returned, and the
- * image can still be read.
+ * Reads the directory of attachments, and returns the attached pictures by the names of associated images. If the directory is
+ * corrupt, pictures are missing from the result, but the image can still be read.
  */
 export async function readAttachments(file: CziBytes, position: number): Promise<Map<string, Attachment>> {
   const attachments = new Map<string, Attachment>();
@@ -42,7 +43,7 @@ export async function readAttachments(file: CziBytes, position: number): Promise
   return attachments;
 }
 
-/** Position and length of the bytes of an attachment. @throws TileSourceError if they exceed the file. */
+/** Position and length of an attachment's bytes. @throws TileSourceError if the attachment exceeds the file. */
 export async function findAttachmentRange(file: CziBytes, { position }: Attachment): Promise<{ offset: number; length: number }> {
   const segment = await file.readSegment(position, 'ZISRAWATTACH');
   const length = uint64At(await file.readExactly(segment.start, 8, 'an attachment'), 0, 'the length of an attachment');
@@ -53,7 +54,7 @@ export async function findAttachmentRange(file: CziBytes, { position }: Attachme
   return { offset, length };
 }
 
-/** Presents a part of a file as a file. Closing it does not close the file. */
+/** Presents a part of a file as a file. Closing the result does not close the whole file. */
 export function presentAsFile(reader: ByteReader, { offset, length }: { offset: number; length: number }): ByteReader {
   return {
     size: length,

@@ -14,8 +14,8 @@ import type { SubBlock } from './sub-blocks.js';
 const maxDecodedBytes = 2 ** 28;
 
 /**
- * Bytes at the start of a sub-block that say where its data are: segment header, lengths, and the fixed part of the directory
- * entry.
+ * Bytes at the start of a sub-block that tell the position of its pixels: the segment header, lengths, and the fixed part of the
+ * directory entry.
  */
 const subBlockHeadBytes = 32 + 16 + 32;
 
@@ -33,8 +33,8 @@ export function lossyCodecOf(block: SubBlock | undefined): LossyCodec | null {
   return block?.compression === 1 ? 'jpeg' : block?.compression === 4 ? 'jpegxr' : null;
 }
 
-/** Whether some rows of a sub-block can be read without the others. */
-export function hasPlainRows({ compression }: SubBlock): boolean {
+/** Whether some rows of a sub-block can be read without its other rows. */
+export function canReadRowsSeparately({ compression }: SubBlock): boolean {
   return compression === 0;
 }
 
@@ -49,6 +49,7 @@ export interface RowRange {
   height: number;
 }
 
+/** The bytes of a sub-block's pixels in the file. */
 interface DataRange {
   offset: number;
   length: number;
@@ -106,8 +107,8 @@ async function decodeZstd(bytes: Uint8Array, block: SubBlock, type: PixelType, s
   const size = storedWidth * storedHeight * pixelBytes(type);
   let [headerBytes, hiLo] = [0, false];
   if (block.compression === 6) {
-    // The header begins with its own length, 1 or 3 bytes. With 3, a chunk of type 1 follows, which says whether the low and the high bytes of
-    // the samples are stored separately.
+    // The header begins with its own length, 1 or 3 bytes. In a header of 3 bytes, a chunk of type 1 says whether the low and the
+    // high bytes of the samples are stored separately.
     headerBytes = bytes[0] ?? 0;
     const isKnownHeader = headerBytes === 1 || (headerBytes === 3 && bytes[1] === 1);
     if (!isKnownHeader)
@@ -123,16 +124,17 @@ async function decodeZstd(bytes: Uint8Array, block: SubBlock, type: PixelType, s
   return asRaster(data, type, storedWidth, storedHeight);
 }
 
-/** Pixels by which a decoded picture may exceed the size in its directory entry. They are cropped off. */
+/** Number of pixels by which even a small picture may exceed the size in its directory entry. */
 const maxExtraPixels = 2 ** 20;
 
-function maxStoredPixels({ storedWidth, storedHeight }: SubBlock): number {
+/** Maximum number of pixels of a picture in a sub-block, before the picture is cropped to the size in the directory entry. */
+function maxPicturePixels({ storedWidth, storedHeight }: SubBlock): number {
   return 2 * storedWidth * storedHeight + maxExtraPixels;
 }
 
 async function decodeJpegXr(bytes: Uint8Array, block: SubBlock, type: PixelType, signal?: AbortSignal): Promise<Raster> {
   const size = readJpegXrSize(bytes, 'a sub-block');
-  if (size.width * size.height > Math.min(maxStoredPixels(block), maxDecodedBytes / pixelBytes(type))) {
+  if (size.width * size.height > Math.min(maxPicturePixels(block), maxDecodedBytes / pixelBytes(type))) {
     throw new TileSourceError(`A sub-block of the CZI has ${size.width} by ${size.height} pixels, which is too large.`);
   }
   const { info, data } = await codecThreads.decodePicture({ codec: 'jpegxr', bytes }, 'a sub-block', signal);
@@ -145,9 +147,9 @@ async function decodeJpegXr(bytes: Uint8Array, block: SubBlock, type: PixelType,
 }
 
 /**
- * Decodes a sub-block, or some of its rows if they can be read without the others.
+ * Decodes a sub-block, or only `rows` if {@link canReadRowsSeparately}.
  *
- * @throws TileSourceError if it is corrupt, too large, or has an unsupported compression.
+ * @throws TileSourceError if the sub-block is corrupt or too large, or has an unsupported compression.
  */
 export async function readBlock(file: CziBytes, block: SubBlock, rows: RowRange | null, signal?: AbortSignal): Promise<Raster> {
   const type = pixelTypeOf(block.pixelType);
@@ -172,12 +174,12 @@ export async function readBlock(file: CziBytes, block: SubBlock, rows: RowRange 
       return asRaster(orderSamples(bytes as Uint8Array<ArrayBuffer>, sampleOrderOf(type)), type, storedWidth, height);
     }
     case 1: {
-      const expected = {
+      const expectation = {
         bands: type.bands,
         what: 'a sub-block',
-        maxPixels: Math.min(maxStoredPixels(block), Math.floor(maxDecodedBytes / type.bands)),
+        maxPixels: Math.min(maxPicturePixels(block), Math.floor(maxDecodedBytes / type.bands)),
       };
-      return fitToEntry(await decodeJpeg(await readRange(dataRange.offset, dataRange.length), expected, signal), block, type);
+      return fitToEntry(await decodeJpeg(await readRange(dataRange.offset, dataRange.length), expectation, signal), block, type);
     }
     case 4:
       return fitToEntry(

@@ -7,15 +7,18 @@ import type { SubBlock, SubBlocks } from './sub-blocks.js';
 
 /** Maximum number of frames of an image. */
 const maxFrames = 100_000;
-/** The order of axes in the numbers of frames, the one that varies fastest first. Axes that are missing here follow in alphabetical order. */
+/** The order of axes in frame numbers: the first axis varies fastest. Axes that are not listed follow in alphabetical order. */
 const axisOrder = ['C', 'Z', 'T'];
-/** The axis of scenes, which exists when scenes overlap. */
+/** The axis of scenes. An image has this axis only if its scenes overlap. */
 const sceneAxis = 'XY';
-/** Maximum number of comparisons of sub-blocks. If they find no overlap, the scenes count as disjoint, as the format requires. */
+/**
+ * Maximum number of comparisons of sub-blocks. If these find no overlap, the scenes are treated as disjoint, as the format
+ * requires.
+ */
 const maxComparisons = 5_000_000;
 /** Number of sub-blocks that are processed before other work on the event loop can run. */
 const blocksPerSlice = 256;
-/** Maximum number of extra pixels that are read for one tile, because scenes lack a reduced layer. */
+/** Maximum number of extra pixels that are read for one tile if scenes lack a reduced layer. */
 const maxExtraPixels = 2 ** 20;
 
 /** The sub-blocks of one plane, one scene and one reduction, in the order in which they are drawn. */
@@ -48,14 +51,16 @@ export interface CziLayout {
   hasFramesPerScene: boolean;
 }
 
-/** Pixels of full resolution per stored pixel. It is a power of two or three if the sizes, which are rounded, allow it. */
+/**
+ * Pixels of full resolution per stored pixel. The result is a power of two or three if this is consistent with the rounded sizes.
+ */
 function scaleOf({ width, height, storedWidth, storedHeight }: SubBlock): number {
   if (width === storedWidth && height === storedHeight) return 1;
-  const [size, stored] = storedWidth >= storedHeight ? [width, storedWidth] : [height, storedHeight];
-  const ratio = size / stored;
+  const [length, storedLength] = storedWidth >= storedHeight ? [width, storedWidth] : [height, storedHeight];
+  const ratio = length / storedLength;
   for (const base of [2, 3]) {
     const power = base ** Math.round(Math.log(ratio) / Math.log(base));
-    if (power > 1 && Math.abs(stored * power - size) < power) return power;
+    if (power > 1 && Math.abs(storedLength * power - length) < power) return power;
   }
   return ratio;
 }
@@ -87,15 +92,15 @@ function axesOf({ planes }: SubBlocks): Map<string, number[]> {
     for (const [axis, value] of plane) values.set(axis, (values.get(axis) ?? new Set()).add(value));
   }
   const rank = (axis: string): number => (axisOrder.includes(axis) ? axisOrder.indexOf(axis) : axisOrder.length);
-  const sorted = [...values].toSorted(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1));
-  return new Map(sorted.map(([axis, set]) => [axis, [...set].toSorted((a, b) => a - b)]));
+  const sortedAxes = [...values].toSorted(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1));
+  return new Map(sortedAxes.map(([axis, set]) => [axis, [...set].toSorted((a, b) => a - b)]));
 }
 
 /** Whether sub-blocks of full resolution of two scenes overlap in the same plane. */
 async function doScenesOverlap(fullSizeBlocks: readonly SubBlock[]): Promise<boolean> {
   let comparisons = 0;
   for (const planeBlocks of groupBy(fullSizeBlocks, ({ plane }) => plane).values()) {
-    // The sub-blocks are visited from left to right. `openBlocks` holds those that reach the left edge of the current one; only they can overlap it.
+    // The sub-blocks are visited from left to right. `openBlocks` are those that extend beyond the left edge of the current block.
     let openBlocks: SubBlock[] = [];
     for (const block of planeBlocks.toSorted((a, b) => a.left - b.left)) {
       openBlocks = openBlocks.filter((other) => other.left + other.width > block.left);
@@ -125,8 +130,8 @@ function groupBy<K>(blocks: readonly SubBlock[], keyOf: (block: SubBlock) => K):
 /** The sub-blocks of one scene by their reduction (pixels of full resolution per stored pixel). */
 type BlocksByScale = Map<number, SubBlock[]>;
 
-function groupsOf(reductions: BlocksByScale, origin: { left: number; top: number }): SceneGroups {
-  return [...reductions]
+function groupsOf(blocksByScale: BlocksByScale, origin: { left: number; top: number }): SceneGroups {
+  return [...blocksByScale]
     .map(([scale, blocks]): BlockGroup => {
       let extent: Extent | undefined;
       for (const block of blocks) extent = extendExtent(extent, block);
@@ -174,13 +179,13 @@ async function groupByFrame(
       frame += (value === undefined ? 0 : (positionByValue.get(value) ?? 0)) * stride;
       stride *= positionByValue.size;
     }
-    const scenes = blocksByFrame.get(frame) ?? new Map<number, BlocksByScale>();
-    const reductions = scenes.get(block.scene) ?? new Map<number, SubBlock[]>();
+    const blocksByScene = blocksByFrame.get(frame) ?? new Map<number, BlocksByScale>();
+    const blocksByScale = blocksByScene.get(block.scene) ?? new Map<number, SubBlock[]>();
     const scale = scaleOf(block);
-    const group = reductions.get(scale);
-    if (group === undefined) reductions.set(scale, [block]);
+    const group = blocksByScale.get(scale);
+    if (group === undefined) blocksByScale.set(scale, [block]);
     else group.push(block);
-    blocksByFrame.set(frame, scenes.set(block.scene, reductions));
+    blocksByFrame.set(frame, blocksByScene.set(block.scene, blocksByScale));
   }
   return blocksByFrame;
 }
@@ -200,8 +205,8 @@ export async function layOutSubBlocks(subBlocks: SubBlocks): Promise<CziLayout> 
   const usedAxes = [...axes].filter(([, values]) => values.length > 1);
   const blocksByFrame = await groupByFrame(subBlocks, axes);
   const frames = Array.from({ length: frameCount }, (_, frame) => {
-    const scenesOfFrame = [...(blocksByFrame.get(frame)?.values() ?? [])];
-    return { axes: positionOf(usedAxes, frame), scenes: scenesOfFrame.map((each) => groupsOf(each, origin)) };
+    const sceneBlocks = [...(blocksByFrame.get(frame)?.values() ?? [])];
+    return { axes: positionOf(usedAxes, frame), scenes: sceneBlocks.map((blocksByScale) => groupsOf(blocksByScale, origin)) };
   });
   const { width, height } = boxOf(extents.image, origin);
   const types = new Set(extents.fullSizeBlocks.map(({ pixelType }) => pixelType));
@@ -227,16 +232,16 @@ function positionOf(usedAxes: readonly [string, readonly number[]][], frame: num
   return position;
 }
 
-/** The group from which a level of this scale is drawn: the coarsest group of the scene that is at least as fine as the level. */
+/** The group from which a level of this scale is drawn: the scene's coarsest group that is at least as fine as the level. */
 export function groupFor(scene: SceneGroups, scale: number): BlockGroup | undefined {
   return scene.findLast((group) => group.scale <= scale);
 }
 
 /**
- * Whether a level can be drawn from the file cheaply. At least one scene must have a layer for it, and scenes without one must be
- * small. Only the first frame is examined, because all frames have the same layers.
+ * Whether a level can be drawn from the file cheaply. At least one scene must have a reduced layer for the level, and scenes
+ * without such a layer must be small. Only the first frame with sub-blocks is examined, because all frames have the same layers.
  */
-export function isPopulated({ frames, width, height }: CziLayout, scale: number, tileSide: number): boolean {
+export function isLevelPopulated({ frames, width, height }: CziLayout, scale: number, tileSide: number): boolean {
   const scenes = (frames.find((frame) => frame.scenes.length > 0) ?? frames[0])?.scenes ?? [];
   const tiles = Math.ceil(width / scale / tileSide) * Math.ceil(height / scale / tileSide);
   let [storedPixels, shownPixels, hasLayer] = [0, 0, false];

@@ -5,21 +5,22 @@ export interface CziMetadata {
   /** Millimeters per pixel. */
   mmX: number | null;
   mmY: number | null;
-  /** Millimeters from one plane to the next, and seconds from one point in time to the next. */
+  /** Millimeters from one plane to the next. */
   mmZ: number | null;
+  /** Seconds from one point in time to the next. */
   secondsT: number | null;
   magnification: number | null;
   /** Number of bits per sample that the camera uses. If channels differ, the largest number. */
   usedBits: number | null;
-  /** A channel without a number gets its index as number. */
+  /** `number` is the channel's value on axis C. A channel without a number in the XML gets its index. */
   channels: { number: number; name: string | null; color: string | null }[];
   /** Numbers and names of the scenes. */
   scenes: { number: number; name: string | undefined }[];
-  /** Properties by their names. The names are those of OpenSlide. */
+  /** Properties by the names that OpenSlide gives them. */
   properties: Record<string, string>;
 }
 
-/** Parts of the metadata to show. The others are long descriptions of the experiment. */
+/** Parts of the metadata that are shown. The other parts are long descriptions of the experiment. */
 const shownSections = ['AttachmentInfos', 'DisplaySetting', 'Information', 'Scaling'];
 const maxProperties = 4000;
 const maxValueLength = 1024;
@@ -30,17 +31,17 @@ function parsePositive(text: string | undefined): number | null {
 }
 
 /**
- * The descendant of an element along a path of names. At each name, the first child is used; if there is none, the result is an empty
- * element.
+ * The descendant of an element along a path of names. Of several children with the same name, the first one is used. If a child is
+ * missing, the result is an empty element.
  */
 function descendantAt(element: XmlElement, ...path: string[]): XmlElement {
-  return path.reduce((found, name) => children(found, name)[0] ?? {}, element);
+  return path.reduce((current, name) => children(current, name)[0] ?? {}, element);
 }
 
 /** The key of an element. Members of a list are named by their id, so that keys differ: `Objectives.Objective:1`. */
 function keyOf(name: string, element: XmlElement, parent: string): string {
-  const isMember = parent === `${name}s` || parent === 'Items';
-  return isMember ? (attribute(element, 'Id') ?? attribute(element, 'Name') ?? name) : name;
+  const isListMember = parent === `${name}s` || parent === 'Items';
+  return isListMember ? (attribute(element, 'Id') ?? attribute(element, 'Name') ?? name) : name;
 }
 
 function isElement(value: unknown): value is XmlElement {
@@ -86,18 +87,18 @@ function readColor(text: string | undefined): string | null {
 }
 
 function readChannels(metadata: XmlElement): CziMetadata['channels'] {
-  const acquired = children(descendantAt(metadata, 'Information', 'Image', 'Dimensions', 'Channels'), 'Channel');
-  const displayed = children(descendantAt(metadata, 'DisplaySetting', 'Channels'), 'Channel');
-  const displayedById = new Map(displayed.toReversed().map((channel) => [attribute(channel, 'Id'), channel]));
-  return acquired.map((channel, index) => {
+  const acquiredChannels = children(descendantAt(metadata, 'Information', 'Image', 'Dimensions', 'Channels'), 'Channel');
+  const displayedChannels = children(descendantAt(metadata, 'DisplaySetting', 'Channels'), 'Channel');
+  const displayedById = new Map(displayedChannels.toReversed().map((channel) => [attribute(channel, 'Id'), channel]));
+  return acquiredChannels.map((channel, index) => {
     const id = attribute(channel, 'Id');
-    const shown = displayedById.get(id) ?? displayed[index] ?? {};
-    const name = attribute(channel, 'Name') ?? attribute(shown, 'Name');
+    const displayedChannel = displayedById.get(id) ?? displayedChannels[index] ?? {};
+    const name = attribute(channel, 'Name') ?? attribute(displayedChannel, 'Name');
     const number = /^Channel:(\d+)$/.exec(id ?? '')?.[1];
     return {
       number: number === undefined ? index : Number(number),
       name: name === undefined || name.trim() === '' ? null : name.trim(),
-      color: readColor(childText(shown, 'Color') ?? childText(channel, 'Color')),
+      color: readColor(childText(displayedChannel, 'Color') ?? childText(channel, 'Color')),
     };
   });
 }

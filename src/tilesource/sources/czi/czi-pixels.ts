@@ -3,7 +3,7 @@ import type { Box } from '../../geometry.js';
 import type { FileBlocks } from '../../process/decoded-blocks.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { crop } from '../../render/pixels.js';
-import { hasPlainRows, isQuicklyDecoded, readBlock, type RowRange } from './block-pixels.js';
+import { canReadRowsSeparately, isQuicklyDecoded, readBlock, type RowRange } from './block-pixels.js';
 import { groupFor, type BlockGroup, type CziLayout } from './czi-layout.js';
 import { paint } from './paint-blocks.js';
 import type { CziBytes } from './segments.js';
@@ -18,7 +18,7 @@ const maxBlocksPerTile = 10_000;
 export interface CziRegion {
   frame: number;
   scale: number;
-  /** In pixels of that scale. */
+  /** The rectangle, in pixels of that scale. */
   box: Box;
 }
 
@@ -34,8 +34,9 @@ export class CziPixels {
   async read({ frame, scale, box }: CziRegion, signal?: AbortSignal): Promise<Raster> {
     const { dtype, bands } = this.layout;
     const groups = (this.layout.frames[frame]?.scenes ?? []).flatMap((scene) => groupFor(scene, scale) ?? []);
-    const [only, ...others] = groups;
-    const wholeBlock = only === undefined || others.length > 0 ? null : await this.#readWholeBlock(only, { scale, box }, signal);
+    const [onlyGroup, ...otherGroups] = groups;
+    const hasOneGroup = onlyGroup !== undefined && otherGroups.length === 0;
+    const wholeBlock = hasOneGroup ? await this.#readWholeBlock(onlyGroup, { scale, box }, signal) : null;
     if (wholeBlock !== null) return wholeBlock;
     const target = createRaster({ width: box.width, height: box.height, bands, dtype });
     for (const group of groups) await this.#drawGroup(target, group, { scale, box }, signal);
@@ -50,16 +51,16 @@ export class CziPixels {
   ): Promise<Raster | null> {
     const { left, top, width, height } = box;
     const imageBox = { left: left * scale, top: top * scale, width: width * scale, height: height * scale };
-    const [block, ...others] = blocks.filter((each) => overlap(this.#boxOf(each), imageBox));
-    if (block === undefined || others.length > 0 || storedScale !== scale || hasPlainRows(block)) return null;
+    const [block, ...otherBlocks] = blocks.filter((each) => doBoxesOverlap(this.#boxOf(each), imageBox));
+    if (block === undefined || otherBlocks.length > 0 || storedScale !== scale || canReadRowsSeparately(block)) return null;
     const blockBox = this.#boxOf(block);
-    const startsAtBox =
+    const coversBox =
       blockBox.left === imageBox.left &&
       blockBox.top === imageBox.top &&
       block.storedWidth >= width &&
       block.storedHeight >= height;
-    if (!startsAtBox) return null;
-    // A sub-block that is one tile is not needed by any other tile.
+    if (!coversBox) return null;
+    // A sub-block that is one tile is not needed by any other tile, so that it need not be cached.
     const isWholeTile = block.storedWidth === width && block.storedHeight === height;
     const raster =
       isWholeTile && isQuicklyDecoded(block)
@@ -80,16 +81,16 @@ export class CziPixels {
       width: box.width * scale,
       height: box.height * scale,
     };
-    if (!overlap(group.box, imageBox)) return;
-    const overlapping = group.blocks.filter((block) => overlap(this.#boxOf(block), imageBox));
-    if (overlapping.length > maxBlocksPerTile) {
+    if (!doBoxesOverlap(group.box, imageBox)) return;
+    const overlappingBlocks = group.blocks.filter((block) => doBoxesOverlap(this.#boxOf(block), imageBox));
+    if (overlappingBlocks.length > maxBlocksPerTile) {
       throw new TileSourceError(
-        `${overlapping.length} sub-blocks of the CZI overlap one tile; at most ${maxBlocksPerTile} are supported.`,
+        `${overlappingBlocks.length} sub-blocks of the CZI overlap one tile; at most ${maxBlocksPerTile} are supported.`,
       );
     }
-    for (let start = 0; start < overlapping.length; start += blocksAtOnce) {
+    for (let start = 0; start < overlappingBlocks.length; start += blocksAtOnce) {
       signal?.throwIfAborted();
-      const batch = overlapping.slice(start, start + blocksAtOnce);
+      const batch = overlappingBlocks.slice(start, start + blocksAtOnce);
       const pictures = await Promise.all(batch.map((block) => this.#readBlock(block, group.scale, imageBox, signal)));
       for (const [index, { raster, top }] of pictures.entries()) {
         const blockBox = this.#boxOf(batch[index]!);
@@ -102,24 +103,28 @@ export class CziPixels {
     }
   }
 
-  /** Decodes a sub-block. If its rows can be read separately, only the rows that the rectangle needs are decoded. */
+  /**
+   * Decodes a sub-block. If its rows can be read separately, only the rows that the rectangle needs are decoded.
+   *
+   * @returns the decoded rows, and the index of the first of them.
+   */
   async #readBlock(
     block: SubBlock,
     scale: number,
     imageBox: Box,
     signal: AbortSignal | undefined,
   ): Promise<{ raster: Raster; top: number }> {
-    if (!hasPlainRows(block)) {
-      const name = String(block.position);
+    if (!canReadRowsSeparately(block)) {
+      const key = String(block.position);
       return {
-        raster: await this.blocks.read(name, (sharedSignal) => readBlock(this.file, block, null, sharedSignal), signal),
+        raster: await this.blocks.read(key, (sharedSignal) => readBlock(this.file, block, null, sharedSignal), signal),
         top: 0,
       };
     }
     const { top } = this.#boxOf(block);
-    const first = Math.max(0, Math.floor((imageBox.top - top) / scale));
-    const end = Math.min(block.storedHeight, Math.ceil((imageBox.top + imageBox.height - top) / scale));
-    const rows: RowRange = { top: Math.min(first, block.storedHeight - 1), height: Math.max(1, end - first) };
+    const firstRow = Math.max(0, Math.floor((imageBox.top - top) / scale));
+    const endRow = Math.min(block.storedHeight, Math.ceil((imageBox.top + imageBox.height - top) / scale));
+    const rows: RowRange = { top: Math.min(firstRow, block.storedHeight - 1), height: Math.max(1, endRow - firstRow) };
     return { raster: await readBlock(this.file, block, rows, signal), top: rows.top };
   }
 
@@ -128,6 +133,6 @@ export class CziPixels {
   }
 }
 
-function overlap(a: Box, b: Box): boolean {
+function doBoxesOverlap(a: Box, b: Box): boolean {
   return a.left < b.left + b.width && b.left < a.left + a.width && a.top < b.top + b.height && b.top < a.top + a.height;
 }

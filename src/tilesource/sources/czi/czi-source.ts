@@ -21,7 +21,7 @@ import { whiteOfBits, type Raster } from '../../raster.js';
 import { findAttachmentRange, presentAsFile, readAttachments, type Attachment } from './attachments.js';
 import { readCziMetadata, type CziMetadata } from './czi-metadata.js';
 import { lossyCodecOf } from './block-pixels.js';
-import { isPopulated, layOutSubBlocks, type CziLayout } from './czi-layout.js';
+import { isLevelPopulated, layOutSubBlocks, type CziLayout } from './czi-layout.js';
 import { CziPixels } from './czi-pixels.js';
 import { CziBytes, type CziHeader } from './segments.js';
 import { readSubBlocks } from './sub-blocks.js';
@@ -29,12 +29,13 @@ import { readSubBlocks } from './sub-blocks.js';
 const tileSide = 512;
 /** Maximum number of bytes of decoded sub-blocks that are cached, for all open files together. */
 const maxCachedBytes = 2 ** 27;
-/** Maximum number of bytes of XML that are read, and that are parsed on the main thread. */
+/** Maximum number of bytes of XML. */
 const maxXmlBytes = 2 ** 26;
+/** Maximum number of bytes of XML that is parsed on the main thread instead of in a codec thread. */
 const maxMainThreadXmlBytes = 2 ** 16;
 /** Maximum number of pixels of an associated image. */
 const maxAssociatedPixels = 2 ** 26;
-/** Bytes of memory for each sub-block of an open file, measured. */
+/** Approximate memory for each sub-block of an open file, in bytes. */
 const bytesPerSubBlock = 130;
 /** Maximum number of scenes that the internal metadata list. */
 const maxShownScenes = 1000;
@@ -73,16 +74,16 @@ function describeCzi({ layout, fileMetadata }: CziParts): ImageMetadata {
   const channels = layout.channelNumbers.map(
     (number, index) => fileMetadata.channels.find((channel) => channel.number === number) ?? fileMetadata.channels[index],
   );
-  const names = channels.map((channel) => channel?.name ?? null);
+  const channelNames = channels.map((channel) => channel?.name ?? null);
   const scenes = sceneNames(layout, fileMetadata);
   const frames = layout.frames.map(({ axes }): FrameMetadata => {
     const channel = channels[axes.C ?? 0];
-    const position = axes.XY === undefined ? undefined : scenes[axes.XY];
+    const sceneName = axes.XY === undefined ? undefined : scenes[axes.XY];
     return {
       axes,
       ...(channel?.name == null ? {} : { channel: channel.name }),
       ...(channel?.color == null ? {} : { color: channel.color }),
-      ...(position === undefined ? {} : { position }),
+      ...(sceneName === undefined ? {} : { position: sceneName }),
     };
   });
   return {
@@ -97,7 +98,7 @@ function describeCzi({ layout, fileMetadata }: CziParts): ImageMetadata {
     bandCount: layout.bands,
     ...(fileMetadata.usedBits === null ? {} : whiteOfBits(layout.dtype, Math.round(fileMetadata.usedBits))),
     ...(frames.length > 1 ? { frames } : {}),
-    ...(names.every((name) => name !== null) ? { channels: names } : {}),
+    ...(channelNames.every((name) => name !== null) ? { channels: channelNames } : {}),
   };
 }
 
@@ -113,7 +114,7 @@ class CziTileSource implements TileSource {
     this.associatedImages = [...parts.attachments.keys()].toSorted();
     const { levels } = this.metadata;
     this.populatedLevels = Array.from({ length: levels }, (_, level) => level).filter(
-      (level) => level === levels - 1 || isPopulated(parts.layout, levelScale(this.metadata, level), tileSide),
+      (level) => level === levels - 1 || isLevelPopulated(parts.layout, levelScale(this.metadata, level), tileSide),
     );
   }
 
@@ -153,7 +154,7 @@ class CziTileSource implements TileSource {
     };
   }
 
-  /** Decodes the whole image of a CZI file that is attached to this one. */
+  /** Decodes the whole image of a CZI file that is attached to this file. */
   async #readAttachedImage(name: string, reader: ByteReader, signal: AbortSignal | undefined): Promise<Raster> {
     const file = new CziBytes(reader);
     const layout = await layOutSubBlocks(await readSubBlocks(file, (await file.readHeader()).directoryPosition, signal));
@@ -163,9 +164,12 @@ class CziTileSource implements TileSource {
         `The ${name} of the CZI has ${width} by ${height} pixels; at most ${maxAssociatedPixels} are shown.`,
       );
     }
-    const uncached: FileBlocks = { read: (_name, decode) => decode(signal ?? new AbortController().signal), free: () => {} };
+    const uncachedBlocks: FileBlocks = {
+      read: (_name, decode) => decode(signal ?? new AbortController().signal),
+      free: () => {},
+    };
     const box = { left: 0, top: 0, width, height };
-    return new CziPixels(file, layout, uncached).read({ frame: 0, scale: 1, box }, signal);
+    return new CziPixels(file, layout, uncachedBlocks).read({ frame: 0, scale: 1, box }, signal);
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {
@@ -240,7 +244,7 @@ function createCziSource(): TileSourceDefinition {
 }
 
 /**
- * Reads Zeiss CZI: mosaics and their reduced layers, scenes, channels and all other axes; uncompressed, JPEG, JPEG XR and Zstandard.
- * Pixels that no sub-block covers are zero.
+ * Reads Zeiss CZI: mosaics and their reduced layers, scenes, channels and all other axes. The pixels can be uncompressed, or
+ * compressed as JPEG, JPEG XR or Zstandard. Pixels that no sub-block covers are zero.
  */
 export const cziSource: TileSourceDefinition = createCziSource();

@@ -1,7 +1,7 @@
 import type { Raster, Samples } from '../../raster.js';
 
 /**
- * The position and scale of a picture in the target, in target pixels. Along x, its pixel `x` covers `step` target pixels from
+ * The position and scale of a picture in the target, in target pixels. The picture's column `x` covers `step` target pixels, from
  * `left + x * step` on. `step` is at most 1: pictures are copied or reduced.
  */
 export interface Placement {
@@ -12,13 +12,15 @@ export interface Placement {
 
 /** For each target pixel along one axis, the source pixels that it covers, and the share of each. */
 interface Coverage {
-  /** The target pixels that are drawn: the first one, and the one after the last. */
+  /** The first target pixel that is drawn. */
   start: number;
+  /** The target pixel after the last one that is drawn. */
   end: number;
   /** First source pixel of each target pixel. */
   firstSource: Int32Array;
   /** Weights of the source pixels: `taps` consecutive weights for each target pixel, which sum to 1. */
   weights: Float64Array;
+  /** Number of weights for each target pixel. */
   taps: number;
 }
 
@@ -51,7 +53,7 @@ function computeCoverage(offset: number, step: number, sourceLength: number, tar
   return { start, end, firstSource, weights, taps };
 }
 
-function needsNoScaling({ left, top, step }: Placement): boolean {
+function canBeCopied({ left, top, step }: Placement): boolean {
   const isInteger = (value: number): boolean => Math.abs(value - Math.round(value)) < epsilon;
   return Math.abs(step - 1) < epsilon && isInteger(left) && isInteger(top);
 }
@@ -81,7 +83,7 @@ function isFloat(data: Samples): boolean {
 
 /** Draws a picture into a raster. Each target pixel is the mean of the source pixels that it covers; pictures that need no scaling are copied. */
 export function paint(target: Raster, source: Raster, placement: Placement): void {
-  if (needsNoScaling(placement)) return copyPixels(target, source, Math.round(placement.left), Math.round(placement.top));
+  if (canBeCopied(placement)) return copyPixels(target, source, Math.round(placement.left), Math.round(placement.top));
   const columnCoverage = computeCoverage(placement.left, placement.step, source.width, target.width);
   const rowCoverage = computeCoverage(placement.top, placement.step, source.height, target.height);
   const width = columnCoverage.end - columnCoverage.start;
@@ -108,7 +110,7 @@ function addRow(
   { y, weightY, columnCoverage, bands }: { y: number; weightY: number; columnCoverage: Coverage; bands: number },
 ): void {
   const { taps, firstSource, weights } = columnCoverage;
-  // With 0, gray is repeated in all bands.
+  // A step of 0 repeats gray samples in all bands.
   const bandStep = source.bands === bands ? 1 : 0;
   for (let x = 0; x < firstSource.length; x++) {
     for (let tap = 0; tap < taps; tap++) {

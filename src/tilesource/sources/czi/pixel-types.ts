@@ -11,7 +11,10 @@ export interface PixelType {
   bands: 1 | 3;
 }
 
-/** Pixel types by their numbers in the file. The fourth sample of Bgra32 is not alpha in files that scanners write. */
+/**
+ * Pixel types by their numbers in the file. The fourth sample of Bgra32 is not shown, because it is not alpha in files that
+ * scanners write.
+ */
 const pixelTypes: Readonly<Record<number, PixelType>> = {
   0: { name: 'Gray8', dtype: 'uint8', storedSamples: 1, bands: 1 },
   1: { name: 'Gray16', dtype: 'uint16', storedSamples: 1, bands: 1 },
@@ -24,7 +27,7 @@ const pixelTypes: Readonly<Record<number, PixelType>> = {
   13: { name: 'Gray64', dtype: 'float64', storedSamples: 1, bands: 1 },
 };
 
-/** Types of samples from narrow to wide. An image whose planes differ has the widest of their types. */
+/** Types of samples from narrow to wide. An image whose planes have different types gets the widest of these types. */
 const typesByWidth: readonly SampleType[] = ['uint8', 'uint16', 'uint32', 'float32', 'float64'];
 
 /** The pixel type for its number in the file. @throws TileSourceError for complex numbers and unknown types. */

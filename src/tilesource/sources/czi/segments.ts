@@ -8,13 +8,12 @@ const fileHeaderBytes = 80;
 
 /** A segment: a named part of the file. */
 export interface Segment {
-  /** Position of its data in the file. */
+  /** Position of the segment's data in the file. */
   start: number;
-  /** Bytes of its data. */
+  /** Number of bytes of the segment's data. */
   length: number;
 }
 
-/** The header of the file. */
 export interface CziHeader {
   version: string;
   guid: string;
@@ -36,7 +35,11 @@ export class CziBytes {
     return this.#reader.size;
   }
 
-  /** Reads exactly `length` bytes from `offset`. @throws TileSourceError if the file ends before. */
+  /**
+   * Reads exactly `length` bytes from `offset`. `what` names them in errors.
+   *
+   * @throws TileSourceError if the file ends too early.
+   */
   async readExactly(offset: number, length: number, what: string, signal?: AbortSignal): Promise<DataView> {
     if (offset + length > this.size) {
       throw new TileSourceError(
@@ -48,13 +51,17 @@ export class CziBytes {
     return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  /** The segment at a position. @throws TileSourceError if there is no segment of that name, or it exceeds the file. */
+  /**
+   * Finds the data of the segment at a position.
+   *
+   * @throws TileSourceError if there is no segment of that name, or the segment exceeds the file.
+   */
   async readSegment(position: number, name: string, signal?: AbortSignal): Promise<Segment> {
     const header = await this.readExactly(position, segmentHeaderBytes, `the segment ${name}`, signal);
     return checkSegment({ header, position, name, size: this.size });
   }
 
-  /** @throws TileSourceError if this is not the start of a CZI file. */
+  /** Reads the header of the file. @throws TileSourceError if the file is not a CZI file. */
   async readHeader(): Promise<CziHeader> {
     const length = Math.min(segmentHeaderBytes + fileHeaderBytes, this.size);
     const view = await this.readExactly(0, length, 'the file header');
@@ -72,7 +79,7 @@ export class CziBytes {
   }
 }
 
-/** Checks the header of a segment. @throws TileSourceError if it has another name, or the segment exceeds the file. */
+/** Checks the header of a segment. @throws TileSourceError if the segment has a different name, or exceeds the file. */
 export function checkSegment(expected: { header: DataView; position: number; name: string; size: number }): Segment {
   const { header, position, name, size } = expected;
   const actualName = segmentName(header);
@@ -96,7 +103,7 @@ export function uint64At(view: DataView, at: number, what: string): number {
   return Number(value);
 }
 
-/** Text of fixed length, ended by a zero byte. */
+/** Reads a text that ends before a zero byte, or after `length` bytes. */
 export function textAt(view: DataView, at: number, length: number): string {
   const bytes = Buffer.from(view.buffer, view.byteOffset + at, length);
   const end = bytes.indexOf(0);

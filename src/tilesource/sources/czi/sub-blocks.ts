@@ -10,8 +10,9 @@ const maxPlanes = 100_000;
 const windowBytes = 2 ** 20;
 /** Bytes of the directory before its entries. */
 const directoryHeaderBytes = 128;
-/** Bytes of the fixed part of an entry, and of each of its dimensions. */
+/** Bytes of the fixed part of an entry. */
 const entryBytes = 32;
+/** Bytes of each dimension of an entry. */
 const dimensionBytes = 20;
 /** Maximum number of dimensions of an entry. The format has fewer than 20. */
 const maxDimensions = 40;
@@ -23,20 +24,24 @@ type PlanePosition = ReadonlyMap<string, number>;
 
 /** A sub-block: the pixels of a rectangle of a plane, of full resolution or reduced. */
 export interface SubBlock {
-  /** Position of its segment in the file. */
+  /** Position of the sub-block's segment in the file. */
   position: number;
-  /** Index of its plane in {@link SubBlocks.planes}. */
+  /** Index of the sub-block's plane in {@link SubBlocks.planes}. */
   plane: number;
   scene: number;
-  /** Order of overlapping sub-blocks: higher ones are on top. */
+  /** Order of overlapping sub-blocks: sub-blocks with a higher number are on top. */
   order: number;
-  /** The rectangle that it covers, in pixels of full resolution and coordinates of the file. */
+  /** Left edge in pixels of full resolution, in coordinates of the file. */
   left: number;
+  /** Upper edge in pixels of full resolution, in coordinates of the file. */
   top: number;
+  /** Width in pixels of full resolution. */
   width: number;
+  /** Height in pixels of full resolution. */
   height: number;
-  /** Its own size in pixels. */
+  /** Width in stored pixels. */
   storedWidth: number;
+  /** Height in stored pixels. */
   storedHeight: number;
   pixelType: number;
   compression: number;
@@ -48,11 +53,14 @@ export interface SubBlocks {
   planes: readonly PlanePosition[];
 }
 
-/** A dimension of an entry: the name of its axis, its first position, and its size in units of the axis and as stored. */
+/** A dimension of an entry: the sub-block's range on one axis. */
 interface Dimension {
+  /** Name of the axis. */
   name: string;
   start: number;
+  /** Number of positions on the axis. */
   size: number;
+  /** Number of stored positions, which is less than `size` in a reduced sub-block. */
   storedSize: number;
 }
 
@@ -95,8 +103,8 @@ class SubBlockCollector {
       .map(({ name, start }) => `${name}${start}`)
       .sort()
       .join();
-    const existing = this.#planeIndexes.get(key);
-    if (existing !== undefined) return existing;
+    const existingIndex = this.#planeIndexes.get(key);
+    if (existingIndex !== undefined) return existingIndex;
     if (this.planes.length >= maxPlanes) throw new TileSourceError(`The CZI has more than ${maxPlanes} planes.`);
     const index = this.planes.length;
     this.#planeIndexes.set(key, index);
@@ -119,7 +127,8 @@ export async function readSubBlocks(file: CziBytes, position: number, signal?: A
   if (count > maxSubBlocks) throw new TileSourceError(`The CZI has ${count} sub-blocks; at most ${maxSubBlocks} are supported.`);
   const collector = new SubBlockCollector();
   let window: { start: number; view: DataView } = { start: 0, view: new DataView(new ArrayBuffer(0)) };
-  const positionInWindow = async (offset: number, length: number): Promise<number> => {
+  /** Reads a part of the directory unless `window` contains the bytes already. Returns their position in `window`. */
+  const moveWindowTo = async (offset: number, length: number): Promise<number> => {
     if (offset + length > end) throw new TileSourceError('Corrupt CZI: the directory of sub-blocks is shorter than its entries.');
     if (offset < window.start || offset + length > window.start + window.view.byteLength) {
       const byteCount = Math.min(windowBytes, end - offset);
@@ -130,14 +139,14 @@ export async function readSubBlocks(file: CziBytes, position: number, signal?: A
   let offset = segment.start + directoryHeaderBytes;
   for (let index = 0; index < count; index++) {
     if (index % entriesPerSlice === 0 && isSliceOver()) await nextSlice();
-    let at = await positionInWindow(offset, entryBytes);
+    let at = await moveWindowTo(offset, entryBytes);
     const schema = window.view.getUint16(at);
     if (schema !== 0x44_56) throw new TileSourceError(`Corrupt CZI: entry ${index} of the directory has an unknown schema.`);
     const dimensionCount = window.view.getInt32(at + 28, true);
     if (dimensionCount < 2 || dimensionCount > maxDimensions) {
       throw new TileSourceError(`Corrupt CZI: sub-block ${index} claims ${dimensionCount} dimensions.`);
     }
-    at = await positionInWindow(offset, entryBytes + dimensionCount * dimensionBytes);
+    at = await moveWindowTo(offset, entryBytes + dimensionCount * dimensionBytes);
     collector.add(window.view, at, readDimensions(window.view, at + entryBytes, dimensionCount));
     offset += entryBytes + dimensionCount * dimensionBytes;
   }

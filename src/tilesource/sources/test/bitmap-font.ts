@@ -34,8 +34,11 @@ export function drawText(
   lines: readonly string[],
   style: { ink: readonly number[]; width: number; height: number },
 ): void {
-  const longest = Math.max(...lines.map((line) => line.length));
-  const largestScale = Math.min((style.width * 0.8) / (longest * cellWidth), (style.height * 0.8) / (lines.length * cellHeight));
+  const longestLength = Math.max(...lines.map((line) => line.length));
+  const largestScale = Math.min(
+    (style.width * 0.8) / (longestLength * cellWidth),
+    (style.height * 0.8) / (lines.length * cellHeight),
+  );
   const scale = Math.floor(largestScale);
   if (scale < 1) return;
   const top = Math.floor((style.height - lines.length * cellHeight * scale) / 2);
@@ -63,8 +66,8 @@ function drawGlyph(
       const left = origin.left + column * scale;
       const visibleColumns = Math.min(scale, raster.width - left);
       if (row[column] !== '#' || visibleColumns <= 0) continue;
-      const shown = visibleColumns === scale ? dot : dot.subarray(0, visibleColumns * ink.length);
-      raster.data.set(shown, (y * raster.width + left) * raster.bands);
+      const visibleDot = visibleColumns === scale ? dot : dot.subarray(0, visibleColumns * ink.length);
+      raster.data.set(visibleDot, (y * raster.width + left) * raster.bands);
     }
   }
 }

@@ -26,14 +26,18 @@ export interface TestImageParameters {
   /** Default: the size that follows from `maxLevel` and the size of tiles. */
   sizeX?: number;
   sizeY?: number;
-  /** Nested squares instead of plain tiles. */
+  /** Whether tiles show nested squares instead of one color. Default false. */
   fractal?: boolean;
-  /** One gray band. */
+  /** Whether the image has one gray band instead of three bands of color. Default false. */
   monochrome?: boolean;
-  /** A number of frames; numbers along c, z, t and xy as `4,3,2`; or `axis=n,…`. The first axis varies fastest. */
+  /**
+   * The number of positions on each of the axes c, z, t and xy, such as `4,3,2`, or on named axes, such as `c=4,z=3`. The first
+   * axis varies fastest.
+   */
   frames?: string;
 }
 
+/** Maximum values of the parameters. */
 const limits = { tile: 1024, size: 2 ** 31 - 1, level: 22, frames: 10_000, axes: 16 };
 const defaultAxes = ['C', 'Z', 'T', 'XY'];
 
@@ -150,13 +154,13 @@ async function drawTile(
   return raster;
 }
 
-/** Smallest square of the pattern, in pixels. */
-const smallestSquare = 8;
+/** Side of the smallest square of the pattern, in pixels. */
+const smallestSide = 8;
 
-/** Sides of the squares of the pattern, which halve towards the smallest one. */
+/** The sides of the pattern's squares, each half as long as the previous side. */
 function squareSides({ tileWidth, tileHeight }: ImageMetadata): number[] {
   const sides: number[] = [];
-  for (let side = Math.max(tileWidth, tileHeight); side >= smallestSquare; side /= 2) sides.push(side);
+  for (let side = Math.max(tileWidth, tileHeight); side >= smallestSide; side /= 2) sides.push(side);
   return sides;
 }
 
@@ -174,7 +178,7 @@ function insideSquares(width: number, row: number, sides: readonly number[]): Ui
   return inside;
 }
 
-/** The samples of a row: the color of the figure for pixels whose `inside` is 1, and otherwise the color of the background. */
+/** The samples of a row. Pixels whose `inside` is 1 have the color of the figure; other pixels have the color of the background. */
 function fillRow(
   width: number,
   background: readonly number[],
@@ -198,7 +202,7 @@ function hslBytes(hue: number, saturation: number, lightness: number): number[] 
   });
 }
 
-/** The definition of the source. It is used only when it is requested by name, and ignores the file. */
+/** Generates an image instead of reading the file. The source is used only if it is requested by name. */
 export const testSource: TileSourceDefinition = {
   name: 'test',
   extensions: { default: priorities.manual },
