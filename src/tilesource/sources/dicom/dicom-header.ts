@@ -15,64 +15,78 @@ export interface DicomHeader {
   rows: number;
   columns: number;
   frames: number;
+  /** Number of samples per pixel. */
   samples: number;
   bitsAllocated: number;
   bitsStored: number;
   isSigned: boolean;
   /** Whether the samples are floating point numbers. */
   isFloat: boolean;
+  /** Whether a frame stores its samples band after band instead of pixel after pixel. */
   isPlanar: boolean;
   photometric: string;
-  /** Size of the whole image if the frames are its tiles; otherwise the size of a frame. */
+  /** Width of the whole image if the frames are its tiles; otherwise the width of a frame. */
   matrixColumns: number;
+  /** Height of the whole image if the frames are its tiles; otherwise the height of a frame. */
   matrixRows: number;
   focalPlanes: number;
   /** Number of frames that the previous files of the image contain. */
   frameOffset: number;
   /**
-   * Four numbers for each frame: x and y of its upper left pixel, optical path, focal plane. `null` if they follow from the order
-   * of frames.
+   * Four numbers for each frame: x and y of its upper left pixel, optical path, focal plane. `null` if the positions follow from
+   * the order of frames.
    */
   positions: Int32Array | null;
   opticalPaths: string[];
-  /** Distance of focal planes in millimeters. */
+  /** Distance between focal planes in millimeters. */
   mmZ: number | null;
+  /** Millimeters per pixel along x. */
   mmX: number | null;
+  /** Millimeters per pixel along y. */
   mmY: number | null;
   magnification: number | null;
   icc: Uint8Array | null;
-  /** The palette of PALETTE COLOR: the sample of its first entry, and red, green and blue of each entry. `null` for other images. */
+  /**
+   * The palette of PALETTE COLOR; `null` for other images. `firstSample` is the sample that has the color of the first entry.
+   * `colors` is red, green and blue of each entry.
+   */
   palette: { firstSample: number; colors: Uint8Array } | null;
   /** Position of the element that contains the samples. */
   pixelElementOffset: number;
-  /** Position and length of the samples. The length is `null` for encapsulated frames. */
+  /** Position of the samples. */
   pixelOffset: number;
+  /** Number of bytes of the samples; `null` for encapsulated frames. */
   pixelLength: number | null;
   isBigEndian: boolean;
-  /** Whether bytes are stored in words of two, the second one first: samples of 8 bits as big-endian OW. */
+  /** Whether samples of 8 bits are stored in big-endian words (OW), so that the second byte of each pair comes first. */
   isSwapped: boolean;
-  /** Offsets of frames from the extended offset table. */
+  /** Offsets of the frames in the extended offset table; `null` if the file has no such table. */
   extendedOffsets: Float64Array | null;
+  /** Lengths of the frames in bytes, from the same table. */
   extendedLengths: Float64Array | null;
-  /** Attributes by their keywords. */
+  /** The attributes that the internal metadata show, by their keywords. */
   attributes: Record<string, string | number | (string | number)[]>;
 }
 
-/** The elements that contain samples: integers or encoded frames, floats, doubles. A file has one of them, at its end. */
+/**
+ * The tags of elements that contain samples: of integers or encoded frames, of floats, and of doubles. A file ends with one such
+ * element.
+ */
 const pixelTags = ['x7fe00010', 'x7fe00008', 'x7fe00009'] as const;
+/** The class of whole-slide images. */
 const slideClass = '1.2.840.10008.5.1.4.1.1.77.1.6';
 const maxFrames = 10_000_000;
 const explicitBigEndian = '1.2.840.10008.1.2.2';
 /** The transfer syntax of files that are deflated as a whole, as it is encoded in the file. */
 const deflatedSyntax = Buffer.from('\x02\0\x10\0UI\x16\x001.2.840.10008.1.2.1.99', 'latin1');
-/** Number of bytes at the start of a file in which the transfer syntax is searched. */
+/** Number of bytes at the start of a file that are searched for the transfer syntax. */
 const maxMetaBytes = 4096;
 
 function readText(dataSet: DataSet | undefined, tag: string): string {
   return dataSet?.string(tag)?.trim() ?? '';
 }
 
-/** One value of an attribute that can have several. */
+/** One of the values of an attribute, as text. */
 function readTextAt(dataSet: DataSet | undefined, tag: string, index: number): string {
   return readText(dataSet, tag).split('\\')[index]?.trim() ?? '';
 }
@@ -103,16 +117,16 @@ function readUint64s(dataSet: DataSet, tag: string): Float64Array | null {
   return Float64Array.from({ length: bytes.length >> 3 }, (_, i) => Number(view.getBigUint64(i * 8, true)));
 }
 
-/** Positions of the frames of a sparse image. */
+/** Reads {@link DicomHeader.positions} of a sparse image; `null` for other images. */
 function readPositions(dataSet: DataSet, opticalPaths: readonly string[], frames: number): Int32Array | null {
-  const perFrame = readItems(dataSet, 'x52009230');
+  const frameItems = readItems(dataSet, 'x52009230');
   const isSparse =
-    readText(dataSet, 'x00209311') !== 'TILED_FULL' && perFrame.some((item) => item.elements.x0048021a !== undefined);
+    readText(dataSet, 'x00209311') !== 'TILED_FULL' && frameItems.some((item) => item.elements.x0048021a !== undefined);
   if (!isSparse) return null;
   const distinctHeights = new Set<number>();
-  const result = new Int32Array(Math.min(frames, perFrame.length) * 4).fill(-1);
+  const result = new Int32Array(Math.min(frames, frameItems.length) * 4).fill(-1);
   const heightByFrame: number[] = [];
-  for (const [index, item] of perFrame.slice(0, frames).entries()) {
+  for (const [index, item] of frameItems.slice(0, frames).entries()) {
     const [plane] = readItems(item, 'x0048021a');
     const [path] = readItems(item, 'x00480207');
     const z = readNumber(plane, 'x0040074a') ?? 0;
@@ -128,19 +142,19 @@ function readPositions(dataSet: DataSet, opticalPaths: readonly string[], frames
 }
 
 function readPalette(dataSet: DataSet, encoding: { isBigEndian: boolean; isSigned: boolean }): DicomHeader['palette'] {
-  const entries = dataSet.uint16('x00281101', 0) ?? 0;
+  const statedCount = dataSet.uint16('x00281101', 0) ?? 0;
   const firstSample = (encoding.isSigned ? dataSet.int16('x00281101', 1) : dataSet.uint16('x00281101', 1)) ?? 0;
   const bits = dataSet.uint16('x00281101', 2) ?? 0;
   const tables = ['x00281201', 'x00281202', 'x00281203'].map((tag) => readBytes(dataSet, tag));
   if (tables.some((table) => table === null) || (bits !== 8 && bits !== 16)) return null;
-  const count = entries === 0 ? 65_536 : entries;
+  const count = statedCount === 0 ? 65_536 : statedCount;
   const colors = new Uint8Array(count * 3);
   for (const [band, table] of tables.entries()) {
     const areWords = table!.length >= count * 2;
-    // Entries are words, or bytes two to a word; the high byte of words of 16 bits is shown.
-    const highByte = (bits === 16) === encoding.isBigEndian ? 0 : 1;
+    // Each entry is a word, or two entries share a word. Of words with 16 used bits, only the high byte is shown.
+    const shownByte = (bits === 16) === encoding.isBigEndian ? 0 : 1;
     for (let i = 0; i < count; i++)
-      colors[i * 3 + band] = (areWords ? table![i * 2 + highByte] : table![encoding.isBigEndian ? i ^ 1 : i]) ?? 0;
+      colors[i * 3 + band] = (areWords ? table![i * 2 + shownByte] : table![encoding.isBigEndian ? i ^ 1 : i]) ?? 0;
   }
   return { firstSample, colors };
 }
@@ -162,14 +176,14 @@ function readAttributes(dataSet: DataSet): DicomHeader['attributes'] {
 
 /** Replaces the type OV of extended offset tables, which the library does not know, by OW, which is encoded the same way. */
 function replaceUnknownTypes(bytes: Uint8Array): Uint8Array {
-  let changed = bytes;
+  let result = bytes;
   for (const number of [1, 2]) {
     const at = bufferOf(bytes).lastIndexOf(Buffer.from([0xe0, 0x7f, number, 0, 0x4f, 0x56]));
     if (at < 0) continue;
-    if (changed === bytes) changed = bytes.slice();
-    changed[at + 5] = 0x57;
+    if (result === bytes) result = bytes.slice();
+    result[at + 5] = 0x57;
   }
-  return changed;
+  return result;
 }
 
 /** Parses the elements up to the samples; `null` if the samples do not begin within these bytes. */
@@ -187,8 +201,8 @@ function parseHeader(bytes: Uint8Array): DataSet | null {
       const dataSet = dicomParser.parseDicom(readableBytes, { untilTag: tag });
       if (dataSet.elements[tag] !== undefined) return dataSet;
     } catch {
-      // The library throws texts, not errors. Usually the reason is that the bytes end within the header, or within samples that
-      // have another of the tags.
+      // The library throws texts, not errors. Usually the reason is that the bytes end within the header, or that the samples have
+      // another tag.
     }
   }
   return null;
@@ -240,7 +254,7 @@ function readPixelModule(
  *
  * @param isWhole whether these are all bytes of the file.
  * @returns `null` if the samples begin after these bytes.
- * @throws TileSourceError if it is not a DICOM file, contradicts itself or contains no image.
+ * @throws TileSourceError if the file is not DICOM, contradicts itself or contains no image.
  */
 export function readDicomHeader(bytes: Uint8Array, isWhole: boolean): DicomHeader | null {
   const dataSet = parseHeader(bytes);
@@ -250,7 +264,7 @@ export function readDicomHeader(bytes: Uint8Array, isWhole: boolean): DicomHeade
     return null;
   } catch (cause) {
     if (cause instanceof TileSourceError) throw cause;
-    // The library does not check the lengths of values; reading one that is too short throws.
+    // The library does not check the lengths of values, and reading a value that is too short throws.
     throw new TileSourceError('Corrupt DICOM: its header contains values of wrong length.', { cause });
   }
 }

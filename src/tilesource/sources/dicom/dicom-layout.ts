@@ -15,7 +15,7 @@ const maxFramesPerTile = 4096;
 /** Names of associated images by the flavor of their instances. */
 const associatedNameByFlavor: Readonly<Record<string, string>> = { LABEL: 'label', OVERVIEW: 'macro', THUMBNAIL: 'thumbnail' };
 
-/** The frame with a tile: the instance, and the number of the frame in it. */
+/** Where a frame is stored: its file, and its number in the file. */
 interface FramePosition {
   instance: DicomInstance;
   frame: number;
@@ -27,7 +27,10 @@ export interface DicomLevel {
   height: number;
   tileWidth: number;
   tileHeight: number;
-  /** The tiles that overlap a rectangle of one plane, and the upper left pixel of each. */
+  /**
+   * Finds the tiles that overlap a rectangle of one plane. `left` and `top` are the position of a tile's upper left pixel in the
+   * level.
+   */
   tilesIn(
     plane: number,
     box: { left: number; top: number; width: number; height: number },
@@ -36,12 +39,13 @@ export interface DicomLevel {
 
 /** The image that the files form. */
 export interface DicomLayout {
-  /** The instance whose header describes the image: of a slide, one of the finest level; otherwise, the opened one. */
+  /** The file whose header describes the image: for a slide, a file of the finest level; otherwise, the opened file. */
   mainInstance: DicomInstance;
   /** Levels by their reduction: the key n means that sides are 2^n times shorter. */
   levelsByPower: ReadonlyMap<number, DicomLevel>;
   /**
-   * Positions of the planes along optical path (C) and focal plane (Z). Frames of images that are not slides are planes along Z.
+   * Positions of the planes on the axes C (optical path) and Z (focal plane). In images that are not slides, each frame is a plane
+   * along Z.
    */
   planes: readonly Readonly<Record<string, number>>[];
   channels: readonly string[];
@@ -51,18 +55,18 @@ export interface DicomLayout {
 /** A level whose frames are stored row by row and plane by plane, possibly in several files. */
 function createFullLevel(parts: readonly DicomInstance[]): DicomLevel {
   const { matrixColumns: width, matrixRows: height, columns: tileWidth, rows: tileHeight } = parts[0]!.header;
-  const [across, down] = [Math.ceil(width / tileWidth), Math.ceil(height / tileHeight)];
-  const sorted = parts
+  const [tilesAcross, tilesDown] = [Math.ceil(width / tileWidth), Math.ceil(height / tileHeight)];
+  const sortedParts = parts
     .toSorted((a, b) => a.header.frameOffset - b.header.frameOffset)
     .filter(({ header }, i, all) => header.frameOffset !== all[i - 1]?.header.frameOffset);
   const positionOf = (frameNumber: number): FramePosition | undefined => {
-    let [low, high] = [0, sorted.length];
+    let [low, high] = [0, sortedParts.length];
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (sorted[middle]!.header.frameOffset > frameNumber) high = middle;
+      if (sortedParts[middle]!.header.frameOffset > frameNumber) high = middle;
       else low = middle + 1;
     }
-    const instance = sorted[low - 1];
+    const instance = sortedParts[low - 1];
     const frame = frameNumber - (instance?.header.frameOffset ?? 0);
     return instance && frame < instance.header.frames ? { instance, frame } : undefined;
   };
@@ -72,18 +76,18 @@ function createFullLevel(parts: readonly DicomInstance[]): DicomLevel {
     tileWidth,
     tileHeight,
     tilesIn(plane, box) {
-      const frames: (FramePosition & { left: number; top: number })[] = [];
-      const lastY = Math.min(down - 1, Math.floor((box.top + box.height - 1) / tileHeight));
-      const lastX = Math.min(across - 1, Math.floor((box.left + box.width - 1) / tileWidth));
+      const tiles: (FramePosition & { left: number; top: number })[] = [];
+      const lastY = Math.min(tilesDown - 1, Math.floor((box.top + box.height - 1) / tileHeight));
+      const lastX = Math.min(tilesAcross - 1, Math.floor((box.left + box.width - 1) / tileWidth));
       const [firstX, firstY] = [Math.floor(box.left / tileWidth), Math.floor(box.top / tileHeight)];
       checkFrameCount((lastX - firstX + 1) * (lastY - firstY + 1));
       for (let y = firstY; y <= lastY; y++) {
         for (let x = firstX; x <= lastX; x++) {
-          const position = positionOf((plane * down + y) * across + x);
-          if (position !== undefined) frames.push({ ...position, left: x * tileWidth, top: y * tileHeight });
+          const position = positionOf((plane * tilesDown + y) * tilesAcross + x);
+          if (position !== undefined) tiles.push({ ...position, left: x * tileWidth, top: y * tileHeight });
         }
       }
-      return frames;
+      return tiles;
     },
   };
 }
@@ -91,7 +95,7 @@ function createFullLevel(parts: readonly DicomInstance[]): DicomLevel {
 /** @throws TileSourceError if a tile would consist of too many frames. */
 function checkFrameCount(count: number): void {
   if (count > maxFramesPerTile)
-    throw new TileSourceError(`A tile of the DICOM would need ${count} frames; at most ${maxFramesPerTile}.`);
+    throw new TileSourceError(`A tile of the DICOM would need ${count} frames; at most ${maxFramesPerTile} are supported.`);
 }
 
 /** A level whose frames declare their positions. */
@@ -118,16 +122,16 @@ async function createSparseLevel(parts: readonly DicomInstance[], focalPlanes: n
     tileWidth,
     tileHeight,
     tilesIn(plane, box) {
-      const frames: (FramePosition & { left: number; top: number })[] = [];
+      const tiles: (FramePosition & { left: number; top: number })[] = [];
       checkFrameCount(Math.ceil(box.width / tileWidth) * Math.ceil(box.height / tileHeight));
       for (let y = Math.floor(box.top / tileHeight) - 1; y * tileHeight < box.top + box.height; y++) {
         for (let x = Math.floor(box.left / tileWidth) - 1; x * tileWidth < box.left + box.width; x++) {
           const cell = tilesByCell.get(`${plane}/${x}/${y}`) ?? [];
-          checkFrameCount(frames.length + cell.length);
-          frames.push(...cell);
+          checkFrameCount(tiles.length + cell.length);
+          tiles.push(...cell);
         }
       }
-      return frames.filter(({ left, top }) => left + tileWidth > box.left && top + tileHeight > box.top);
+      return tiles.filter(({ left, top }) => left + tileWidth > box.left && top + tileHeight > box.top);
     },
   };
 }
@@ -137,15 +141,15 @@ function groupBySize(instances: readonly DicomInstance[]): DicomInstance[][] {
   for (const instance of instances) {
     const { matrixColumns, matrixRows, columns, rows } = instance.header;
     const key = [matrixColumns, matrixRows, columns, rows].join('/');
-    const existing = groups.get(key);
-    if (existing === undefined) groups.set(key, [instance]);
-    else existing.push(instance);
+    const sameSizeGroup = groups.get(key);
+    if (sameSizeGroup === undefined) groups.set(key, [instance]);
+    else sameSizeGroup.push(instance);
   }
   const area = (group: readonly DicomInstance[]): number => group[0]!.header.matrixColumns * group[0]!.header.matrixRows;
   return [...groups.values()].toSorted((a, b) => area(b) - area(a));
 }
 
-/** A slide: its volume in levels, and its other pictures as associated images. */
+/** Lays out a slide: its volume becomes the levels, and its other pictures become associated images. */
 async function layOutSlide(instances: readonly DicomInstance[]): Promise<DicomLayout> {
   const associated = new Map<string, DicomInstance>();
   for (const instance of instances) {
@@ -192,24 +196,26 @@ function checkPlaneCount(count: number): number {
 }
 
 function haveSameSamples(a: DicomInstance, b: DicomInstance): boolean {
-  const [one, other] = [sampleShape(a.header), sampleShape(b.header)];
-  return one.dtype === other.dtype && one.bands === other.bands;
+  const [shapeA, shapeB] = [sampleShape(a.header), sampleShape(b.header)];
+  return shapeA.dtype === shapeB.dtype && shapeA.bands === shapeB.bands;
 }
 
 /**
- * The layout of an image that is not a slide. The frames of all files with the same size are planes along Z, in the order of their
- * numbers.
+ * Lays out an image that is not a slide. The frames of all files that have the same size and samples as the opened file are planes
+ * along Z, in the order of the files' instance numbers.
  */
 function layOutStack(instances: readonly DicomInstance[], openedInstance: DicomInstance): DicomLayout {
-  const sameSized = instances.filter(
+  const sameShapeInstances = instances.filter(
     (each) =>
       each.header.rows === openedInstance.header.rows &&
       each.header.columns === openedInstance.header.columns &&
       haveSameSamples(each, openedInstance),
   );
-  const sorted = sameSized.toSorted((a, b) => a.header.instanceNumber - b.header.instanceNumber || (a.name < b.name ? -1 : 1));
-  const count = checkPlaneCount(sorted.reduce((sum, { header }) => sum + header.frames, 0));
-  const positions = sorted.flatMap((instance) =>
+  const sortedInstances = sameShapeInstances.toSorted(
+    (a, b) => a.header.instanceNumber - b.header.instanceNumber || (a.name < b.name ? -1 : 1),
+  );
+  const count = checkPlaneCount(sortedInstances.reduce((sum, { header }) => sum + header.frames, 0));
+  const positions = sortedInstances.flatMap((instance) =>
     Array.from({ length: instance.header.frames }, (_, frame) => ({ instance, frame })),
   );
   const { columns: width, rows: height } = openedInstance.header;
@@ -224,7 +230,11 @@ function layOutStack(instances: readonly DicomInstance[], openedInstance: DicomI
   return { mainInstance: openedInstance, levelsByPower: new Map([[0, level]]), planes, channels: [], associated: new Map() };
 }
 
-/** Determines the image that the files of one series form. @throws TileSourceError if it has too many planes, or unsupported samples. */
+/**
+ * Determines the image that the files of one series form.
+ *
+ * @throws TileSourceError if the image has too many planes, or unsupported samples.
+ */
 export async function layOutSeries(instances: readonly DicomInstance[], openedInstance: DicomInstance): Promise<DicomLayout> {
   const { isSlide } = openedInstance.header;
   const seenUids = new Set<string>();

@@ -54,10 +54,11 @@ function codecOf({ transferSyntax }: DicomHeader): Codec {
 }
 
 const plainPhotometrics: readonly string[] = ['RGB', 'YBR_FULL', 'YBR_FULL_422'];
-/** Color spaces that occur only in JPEG 2000. Its decoder converts them to RGB. JPEG frames declare their color space themselves. */
+/** Color spaces that occur only in JPEG 2000, whose decoder converts them to RGB. */
 const transformedPhotometrics: readonly string[] = ['YBR_ICT', 'YBR_RCT'];
 
 function isKnownColor({ photometric }: DicomHeader, codec: Codec): boolean {
+  // JPEG frames declare their color space themselves.
   if (codec === 'jpeg' || plainPhotometrics.includes(photometric)) return true;
   return codec === 'jpeg2000' && transformedPhotometrics.includes(photometric);
 }
@@ -76,11 +77,11 @@ export function whiteOf(header: DicomHeader): { white?: number } {
 export async function checkFirstFrame(instance: DicomInstance, signal?: AbortSignal): Promise<void> {
   if (codecOf(instance.header) !== 'jpeg') return;
   const segments = jpegSegments(await instance.readFirstFragment(signal)) ?? [];
-  const frame = segments.find(({ marker }) => marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker));
-  if (frame === undefined) return;
-  const bits = frame.body[0] ?? 8;
-  const kind = frame.marker === 0xc3 ? 'lossless JPEG' : frame.marker > 0xc2 ? 'JPEG of an unusual process' : 'JPEG';
-  if (frame.marker > 0xc2 || bits !== 8)
+  const frameHeader = segments.find(({ marker }) => marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker));
+  if (frameHeader === undefined) return;
+  const bits = frameHeader.body[0] ?? 8;
+  const kind = frameHeader.marker === 0xc3 ? 'lossless JPEG' : frameHeader.marker > 0xc2 ? 'JPEG of an unusual process' : 'JPEG';
+  if (frameHeader.marker > 0xc2 || bits !== 8)
     throw new TileSourceError(
       `The DICOM file has frames of ${kind} with ${bits} bits; only baseline and progressive JPEG of 8 bits is supported.`,
     );
@@ -120,13 +121,16 @@ export function sampleShape(header: DicomHeader): { dtype: SampleType; bands: 1 
 function viewSamples(bytes: Uint8Array, dtype: SampleType, count: number): Samples {
   const constructor = sampleArrays[dtype];
   const length = count * constructor.BYTES_PER_ELEMENT;
-  const aligned = bytes.byteOffset % constructor.BYTES_PER_ELEMENT === 0 ? bytes : bytes.slice();
-  if (aligned.length < length)
-    throw new TileSourceError(`Corrupt DICOM: ${aligned.length} bytes of samples where ${length} are needed.`);
-  return new constructor(aligned.buffer as ArrayBuffer, aligned.byteOffset, count);
+  const alignedBytes = bytes.byteOffset % constructor.BYTES_PER_ELEMENT === 0 ? bytes : bytes.slice();
+  if (alignedBytes.length < length)
+    throw new TileSourceError(`Corrupt DICOM: ${alignedBytes.length} bytes of samples where ${length} are needed.`);
+  return new constructor(alignedBytes.buffer as ArrayBuffer, alignedBytes.byteOffset, count);
 }
 
-/** Decodes PackBits segments: one for each byte of each sample, most significant first (PS3.5, annex G). */
+/**
+ * Decodes a frame of PackBits segments. There is one segment for each byte of a pixel's samples, the most significant byte first
+ * (PS3.5, annex G).
+ */
 function decodeRle(bytes: Uint8Array, header: DicomHeader): Uint8Array {
   const { rows, columns, samples, bitsAllocated } = header;
   const [pixelCount, bytesPerSample] = [rows * columns, bitsAllocated / 8];
@@ -172,12 +176,12 @@ function interleavePlanes(data: Samples): Samples {
 
 /** Expands frames in which each pair of pixels is stored as Y1, Y2, Cb and Cr to three samples per pixel. */
 function undoSubsampling(bytes: Uint8Array, { rows, columns }: DicomHeader): Uint8Array {
-  const pairs = Math.ceil(columns / 2);
+  const pairsPerRow = Math.ceil(columns / 2);
   const out = new Uint8Array(rows * columns * 3);
-  if (bytes.length < rows * pairs * 4) throw new TileSourceError(`Corrupt DICOM: a frame has ${bytes.length} bytes.`);
+  if (bytes.length < rows * pairsPerRow * 4) throw new TileSourceError(`Corrupt DICOM: a frame has ${bytes.length} bytes.`);
   for (let y = 0, at = 0; y < rows; y++) {
     for (let x = 0; x < columns; x++, at += 3) {
-      const pair = (y * pairs + (x >> 1)) * 4;
+      const pair = (y * pairsPerRow + (x >> 1)) * 4;
       out[at] = bytes[pair + (x & 1)]!;
       out[at + 1] = bytes[pair + 2]!;
       out[at + 2] = bytes[pair + 3]!;
@@ -193,7 +197,10 @@ function convertToRgb(data: Samples, { photometric, bitsStored, samples }: Dicom
     yCbCrToRgb(data, bitsStored);
 }
 
-/** Replaces the bits above the stored ones, which are not part of the sample, by the sign bit, or by zeros if samples are unsigned. */
+/**
+ * Sets all bits above the lowest `bitsStored` bits, which are not part of a sample's value, to the sign bit, or to 0 if samples are
+ * unsigned.
+ */
 function extendSign(data: Samples, { bitsAllocated, isSigned }: DicomHeader, bitsStored: number): void {
   if (bitsStored === bitsAllocated) return;
   const shift = 32 - bitsStored;
@@ -257,10 +264,10 @@ async function decodePicture(
     throw new TileSourceError(`Corrupt DICOM: a frame has samples of ${info.bitsPerSample} bits.`);
   const decodedType = `${info.isSigned ? 'int' : 'uint'}${info.bitsPerSample > 8 ? 16 : 8}` as const;
   const count = rows * columns * samples;
-  const decoded = viewSamples(data, decodedType, count);
-  const out = convertType(decoded, integerType(header), count);
-  // Writers of signed samples often pass unsigned ones with the same bits to the codec. Their sign is the highest bit that the
-  // codec knows.
+  const decodedSamples = viewSamples(data, decodedType, count);
+  const out = convertType(decodedSamples, integerType(header), count);
+  // Writers often pass signed samples to the codec as unsigned samples with the same bits. The sign is then the highest bit that
+  // the codec knows.
   extendSign(out, header, Math.min(bitsStored, info.bitsPerSample));
   return out;
 }
@@ -298,7 +305,7 @@ export function areQuicklyDecoded(header: DicomHeader): boolean {
   return codecOf(header) === 'jpeg';
 }
 
-/** Decodes a frame of an instance. Frames are counted from 0. @throws TileSourceError if it is corrupt or too large. */
+/** Decodes a frame of an instance. Frames are counted from 0. @throws TileSourceError if the frame is corrupt or too large. */
 export async function readFrame(instance: DicomInstance, frame: number, signal?: AbortSignal): Promise<Raster> {
   const { header } = instance;
   const { rows, columns, samples, bitsAllocated, bitsStored, photometric } = header;

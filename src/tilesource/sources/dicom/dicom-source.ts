@@ -130,8 +130,8 @@ class DicomTileSource implements TileSource {
   }
 
   #readCachedFrame({ instance, frame }: { instance: DicomInstance; frame: number }, signal?: AbortSignal): Promise<Raster> {
-    const name = `${this.#instances.indexOf(instance)}/${frame}`;
-    return this.#blocks.read(name, (sharedSignal) => readFrame(instance, frame, sharedSignal), signal);
+    const key = `${this.#instances.indexOf(instance)}/${frame}`;
+    return this.#blocks.read(key, (sharedSignal) => readFrame(instance, frame, sharedSignal), signal);
   }
 
   async readTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<Raster> {
@@ -139,23 +139,25 @@ class DicomTileSource implements TileSource {
     const level = this.#levelOf(address);
     const { bandCount: bands, dtype, tileWidth, tileHeight } = this.metadata;
     const tiles = level.tilesIn(address.frame, box);
-    // A reduced level of the file may be a pixel smaller than that level of our pyramid.
+    // A reduced level of the file may be a pixel smaller than the same level of our pyramid.
     const width = Math.max(1, Math.min(box.width, level.width - box.left));
     const height = Math.max(1, Math.min(box.height, level.height - box.top));
     const rasters = await mapConcurrently(tiles, concurrency, (tile) => {
       const isWholeTile =
         level.tileWidth === tileWidth && level.tileHeight === tileHeight && tile.left === box.left && tile.top === box.top;
-      // No other tile needs this frame. Cached frames live so long that only the slowest garbage collection frees them.
+      // No other tile needs this frame, so it is not cached. Cached frames live so long that only the slowest garbage collection
+      // frees them.
       if (isWholeTile && areQuicklyDecoded(tile.instance.header)) return readFrame(tile.instance, tile.frame, signal);
       return this.#readCachedFrame(tile, signal);
     });
     if (rasters.some((raster) => raster.dtype !== dtype || raster.bands !== bands))
       throw new TileSourceError('Corrupt DICOM: its frames have different types of samples.');
-    const [first] = rasters;
-    const isSingle = first !== undefined && tiles.length === 1 && tiles[0]!.left === box.left && tiles[0]!.top === box.top;
+    const [firstRaster] = rasters;
+    const isOneFrame =
+      firstRaster !== undefined && tiles.length === 1 && tiles[0]!.left === box.left && tiles[0]!.top === box.top;
     // Most tiles are exactly one frame, which needs no copying.
-    if (isSingle && first.width >= width && first.height >= height)
-      return extendByEdges(crop(first, { width, height }), box.width, box.height);
+    if (isOneFrame && firstRaster.width >= width && firstRaster.height >= height)
+      return extendByEdges(crop(firstRaster, { width, height }), box.width, box.height);
     const target = createRaster({ width, height, bands, dtype });
     for (const [i, raster] of rasters.entries()) {
       blit(target, raster, { left: tiles[i]!.left - box.left, top: tiles[i]!.top - box.top });
@@ -174,11 +176,11 @@ class DicomTileSource implements TileSource {
     const content = { width: Math.min(box.width, level.width - box.left), height: Math.min(box.height, level.height - box.top) };
     const isFull = content.width === tileWidth && content.height === tileHeight;
     if ((!isFull && partial !== true) || content.width < 1 || content.height < 1) return null;
-    const [tile, second] = level.tilesIn(address.frame, box);
-    if (tile === undefined || second !== undefined || tile.left !== box.left || tile.top !== box.top) return null;
-    const stored = await readStoredJpeg(tile.instance, tile.frame, signal);
+    const [tile, secondTile] = level.tilesIn(address.frame, box);
+    if (tile === undefined || secondTile !== undefined || tile.left !== box.left || tile.top !== box.top) return null;
+    const storedJpeg = await readStoredJpeg(tile.instance, tile.frame, signal);
     const isShort = content.width < box.width || content.height < box.height;
-    return stored && isShort ? { ...stored, content } : stored;
+    return storedJpeg && isShort ? { ...storedJpeg, content } : storedJpeg;
   }
 
   async readAssociatedImage(name: string, { signal }: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {
@@ -213,7 +215,7 @@ class DicomTileSource implements TileSource {
   }
 }
 
-/** Input of {@link readHeaderInThread}. */
+/** A header to convert to JSON, or the path of a long value to read from a header. */
 type HeaderTask = { bytes: Uint8Array; bulkRoot: string } | { bytes: Uint8Array; path: readonly string[] };
 
 /** Reads a header in a thread, because large headers describe each of many frames. */
@@ -225,7 +227,7 @@ async function closeAll(instances: readonly DicomInstance[]): Promise<void> {
   await Promise.all(instances.map(({ reader }) => reader.close()));
 }
 
-/** The instances in other files of the item that belong to the same series. Files that are not DICOM are ignored. */
+/** Opens the item's other files of the same series, and adds them to `openedInstance`. Files that are not DICOM are ignored. */
 async function openSeries(input: SourceInput, openedInstance: DicomInstance, signal?: AbortSignal): Promise<DicomInstance[]> {
   const companions = (await input.companions?.()) ?? [];
   const likelyCompanions = companions
@@ -284,5 +286,5 @@ function createDicomSource(): TileSourceDefinition {
   };
 }
 
-/** Reads DICOM whole slides, of one file or of the files of a series, and single and multi-frame images. */
+/** Reads DICOM: whole slides in one file or in the files of a series, and other images of one or several frames. */
 export const dicomSource: TileSourceDefinition = createDicomSource();

@@ -8,7 +8,7 @@ export const dicomThreadFunctions = {
     return readDicomHeader(bytes, isWhole);
   },
 
-  /** Reads the attributes of a DICOM file, or one long value. */
+  /** Converts the attributes of a DICOM file to JSON, or reads the long value at `path`. */
   dicomHeader(task: { bytes: Uint8Array; bulkRoot: string } | { bytes: Uint8Array; path: readonly string[] }) {
     return 'path' in task ? readHeaderValue(task.bytes, task.path) : headerToJson(task.bytes, task.bulkRoot);
   },

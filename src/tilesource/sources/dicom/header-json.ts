@@ -1,6 +1,6 @@
 import type { DicomJson, DicomJsonElement } from '../../tile-source.js';
 
-/** The elements of a header. The library is loaded when it is needed, because most threads never read a header. */
+/** Parses the elements of a header. The library is loaded only now, because most threads never read a header. */
 async function parseElements(bytes: Uint8Array): Promise<Record<string, Element>> {
   const { DicomMessage } = await import('./dicom-library.js');
   return DicomMessage.readFile(Uint8Array.from(bytes).buffer, { ignoreErrors: true }).dict;
@@ -15,15 +15,15 @@ interface Element {
 const binaryTypes: ReadonlySet<string> = new Set(['OB', 'OW', 'OF', 'OD', 'OL', 'OV', 'UN']);
 const numericTypes: ReadonlySet<string> = new Set(['DS', 'IS', 'US', 'SS', 'UL', 'SL', 'FL', 'FD']);
 
-/** Longest value that is included in metadata, in bytes. */
+/** Maximum number of bytes of a value in the JSON. A longer value is replaced by its address. */
 const maxInlineBytes = 4096;
 
 /**
  * The header of a file as JSON.
  *
  * @param bytes from the preamble up to the samples, which are excluded.
- * @param bulkRoot base address of the long values. Below it, a value is named by the tags and item numbers that lead to it, such as
- * `00480105.0.00282000`.
+ * @param bulkRoot base address of the long values. The address of a value continues with the tags and item numbers that lead to the
+ * value, such as `00480105.0.00282000`.
  */
 export async function headerToJson(bytes: Uint8Array, bulkRoot: string): Promise<DicomJson> {
   return readJson(await parseElements(bytes), `${bulkRoot}/`);
@@ -41,20 +41,22 @@ function readJson(dict: Readonly<Record<string, Element>>, path: string): DicomJ
 
 function readElement({ vr, Value: values = [] }: Element, path: string): DicomJsonElement {
   if (binaryTypes.has(vr)) {
-    const [first] = values;
-    if (!(first instanceof ArrayBuffer) || first.byteLength === 0) return { vr };
-    return first.byteLength > maxInlineBytes
+    const [firstValue] = values;
+    if (!(firstValue instanceof ArrayBuffer) || firstValue.byteLength === 0) return { vr };
+    return firstValue.byteLength > maxInlineBytes
       ? { vr, BulkDataURI: path }
-      : { vr, InlineBinary: Buffer.from(first).toString('base64') };
+      : { vr, InlineBinary: Buffer.from(firstValue).toString('base64') };
   }
   if (vr === 'SQ')
     return { vr, Value: values.map((item, index) => readJson(item as Record<string, Element>, `${path}.${index}.`)) };
-  const present = values.filter((value) => value !== undefined && value !== null);
-  if (present.every((value) => value === '')) return { vr };
-  return { vr, Value: present.map((value) => (numericTypes.has(vr) && value !== '' ? Number(value) : value)) };
+  const presentValues = values.filter((value) => value !== undefined && value !== null);
+  if (presentValues.every((value) => value === '')) return { vr };
+  return { vr, Value: presentValues.map((value) => (numericTypes.has(vr) && value !== '' ? Number(value) : value)) };
 }
 
-/** A long value of a header by its path from {@link headerToJson}; `null` if there is none. */
+/**
+ * Reads a long value of a header. `path` is the split address from {@link headerToJson}. `null` if the header has no such value.
+ */
 export async function readHeaderValue(bytes: Uint8Array, path: readonly string[]): Promise<Uint8Array | null> {
   let node: unknown = await parseElements(bytes);
   for (const [index, name] of path.entries()) {

@@ -5,10 +5,11 @@ import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import type { ByteReader, ReadOptions, SourceInput } from '../../tile-source.js';
 import { readDicomHeader, type DicomHeader } from './dicom-header.js';
 
-/** Number of bytes that are read first to find the header, and its maximum length. A header that describes each frame can be long. */
+/** Number of bytes that are read first to find the header. */
 const firstHeaderBytes = 2 ** 16;
+/** Maximum number of bytes of a header. A header that describes each frame can be long. */
 const maxHeaderBytes = 2 ** 26;
-/** Maximum number of fragments of a file without a table of offsets. The header of each fragment has to be read. */
+/** Maximum number of fragments of a file without a table of offsets, because each fragment's header has to be read. */
 const maxFragments = 1_000_000;
 /** Number of bytes that are read at a time when searching fragments. */
 const windowBytes = 2 ** 12;
@@ -34,7 +35,7 @@ type FindFrameRange = (frame: number) => ByteRange | undefined;
 
 /** One DICOM file: its header, and the positions of its frames. */
 export class DicomInstance {
-  #findFrameRange: Promise<FindFrameRange> | null = null;
+  #frameRangeFinder: Promise<FindFrameRange> | null = null;
 
   private constructor(
     readonly name: string,
@@ -42,7 +43,11 @@ export class DicomInstance {
     readonly reader: ByteReader,
   ) {}
 
-  /** Opens a file and reads its header. @throws TileSourceError if it is not a DICOM file with pixels; then it is closed again. */
+  /**
+   * Opens a file and reads its header.
+   *
+   * @throws TileSourceError if the file is not DICOM or has no pixels. The file is then closed.
+   */
   static async open(input: SourceInput, signal?: AbortSignal): Promise<DicomInstance> {
     const reader = await input.open();
     try {
@@ -68,7 +73,8 @@ export class DicomInstance {
 
   /** The bytes of the file up to the element with the samples. @throws TileSourceError if the file has become shorter. */
   readHeaderBytes(signal?: AbortSignal): Promise<Uint8Array> {
-    // The header of that element, 8 or 12 bytes, is left out, because a part of it would be parsed as another attribute.
+    // The header of the element with the samples, 8 or 12 bytes, is left out, because a part of it would be parsed as another
+    // attribute.
     return this.#readExactly(
       { offset: 0, length: this.header.pixelElementOffset },
       'the header',
@@ -87,7 +93,10 @@ export class DicomInstance {
     return this.isSubsampled ? rows * Math.ceil(columns / 2) * 4 : Math.ceil((rows * columns * samples * bitsAllocated) / 8);
   }
 
-  /** Whether each pair of pixels in uncompressed frames shares Cb and Cr. Some writers declare this but store both values for each pixel. */
+  /**
+   * Whether each pair of pixels in uncompressed frames shares Cb and Cr. Some writers declare this, but store Cb and Cr for each
+   * pixel.
+   */
   get isSubsampled(): boolean {
     const { photometric, rows, columns, frames, samples, pixelLength, bitsAllocated } = this.header;
     const isDeclared = photometric === 'YBR_FULL_422' && samples === 3 && bitsAllocated === 8;
@@ -95,11 +104,11 @@ export class DicomInstance {
   }
 
   /**
-   * Reads the stored bytes of a frame, possibly into `into`. Frames are counted from 0. @throws TileSourceError if they exceed the
-   * file.
+   * Reads the stored bytes of a frame, possibly into `into`. Frames are counted from 0. @throws TileSourceError if the frame
+   * exceeds the file.
    */
   async readFrameBytes(number: number, { signal, into }: ReadOptions = {}): Promise<Uint8Array> {
-    const range = this.isEncapsulated ? (await this.#readEncapsulatedRanges())(number) : this.#plainRange(number);
+    const range = this.isEncapsulated ? (await this.#loadFrameRangeFinder())(number) : this.#plainRange(number);
     if (range === undefined || range.length > maxFrameBytes) {
       throw new TileSourceError(`Corrupt DICOM: frame ${number} of ${this.name} has ${range?.length ?? 0} bytes.`);
     }
@@ -108,7 +117,7 @@ export class DicomInstance {
     return range.hasTags === true ? joinFragments(bytes, `frame ${number} of ${this.name}`, signal) : bytes;
   }
 
-  /** Bytes of a range with the bytes of each word swapped. A frame of odd length begins or ends in the middle of a word. */
+  /** Reads a range, and swaps the two bytes of each word. A frame of odd length begins or ends in the middle of a word. */
   async #readSwapped({ offset, length }: ByteRange, what: string, signal: AbortSignal | undefined): Promise<Uint8Array> {
     const skippedBytes = (offset - this.header.pixelOffset) % 2;
     const words = Math.ceil((skippedBytes + length) / 2);
@@ -147,19 +156,19 @@ export class DicomInstance {
     return bytes;
   }
 
-  #readEncapsulatedRanges(): Promise<FindFrameRange> {
-    if (this.#findFrameRange === null) {
-      const finding = this.#findFrames();
-      finding.catch(() => {
-        this.#findFrameRange = null;
+  #loadFrameRangeFinder(): Promise<FindFrameRange> {
+    if (this.#frameRangeFinder === null) {
+      const finderPromise = this.#createFrameRangeFinder();
+      finderPromise.catch(() => {
+        this.#frameRangeFinder = null;
       });
-      this.#findFrameRange = finding;
+      this.#frameRangeFinder = finderPromise;
     }
-    return this.#findFrameRange;
+    return this.#frameRangeFinder;
   }
 
-  /** Finds the fragments of each frame: by a table of offsets, or by reading the headers of all fragments. */
-  async #findFrames(): Promise<FindFrameRange> {
+  /** Creates the function that finds a frame's range: from a table of offsets, or by reading the headers of all fragments. */
+  async #createFrameRangeFinder(): Promise<FindFrameRange> {
     const { frames, pixelOffset, extendedOffsets, extendedLengths } = this.header;
     const head = await this.#readExactly({ offset: pixelOffset, length: 8 }, 'the table of offsets');
     const table = viewOf(head);
@@ -180,29 +189,29 @@ export class DicomInstance {
   }
 
   /**
-   * Ranges of frames by the table of offsets: each ends where the next one begins, and still contains the tags of its fragments.
+   * Finds ranges by the table of offsets. A frame's range ends where the next frame begins, and includes the tags of its fragments.
    */
   async #rangesByTable(firstFragment: number, table: DataView): Promise<FindFrameRange> {
     const { size } = this.reader;
     const frames = table.byteLength / 4;
     const starts = new Uint32Array(frames);
     for (let frame = 0; frame < frames; frame++) starts[frame] = table.getUint32(frame * 4, true);
-    const sorted = await sortInSlices(starts.slice());
+    const sortedStarts = await sortInSlices(starts.slice());
     return (frame) => {
       const start = starts[frame];
       if (start === undefined) return undefined;
       let [low, high] = [0, frames];
       while (low < high) {
         const middle = (low + high) >> 1;
-        if (sorted[middle]! > start) high = middle;
+        if (sortedStarts[middle]! > start) high = middle;
         else low = middle + 1;
       }
-      const end = low < frames ? firstFragment + sorted[low]! : size;
+      const end = low < frames ? firstFragment + sortedStarts[low]! : size;
       return { offset: firstFragment + start, length: Math.max(0, Math.min(end, size) - firstFragment - start), hasTags: true };
     };
   }
 
-  /** Ranges of frames by the headers of all fragments, if each frame has one fragment or there is only one frame. */
+  /** Finds ranges by the headers of all fragments. Works only if each frame has one fragment, or there is only one frame. */
   async #rangesByScanning(firstFragment: number, frames: number): Promise<FindFrameRange> {
     const ranges: ByteRange[] = [];
     let window = { start: 0, view: new DataView(new ArrayBuffer(0)) as DataView };
@@ -241,19 +250,19 @@ async function joinFragments(bytes: Uint8Array, what: string, signal?: AbortSign
   const view = viewOf(bytes);
   const isFragment = (at: number) => at + 8 <= bytes.length && tagAt(view, at) === itemTag;
   if (!isFragment(0)) throw new TileSourceError(`Corrupt DICOM: ${what} is not a fragment.`);
-  let [joined, written, fragments] = [bytes, 0, 0];
-  for (let at = 0; isFragment(at); fragments += 1) {
+  let [joinedBytes, writtenBytes, fragmentCount] = [bytes, 0, 0];
+  for (let at = 0; isFragment(at); fragmentCount += 1) {
     const length = view.getUint32(at + 4, true);
     const end = at + 8 + length;
     if (end > bytes.length) throw new TileSourceError(`Truncated or corrupt DICOM: ${what} has a fragment of ${length} bytes.`);
     if (at === 0 && !isFragment(end)) return bytes.subarray(8, end);
-    if (at === 0) joined = new Uint8Array(bytes.length);
-    joined.set(bytes.subarray(at + 8, end), written);
-    written += length;
+    if (at === 0) joinedBytes = new Uint8Array(bytes.length);
+    joinedBytes.set(bytes.subarray(at + 8, end), writtenBytes);
+    writtenBytes += length;
     at = end;
-    if (fragments % fragmentsPerTimeCheck === 0 && isSliceOver()) await nextSlice(signal);
+    if (fragmentCount % fragmentsPerTimeCheck === 0 && isSliceOver()) await nextSlice(signal);
   }
-  return joined.subarray(0, written);
+  return joinedBytes.subarray(0, writtenBytes);
 }
 
 function viewOf(bytes: Uint8Array): DataView {

@@ -56,7 +56,7 @@ export const shownKeywordByTag: Readonly<Record<string, string>> = {
   x00480303: 'TotalPixelMatrixFocalPlanes',
 };
 
-/** Attributes that are numbers of 16 bits and of 32 bits. All others are text. */
+/** Attributes that are numbers of 16 bits. */
 export const uint16Tags: ReadonlySet<string> = new Set([
   'x00280002',
   'x00280006',
@@ -67,4 +67,5 @@ export const uint16Tags: ReadonlySet<string> = new Set([
   'x00280102',
   'x00280103',
 ]);
+/** Attributes that are numbers of 32 bits. Attributes in neither set are text. */
 export const uint32Tags: ReadonlySet<string> = new Set(['x00480006', 'x00480007', 'x00480302', 'x00480303']);
