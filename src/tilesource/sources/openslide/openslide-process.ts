@@ -1,4 +1,4 @@
-/** The program of the processes that run OpenSlide. If the library crashes, only one request fails, and not the server. */
+/** The program of the processes that run OpenSlide. If the library crashes, one request fails, but the server goes on. */
 import { createRequire } from 'node:module';
 import { leaveSignalsToParent } from '../../process/child-signals.js';
 import type { SlideAnswer, SlideDescription, SlideRequest, SlideResults } from './slide-messages.js';
@@ -75,7 +75,7 @@ class OpenSlideLibrary {
     this.#functionOf('void openslide_close(void *slide)')(slide);
   }
 
-  /** Checks the state of a slide. @throws Error with the message of OpenSlide. Then the slide cannot be used anymore. */
+  /** Checks the state of a slide. @throws Error with the message of OpenSlide. The slide can then no longer be used. */
   checkState(slide: Slide): void {
     const error = this.#functionOf('const char *openslide_get_error(void *slide)')(slide);
     if (typeof error === 'string') throw new Error(error);
@@ -137,7 +137,10 @@ class OpenSlideLibrary {
   }
 
   /**
-   * Converts pixels of OpenSlide to RGB on the background color of the slide, in place. They are stored as blue, green, red and alpha, and the colors are multiplied by alpha.
+   * Converts pixels of OpenSlide to RGB on the slide's background color, in place. OpenSlide stores a pixel as blue, green, red and
+   * alpha, with the colors multiplied by alpha.
+   *
+   * @returns the part of `pixels` that contains the result.
    */
   #blendWithBackground(slide: Slide, pixels: Uint8Array): Uint8Array {
     const readProperty = this.#functionOf('const char *openslide_get_property_value(void *slide, const char *name)');
@@ -161,13 +164,13 @@ class OpenSlideLibrary {
   }
 }
 
-/** Maximum size of a response whose memory is kept for the next one, in bytes. Tiles take up to 1.3 MB. */
+/** Maximum number of bytes of memory that is kept for the next response. Tiles take up to 1.3 MB. */
 const maxReusedBytes = 2 ** 21;
 let reusedMemory = new Uint8Array(0);
 
 /**
- * Zeros for the pixels of one response, which is copied when it is sent. If each response had new memory, some fifty megabytes of
- * garbage would wait to be collected.
+ * Returns zeros for the pixels of one response. Sending a response copies it, so that the next response can use the same memory. If
+ * each response had new memory, some fifty megabytes of garbage would wait to be collected.
  */
 function clearedMemory(length: number): Uint8Array {
   if (length > maxReusedBytes) return new Uint8Array(length);
@@ -176,17 +179,17 @@ function clearedMemory(length: number): Uint8Array {
 }
 
 let library: OpenSlideLibrary | null = null;
-/** The open slides by their paths, in the order of their last use. */
+/** The open slides by their paths, the least recently used slide first. */
 const slides = new Map<string, Slide>();
 
-function cachedSlide(path: string, native: OpenSlideLibrary): Slide {
-  const slide = slides.get(path) ?? native.open(path);
+function openCachedSlide(path: string, openSlideLibrary: OpenSlideLibrary): Slide {
+  const slide = slides.get(path) ?? openSlideLibrary.open(path);
   slides.delete(path);
   slides.set(path, slide);
   for (const [oldestPath, oldestSlide] of slides) {
     if (slides.size <= maxOpenSlides) break;
     slides.delete(oldestPath);
-    native.close(oldestSlide);
+    openSlideLibrary.close(oldestSlide);
   }
   return slide;
 }
@@ -199,7 +202,7 @@ function closeSlide(path: string): void {
 
 function handleRequest(request: Exclude<SlideRequest, { kind: 'close' }>): SlideResults[keyof SlideResults] {
   library ??= new OpenSlideLibrary();
-  const slide = cachedSlide(request.path, library);
+  const slide = openCachedSlide(request.path, library);
   try {
     if (request.kind === 'open') return library.describeSlide(slide);
     return request.kind === 'region' ? library.readRegion(slide, request) : library.readAssociated(slide, request);

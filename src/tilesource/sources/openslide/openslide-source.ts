@@ -30,7 +30,7 @@ function positiveProperty(description: SlideDescription, name: string): number |
   return Number.isFinite(value) && value > 0 ? value : null;
 }
 
-/** The scanned part of the slide, in pixels of full resolution. It is the whole slide if the file does not declare a valid one. */
+/** The scanned part of the slide, in pixels of full resolution. It is the whole slide if the file declares no valid part. */
 function boundsOf({ properties, levels }: SlideDescription): { left: number; top: number; width: number; height: number } {
   const [left, top, width, height] = ['x', 'y', 'width', 'height'].map((name) => Number(properties[`openslide.bounds-${name}`]));
   const wholeSlide = { left: 0, top: 0, width: levels[0]!.width, height: levels[0]!.height };
@@ -53,7 +53,7 @@ const wholeTolerance = 0.03;
  *
  * @returns `start` in pixels of full resolution, and `skipped`, the number of pixels of the level that precede the tile.
  */
-function startBefore(position: number, downsample: number): { start: number; skipped: number } {
+function findReadStart(position: number, downsample: number): { start: number; skipped: number } {
   const distanceToWhole = (skipped: number) =>
     Math.abs((position - skipped) * downsample - Math.round((position - skipped) * downsample));
   let skipped = 0;
@@ -67,9 +67,12 @@ function startBefore(position: number, downsample: number): { start: number; ski
   return { start: Math.round((position - skipped) * downsample), skipped };
 }
 
-/** Number of pixels along a side of a tile that are inside the level, at least 1. `remaining` is the number of pixels from the tile's start to the end of the level. */
-function contentLength(side: number, remaining: number): number {
-  return Math.max(1, Math.min(side, Math.floor(remaining + wholeTolerance)));
+/**
+ * Number of pixels along a side of a tile that are inside the level, at least 1. The level ends `remainingPixels` pixels after the
+ * tile's start.
+ */
+function contentLength(side: number, remainingPixels: number): number {
+  return Math.max(1, Math.min(side, Math.floor(remainingPixels + wholeTolerance)));
 }
 
 class OpenSlideTileSource implements TileSource {
@@ -117,20 +120,20 @@ class OpenSlideTileSource implements TileSource {
       throw new TileOutsideError(`Tile outside level ${address.level}: x=${address.x}, y=${address.y}.`);
     }
     const { downsample, ...storedSize } = this.#description.levels[openSlideLevel]!;
-    const [column, row] = [startBefore(address.x * tileSide, downsample), startBefore(address.y * tileSide, downsample)];
-    // OpenSlide rounds sizes of levels down, our pyramid rounds them up. The additional column or row would be background.
+    const [startX, startY] = [findReadStart(address.x * tileSide, downsample), findReadStart(address.y * tileSide, downsample)];
+    // OpenSlide rounds sizes of levels down, but our pyramid rounds them up. The additional column or row would be background.
     const content = {
       width: contentLength(width, storedSize.width - this.#bounds.left / downsample - address.x * tileSide),
       height: contentLength(height, storedSize.height - this.#bounds.top / downsample - address.y * tileSide),
     };
-    const shape = { width: content.width + column.skipped, height: content.height + row.skipped };
-    const origin = { left: this.#bounds.left + column.start, top: this.#bounds.top + row.start };
+    const shape = { width: content.width + startX.skipped, height: content.height + startY.skipped };
+    const origin = { left: this.#bounds.left + startX.start, top: this.#bounds.top + startY.start };
     const { slidePath } = this.#folder;
     const data = await processes.ask({ kind: 'region', path: slidePath, ...origin, level: openSlideLevel, ...shape }, signal);
     const raster: Raster = { data, ...shape, bands: 3, dtype: 'uint8' };
-    if (column.skipped + row.skipped === 0) return extendByEdges(raster, width, height);
+    if (startX.skipped + startY.skipped === 0) return extendByEdges(raster, width, height);
     const tile = createRaster({ ...raster, ...content });
-    blit(tile, raster, { left: 0, top: 0 }, { left: column.skipped, top: row.skipped, ...content });
+    blit(tile, raster, { left: 0, top: 0 }, { left: startX.skipped, top: startY.skipped, ...content });
     return extendByEdges(tile, width, height);
   }
 
@@ -147,7 +150,7 @@ class OpenSlideTileSource implements TileSource {
     return { raster: { data, width, height, bands: 3, dtype: 'uint8' }, lossyCodec: 'jpeg' };
   }
 
-  /** The library does not tell the codec. In nearly all of its formats it is JPEG. */
+  /** The library does not tell the codec. In nearly all of its formats, the codec is JPEG. */
   async lossyCodec(): Promise<'jpeg'> {
     return 'jpeg';
   }

@@ -16,24 +16,25 @@ export interface SlideFolder {
 /**
  * Makes a temporary folder with links to a slide and the files that belong to it. Files that are not on disk are copied.
  *
- * @throws TileSourceError if there is too much to copy; BusyError; MissingPartsError if files of the slide are missing.
+ * @throws TileSourceError if there is too much to copy, MissingPartsError if files of the slide are missing, or BusyError if copies
+ * of other images use up the capacity.
  */
 export async function makeSlideFolder(input: SourceInput, parent: string, signal?: AbortSignal): Promise<SlideFolder> {
   const name = fileNameOf(input.name);
   if (name === null) throw new TileSourceError('The file does not have a valid name.');
   const parts = (await findSlideParts(input, name)).filter((part) => part.name !== name);
-  const temporary = await createTemporaryDirectory(parent);
-  const folder = temporary.path;
+  const temporaryDirectory = await createTemporaryDirectory(parent);
+  const folder = temporaryDirectory.path;
   const releases: (() => void)[] = [];
   const remove = async () => {
     for (const release of releases.splice(0)) release();
-    await temporary.remove();
+    await temporaryDirectory.remove();
   };
   let remainingBytes = maxCopiedBytes;
   const addFile = async (part: SourceInput, path: string) => {
-    const local = await linkOrCopyFile(part, path, remainingBytes, signal);
-    releases.push(() => local.release());
-    remainingBytes -= local.byteCount;
+    const localFile = await linkOrCopyFile(part, path, remainingBytes, signal);
+    releases.push(() => localFile.release());
+    remainingBytes -= localFile.byteCount;
   };
   try {
     await addFile(input, join(folder, name));

@@ -11,6 +11,7 @@ export interface SlideDescription {
   version: string;
   levels: { width: number; height: number; downsample: number }[];
   properties: Record<string, string>;
+  /** Sizes of the associated images by their names. */
   associated: Record<string, { width: number; height: number }>;
 }
 

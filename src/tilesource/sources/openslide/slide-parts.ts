@@ -2,13 +2,14 @@ import { TileSourceError } from '../../../errors.js';
 import type { SourceInput } from '../../tile-source.js';
 import { missingPartsError } from '../../registry/missing-parts.js';
 
-/** Maximum number of files of a slide, and of bytes of the text file that lists them. */
+/** Maximum number of files of a slide. */
 const maxParts = 5000;
+/** Maximum number of bytes of the text file that lists the files of a slide. */
 const maxTextBytes = 2 ** 20;
 
-/** A file of a slide other than the one that is opened. */
+/** A file of a slide, other than the opened file. */
 export interface SlidePart {
-  /** Its name, without folders. */
+  /** The file's name, without folders. */
   name: string;
   input: SourceInput;
 }
@@ -42,7 +43,7 @@ async function readText(input: SourceInput): Promise<string> {
   }
 }
 
-/** The names of the files that a Hamamatsu slide requires, and of those that are optional. */
+/** The names of the files that a Hamamatsu slide requires, and the names of its optional files. */
 function hamamatsuNames(text: string): { required: string[]; optional: string[] } {
   const required: string[] = [];
   const optional: string[] = [];
@@ -84,12 +85,15 @@ class PartFinder {
     return finder;
   }
 
-  /** Finds a file by the name under which another file of the slide refers to it. */
+  /**
+   * Finds a file by the path by which another file of the slide refers to it. The path of a missing required file is added to
+   * `missingPaths`.
+   */
   async find(path: string, isRequired: boolean): Promise<SlidePart | null> {
     const name = fileNameOf(path);
     if (name === null) throw new TileSourceError(`The slide refers to an invalid file name: "${path.slice(0, 200)}".`);
-    const cached = this.partsByName.get(name) ?? null;
-    if (cached !== null) return cached;
+    const knownPart = this.partsByName.get(name);
+    if (knownPart !== undefined) return knownPart;
     const input = await this.input.folder?.().file(this.folder + name);
     if (input == null) {
       if (isRequired) this.missingPaths.push(this.folder + name);

@@ -26,8 +26,8 @@ export class SlideProcesses {
   /**
    * Sends a request to a process.
    *
-   * @throws TileSourceError with the message of OpenSlide, or if its process ends or takes too long; the signal's reason if it is
-   * aborted.
+   * @throws TileSourceError if OpenSlide reports an error, or if the process ends or takes too long. Also throws the signal's
+   * reason when it aborts.
    */
   ask<Kind extends keyof SlideResults>(
     request: Extract<SlideRequest, { kind: Kind }>,

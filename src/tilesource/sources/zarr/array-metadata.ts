@@ -7,14 +7,14 @@ import { isObject, listMember, objectMember, textMember, type JsonObject } from 
 const maxAxes = 8;
 /** Maximum number of bytes of a decoded chunk. */
 const maxChunkBytes = 2 ** 28;
-/** Maximum number of chunks of a shard, whose index has 16 bytes for each. */
+/** Maximum number of chunks of a shard. The shard's index has 16 bytes for each chunk. */
 const maxChunksOfShard = 2 ** 20;
 
 /** How chunks are encoded. */
 interface ChunkEncoding {
   codecs: readonly ByteCodec[];
   isBigEndian: boolean;
-  /** The axes of the array, in the order in which they are stored; `null` if that is their own order. */
+  /** The axes in the order in which samples are stored, the slowest axis first. `null` if this is the order of the array's axes. */
   order: readonly number[] | null;
 }
 
@@ -23,11 +23,14 @@ export interface ArrayMetadata extends ChunkEncoding {
   shape: readonly number[];
   /** Size of a chunk in samples. */
   chunkShape: readonly number[];
-  /** For arrays with several chunks in one file: the size of such a shard in samples, and the position and encoding of its index. */
+  /**
+   * A shard is a file with several chunks and an index. `shape` is the size of a shard in samples. `null` if each chunk is stored
+   * in a separate file.
+   */
   shard: { shape: readonly number[]; isIndexAtEnd: boolean; hasChecksum: boolean } | null;
   type: ZarrType;
   fillValue: number;
-  /** The path of the file of a chunk or shard, relative to the array. */
+  /** Returns the path of the file of a shard, or of a chunk if there are no shards, relative to the array. */
   pathOf: (position: readonly number[]) => string;
 }
 
@@ -106,8 +109,7 @@ export function readArrayV2(json: JsonObject): ArrayMetadata {
   });
 }
 
-/** Reads the chain of codecs of a chunk. */
-function readChunkEncoding(codecs: readonly unknown[], axes: number): ChunkEncoding {
+function readChunkEncoding(codecs: readonly unknown[], axisCount: number): ChunkEncoding {
   const chunkEncoding: { codecs: ByteCodec[]; isBigEndian: boolean; order: readonly number[] | null } = {
     codecs: [],
     isBigEndian: false,
@@ -119,7 +121,7 @@ function readChunkEncoding(codecs: readonly unknown[], axes: number): ChunkEncod
     if (name === 'bytes') chunkEncoding.isBigEndian = textMember(configuration, 'endian') === 'big';
     else if (name === 'transpose') {
       const order = listMember(configuration, 'order').map(Number);
-      const isPermutation = order.length === axes && order.toSorted((a, b) => a - b).every((axis, i) => axis === i);
+      const isPermutation = order.length === axisCount && order.toSorted((a, b) => a - b).every((axis, i) => axis === i);
       if (!isPermutation || chunkEncoding.order !== null)
         throw new TileSourceError('The Zarr array has an impossible order of axes.');
       chunkEncoding.order = order;
@@ -140,7 +142,7 @@ export function readArrayV3(json: JsonObject): ArrayMetadata {
   const isVersion2Key = textMember(keyEncoding, 'name') === 'v2';
   const separator = textMember(objectMember(keyEncoding, 'configuration'), 'separator') ?? (isVersion2Key ? '.' : '/');
   const codecs = listMember(json, 'codecs');
-  const common = {
+  const commonProperties = {
     shape,
     type,
     fillValue: parseFillValue(json.fill_value),
@@ -148,7 +150,7 @@ export function readArrayV3(json: JsonObject): ArrayMetadata {
   };
   const sharding = codecs.find((codec) => textMember(codec, 'name') === 'sharding_indexed');
   if (sharding === undefined)
-    return checkArray({ ...common, ...readChunkEncoding(codecs, shape.length), chunkShape: gridShape, shard: null });
+    return checkArray({ ...commonProperties, ...readChunkEncoding(codecs, shape.length), chunkShape: gridShape, shard: null });
   if (codecs.length > 1)
     throw new TileSourceError('The Zarr array has shards that are compressed as a whole, which is not supported.');
   const configuration = objectMember(sharding, 'configuration');
@@ -166,7 +168,7 @@ export function readArrayV3(json: JsonObject): ArrayMetadata {
     hasChecksum: indexCodecs.includes('crc32c'),
   };
   return checkArray({
-    ...common,
+    ...commonProperties,
     ...readChunkEncoding(listMember(configuration, 'codecs'), shape.length),
     chunkShape,
     shard,
@@ -183,6 +185,8 @@ function checkArray(array: ArrayMetadata): ArrayMetadata {
   }
   const chunksPerShard = shard?.shape.reduce((product, size, axis) => product * (size / chunkShape[axis]!), 1) ?? 1;
   if (chunksPerShard > maxChunksOfShard)
-    throw new TileSourceError(`The Zarr array has ${chunksPerShard} chunks in each shard; at most ${maxChunksOfShard}.`);
+    throw new TileSourceError(
+      `The Zarr array has ${chunksPerShard} chunks in each shard; at most ${maxChunksOfShard} are supported.`,
+    );
   return array;
 }

@@ -4,7 +4,9 @@ import type { FileTree } from '../../tile-source.js';
 
 /** Maximum number of bytes of one metadata document. */
 const maxJsonBytes = 2 ** 22;
+/** Maximum depth of nested objects and lists. */
 const maxDepth = 100;
+/** Maximum number of objects and lists in a document. */
 const maxContainers = 600_000;
 
 /** An object of a JSON document. */

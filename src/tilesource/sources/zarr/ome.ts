@@ -1,7 +1,7 @@
 import { TileSourceError } from '../../../errors.js';
 import { isObject, listMember, objectMember, textMember, type JsonObject } from './json.js';
 
-/** Maximum number of levels of an image. Further ones are ignored. */
+/** Maximum number of levels of an image. Further levels are ignored. */
 const maxDatasets = 64;
 
 /** Millimeters in each unit of length. */
@@ -31,18 +31,22 @@ interface OmeChannel {
 export interface OmeImage {
   name: string | null;
   axes: Axis[];
-  /** The arrays, the finest first: the path relative to the group, and the size of a step along each axis. */
+  /**
+   * The arrays, the finest first. `path` is relative to the group. `scale` is the distance between samples on each axis, in the
+   * axis's unit.
+   */
   datasets: { path: string; scale: readonly number[] | null }[];
   channels: OmeChannel[];
-  /** As stored in the file. */
+  /** The member `multiscales` as stored in the file. */
   multiscales: unknown;
+  /** The member `omero` as stored in the file. */
   omero: unknown;
 }
 
-function scaleOf(value: unknown, axes: number): readonly number[] | null {
+function scaleOf(value: unknown, axisCount: number): readonly number[] | null {
   const transformation = listMember(value, 'coordinateTransformations').find((each) => textMember(each, 'type') === 'scale');
   const scale = listMember(transformation, 'scale').map(Number);
-  return scale.length === axes && scale.every((step) => Number.isFinite(step) && step > 0) ? scale : null;
+  return scale.length === axisCount && scale.every((step) => Number.isFinite(step) && step > 0) ? scale : null;
 }
 
 function readAxes(multiscale: JsonObject): Axis[] {
@@ -50,12 +54,13 @@ function readAxes(multiscale: JsonObject): Axis[] {
     if (typeof axis === 'string') return { name: axis.toLowerCase(), unit: null };
     return { name: (textMember(axis, 'name') ?? '').toLowerCase(), unit: textMember(axis, 'unit') };
   });
-  // Versions before 0.3 do not list the axes. They always have these five.
+  // Versions before 0.3 do not list the axes. They always have these five axes.
   return axes.length > 0 ? axes : ['t', 'c', 'z', 'y', 'x'].map((name) => ({ name, unit: null }));
 }
 
 /**
- * Reads the description of the image of a group; `null` if the group has none. @throws TileSourceError if it contradicts itself.
+ * Reads the description of the image of a group; `null` if the group has none. @throws TileSourceError if the description
+ * contradicts itself.
  */
 export function readOme(attributes: JsonObject): OmeImage | null {
   const omeAttributes = isObject(attributes.ome) ? attributes.ome : attributes;

@@ -15,9 +15,11 @@ export interface PlanePart {
   box: Box;
   /** The position on every axis. Positions on x and y are ignored. */
   position: readonly number[];
+  /** Index of the axis x. */
   xAxis: number;
+  /** Index of the axis y. */
   yAxis: number;
-  /** Axis whose positions are the bands, or `null` for one band. */
+  /** Index of the axis whose positions are the bands; `null` for one band. */
   bandAxis: number | null;
   bands: number;
 }
@@ -36,7 +38,7 @@ export async function readPlane(array: ZarrArray, part: PlanePart, signal?: Abor
   const layers = bandAxis === null ? [0] : chunkRange(bandAxis, 0, bands);
   if (columns.length * rows.length * layers.length > maxChunks) {
     throw new TileSourceError(
-      `A tile of the Zarr would need ${columns.length * rows.length * layers.length} chunks; at most ${maxChunks}.`,
+      `A tile of the Zarr would need ${columns.length * rows.length * layers.length} chunks; at most ${maxChunks} are supported.`,
     );
   }
   for (const layer of layers) {

@@ -16,8 +16,8 @@ const maxCachedIndexes = 64;
 
 /** An array of samples in chunks. */
 export class ZarrArray {
-  readonly #indexes = new Map<string, DataView | null>();
-  readonly #readingIndexes = new SharedWork<DataView | null>();
+  readonly #cachedIndexes = new Map<string, DataView | null>();
+  readonly #indexReads = new SharedWork<DataView | null>();
 
   constructor(
     private readonly tree: FileTree,
@@ -31,8 +31,8 @@ export class ZarrArray {
    * all its samples have the fill value. The raster is shared and must not be changed.
    */
   async readChunk(position: readonly number[], signal?: AbortSignal): Promise<Raster | null> {
-    const name = `${this.path}:${position.join('/')}`;
-    const block = await this.blocks.read(name, (sharedSignal) => this.#decodeChunk(position, sharedSignal), signal);
+    const key = `${this.path}:${position.join('/')}`;
+    const block = await this.blocks.read(key, (sharedSignal) => this.#decodeChunk(position, sharedSignal), signal);
     return block.width === 0 ? null : block;
   }
 
@@ -44,12 +44,12 @@ export class ZarrArray {
 
   async #decodeChunk(position: readonly number[], signal?: AbortSignal): Promise<Raster> {
     const dtype = sampleTypeOf(this.metadata.type);
-    const empty = createRaster({ width: 0, height: 1, bands: 1, dtype });
+    const emptyRaster = createRaster({ width: 0, height: 1, bands: 1, dtype });
     const samples = await this.#readSamples(position, signal);
-    if (samples === null) return empty;
-    const constructor = empty.data.constructor as new (buffer: ArrayBuffer, at: number, length: number) => Raster['data'];
-    const data = new constructor(samples.buffer, samples.byteOffset, samples.byteLength / empty.data.BYTES_PER_ELEMENT);
-    return { ...empty, data, width: data.length };
+    if (samples === null) return emptyRaster;
+    const constructor = emptyRaster.data.constructor as new (buffer: ArrayBuffer, at: number, length: number) => Raster['data'];
+    const data = new constructor(samples.buffer, samples.byteOffset, samples.byteLength / emptyRaster.data.BYTES_PER_ELEMENT);
+    return { ...emptyRaster, data, width: data.length };
   }
 
   async #readSamples(position: readonly number[], signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer> | null> {
@@ -62,10 +62,10 @@ export class ZarrArray {
       return bytes === null ? null : codecThreads.call('zarrChunk', { bytes, ...encoding }, what, signal);
     }
     return lendReadMemory(async (into) => {
-      const encoded = await this.#readEncodedChunk(position, signal, into);
-      if (encoded === null) return null;
+      const encodedBytes = await this.#readEncodedChunk(position, signal, into);
+      if (encodedBytes === null) return null;
       try {
-        return await runProcessing(() => inflate(encoded), signal);
+        return await runProcessing(() => inflate(encodedBytes), signal);
       } catch (cause) {
         signal?.throwIfAborted();
         const reason = cause instanceof Error ? cause.message : String(cause);
@@ -79,7 +79,7 @@ export class ZarrArray {
     if (shard === null) return this.#readChunkFile(`${this.path}${pathOf(position)}`, { signal, into });
     const chunksPerShard = shard.shape.map((size, axis) => size / chunkShape[axis]!);
     const path = `${this.path}${pathOf(position.map((value, axis) => Math.floor(value / chunksPerShard[axis]!)))}`;
-    const index = await this.#cachedIndex(
+    const index = await this.#loadIndex(
       path,
       chunksPerShard.reduce((product, count) => product * count, 1),
       signal,
@@ -102,17 +102,13 @@ export class ZarrArray {
     return file.read(0, file.size, options);
   }
 
-  /** The index of a shard; `null` if the shard is not stored. */
-  async #cachedIndex(path: string, chunkCount: number, signal?: AbortSignal): Promise<DataView | null> {
-    const cached = this.#indexes.get(path);
-    if (cached !== undefined) return cached;
-    const index = await this.#readingIndexes.join(
-      path,
-      (sharedSignal) => this.#readIndex(path, chunkCount, sharedSignal),
-      signal,
-    );
-    this.#indexes.set(path, index);
-    if (this.#indexes.size > maxCachedIndexes) this.#indexes.delete(this.#indexes.keys().next().value!);
+  /** Reads the index of a shard, or takes it from the cache. `null` if the shard is not stored. */
+  async #loadIndex(path: string, chunkCount: number, signal?: AbortSignal): Promise<DataView | null> {
+    const cachedIndex = this.#cachedIndexes.get(path);
+    if (cachedIndex !== undefined) return cachedIndex;
+    const index = await this.#indexReads.join(path, (sharedSignal) => this.#readIndex(path, chunkCount, sharedSignal), signal);
+    this.#cachedIndexes.set(path, index);
+    if (this.#cachedIndexes.size > maxCachedIndexes) this.#cachedIndexes.delete(this.#cachedIndexes.keys().next().value!);
     return index;
   }
 

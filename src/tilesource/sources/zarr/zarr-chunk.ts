@@ -5,7 +5,7 @@ import { halfToFloat } from '../../raster.js';
 import { decodeLz4 } from '../../codecs/lz4.js';
 import { zstdContentSize } from '../../codecs/zstd-header.js';
 
-/** A step of the encoding of a chunk, from bytes to bytes. */
+/** A codec that converts the bytes of a chunk to other bytes. */
 export interface ByteCodec {
   name: 'blosc' | 'gzip' | 'zlib' | 'zstd' | 'lz4' | 'crc32c';
 }
@@ -32,9 +32,9 @@ export interface ZarrChunk {
   isBigEndian: boolean;
   /** Size along each axis. */
   shape: readonly number[];
-  /** Steps in the order in which they were applied. */
+  /** The codecs in the order in which the writer applied them. */
   codecs: readonly ByteCodec[];
-  /** The axes of the array, in the order in which they are stored; `null` if that is their own order. */
+  /** The axes in the order in which samples are stored, the slowest axis first. `null` if this is the order of the array's axes. */
   order: readonly number[] | null;
 }
 
@@ -54,7 +54,7 @@ export const zarrTypeBytes: Readonly<Record<ZarrType, number>> = {
   float64: 8,
 };
 
-/** Decoders of the libraries, which are loaded when first needed. */
+/** Decoders from libraries that are loaded when they are first needed. */
 export interface ZarrLibraries {
   blosc(bytes: Uint8Array): Promise<Uint8Array>;
   zstd(bytes: Uint8Array, size: number): Promise<Uint8Array>;
@@ -113,7 +113,7 @@ function widenSamples(bytes: Uint8Array<ArrayBuffer>, type: ZarrType): Uint8Arra
   return bytes;
 }
 
-/** Reorders samples so that the axes are in order. */
+/** Reorders samples that are stored in the axis order `order` to the order of the array's axes. */
 function transposeSamples(
   bytes: Uint8Array<ArrayBuffer>,
   { type, shape }: ZarrChunk,
@@ -155,35 +155,37 @@ function requireLength(bytes: Uint8Array, length: number): void {
   if (bytes.length !== length) throw new Error(`a chunk of ${bytes.length} bytes where ${length} are expected`);
 }
 
-/** The decoder of chunks whose samples are only deflated; `null` if they are encoded in a different way or need conversion. */
+/**
+ * The decoder of chunks whose samples are only deflated; `null` if the chunks are encoded in a different way or need conversion.
+ */
 function inflaterOf({ codecs, type, order, isBigEndian }: Omit<ZarrChunk, 'bytes'>): (typeof inflaters)['gzip' | 'zlib'] | null {
-  const [codec, ...more] = codecs;
-  if (more.length > 0 || (codec?.name !== 'gzip' && codec?.name !== 'zlib')) return null;
+  const [codec, ...otherCodecs] = codecs;
+  if (otherCodecs.length > 0 || (codec?.name !== 'gzip' && codec?.name !== 'zlib')) return null;
   const isWidened = type === 'float16' || type === 'int64' || type === 'uint64';
   return order !== null || isBigEndian || isWidened ? null : inflaters[codec.name];
 }
 
 /**
- * Returns a function that decodes chunks like {@link decodeZarrChunk} if they are only deflated; `null` for others. Node.js does not
- * inflate on the event loop, so nothing has to be copied to a thread of our own and back.
+ * Returns a function that decodes chunks like {@link decodeZarrChunk}; `null` unless the chunks are only deflated. Node.js inflates
+ * in its own threads, so that bytes need not be copied to a codec thread and back.
  */
 export function createZarrInflater(
   encoding: Omit<ZarrChunk, 'bytes'>,
-): ((encoded: Uint8Array) => Promise<Uint8Array<ArrayBuffer>>) | null {
+): ((encodedBytes: Uint8Array) => Promise<Uint8Array<ArrayBuffer>>) | null {
   const inflater = inflaterOf(encoding);
   if (inflater === null) return null;
   const length = storedLength(encoding);
   const maxBytes = length + spareBytes;
-  return async (encoded) => {
-    const bytes = await inflater(encoded, { maxOutputLength: maxBytes, chunkSize: Math.max(maxBytes, 64) });
+  return async (encodedBytes) => {
+    const bytes = await inflater(encodedBytes, { maxOutputLength: maxBytes, chunkSize: Math.max(maxBytes, 64) });
     requireLength(bytes, length);
     return new Uint8Array(bytes.buffer, bytes.byteOffset, length);
   };
 }
 
 /**
- * Decodes a chunk to little-endian samples in the order of the axes. @throws Error if it is corrupt or has another size than
- * declared.
+ * Decodes a chunk to little-endian samples in the order of the axes. @throws Error if the chunk is corrupt, or its size differs
+ * from its shape.
  */
 export async function decodeZarrChunk(chunk: ZarrChunk, libraries: ZarrLibraries): Promise<Uint8Array<ArrayBuffer>> {
   const length = storedLength(chunk);

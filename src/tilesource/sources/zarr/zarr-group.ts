@@ -18,17 +18,17 @@ export interface ZarrImage {
   arrays: readonly ZarrArray[];
 }
 
-/** The path of the outermost group, empty or with a slash at its end. @throws TileSourceError if there is none. */
+/** The path of the outermost group, empty or with a slash at its end. @throws TileSourceError if there is no group. */
 export function findOutermostGroup(tree: ArchiveTree): string {
-  let outermost: string | null = null;
+  let outermostGroup: string | null = null;
   for (const path of tree.paths()) {
     const name = path.slice(path.lastIndexOf('/') + 1);
     if (!groupFileNames.includes(name)) continue;
     const folder = path.slice(0, path.length - name.length);
-    if (outermost === null || folder.split('/').length < outermost.split('/').length) outermost = folder;
+    if (outermostGroup === null || folder.split('/').length < outermostGroup.split('/').length) outermostGroup = folder;
   }
-  if (outermost === null) throw new TileSourceError('The file contains no Zarr group (zarr.json, .zgroup or .zattrs).');
-  return outermost;
+  if (outermostGroup === null) throw new TileSourceError('The file contains no Zarr group (zarr.json, .zgroup or .zattrs).');
+  return outermostGroup;
 }
 
 /** The attributes of a group, which are empty if it has none. */
@@ -59,7 +59,7 @@ async function missingArrayError(tree: FileTree, path: string): Promise<TileSour
  * Opens the image of a group, or the first image of a collection.
  *
  * @param root path of the group, empty or with a slash at its end.
- * @throws TileSourceError if there is none.
+ * @throws TileSourceError if there is no image, or it is invalid.
  */
 export async function openZarrImage(tree: FileTree, root: string, blocks: FileBlocks, signal?: AbortSignal): Promise<ZarrImage> {
   const attributes = await readAttributes(tree, root, signal);

@@ -31,13 +31,14 @@ const maxFrames = 100_000;
 /** The colors of three channels that together are an RGB picture. */
 const pictureColors = '#ff0000,#00ff00,#0000ff';
 
-/** Which axes of an image are x and y, which one counts bands, and which ones count frames. */
+/** The roles of an image's axes, by their indexes in the shapes of arrays. */
 interface AxisRoles {
   xAxis: number;
   yAxis: number;
+  /** The axis whose positions are the bands of a frame; `null` if frames have one band. */
   bandAxis: number | null;
   bands: number;
-  /** The axes along which the frames are numbered, by index and by name. The last one varies fastest. */
+  /** The axes along which the frames are numbered. The last axis varies fastest. */
   frameAxes: readonly { axis: number; name: string; length: number }[];
 }
 
@@ -48,9 +49,9 @@ function assignAxes({ ome, arrays }: ZarrImage): AxisRoles {
   const colors = ome.channels.map(({ color }) => color).join();
   const isPicture = channelAxis >= 0 && shape[channelAxis] === 3 && type === 'uint8' && colors === pictureColors;
   const bandAxis = isPicture ? channelAxis : null;
-  // Channels vary fastest, as in other formats, whatever the position of their axis.
-  const order = ['c', 'z', 't'];
-  const rank = (name: string): number => (order.includes(name) ? order.indexOf(name) : order.length);
+  // Channels vary fastest, as in other formats, even if their axis is not the last axis of the array.
+  const fastestAxes = ['c', 'z', 't'];
+  const rank = (name: string): number => (fastestAxes.includes(name) ? fastestAxes.indexOf(name) : fastestAxes.length);
   const frameAxes = names
     .map((name, axis) => ({ axis, name, length: shape[axis]! }))
     .filter(({ name, axis }) => name !== 'x' && name !== 'y' && axis !== bandAxis)
@@ -61,11 +62,11 @@ function assignAxes({ ome, arrays }: ZarrImage): AxisRoles {
 function framesOf({ frameAxes }: AxisRoles, { ome }: ZarrImage): FrameMetadata[] {
   const count = frameAxes.reduce((product, { length }) => product * length, 1);
   if (count > maxFrames) throw new TileSourceError(`The OME-Zarr has ${count} planes; at most ${maxFrames} are supported.`);
-  const fastestFirst = frameAxes.toReversed().map(({ name, length }) => ({ axis: name.toUpperCase(), length }));
+  const axesFastestFirst = frameAxes.toReversed().map(({ name, length }) => ({ axis: name.toUpperCase(), length }));
   return Array.from({ length: count }, (_, frame): FrameMetadata => {
     const axes: Record<string, number> = {};
     let remainder = frame;
-    for (const { axis, length } of fastestFirst) {
+    for (const { axis, length } of axesFastestFirst) {
       if (length > 1) axes[axis] = remainder % length;
       remainder = Math.floor(remainder / length);
     }
@@ -80,7 +81,7 @@ function framesOf({ frameAxes }: AxisRoles, { ome }: ZarrImage): FrameMetadata[]
 
 function describeZarr(image: ZarrImage, axisRoles: AxisRoles): ImageMetadata {
   const { shape, chunkShape, type } = image.arrays[0]!.metadata;
-  // Chunks of a usual size become tiles; others are split or combined into tiles of the default size.
+  // Chunks of a usual size become tiles; other chunks are split or combined into tiles of the default size.
   const tileSideOf = (chunkSide: number): number =>
     chunkSide >= defaultTileSide / 4 && chunkSide <= defaultTileSide * 2 ? chunkSide : defaultTileSide;
   const size = {
@@ -115,9 +116,9 @@ function findArraysByPower({ arrays }: ZarrImage, { xAxis, yAxis }: AxisRoles): 
   const arraysByPower = new Map<number, ZarrArray>();
   for (const array of arrays) {
     const powers = [xAxis, yAxis].map((axis) => {
-      const [full, size] = [finestArray!.metadata.shape[axis]!, array.metadata.shape[axis]!];
-      const power = Math.round(Math.log2(full / size));
-      return power >= 0 && isReducedBy(power, full, size) ? power : null;
+      const [fullLength, length] = [finestArray!.metadata.shape[axis]!, array.metadata.shape[axis]!];
+      const power = Math.round(Math.log2(fullLength / length));
+      return power >= 0 && isReducedBy(power, fullLength, length) ? power : null;
     });
     const [power] = powers;
     if (power != null && powers[1] === power && !arraysByPower.has(power)) arraysByPower.set(power, array);
@@ -177,7 +178,7 @@ class ZarrTileSource implements TileSource {
       position[axis] = Math.min(shape[axis]! - 1, Math.floor(((remainder % length) * shape[axis]!) / fullShape[axis]!));
       remainder = Math.floor(remainder / length);
     }
-    // A reduced level of the file may be a pixel smaller than that level of our pyramid.
+    // A reduced level of the file may be a pixel smaller than the same level of our pyramid.
     const left = Math.min(address.x * tileWidth, shape[xAxis]! - 1);
     const top = Math.min(address.y * tileHeight, shape[yAxis]! - 1);
     const box = { left, top, width: Math.min(width, shape[xAxis]! - left), height: Math.min(height, shape[yAxis]! - top) };
@@ -215,14 +216,14 @@ function isGroupFile({ name }: SourceInput): boolean {
   return folderFileNames.includes(name.slice(name.lastIndexOf('/') + 1).toLowerCase());
 }
 
-/** The files of the folder of a group. */
+/** Opens the folder that contains the opened metadata file. */
 async function openFolder(input: SourceInput): Promise<FileTree> {
   const tree = await input.folder?.().tree('');
   if (tree == null) throw new TileSourceError('The folder of the Zarr group cannot be found.');
   return withInputFile(tree, input.name.slice(input.name.lastIndexOf('/') + 1).toLowerCase(), input);
 }
 
-/** The files of a folder. The file that was opened to represent it is read from the input instead of being looked up again. */
+/** Presents a folder whose file `name` is read from `input` instead of being looked up again. */
 function withInputFile(tree: FileTree, name: string, input: SourceInput): FileTree {
   return {
     mayGrow: true,
@@ -272,5 +273,8 @@ function createZarrSource(): TileSourceDefinition {
   };
 }
 
-/** Reads OME-Zarr 0.1 to 0.5 in folders and ZIP files. Shards are read by byte ranges, and frames are counted along all axes but x and y. */
+/**
+ * Reads OME-Zarr 0.1 to 0.5 in folders and ZIP files. Only the needed byte ranges of shards are read. Frames are numbered along all
+ * axes except x, y and the axis of bands.
+ */
 export const zarrSource: TileSourceDefinition = createZarrSource();
