@@ -14,13 +14,13 @@ export type VipsFile = Pick<PreparedFile, 'input' | 'format'>;
 /** Maximum number of pixels of pictures that libvips must decode as a whole in memory. */
 const maxWholePixels = 2 ** 26;
 
-/** Side of the tiles of pyramids made from large pictures. */
+/** Side of the tiles of pyramids that are made from large pictures. */
 export const tileSide = 256;
 
 /** Formats that libvips must decode as a whole in memory. */
 const wholeFormats: ReadonlySet<FileFormat> = new Set<FileFormat>(['avif', 'gif', 'svg', 'webp']);
 
-/** Converts an error of libvips to one that says what is wrong with the file. */
+/** Converts an error of libvips to a TileSourceError that says what is wrong with the file. Other errors are returned unchanged. */
 export function toTileSourceError(error: unknown): unknown {
   if (error instanceof LargeImageError || !(error instanceof Error) || error.name === 'AbortError') return error;
   return new TileSourceError(`The image cannot be read: ${vipsReason(error)}.`, { cause: error });
@@ -41,8 +41,8 @@ export async function readHeader(file: VipsFile, settings: SharpOptions, options
     );
   }
   const tilePixels = Math.ceil(width / tileSide) * Math.ceil(height / tileSide) * tileSide ** 2;
-  // Tiles at the edges are partly empty, so a narrow picture becomes many more pixels of tiles than it has. Therefore they are
-  // limited too.
+  // Tiles at the edges are partly empty, so the tiles of a narrow picture may have many more pixels than the picture. Therefore the
+  // pixels of tiles are limited too.
   if (tilePixels > 2 * limit) {
     throw new TileSourceError(
       `The image has ${width} x ${height} pixels, which would be ${tilePixels} pixels in tiles; at most ${2 * limit} are supported for a file of this kind.`,
@@ -58,7 +58,9 @@ export interface SampleForm {
   mustConvert: boolean;
 }
 
-/** Types of samples, by their names in libvips, that are decoded exactly. libvips would clamp all others to 0 … 255. */
+/**
+ * Types of samples, by their names in libvips, that are decoded exactly. libvips would clamp samples of all other types to 0 … 255.
+ */
 const exactDepths: ReadonlySet<string> = new Set(['uchar', 'ushort']);
 
 /** The form of the decoded samples of a file. @throws TileSourceError for types of samples that libvips would clamp. */
@@ -105,7 +107,7 @@ export async function decodePage(
   return raster.bands === form.bands ? raster : dropAddedBands(raster, form.bands);
 }
 
-/** Drops bands that libvips has added: RGB with alpha becomes gray with alpha again, and otherwise the first bands are kept. */
+/** Drops bands that libvips has added: gray with alpha gets back its two bands, and other pictures keep their first bands. */
 function dropAddedBands(raster: Raster, bands: SampleForm['bands']): Raster {
   if (bands > raster.bands) throw new TileSourceError(`The image has ${raster.bands} bands where its header says ${bands}.`);
   const keptBands = bands === 2 ? [0, raster.bands - 1] : Array.from({ length: bands }, (_, band) => band);
@@ -129,4 +131,5 @@ export function describeHeader(header: Metadata): Record<string, unknown> {
   };
 }
 
+/** Maximum number of characters of an XMP text that is shown. */
 const maxXmpLength = 256 * 1024;

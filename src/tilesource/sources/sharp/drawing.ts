@@ -17,11 +17,11 @@ const maxDrawingMs = 30_000;
 const drawingQueue = new WorkQueue({ name: 'drawings', running: 2 });
 
 /**
- * Renders an SVG in a separate process, because a process can be ended and the library offers no way to abort. Its size is also
- * computed there: if the drawing does not declare it, this alone can take hours.
+ * Renders an SVG in a separate process, which can be ended, because the library offers no way to abort. The size of the drawing is
+ * also computed there: if the drawing does not declare its size, computing the size alone can take hours.
  *
- * @throws TileSourceError if it has too many pixels, takes longer than `timeoutMs`, needs more memory than a conversion can use, or
- * is invalid; the signal's reason if it was aborted.
+ * @throws TileSourceError if the drawing is invalid, has too many pixels, takes longer than `timeoutMs`, or needs more memory than
+ * a conversion can use. Also throws the signal's reason when it aborts.
  */
 export async function drawSvg(
   svg: PreparedFile,

@@ -1,4 +1,4 @@
-/** The shown tags, by their numbers in Exif 2.32. */
+/** The names of the tags that are shown, by their numbers in Exif 2.32. */
 const nameByTag: Readonly<Record<number, string>> = {
   0x10e: 'ImageDescription',
   0x10f: 'Make',
@@ -34,7 +34,7 @@ const exifDirectory = 0x8769;
 const maxEntries = 200;
 const maxTextLength = 1024;
 
-/** The shown tags of an Exif block, by name. Invalid ones are left out. */
+/** Reads the shown tags of an Exif block, by name. Invalid tags are left out. */
 export function readExif(block: Buffer): Record<string, string | number | number[]> {
   const values: Record<string, string | number | number[]> = {};
   const start = block.toString('latin1', 0, 6) === 'Exif\0\0' ? 6 : 0;
@@ -48,7 +48,11 @@ export function readExif(block: Buffer): Record<string, string | number | number
   return values;
 }
 
-/** Adds the shown tags of a directory to `values`. @returns the position of the Exif directory; `null` if this one does not name it. */
+/**
+ * Adds the shown tags of a directory to `values`.
+ *
+ * @returns the position of the Exif directory; `null` if this directory does not name it.
+ */
 function readDirectory(
   view: DataView,
   at: number,
@@ -68,6 +72,7 @@ function readDirectory(
   return exifOffset;
 }
 
+/** Number of bytes of a value, by the type of the entry. */
 const bytesByType: Readonly<Record<number, number>> = { 2: 1, 3: 2, 4: 4, 5: 8, 9: 4, 10: 8 };
 
 function readValue(view: DataView, entry: number, isLittleEndian: boolean): string | number | number[] | null {

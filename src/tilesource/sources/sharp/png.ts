@@ -3,11 +3,11 @@ import { TileSourceError } from '../../../errors.js';
 import type { ByteReader } from '../../tile-source.js';
 
 /**
- * Maximum number of bytes of compressed texts. A byte may inflate to a thousand, and libvips inflates them each time that it opens
- * the file.
+ * Maximum number of bytes of compressed texts. A byte may inflate to a thousand bytes, and libvips inflates all texts each time
+ * that it opens the file.
  */
 const maxCompressedTextBytes = 2 ** 20;
-/** Maximum number of texts, because the library makes an object of each, all at once. */
+/** Maximum number of texts, because libvips creates an object for each text. */
 const maxTexts = 10_000;
 
 const textTypes: ReadonlySet<string> = new Set(['tEXt', 'zTXt', 'iTXt']);
@@ -38,7 +38,7 @@ export async function checkPng(reader: ByteReader, signal: AbortSignal | undefin
 
 interface Chunk {
   type: string;
-  /** Position of its data in the file. */
+  /** Position of the chunk's data in the file. */
   start: number;
   length: number;
 }

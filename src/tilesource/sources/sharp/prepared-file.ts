@@ -40,11 +40,11 @@ export async function prepareFile(file: SourceInput, directory: string, signal: 
       if (format === 'svg') await checkSvg(input, signal);
       return { input, format, release: async () => {} };
     }
-    // The path is used only once, so that libvips cannot find another file, or another state of it, in its cache by this path.
+    // The path is used only once, so that the cache of libvips cannot contain a different file or an older version under this path.
     const path = temporaryPath(directory);
-    const local = await linkOrCopyFile(file, path, maxCopiedBytes, signal);
+    const localFile = await linkOrCopyFile(file, path, maxCopiedBytes, signal);
     const release = async () => {
-      local.release();
+      localFile.release();
       await unlink(path).catch(() => undefined);
     };
     return { input: path, format, release };

@@ -49,8 +49,8 @@ export async function openPyramid(
       { signal },
     );
     // A finished pyramid is kept even if the caller has aborted in the meantime.
-    const { signal: _ignored, ...withoutSignal } = options;
-    const pyramid = await tiffSource.open(fileInput(path), withoutSignal);
+    const { signal: _ignored, ...optionsWithoutSignal } = options;
+    const pyramid = await tiffSource.open(fileInput(path), optionsWithoutSignal);
     await preparedFile.release();
     const profile = form.mustConvert ? null : (header.icc ?? null);
     return new PyramidImage(pyramid, { header, profile, codec }, await unlinkOpenFile(path));

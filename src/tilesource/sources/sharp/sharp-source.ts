@@ -45,7 +45,7 @@ async function open(file: SourceInput, options: SourceOptions = {}): Promise<Til
   }
 }
 
-/** Reads formats of libvips: JPEG, PNG, WebP, AVIF, GIF, SVG and untiled TIFF, up to a number of pixels. */
+/** Reads formats of libvips: JPEG, PNG, WebP, AVIF, GIF, SVG and untiled TIFF, up to a maximum number of pixels. */
 export const sharpSource: TileSourceDefinition = {
   name: 'sharp',
   opensInConversion: true,

@@ -11,8 +11,8 @@ import type { PreparedFile } from './prepared-file.js';
 const maxFrames = 1000;
 
 /**
- * Maximum number of pixels of all frames of an animation. Each frame is drawn over those before it, so decoding the last one costs
- * as much as decoding all.
+ * Maximum number of pixels of all frames of an animation. Each frame is drawn over the earlier frames, so decoding the last frame
+ * costs as much as decoding all frames.
  */
 const maxAnimationPixels = 2 ** 30;
 
@@ -22,7 +22,7 @@ const maxCachedBytes = 2 ** 26;
 /** Formats whose pages are frames. */
 const framedFormats: ReadonlySet<FileFormat> = new Set<FileFormat>(['gif', 'webp', 'tiff']);
 
-/** An image whose frames are single tiles. */
+/** An image of which each frame is a single tile. */
 export class SmallImage implements TileSource {
   readonly metadata: ImageMetadata;
   readonly populatedLevels = [0];
@@ -80,8 +80,8 @@ export class SmallImage implements TileSource {
   }
 
   async readTile({ frame }: { frame: number }, options: { signal?: AbortSignal } = {}): Promise<Raster> {
-    const cached = this.#frames.get(frame);
-    if (cached) return cached;
+    const cachedFrame = this.#frames.get(frame);
+    if (cachedFrame) return cachedFrame;
     options.signal?.throwIfAborted();
     try {
       const raster = await decodePage(this.#preparedFile, this.#settings, {
@@ -90,7 +90,7 @@ export class SmallImage implements TileSource {
         signal: options.signal,
       });
       if (raster.width !== this.metadata.sizeX || raster.height !== this.metadata.sizeY) {
-        throw new TileSourceError(`Frame ${frame} has ${raster.width} x ${raster.height} pixels, unlike the first one.`);
+        throw new TileSourceError(`Frame ${frame} has ${raster.width} x ${raster.height} pixels, unlike the first frame.`);
       }
       this.#frames.set(frame, raster);
       return raster;
@@ -117,7 +117,7 @@ export class SmallImage implements TileSource {
   }
 }
 
-/** Number of pages that are served as frames. If the pages of a TIFF differ in size, only the first one is served. */
+/** Number of pages that are served as frames. If the pages of a TIFF differ in size, only the first page is served. */
 export async function countFrames(file: VipsFile, settings: SharpOptions, header: Metadata): Promise<number> {
   const { pages = 1 } = header;
   if (!framedFormats.has(file.format) || pages <= 1) return 1;

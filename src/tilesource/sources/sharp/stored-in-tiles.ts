@@ -4,7 +4,7 @@ import { TiffBytes } from '../tiff/file/tiff-bytes.js';
 
 /**
  * Refuses a TIFF whose first picture is stored in tiles. libvips shows tiles that it cannot decode in black, without an error. Such
- * files are read by the `tiff` source, or refused with its reason.
+ * files are read by the `tiff` source, or refused with an error of that source.
  *
  * @throws TileSourceError
  */

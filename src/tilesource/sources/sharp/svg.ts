@@ -12,12 +12,12 @@ export const maxDrawingBytes = 8 * 2 ** 20;
  */
 export async function checkSvg(bytes: Buffer, signal?: AbortSignal): Promise<void> {
   const text = bytes.toString('utf8');
-  for (const [isFound, message] of refusedPatterns) {
-    if (isFound(text)) throw new TileSourceError(message);
+  for (const [isContained, message] of refusedContents) {
+    if (isContained(text)) throw new TileSourceError(message);
     if (isSliceOver()) await nextSlice(signal);
   }
-  // The start of the tag with the attribute. The search moves forward with the attributes, so that the time does not grow with the square of
-  // the length of tags.
+  // `tagStart` is the start of the tag that contains the attribute. The search for it moves forward with the attributes, so that
+  // the time does not grow with the square of the length of tags.
   let [tagStart, nextTagStart] = [-1, text.indexOf('<')];
   for (const match of text.matchAll(/\b(?:href|src)\s*=\s*(?:"([^"]*)"|'([^']*)')/gi)) {
     if (isSliceOver()) await nextSlice(signal);
@@ -34,8 +34,8 @@ export async function checkSvg(bytes: Buffer, signal?: AbortSignal): Promise<voi
   }
 }
 
-/** Patterns of references that are refused. Each is searched in the whole text at once. */
-const refusedPatterns: readonly [isFound: (text: string) => boolean, message: string][] = [
+/** Contents that are refused, with the error messages. The text is searched for each of them without a pause. */
+const refusedContents: readonly [isContained: (text: string) => boolean, message: string][] = [
   [(text) => text.includes('\0'), 'SVG must be encoded as UTF-8.'],
   [(text) => /<!ENTITY/i.test(text), 'SVG with entity declarations is not supported.'],
   [(text) => /<(?:[\w-]{1,100}:)?include[\s>/]/i.test(text) && /XInclude/i.test(text), 'SVG with XInclude is not supported.'],
@@ -53,6 +53,6 @@ function isLink(text: string, tagStart: number): boolean {
 }
 
 function externalReferenceError(target: string): TileSourceError {
-  const shown = target.length > 100 ? `${target.slice(0, 100)}…` : target;
-  return new TileSourceError(`SVG that refers to other files is not supported: ${shown}`);
+  const shownTarget = target.length > 100 ? `${target.slice(0, 100)}…` : target;
+  return new TileSourceError(`SVG that refers to other files is not supported: ${shownTarget}`);
 }

@@ -5,8 +5,8 @@ import { prepareFile } from './prepared-file.js';
 import { vipsSettings } from '../../convert/child/vips-pass.js';
 
 /**
- * Whether a file is an intact image with too many pixels for this source, which can be read after a conversion. False for damaged files and for files
- * that are not images.
+ * Whether a file is an intact image that merely has too many pixels for this source, so that it can be read after a conversion.
+ * False for damaged files and for files that are not images.
  */
 export async function isOnlyTooLarge(input: SourceInput, temporaryDirectory: string): Promise<boolean> {
   try {
