@@ -27,7 +27,10 @@ export async function readChunkTable(layout: ImageLayout, fileSize: number): Pro
   };
 }
 
-/** Whether the file has all lengths. A tile of length 0 was never written, unless all tiles have length 0. Strips are always written. */
+/**
+ * Whether the file has the lengths of all chunks. A tile of length 0 was never written, but if all tiles have length 0, their
+ * lengths are missing. Strips are always written, so that a strip of length 0 has a missing length.
+ */
 function hasAllLengths({ tiled }: ImageLayout, lengths: TagNumbers | null): lengths is TagNumbers {
   return lengths !== null && (tiled ? lengths.some((length) => length > 0) : !lengths.includes(0));
 }
@@ -40,16 +43,16 @@ async function computeLengths(
   const maxLength = maxStoredBytes(layout);
   const isUncompressed = layout.compression === compressions.none;
   const sortedOffsets = isUncompressed ? null : await sortInSlices(Float64Array.from(offsets));
-  const computed = new Float64Array(offsets.length);
-  await forEachRange(computed.length, 8192, (from, to) => {
+  const computedLengths = new Float64Array(offsets.length);
+  await forEachRange(computedLengths.length, 8192, (from, to) => {
     for (let index = from; index < to; index += 1) {
       const [offset, length] = [offsets[index]!, lengths?.[index] ?? 0];
-      if (length > 0 || offset === 0) computed[index] = length;
-      else if (sortedOffsets === null) computed[index] = uncompressedLength(layout, index);
-      else computed[index] = Math.max(0, Math.min(maxLength, firstGreater(sortedOffsets, offset, fileSize) - offset));
+      if (length > 0 || offset === 0) computedLengths[index] = length;
+      else if (sortedOffsets === null) computedLengths[index] = uncompressedLength(layout, index);
+      else computedLengths[index] = Math.max(0, Math.min(maxLength, firstGreater(sortedOffsets, offset, fileSize) - offset));
     }
   });
-  return computed;
+  return computedLengths;
 }
 
 function uncompressedLength(
@@ -61,19 +64,19 @@ function uncompressedLength(
   return rowBytes * (tiled ? chunkHeight : Math.min(chunkHeight, height - (index % chunksDown) * chunkHeight));
 }
 
-/** The first number of a sorted list that is greater than a number, otherwise `fallback`. */
-function firstGreater(sorted: Float64Array, number: number, fallback: number): number {
-  let [low, high] = [0, sorted.length];
+/** The first number of a sorted list that is greater than `number`; `fallback` if there is none. */
+function firstGreater(sortedNumbers: Float64Array, number: number, fallback: number): number {
+  let [low, high] = [0, sortedNumbers.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (sorted[middle]! > number) high = middle;
+    if (sortedNumbers[middle]! > number) high = middle;
     else low = middle + 1;
   }
-  return sorted[low] ?? fallback;
+  return sortedNumbers[low] ?? fallback;
 }
 
-/** Largest stored length of a chunk in bytes. Compression may enlarge data, but only by a limited factor. */
+/** Maximum stored length of a chunk in bytes. Compression may enlarge data, but only by a limited factor. */
 export function maxStoredBytes(layout: ImageLayout): number {
-  const decoded = layout.chunkWidth * layout.chunkHeight * layout.samplesPerPixel * Math.max(1, layout.bits / 8);
-  return Math.min(maxDecodedBytes, decoded * 4 + 1024 * 1024);
+  const decodedBytes = layout.chunkWidth * layout.chunkHeight * layout.samplesPerPixel * Math.max(1, layout.bits / 8);
+  return Math.min(maxDecodedBytes, decodedBytes * 4 + 1024 * 1024);
 }

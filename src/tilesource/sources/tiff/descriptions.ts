@@ -10,8 +10,9 @@ export interface DescribedImage {
   mmX: number | null;
   mmY: number | null;
   channels: string[] | null;
-  /** Millimeters from one plane to the next, and seconds from one point in time to the next. */
+  /** Millimeters from one plane to the next. */
   mmZ?: number | null;
+  /** Seconds from one point in time to the next. */
   secondsT?: number | null;
 }
 
@@ -41,18 +42,19 @@ const maxValueLength = 1024;
 /** Properties of the scan by the names that OpenSlide uses, such as `aperio.MPP`. Empty for scanners other than Aperio and Philips. */
 export function vendorProperties(description: string, { magnification, mmX, mmY }: DescribedImage): Record<string, string> {
   const formatNumber = (value: number) => String(Number(value.toPrecision(12)));
-  const common: [string, string][] = [];
-  if (mmX !== null) common.push(['openslide.mpp-x', formatNumber(mmX * 1000)]);
-  if (mmY !== null) common.push(['openslide.mpp-y', formatNumber(mmY * 1000)]);
-  if (magnification !== null) common.push(['openslide.objective-power', formatNumber(magnification)]);
+  const commonProperties: [string, string][] = [];
+  if (mmX !== null) commonProperties.push(['openslide.mpp-x', formatNumber(mmX * 1000)]);
+  if (mmY !== null) commonProperties.push(['openslide.mpp-y', formatNumber(mmY * 1000)]);
+  if (magnification !== null) commonProperties.push(['openslide.objective-power', formatNumber(magnification)]);
   if (aperioVersion(description) !== null) {
     const aperioProperties = [...aperioValues(description)].map(([key, value]): [string, string] => [
       `aperio.${key}`,
       value.slice(0, maxValueLength),
     ]);
-    return Object.fromEntries([['openslide.vendor', 'aperio'], ...common, ...aperioProperties]);
+    return Object.fromEntries([['openslide.vendor', 'aperio'], ...commonProperties, ...aperioProperties]);
   }
-  if (description.slice(0, 4096).includes('DPUfsImport')) return Object.fromEntries([['openslide.vendor', 'philips'], ...common]);
+  if (description.slice(0, 4096).includes('DPUfsImport'))
+    return Object.fromEntries([['openslide.vendor', 'philips'], ...commonProperties]);
   return {};
 }
 
@@ -124,16 +126,16 @@ function readPhilips(description: string): DescribedImage {
   return { magnification: null, mmX: positiveNumber(columns), mmY: positiveNumber(rows), channels: null };
 }
 
-/** Largest length of XML that is parsed on the event loop, in characters. It takes some milliseconds. */
+/** Maximum number of characters of XML that are parsed on the event loop. Parsing them takes some milliseconds. */
 const maxXmlLength = 32_768;
 
-/** The description that was parsed last, because several functions read the same one. */
+/** The description that was parsed last, because several functions read the same description. */
 let lastPerkinElmer: { description: string; element: XmlElement | null } | null = null;
 
 /**
- * The element of a PerkinElmer (QPTIFF) description, without the profile of the scan, or `null`.
+ * Parses a PerkinElmer (QPTIFF) description without the profile of the scan; `null` for other descriptions.
  *
- * @throws TileSourceError if it is not well formed, or too long without that profile.
+ * @throws TileSourceError if the XML is not well formed, or is too long even without the profile.
  */
 export function parsePerkinElmer(description: string): XmlElement | null {
   if (!description.slice(0, 4096).includes('<PerkinElmer-QPI-ImageDescription')) return null;
@@ -147,7 +149,7 @@ export function parsePerkinElmer(description: string): XmlElement | null {
   return element;
 }
 
-/** The description without the profile of the scan, which is most of it and is not needed. */
+/** The description without the profile of the scan, which is the longest part and is not needed. */
 function withoutScanProfile(description: string): string {
   const [tag, endTag] = ['<ScanProfile>', '</ScanProfile>'];
   const [start, end] = [description.indexOf(tag), description.lastIndexOf(endTag)];
@@ -163,7 +165,7 @@ function readPerkinElmer(element: XmlElement): DescribedImage {
   };
 }
 
-/** Reads magnification, pixel size and channels from a description. Members that it does not contain are `null`. */
+/** Reads magnification, pixel size and channels from a description. Data that the description does not contain are `null`. */
 export function readDescription(description: string): DescribedImage {
   if (aperioVersion(description) !== null) return readAperio(description);
   if (description.slice(0, 4096).includes('DPUfsImport')) return readPhilips(description);
@@ -176,7 +178,7 @@ export function readDescription(description: string): DescribedImage {
 export function imageJFrames(description: string, pageCount: number): FrameMetadata[] | null {
   if (!description.startsWith('ImageJ=')) return null;
   const lines = description.split(/[\r\n]/);
-  const count = (name: string): number => {
+  const countOf = (name: string): number => {
     const text =
       lines
         .find((line) => line.startsWith(`${name}=`))
@@ -184,7 +186,7 @@ export function imageJFrames(description: string, pageCount: number): FrameMetad
         .trimEnd() ?? '';
     return /^\d{1,15}$/.test(text) && Number(text) > 0 ? Number(text) : 1;
   };
-  const sizes = { C: count('channels'), Z: count('slices'), T: count('frames') };
+  const sizes = { C: countOf('channels'), Z: countOf('slices'), T: countOf('frames') };
   if (sizes.C * sizes.Z * sizes.T !== pageCount) return null;
   return Array.from({ length: pageCount }, (_, page) => {
     const axes: Record<string, number> = {};
@@ -197,23 +199,27 @@ export function imageJFrames(description: string, pageCount: number): FrameMetad
   });
 }
 
-/** Minimum resolution, in pixels per inch or centimeter. Lower ones come from print programs (72 or 96 dpi), not from microscopes. */
+/**
+ * Minimum resolution, in pixels per inch or centimeter. Lower resolutions come from print programs (72 or 96 dpi), not from
+ * microscopes.
+ */
 export const minResolution = 100;
 
 /** Millimeters per pixel from the resolution tags; `null` without a unit, and for resolutions of screens and printers. */
 export async function readPixelSize(directory: Directory): Promise<{ mmX: number | null; mmY: number | null }> {
-  const unit = { 2: 25.4, 3: 10 }[await directory.number(tags.resolutionUnit, 1)];
+  const mmPerUnit = { 2: 25.4, 3: 10 }[await directory.number(tags.resolutionUnit, 1)];
   const x = (await directory.rationals(tags.xResolution))?.[0] ?? Number.NaN;
   const y = (await directory.rationals(tags.yResolution))?.[0] ?? Number.NaN;
   const isPlausible = Number.isFinite(x) && Number.isFinite(y) && x >= minResolution && y >= minResolution;
-  if (unit === undefined || !isPlausible) return { mmX: null, mmY: null };
-  return { mmX: unit / x, mmY: unit / y };
+  if (mmPerUnit === undefined || !isPlausible) return { mmX: null, mmY: null };
+  return { mmX: mmPerUnit / x, mmY: mmPerUnit / y };
 }
 
 /**
- * Name of the associated image in an untiled directory, or `null`.
+ * Name of the associated image in an untiled directory; `null` if the directory contains no associated image.
  *
- * @param isDirectlyAfterMain whether the directory follows that of the main image: in Aperio files it is the thumbnail.
+ * @param isDirectlyAfterMain whether the directory is the next one after the main image. In Aperio files, it then contains the
+ * thumbnail.
  */
 export function associatedName(description: string, isDirectlyAfterMain: boolean): string | null {
   if (aperioVersion(description) !== null) {

@@ -53,12 +53,13 @@ const keyNames: Readonly<Record<number, string>> = {
 /** Maximum number of values that are read for keys, and for parameters. */
 const maxNumbers = 4096;
 
-/** The georeference in GeoTIFF tags, with the keys. */
+/** The georeference in GeoTIFF tags. */
 export interface GeoTiff extends GeoReference {
+  /** The values of the keys, by the names of the keys. */
   keys: Readonly<Record<string, number | string>>;
 }
 
-/** Reads the georeference of a directory; `null` if there is none or it is not understood. */
+/** Reads the georeference of a directory; `null` if there is none, or it cannot be interpreted. */
 export async function readGeoTiff(directory: Directory): Promise<GeoTiff | null> {
   try {
     const keys = await readKeys(directory);
@@ -119,18 +120,18 @@ async function readKeys(directory: Directory): Promise<Record<string, number | s
   return keys;
 }
 
-/** @param isPoint whether coordinates are those of the centers of pixels. */
+/** @param isPoint whether coordinates refer to the centers of pixels instead of their corners. */
 async function readTransform(directory: Directory, isPoint: boolean): Promise<Affine | null> {
   const matrix = await directory.doubles(tags.modelTransformation, 16);
   const scale = await directory.doubles(tags.modelPixelScale, 3);
-  const tie = await directory.doubles(tags.modelTiepoint, maxNumbers);
+  const tiePoint = await directory.doubles(tags.modelTiepoint, maxNumbers);
   let transform: number[] | null = null;
   if (matrix !== null && matrix.length === 16) {
     transform = [matrix[3]!, matrix[0]!, matrix[1]!, matrix[7]!, matrix[4]!, matrix[5]!];
-  } else if (scale !== null && scale.length >= 2 && tie !== null && tie.length >= 6) {
-    const [column, row, , x, y] = tie as [number, number, number, number, number];
-    const [across, down] = scale as [number, number];
-    transform = [x - column * across, across, 0, y + row * down, 0, -down];
+  } else if (scale !== null && scale.length >= 2 && tiePoint !== null && tiePoint.length >= 6) {
+    const [column, row, , x, y] = tiePoint as [number, number, number, number, number];
+    const [pixelWidth, pixelHeight] = scale as [number, number];
+    transform = [x - column * pixelWidth, pixelWidth, 0, y + row * pixelHeight, 0, -pixelHeight];
   }
   if (transform === null || !transform.every(Number.isFinite)) return null;
   const [t0, t1, t2, t3, t4, t5] = transform as unknown as Affine;

@@ -13,12 +13,12 @@ export interface CorruptChunk {
 }
 
 /** Maximum number of corrupt strips or tiles of a region. If there are more, reading it fails. */
-const maxCorrupt = 4096;
+const maxCorruptChunks = 4096;
 
 /**
- * Decodes a rectangle of a stored image like {@link readRegion}, and leaves corrupt strips or tiles empty.
+ * Decodes a rectangle of a stored image like {@link readRegion}, but leaves corrupt strips or tiles empty.
  *
- * @throws TileSourceError if there are more than 4096 of them, or bytes could not be read from the file.
+ * @throws TileSourceError if more than 4096 strips or tiles are corrupt, or bytes could not be read from the file.
  */
 export async function readIntactRegion(
   reader: ChunkReader,
@@ -32,13 +32,13 @@ export async function readIntactRegion(
 
 /** @throws TileSourceError if corrupt strips or tiles cover a rectangle completely. */
 export function requireIntactPart(region: StoredRegion, corrupt: readonly CorruptChunk[]): void {
-  const overlap = (from: number, length: number, other: number, otherLength: number) =>
-    Math.max(0, Math.min(from + length, other + otherLength) - Math.max(from, other));
+  const overlap = (from: number, length: number, otherFrom: number, otherLength: number) =>
+    Math.max(0, Math.min(from + length, otherFrom + otherLength) - Math.max(from, otherFrom));
   const lostPixels = corrupt.reduce((sum, { region: { left, top, width, height } }) => {
     return sum + overlap(region.left, region.width, left, width) * overlap(region.top, region.height, top, height);
   }, 0);
-  const [first] = corrupt;
-  if (first !== undefined && lostPixels >= region.width * region.height) throw first.error;
+  const [firstChunk] = corrupt;
+  if (firstChunk !== undefined && lostPixels >= region.width * region.height) throw firstChunk.error;
 }
 
 /** Reads a rectangle. If that fails, reads its halves, and so on down to single strips or tiles. */
@@ -58,7 +58,7 @@ async function readOrHalve(
     const columnBoundary = middleBoundary(left, width, layout.tiled ? layout.chunkWidth : layout.width);
     const raster = createRaster({ width, height, bands: layout.bands, dtype: layout.dtype });
     if (rowBoundary === null && columnBoundary === null) {
-      if (corrupt.length === maxCorrupt) throw error;
+      if (corrupt.length === maxCorruptChunks) throw error;
       corrupt.push({ region, error });
       return raster;
     }
@@ -79,7 +79,7 @@ async function readOrHalve(
   }
 }
 
-/** The beginning of the strip or tile that is nearest to the middle of the pixels; `null` if all pixels are in one strip or tile. */
+/** The boundary between strips or tiles that is nearest to the middle of a range; `null` if the range is in one strip or tile. */
 function middleBoundary(from: number, length: number, side: number): number | null {
   const [first, last] = [Math.floor(from / side), Math.floor((from + length - 1) / side)];
   return first === last ? null : Math.ceil((first + last) / 2) * side;

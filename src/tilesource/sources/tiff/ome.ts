@@ -5,7 +5,7 @@ import { attribute, children, parseXml, toPlainObject, type XmlElement } from '.
 
 /** One plane of an OME image. */
 interface OmePlane {
-  /** Number of the main directory with the plane; `null` if the file does not contain it, so that the plane is empty. */
+  /** Index of the main directory with the plane; `null` if the file does not contain it, so that the plane is empty. */
   directoryIndex: number | null;
   metadata: FrameMetadata;
 }
@@ -14,19 +14,21 @@ interface OmePlane {
 export interface OmeDescription {
   sizeX: number;
   sizeY: number;
-  /** All planes, in the order of the axes (DimensionOrder), first image first. */
+  /** The planes of one image after the other. The planes of an image are in the order of its axes (DimensionOrder). */
   planes: OmePlane[];
   channels: string[] | null;
-  /** Millimeters per pixel. */
+  /** Millimeters per pixel along x. */
   mmX: number | null;
+  /** Millimeters per pixel along y. */
   mmY: number | null;
-  /** Millimeters from one plane to the next, and seconds from one point in time to the next. */
+  /** Millimeters from one plane to the next. */
   mmZ: number | null;
+  /** Seconds from one point in time to the next. */
   secondsT: number | null;
   magnification: number | null;
-  /** Number of bits that the samples really use, if the document says so. */
+  /** Number of bits that the samples really use; `null` if the document does not say. */
   significantBits: number | null;
-  /** Contents of the document that are missing in this file. */
+  /** Messages about planes and images that the document describes, but that are not read. */
   notes: string[];
   /** Main directories of images that are named label, macro, overview or thumbnail. */
   associated: Map<string, number>;
@@ -73,7 +75,7 @@ function durationInSeconds(pixels: XmlElement, name: string): number | null {
   return Number.isFinite(value) && value > 0 && factor !== undefined ? value * factor : null;
 }
 
-/** The color of a channel, a signed number of red, green, blue and alpha, as `#rrggbb`. */
+/** The color of a channel as `#rrggbb`. The document contains it as a signed number with the bytes red, green, blue and alpha. */
 function colorOf(channel: XmlElement): string | undefined {
   const text = attribute(channel, 'Color');
   const value = text === undefined || text.trim() === '' ? Number.NaN : Number(text);
@@ -90,7 +92,8 @@ interface Axes {
 
 function axesOf(pixels: XmlElement): Axes {
   const order = attribute(pixels, 'DimensionOrder') ?? 'XYCZT';
-  if (!/^XY(?:CZT|CTZ|ZCT|ZTC|TCZ|TZC)$/.test(order)) throw new TileSourceError(`The OME-XML has DimensionOrder="${order}".`);
+  if (!/^XY(?:CZT|CTZ|ZCT|ZTC|TCZ|TZC)$/.test(order))
+    throw new TileSourceError(`The OME-XML has DimensionOrder="${order}", which is not a valid order.`);
   const sizeC = integerAttribute(pixels, 'SizeC', 1);
   // Samples of a pixel count as channels in SizeC, but are in one plane.
   const channels = children(pixels, 'Channel');
@@ -138,12 +141,13 @@ function positionOf(axes: Axes, index: number): { C: number; Z: number; T: numbe
 interface PlanePlacement {
   directoryIndex: number;
   isElsewhere: boolean;
+  /** The element `TiffData` of the plane, for the frame's metadata. */
   extra: Record<string, unknown>;
 }
 
 /**
- * The directory of each plane according to the `TiffData` elements. `budget` is the number of planes that these elements may still
- * place. It is limited, because elements may name the same planes repeatedly.
+ * The directory of each plane according to the `TiffData` elements. `budget.planes` is the number of planes that the
+ * elements may still place. The number is limited, because elements may place the same planes repeatedly.
  */
 function placementsOf(
   pixels: XmlElement,
@@ -163,8 +167,8 @@ function placementsOf(
       T: integerAttribute(tiffData, 'FirstT', 0),
     };
     if (start.C >= axes.sizes.C || start.Z >= axes.sizes.Z || start.T >= axes.sizes.T) continue;
-    const first = planeIndex(axes, start);
-    const count = Math.min(integerAttribute(tiffData, 'PlaneCount', hasIfd ? 1 : axes.planeCount), axes.planeCount - first);
+    const firstPlane = planeIndex(axes, start);
+    const count = Math.min(integerAttribute(tiffData, 'PlaneCount', hasIfd ? 1 : axes.planeCount), axes.planeCount - firstPlane);
     budget.planes -= Math.max(0, count);
     if (budget.planes < 0)
       throw new TileSourceError(`The OME-XML places more than ${maxPlanes} planes, some of them repeatedly.`);
@@ -174,37 +178,38 @@ function placementsOf(
       const countText = attribute(tiffData, 'PlaneCount');
       if (countText !== undefined) extra.PlaneCount = countText;
       if (uuid !== undefined) extra.UUID = { FileName: attribute(uuid, 'FileName'), text: uuid['#text'] };
-      placements[first + i] = { directoryIndex: firstDirectory + i, isElsewhere: files.isElsewhere(uuid), extra };
+      placements[firstPlane + i] = { directoryIndex: firstDirectory + i, isElsewhere: files.isInOtherFile(uuid), extra };
     }
   }
   return placements;
 }
 
-/** Identifies the files that contain planes: this one, and others by their names. */
+/** Tells planes in this file from planes in other files. */
 interface PlaneFiles {
-  isElsewhere(uuid: XmlElement | undefined): boolean;
+  /** @param uuid the element that names a plane's file. */
+  isInOtherFile(uuid: XmlElement | undefined): boolean;
   otherFileNames: string[];
 }
 
-/** @throws TileSourceError if the document does not say which of several files this one is. */
+/** @throws TileSourceError if the document does not tell which of several files is this file. */
 function planeFilesOf(ome: XmlElement, images: readonly XmlElement[]): PlaneFiles {
   const ownUuid = attribute(ome, 'UUID')?.trim();
-  const names = new Map<string, string>();
+  const fileNameByUuid = new Map<string, string>();
   for (const image of images) {
     for (const tiffData of children(image, 'Pixels').flatMap((pixels) => children(pixels, 'TiffData'))) {
       for (const uuid of children(tiffData, 'UUID')) {
         const text = uuid['#text'];
-        if (typeof text === 'string') names.set(text.trim(), attribute(uuid, 'FileName') ?? text.trim());
+        if (typeof text === 'string') fileNameByUuid.set(text.trim(), attribute(uuid, 'FileName') ?? text.trim());
       }
     }
   }
-  const others = [...names].filter(([uuid]) => uuid !== ownUuid);
-  if (ownUuid === undefined ? names.size > 1 : others.length > 0 && others.length === names.size)
-    throw new TileSourceError(`The planes of the OME-XML are in other files: ${joinNames(others.map(([, name]) => name))}.`);
-  const otherUuids = new Set(ownUuid === undefined ? [] : others.map(([uuid]) => uuid));
+  const otherFiles = [...fileNameByUuid].filter(([uuid]) => uuid !== ownUuid);
+  if (ownUuid === undefined ? fileNameByUuid.size > 1 : otherFiles.length > 0 && otherFiles.length === fileNameByUuid.size)
+    throw new TileSourceError(`The planes of the OME-XML are in other files: ${joinNames(otherFiles.map(([, name]) => name))}.`);
+  const otherUuids = new Set(ownUuid === undefined ? [] : otherFiles.map(([uuid]) => uuid));
   return {
-    isElsewhere: (uuid) => typeof uuid?.['#text'] === 'string' && otherUuids.has(uuid['#text'].trim()),
-    otherFileNames: ownUuid === undefined ? [] : others.map(([, name]) => name),
+    isInOtherFile: (uuid) => typeof uuid?.['#text'] === 'string' && otherUuids.has(uuid['#text'].trim()),
+    otherFileNames: ownUuid === undefined ? [] : otherFiles.map(([, name]) => name),
   };
 }
 
@@ -212,11 +217,11 @@ function planeFilesOf(ome: XmlElement, images: readonly XmlElement[]): PlaneFile
 const maxNamedFiles = 10;
 
 function joinNames(names: readonly string[]): string {
-  const more = names.length > maxNamedFiles ? ` and ${names.length - maxNamedFiles} more` : '';
+  const moreText = names.length > maxNamedFiles ? ` and ${names.length - maxNamedFiles} moreText` : '';
   return `${names
     .slice(0, maxNamedFiles)
     .map((name) => name.slice(0, 256))
-    .join(', ')}${more}`;
+    .join(', ')}${moreText}`;
 }
 
 function magnificationOf(ome: XmlElement, image: XmlElement): number | null {
@@ -259,22 +264,23 @@ interface OmeImage {
 
 function largestOf(omeImages: readonly OmeImage[]): OmeImage {
   const area = ({ pixels }: OmeImage): number => integerAttribute(pixels, 'SizeX', 0) * integerAttribute(pixels, 'SizeY', 0);
-  let main = omeImages[0];
-  for (const candidate of omeImages) if (main === undefined || area(candidate) > area(main)) main = candidate;
-  if (main === undefined) throw new TileSourceError('The OME-XML of this TIFF describes no image.');
-  return main;
+  let largest = omeImages[0];
+  for (const candidate of omeImages) if (largest === undefined || area(candidate) > area(largest)) largest = candidate;
+  if (largest === undefined) throw new TileSourceError('The OME-XML of this TIFF describes no image.');
+  return largest;
 }
 
 /** The planes of images of the same size. With several images, each is a position along the axis XY. */
 function planesOf(
-  sameSized: readonly OmeImage[],
+  sameSizeImages: readonly OmeImage[],
   channelNames: readonly (string | undefined)[] | null,
   files: PlaneFiles,
 ): OmePlane[] {
   const planes: OmePlane[] = [];
   const budget = { planes: maxPlanes };
-  const namesOfPositions = sameSized.length > 1 ? positionNames(sameSized.map(({ image }) => attribute(image, 'Name'))) : [];
-  for (const [position, each] of sameSized.entries()) {
+  const namesOfPositions =
+    sameSizeImages.length > 1 ? positionNames(sameSizeImages.map(({ image }) => attribute(image, 'Name'))) : [];
+  for (const [position, each] of sameSizeImages.entries()) {
     const axes = axesOf(each.pixels);
     const colors = children(each.pixels, 'Channel').map(colorOf);
     if (planes.length + axes.planeCount > maxPlanes)
@@ -288,7 +294,7 @@ function planesOf(
       planes.push({
         directoryIndex: placement?.directoryIndex ?? null,
         metadata: {
-          axes: { ...planePosition, ...(sameSized.length > 1 ? { XY: position } : {}) },
+          axes: { ...planePosition, ...(sameSizeImages.length > 1 ? { XY: position } : {}) },
           ...(channel === undefined ? {} : { channel }),
           ...(color === undefined ? {} : { color }),
           ...(namesOfPositions[position] === undefined ? {} : { position: namesOfPositions[position] }),
@@ -321,7 +327,7 @@ function associatedOf(images: readonly OmeImage[], files: PlaneFiles): Map<strin
  * Reads OME-XML: the directory of each plane of the largest image, and its physical size. Further images of the same size count as positions
  * (axis XY).
  *
- * @throws TileSourceError if it is not well formed, contradicts itself, or is not about this file.
+ * @throws TileSourceError if the XML is not well formed, contradicts itself, or is not about this file.
  */
 export function readOme(description: string): OmeDescription {
   const document = parseXml(description);
@@ -343,18 +349,18 @@ export function readOme(description: string): OmeDescription {
   const sizeX = integerAttribute(pixels, 'SizeX', 0);
   const sizeY = integerAttribute(pixels, 'SizeY', 0);
   const channels = children(pixels, 'Channel').map((channel) => attribute(channel, 'Name'));
-  const names = channels.every((name) => name !== undefined && name !== '') && channels.length > 0 ? channels : null;
+  const channelNames = channels.every((name) => name !== undefined && name !== '') && channels.length > 0 ? channels : null;
 
   const hasMainSize = (each: OmeImage) =>
     integerAttribute(each.pixels, 'SizeX', 0) === sizeX && integerAttribute(each.pixels, 'SizeY', 0) === sizeY;
-  const planes = planesOf(omeImages.filter(hasMainSize), names, files);
-  const others = omeImages.filter((each) => !hasMainSize(each));
-  const unreadImages = others.filter((each) => !associatedNamePattern.test(nameOf(each)));
+  const planes = planesOf(omeImages.filter(hasMainSize), channelNames, files);
+  const otherImages = omeImages.filter((each) => !hasMainSize(each));
+  const unreadImages = otherImages.filter((each) => !associatedNamePattern.test(nameOf(each)));
   return {
     sizeX,
     sizeY,
     planes,
-    channels: names === null ? null : names.filter((name) => name !== undefined),
+    channels: channelNames === null ? null : channelNames.filter((name) => name !== undefined),
     mmX: lengthInMm(pixels, 'PhysicalSizeX'),
     mmY: lengthInMm(pixels, 'PhysicalSizeY'),
     mmZ: lengthInMm(pixels, 'PhysicalSizeZ'),
@@ -367,7 +373,7 @@ export function readOme(description: string): OmeDescription {
         : []),
       ...(unreadImages.length > 0 ? [`Images of other sizes are not read: ${joinNames(unreadImages.map(nameOf))}.`] : []),
     ],
-    associated: associatedOf(others, files),
+    associated: associatedOf(otherImages, files),
     info: toPlainObject(ome, listElements),
   };
 }

@@ -11,7 +11,7 @@ import type { TiffBytes } from './file/tiff-bytes.js';
 /** Chunk tables by directory. The cache is limited in bytes, because a file may have thousands of directories with long tables. */
 type ChunkTables = LRUCache<Directory, ChunkTable>;
 
-/** A rectangle of a stored image, in its own pixels and before orientation. */
+/** A rectangle of a stored image, in stored pixels before orientation. */
 export interface StoredRegion {
   left: number;
   top: number;
@@ -25,10 +25,10 @@ export interface ChunkReader extends DecodeContext {
   tables: ChunkTables;
 }
 
-/** Offsets and lengths of the chunks of a directory, which are read once. */
-export async function cachedChunkTable(reader: ChunkReader, layout: ImageLayout): Promise<ChunkTable> {
-  const cached = reader.tables.get(layout.directory);
-  if (cached !== undefined) return cached;
+/** Reads the offsets and lengths of a directory's chunks, or takes them from the cache. */
+export async function loadChunkTable(reader: ChunkReader, layout: ImageLayout): Promise<ChunkTable> {
+  const cachedTable = reader.tables.get(layout.directory);
+  if (cachedTable !== undefined) return cachedTable;
   const table = await readChunkTable(layout, reader.file.size);
   reader.tables.set(layout.directory, table);
   return table;
@@ -44,7 +44,7 @@ async function chunkPosition(
     // Some writers count a few bytes too many.
     return { offset, length: Math.max(1, Math.min(length, reader.file.size - offset)) };
   }
-  const { offsets, lengths } = await cachedChunkTable(reader, layout);
+  const { offsets, lengths } = await loadChunkTable(reader, layout);
   return { offset: offsets[index] ?? 0, length: lengths[index] ?? 0 };
 }
 
@@ -55,20 +55,23 @@ interface ByteRange {
   name: string;
 }
 
-/** Ranges of the file with gaps of at most this number of bytes are read together, up to this total number of bytes. */
+/** Maximum number of bytes between two ranges of the file that are read together. */
 const maxJoinedGap = 4096;
+/** Maximum total number of bytes of ranges that are read together. */
 const maxJoinedBytes = 2 ** 22;
 
-/** Reads ranges of the file. Neighbors are read together, because there may be a strip for every row, or for every pixel. */
+/**
+ * Reads ranges of the file. Neighboring ranges are read together, because there may be a strip for every row, or for every pixel.
+ */
 async function readRanges(reader: ChunkReader, ranges: readonly ByteRange[]): Promise<Uint8Array[]> {
   const parts: Uint8Array[] = [];
-  const order = ranges.map((_, index) => index).toSorted((a, b) => ranges[a]!.offset - ranges[b]!.offset);
-  for (let from = 0; from < order.length;) {
-    const { offset, length, name } = ranges[order[from]!]!;
+  const indexesByOffset = ranges.map((_, index) => index).toSorted((a, b) => ranges[a]!.offset - ranges[b]!.offset);
+  for (let from = 0; from < indexesByOffset.length;) {
+    const { offset, length, name } = ranges[indexesByOffset[from]!]!;
     let end = offset + length;
     let to = from + 1;
-    for (; to < order.length; to += 1) {
-      const next = ranges[order[to]!]!;
+    for (; to < indexesByOffset.length; to += 1) {
+      const next = ranges[indexesByOffset[to]!]!;
       const nextEnd = Math.max(end, next.offset + next.length);
       // A range outside the file is read separately, so that the error names it.
       if (next.offset - end > maxJoinedGap || nextEnd - offset > maxJoinedBytes || nextEnd > reader.file.size) break;
@@ -76,14 +79,14 @@ async function readRanges(reader: ChunkReader, ranges: readonly ByteRange[]): Pr
     }
     const bytes = await reader.file.readExactly(offset, end - offset, name, reader.signal);
     for (; from < to; from += 1) {
-      const range = ranges[order[from]!]!;
-      parts[order[from]!] = bytes.subarray(range.offset - offset, range.offset - offset + range.length);
+      const range = ranges[indexesByOffset[from]!]!;
+      parts[indexesByOffset[from]!] = bytes.subarray(range.offset - offset, range.offset - offset + range.length);
     }
   }
   return parts;
 }
 
-/** The stored bytes of a chunk; `null` if it was never written. @throws TileSourceError if they are outside the file. */
+/** The stored bytes of a chunk; `null` if it was never written. @throws TileSourceError if the chunk is outside the file. */
 export async function readStoredChunk(reader: ChunkReader, layout: ImageLayout, index: number): Promise<Uint8Array | null> {
   const range = await findStoredRange(reader, layout, index);
   return range && reader.file.readExactly(range.offset, range.length, range.name, reader.signal);
@@ -107,16 +110,17 @@ async function findStoredRange(reader: ChunkReader, layout: ImageLayout, index: 
   return { offset, length, name: `tile or strip ${index}` };
 }
 
-function copyPixels(from: Raster, sourceRegion: StoredRegion, to: Raster, left: number, top: number): void {
-  const rowLength = sourceRegion.width * from.bands;
+function copyPixels(source: Raster, sourceRegion: StoredRegion, target: Raster, left: number, top: number): void {
+  const rowLength = sourceRegion.width * source.bands;
   // Source and target have the same type: both come from the layout.
-  const [input, output] = [from.data as Uint8Array, to.data as Uint8Array];
+  const [input, output] = [source.data as Uint8Array, target.data as Uint8Array];
   for (let y = 0; y < sourceRegion.height; y++) {
-    const start = ((sourceRegion.top + y) * from.width + sourceRegion.left) * from.bands;
-    output.set(input.subarray(start, start + rowLength), ((top + y) * to.width + left) * to.bands);
+    const start = ((sourceRegion.top + y) * source.width + sourceRegion.left) * source.bands;
+    output.set(input.subarray(start, start + rowLength), ((top + y) * target.width + left) * target.bands);
   }
 }
 
+/** A raster, and the region of the stored image that it will show. */
 interface Target {
   raster: Raster;
   region: StoredRegion;
@@ -134,26 +138,26 @@ function copyChunk(chunk: Raster, chunkLeft: number, chunkTop: number, { raster,
 
 async function readTiles(reader: ChunkReader, layout: ImageLayout, region: StoredRegion): Promise<Raster> {
   const { chunkWidth, chunkHeight, chunksAcross, chunksDown, planes } = layout;
-  let created: Target | null = null;
+  let target: Target | null = null;
   const ensureTarget = (): Target => {
     const { width, height } = region;
-    created ??= { raster: createRaster({ width, height, bands: layout.bands, dtype: layout.dtype }), region };
-    return created;
+    target ??= { raster: createRaster({ width, height, bands: layout.bands, dtype: layout.dtype }), region };
+    return target;
   };
   const lastX = Math.floor((region.left + region.width - 1) / chunkWidth);
   const lastY = Math.floor((region.top + region.height - 1) / chunkHeight);
   for (let y = Math.floor(region.top / chunkHeight); y <= lastY; y++) {
     for (let x = Math.floor(region.left / chunkWidth); x <= lastX; x++) {
-      const stored = await Promise.all(
+      const storedChunks = await Promise.all(
         Array.from({ length: planes }, (_, plane) =>
           readStoredChunk(reader, layout, (plane * chunksDown + y) * chunksAcross + x),
         ),
       );
-      const present = stored.filter((bytes) => bytes !== null);
-      if (present.length < planes) continue;
+      const presentChunks = storedChunks.filter((bytes) => bytes !== null);
+      if (presentChunks.length < planes) continue;
       const chunk = await decodeChunks(
         layout,
-        present.map((bytes) => [bytes]),
+        presentChunks.map((bytes) => [bytes]),
         chunkHeight,
         reader,
       );
@@ -167,8 +171,8 @@ async function readTiles(reader: ChunkReader, layout: ImageLayout, region: Store
   return ensureTarget().raster;
 }
 
-/** Whether single rows of a strip can be read. */
-export function hasPlainRows(layout: ImageLayout): boolean {
+/** Whether some rows of a strip can be read without its other rows. */
+export function canReadRowsSeparately(layout: ImageLayout): boolean {
   return !layout.tiled && layout.decoding === 'bytes' && layout.compression === compressions.none;
 }
 
@@ -180,7 +184,7 @@ async function readPlainRows(reader: ChunkReader, layout: ImageLayout, region: S
     region,
   };
   const rowBytes = Math.ceil((width * (planes > 1 ? 1 : layout.samplesPerPixel) * layout.bits) / 8);
-  const { offsets, lengths } = await cachedChunkTable(reader, layout);
+  const { offsets, lengths } = await loadChunkTable(reader, layout);
   const end = Math.min(region.top + region.height, height);
   const parts: { top: number; rows: number; ranges: (ByteRange | null)[] }[] = [];
   for (let top = region.top; top < end; top += parts.at(-1)!.rows) {
@@ -198,25 +202,30 @@ async function readPlainRows(reader: ChunkReader, layout: ImageLayout, region: S
     });
     parts.push({ top, rows, ranges });
   }
-  const present = parts.filter(({ ranges }) => ranges.every((range) => range !== null));
+  const presentParts = parts.filter(({ ranges }) => ranges.every((range) => range !== null));
   const bytes = await readRanges(
     reader,
-    present.flatMap(({ ranges }) => ranges.filter((range) => range !== null)),
+    presentParts.flatMap(({ ranges }) => ranges.filter((range) => range !== null)),
   );
-  // Consecutive complete strips are decoded together, unless their bits are reversed, which libtiff does strip by strip.
-  const areJoined = layout.fillOrder !== 2;
-  for (let from = 0; from < present.length;) {
-    const { top } = present[from]!;
+  // Consecutive complete strips are decoded together, unless their bits are reversed, because libtiff reverses bits strip by strip.
+  const canJoinStrips = layout.fillOrder !== 2;
+  for (let from = 0; from < presentParts.length;) {
+    const { top } = presentParts[from]!;
     let rows = 0;
     let to = from;
     do {
-      rows += present[to]!.rows;
+      rows += presentParts[to]!.rows;
       to += 1;
-    } while (areJoined && to < present.length && present[to]!.top === top + rows && hasAllRows(present[to - 1]!, rowBytes));
-    const stored = Array.from({ length: planes }, (_, plane) =>
+    } while (
+      canJoinStrips &&
+      to < presentParts.length &&
+      presentParts[to]!.top === top + rows &&
+      hasAllRows(presentParts[to - 1]!, rowBytes)
+    );
+    const storedBytes = Array.from({ length: planes }, (_, plane) =>
       Array.from({ length: to - from }, (_part, part) => bytes[(from + part) * planes + plane]!),
     );
-    copyChunk(await decodeChunks(layout, stored, rows, reader), 0, top, target);
+    copyChunk(await decodeChunks(layout, storedBytes, rows, reader), 0, top, target);
     from = to;
   }
   return target.raster;
@@ -226,18 +235,18 @@ function hasAllRows({ rows, ranges }: { rows: number; ranges: readonly (ByteRang
   return ranges.every((range) => range?.length === rows * rowBytes);
 }
 
-/** Reads strips. Consecutive ones are decoded together, because there may be a strip for every row. */
+/** Reads strips. Consecutive strips are decoded together, because there may be a strip for every row. */
 async function readStrips(reader: ChunkReader, layout: ImageLayout, region: StoredRegion): Promise<Raster> {
   const { chunkHeight, chunksDown, planes, height } = layout;
   const target: Target = {
     raster: createRaster({ width: region.width, height: region.height, bands: layout.bands, dtype: layout.dtype }),
     region,
   };
-  const first = Math.floor(region.top / chunkHeight);
-  const last = Math.floor((region.top + region.height - 1) / chunkHeight);
-  let runStart = first;
+  const firstStrip = Math.floor(region.top / chunkHeight);
+  const lastStrip = Math.floor((region.top + region.height - 1) / chunkHeight);
+  let runStart = firstStrip;
   let runStrips: Uint8Array[][] = Array.from({ length: planes }, () => []);
-  const flush = async (end: number): Promise<void> => {
+  const decodeRun = async (end: number): Promise<void> => {
     if (end > runStart) {
       const rows = Math.min(height, end * chunkHeight) - runStart * chunkHeight;
       copyChunk(await decodeChunks(layout, runStrips, rows, reader), 0, runStart * chunkHeight, target);
@@ -245,8 +254,8 @@ async function readStrips(reader: ChunkReader, layout: ImageLayout, region: Stor
     runStrips = Array.from({ length: planes }, () => []);
   };
   const ranges = await Promise.all(
-    Array.from({ length: (last - first + 1) * planes }, (_, index) =>
-      findStoredRange(reader, layout, (index % planes) * chunksDown + first + Math.floor(index / planes)),
+    Array.from({ length: (lastStrip - firstStrip + 1) * planes }, (_, index) =>
+      findStoredRange(reader, layout, (index % planes) * chunksDown + firstStrip + Math.floor(index / planes)),
     ),
   );
   const chunkBytes = await readRanges(
@@ -255,17 +264,17 @@ async function readStrips(reader: ChunkReader, layout: ImageLayout, region: Stor
   );
   let readIndex = 0;
   const chunks = ranges.map((range) => (range === null ? null : chunkBytes[readIndex++]!));
-  for (let strip = first; strip <= last; strip++) {
-    const stored = chunks.slice((strip - first) * planes, (strip - first + 1) * planes);
-    const present = stored.filter((bytes) => bytes !== null);
-    if (present.length < planes) {
-      await flush(strip);
+  for (let strip = firstStrip; strip <= lastStrip; strip++) {
+    const storedChunks = chunks.slice((strip - firstStrip) * planes, (strip - firstStrip + 1) * planes);
+    const presentChunks = storedChunks.filter((bytes) => bytes !== null);
+    if (presentChunks.length < planes) {
+      await decodeRun(strip);
       runStart = strip + 1;
       continue;
     }
-    for (const [plane, bytes] of present.entries()) runStrips[plane]?.push(bytes);
+    for (const [plane, bytes] of presentChunks.entries()) runStrips[plane]?.push(bytes);
   }
-  await flush(last + 1);
+  await decodeRun(lastStrip + 1);
   return target.raster;
 }
 
@@ -298,13 +307,13 @@ export async function readRegion(reader: ChunkReader, layout: ImageLayout, regio
   reader.signal?.throwIfAborted();
   const columns = layout.tiled ? region.width : layout.width;
   const pixelBytes = Math.max(layout.bands, layout.samplesPerPixel) * Math.max(1, layout.bits / 8);
-  const isPlain = hasPlainRows(layout);
-  const neededBytes = columns * (region.height + (isPlain ? 0 : layout.chunkHeight)) * pixelBytes;
+  const readsSingleRows = canReadRowsSeparately(layout);
+  const neededBytes = columns * (region.height + (readsSingleRows ? 0 : layout.chunkHeight)) * pixelBytes;
   if (neededBytes > 2 * maxDecodedBytes) {
     throw new TileSourceError(
       `Reading ${columns} by ${region.height} pixels would take ${neededBytes} bytes, more than ${2 * maxDecodedBytes}.`,
     );
   }
-  if (isPlain) return readPlainRows(reader, layout, region);
+  if (readsSingleRows) return readPlainRows(reader, layout, region);
   return layout.tiled ? readTiles(reader, layout, region) : readStrips(reader, layout, region);
 }

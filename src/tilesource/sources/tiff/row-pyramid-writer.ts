@@ -8,6 +8,7 @@ import { halfSize, levelDirectories, createLevel, TileQueue, type Level } from '
 
 /** A level with its current row of tiles, which is being filled. */
 interface FillingLevel extends Level {
+  /** The pixels of the current row of tiles. */
   pixels: Raster;
   /** Number of rows of pixels in the current row of tiles. */
   filledRows: number;
@@ -16,7 +17,7 @@ interface FillingLevel extends Level {
 }
 
 /**
- * Builds the levels of a pyramid from rows of pixels that arrive from top to bottom, each once. Memory is bounded by two rows of tiles of
+ * Builds the levels of a pyramid from rows of pixels that are added from top to bottom. Memory is bounded by two rows of tiles of
  * the full width, and does not depend on the height of the image.
  */
 export class RowPyramidWriter {

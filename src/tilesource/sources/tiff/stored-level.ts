@@ -8,12 +8,12 @@ import { defaultYCbCr } from './decoding/stored-ycbcr.js';
 import { compressions, photometrics } from './file/tags.js';
 import { hasEndMarker } from './stored-tile.js';
 import { jpeg2000Compressions, type ImageLayout } from './tiff-layout.js';
-import { cachedChunkTable, readStoredChunk, type ChunkReader } from './region.js';
+import { loadChunkTable, readStoredChunk, type ChunkReader } from './region.js';
 
-/** Number of tiles that are checked before the time is checked. */
+/** Number of tiles that are checked between checks of the time. */
 const tilesPerTimeCheck = 65_536;
 
-/** How the tiles of a level are stored, according to the first one. */
+/** How the tiles of a level are stored, according to the first tile. */
 interface TileForm {
   encoding: StoredLevel['encoding'];
   colors: StoredColors;
@@ -31,7 +31,7 @@ interface TileForm {
 export async function findStoredLevel(reader: ChunkReader, layout: ImageLayout): Promise<StoredLevel | null> {
   const isSimple = layout.tiled && layout.planes === 1 && layout.orientation === 1 && layout.fillOrder !== 2;
   if (!isSimple || layout.sampleFormat !== 1) return null;
-  const { offsets, lengths } = await cachedChunkTable(reader, layout);
+  const { offsets, lengths } = await loadChunkTable(reader, layout);
   const count = layout.chunksAcross * layout.chunksDown;
   if (offsets.length < count || lengths.length < count) return null;
   for (let tile = 0; tile < count; tile++) {
@@ -48,13 +48,13 @@ export async function findStoredLevel(reader: ChunkReader, layout: ImageLayout):
     lengthOf: (tile) => lengths[tile]! - droppedBytes + prefix.length,
     async read(tile, signal) {
       const { signal: _ignored, ...withoutSignal } = reader;
-      const stored = await readStoredChunk(signal === undefined ? withoutSignal : { ...withoutSignal, signal }, layout, tile);
-      if (stored === null || !form.isIntact(stored))
+      const storedTile = await readStoredChunk(signal === undefined ? withoutSignal : { ...withoutSignal, signal }, layout, tile);
+      if (storedTile === null || !form.isIntact(storedTile))
         throw new TileSourceError(`Corrupt TIFF: tile ${tile} is not a valid ${form.encoding} tile.`);
-      if (prefix.length === 0) return stored.subarray(droppedBytes);
-      const bytes = new Uint8Array(prefix.length + stored.length - droppedBytes);
+      if (prefix.length === 0) return storedTile.subarray(droppedBytes);
+      const bytes = new Uint8Array(prefix.length + storedTile.length - droppedBytes);
       bytes.set(prefix);
-      bytes.set(stored.subarray(droppedBytes), prefix.length);
+      bytes.set(storedTile.subarray(droppedBytes), prefix.length);
       return bytes;
     },
   };
@@ -73,13 +73,13 @@ const lossyCodecByCompression: Readonly<Record<number, LossyCodec>> = {
 /** The lossy codec of an image; `null` if it has none. JPEG 2000 is lossless if the code stream says so. */
 export async function lossyCodecOf(reader: ChunkReader, layout: ImageLayout): Promise<LossyCodec | null> {
   if (!jpeg2000Compressions.has(layout.compression)) return lossyCodecByCompression[layout.compression] ?? null;
-  const first = await readStoredChunk(reader, layout, 0);
-  return first !== null && readJpeg2000Coding(first)?.isReversible === true ? null : 'jpeg2000';
+  const firstTile = await readStoredChunk(reader, layout, 0);
+  return firstTile !== null && readJpeg2000Coding(firstTile)?.isReversible === true ? null : 'jpeg2000';
 }
 
-function tileFormOf(first: Uint8Array, layout: ImageLayout): TileForm | null {
-  if (layout.compression === compressions.jpeg) return jpegForm(first, layout);
-  return jpeg2000Compressions.has(layout.compression) ? jpeg2000Form(first, layout) : null;
+function tileFormOf(firstTile: Uint8Array, layout: ImageLayout): TileForm | null {
+  if (layout.compression === compressions.jpeg) return jpegForm(firstTile, layout);
+  return jpeg2000Compressions.has(layout.compression) ? jpeg2000Form(firstTile, layout) : null;
 }
 
 interface JpegHeader {
@@ -87,7 +87,7 @@ interface JpegHeader {
   components: number;
   sampling: readonly number[];
   /** Whether markers declare the components as RGB; `null` if no marker says what they are. */
-  saysRgb: boolean | null;
+  declaresRgb: boolean | null;
   fitsLayout: boolean;
 }
 
@@ -109,15 +109,15 @@ function readJpegHeader(bytes: Uint8Array, layout: ImageLayout): JpegHeader | nu
     frameMarker: frame.marker,
     components,
     sampling: Array.from({ length: components }, (_, i) => body[7 + i * 3] ?? 0),
-    saysRgb: isJfif ? false : adobe === undefined ? null : adobe.body[11] === 0,
+    declaresRgb: isJfif ? false : adobe === undefined ? null : adobe.body[11] === 0,
     fitsLayout:
       body[0] === 8 && width === layout.chunkWidth && height === layout.chunkHeight && components === layout.samplesPerPixel,
   };
 }
 
-function jpegForm(first: Uint8Array, layout: ImageLayout): TileForm | null {
+function jpegForm(firstTile: Uint8Array, layout: ImageLayout): TileForm | null {
   if (layout.bits !== 8) return null;
-  const header = readJpegHeader(first, layout);
+  const header = readJpegHeader(firstTile, layout);
   // The transfer syntax of DICOM is for baseline JPEG.
   if (header === null || !header.fitsLayout || header.frameMarker !== markers.baselineFrame) return null;
   const { photometric, samplesPerPixel } = layout;
@@ -126,11 +126,11 @@ function jpegForm(first: Uint8Array, layout: ImageLayout): TileForm | null {
   const hasDefaultReference = layout.yCbCr.reference.every((value, index) => value === defaultYCbCr.reference[index]);
   const isStandardYCbCr = samplesPerPixel === 3 && photometric === photometrics.yCbCr && hasDefaultReference;
   if (!isGray && !isRgb && !isStandardYCbCr) return null;
-  if ((isRgb && header.saysRgb === false) || (isStandardYCbCr && header.saysRgb === true)) return null;
+  if ((isRgb && header.declaresRgb === false) || (isStandardYCbCr && header.declaresRgb === true)) return null;
   if (isRgb && header.sampling.some((each) => each !== header.sampling[0])) return null;
   const tables = layout.jpegTables === null ? new Uint8Array() : sharedTables(layout.jpegTables);
   if (tables === null) return null;
-  const colorMarker = isRgb && header.saysRgb === null ? adobeRgbSegment : new Uint8Array();
+  const colorMarker = isRgb && header.declaresRgb === null ? adobeRgbSegment : new Uint8Array();
   const isUnchanged = tables.length + colorMarker.length === 0;
   return {
     encoding: 'jpeg',
@@ -144,20 +144,20 @@ function jpegForm(first: Uint8Array, layout: ImageLayout): TileForm | null {
         ownHeader !== null &&
         ownHeader.fitsLayout &&
         ownHeader.frameMarker === header.frameMarker &&
-        ownHeader.saysRgb === header.saysRgb
+        ownHeader.declaresRgb === header.declaresRgb
       );
     },
   };
 }
 
-/** The tables without the markers around them; `null` if they are invalid. */
+/** The segments with the tables, without the markers around them; `null` if `jpeg` is invalid. */
 function sharedTables(jpeg: Uint8Array): Uint8Array | null {
   const segments = jpegSegments(jpeg);
   const last = segments?.at(-1);
   return last === undefined ? null : jpeg.subarray(2, last.end);
 }
 
-function jpeg2000Form(first: Uint8Array, layout: ImageLayout): TileForm | null {
+function jpeg2000Form(firstTile: Uint8Array, layout: ImageLayout): TileForm | null {
   if (layout.bits !== 8 && layout.bits !== 16) return null;
   const isIntactStream = (bytes: Uint8Array): boolean => {
     const size = readCodeStreamSize(bytes);
@@ -171,12 +171,12 @@ function jpeg2000Form(first: Uint8Array, layout: ImageLayout): TileForm | null {
       size.components.every(({ bits, dx, dy, signed }) => bits === layout.bits && dx === 1 && dy === 1 && !signed)
     );
   };
-  const size = readCodeStreamSize(first);
-  const coding = readJpeg2000Coding(first);
-  if (size === null || coding === null || !isIntactStream(first) || (layout.bands !== 1 && layout.bands !== 3)) return null;
+  const size = readCodeStreamSize(firstTile);
+  const coding = readJpeg2000Coding(firstTile);
+  if (size === null || coding === null || !isIntactStream(firstTile) || (layout.bands !== 1 && layout.bands !== 3)) return null;
   if (layout.bands === 3 && layout.bits !== 8) return null;
   // Slides in DICOM cannot have components that are YCbCr before the code stream mixes them (PS3.3 C.8.12.4.1.5), and most viewers would show them as RGB.
-  if (layout.bands === 3 && isYCbCr(first, layout, size)) return null;
+  if (layout.bands === 3 && isYCbCr(firstTile, layout, size)) return null;
   const mixedColors = coding.isReversible ? 'YBR_RCT' : 'YBR_ICT';
   return {
     encoding: coding.isReversible ? 'jpeg2000-lossless' : 'jpeg2000',

@@ -32,7 +32,7 @@ function definedTableIds(bytes: Uint8Array, segments: readonly JpegSegment[]): S
   );
 }
 
-/** Whether a JPEG has its last marker; some writers add zeros after it. */
+/** Whether a JPEG has its end marker. Zeros that some writers add after the marker are ignored. */
 export function hasEndMarker(bytes: Uint8Array): boolean {
   let end = bytes.length;
   while (end > 0 && bytes[end - 1] === 0) end -= 1;
@@ -40,23 +40,24 @@ export function hasEndMarker(bytes: Uint8Array): boolean {
 }
 
 function joinParts(parts: readonly Uint8Array[]): Uint8Array {
-  const joined = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  const result = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {
-    joined.set(part, at);
+    result.set(part, at);
     at += part.length;
   }
-  return joined;
+  return result;
 }
 
-const isApplication = ({ marker }: JpegSegment): boolean => (marker >= 0xe0 && marker <= 0xef) || marker === markers.comment;
+const isApplicationOrComment = ({ marker }: JpegSegment): boolean =>
+  (marker >= 0xe0 && marker <= 0xef) || marker === markers.comment;
 
 /**
  * Whether every decoder reads a JPEG as gray or YCbCr, so that its bytes need not be changed: its components have the ids 1, 2 and 3, and it has
  * no application or comment segments, or only a JFIF segment without a thumbnail.
  */
 function isUnambiguous(segments: readonly JpegSegment[], header: Uint8Array): boolean {
-  const [first, second] = segments.filter(isApplication);
+  const [first, second] = segments.filter(isApplicationOrComment);
   const isPlain =
     first === undefined || (second === undefined && Buffer.from(first.body.subarray(0, 5)).toString('latin1') === 'JFIF\0');
   const isPlainColor = header[5] === 1 || (header[5] === 3 && [6, 9, 12].every((at, index) => header[at] === index + 1));
@@ -71,16 +72,16 @@ export type JpegShape = Pick<ImageLayout, 'photometric' | 'samplesPerPixel' | 'c
  * otherwise. All application and comment segments are dropped, because libtiff ignores them too, and they might turn or recolor the picture.
  * Returns `null` if the bytes are not an 8-bit baseline or progressive JPEG of exactly the layout's shape.
  */
-export function completeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array | null {
-  const segments = jpegSegments(stored);
+export function completeJpeg(storedBytes: Uint8Array, layout: JpegShape): Uint8Array | null {
+  const segments = jpegSegments(storedBytes);
   const scan = segments?.at(-1);
-  if (segments === null || scan?.marker !== markers.scan || !hasEndMarker(stored)) return null;
+  if (segments === null || scan?.marker !== markers.scan || !hasEndMarker(storedBytes)) return null;
   const frames = segments.filter(
     ({ marker }) => marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc,
   );
   const [frame] = frames;
   if (frames.length !== 1 || frame === undefined || frame.marker > 0xc2) return null;
-  const header = stored.subarray(frame.start + 4, frame.end);
+  const header = storedBytes.subarray(frame.start + 4, frame.end);
   const components = header[5] ?? 0;
   const isRgb = layout.photometric === photometrics.rgb;
   if (header[0] !== 8 || header.length < 6 + 3 * components || components !== layout.samplesPerPixel) return null;
@@ -89,10 +90,10 @@ export function completeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array 
   // libtiff refuses subsampled RGB, so decoding reports the error.
   if (isRgb && [7, 10, 13].some((at) => header[at] !== header[7])) return null;
 
-  if (layout.jpegTables === null && !isRgb && isUnambiguous(segments, header)) return stored;
+  if (layout.jpegTables === null && !isRgb && isUnambiguous(segments, header)) return storedBytes;
   const parts: Uint8Array[] = [Uint8Array.of(0xff, markers.startOfImage)];
   if (components === 3) parts.push(isRgb ? adobeRgbSegment : jfifSegment);
-  const ownTableIds = definedTableIds(stored, segments);
+  const ownTableIds = definedTableIds(storedBytes, segments);
   if (layout.jpegTables !== null) {
     const { jpegTables } = layout;
     const sharedSegments = jpegSegments(jpegTables);
@@ -107,9 +108,9 @@ export function completeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array 
     }
   }
   for (const segment of segments) {
-    if (!isApplication(segment) && segment !== scan) parts.push(stored.subarray(segment.start, segment.end));
+    if (!isApplicationOrComment(segment) && segment !== scan) parts.push(storedBytes.subarray(segment.start, segment.end));
   }
-  parts.push(stored.subarray(scan.start));
+  parts.push(storedBytes.subarray(scan.start));
   return joinParts(parts);
 }
 

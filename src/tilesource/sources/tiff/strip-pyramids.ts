@@ -52,6 +52,7 @@ class TemporaryPyramid {
 
   constructor(
     readonly source: TileSource,
+    /** Number of bytes of the samples of the finest level. */
     readonly sampleByteCount: number,
     readonly layout: ImageLayout,
     /** Strips whose pixels are left empty, because their bytes cannot be decoded. */
@@ -90,10 +91,10 @@ export class StripPyramids {
     sizeCalculation: ({ sampleByteCount }) => Math.max(1, Math.min(maxPyramidBytes, sampleByteCount)),
     dispose: (pyramid) => void this.#trackUntilSettled(pyramid.drop()),
   });
-  readonly #sharedMaking = new SharedWork<TemporaryPyramid>();
+  readonly #pyramidWork = new SharedWork<TemporaryPyramid>();
   readonly #closing = sharedAbortController();
   /** Work that must settle before the file can be closed. */
-  readonly #underWay = new Set<Promise<unknown>>();
+  readonly #pendingWork = new Set<Promise<unknown>>();
 
   constructor(file: StripFile) {
     this.#file = file;
@@ -104,7 +105,7 @@ export class StripPyramids {
     for (;;) {
       const pyramid = this.#pyramids.get(address.frame) ?? (await this.#waitForPyramid(address.frame, options.signal));
       const raster = await pyramid.read({ ...address, frame: 0 }, options);
-      // The pyramid has been dropped in the meantime, so it is made again.
+      // The pyramid was dropped after it had been looked up, so it is made again.
       if (raster === null) continue;
       this.#reportCorrupt(pyramid, address, corrupt);
       return raster;
@@ -119,42 +120,42 @@ export class StripPyramids {
   ): void {
     if (strips.length === 0) return;
     const { box } = partOfTile(source.metadata, address);
-    const stored = storedRegionOf(box, layout.orientation, layout);
-    const overlapping = strips.filter(
-      ({ region }) => region.top < stored.top + stored.height && region.top + region.height > stored.top,
+    const storedRegion = storedRegionOf(box, layout.orientation, layout);
+    const overlappingStrips = strips.filter(
+      ({ region }) => region.top < storedRegion.top + storedRegion.height && region.top + region.height > storedRegion.top,
     );
-    requireIntactPart(stored, overlapping);
-    if (overlapping.length === 0) return;
-    if (corrupt === undefined) throw overlapping[0]!.error;
-    this.#file.addCorrupt(overlapping, layout, address, corrupt);
+    requireIntactPart(storedRegion, overlappingStrips);
+    if (overlappingStrips.length === 0) return;
+    if (corrupt === undefined) throw overlappingStrips[0]!.error;
+    this.#file.addCorrupt(overlappingStrips, layout, address, corrupt);
   }
 
   /** Stops making pyramids, and removes all temporary files. */
   async close(): Promise<void> {
     this.#closing.abort(new TileSourceError('The image has been closed.'));
-    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
+    while (this.#pendingWork.size > 0) await Promise.allSettled(this.#pendingWork);
     this.#pyramids.clear();
-    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
+    while (this.#pendingWork.size > 0) await Promise.allSettled(this.#pendingWork);
   }
 
   /**
-   * Waits for the pyramid of a frame. If all requests are aborted before it is started, it is not made. Once started, it is completed,
-   * because it will probably be requested again.
+   * Waits for the pyramid of a frame. If all requests are aborted before the pyramid is started, it is not made. A started pyramid
+   * is completed even if all requests are aborted, because it will probably be requested again.
    */
   #waitForPyramid(frame: number, signal: AbortSignal | undefined): Promise<TemporaryPyramid> {
     const work = (sharedSignal: AbortSignal): Promise<TemporaryPyramid> =>
       makingQueue.run(async () => this.#pyramids.get(frame) ?? this.#trackUntilSettled(this.#makePyramid(frame)), {
         signal: sharedSignal,
       });
-    return this.#sharedMaking.join(String(frame), work, signal);
+    return this.#pyramidWork.join(String(frame), work, signal);
   }
 
   #trackUntilSettled<R>(work: Promise<R>): Promise<R> {
     const settled: Promise<unknown> = work.then(
-      () => this.#underWay.delete(settled),
-      () => this.#underWay.delete(settled),
+      () => this.#pendingWork.delete(settled),
+      () => this.#pendingWork.delete(settled),
     );
-    this.#underWay.add(settled);
+    this.#pendingWork.add(settled);
     return work;
   }
 
@@ -182,7 +183,7 @@ export class StripPyramids {
   /**
    * Writes the pyramid of the stored pixels, with their orientation as a tag.
    *
-   * @returns the size of its finest level in bytes of samples, and the strips that are left empty.
+   * @returns the number of bytes of the samples of the finest level, and the strips that are left empty.
    */
   async #writePyramid(path: string, layout: ImageLayout): Promise<{ sampleByteCount: number; corrupt: CorruptChunk[] }> {
     const { signal } = this.#closing;
@@ -205,9 +206,9 @@ export class StripPyramids {
           if (Date.now() > deadline)
             throw new TileSourceError(`Making tiles from this TIFF takes longer than ${maxMakingSeconds} s.`);
           const region = { left: 0, top, width, height: Math.min(rowsPerStep, height - top) };
-          const intact = await readIntactRegion(chunkReader, layout, region);
-          for (const chunk of intact.corrupt) corrupt.push(chunk);
-          await writer.addRows(intact.raster);
+          const readResult = await readIntactRegion(chunkReader, layout, region);
+          for (const chunk of readResult.corrupt) corrupt.push(chunk);
+          await writer.addRows(readResult.raster);
         }
         const levelTags = [...packingTags({ bands, dtype }, packing), tagOf.short(tags.orientation, orientation)];
         const levels = await writer.finish();

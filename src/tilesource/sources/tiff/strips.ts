@@ -1,7 +1,7 @@
 import { TileSourceError } from '../../../errors.js';
 import { sampleBytes } from '../../raster.js';
 import type { ImageLayout } from './tiff-layout.js';
-import { hasPlainRows } from './region.js';
+import { canReadRowsSeparately } from './region.js';
 
 /** Side in pixels of the tiles of temporary pyramids. */
 export const stripTileSide = 256;
@@ -10,7 +10,7 @@ export const stripTileSide = 256;
 const maxStripBytes = 2 ** 27;
 /** Largest size of a row of tiles in bytes. Two rows are in memory at a time. */
 const maxTileRowBytes = 2 ** 27;
-/** Maximum number of bytes that are decoded for a tile if it is read directly: its strips are decoded again for each tile next to it. */
+/** Maximum number of bytes that are decoded to read a tile directly. The same strips are decoded again for each tile next to it. */
 const maxBytesPerTile = 2 ** 22;
 /** Maximum number of rows of strips that are read together. */
 const maxRunRows = 256;
@@ -24,13 +24,15 @@ function rowBytes(layout: ImageLayout): number {
 
 /** Whether tiles can be read directly from the stored image. */
 export function canReadTiles(layout: ImageLayout): boolean {
-  return layout.tiled || rowBytes(layout) * (hasPlainRows(layout) ? stripTileSide : layout.chunkHeight) <= maxBytesPerTile;
+  return (
+    layout.tiled || rowBytes(layout) * (canReadRowsSeparately(layout) ? stripTileSide : layout.chunkHeight) <= maxBytesPerTile
+  );
 }
 
 /** Number of rows of a large image in strips that are read together: some strips, or some rows of an uncompressed strip. */
 export function rowsPerRead(layout: ImageLayout): number {
   const rowCount = Math.max(1, Math.min(maxRunRows, Math.floor(maxRunBytes / rowBytes(layout))));
-  if (hasPlainRows(layout)) return rowCount;
+  if (canReadRowsSeparately(layout)) return rowCount;
   return Math.max(1, Math.floor(rowCount / layout.chunkHeight)) * layout.chunkHeight;
 }
 
@@ -43,7 +45,7 @@ export function checkStrips(layout: ImageLayout, maxPixels: number): void {
     );
   }
   const stripBytes = rowBytes(layout) * chunkHeight;
-  if (!hasPlainRows(layout) && stripBytes > maxStripBytes) {
+  if (!canReadRowsSeparately(layout) && stripBytes > maxStripBytes) {
     throw new TileSourceError(
       `This TIFF has compressed strips of ${chunkHeight} rows, which take ${stripBytes} bytes each; at most ${maxStripBytes} are supported.`,
     );

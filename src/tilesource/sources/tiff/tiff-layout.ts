@@ -6,7 +6,9 @@ import type { Directory, TagNumbers } from './file/directory.js';
 import { readYCbCr, defaultYCbCr, type YCbCrConversion } from './decoding/stored-ycbcr.js';
 import { compressions, photometrics, tags } from './file/tags.js';
 
-/** Largest size of decoded samples of a tile, or of an untiled image, in bytes. It bounds the memory for a single request. */
+/**
+ * Maximum number of bytes of the decoded samples of a tile, or of an untiled image. This limits the memory for a single request.
+ */
 export const maxDecodedBytes = 256 * 1024 * 1024;
 /** Longest side of an image in pixels, similar to the limit of libvips. */
 const maxSide = 10_000_000;
@@ -49,12 +51,13 @@ export interface ImageLayout {
   photometric: number;
   predictor: number;
   fillOrder: number;
-  /** 1 to 8. */
+  /** The value of the tag Orientation, from 1 to 8. */
   orientation: number;
   extraSamples: readonly number[];
   decoding: Decoding;
-  /** Type and number of samples after decoding and color interpretation. */
+  /** Type of the samples after decoding and color interpretation. */
   dtype: SampleType;
+  /** Number of samples per pixel after decoding and color interpretation. */
   bands: number;
   /** All reds, then all greens, then all blues, of 16 bits each. */
   colorMap: TagNumbers | null;
@@ -90,7 +93,6 @@ const compressionsWithPredictor: ReadonlySet<number> = new Set([
 export const jpegXrCompressions: ReadonlySet<number> = new Set([compressions.jpegXr, compressions.jpegXrNdpi]);
 const jpegXlCompressions: ReadonlySet<number> = new Set([compressions.jpegXl, compressions.jpegXlDng]);
 const faxCompressions: ReadonlySet<number> = new Set([compressions.ccittRle, compressions.ccittFax3, compressions.ccittFax4]);
-/** Compressions of JPEG 2000. */
 export const jpeg2000Compressions: ReadonlySet<number> = new Set([
   compressions.jpeg2000YCbCr,
   compressions.jpeg2000Lossy,
@@ -104,7 +106,10 @@ function refuse(message: string): never {
   throw new TileSourceError(`Cannot read this TIFF image: ${message}.`);
 }
 
-/** The sample type of stored samples of a format and depth. Half floats become float32, 64-bit integers float64 (exact to 2^53). */
+/**
+ * The type of decoded samples for a sample format and depth. Half floats become float32; 64-bit integers become float64 (exact to
+ * 2^53).
+ */
 function sampleType(format: number, bits: number): SampleType {
   if (format === 3) {
     if (bits === 16 || bits === 32) return 'float32';
@@ -120,6 +125,7 @@ function sampleType(format: number, bits: number): SampleType {
   );
 }
 
+/** Reads a tag that must have the same value for all samples of a pixel. `what` names the tag in errors. */
 async function readCommonValue(directory: Directory, tag: number, fallback: number, what: string): Promise<number> {
   const values = await directory.numbers(tag);
   if (values === null || values.length === 0) return fallback;
@@ -129,7 +135,7 @@ async function readCommonValue(directory: Directory, tag: number, fallback: numb
 }
 
 /** Names of compressions that are not decoded, by code. */
-const foreignCompressions: Readonly<Record<number, string>> = {
+const unsupportedCompressionNames: Readonly<Record<number, string>> = {
   32_809: 'ThunderScan',
   32_909: 'PixarLog',
   34_661: 'JBIG',
@@ -149,7 +155,9 @@ function decodingOf(compression: number, isSubsampled: boolean): Decoding {
   if (jpeg2000Compressions.has(compression)) return 'jpeg2000';
   if (jpegXlCompressions.has(compression)) return 'jpegxl';
   if (compression === compressions.oldJpeg) return 'interchange';
-  const name = Object.hasOwn(foreignCompressions, compression) ? ` (it is ${foreignCompressions[compression]})` : '';
+  const name = Object.hasOwn(unsupportedCompressionNames, compression)
+    ? ` (it is ${unsupportedCompressionNames[compression]})`
+    : '';
   return refuse(
     `compression ${compression} is not supported${name}; none, LZW, deflate, PackBits, JPEG, JPEG 2000, JPEG XL, JPEG XR, LERC, zstd, WebP and CCITT are`,
   );
@@ -239,7 +247,7 @@ function outputFormatOf(shape: SampleShape): { bands: number; dtype: SampleType 
   return { bands: samples, dtype: sampleType(sampleFormat, bits) };
 }
 
-/** The predictor. With compressions that do not use it, the tag has no meaning. */
+/** Reads the predictor. With compressions that use no predictor, the tag has no meaning. */
 async function readPredictor(directory: Directory, { compression, bits, sampleFormat }: SampleShape): Promise<number> {
   const predictor = compressionsWithPredictor.has(compression) ? await directory.number(tags.predictor, 1) : 1;
   const isSupported =
@@ -264,12 +272,12 @@ function checkTileSize({ tiled, chunkWidth, chunkHeight, bits, samplesPerPixel, 
 /**
  * Reads and checks how a directory stores its pixels.
  *
- * @param inherited values for missing tags: libvips leaves the sample format out of reduced images.
- * @throws TileSourceError if tags contradict each other, demand absurd sizes, or use unsupported features.
+ * @param inheritedValues values of the full-size image for missing tags. libvips leaves the sample format out of reduced images.
+ * @throws TileSourceError if tags contradict each other, declare impossible sizes, or use unsupported features.
  */
-export async function readLayout(directory: Directory, inherited: { sampleFormat?: number } = {}): Promise<ImageLayout> {
+export async function readLayout(directory: Directory, inheritedValues: { sampleFormat?: number } = {}): Promise<ImageLayout> {
   const chunks = await readChunkShape(directory);
-  const shape = await readSampleShape(directory, inherited);
+  const shape = await readSampleShape(directory, inheritedValues);
   const { photometric, compression } = shape;
   const orientation = await directory.number(tags.orientation, 1);
   const isYCbCr = photometric === photometrics.yCbCr;
@@ -280,7 +288,7 @@ export async function readLayout(directory: Directory, inherited: { sampleFormat
     ...chunks,
     predictor: await readPredictor(directory, shape),
     fillOrder: await directory.number(tags.fillOrder, 1),
-    // Some writers write 0 here; like libtiff, anything outside 1 to 8 counts as 1.
+    // Some writers write 0. As in libtiff, any value outside 1 to 8 counts as 1.
     orientation: orientation >= 1 && orientation <= 8 ? orientation : 1,
     extraSamples: [...((await directory.numbers(tags.extraSamples)) ?? [])],
     colorMap: photometric === photometrics.palette ? await directory.numbers(tags.colorMap, 3 * 65_536) : null,
@@ -318,7 +326,7 @@ async function readChunkShape(
 }
 
 /** Reads the type, number, compression and interpretation of the samples. */
-async function readSampleShape(directory: Directory, inherited: { sampleFormat?: number }): Promise<SampleShape> {
+async function readSampleShape(directory: Directory, inheritedValues: { sampleFormat?: number }): Promise<SampleShape> {
   const compression = await directory.number(tags.compression, compressions.none);
   const bits = await readCommonValue(directory, tags.bitsPerSample, 1, 'depth');
   const samplesPerPixel = await directory.number(tags.samplesPerPixel, 1);
@@ -332,13 +340,13 @@ async function readSampleShape(directory: Directory, inherited: { sampleFormat?:
   const { subsampling } = await readSubsampling(directory);
   const isSubsampled = photometric === photometrics.yCbCr && subsampling.some((factor) => factor !== 1);
   const decoding = decodingOf(compression, isSubsampled);
-  const decoder = decoding === 'jpegxl' ? 'jxl-oxide-wasm' : compression === compressions.lerc ? 'lerc' : null;
-  if (decoder !== null && !isInstalled(decoder)) refuse(describeMissingPackages(decoder));
-  // Pictures have only unsigned samples, so the tag has no meaning there.
+  const decoderPackage = decoding === 'jpegxl' ? 'jxl-oxide-wasm' : compression === compressions.lerc ? 'lerc' : null;
+  if (decoderPackage !== null && !isInstalled(decoderPackage)) refuse(describeMissingPackages(decoderPackage));
+  // Pictures have only unsigned samples, so the tag has no meaning for them.
   const isPicture = decoding === 'picture' || decoding === 'webp' || decoding === 'interchange';
   const format = isPicture
     ? 1
-    : await readCommonValue(directory, tags.sampleFormat, inherited.sampleFormat ?? 1, 'sample format');
+    : await readCommonValue(directory, tags.sampleFormat, inheritedValues.sampleFormat ?? 1, 'sample format');
   return {
     decoding,
     photometric,
@@ -351,7 +359,7 @@ async function readSampleShape(directory: Directory, inherited: { sampleFormat?:
   };
 }
 
-/** Reads the subsampling of YCbCr. If the tag is missing, it is 2 by 2 according to the specification. */
+/** Reads the subsampling of YCbCr. If the tag is missing, the subsampling is 2 by 2 according to the specification. */
 async function readSubsampling(directory: Directory): Promise<Pick<ImageLayout, 'subsampling'>> {
   const values = await directory.numbers(tags.yCbCrSubSampling);
   return { subsampling: [values?.[0] ?? 2, values?.[1] ?? 2] };

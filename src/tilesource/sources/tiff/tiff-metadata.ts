@@ -8,10 +8,11 @@ import { stripTileSide } from './strips.js';
 import type { TiffStructure } from './file/structure.js';
 import { photometrics, textTags } from './file/tags.js';
 
-/** Maximum number of directories, and largest length of texts, in internal metadata. */
+/** Maximum number of directories whose texts are part of the internal metadata. */
 const maxShownDirectories = 50;
+/** Maximum number of characters of a text in the internal metadata. */
 const maxShownTextLength = 64 * 1024;
-/** Smallest tile height of files that store several frames without tiles. There, each frame is served as one tile. */
+/** Minimum tile height if a file stores several frames without tiles, so that each frame is served as one tile. */
 const minFrameTileHeight = 256;
 
 /** Number of levels of a pyramid whose coarsest level fits one tile. */
@@ -37,23 +38,23 @@ export function describeTiff(
   { geo, nodata }: { geo: GeoTiff | null; nodata: number | null },
 ): ImageMetadata {
   const { baseLayout, frames, describedImage, isLargeInStrips, significantBits } = structure;
-  const ground = geo && groundPixelSize(geo);
-  const swap = swapsSides(baseLayout.orientation);
+  const groundSize = geo && groundPixelSize(geo);
+  const hasSwappedSides = swapsSides(baseLayout.orientation);
   const isStack = frames.length > 1 && !baseLayout.tiled && !isLargeInStrips;
-  const stored = storedTileSize(structure);
+  const storedTile = storedTileSize(structure);
   const size = {
-    sizeX: swap ? baseLayout.height : baseLayout.width,
-    sizeY: swap ? baseLayout.width : baseLayout.height,
-    tileWidth: swap ? stored.tileHeight : stored.tileWidth,
-    tileHeight: swap ? stored.tileWidth : stored.tileHeight,
+    sizeX: hasSwappedSides ? baseLayout.height : baseLayout.width,
+    sizeY: hasSwappedSides ? baseLayout.width : baseLayout.height,
+    tileWidth: hasSwappedSides ? storedTile.tileHeight : storedTile.tileWidth,
+    tileHeight: hasSwappedSides ? storedTile.tileWidth : storedTile.tileHeight,
   };
   if (isStack) size.tileHeight = Math.max(size.tileHeight, minFrameTileHeight);
   return {
     ...size,
     levels: levelCount(size),
     magnification: describedImage.magnification,
-    mmX: (swap ? describedImage.mmY : describedImage.mmX) ?? ground?.mmX ?? null,
-    mmY: (swap ? describedImage.mmX : describedImage.mmY) ?? ground?.mmY ?? null,
+    mmX: (hasSwappedSides ? describedImage.mmY : describedImage.mmX) ?? groundSize?.mmX ?? null,
+    mmY: (hasSwappedSides ? describedImage.mmX : describedImage.mmY) ?? groundSize?.mmY ?? null,
     ...(describedImage.mmZ == null ? {} : { mmZ: describedImage.mmZ }),
     ...(describedImage.secondsT == null ? {} : { secondsT: describedImage.secondsT }),
     dtype: baseLayout.dtype,
@@ -68,7 +69,7 @@ export function describeTiff(
   };
 }
 
-/** More metadata from the tags of the file. @param storedLevelCount number of levels that are stored. */
+/** Reads the internal metadata from the tags of the file. @param storedLevelCount number of levels that are stored. */
 export async function readInternalMetadata(
   { mainDirectories, description, describedImage, ome, notes, associated }: TiffStructure,
   geo: GeoTiff | null,

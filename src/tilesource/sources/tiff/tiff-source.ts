@@ -41,11 +41,11 @@ import { findTruncation } from './file/truncation.js';
 
 /** Default for the longest side in pixels of an untiled image that is served as one tile. */
 const defaultMaxSmallImageSize = 4096;
-/** Largest size of cached tile offsets and lengths of an open file, in bytes. */
+/** Maximum number of bytes of cached tile offsets and lengths of an open file. */
 const maxTableBytes = 64 * 1024 * 1024;
 /** Maximum number of cached layouts of an open file, which has one for each level of each frame. */
 const maxCachedLayouts = 1024;
-/** Measured memory of a directory in bytes. */
+/** Approximate memory of a directory in bytes. */
 const bytesPerDirectory = 600;
 
 /** The parts of an opened file. */
@@ -124,8 +124,8 @@ class TiffTileSource implements TileSource {
   }
 
   /**
-   * Checks more than the tags. Of a large image in strips, whose tiles are made only when they are requested, it decodes the first row,
-   * and if that fails, the last row.
+   * Checks pixels in addition to the tags. The tiles of a large image in strips are made only when they are requested, so the first
+   * row is decoded now, and if that fails, the last row.
    *
    * @throws TileSourceError if the file has no whole picture, or its first and last strips are corrupt.
    */
@@ -156,12 +156,12 @@ class TiffTileSource implements TileSource {
   #layoutOf(level: number, frame: number): Promise<ImageLayout | null> {
     const power = this.metadata.levels - 1 - level;
     const key = `${frame}/${power}`;
-    const cached = this.#layouts.get(key);
-    if (cached !== undefined) return cached;
-    const reading = this.#readLayout(power, frame);
-    this.#layouts.set(key, reading);
-    reading.catch(() => this.#layouts.delete(key));
-    return reading;
+    const cachedLayout = this.#layouts.get(key);
+    if (cachedLayout !== undefined) return cachedLayout;
+    const layoutPromise = this.#readLayout(power, frame);
+    this.#layouts.set(key, layoutPromise);
+    layoutPromise.catch(() => this.#layouts.delete(key));
+    return layoutPromise;
   }
 
   async #readLayout(power: number, frame: number): Promise<ImageLayout | null> {
@@ -212,22 +212,22 @@ class TiffTileSource implements TileSource {
     const layout = await this.#layoutOf(address.level, address.frame);
     const { bandCount: bands, dtype } = this.metadata;
     if (layout === null) return createRaster({ width: region.width, height: region.height, bands, dtype });
-    const swap = swapsSides(layout.orientation);
-    const [shownWidth, shownHeight] = swap ? [layout.height, layout.width] : [layout.width, layout.height];
+    const hasSwappedSides = swapsSides(layout.orientation);
+    const [shownWidth, shownHeight] = hasSwappedSides ? [layout.height, layout.width] : [layout.width, layout.height];
     const left = Math.min(region.left, shownWidth - 1);
     const top = Math.min(region.top, shownHeight - 1);
-    const shown = {
+    const shownRegion = {
       left,
       top,
       width: Math.max(1, Math.min(region.left + region.width, shownWidth) - left),
       height: Math.max(1, Math.min(region.top + region.height, shownHeight) - top),
     };
-    const stored = storedRegionOf(shown, layout.orientation, layout);
+    const storedRegion = storedRegionOf(shownRegion, layout.orientation, layout);
     const chunkReader = this.#createChunkReader(options.signal);
     const { raster, corrupt } = options.corrupt
-      ? await readIntactRegion(chunkReader, layout, stored)
-      : { raster: await readRegion(chunkReader, layout, stored), corrupt: [] };
-    requireIntactPart(stored, corrupt);
+      ? await readIntactRegion(chunkReader, layout, storedRegion)
+      : { raster: await readRegion(chunkReader, layout, storedRegion), corrupt: [] };
+    requireIntactPart(storedRegion, corrupt);
     if (options.corrupt) {
       const scale = 2 ** (this.metadata.levels - 1 - address.level);
       this.#addCorrupt(corrupt, layout, address, { corrupt: options.corrupt, scale });
@@ -295,8 +295,8 @@ class TiffTileSource implements TileSource {
   async readAssociatedImage(name: string, options: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {
     const layout = this.#structure.associated.get(name);
     if (layout === undefined) return null;
-    const full = { left: 0, top: 0, width: layout.width, height: layout.height };
-    const raster = await readRegion(this.#createChunkReader(options.signal), layout, full);
+    const wholeRegion = { left: 0, top: 0, width: layout.width, height: layout.height };
+    const raster = await readRegion(this.#createChunkReader(options.signal), layout, wholeRegion);
     const lossyCodec = await lossyCodecOf(this.#createChunkReader(options.signal), layout);
     return { raster: orient(raster, layout.orientation), format: 'tiff', lossyCodec, ...whiteOfLayout(layout) };
   }
@@ -332,9 +332,9 @@ class TiffTileSource implements TileSource {
 }
 
 /**
- * Reads tiled and pyramidal TIFF and BigTIFF, Aperio SVS, OME-TIFF and QPTIFF, and untiled TIFF: small images as one tile, large
- * ones through temporary pyramids. A tile that was never written (length 0) is read as zeros, and so is a plane that OME-XML
- * describes but the file does not contain.
+ * Reads tiled and pyramidal TIFF and BigTIFF, Aperio SVS, OME-TIFF and QPTIFF, and untiled TIFF: small images as one tile, and
+ * large images through temporary pyramids. A tile that was never written (length 0) is read as zeros, and so is a plane that
+ * OME-XML describes but the file does not contain.
  */
 export const tiffSource: TileSourceDefinition = {
   name: 'tiff',

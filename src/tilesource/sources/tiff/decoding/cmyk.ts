@@ -11,14 +11,14 @@ export interface Pixels {
 }
 
 /**
- * Number of nodes of a grid along the axis of each ink. Colors between nodes are interpolated. They differ from the colors of the
- * profile by at most 3 of 255, nearly all of them by at most 1.
+ * Number of nodes of a grid along the axis of each ink. Colors between nodes are interpolated. The interpolated colors differ from
+ * the profile's colors by at most 3 of 255, and nearly all of them by at most 1.
  */
 const nodesPerAxis = 33;
 /** Maximum number of cached grids, of 4.7 MB each. */
 const maxCachedGrids = 4;
-/** Pixels that are converted before the time is checked. */
-const pixelsAtOnce = 16_384;
+/** Number of pixels that are converted between checks of the time. */
+const pixelsPerTimeCheck = 16_384;
 /** The sum of the weights of all nodes for a pixel. */
 const fullWeight = 256;
 
@@ -33,7 +33,7 @@ interface GridPositions {
   weightAndStep: Int32Array;
 }
 
-/** @param step distance of neighboring nodes in the grid. */
+/** @param step distance between neighboring nodes of the ink in the grid. */
 function gridPositionsOf(step: number): GridPositions {
   const positions: GridPositions = { indexBelow: new Int32Array(256), weightAndStep: new Int32Array(256) };
   for (let sample = 0, node = 0; sample < 256; sample += 1) {
@@ -73,8 +73,8 @@ function inksOfNodes(): Uint8Array {
 }
 
 /**
- * Converts pixels of CMYK to RGB by a grid of colors, which is made once for each profile: making the conversion of a profile
- * takes libvips as long as converting a hundred tiles.
+ * Converts pixels of CMYK to RGB by a grid of colors. The grid is made only once for each profile, because libvips takes as long to
+ * prepare the conversion of a profile as to convert a hundred tiles.
  *
  * @param convert converts a picture of CMYK by the profile.
  */
@@ -92,7 +92,7 @@ export async function cmykToRgb(
   }
   const grid = await gridPromise;
   const data = new Uint8Array(width * height * 3);
-  await forEachRange(width * height, pixelsAtOnce, (from, to) => interpolate(grid, inks, data, { from, to }));
+  await forEachRange(width * height, pixelsPerTimeCheck, (from, to) => interpolate(grid, inks, data, { from, to }));
   return { data, width, height, channels: 3 };
 }
 
@@ -109,8 +109,8 @@ const green = 0x00ff00;
 
 /**
  * Interpolates between the five nodes of the simplex around each color: from the node below, along the inks in the order of their
- * weights. This is not split into functions, because a call for each pixel takes longer than the pixel. Red and blue are multiplied
- * together.
+ * weights. The code is not split into functions, because calling a function takes longer than converting a pixel. Red and
+ * blue share one multiplication.
  */
 function interpolate(grid: Uint32Array, inks: Uint8Array, out: Uint8Array, { from, to }: { from: number; to: number }): void {
   for (let at = from * 4, outAt = from * 3; at < to * 4; at += 4, outAt += 3) {

@@ -15,7 +15,7 @@ import { completeJpeg, storedEncoding } from '../stored-tile.js';
 import { compressions, photometrics, tags, fieldTypes } from '../file/tags.js';
 import { longTag, rationalTag, shortTag, wrapStrips, type WrappedTag } from '../file/wrap-strips.js';
 
-/** Decodes a picture with libvips to gray, CMYK or sRGB. `what` names it in messages. */
+/** Decodes a picture with libvips to gray, CMYK or sRGB. `what` names the picture in errors. */
 async function decodePicture(
   bytes: Uint8Array,
   {
@@ -27,8 +27,8 @@ async function decodePicture(
   }: { what: string; isGray: boolean; isCmyk?: boolean; pixelCount?: number; signal: AbortSignal | undefined },
 ): Promise<Pixels> {
   try {
-    // The layout has checked sizes; the limit of libvips would refuse long rows of bytes. Warnings are ignored, because libtiff also warns
-    // of harmless peculiarities of writers.
+    // Sizes were checked with the layout, and the limit of libvips would refuse long rows of bytes. Warnings are ignored, because
+    // libtiff also warns of harmless peculiarities of writers.
     const picture = sharp(bytes, { failOn: 'error', limitInputPixels: false, sequentialRead: true });
     if (isCmyk) picture.pipelineColourspace('cmyk');
     const raw = picture.toColourspace(isCmyk ? 'cmyk' : isGray ? 'b-w' : 'srgb').raw({ depth: 'uchar' });
@@ -50,7 +50,10 @@ function compressionName({ compression }: ImageLayout): string {
   return Object.entries(compressions).find(([, number]) => number === compression)?.[0] ?? `compression ${compression}`;
 }
 
-/** Decompresses zstd and PackBits. The libtiff of sharp cannot: it is built without zstd, and cuts off runs of PackBits at the end of a row. */
+/**
+ * Decompresses zstd and PackBits in codec threads, because the libtiff of sharp is built without zstd, and cuts off runs of
+ * PackBits at the end of a row.
+ */
 async function decompressInThreads(
   codec: 'zstd' | 'packbits',
   layout: ImageLayout,
@@ -124,8 +127,8 @@ async function decodeStoredJpeg(
   planes: readonly Uint8Array[][],
   { signal }: DecodeContext,
 ): Promise<Pixels | null> {
-  const [strip, ...more] = planes[0] ?? [];
-  if (strip === undefined || more.length > 0 || storedEncoding(layout) !== 'JPEG') return null;
+  const [strip, ...otherStrips] = planes[0] ?? [];
+  if (strip === undefined || otherStrips.length > 0 || storedEncoding(layout) !== 'JPEG') return null;
   const jpeg = completeJpeg(strip, layout);
   if (jpeg === null) return null;
   try {
@@ -183,7 +186,7 @@ async function decodeAsTiff(
 }
 
 function inksToRgb(inks: Pixels, layout: ImageLayout): Promise<Pixels> {
-  // Several tiles may wait for the same grid of colors, so the abort of one request must not stop this.
+  // Several tiles may wait for the same grid of colors, so the abort of one request must not stop the conversion.
   const convert = (data: Uint8Array, width: number, height: number) =>
     convertWithVips({ data, width, height, bands: 4, dtype: 'uint8' }, { layout, bits: 8, signal: undefined });
   return cmykToRgb(inks, layout.icc, convert);
@@ -194,22 +197,22 @@ function iccTag(layout: ImageLayout): WrappedTag[] {
 }
 
 /** Converts CMYK and L*a*b* samples to sRGB, by the file's ICC profile if it has one. */
-async function toRgb(layout: ImageLayout, stored: Raster, { signal }: DecodeContext): Promise<Pixels> {
+async function toRgb(layout: ImageLayout, raster: Raster, { signal }: DecodeContext): Promise<Pixels> {
   const isLab = layout.photometric === photometrics.cieLab;
-  if (!isLab && stored.bands === 4) {
+  if (!isLab && raster.bands === 4) {
     const max = 2 ** layout.bits - 1;
     const inks =
-      layout.bits <= 8 ? (stored.data as Uint8Array) : Uint8Array.from(stored.data, (value) => (value * 255) / max + 0.5);
-    return inksToRgb({ ...stored, data: inks, channels: 4 }, layout);
+      layout.bits <= 8 ? (raster.data as Uint8Array) : Uint8Array.from(raster.data, (value) => (value * 255) / max + 0.5);
+    return inksToRgb({ ...raster, data: inks, channels: 4 }, layout);
   }
   // libvips 8.18 refuses 8-bit L*a*b*, which earlier versions read. Depths below 8 are scaled already.
   const mustWiden = layout.bits === 8 ? isLab : layout.bits > 8 && layout.bits < 16;
   const widen = isLab
     ? widenLab
     : (data: Samples) => Uint16Array.from(data, (value) => value * (65_535 / (2 ** layout.bits - 1)));
-  const data = mustWiden ? widen(stored.data) : stored.data;
+  const data = mustWiden ? widen(raster.data) : raster.data;
   const bits = mustWiden ? 16 : Math.max(8, layout.bits);
-  return convertWithVips({ ...stored, data }, { layout, bits, signal });
+  return convertWithVips({ ...raster, data }, { layout, bits, signal });
 }
 
 /** Converts CMYK or L*a*b* samples to sRGB with libvips. */
@@ -276,7 +279,7 @@ async function decodeStoredSamples(
   const { chunkWidth: width, dtype: outputType } = layout;
   const samples = layout.planes > 1 ? 1 : layout.samplesPerPixel;
   const rowBytes = Math.ceil((width * samples * layout.bits) / 8);
-  const decoded = await Promise.all(
+  const decodedPlanes = await Promise.all(
     planes.map(async (strips) => {
       const bytes = await decompress(layout, strips, { rows, rowBytes }, context);
       // The decoders of LERC and JPEG XR return little-endian samples, whatever the byte order of the file.
@@ -285,19 +288,20 @@ async function decodeStoredSamples(
       return interpretSamples({ bytes, width, rows, samples, littleEndian }, layout);
     }),
   );
-  const [first] = decoded;
-  if (first === undefined) throw new TileSourceError('Corrupt TIFF: it contains no samples.');
-  // Indexes of palettes, and samples of color spaces that are still to be converted, have types other than the image.
-  const dtype = first instanceof Uint16Array ? 'uint16' : first instanceof Uint8Array ? 'uint8' : outputType;
-  if (decoded.length === 1) return { data: first, width, height: rows, bands: samples, dtype };
-  return interleave(decoded, { width, height: rows, dtype });
+  const [firstPlane] = decodedPlanes;
+  if (firstPlane === undefined) throw new TileSourceError('Corrupt TIFF: it contains no samples.');
+  // Indexes of palettes, and samples of color spaces that are still to be converted, have types that differ from the type of the
+  // image.
+  const dtype = firstPlane instanceof Uint16Array ? 'uint16' : firstPlane instanceof Uint8Array ? 'uint8' : outputType;
+  if (decodedPlanes.length === 1) return { data: firstPlane, width, height: rows, bands: samples, dtype };
+  return interleave(decodedPlanes, { width, height: rows, dtype });
 }
 
 /**
  * Decodes one tile, or consecutive strips, to a raster of `layout.chunkWidth` by `rows` pixels.
  *
  * @param planes the strips of each stored plane, in order; a tile counts as one strip.
- * @throws TileSourceError if the bytes do not decode to what the layout declares.
+ * @throws TileSourceError if the bytes cannot be decoded to the pixels that the layout declares.
  */
 export async function decodeChunks(
   layout: ImageLayout,
@@ -306,19 +310,19 @@ export async function decodeChunks(
   context: DecodeContext,
 ): Promise<Raster> {
   if (layout.decoding === 'bytes') {
-    const stored = await decodeStoredSamples(layout, planes, rows, context);
+    const storedSamples = await decodeStoredSamples(layout, planes, rows, context);
     if (layout.photometric === photometrics.separated || layout.photometric === photometrics.cieLab) {
-      return asRaster(await toRgb(layout, stored, context), layout, layout.bands, rows);
+      return asRaster(await toRgb(layout, storedSamples, context), layout, layout.bands, rows);
     }
-    return interpretColors(stored, layout);
+    return interpretColors(storedSamples, layout);
   }
   if (layout.decoding === 'picture') {
     const decodedJpeg = await decodeStoredJpeg(layout, planes, context);
     if (decodedJpeg !== null) return asRaster(decodedJpeg, layout, layout.bands, rows);
     const pictures = await Promise.all(planes.map((strips) => decodeAsTiff(layout, strips, rows, context)));
-    const [first] = pictures;
-    if (first === undefined) throw new TileSourceError('Corrupt TIFF: it contains no samples.');
-    if (pictures.length === 1) return asRaster(first, layout, layout.bands, rows);
+    const [firstPicture] = pictures;
+    if (firstPicture === undefined) throw new TileSourceError('Corrupt TIFF: it contains no samples.');
+    if (pictures.length === 1) return asRaster(firstPicture, layout, layout.bands, rows);
     const bands = pictures.map((picture) => asRaster(picture, layout, 1, rows).data);
     return interleave(bands, { width: layout.chunkWidth, height: rows, dtype: 'uint8' });
   }
@@ -342,17 +346,17 @@ export async function decodeChunks(
 }
 
 function stackStrips(parts: readonly Raster[], layout: ImageLayout, rows: number): Raster {
-  const [first] = parts;
-  if (first === undefined) throw new TileSourceError('Corrupt TIFF: it contains no samples.');
-  if (parts.length === 1) return first;
+  const [firstPart] = parts;
+  if (firstPart === undefined) throw new TileSourceError('Corrupt TIFF: it contains no samples.');
+  if (parts.length === 1) return firstPart;
   const bytes = new Uint8Array(parts.reduce((sum, { data }) => sum + data.byteLength, 0));
   let at = 0;
   for (const { data } of parts) {
     bytes.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), at);
     at += data.byteLength;
   }
-  const shape = { ...first, width: layout.chunkWidth, height: rows };
-  if (first.dtype === 'uint16') return { ...shape, data: new Uint16Array(bytes.buffer) };
-  if (first.dtype === 'int16') return { ...shape, data: new Int16Array(bytes.buffer) };
-  return { ...shape, data: first.dtype === 'int8' ? new Int8Array(bytes.buffer) : bytes };
+  const shape = { ...firstPart, width: layout.chunkWidth, height: rows };
+  if (firstPart.dtype === 'uint16') return { ...shape, data: new Uint16Array(bytes.buffer) };
+  if (firstPart.dtype === 'int16') return { ...shape, data: new Int16Array(bytes.buffer) };
+  return { ...shape, data: firstPart.dtype === 'int8' ? new Int8Array(bytes.buffer) : bytes };
 }

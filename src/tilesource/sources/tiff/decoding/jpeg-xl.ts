@@ -9,7 +9,7 @@ import type { EncodedTile } from './jpeg2000.js';
 /**
  * Decodes a JPEG XL tile of `layout.chunkWidth` by `rows` pixels.
  *
- * @throws TileSourceError if it is corrupt or has a different shape, or the decoder is not installed.
+ * @throws TileSourceError if the tile is corrupt or has a different shape, or the decoder is not installed.
  */
 export async function decodeJpegXl(threads: CodecThreads, { bytes, layout, rows, signal }: EncodedTile): Promise<Raster> {
   const { chunkWidth: width, bands, bits } = layout;

@@ -13,10 +13,13 @@ interface CodeStreamSize {
   components: { bits: number; signed: boolean; dx: number; dy: number }[];
 }
 
-/** Reads the SIZ marker segment (ISO 15444-1 A.5.1) of a raw code stream, or of one in a JP2 file; `null` if there is none. */
+/**
+ * Reads the SIZ marker segment (ISO 15444-1 A.5.1) of a raw code stream, or of the code stream in a JP2 file. `null` if there is
+ * none.
+ */
 export function readCodeStreamSize(bytes: Uint8Array): CodeStreamSize | null {
   const buffer = bufferOf(bytes);
-  // SOC directly followed by SIZ, as the standard requires.
+  // SIZ directly follows SOC, as the standard requires.
   const start = buffer.indexOf(Buffer.from([0xff, 0x4f, 0xff, 0x51]));
   if (start < 0 || start + 45 > buffer.length) return null;
   const at = start + 6;
@@ -41,7 +44,7 @@ export function readCodeStreamSize(bytes: Uint8Array): CodeStreamSize | null {
 /** Whether decoded samples of a tile are YCbCr. */
 export function isYCbCr(bytes: Uint8Array, layout: ImageLayout, size: CodeStreamSize): boolean {
   if (layout.bands !== 3 || layout.dtype.startsWith('int')) return false;
-  // The decoder converts subsampled colors to RGB itself. Without subsampling it does not know the color space.
+  // The decoder itself converts subsampled colors to RGB. Without subsampling, the decoder does not know the color space.
   if (size.components.some(({ dx }) => dx !== 1)) return false;
   if (layout.compression === compressions.jpeg2000YCbCr) return true;
   if (layout.compression === compressions.jpeg2000Rgb) return false;
@@ -52,8 +55,9 @@ export function isYCbCr(bytes: Uint8Array, layout: ImageLayout, size: CodeStream
 }
 
 /**
- * Whether libvips has written a tile with compression 33004. It stores YCbCr then, although it tags the image RGB, while Bio-Formats and tifffile store
- * RGB. libvips writes no Software tag, and the wavelets are 9-7 with six decompositions, or 5-3 with five when the tile is lossless.
+ * Whether libvips has written a tile with compression 33004. libvips then stores YCbCr, although it tags the image as RGB, while
+ * Bio-Formats and tifffile store RGB. libvips writes no Software tag, and the wavelets are 9-7 with six decompositions, or 5-3 with
+ * five when the tile is lossless.
  */
 function isWrittenByVips(bytes: Uint8Array, { directory }: ImageLayout): boolean {
   if (directory.has(tags.software)) return false;
@@ -120,6 +124,6 @@ export async function decodeJpeg2000(threads: CodecThreads, { bytes, layout, row
       data: layout.dtype === 'int16' ? new Int16Array(data.buffer, 0, samples) : new Uint16Array(data.buffer, 0, samples),
     };
   }
-  // The image has more than 8 bits, but its code stream only 8.
+  // The image has more than 8 bits, but its code stream has at most 8.
   return { ...shape, data: layout.dtype === 'int16' ? Int16Array.from(new Int8Array(data.buffer)) : Uint16Array.from(data) };
 }

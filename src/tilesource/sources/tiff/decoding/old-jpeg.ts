@@ -1,7 +1,7 @@
 import { TileSourceError } from '../../../../errors.js';
 import type { TiffBytes } from '../file/tiff-bytes.js';
 
-/** Number of bytes in which the header of a picture is read. Only headers with large comments or profiles are longer. */
+/** Number of bytes that are read to find the header of a picture. Only headers with large comments or profiles are longer. */
 const maxHeaderBytes = 65_536;
 const startOfScan = 0xda;
 
@@ -9,7 +9,7 @@ const startOfScan = 0xda;
  * Checks that old-style JPEG is a whole picture. Wang Imaging, for example, wrote only the header of the picture as JPEG, and its pixels
  * into the strips.
  *
- * @throws TileSourceError if there are no pixels
+ * @throws TileSourceError if there are no pixels.
  */
 export async function requireWholePicture(
   file: TiffBytes,

@@ -2,7 +2,7 @@ import { bitsOf, createRaster, type Raster } from '../../../raster.js';
 import type { StoredRegion } from '../region.js';
 
 /**
- * How to get displayed pixels from stored ones, by TIFF orientation: whether rows and columns are swapped, and then which stored
+ * How to get displayed pixels from stored pixels, by TIFF orientation: whether rows and columns are swapped, and then which stored
  * axes are reversed.
  */
 const transforms: Readonly<Record<number, { swap: boolean; flipX: boolean; flipY: boolean }>> = {
@@ -25,29 +25,31 @@ export function swapsSides(orientation: number): boolean {
   return transformOf(orientation).swap;
 }
 
-/** The stored rectangle of a displayed one, for a stored image of `width` by `height` pixels. */
+/** The stored rectangle that is displayed as `shownRegion`, in a stored image of the size `storedSize`. */
 export function storedRegionOf(
-  shown: StoredRegion,
+  shownRegion: StoredRegion,
   orientation: number,
-  stored: { width: number; height: number },
+  storedSize: { width: number; height: number },
 ): StoredRegion {
   const { swap, flipX, flipY } = transformOf(orientation);
-  const region = swap ? { left: shown.top, top: shown.left, width: shown.height, height: shown.width } : { ...shown };
-  if (flipX) region.left = stored.width - region.left - region.width;
-  if (flipY) region.top = stored.height - region.top - region.height;
+  const region = swap
+    ? { left: shownRegion.top, top: shownRegion.left, width: shownRegion.height, height: shownRegion.width }
+    : { ...shownRegion };
+  if (flipX) region.left = storedSize.width - region.left - region.width;
+  if (flipY) region.top = storedSize.height - region.top - region.height;
   return region;
 }
 
-/** The displayed rectangle of a stored one: the inverse of {@link storedRegionOf}. */
+/** The rectangle as which a stored rectangle is displayed: the inverse of {@link storedRegionOf}. */
 export function shownRegionOf(
   region: StoredRegion,
   orientation: number,
-  stored: { width: number; height: number },
+  storedSize: { width: number; height: number },
 ): StoredRegion {
   const { swap, flipX, flipY } = transformOf(orientation);
   const { width, height } = region;
-  const left = flipX ? stored.width - region.left - width : region.left;
-  const top = flipY ? stored.height - region.top - height : region.top;
+  const left = flipX ? storedSize.width - region.left - width : region.left;
+  const top = flipY ? storedSize.height - region.top - height : region.top;
   return swap ? { left: top, top: left, width: height, height: width } : { left, top, width, height };
 }
 

@@ -34,20 +34,23 @@ function undoDifferences(data: Uint8Array | Uint16Array | Uint32Array | BigUint6
   }
 }
 
-/** Undoes the floating-point predictor: bytes are differences, and each row has all highest bytes first, then the next ones. */
-function undoFloatPredictor(stored: StoredRows, sampleSize: number): Uint8Array {
-  const { bytes, rows, samples } = stored;
-  const valuesPerRow = stored.width * samples;
-  const rowBytes = valuesPerRow * sampleSize;
+/**
+ * Undoes the floating-point predictor: bytes are differences, and each row has the highest bytes of all samples first, then all
+ * next bytes.
+ */
+function undoFloatPredictor(storedRows: StoredRows, sampleSize: number): Uint8Array {
+  const { bytes, rows, samples } = storedRows;
+  const samplesPerRow = storedRows.width * samples;
+  const rowBytes = samplesPerRow * sampleSize;
   undoDifferences(bytes, rowBytes, samples);
   const result = new Uint8Array(bytes.length);
   for (let y = 0; y < rows; y++) {
     const start = y * rowBytes;
     for (let plane = 0; plane < sampleSize; plane++) {
-      const from = start + plane * valuesPerRow;
+      const from = start + plane * samplesPerRow;
       // The first plane is the most significant byte, which is the last one of a little-endian number.
       const to = start + sampleSize - 1 - plane;
-      for (let i = 0; i < valuesPerRow; i++) result[to + i * sampleSize] = bytes[from + i] ?? 0;
+      for (let i = 0; i < samplesPerRow; i++) result[to + i * sampleSize] = bytes[from + i] ?? 0;
     }
   }
   return result;
@@ -57,16 +60,16 @@ function undoFloatPredictor(stored: StoredRows, sampleSize: number): Uint8Array 
  * Unpacks samples of depths other than 8, 16, 32 and 64 bits. They follow each other without gaps, highest bit first. Byte order
  * matters only for samples of 24 bits.
  */
-function unpackBits(stored: StoredRows, bits: number): Uint8Array | Uint16Array | Uint32Array {
-  if (bits > 16) return unpackWide(stored, bits);
-  const { bytes, rows } = stored;
-  const valuesPerRow = stored.width * stored.samples;
-  const rowBytes = Math.ceil((valuesPerRow * bits) / 8);
-  const data = bits > 8 ? new Uint16Array(valuesPerRow * rows) : new Uint8Array(valuesPerRow * rows);
+function unpackBits(storedRows: StoredRows, bits: number): Uint8Array | Uint16Array | Uint32Array {
+  if (bits > 16) return unpackWide(storedRows, bits);
+  const { bytes, rows } = storedRows;
+  const samplesPerRow = storedRows.width * storedRows.samples;
+  const rowBytes = Math.ceil((samplesPerRow * bits) / 8);
+  const data = bits > 8 ? new Uint16Array(samplesPerRow * rows) : new Uint8Array(samplesPerRow * rows);
   const mask = 2 ** bits - 1;
   for (let y = 0, out = 0; y < rows; y++) {
     const start = y * rowBytes;
-    for (let x = 0; x < valuesPerRow; x++) {
+    for (let x = 0; x < samplesPerRow; x++) {
       const bit = x * bits;
       const at = start + (bit >> 3);
       // Any sample of up to 16 bits is contained in three bytes.
@@ -79,12 +82,12 @@ function unpackBits(stored: StoredRows, bits: number): Uint8Array | Uint16Array 
 
 /** Unpacks samples of 17 to 31 bits. */
 function unpackWide({ bytes, rows, width, samples, littleEndian }: StoredRows, bits: number): Uint32Array {
-  const valuesPerRow = width * samples;
-  const rowBytes = Math.ceil((valuesPerRow * bits) / 8);
-  const data = new Uint32Array(valuesPerRow * rows);
+  const samplesPerRow = width * samples;
+  const rowBytes = Math.ceil((samplesPerRow * bits) / 8);
+  const data = new Uint32Array(samplesPerRow * rows);
   const isReversed = bits === 24 && littleEndian;
   for (let y = 0, out = 0; y < rows; y++) {
-    for (let x = 0; x < valuesPerRow; x++) {
+    for (let x = 0; x < samplesPerRow; x++) {
       const bit = x * bits;
       const at = y * rowBytes + (bit >> 3);
       let fiveBytes = 0;
@@ -99,9 +102,9 @@ function unpackWide({ bytes, rows, width, samples, littleEndian }: StoredRows, b
 function toSigned(data: ArrayLike<number>, bits: number): Samples {
   const shift = 32 - bits;
   const factor = 127 / Math.max(1, 2 ** (bits - 1) - 1);
-  const signed = (value: number): number => (value << shift) >> shift;
-  if (bits < 8) return Int8Array.from(data, (value) => Math.max(-128, Math.round(signed(value) * factor)));
-  return bits < 16 ? Int16Array.from(data, signed) : Int32Array.from(data, signed);
+  const extendSign = (value: number): number => (value << shift) >> shift;
+  if (bits < 8) return Int8Array.from(data, (value) => Math.max(-128, Math.round(extendSign(value) * factor)));
+  return bits < 16 ? Int16Array.from(data, extendSign) : Int32Array.from(data, extendSign);
 }
 
 /** The samples in little-endian bytes, for depths of 8, 16, 32 and 64 bits. */
@@ -129,10 +132,10 @@ function viewSamples(bytes: Uint8Array, layout: SampleLayout): Samples {
  * Converts decompressed bytes to samples: predictor, byte order and depth. Depths below 8 are scaled to 8 bits, except palette
  * indexes. Machines are assumed to be little-endian, like every platform of Node for which libvips is built.
  */
-export function interpretSamples(stored: StoredRows, layout: SampleLayout): Samples {
+export function interpretSamples(storedRows: StoredRows, layout: SampleLayout): Samples {
   const { bits, predictor } = layout;
   if (![8, 16, 32, 64].includes(bits)) {
-    const data = unpackBits(stored, bits);
+    const data = unpackBits(storedRows, bits);
     if (layout.sampleFormat === 2) return toSigned(data, bits);
     // Photometric 3 is a palette, whose indexes are not intensities.
     if (bits < 8 && layout.photometric !== 3) {
@@ -142,17 +145,17 @@ export function interpretSamples(stored: StoredRows, layout: SampleLayout): Samp
     return data;
   }
   const sampleSize = bits / 8;
-  const rowLength = stored.width * stored.samples;
+  const rowLength = storedRows.width * storedRows.samples;
   // The bytes are copied to a new buffer, because typed arrays need alignment and predictors work in place.
-  const bytes = new Uint8Array(stored.bytes);
-  if (predictor === 3) return viewSamples(undoFloatPredictor({ ...stored, bytes }, sampleSize), layout);
-  if (!stored.littleEndian) swapBytes(bytes, sampleSize);
+  const bytes = new Uint8Array(storedRows.bytes);
+  if (predictor === 3) return viewSamples(undoFloatPredictor({ ...storedRows, bytes }, sampleSize), layout);
+  if (!storedRows.littleEndian) swapBytes(bytes, sampleSize);
   if (predictor === 2) {
     const length = bytes.length / sampleSize;
-    if (sampleSize === 1) undoDifferences(bytes, rowLength, stored.samples);
-    else if (sampleSize === 2) undoDifferences(new Uint16Array(bytes.buffer, 0, length), rowLength, stored.samples);
-    else if (sampleSize === 4) undoDifferences(new Uint32Array(bytes.buffer, 0, length), rowLength, stored.samples);
-    else undoDifferences(new BigUint64Array(bytes.buffer, 0, length), rowLength, stored.samples);
+    if (sampleSize === 1) undoDifferences(bytes, rowLength, storedRows.samples);
+    else if (sampleSize === 2) undoDifferences(new Uint16Array(bytes.buffer, 0, length), rowLength, storedRows.samples);
+    else if (sampleSize === 4) undoDifferences(new Uint32Array(bytes.buffer, 0, length), rowLength, storedRows.samples);
+    else undoDifferences(new BigUint64Array(bytes.buffer, 0, length), rowLength, storedRows.samples);
   }
   return viewSamples(bytes, layout);
 }
@@ -168,8 +171,8 @@ export function interleave(planes: readonly Samples[], shape: { width: number; h
   return raster;
 }
 
-/** Bytes of consecutive strips, joined. A single strip is not copied. */
+/** Joins the bytes of consecutive strips. A single strip is not copied. */
 export function joinStrips(strips: readonly Uint8Array[]): Uint8Array {
-  const [only] = strips;
-  return strips.length === 1 && only !== undefined ? only : Buffer.concat(strips);
+  const [onlyStrip] = strips;
+  return strips.length === 1 && onlyStrip !== undefined ? onlyStrip : Buffer.concat(strips);
 }

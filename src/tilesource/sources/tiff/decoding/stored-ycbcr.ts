@@ -10,7 +10,7 @@ export interface YCbCrConversion {
   reference: readonly number[];
 }
 
-/** The defaults of the tags: those of ITU-R BT.601, in full range. */
+/** The defaults of the tags: the values of ITU-R BT.601 in full range. */
 export const defaultYCbCr: YCbCrConversion = { coefficients: [0.299, 0.587, 0.114], reference: [0, 255, 128, 255, 128, 255] };
 
 /** Reads the conversion of YCbCr to RGB from a directory. */
@@ -29,9 +29,9 @@ export async function readYCbCr(directory: Directory): Promise<YCbCrConversion> 
 /** Converts the first three bands from YCbCr to RGB, in place, with the formulas of TIFF 6.0 (section 21) and the rounding of libtiff. */
 export function storedYCbCrToRgb({ data, bands }: Raster, { coefficients, reference }: YCbCrConversion): void {
   const [red, green, blue] = coefficients as [number, number, number];
-  const [black, white, zeroBlue, oneBlue, zeroRed, oneRed] = reference as [number, number, number, number, number, number];
+  const [black, white, zeroBlue, maxBlue, zeroRed, maxRed] = reference as [number, number, number, number, number, number];
   const lumaFactor = 255 / (white - black);
-  const [blueFactor, redFactor] = [127 / (oneBlue - zeroBlue), 127 / (oneRed - zeroRed)];
+  const [blueFactor, redFactor] = [127 / (maxBlue - zeroBlue), 127 / (maxRed - zeroRed)];
   const clamp = (value: number): number => Math.max(0, Math.min(255, Math.round(value)));
   for (let i = 0; i + 2 < data.length; i += bands) {
     const y = (data[i]! - black) * lumaFactor;

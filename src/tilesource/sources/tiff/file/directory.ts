@@ -63,7 +63,6 @@ export class Directory {
     return null;
   }
 
-  /** Whether the directory has the tag at all. */
   has(tag: number): boolean {
     return this.#findEntry(tag) !== null;
   }
@@ -95,7 +94,8 @@ export class Directory {
   }
 
   /**
-   * At most `maxCount` values of an integer tag, from the value with the index `first` on. There are fewer, or none, if the tag has no more.
+   * At most `maxCount` values of an integer tag, from the value with the index `first` on. The result is shorter, or empty, if the
+   * tag has no more values.
    *
    * @throws TileSourceError like {@link numbers}.
    */
@@ -103,13 +103,13 @@ export class Directory {
     const entry = this.#findEntry(tag);
     const count = Math.max(0, Math.min(maxCount, (entry?.count ?? 0) - first));
     if (entry === null || count === 0) return new Uint8Array(0);
-    const size = entry.byteLength / entry.count;
-    const skipped = first * size;
-    const rangeEntry = { ...entry, count, byteLength: count * size, position: entry.position + skipped };
+    const valueBytes = entry.byteLength / entry.count;
+    const skippedBytes = first * valueBytes;
+    const rangeEntry = { ...entry, count, byteLength: count * valueBytes, position: entry.position + skippedBytes };
     return this.#decodeNumbers(
       tag,
       rangeEntry,
-      await this.#readView({ ...rangeEntry, inlineOffset: entry.inlineOffset < 0 ? -1 : entry.inlineOffset + skipped }),
+      await this.#readView({ ...rangeEntry, inlineOffset: entry.inlineOffset < 0 ? -1 : entry.inlineOffset + skippedBytes }),
     );
   }
 
@@ -160,7 +160,7 @@ export class Directory {
     return Array.from({ length: entry.count }, (_, i) => view.getUint32(i * 8, little) / view.getUint32(i * 8 + 4, little));
   }
 
-  /** The values of a DOUBLE tag, at most `limit`; `null` if it is absent, of a different type, or longer. */
+  /** The values of a DOUBLE tag; `null` if it is absent, of a different type, or has more than `limit` values. */
   async doubles(tag: number, limit: number): Promise<number[] | null> {
     const entry = this.#findEntry(tag);
     if (entry === null || entry.type !== fieldTypes.double || entry.count > limit) return null;
@@ -198,7 +198,8 @@ export class Directory {
   }
 
   /**
-   * Whether the image is stored in tiles, not in strips. As in libtiff, the tags for strips may list tiles if there is a tile size.
+   * Whether the image is stored in tiles instead of strips. As in libtiff, the tags for strips may list tiles if there is a tile
+   * size.
    */
   get isTiled(): boolean {
     return this.has(tags.tileWidth) && (this.has(tags.tileOffsets) || (this.has(tags.tileLength) && this.has(tags.stripOffsets)));

@@ -21,13 +21,16 @@ import { tags } from './tags.js';
 import type { TiffBytes } from './tiff-bytes.js';
 import { childText } from '../../../xml.js';
 
-/** A frame: its directory of full resolution, or `null` if the file has none for it. */
 interface Frame {
+  /** The directory of full resolution; `null` if the file does not contain the frame. */
   directory: Directory | null;
   metadata: FrameMetadata;
 }
 
-/** The reduced images of a level: main directories, one for each frame; or, in the directory of each frame, the SubIFD with the index `subIfdIndex`. */
+/**
+ * Where the reduced images of a level are: in one main directory for each frame, or in the SubIFD with the index `subIfdIndex` of
+ * each frame's directory.
+ */
 type Reduction = { kind: 'main'; directories: readonly Directory[] } | { kind: 'sub'; subIfdIndex: number };
 
 /** The image that the directories of a file form. */
@@ -43,9 +46,9 @@ export interface TiffStructure {
   describedImage: DescribedImage;
   description: string;
   ome: Record<string, unknown> | null;
-  /** Number of bits that the samples really use, if OME-XML says so. */
+  /** Number of bits that the samples really use; `null` if no OME-XML says so. */
   significantBits: number | null;
-  /** Messages: what the OME-XML describes but the file does not contain, or why the OME-XML is not used. */
+  /** Messages that tell which contents of the OME-XML the file lacks, or why the OME-XML is not used. */
   notes: readonly string[];
 }
 
@@ -57,7 +60,7 @@ interface StructureLimits {
   maxPixels: number;
 }
 
-/** The values of a directory that determine its role. They are read without its arrays. */
+/** The values of a directory that determine its role. The directory's arrays need not be read for them. */
 interface DirectorySummary {
   directory: Directory;
   width: number;
@@ -68,10 +71,11 @@ interface DirectorySummary {
   bits: number;
 }
 
-/** Largest side in pixels of a label, macro or thumbnail. */
+/** Maximum side in pixels of a label, macro or thumbnail. */
 const maxAssociatedSide = 16_384;
 /**
- * Maximum number of directories that are searched for associated images and channel names. Ordinary files have few, at the end.
+ * Maximum number of directories that are searched for associated images and channel names. Ordinary files have few such
+ * directories, at their end.
  */
 const maxDescribedDirectories = 2048;
 
@@ -88,13 +92,13 @@ async function summarize(directory: Directory): Promise<DirectorySummary | null>
       bits: await directory.number(tags.bitsPerSample, 1),
     };
   } catch (error) {
-    // A corrupt directory after valid ones is ignored.
+    // Corrupt directories are ignored.
     if (error instanceof TileSourceError) return null;
     throw error;
   }
 }
 
-/** The n for which the sides of `reduced` are 2^n times shorter than those of `base`; `null` if there is none above 0. */
+/** The n above 0 for which `reduced` has 2^n times shorter sides than `base`; `null` if there is no such n. */
 function reductionPower(base: { width: number; height: number }, reduced: { width: number; height: number }): number | null {
   if (reduced.width < 1 || reduced.height < 1) return null;
   const power = Math.round(Math.log2(Math.max(base.width / reduced.width, base.height / reduced.height)));
@@ -108,19 +112,27 @@ function haveSameSamples(a: DirectorySummary, b: DirectorySummary): boolean {
 }
 
 function largestSummary(summaries: readonly DirectorySummary[]): DirectorySummary | undefined {
-  let best: DirectorySummary | undefined;
-  for (const each of summaries) if (best === undefined || each.width * each.height > best.width * best.height) best = each;
-  return best;
+  let largest: DirectorySummary | undefined;
+  for (const each of summaries)
+    if (largest === undefined || each.width * each.height > largest.width * largest.height) largest = each;
+  return largest;
 }
 
-/** Groups reduced images by level. A level counts if it has one image for each frame. If there is one frame, further images are ignored. */
-function mainReductions(base: DirectorySummary, frameCount: number, others: readonly DirectorySummary[]): Map<number, Reduction> {
+/**
+ * Groups reduced images by level. A level counts if it has one image for each frame. If there is only one frame, further images of
+ * a level are ignored.
+ */
+function mainReductions(
+  base: DirectorySummary,
+  frameCount: number,
+  otherSummaries: readonly DirectorySummary[],
+): Map<number, Reduction> {
   const byPower = new Map<number, Directory[]>();
-  for (const other of others) {
-    const power = haveSameSamples(base, other) ? reductionPower(base, other) : null;
-    // Images without tiles are levels only if the file marks them as reduced images. Others are thumbnails.
-    if (power === null || (!other.tiled && (other.subfileType & 1) === 0)) continue;
-    byPower.set(power, [...(byPower.get(power) ?? []), other.directory]);
+  for (const summary of otherSummaries) {
+    const power = haveSameSamples(base, summary) ? reductionPower(base, summary) : null;
+    // Images without tiles are levels only if the file marks them as reduced images. Other images without tiles are thumbnails.
+    if (power === null || (!summary.tiled && (summary.subfileType & 1) === 0)) continue;
+    byPower.set(power, [...(byPower.get(power) ?? []), summary.directory]);
   }
   const reductions = new Map<number, Reduction>();
   for (const [power, directories] of byPower) {
@@ -187,7 +199,8 @@ async function readFrameMetadata(directories: readonly Directory[], description:
 }
 
 /**
- * Whether an image is in strips and too large for a single tile. @throws TileSourceError if it is too large to make tiles from it.
+ * Whether an image is in strips and too large for a single tile. @throws TileSourceError if the image is too large to be
+ * converted to tiles.
  */
 function isTooLargeForOneTile(layout: ImageLayout, limits: StructureLimits): boolean {
   if (layout.tiled || Math.max(layout.width, layout.height) <= limits.maxUntiledSide) return false;
@@ -201,25 +214,27 @@ async function selectReadableReductions(
   base: ImageLayout,
   reductions: ReadonlyMap<number, Reduction>,
 ): Promise<Map<number, Reduction>> {
-  const readable = new Map<number, Reduction>();
+  const readableReductions = new Map<number, Reduction>();
   for (const [power, reduction] of reductions) {
     const directories = reduction.kind === 'main' ? reduction.directories : await file.readSubDirectories(base.directory);
     const directory = directories[reduction.kind === 'main' ? 0 : reduction.subIfdIndex];
-    if (directory !== undefined && canReadTiles(await readLayout(directory, base))) readable.set(power, reduction);
+    if (directory !== undefined && canReadTiles(await readLayout(directory, base))) readableReductions.set(power, reduction);
   }
-  return readable;
+  return readableReductions;
 }
 
 /**
- * The directory of the main image: the first image if no image is in tiles, or if it is larger than those in tiles and neither
- * marked as reduced nor named as an associated image; otherwise the largest image in tiles.
+ * Finds the directory of the main image, which is usually the largest image in tiles. It is the first image if no image is in
+ * tiles, or if the first image is larger than all images in tiles, and neither marked as reduced nor named as an associated image.
  */
 function findMainSummary(summaries: readonly DirectorySummary[], description: string): DirectorySummary | undefined {
-  const [first] = summaries;
+  const [firstSummary] = summaries;
   const largestTiled = largestSummary(summaries.filter((each) => each.tiled));
-  if (first === undefined || largestTiled === undefined) return first;
-  const isPicture = !first.tiled && (first.subfileType & 1) === 0 && associatedName(description, false) === null;
-  return isPicture && first.width * first.height > largestTiled.width * largestTiled.height ? first : largestTiled;
+  if (firstSummary === undefined || largestTiled === undefined) return firstSummary;
+  const canBeMain = !firstSummary.tiled && (firstSummary.subfileType & 1) === 0 && associatedName(description, false) === null;
+  return canBeMain && firstSummary.width * firstSummary.height > largestTiled.width * largestTiled.height
+    ? firstSummary
+    : largestTiled;
 }
 
 async function readGenericStructure(
@@ -236,10 +251,10 @@ async function readGenericStructure(
     if (isSliceOver()) await nextSlice();
   }
   const base = findMainSummary(summaries, description);
-  const [first] = mainDirectories;
-  if (base === undefined || first === undefined) {
+  const [firstDirectory] = mainDirectories;
+  if (base === undefined || firstDirectory === undefined) {
     // The directory is read again, so that the error says what is wrong with it.
-    if (first !== undefined) await readLayout(first);
+    if (firstDirectory !== undefined) await readLayout(firstDirectory);
     throw new TileSourceError('No directory of this TIFF contains an image.');
   }
   const layout = await readLayout(base.directory);
@@ -247,10 +262,10 @@ async function readGenericStructure(
   const isFrame = (each: DirectorySummary): boolean =>
     each.width === base.width && each.height === base.height && each.tiled === base.tiled && haveSameSamples(base, each);
   const frames = summaries.filter(isFrame);
-  const others = summaries.filter((each) => !isFrame(each));
+  const otherSummaries = summaries.filter((each) => !isFrame(each));
   const associated = await findAssociated(
     mainDirectories,
-    others.filter(({ tiled }) => !tiled),
+    otherSummaries.filter(({ tiled }) => !tiled),
   );
   const associatedDirectories = new Set([...associated.values()].map(({ directory }) => directory));
   const subReductions = await readSubReductions(file, base);
@@ -260,7 +275,7 @@ async function readGenericStructure(
       : mainReductions(
           base,
           frames.length,
-          others.filter((each) => !associatedDirectories.has(each.directory)),
+          otherSummaries.filter((each) => !associatedDirectories.has(each.directory)),
         );
   const directories = frames.map(({ directory }) => directory);
   const frameMetadata = await readFrameMetadata(directories, description);
@@ -305,8 +320,8 @@ async function readOmeStructure(
     else frames.push({ directory: planeDirectory, metadata });
     if (isSliceOver()) await nextSlice();
   }
-  const first = frames.find(({ directory }) => directory !== null)?.directory;
-  const base = first === undefined || first === null ? null : await summarize(first);
+  const firstDirectory = frames.find(({ directory }) => directory !== null)?.directory;
+  const base = firstDirectory === undefined || firstDirectory === null ? null : await summarize(firstDirectory);
   if (base === null) throw new TileSourceError('The OME-XML of this TIFF names no directory that can be read.');
   if (base.width !== ome.sizeX || base.height !== ome.sizeY) {
     throw new TileSourceError(
@@ -326,13 +341,13 @@ async function readOmeStructure(
   }
   let reductions = await readSubReductions(file, base);
   if (reductions.size === 0) {
-    const others: DirectorySummary[] = [];
+    const otherSummaries: DirectorySummary[] = [];
     for (const [directoryIndex, directory] of mainDirectories.entries()) {
       const summary = usedDirectories.has(directoryIndex) ? null : await summarize(directory);
-      if (summary !== null) others.push(summary);
+      if (summary !== null) otherSummaries.push(summary);
       if (isSliceOver()) await nextSlice();
     }
-    reductions = mainReductions(base, frames.length, others);
+    reductions = mainReductions(base, frames.length, otherSummaries);
   }
   const resolution = await readPixelSize(base.directory);
   return {
@@ -387,18 +402,19 @@ export async function readStructure(
   }
 }
 
-/** OME-XML with at most this number of characters and of planes is parsed on the main thread. */
+/** Maximum number of characters of OME-XML that is parsed on the main thread instead of in a codec thread. */
 const maxMainThreadLength = 32 * 1024;
+/** Maximum number of planes of OME-XML that is parsed on the main thread instead of in a codec thread. */
 const maxMainThreadPlanes = 4096;
 /** Maximum length of other descriptions in characters. Slides have descriptions of a few kilobytes. */
 const maxDescriptionLength = 256 * 1024;
 
-/** Reads OME-XML in a thread. @throws TileSourceError like {@link readOme} */
+/** Reads OME-XML in a thread. @throws TileSourceError like {@link readOme}. */
 async function readLongOme(description: string, signal: AbortSignal | undefined): Promise<OmeDescription> {
   const result = await codecThreads.call('omeDescription', description, 'the OME-XML of this TIFF', signal);
   if ('refused' in result) throw new TileSourceError(result.refused);
   // The JSON was written by our own thread, so its size is already limited.
-  const parsed = await parseJsonText(result.json, { signal, maxContainers: Infinity });
-  const ome = parsed as OmeDescription & { associated: Iterable<[string, number]> };
+  const parsedJson = await parseJsonText(result.json, { signal, maxContainers: Infinity });
+  const ome = parsedJson as OmeDescription & { associated: Iterable<[string, number]> };
   return { ...ome, associated: new Map(ome.associated) };
 }

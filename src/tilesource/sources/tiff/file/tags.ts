@@ -117,7 +117,7 @@ export const compressions = {
   deflateOld: 32946,
   packbits: 32773,
   jpeg2000YCbCr: 33003,
-  /** The compression that libvips writes. */
+  /** The number that libvips writes for JPEG 2000. */
   jpeg2000Lossy: 33004,
   jpeg2000Rgb: 33005,
   jpeg2000: 34712,

@@ -22,8 +22,8 @@ const maxCachedWindows = 8;
 /**
  * The bytes of a TIFF or BigTIFF file and their byte order.
  *
- * Directories are read by this code, not by a library. The libraries that were examined follow a loop of directories forever,
- * allocate as much memory as a corrupt file claims, and do not read SubIFDs.
+ * Directories are read by this code instead of a library, because libraries follow a loop of directories forever, allocate as much
+ * memory as a corrupt file claims, or do not read SubIFDs.
  */
 export class TiffBytes {
   readonly littleEndian: boolean;
@@ -45,7 +45,7 @@ export class TiffBytes {
       : header.getUint32(4, this.littleEndian);
   }
 
-  /** @throws TileSourceError if the first bytes are not those of a TIFF file. */
+  /** Reads the header of a file. @throws TileSourceError if the file does not begin like a TIFF file. */
   static async open(reader: ByteReader): Promise<TiffBytes> {
     const bytes = await reader.read(0, Math.min(16, reader.size));
     const header = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -60,14 +60,18 @@ export class TiffBytes {
     return new TiffBytes(reader, header);
   }
 
-  /** A 64-bit number at `at` in `view`. @throws TileSourceError beyond 2^53, the limit of JavaScript numbers. */
+  /** Reads a 64-bit number at `at` in `view`. @throws TileSourceError beyond 2^53, the limit of JavaScript numbers. */
   uint64(view: DataView, at: number, what: string): number {
     const value = view.getBigUint64(at, this.littleEndian);
     if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw new TileSourceError(`Corrupt TIFF: ${what} is ${value}, past any file.`);
     return Number(value);
   }
 
-  /** Exactly `length` bytes from `offset`. @throws TileSourceError if the file ends before. */
+  /**
+   * Reads exactly `length` bytes from `offset`. `what` names them in errors.
+   *
+   * @throws TileSourceError if the file ends too early.
+   */
   async readExactly(offset: number, length: number, what: string, signal?: AbortSignal): Promise<Uint8Array> {
     if (offset + length > this.size) {
       throw new TileSourceError(
@@ -129,16 +133,16 @@ export class TiffBytes {
    */
   async readDirectories(signal?: AbortSignal): Promise<Directory[]> {
     const chain: Directory[] = [];
-    const seen = new Set<number>();
+    const seenOffsets = new Set<number>();
     for (let offset = this.#firstDirectoryOffset; offset !== 0;) {
       signal?.throwIfAborted();
-      if (seen.has(offset)) {
+      if (seenOffsets.has(offset)) {
         throw new TileSourceError(
-          `Corrupt TIFF: directory ${chain.length} is at byte ${offset}, where an earlier one is (a loop).`,
+          `Corrupt TIFF: directory ${chain.length} is at byte ${offset}, where an earlier directory is (a loop).`,
         );
       }
       if (chain.length >= maxDirectories) throw new TileSourceError(`The TIFF has more than ${maxDirectories} directories.`);
-      seen.add(offset);
+      seenOffsets.add(offset);
       const { directory, next } = await this.#readDirectory(offset);
       chain.push(directory);
       offset = next;
@@ -152,10 +156,11 @@ export class TiffBytes {
   async readSubDirectories(parent: Directory): Promise<Directory[]> {
     const offsets = await parent.numbers(tags.subIfds, 256);
     const subDirectories: Directory[] = [];
-    const seen = new Set([parent.offset]);
+    const seenOffsets = new Set([parent.offset]);
     for (const offset of offsets ?? []) {
-      if (seen.has(offset)) throw new TileSourceError(`Corrupt TIFF: the SubIFD at byte ${offset} is listed twice (a loop).`);
-      seen.add(offset);
+      if (seenOffsets.has(offset))
+        throw new TileSourceError(`Corrupt TIFF: the SubIFD at byte ${offset} is listed twice (a loop).`);
+      seenOffsets.add(offset);
       subDirectories.push((await this.#readDirectory(offset)).directory);
     }
     return subDirectories;

@@ -5,8 +5,8 @@ import { compressions, tags } from './tags.js';
 import type { TiffBytes } from './tiff-bytes.js';
 
 /**
- * Maximum number of tiles and strips of a file that are checked. If a directory has more, its last ones are checked: files are written
- * in order, so the last ones are cut off.
+ * Maximum number of tiles and strips of a file that are checked. If a directory has more, only its last tiles or strips are
+ * checked, because files are written in order, so that the end of a truncated file is missing.
  */
 const maxChunks = 2 ** 20;
 /**
@@ -14,13 +14,15 @@ const maxChunks = 2 ** 20;
  * bucket may take several requests.
  */
 const maxCheckingMs = 2000;
-/** Number of positions that are read from the file at once, and number that are compared between two checks of the time. */
+/** Number of positions that are read from the file at once. */
 const positionsPerRead = 32_768;
+/** Number of positions that are compared between checks of the time. */
 const positionsPerTimeCheck = 8192;
 
 /**
- * A message that names a tile or strip beyond the end of the file; `null` if there is none. Tiles that were never written (position or
- * length 0) are correct. Only positions and lengths are read, those of the last directories first, because most files are written in order.
+ * A message that names a tile or strip beyond the end of the file; `null` if there is none. Tiles that were never written (position
+ * or length 0) are correct. Only positions and lengths are read. The last directories are checked first, because most files are
+ * written in order.
  */
 export async function findTruncation(file: TiffBytes, directories: readonly Directory[]): Promise<string | null> {
   const budget = { chunks: maxChunks, untilMs: performance.now() + maxCheckingMs };
@@ -29,8 +31,8 @@ export async function findTruncation(file: TiffBytes, directories: readonly Dire
     try {
       message = await describeTruncation(file, directory, `directory ${index}`, budget);
       const subDirectories = message === null && directory.has(tags.subIfds) ? await file.readSubDirectories(directory) : [];
-      for (const [at, sub] of subDirectories.entries()) {
-        message ??= await describeTruncation(file, sub, `directory ${at} below directory ${index}`, budget);
+      for (const [subIndex, subDirectory] of subDirectories.entries()) {
+        message ??= await describeTruncation(file, subDirectory, `directory ${subIndex} below directory ${index}`, budget);
       }
     } catch (error) {
       if (!(error instanceof TileSourceError)) throw error;
@@ -58,19 +60,19 @@ async function describeTruncation(
   const uncompressedBytesOf = tiled || compression !== compressions.none ? null : await readUncompressedBytes(directory);
   let message: string | null = null;
   const start = Math.max(0, count - budget.chunks);
-  for (let first = start; first < count && message === null; first += positionsPerRead) {
-    const length = Math.min(positionsPerRead, count - first);
-    const offsets = await directory.numberRange(offsetTag, first, length);
-    const lengths = await directory.numberRange(lengthTag, first, length);
+  for (let firstChunk = start; firstChunk < count && message === null; firstChunk += positionsPerRead) {
+    const length = Math.min(positionsPerRead, count - firstChunk);
+    const offsets = await directory.numberRange(offsetTag, firstChunk, length);
+    const lengths = await directory.numberRange(lengthTag, firstChunk, length);
     await forEachRange(length, positionsPerTimeCheck, (from, to) => {
       for (let at = from; at < to && message === null; at += 1) {
         const offset = offsets[at]!;
-        // Some programs leave out lengths, or those of the last strips.
+        // Some programs leave out all lengths, or the lengths of the last strips.
         const storedLength = lengths[at] ?? 1;
         const end =
-          offset + (uncompressedBytesOf === null ? storedLength : Math.min(storedLength, uncompressedBytesOf(first + at)));
+          offset + (uncompressedBytesOf === null ? storedLength : Math.min(storedLength, uncompressedBytesOf(firstChunk + at)));
         if (offset === 0 || storedLength === 0 || end <= file.size) continue;
-        const what = `${tiled ? 'tile' : 'strip'} ${first + at} of ${directoryName}`;
+        const what = `${tiled ? 'tile' : 'strip'} ${firstChunk + at} of ${directoryName}`;
         message = `The file is truncated: ${what} ends at byte ${end}, but the file has ${file.size} bytes.`;
       }
     });

@@ -1,12 +1,13 @@
 import { tags, fieldTypes } from './tags.js';
 
-/** One tag of the file to be built: SHORT, LONG, BYTE or UNDEFINED values, or RATIONAL ones as numerators and denominators. */
+/** A tag of the TIFF that is built. Each value of the type RATIONAL is a numerator and a denominator. */
 export interface WrappedTag {
   tag: number;
   type: 1 | 3 | 4 | 5 | 7;
   values: ArrayLike<number>;
 }
 
+/** Number of bytes of an element of `values`, by the type of the tag. */
 const bytesByType = { 1: 1, 3: 2, 4: 4, 5: 4, 7: 1 } as const;
 
 /** A tag with SHORT values. */
@@ -27,8 +28,8 @@ const rationalUnit = 1e6;
 /**
  * Builds a little-endian TIFF of one directory whose strips are `strips`, in memory.
  *
- * This is how compressed bytes are decoded without a codec of our own: libtiff inside libvips reads the strips as if they came from
- * a file, off the event loop, and the result is always that of libvips.
+ * Compressed bytes are thus decoded without a codec of our own: the libtiff in libvips reads the strips as if they came from a
+ * file, off the event loop.
  */
 export function wrapStrips(pictureTags: readonly WrappedTag[], strips: readonly Uint8Array[]): Uint8Array {
   const lengths = strips.map((strip) => strip.length);
@@ -46,8 +47,8 @@ export function wrapStrips(pictureTags: readonly WrappedTag[], strips: readonly 
     position += bytes + (bytes & 1);
     return start;
   });
-  const total = lengths.reduce((sum, length) => sum + length, position);
-  const bytes = new Uint8Array(total);
+  const totalBytes = lengths.reduce((sum, length) => sum + length, position);
+  const bytes = new Uint8Array(totalBytes);
   const view = new DataView(bytes.buffer);
   view.setUint32(0, 0x49_49_2a_00);
   view.setUint32(4, 8, true);
